@@ -1,0 +1,1 @@
+"""Every compiled loop: plain arrays and formulas in, plain arrays out."""

@@ -1,0 +1,126 @@
+"""Row-wise searches for bandwidths."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphcouple._numba import formulas as _formulas  # noqa: F401  registers the formula type
+from graphcouple._numba.jit import jit
+
+_MAX_SEARCH = 200
+_LOG_SCALE_SPAN = 1000.0
+
+
+@jit
+def _row_entropy(sq_dist, kernel, log_scale, log_weight, slope):
+    """Return the entropy of a row's categorical law at bandwidth exp(log_scale), and its derivative in log_scale."""
+    shrink = np.exp(-2.0 * log_scale)
+    largest = -np.inf
+    for j in range(sq_dist.size):
+        scaled = sq_dist[j] * shrink
+        log_weight[j] = kernel.log(scaled)
+        slope[j] = -2.0 * scaled * kernel.grad_log(scaled)
+        largest = max(largest, log_weight[j])
+    mass = 0.0
+    mean = 0.0
+    mean_slope = 0.0
+    mean_product = 0.0
+    for j in range(sq_dist.size):
+        log_weight[j] -= largest
+        weight = np.exp(log_weight[j])
+        if weight > 0.0:
+            mass += weight
+            mean += weight * log_weight[j]
+            mean_slope += weight * slope[j]
+            mean_product += weight * log_weight[j] * slope[j]
+    mean /= mass
+    mean_slope /= mass
+    return np.log(mass) - mean, mean * mean_slope - mean_product / mass
+
+
+@jit
+def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, scale, error):
+    """Find each row's bandwidth τ with entropy `target`; `error` gets the entropy that is missing (or in excess).
+
+    Newton's method on log τ, kept inside a bracket that shrinks by bisection
+    whenever a Newton step would leave it.
+    """
+    widest = 0
+    for i in range(start, stop):
+        widest = max(widest, indptr[i + 1] - indptr[i])
+    log_weight = np.empty(widest)
+    slope = np.empty(widest)
+    for i in range(start, stop):
+        m = indptr[i + 1] - indptr[i]
+        row = sq_dist[indptr[i] : indptr[i + 1]]
+        smallest = np.inf
+        middle = 0.0
+        n_positive = 0
+        for j in range(m):
+            if row[j] > 0.0:
+                smallest = min(smallest, row[j])
+                middle += np.log(row[j])
+                n_positive += 1
+        if n_positive == 0:
+            # All neighbours are duplicates: every bandwidth gives the uniform law.
+            scale[i] = 1.0
+            error[i] = 0.0
+            continue
+        # Squared distances below exp(-1400) of each other cannot be told apart in double precision.
+        start_at = 0.5 * middle / n_positive
+        low = start_at - _LOG_SCALE_SPAN
+        high = start_at + _LOG_SCALE_SPAN
+        low = max(low, 0.5 * np.log(smallest) - 20.0)
+        at = start_at
+        gap = 0.0
+        for _ in range(_MAX_SEARCH):
+            entropy, derivative = _row_entropy(row, kernel, at, log_weight[:m], slope[:m])
+            gap = entropy - target
+            if abs(gap) <= tolerance or high - low < 1e-13 * max(1.0, abs(at)):
+                break
+            if gap > 0.0:
+                high = at
+            else:
+                low = at
+            step = at - gap / derivative if derivative > 0.0 else low
+            # A bracket this wide is narrowed geometrically around the current point first.
+            if not (low < step < high) or abs(step - at) > 5.0:
+                if gap > 0.0:
+                    at = max(0.5 * (low + high), at - 3.0)
+                else:
+                    at = min(0.5 * (low + high), at + 3.0)
+            else:
+                at = step
+        scale[i] = np.exp(at)
+        error[i] = gap
+
+
+@jit
+def membership_sum(dist, kernel, shift, scale):
+    """Return Σ_j k(((d_j − shift)₊ / scale)²)."""
+    total = 0.0
+    for j in range(dist.size):
+        excess = max(dist[j] - shift, 0.0) / scale
+        total += np.exp(kernel.log(excess * excess))
+    return total
+
+
+@jit
+def connectivity_rows(start, stop, dist, indptr, kernel, target, shift, scale):
+    """Find each row's scale σ with Σ_j k((d_j − ρ)₊/σ) = `target`, by bisection after doubling."""
+    for i in range(start, stop):
+        row = dist[indptr[i] : indptr[i + 1]]
+        low = 0.0
+        high = np.inf
+        at = 1.0
+        for _ in range(64):
+            total = membership_sum(row, kernel, shift[i], at)
+            if abs(total - target) < 1e-10:
+                break
+            if total > target:
+                high = at
+                at = 0.5 * (low + high)
+            else:
+                low = at
+                at = 2.0 * at if high == np.inf else 0.5 * (low + high)
+        scale[i] = at

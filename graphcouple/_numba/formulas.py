@@ -1,0 +1,109 @@
+"""Teach numba to take a formula (see `graphcouple._formula`) as an ordinary argument.
+
+A formula becomes a struct of its fields, and a call of one of its methods
+compiles that method's own Python source. The type's name holds the digest of
+the source, so cached machine code is looked up by what a formula says.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import lru_cache
+
+import numba
+from numba import types
+from numba.core import cgutils
+from numba.core.imputils import impl_ret_borrowed
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    NativeValue,
+    infer_getattr,
+    lower_getattr_generic,
+    models,
+    overload_method,
+    register_model,
+    typeof_impl,
+    unbox,
+)
+
+from graphcouple._formula import FORMULA_METHODS, Formula, formula_digest
+from graphcouple._numba.jit import FASTMATH
+
+_CLASSES: dict[str, type] = {}
+
+
+class FormulaType(types.Type):
+    """The numba type of a formula: a struct of floats and of other formulas."""
+
+    def __init__(self, class_name, digest, fields):
+        self.digest = digest
+        self.fields = fields
+        inner = ", ".join(f"{name}: {kind}" for name, kind in fields)
+        super().__init__(f"{class_name}[{digest}]({inner})")
+
+
+@lru_cache(maxsize=None)
+def _formula_type(cls, nested):
+    if not (dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen):
+        raise TypeError(
+            f"{cls.__name__} must be a frozen dataclass to be compiled; decorate it with @dataclass(frozen=True)."
+        )
+    digest = formula_digest(cls)
+    _CLASSES[digest] = cls
+    kinds = dict(nested)
+    fields = tuple((f.name, kinds.get(f.name, types.float64)) for f in dataclasses.fields(cls))
+    return FormulaType(cls.__name__, digest, fields)
+
+
+@typeof_impl.register(Formula)
+def _typeof_formula(value, context):
+    fields = [(name, getattr(value, name)) for name in getattr(value, "__dataclass_fields__", ())]
+    nested = tuple((name, _typeof_formula(part, context)) for name, part in fields if isinstance(part, Formula))
+    return _formula_type(type(value), nested)
+
+
+@register_model(FormulaType)
+class _FormulaModel(models.StructModel):
+    def __init__(self, manager, formula_type):
+        super().__init__(manager, formula_type, list(formula_type.fields))
+
+
+@infer_getattr
+class _FormulaAttribute(AttributeTemplate):
+    key = FormulaType
+
+    def generic_resolve(self, formula_type, name):
+        return dict(formula_type.fields).get(name)
+
+
+@lower_getattr_generic(FormulaType)
+def _lower_attribute(context, builder, formula_type, value, name):
+    struct = cgutils.create_struct_proxy(formula_type)(context, builder, value=value)
+    return impl_ret_borrowed(context, builder, dict(formula_type.fields)[name], getattr(struct, name))
+
+
+@unbox(FormulaType)
+def _unbox_formula(formula_type, instance, c):
+    struct = cgutils.create_struct_proxy(formula_type)(c.context, c.builder)
+    for name, kind in formula_type.fields:
+        part = c.pyapi.object_getattr_string(instance, name)
+        setattr(struct, name, c.unbox(kind, part).value)
+        c.pyapi.decref(part)
+    failed = cgutils.is_not_null(c.builder, c.pyapi.err_occurred())
+    return NativeValue(struct._getvalue(), is_error=failed)
+
+
+def _compile_method(name):
+    @overload_method(FormulaType, name)
+    def resolve(self, sq_dist):
+        method = getattr(_CLASSES[self.digest], name)
+        compiled = numba.njit(fastmath=FASTMATH, error_model="numpy")(method)
+
+        def implementation(self, sq_dist):
+            return compiled(self, sq_dist)
+
+        return implementation
+
+
+for _name in FORMULA_METHODS:
+    _compile_method(_name)

@@ -1,0 +1,204 @@
+"""Sums over pairs of points, row by row: all of them by brute force, or the stored edges of a sparse graph."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphcouple._numba import formulas as _formulas  # noqa: F401  registers the formula type
+from graphcouple._numba.jit import jit
+from graphcouple._numba.threads import over_rows
+
+_BLOCK = 256
+_REGISTER_DIMS = 3
+
+
+def sum_pairs(Z, radial, charges, n_jobs, with_potential=True, with_gradient=True):
+    """Return Φ_i = Σ_{j≠i} c_ij φ(d²_ij), of shape (n,), and ∇Φ_i, of shape (n, q), in float64.
+
+    `charges` has shape (n, n), or (1, n) where c_ij depends on j alone. What is not wanted is left
+    undefined. Memory beyond the arguments is O(nq).
+    """
+    n_points, n_dims = Z.shape
+    small = n_dims <= _REGISTER_DIMS
+    coords = np.zeros((_REGISTER_DIMS if small else n_dims, n_points))
+    coords[:n_dims] = Z.T
+    potential, gradient = np.empty(n_points), np.empty((n_points, n_dims))
+    loop = potential_rows_3d if small else potential_rows
+    over_rows(n_points, n_jobs, loop, coords, radial, charges, with_potential, with_gradient, potential, gradient)
+    return potential, gradient
+
+
+def sum_edges(Z, radial, indptr, indices, weights, n_jobs, with_potential=True, with_gradient=True):
+    """Return the sums of `sum_pairs` over the stored edges of a csr matrix of charges."""
+    coords = np.ascontiguousarray(Z.T, dtype=np.float64)
+    potential, gradient = np.empty(Z.shape[0]), np.empty(Z.shape)
+    arrays = (indptr, indices, weights, with_potential, with_gradient, potential, gradient)
+    over_rows(Z.shape[0], n_jobs, edge_rows, coords, radial, *arrays)
+    return potential, gradient
+
+
+@jit
+def _evaluate(radial, sq_dist, potential, slope, with_potential, with_slope):
+    # A loop of its own, so that branches on a formula's parameters are hoisted and the rest vectorises.
+    if with_potential and with_slope:
+        for j in range(sq_dist.size):
+            potential[j] = radial.potential(sq_dist[j])
+            slope[j] = radial.slope(sq_dist[j])
+    elif with_potential:
+        for j in range(sq_dist.size):
+            potential[j] = radial.potential(sq_dist[j])
+    elif with_slope:
+        for j in range(sq_dist.size):
+            slope[j] = radial.slope(sq_dist[j])
+
+
+@jit
+def potential_rows(start, stop, coords, radial, charges, with_potential, with_gradient, potential, gradient):
+    """Fill Φ_i = Σ_{j≠i} c_ij φ(d²_ij) and ∇Φ_i = Σ_{j≠i} c_ij 2 φ'(d²_ij) (z_i − z_j).
+
+    `coords` has shape (q, n): the points of one coordinate lie side by side.
+    Distances are handled a block at a time, whatever the dimension q. `charges` has
+    one row for each point, or a single row for all of them.
+    """
+    n_dims, n_points = coords.shape
+    sq_dist = np.empty(_BLOCK)
+    value = np.empty(_BLOCK)
+    weight = np.empty(_BLOCK)
+    force = np.empty(n_dims)
+    for i in range(start, stop):
+        row = charges[i if charges.shape[0] > 1 else 0]
+        total = 0.0
+        force[:] = 0.0
+        for b in range(0, n_points, _BLOCK):
+            m = min(_BLOCK, n_points - b)
+            sq_dist[:m] = 0.0
+            for a in range(n_dims):
+                here = coords[a, i]
+                there = coords[a, b : b + m]
+                for j in range(m):
+                    sq_dist[j] += (here - there[j]) * (here - there[j])
+            _evaluate(radial, sq_dist[:m], value, weight, with_potential, with_gradient)
+            c = row[b : b + m]
+            own = i - b if b <= i < b + m else -1
+            if with_potential:
+                if own >= 0:
+                    value[own] = 0.0
+                for j in range(m):
+                    total += c[j] * value[j]
+            if with_gradient:
+                if own >= 0:
+                    weight[own] = 0.0
+                for j in range(m):
+                    weight[j] *= c[j]
+                for a in range(n_dims):
+                    here = coords[a, i]
+                    there = coords[a, b : b + m]
+                    pull = 0.0
+                    for j in range(m):
+                        pull += weight[j] * (here - there[j])
+                    force[a] += pull
+        if with_potential:
+            potential[i] = total
+        if with_gradient:
+            for a in range(n_dims):
+                gradient[i, a] = 2.0 * force[a]
+
+
+@jit
+def _potential_of(radial, x, y, z, xs, ys, zs, c):
+    total = 0.0
+    for j in range(c.size):
+        sq_dist = (x - xs[j]) * (x - xs[j]) + (y - ys[j]) * (y - ys[j]) + (z - zs[j]) * (z - zs[j])
+        total += c[j] * radial.potential(sq_dist)
+    return total
+
+
+@jit
+def _forces_of(radial, x, y, z, xs, ys, zs, c, with_potential):
+    total = 0.0
+    fx = 0.0
+    fy = 0.0
+    fz = 0.0
+    for j in range(c.size):
+        dx = x - xs[j]
+        dy = y - ys[j]
+        dz = z - zs[j]
+        sq_dist = dx * dx + dy * dy + dz * dz
+        if with_potential:
+            total += c[j] * radial.potential(sq_dist)
+        weight = c[j] * radial.slope(sq_dist)
+        fx += weight * dx
+        fy += weight * dy
+        fz += weight * dz
+    return total, fx, fy, fz
+
+
+@jit
+def potential_rows_3d(start, stop, coords, radial, charges, with_potential, with_gradient, potential, gradient):
+    """Do what `potential_rows` does, in registers, for at most three dimensions padded to three with zeros."""
+    n_dims = gradient.shape[1]
+    xs, ys, zs = coords[0], coords[1], coords[2]
+    for i in range(start, stop):
+        c = charges[i if charges.shape[0] > 1 else 0]
+        x, y, z = xs[i], ys[i], zs[i]
+        if with_gradient:
+            before = _forces_of(radial, x, y, z, xs[:i], ys[:i], zs[:i], c[:i], with_potential)
+            j = i + 1
+            after = _forces_of(radial, x, y, z, xs[j:], ys[j:], zs[j:], c[j:], with_potential)
+            for a in range(n_dims):
+                gradient[i, a] = 2.0 * (before[a + 1] + after[a + 1])
+            if with_potential:
+                potential[i] = before[0] + after[0]
+        elif with_potential:
+            j = i + 1
+            potential[i] = _potential_of(radial, x, y, z, xs[:i], ys[:i], zs[:i], c[:i]) + _potential_of(
+                radial, x, y, z, xs[j:], ys[j:], zs[j:], c[j:]
+            )
+
+
+@jit
+def edge_rows(
+    start, stop, coords, radial, indptr, indices, weights, with_potential, with_gradient, potential, gradient
+):
+    """Fill Φ_i = Σ_j w_ij φ(d²_ij) and ∇Φ_i = Σ_j w_ij 2 φ'(d²_ij) (z_i − z_j) over the stored edges.
+
+    `coords` has shape (q, n). Unsigned `indptr` and `indices` let the compiler use
+    gather instructions; edges are handled a block at a time, whatever the dimension q.
+    """
+    n_dims = coords.shape[0]
+    sq_dist = np.empty(_BLOCK)
+    value = np.empty(_BLOCK)
+    pull = np.empty(_BLOCK)
+    force = np.empty(n_dims)
+    for i in range(start, stop):
+        total = 0.0
+        force[:] = 0.0
+        for b in range(indptr[i], indptr[i + 1], _BLOCK):
+            m = min(_BLOCK, np.int64(indptr[i + 1]) - b)
+            ends = indices[b : b + m]
+            w = weights[b : b + m]
+            sq_dist[:m] = 0.0
+            for a in range(n_dims):
+                here = coords[a, i]
+                there = coords[a]
+                for e in range(m):
+                    sq_dist[e] += (here - there[ends[e]]) * (here - there[ends[e]])
+            _evaluate(radial, sq_dist[:m], value, pull, with_potential, with_gradient)
+            if with_potential:
+                for e in range(m):
+                    total += w[e] * value[e]
+            if with_gradient:
+                for e in range(m):
+                    pull[e] *= w[e]
+                for a in range(n_dims):
+                    here = coords[a, i]
+                    there = coords[a]
+                    moved = 0.0
+                    for e in range(m):
+                        moved += pull[e] * (here - there[ends[e]])
+                    force[a] += moved
+        if with_potential:
+            potential[i] = total
+        if with_gradient:
+            for a in range(n_dims):
+                gradient[i, a] = 2.0 * force[a]

@@ -1,0 +1,49 @@
+"""Run a compiled loop over blocks of rows on several threads.
+
+Each row is computed by one thread from start to end (owner computes), so a
+result has the same bits for any number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any
+
+import joblib
+
+_BLOCKS_PER_THREAD = 4
+
+
+@lru_cache(maxsize=None)
+def _pool(n_threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="graphcouple")
+
+
+if hasattr(os, "register_at_fork"):
+    # A forked child inherits the pools but none of their threads.
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+def effective_n_jobs(n_jobs: int | None) -> int:
+    """Return the number of threads `n_jobs` stands for; None means every available core."""
+    if n_jobs is None:
+        return joblib.cpu_count()
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0; use None for every core, or a number of threads.")
+    return max(1, n_jobs if n_jobs > 0 else joblib.cpu_count() + 1 + n_jobs)
+
+
+def over_rows(n_rows: int, n_jobs: int | None, loop: Callable[..., Any], *args: Any) -> None:
+    """Call ``loop(start, stop, *args)`` on blocks that together cover range(n_rows)."""
+    n_threads = effective_n_jobs(n_jobs)
+    if n_threads == 1 or n_rows < 64:
+        loop(0, n_rows, *args)
+        return
+    size = -(-n_rows // (n_threads * _BLOCKS_PER_THREAD))
+    starts = range(0, n_rows, size)
+    futures = [_pool(n_threads).submit(loop, a, min(a + size, n_rows), *args) for a in starts]
+    for future in futures:
+        future.result()

@@ -1,0 +1,30 @@
+"""A progress bar for a run, by rich; nothing is shown unless standard error is a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def progress_bar(total: int, description: str) -> Iterator[Callable[[int, float], None]]:
+    """Show a bar on a terminal's standard error; yield ``update(iteration, loss)``."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns: list[Any] = [
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("loss {task.fields[loss]}"),
+        TimeRemainingColumn(),
+    ]
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        task = progress.add_task(description, total=total, loss="–")
+
+        def update(iteration: int, loss: float) -> None:
+            progress.update(task, completed=iteration, loss=f"{loss:.6g}")
+
+        yield update

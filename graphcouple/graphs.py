@@ -1,0 +1,250 @@
+"""Graphs as sparse matrices: supports of laws, samples, and conversions from and to other libraries.
+
+In a sparse matrix of log-weights a stored zero means log 1 = 0 and an absent
+entry means −∞, so a law keeps its edges as flat arrays beside a `Support`, where
+no sparse arithmetic can drop a zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import igraph
+    import networkx
+
+    GraphLike = NDArray[Any] | sp.sparray | sp.spmatrix | networkx.Graph | igraph.Graph
+else:
+    GraphLike = Any
+
+FloatArray = NDArray[np.floating[Any]]
+IntArray = NDArray[np.integer[Any]]
+
+
+class Graph(sp.csr_array):
+    """A directed graph drawn from a law: a `scipy.sparse.csr_array` of edge counts that also converts.
+
+    Entry (i, j) counts the edges from node i to node j. Everything scipy does
+    with a ``csr_array`` works on it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.graphs import Graph
+    >>> graph = Graph(np.array([[0, 2, 0], [0, 0, 1], [0, 0, 0]]))
+    >>> graph.to_networkx().edges[0, 1]["weight"]
+    2
+    >>> graph.to_igraph().ecount()
+    2
+    """
+
+    def to_networkx(self) -> networkx.DiGraph:
+        """Return a `networkx.DiGraph` with the counts as the edge attribute ``weight``."""
+        import networkx
+
+        graph = networkx.DiGraph()
+        graph.add_nodes_from(range(self.shape[0]))
+        edges = self.tocoo()
+        graph.add_weighted_edges_from(
+            zip(edges.row.tolist(), edges.col.tolist(), edges.data.tolist(), strict=True)
+        )
+        return graph
+
+    def to_igraph(self) -> igraph.Graph:
+        """Return a directed `igraph.Graph` with the counts as the edge attribute ``weight``."""
+        import igraph
+
+        edges = self.tocoo()
+        pairs = np.column_stack([edges.row, edges.col]).astype(np.int64)
+        graph = igraph.Graph(n=self.shape[0], edges=pairs, directed=True)
+        graph.es["weight"] = edges.data.tolist()
+        return graph
+
+
+def _index_dtype(largest: int) -> type[np.integer[Any]]:
+    return np.int32 if largest <= np.iinfo(np.int32).max else np.int64
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """The ordered pairs (i, j), i ≠ j, that a law may put an edge on, in row-major order.
+
+    Parameters
+    ----------
+    indptr : ndarray of shape (n_nodes + 1,)
+        The edges of node i are ``indptr[i]:indptr[i + 1]``.
+    indices : ndarray of shape (n_edges,)
+        Where each edge leads; sorted and unique within a row.
+    complete : bool
+        True when every pair is there: results are then dense arrays.
+    """
+
+    indptr: IntArray
+    indices: IntArray
+    complete: bool = False
+
+    @classmethod
+    def all_pairs(cls, n_nodes: int) -> Support:
+        """Return the support of all n(n − 1) ordered pairs."""
+        dtype = _index_dtype(n_nodes * (n_nodes - 1))
+        indptr = (np.arange(n_nodes + 1) * (n_nodes - 1)).astype(dtype)
+        columns = np.broadcast_to(np.arange(n_nodes, dtype=dtype), (n_nodes, n_nodes))
+        return cls(indptr, off_diagonal(columns), complete=True)
+
+    @property
+    def n_nodes(self) -> int:
+        """The number of nodes."""
+        return self.indptr.size - 1
+
+    @property
+    def n_edges(self) -> int:
+        """The number of ordered pairs in the support."""
+        return self.indices.size
+
+    @cached_property
+    def rows(self) -> IntArray:
+        """Where each edge starts."""
+        return np.repeat(np.arange(self.n_nodes, dtype=self.indices.dtype), np.diff(self.indptr))
+
+    @cached_property
+    def keys(self) -> NDArray[np.int64]:
+        """Each edge as the sorted number i·n + j."""
+        return self.rows.astype(np.int64) * self.n_nodes + self.indices
+
+    def find(self, rows: IntArray, columns: IntArray) -> NDArray[np.int64]:
+        """Return the position of each pair (rows, columns) in the support, or −1 where it is absent."""
+        wanted = rows.astype(np.int64) * self.n_nodes + columns
+        at = np.searchsorted(self.keys, wanted)
+        found = np.zeros(wanted.shape, dtype=bool)
+        inside = at < self.n_edges
+        found[inside] = self.keys[at[inside]] == wanted[inside]
+        return np.where(found, at, -1)
+
+    def to_csr(self, values: NDArray[Any]) -> sp.csr_array:
+        """Return a csr array with these values on the support, zeros stored."""
+        matrix = sp.csr_array((values, self.indices, self.indptr), shape=(self.n_nodes,) * 2)
+        matrix.has_canonical_format = True
+        return matrix
+
+    def to_array(self, values: NDArray[Any]) -> NDArray[Any] | sp.csr_array:
+        """Return values as users see them: dense with a zero diagonal for all pairs, else a csr array."""
+        if not self.complete:
+            return self.to_csr(values.copy())
+        n = self.n_nodes
+        dense = np.zeros((n, n), dtype=values.dtype)
+        dense[~np.eye(n, dtype=bool)] = values
+        return dense
+
+    def select(self, keep: NDArray[np.bool_]) -> Support:
+        """Return the support of the edges where `keep` is True."""
+        if keep.all():
+            return self
+        counts = np.concatenate([[0], np.cumsum(keep)])
+        return Support(counts[self.indptr].astype(self.indptr.dtype), self.indices[keep])
+
+
+def off_diagonal(matrix: NDArray[Any]) -> NDArray[Any]:
+    """Return the off-diagonal entries of a square array, flat and in row-major order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.graphs import off_diagonal
+    >>> off_diagonal(np.arange(9).reshape(3, 3))
+    array([1, 2, 3, 5, 6, 7])
+    """
+    n = matrix.shape[0]
+    if n < 2:
+        return np.empty(0, dtype=matrix.dtype)
+    return np.ascontiguousarray(matrix).ravel()[1:].reshape(n - 1, n + 1)[:, :-1].ravel()
+
+
+def _from_networkx(graph: Any, name: str) -> sp.coo_array:
+    index = {node: i for i, node in enumerate(graph.nodes)}
+    try:
+        triples = [(index[u], index[v], float(w)) for u, v, w in graph.edges(data="weight", default=1.0)]
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name}: every networkx edge attribute 'weight' must be a number ({error}).") from None
+    return _from_edge_list(triples, len(index), directed=graph.is_directed())
+
+
+def _from_igraph(graph: Any) -> sp.coo_array:
+    weights = graph.es["weight"] if "weight" in graph.es.attributes() else np.ones(graph.ecount())
+    triples = [(u, v, w) for (u, v), w in zip(graph.get_edgelist(), weights, strict=True)]
+    return _from_edge_list(triples, graph.vcount(), directed=graph.is_directed())
+
+
+def _from_edge_list(triples: Sequence[tuple[int, int, float]], n_nodes: int, directed: bool) -> sp.coo_array:
+    edges = np.array(triples, dtype=np.float64).reshape(-1, 3)
+    rows, columns, weights = edges[:, 0].astype(np.int64), edges[:, 1].astype(np.int64), edges[:, 2]
+    if not directed:
+        back = rows != columns
+        rows, columns, weights = (
+            np.concatenate([rows, columns[back]]),
+            np.concatenate([columns, rows[back]]),
+            np.concatenate([weights, weights[back]]),
+        )
+    return sp.coo_array((weights, (rows, columns)), shape=(n_nodes, n_nodes))
+
+
+def as_csr(graph: GraphLike, name: str, n_nodes: int | None = None) -> sp.csr_array:
+    """Return any kind of graph as a canonical csr array of weights (a copy where it had to change).
+
+    Parameters
+    ----------
+    graph : array, sparse matrix, networkx or igraph graph
+        An undirected graph gives both directions of each edge. Edge weights
+        are read from the attribute ``weight``, 1 where there is none. The
+        entries of a dense array that are zero are no edges; a sparse matrix
+        keeps its stored zeros.
+    name : str
+        What to call the graph in an error.
+    n_nodes : int, optional
+        The number of nodes it must have.
+
+    Raises
+    ------
+    TypeError
+        When it is none of these kinds, or not numeric.
+    ValueError
+        When it is not square, not finite, or has another number of nodes.
+    """
+    kind = type(graph).__module__.partition(".")[0]
+    if sp.issparse(graph):
+        matrix = sp.csr_array(graph)
+    elif kind == "networkx":
+        matrix = sp.csr_array(_from_networkx(graph, name))
+    elif kind == "igraph":
+        matrix = sp.csr_array(_from_igraph(graph))
+    else:
+        array = np.asarray(graph)
+        if array.dtype.kind not in "iufb" or array.ndim != 2:
+            raise TypeError(
+                f"{name} must be a square numeric array, a sparse matrix, or a networkx or igraph graph, "
+                f"got {type(graph).__name__}."
+            )
+        matrix = sp.csr_array(array)
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"{name} must be square, one row and one column per node, got shape {matrix.shape}.")
+    if n_nodes is not None and matrix.shape[0] != n_nodes:
+        raise ValueError(f"{name} has {matrix.shape[0]} nodes, but {n_nodes} are needed.")
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    if np.isnan(matrix.data).any():
+        raise ValueError(f"{name} holds NaN; drop or impute those edges first.")
+    return matrix
+
+
+def edges_of(matrix: sp.csr_array) -> tuple[Support, FloatArray]:
+    """Split a canonical csr array into the support of its stored off-diagonal entries and their values."""
+    whole = Support(matrix.indptr, matrix.indices)
+    keep = whole.rows != whole.indices
+    return whole.select(keep), matrix.data[keep] if not keep.all() else matrix.data

@@ -1,0 +1,124 @@
+"""Where an embedding starts."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcouple._validation import check_embedding, check_integer
+from graphcouple.graphs import FloatArray
+from graphcouple.priors import GraphPosterior
+
+Initializer = Callable[[Any, GraphPosterior, int, np.random.RandomState], FloatArray]
+
+
+def pca(X: Any, posterior: GraphPosterior, n_components: int, rng: np.random.RandomState) -> FloatArray:
+    """Return the first principal components of `X`, zero-padded when `X` has fewer."""
+    from sklearn.decomposition import PCA
+
+    found = min(n_components, *X.shape)
+    if sp.issparse(X):
+        X, found = sp.csr_matrix(X), min(found, min(X.shape) - 1) or 1
+    with warnings.catch_warnings():
+        # Constant data have no variance to divide by; the caller handles a zero result.
+        warnings.filterwarnings("ignore", message="invalid value encountered", category=RuntimeWarning)
+        Z = PCA(found, random_state=rng).fit_transform(X)
+    return np.pad(Z, ((0, 0), (0, n_components - found)))
+
+
+def spectral(X: Any, posterior: GraphPosterior, n_components: int, rng: np.random.RandomState) -> FloatArray:
+    """Return Laplacian eigenvectors of the posterior's mean graph, symmetrised."""
+    from sklearn.manifold import spectral_embedding
+
+    means = posterior.support.to_csr(posterior.edge_means)
+    affinity = sp.csr_matrix(means + means.T)
+    n = posterior.n_nodes
+    found = min(n_components, n - 2)
+    if found < 1:
+        return rng.normal(size=(n, n_components))
+    # A complete or tiny graph is solved densely; scikit-learn needs eigenvectors well below n for ARPACK.
+    with warnings.catch_warnings():
+        # A disconnected graph is no fault here: its components are told apart by the eigenvectors.
+        warnings.filterwarnings("ignore", message="Graph is not fully connected")
+        Z = spectral_embedding(affinity, n_components=found, random_state=rng, norm_laplacian=True)
+    return np.pad(np.asarray(Z), ((0, 0), (0, n_components - found)))
+
+
+def random(X: Any, posterior: GraphPosterior, n_components: int, rng: np.random.RandomState) -> FloatArray:
+    """Return standard Gaussian coordinates."""
+    return rng.normal(size=(posterior.n_nodes, n_components))
+
+
+INITIALIZERS: dict[str, Initializer] = {"pca": pca, "random": random, "spectral": spectral}
+
+
+def initialize(
+    init: Any,
+    X: Any,
+    posterior: GraphPosterior,
+    n_components: int,
+    rng: np.random.RandomState,
+    *,
+    scale: float,
+    metric: str = "euclidean",
+    dtype: Any = np.float64,
+) -> FloatArray:
+    """Return the start of an embedding.
+
+    Parameters
+    ----------
+    init : {"pca", "random", "spectral"} or array of shape (n_samples, n_components)
+        An array is used as it is, copied.
+    X : array or sparse matrix of shape (n_samples, n_features)
+    posterior : GraphPosterior
+        The input's graph, for "spectral".
+    n_components : int
+    rng : numpy.random.RandomState
+    scale : float
+        The standard deviation the first coordinate is given.
+    metric : str, default="euclidean"
+    dtype : dtype, default=float64
+
+    Returns
+    -------
+    Z0 : ndarray of shape (n_samples, n_components)
+        Points that would start at the same place (duplicates, constant data)
+        are moved apart by Gaussian noise of 1e-4 · scale.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When `init` is unknown, or an array of another shape or with entries that
+        are not finite, or "pca" is asked of precomputed distances.
+    """
+    n = posterior.n_nodes
+    check_integer("n_components", n_components, 1)
+    if not isinstance(init, str):
+        Z = check_embedding(init, "init", n).astype(dtype)
+        if Z.shape[1] != n_components:
+            raise ValueError(f"init has {Z.shape[1]} columns, but n_components={n_components}.")
+        if not np.isfinite(Z).all():
+            raise ValueError("init holds NaN or infinity.")
+        return Z
+    if init not in INITIALIZERS:
+        raise ValueError(f"init must be one of {sorted(INITIALIZERS)} or an array, got {init!r}.")
+    if init == "pca" and metric == "precomputed":
+        raise ValueError("init='pca' needs points, not precomputed distances; use init='spectral' or 'random'.")
+    Z = INITIALIZERS[init](X, posterior, n_components, rng).astype(np.float64)
+    spread = float(Z[:, 0].std())
+    Z = Z * (scale / spread) if spread > 0 and np.isfinite(spread) else np.zeros_like(Z)
+    return _separate(Z, 1e-4 * scale, rng).astype(dtype)
+
+
+def _separate(Z: FloatArray, noise: float, rng: np.random.RandomState) -> FloatArray:
+    """Move points that coincide apart; the others stay."""
+    _, inverse, counts = np.unique(Z, axis=0, return_inverse=True, return_counts=True)
+    repeated = counts[inverse.ravel()] > 1
+    if repeated.any():
+        Z = Z.copy()
+        Z[repeated] += noise * rng.normal(size=(int(repeated.sum()), Z.shape[1]))
+    return Z

@@ -1,0 +1,118 @@
+"""A law of a hidden graph: kernel, prior, bandwidth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphcouple._validation import check_integer
+from graphcouple.bandwidths import Bandwidth
+from graphcouple.graphs import FloatArray, Support
+from graphcouple.kernels import Kernel
+from graphcouple.neighbors import all_pairs, as_points, graph_distances, nearest_neighbors
+from graphcouple.priors import GraphPosterior, GraphPrior, as_prior
+from graphcouple.priors.binary import threshold
+
+
+@dataclass(frozen=True, eq=False)
+class GraphModel:
+    """The law of a hidden graph given points, before the points are known.
+
+    Two of them, one for the input and one for the embedding, make a method; see
+    `GraphCoupling`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        How strongly two points call for an edge.
+    prior : GraphPrior or {"B", "D", "E"}
+        Which graphs are possible, and how likely they are beforehand.
+    bandwidth : Bandwidth, optional
+        How each point rescales its distances; none by default.
+    n_neighbors : int, optional
+        Restrict each point's edges to this many nearest others (the point
+        itself is not counted); None means all pairs.
+    symmetrize : {None, "threshold"}, default=None
+        "threshold" takes the undirected graph 1{W + Wᵀ ≥ 1}, as UMAP does;
+        prior B only.
+    metric : str, default="euclidean"
+        The distance of the points; "precomputed" when they are given as a square
+        array, or a sparse graph, of distances.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> X = np.random.default_rng(0).normal(size=(50, 4))
+    >>> model = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5), n_neighbors=15)
+    >>> posterior = model.posterior(X)
+    >>> posterior
+    <UnitOutDegreePosterior (prior D) of 50 nodes, 750 possible edges>
+    >>> round(posterior.entropy() / 50, 6) == round(float(np.log(5)), 6)
+    True
+    >>> posterior.sample(rng=0).to_igraph().ecount()
+    50
+    """
+
+    kernel: Kernel
+    prior: GraphPrior
+    bandwidth: Bandwidth | None = None
+    n_neighbors: int | None = None
+    symmetrize: str | None = None
+    metric: str = "euclidean"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kernel, Kernel):
+            raise TypeError(f"kernel must be a graphcouple kernel such as Gaussian(), got {self.kernel!r}.")
+        object.__setattr__(self, "prior", as_prior(self.prior))
+        if self.bandwidth is not None and not isinstance(self.bandwidth, Bandwidth):
+            raise TypeError(f"bandwidth must be a graphcouple bandwidth or None, got {self.bandwidth!r}.")
+        if self.n_neighbors is not None:
+            check_integer("n_neighbors", self.n_neighbors, 1)
+        if self.symmetrize not in (None, "threshold"):
+            raise ValueError(f"symmetrize must be None or 'threshold', got {self.symmetrize!r}.")
+        if self.symmetrize and self.prior.code != "B":
+            raise ValueError(
+                f"symmetrize='threshold' needs prior B, whose edges are independent; got {self.prior!r}."
+            )
+
+    def posterior(self, X: Any, n_jobs: int | None = None) -> GraphPosterior:
+        """Return the law of the graph given the points `X`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Or distances, for ``metric="precomputed"``.
+        n_jobs : int or None, default=None
+            Threads; None means every core.
+
+        Returns
+        -------
+        GraphPosterior
+
+        Raises
+        ------
+        TypeError, ValueError
+            When `X` is not numeric, not finite, has a single row, or fewer rows
+            than the model's neighbours or perplexity ask for.
+        """
+        points = as_points(X)
+        support, sq_dist = self._distances(points, n_jobs)
+        if self.bandwidth is not None:
+            shift, scale = self.bandwidth.fit_edges(support, sq_dist, self.kernel, n_jobs)
+            sq_dist = self.bandwidth.rescale(support, sq_dist, shift, scale)
+        posterior = self.prior.posterior_on(support, self.kernel.log(sq_dist))
+        return threshold(posterior) if self.symmetrize else posterior
+
+    def _distances(self, X: Any, n_jobs: int | None) -> tuple[Support, FloatArray]:
+        if self.n_neighbors is not None:
+            return nearest_neighbors(X, self.n_neighbors, self.metric, n_jobs)
+        allowed = self.prior.edges(X.shape[0])
+        if allowed is not None:
+            return allowed[0], graph_distances(X, allowed[0], self.metric)
+        return all_pairs(X, self.metric)

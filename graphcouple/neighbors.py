@@ -1,0 +1,213 @@
+"""Squared distances between points: all pairs, nearest neighbours, or the edges of a given graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from graphcouple._validation import check_integer
+from graphcouple.graphs import FloatArray, Support, as_csr, edges_of, off_diagonal
+
+
+def as_points(X: Any, name: str = "X") -> Any:
+    """Return `X` as a finite 2-D float array, or as a finite csr matrix.
+
+    Raises
+    ------
+    TypeError
+        When `X` is not numeric.
+    ValueError
+        When `X` is not 2-D, has fewer than two rows, no columns, or an entry that is NaN or infinite.
+    """
+    if sp.issparse(X):
+        X = X.tocsr()
+        entries = X.data
+    else:
+        try:
+            X = np.asarray(X)
+            if X.dtype.kind not in "iufb":
+                X = X.astype(np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"{name} must be numeric; encode or drop its other columns first.") from None
+        entries = X
+    if X.ndim != 2 or X.shape[1] < 1:
+        raise ValueError(f"{name} must have shape (n_samples, n_features), got {X.shape}.")
+    if X.shape[0] < 2:
+        raise ValueError(f"{name} must have at least 2 rows to relate to each other, got n_samples = {X.shape[0]}.")
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+        entries = X.data if sp.issparse(X) else X
+    if not np.isfinite(entries).all():
+        raise ValueError(f"{name} holds NaN or infinity; impute or drop those entries first.")
+    return X
+
+
+def _check_distances(values: FloatArray) -> FloatArray:
+    if (values < 0).any():
+        raise ValueError("precomputed distances must not be negative; pass distances, not similarities.")
+    return np.square(values, dtype=np.float64)
+
+
+def _all_pairs(X: Any, metric: str) -> FloatArray:
+    if metric == "precomputed":
+        return _check_distances(off_diagonal(X))
+    if metric == "euclidean" and not sp.issparse(X):
+        from scipy.spatial.distance import cdist
+
+        # Differences first, then squares: duplicates are at distance 0 exactly.
+        return off_diagonal(cdist(X, X, "sqeuclidean"))
+    from sklearn.metrics import pairwise_distances
+
+    return np.square(off_diagonal(pairwise_distances(X, metric=metric)), dtype=np.float64)
+
+
+def all_pairs(X: Any, metric: str = "euclidean") -> tuple[Support, FloatArray]:
+    """Return the support of all ordered pairs and their squared distances.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+        Or a square array of distances for ``metric="precomputed"``.
+    metric : str, default="euclidean"
+        Any metric of `sklearn.metrics.pairwise_distances`.
+
+    Returns
+    -------
+    support : Support
+        All n(n − 1) ordered pairs.
+    sq_dist : ndarray of shape (n(n − 1),)
+        Squared distances, float64.
+
+    Raises
+    ------
+    ValueError
+        When precomputed distances are negative or not square.
+    """
+    if metric == "precomputed":
+        if sp.issparse(X):
+            return precomputed_graph(X, None)
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(f"precomputed distances must be square, got shape {X.shape}.")
+    return Support.all_pairs(X.shape[0]), _all_pairs(X, metric)
+
+
+def precomputed_graph(distances: Any, n_neighbors: int | None) -> tuple[Support, FloatArray]:
+    """Return the stored edges of a sparse distance graph, or each row's `n_neighbors` shortest.
+
+    Raises
+    ------
+    ValueError
+        When a row stores fewer edges than `n_neighbors`, or a distance is negative.
+    """
+    support, dist = edges_of(as_csr(distances, "X"))
+    sq_dist = _check_distances(dist)
+    if n_neighbors is None:
+        return support, sq_dist
+    counts = np.diff(support.indptr)
+    if (counts < n_neighbors).any():
+        short = int(np.argmax(counts < n_neighbors))
+        raise ValueError(
+            f"row {short} of the precomputed graph stores {counts[short]} distances, fewer than "
+            f"n_neighbors={n_neighbors}; store more of them or lower n_neighbors."
+        )
+    by_row = np.lexsort((sq_dist, support.rows))
+    rank = np.arange(support.n_edges) - np.repeat(support.indptr[:-1], counts)
+    keep = np.zeros(support.n_edges, dtype=bool)
+    keep[by_row[rank < n_neighbors]] = True
+    return support.select(keep), sq_dist[keep]
+
+
+def nearest_neighbors(
+    X: Any, n_neighbors: int, metric: str = "euclidean", n_jobs: int | None = None
+) -> tuple[Support, FloatArray]:
+    """Return the graph of each point's nearest other points, with squared distances.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+        Or distances for ``metric="precomputed"``: a square array, or a sparse
+        matrix whose stored entries are the known distances.
+    n_neighbors : int
+        How many others; the point itself is not counted.
+    metric : str, default="euclidean"
+        Any metric of `sklearn.neighbors.NearestNeighbors`.
+    n_jobs : int or None, default=None
+        Threads; None means every core.
+
+    Returns
+    -------
+    support : Support
+        `n_neighbors` edges a row.
+    sq_dist : ndarray of shape (n_samples * n_neighbors,)
+        Squared distances, float64.
+
+    Raises
+    ------
+    ValueError
+        When `n_neighbors` is not below the number of points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.neighbors import nearest_neighbors
+    >>> support, sq_dist = nearest_neighbors(np.array([[0.0], [1.0], [3.0]]), 1)
+    >>> support.indices.tolist(), sq_dist.tolist()
+    ([1, 0, 1], [1.0, 1.0, 4.0])
+    """
+    n = X.shape[0]
+    k = check_integer("n_neighbors", n_neighbors, 1)
+    if k >= n:
+        raise ValueError(f"n_neighbors={k} must be below the number of points, n_samples = {n}.")
+    if metric == "precomputed" and sp.issparse(X):
+        return precomputed_graph(X, k)
+    from sklearn.neighbors import NearestNeighbors
+
+    if metric == "precomputed":
+        _check_distances(X)
+    search = NearestNeighbors(n_neighbors=k, metric=metric, n_jobs=-1 if n_jobs is None else n_jobs).fit(X)
+    dist, found = search.kneighbors()
+    order = np.argsort(found, axis=1)
+    indices = np.take_along_axis(found, order, axis=1).ravel()
+    dtype = np.int32 if n * k <= np.iinfo(np.int32).max else np.int64
+    support = Support(np.arange(0, n * k + 1, k, dtype=dtype), indices.astype(dtype))
+    return support, np.square(np.take_along_axis(dist, order, axis=1).ravel(), dtype=np.float64)
+
+
+def graph_distances(X: Any, support: Support, metric: str = "euclidean") -> FloatArray:
+    """Return the squared distances of the edges of a given support.
+
+    Raises
+    ------
+    ValueError
+        When a precomputed sparse graph lacks one of the edges.
+    """
+    if metric == "precomputed":
+        if sp.issparse(X):
+            known, dist = edges_of(as_csr(X, "X"))
+            at = known.find(support.rows, support.indices)
+            if (at < 0).any():
+                e = int(np.argmax(at < 0))
+                raise ValueError(
+                    f"the precomputed graph stores no distance for the edge ({support.rows[e]}, "
+                    f"{support.indices[e]}) of the edge prior; store it or drop the edge."
+                )
+            return _check_distances(dist[at])
+        return _check_distances(X[support.rows, support.indices])
+    from sklearn.metrics.pairwise import paired_distances
+
+    out = np.empty(support.n_edges)
+    chunk = max(1, 2**24 // X.shape[1])
+    for a in range(0, support.n_edges, chunk):
+        part = slice(a, a + chunk)
+        out[part] = _paired(X, support.rows[part], support.indices[part], metric, paired_distances)
+    return out
+
+
+def _paired(X: Any, rows: NDArray[Any], columns: NDArray[Any], metric: str, paired_distances: Any) -> FloatArray:
+    if metric == "euclidean" and not sp.issparse(X):
+        difference = X[rows] - X[columns]
+        return np.einsum("ij,ij->i", difference, difference, dtype=np.float64)
+    return np.square(paired_distances(X[rows], X[columns], metric=metric), dtype=np.float64)

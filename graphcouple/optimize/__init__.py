@@ -1,0 +1,16 @@
+"""One loop, its optimizers and its schedules."""
+
+from graphcouple.optimize._solve import Callback, Optimizer, Solution, solve
+from graphcouple.optimize.lbfgs import LBFGS
+from graphcouple.optimize.momentum import Exaggeration, MomentumGains, MomentumState
+
+__all__ = [
+    "LBFGS",
+    "Callback",
+    "Exaggeration",
+    "MomentumGains",
+    "MomentumState",
+    "Optimizer",
+    "Solution",
+    "solve",
+]

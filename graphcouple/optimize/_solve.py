@@ -1,0 +1,215 @@
+"""`solve`: minimise an objective from a start, with an optimizer, watched by a callback."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphcouple._validation import check_embedding, check_integer
+from graphcouple.couplings import Objective
+from graphcouple.graphs import FloatArray
+
+Callback = Callable[[int, float, FloatArray], Any]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What `solve` found.
+
+    Attributes
+    ----------
+    Z : ndarray of shape (n_points, n_components)
+        The embedding, in the dtype of the start.
+    loss : float
+        The objective at `Z`.
+    n_iter : int
+        Iterations done.
+    converged : bool
+        Whether a convergence test ended the run, rather than `max_iter` or the callback.
+    message : str
+        Why the run ended.
+    loss_history : ndarray of shape (n_checks,)
+        The objective (attraction weighing 1) at the start, at every check, and at the end.
+    iterations : ndarray of shape (n_checks,)
+        The iteration each entry of `loss_history` belongs to.
+    """
+
+    Z: FloatArray
+    loss: float
+    n_iter: int
+    converged: bool
+    message: str
+    loss_history: NDArray[np.float64] = field(repr=False)
+    iterations: NDArray[np.int64] = field(repr=False)
+
+
+class Monitor:
+    """What every run is watched by: finiteness, the history, the callback and the convergence tests.
+
+    Parameters
+    ----------
+    max_iter : int
+    tol : float
+        Converged when the gradient of objective/n has at most this norm.
+    patience : int
+        Converged when the loss has not improved for this many iterations.
+    check_every : int
+        Iterations between checks.
+    callback : callable or None
+    """
+
+    def __init__(
+        self, max_iter: int, tol: float, patience: int, check_every: int, callback: Callback | None
+    ) -> None:
+        self.max_iter = check_integer("max_iter", max_iter, 1)
+        self.check_every = check_integer("check_every", check_every, 1)
+        self.patience = check_integer("patience", patience, 1)
+        if not tol >= 0:
+            raise ValueError(f"tol must be at least 0, got {tol!r}.")
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback must be callable as callback(iteration, loss, Z), got {callback!r}.")
+        self.tol = tol
+        self.callback = callback
+        self.message = f"max_iter={max_iter} reached"
+        self.converged = False
+        self.losses: list[float] = []
+        self.iterations: list[int] = []
+        self._best = np.inf
+        self._best_iteration = 0
+
+    def due(self, iteration: int) -> bool:
+        """Return whether the loss is wanted at this iteration."""
+        return iteration % self.check_every == 0
+
+    def check_finite(self, iteration: int, *values: Any) -> None:
+        """Raise `FloatingPointError` naming the iteration unless everything is finite."""
+        if not all(np.isfinite(value).all() for value in values):
+            raise FloatingPointError(
+                f"the loss, gradient or embedding is no longer finite at iteration {iteration}: lower learning_rate "
+                "or early_exaggeration, or start from a smaller embedding (kernels underflow at large distances)."
+            )
+
+    def record(
+        self, iteration: int, loss: float, Z: FloatArray, grad_norm: float, settled: bool = True
+    ) -> bool:
+        """Note the loss, call the callback, and return whether the run shall stop.
+
+        `settled` is False while a schedule still weighs the attraction: then
+        nothing counts as converged, or as progress missed.
+        """
+        self.check_finite(iteration, loss, Z)
+        self.losses.append(float(loss))
+        self.iterations.append(iteration)
+        if self.callback is not None:
+            view = Z.view()
+            view.flags.writeable = False
+            if self.callback(iteration, float(loss), view):
+                self.message = f"stopped by the callback at iteration {iteration}"
+                return True
+        if not settled:
+            self._best, self._best_iteration = np.inf, iteration
+            return False
+        if grad_norm <= self.tol:
+            return self._converge(f"gradient norm {grad_norm:.3g} at most tol={self.tol:.3g}")
+        if loss < self._best:
+            self._best, self._best_iteration = loss, iteration
+        elif iteration - self._best_iteration >= self.patience:
+            return self._converge(f"no lower loss for {self.patience} iterations")
+        return False
+
+    def _converge(self, message: str) -> bool:
+        self.message, self.converged = message, True
+        return True
+
+
+class Optimizer(ABC):
+    """How `solve` moves from a start to a minimum."""
+
+    @abstractmethod
+    def run(self, objective: Objective, Z0: FloatArray, monitor: Monitor) -> tuple[FloatArray, int]:
+        """Return the final embedding and the number of iterations done."""
+
+
+def solve(
+    objective: Objective,
+    Z0: Any,
+    optimizer: Optimizer | None = None,
+    *,
+    max_iter: int = 1000,
+    tol: float = 1e-7,
+    patience: int = 300,
+    check_every: int = 50,
+    callback: Callback | None = None,
+) -> Solution:
+    """Minimise an objective over embeddings.
+
+    Parameters
+    ----------
+    objective : Objective
+        For example a `CrossEntropy`, or a weighted sum of objectives.
+    Z0 : array of shape (n_points, n_components)
+        The start; not changed.
+    optimizer : Optimizer, optional
+        `LBFGS()` by default. `MomentumGains()` is the optimizer of t-SNE.
+    max_iter : int, default=1000
+        Iterations at most.
+    tol : float, default=1e-7
+        Converged when the gradient of objective/n has at most this 2-norm.
+    patience : int, default=300
+        Converged when the loss has not fallen for this many iterations.
+    check_every : int, default=50
+        Iterations between two looks at the loss, for the history, the
+        convergence tests and the callback.
+    callback : callable, optional
+        Called as ``callback(iteration, loss, Z)`` at every check; a true return value
+        stops the run. `Z` is read-only and not reused: keep it if you like.
+
+    Returns
+    -------
+    Solution
+
+    Raises
+    ------
+    FloatingPointError
+        When the loss, the gradient or the embedding stops being finite; the message
+        names the iteration.
+    TypeError, ValueError
+        When an argument is of the wrong kind, or `Z0` does not fit the objective
+        or is not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> X = np.random.default_rng(0).normal(size=(40, 5))
+    >>> posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X)
+    >>> objective = gc.CrossEntropy(posterior, gc.GraphModel(gc.Gaussian(), "D"))
+    >>> solution = gc.solve(objective, X[:, :2], max_iter=50)
+    >>> solution.loss < objective.value(X[:, :2])
+    True
+    """
+    from graphcouple.optimize.lbfgs import LBFGS
+
+    if not isinstance(objective, Objective):
+        raise TypeError(f"objective must be an Objective such as CrossEntropy, got {type(objective).__name__}.")
+    if optimizer is not None and not isinstance(optimizer, Optimizer):
+        raise TypeError(f"optimizer must be LBFGS(), MomentumGains() or another Optimizer, got {optimizer!r}.")
+    start = check_embedding(Z0, "Z0", objective.n_points)
+    if not np.isfinite(start).all():
+        raise ValueError("Z0 holds NaN or infinity.")
+    monitor = Monitor(max_iter, tol, patience, check_every, callback)
+    Z, n_iter = (optimizer or LBFGS()).run(objective, start.copy(), monitor)
+    if monitor.iterations and monitor.iterations[-1] == n_iter:
+        loss = monitor.losses[-1]
+    else:
+        loss = objective.value(Z)
+        monitor.check_finite(n_iter, loss, Z)
+        monitor.losses.append(loss)
+        monitor.iterations.append(n_iter)
+    history = np.array(monitor.losses)
+    return Solution(Z, loss, n_iter, monitor.converged, monitor.message, history, np.array(monitor.iterations))

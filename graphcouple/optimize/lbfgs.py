@@ -1,0 +1,80 @@
+"""L-BFGS, by scipy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphcouple._validation import check_integer
+from graphcouple.couplings import Objective
+from graphcouple.graphs import FloatArray
+from graphcouple.optimize._solve import Monitor, Optimizer
+
+
+@dataclass(frozen=True)
+class LBFGS(Optimizer):
+    """Limited-memory BFGS with a line search (`scipy.optimize.minimize`, method "L-BFGS-B").
+
+    Needs no learning rate and decreases the loss at every iteration; the choice for
+    smooth objectives without an exaggeration schedule, such as latent prior B
+    summed exactly.
+
+    Parameters
+    ----------
+    memory : int, default=10
+        Corrections kept.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When `memory` is not an integer of at least 1.
+    """
+
+    memory: int = 10
+
+    def __post_init__(self) -> None:
+        check_integer("memory", self.memory, 1)
+
+    def run(self, objective: Objective, Z0: FloatArray, monitor: Monitor) -> tuple[FloatArray, int]:
+        """Return the final embedding and the number of iterations done."""
+        from scipy.optimize import minimize
+
+        n, shape = objective.n_points, Z0.shape
+        iteration = 0
+        gradient_at: dict[str, Any] = {}
+
+        def evaluate(flat: FloatArray) -> tuple[float, FloatArray]:
+            loss, gradient = objective.value_and_grad(flat.reshape(shape))
+            monitor.check_finite(iteration, loss, gradient)
+            gradient_at["norm"] = float(np.linalg.norm(gradient)) / n
+            return loss / n, gradient.ravel() / n
+
+        def after(intermediate_result: Any) -> None:
+            nonlocal iteration
+            iteration += 1
+            Z = intermediate_result.x.reshape(shape).astype(Z0.dtype)
+            due = monitor.due(iteration)
+            if due and monitor.record(iteration, intermediate_result.fun * n, Z, gradient_at["norm"]):
+                raise StopIteration
+
+        start = Z0.astype(np.float64)
+        loss, gradient = objective.value_and_grad(start)
+        if monitor.record(0, loss, Z0, float(np.linalg.norm(gradient)) / n):
+            return Z0, 0
+        # The monitor judges convergence; scipy's own tests are kept out of its way.
+        options = {
+            "maxiter": monitor.max_iter,
+            "maxfun": 20 * monitor.max_iter,
+            "maxcor": self.memory,
+            "ftol": 1e-14,
+            "gtol": 0.0,
+            "maxls": 40,
+        }
+        result = minimize(evaluate, start.ravel(), jac=True, method="L-BFGS-B", callback=after, options=options)
+        # A line search that finds nothing lower, or a relative decrease at rounding level, is a minimum reached.
+        if iteration < monitor.max_iter and not monitor.converged and "callback" not in monitor.message:
+            monitor.converged = True
+            monitor.message = f"no lower loss along the search direction ({result.message})"
+        return result.x.reshape(shape).astype(Z0.dtype), iteration

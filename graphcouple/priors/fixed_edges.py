@@ -1,0 +1,126 @@
+"""Prior E: as many edges as nodes, anywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+from scipy.stats import binom
+
+from graphcouple.graphs import FloatArray, IntArray, Support
+from graphcouple.kernels import Kernel
+from graphcouple.priors._base import GraphPosterior, GraphPrior, PotentialSum, draw_by_inversion, register
+from graphcouple.priors.unit_out_degree import N_EDGES
+from graphcouple.radials import EdgeWeight
+
+
+def expected_log_factorial(n: int, probability: FloatArray) -> float:
+    """Return Σ_e E[log W_e!] for W_e ~ Binomial(n, p_e), to double precision.
+
+    Counts 0 and 1 contribute nothing. For each count w the sum runs over the
+    edges for which w is within reach; the rest is below rounding.
+    """
+    p = np.sort(probability)[::-1]
+    mean = n * p
+    reach = mean + 12.0 * np.sqrt(mean) + 40.0
+    total = 0.0
+    for w in range(2, n + 1):
+        m = int(np.searchsorted(-reach, -float(w), side="right"))
+        if m == 0:
+            break
+        total += float(gammaln(w + 1.0) * binom.pmf(w, n, p[:m]).sum())
+    return total
+
+
+class FixedEdgesPosterior(GraphPosterior):
+    """A multinomial law: n edges drawn independently over all pairs, with probability e^η / Σ e^η each."""
+
+    code = "E"
+    prior_name = "FixedEdges"
+    constraints = frozenset({N_EDGES})
+
+    def __init__(self, support: Support, log_weights: FloatArray) -> None:
+        super().__init__(support, log_weights)
+        if not support.n_edges:
+            raise ValueError("prior E needs at least one possible edge; edge_prior and kernel allow none.")
+
+    @cached_property
+    def _log_total(self) -> float:
+        return float(logsumexp(self.log_weights))
+
+    def log_partition(self) -> float:
+        """Return n log Σ_ij e^η_ij, in nats."""
+        return self.n_nodes * self._log_total
+
+    @cached_property
+    def edge_means(self) -> FloatArray:
+        """Expected counts n e^η_ij / Σ e^η on the edges of `support`."""
+        return self.n_nodes * np.exp(self.log_weights - self._log_total)
+
+    def entropy(self) -> float:
+        """Return A − <mean, η> − E[log h], h = n!/Π W_ij!, in nats."""
+        surprise = float((self.edge_means * (self._log_total - self.log_weights)).sum())
+        log_base = gammaln(self.n_nodes + 1.0) - expected_log_factorial(
+            self.n_nodes, self.edge_means / self.n_nodes
+        )
+        return surprise - float(log_base)
+
+    @cached_property
+    def _cumulative(self) -> FloatArray:
+        return np.cumsum(self.edge_means)
+
+    def _draw(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+        drawn = draw_by_inversion(self._cumulative, self._cumulative[-1] * rng.random(self.n_nodes))
+        at, counts = np.unique(drawn, return_counts=True)
+        return at, counts
+
+    def _log_base_measure(self, rows: IntArray, counts: FloatArray) -> float:
+        if counts.sum() != self.n_nodes:
+            return -np.inf
+        return float(gammaln(self.n_nodes + 1.0) - gammaln(counts + 1.0).sum())
+
+
+@register
+@dataclass(frozen=True, eq=False, repr=False)
+class FixedEdges(GraphPrior):
+    """Prior E: W_++ = n, with the base measure n!/Π W_ij!.
+
+    The prior of the embedding of symmetric SNE and t-SNE.
+
+    Parameters
+    ----------
+    edge_prior : float, array, sparse matrix, networkx or igraph graph, optional
+        π; None favours all pairs alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> gc.FixedEdges().posterior(np.zeros((2, 2))).mean()
+    array([[0., 1.],
+           [1., 0.]])
+    """
+
+    code: ClassVar[str] = "E"
+    constraints: ClassVar[frozenset[str]] = frozenset({N_EDGES})
+    posterior_class: ClassVar[type[GraphPosterior]] = FixedEdgesPosterior
+
+    def log_partition_and_grad(
+        self,
+        kernel: Kernel,
+        Z: FloatArray,
+        summation: PotentialSum,
+        *,
+        with_value: bool = True,
+        with_gradient: bool = True,
+    ) -> tuple[float, FloatArray | None]:
+        """Return n log S, S = Σ_{i≠j} k(d²_ij), and its gradient 2n ∇Φ_i[k; 1] / S."""
+        potential, pull = summation.potential(Z, EdgeWeight(kernel), with_gradient=with_gradient)
+        total, n = float(potential.sum()), Z.shape[0]
+        value = n * float(np.log(total)) if total > 0 else -np.inf
+        if not with_gradient:
+            return value, None
+        return value, pull * (2.0 * n / total) if total > 0 else np.full(pull.shape, np.nan)

@@ -1,0 +1,119 @@
+"""Prior D: every node sends out exactly one edge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from graphcouple.graphs import FloatArray, IntArray, Support
+from graphcouple.kernels import Kernel
+from graphcouple.priors._base import GraphPosterior, GraphPrior, PotentialSum, draw_by_inversion, register
+from graphcouple.priors.binary import BINARY
+from graphcouple.radials import EdgeWeight
+
+ONE_EACH = "one edge out of every node"
+N_EDGES = "as many edges as nodes"
+
+
+class UnitOutDegreePosterior(GraphPosterior):
+    """One categorical variable per node: the end of its only edge, with probability e^η_ij / Σ_l e^η_il."""
+
+    code = "D"
+    prior_name = "UnitOutDegree"
+    constraints = frozenset({BINARY, ONE_EACH, N_EDGES})
+
+    def __init__(self, support: Support, log_weights: FloatArray) -> None:
+        super().__init__(support, log_weights)
+        isolated = np.flatnonzero(np.diff(support.indptr) == 0)
+        if isolated.size:
+            raise ValueError(
+                f"prior D needs an edge out of every node, but {isolated.size} node(s) have none allowed, "
+                f"the first is node {isolated[0]}; give each an edge with positive edge_prior and kernel, or use "
+                "prior B or E."
+            )
+
+    @cached_property
+    def _row_log_partition(self) -> FloatArray:
+        start = self.support.indptr[:-1]
+        largest = np.maximum.reduceat(self.log_weights, start)
+        return largest + np.log(np.add.reduceat(np.exp(self.log_weights - largest[self.support.rows]), start))
+
+    def log_partition(self) -> float:
+        """Return Σ_i log Σ_j e^η_ij, in nats."""
+        return float(self._row_log_partition.sum())
+
+    @cached_property
+    def edge_means(self) -> FloatArray:
+        """Edge probabilities e^η_ij / Σ_l e^η_il on the edges of `support`."""
+        return np.exp(self.log_weights - self._row_log_partition[self.support.rows])
+
+    def entropy(self) -> float:
+        """Return the sum of the rows' entropies, in nats."""
+        surprise = self._row_log_partition[self.support.rows] - self.log_weights
+        return float((self.edge_means * surprise).sum())
+
+    @cached_property
+    def _cumulative(self) -> FloatArray:
+        return np.cumsum(self.edge_means)
+
+    def _draw(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+        first, end = self.support.indptr[:-1], self.support.indptr[1:]
+        below = np.where(first > 0, self._cumulative[first - 1], 0.0)
+        mass = self._cumulative[end - 1] - below
+        at = draw_by_inversion(self._cumulative, below + mass * rng.random(self.n_nodes))
+        return np.clip(at, first, end - 1), np.ones(self.n_nodes, dtype=np.int32)
+
+    def _log_base_measure(self, rows: IntArray, counts: FloatArray) -> float:
+        degrees = np.bincount(rows, weights=counts, minlength=self.n_nodes)
+        return 0.0 if (degrees == 1).all() else -np.inf
+
+
+@register
+@dataclass(frozen=True, eq=False, repr=False)
+class UnitOutDegree(GraphPrior):
+    """Prior D: W_i+ = 1 for every node i.
+
+    The prior of the input side of SNE, t-SNE and LargeVis, and of SNE's embedding.
+
+    Parameters
+    ----------
+    edge_prior : float, array, sparse matrix, networkx or igraph graph, optional
+        π; None favours all pairs alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> gc.UnitOutDegree().posterior(np.zeros((3, 3))).mean()
+    array([[0. , 0.5, 0.5],
+           [0.5, 0. , 0.5],
+           [0.5, 0.5, 0. ]])
+    """
+
+    code: ClassVar[str] = "D"
+    constraints: ClassVar[frozenset[str]] = frozenset({BINARY, ONE_EACH, N_EDGES})
+    posterior_class: ClassVar[type[GraphPosterior]] = UnitOutDegreePosterior
+
+    def log_partition_and_grad(
+        self,
+        kernel: Kernel,
+        Z: FloatArray,
+        summation: PotentialSum,
+        *,
+        with_value: bool = True,
+        with_gradient: bool = True,
+    ) -> tuple[float, FloatArray | None]:
+        """Return Σ_i log S_i, S_i = Σ_{j≠i} k(d²_ij), and its gradient ∇Φ_i[k; 1]/S_i + ∇Φ_i[k; 1/S]."""
+        radial = EdgeWeight(kernel)
+        mass, pull = summation.potential(Z, radial, with_gradient=with_gradient)
+        with np.errstate(divide="ignore"):
+            value = float(np.log(mass).sum())
+        if not with_gradient:
+            return value, None
+        if not (mass > 0).all():
+            return value, np.full(pull.shape, np.nan)
+        _, push = summation.potential(Z, radial, 1.0 / mass, with_potential=False)
+        return value, pull / mass[:, None] + push
