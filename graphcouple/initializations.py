@@ -86,8 +86,8 @@ def initialize(
     Returns
     -------
     Z0 : ndarray of shape (n_samples, n_components)
-        Points that would start at the same place (duplicates, constant data)
-        are moved apart by Gaussian noise of 1e-4 · scale.
+        Points that would start at the same place (duplicates) are moved apart by
+        Gaussian noise of 1e-4 · scale; constant data start at random.
 
     Raises
     ------
@@ -110,7 +110,10 @@ def initialize(
         raise ValueError("init='pca' needs points, not precomputed distances; use init='spectral' or 'random'.")
     Z = INITIALIZERS[init](X, posterior, n_components, rng).astype(np.float64)
     spread = float(Z[:, 0].std())
-    Z = Z * (scale / spread) if spread > 0 and np.isfinite(spread) else np.zeros_like(Z)
+    if spread > 0 and np.isfinite(spread):
+        Z = Z * (scale / spread)
+    else:
+        Z = scale * random(X, posterior, n_components, rng)
     return _separate(Z, 1e-4 * scale, rng).astype(dtype)
 
 

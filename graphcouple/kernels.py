@@ -214,6 +214,19 @@ class Student(Kernel):
             return 1.0 / (1.0 + sq_dist)
         return np.exp(self.log(sq_dist))
 
+    def log_complement(self, sq_dist: Any) -> Any:
+        """Return log(1 − k); for ν = 1 it is −log(1 + 1/d²)."""
+        away = np.maximum(sq_dist, TINY)
+        if self.dof == 1.0:
+            return -np.log1p(1.0 / away)
+        return np.log(-np.expm1(self.log(away)))
+
+    def log_odds(self, sq_dist: Any) -> Any:
+        """Return log k − log(1 − k); for ν = 1 it is −log d²."""
+        if self.dof == 1.0:
+            return -np.log(np.maximum(sq_dist, TINY))
+        return self.log(sq_dist) - self.log_complement(sq_dist)
+
     def grad_log_odds(self, sq_dist: Any) -> Any:
         """Return the derivative of log k − log(1 − k); for ν = 1 it is −1/d²."""
         away = np.maximum(sq_dist, TINY)

@@ -43,6 +43,10 @@ class Objective(ABC):
         """Return the gradient alone; cheaper than `value_and_grad` where an objective can make it so."""
         return self.value_and_grad(Z, attraction)[1]
 
+    def learning_rate(self, attraction: float = 1.0) -> float:
+        """Return a good rate for gradient descent on objective/n_points, the attraction so weighted."""
+        return max(self.n_points / (4.0 * attraction), 50.0)
+
     def __add__(self, other: Any) -> Objective:
         if not isinstance(other, Objective):
             return NotImplemented
@@ -106,3 +110,7 @@ class WeightedSum(Objective):
         for weight, term in self.terms:
             gradient += (weight * term.gradient(Z, attraction)).astype(gradient.dtype, copy=False)
         return gradient
+
+    def learning_rate(self, attraction: float = 1.0) -> float:
+        """Return the smallest rate of the terms."""
+        return min(term.learning_rate(attraction) for _, term in self.terms)

@@ -229,6 +229,10 @@ class CrossEntropy(Objective):
         assert push is not None
         return self._combine(points, push, pull, attraction)
 
+    def learning_rate(self, attraction: float = 1.0) -> float:
+        """Return the rate that suits the latent prior."""
+        return self.latent.prior.learning_rate(self.n_points, attraction)
+
     def _combine(self, points: FloatArray, push: FloatArray, pull: FloatArray, attraction: float) -> FloatArray:
         return ((push - attraction * pull) / self._scale).astype(points.dtype, copy=False)
 

@@ -17,9 +17,9 @@ from graphcouple.optimize._solve import Monitor, Optimizer
 class LBFGS(Optimizer):
     """Limited-memory BFGS with a line search (`scipy.optimize.minimize`, method "L-BFGS-B").
 
-    Needs no learning rate and decreases the loss at every iteration; the choice for
-    smooth objectives without an exaggeration schedule, such as latent prior B
-    summed exactly.
+    Needs no learning rate and decreases the loss at every iteration: the choice for
+    going on to a precise minimum, or for objectives with no attraction to
+    exaggerate. From a poor start `MomentumGains` is usually faster.
 
     Parameters
     ----------

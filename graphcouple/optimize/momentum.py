@@ -72,8 +72,8 @@ class MomentumGains(Optimizer):
     Parameters
     ----------
     learning_rate : float or "auto", default="auto"
-        "auto" is max(n / (4α), 50), α the attraction's weight at the iteration:
-        n / (4α) follows Belkina et al. (2019) and, in each phase, openTSNE.
+        "auto" asks the objective, which asks the latent prior: max(n / (4α), 50) for
+        D and E, with α the attraction's weight at the iteration, and n/36 for B.
     momentum : float, default=0.8
         After the exaggeration; in [0, 1).
     initial_momentum : float, default=0.5
@@ -113,22 +113,21 @@ class MomentumGains(Optimizer):
             raise TypeError(f"exaggeration must be an Exaggeration, got {self.exaggeration!r}.")
         check_positive("max_step", self.max_step)
 
-    def rate(self, n_points: int, iteration: int) -> float:
-        """Return the learning rate for n points at an iteration."""
+    def rate(self, objective: Objective, iteration: int) -> float:
+        """Return the learning rate at an iteration."""
         if isinstance(self.learning_rate, str):
-            return max(n_points / (4.0 * self.exaggeration(iteration)), 50.0)
+            return objective.learning_rate(self.exaggeration(iteration))
         return float(self.learning_rate)
 
     def init(self, Z0: FloatArray) -> MomentumState:
         """Return the state at the start."""
         return MomentumState(Z0, np.zeros_like(Z0), np.ones_like(Z0))
 
-    def step(self, state: MomentumState, gradient: FloatArray, iteration: int) -> MomentumState:
+    def step(self, state: MomentumState, gradient: FloatArray, rate: float, momentum: float) -> MomentumState:
         """Return the state after one step along the gradient of objective/n."""
         against = state.update * gradient < 0.0
         gains = np.maximum(np.where(against, state.gains + 0.2, state.gains * 0.8), 0.01)
-        momentum = self.initial_momentum if iteration < self.exaggeration.n_iter else self.momentum
-        update = momentum * state.update - self.rate(gradient.shape[0], iteration) * gains * gradient
+        update = momentum * state.update - rate * gains * gradient
         length = np.sqrt(np.einsum("ij,ij->i", update, update, dtype=np.float64))
         if length.max() > self.max_step:
             shrink = np.minimum(1.0, self.max_step / np.maximum(length, self.max_step))
@@ -154,5 +153,6 @@ class MomentumGains(Optimizer):
             settled = iteration >= self.exaggeration.n_iter
             if monitor.due(iteration) and monitor.record(iteration, loss, state.Z, norm, settled):
                 return state.Z, iteration
-            state = self.step(state, gradient, iteration)
+            momentum = self.momentum if settled else self.initial_momentum
+            state = self.step(state, gradient, self.rate(objective, iteration), momentum)
         return state.Z, monitor.max_iter

@@ -198,6 +198,9 @@ class GraphPrior(ABC):
     constraints: ClassVar[frozenset[str]]
     posterior_class: ClassVar[type[GraphPosterior]]
 
+    start_scale: ClassVar[float] = 1e-4
+    """The standard deviation an embedding under this prior does well to start with."""
+
     def __post_init__(self) -> None:
         if self.edge_prior is None:
             return
@@ -277,6 +280,14 @@ class GraphPrior(ABC):
     def latent_kernel(self, kernel: Kernel) -> Kernel:
         """Return π k for an edge prior that treats all pairs alike."""
         return Weighted(kernel, self.log_scalar) if self.log_scalar else kernel
+
+    def learning_rate(self, n_points: int, attraction: float) -> float:
+        """Return a good rate for gradient descent on a coupling divided by n, under this latent prior.
+
+        max(n / (4α), 50) with α the attraction's weight: Belkina et al. (2019), in each
+        phase as openTSNE does.
+        """
+        return max(n_points / (4.0 * attraction), 50.0)
 
     @abstractmethod
     def log_partition_and_grad(

@@ -129,6 +129,15 @@ class Binary(GraphPrior):
     code: ClassVar[str] = "B"
     constraints: ClassVar[frozenset[str]] = frozenset({BINARY})
     posterior_class: ClassVar[type[GraphPosterior]] = BinaryPosterior
+    start_scale: ClassVar[float] = 10.0
+
+    def learning_rate(self, n_points: int, attraction: float) -> float:
+        """Return n/36, whatever the attraction's weight.
+
+        The repulsion is not normalised, so its stiffness does not follow the attraction; n/36 is the best
+        of a geometric grid on iris, digits and MNIST (150 to 4,000 points), for LargeVis and UMAP alike.
+        """
+        return n_points / 36.0
 
     def log_partition_and_grad(
         self,

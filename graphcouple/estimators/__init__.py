@@ -1,0 +1,8 @@
+"""Thin scikit-learn shells: each chooses two graph laws and hands them to the same machinery."""
+
+from graphcouple.estimators._base import CouplingEstimator
+from graphcouple.estimators.binary import UMAP, LargeVis
+from graphcouple.estimators.graph_coupling import GraphCoupling
+from graphcouple.estimators.sne import SNE, TSNE, SymmetricSNE
+
+__all__ = ["SNE", "TSNE", "UMAP", "CouplingEstimator", "GraphCoupling", "LargeVis", "SymmetricSNE"]

@@ -1,0 +1,262 @@
+"""Binary latent graphs: LargeVis (prior D given the input) and UMAP (prior B)."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import Interval
+
+from graphcouple.bandwidths import LocalConnectivity, Perplexity
+from graphcouple.estimators._base import (
+    COMMON_CONSTRAINTS,
+    DESCENT_CONSTRAINTS,
+    PERPLEXITY_CONSTRAINTS,
+    CouplingEstimator,
+    neighbors_for,
+)
+from graphcouple.kernels import Exponential, Gaussian, Odds, RationalPower, Student
+from graphcouple.models import GraphModel
+from graphcouple.optimize import Callback
+from graphcouple.priors import Binary, UnitOutDegree
+
+
+class LargeVis(CouplingEstimator):
+    """LargeVis: prior D given the input, B given the embedding, whose edge probabilities are 1/(1 + d²).
+
+    The latent kernel is ``Odds(Student())`` = 1/d², as in the original. The loss is summed
+    over all pairs with equal weights, without sampling: LargeVis itself weighs the
+    repulsion by its negative samples, and so lays points out more tightly.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Dimension of the embedding.
+    perplexity : float, default=50.0
+        Effective number of neighbours of each point; above 1 and below the number
+        of neighbours.
+    n_neighbors : int, None or "auto", default="auto"
+        Neighbours of each point that can carry its edge, the point itself not
+        counted; None means all pairs. "auto" is all pairs up to 2,000 points, and
+        three times the perplexity beyond.
+    metric : str, default="euclidean"
+        The distance of the points, or "precomputed".
+    early_exaggeration : float, default=12.0
+        Weight of the attraction in the first 250 iterations (in the first half of a run of
+        fewer than 500); 1 for none.
+    learning_rate : float or "auto", default="auto"
+        In scikit-learn's convention; see `MomentumGains`.
+    max_iter : int, default=1000
+        Iterations at most.
+    init : {"pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
+        The start, scaled to a standard deviation of 10; an array is used as it is.
+    summation : {"auto", "exact"} or Summation, default="auto"
+        How sums over all pairs of the embedding are done.
+    random_state : int, RandomState or None, default=None
+        Seeds the start.
+    n_jobs : int or None, default=None
+        Threads; None means every core. The embedding does not depend on it.
+    verbose : int, default=0
+        Above 0, show a progress bar on a terminal.
+    callback : callable, optional
+        Called now and then as ``callback(iteration, loss, Z)``; a true value stops.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+    posterior_ : UnitOutDegreePosterior
+        The law of the input's graph.
+    loss_ : float
+        Cross-entropy at the end, in nats, without its constant.
+    loss_history_ : ndarray of shape (n_checks,)
+        The loss over time, from the start to the end.
+    n_iter_ : int
+        Iterations done.
+
+    References
+    ----------
+    Tang et al. (2016), Visualizing large-scale and high-dimensional data; graph-coupling
+    paper, section 3.1 (the pair D–B), which has Student() where the original has Odds(Student()).
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> gc.LargeVis(perplexity=20, max_iter=100, random_state=0).fit_transform(X).shape
+    (150, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **COMMON_CONSTRAINTS,
+        **PERPLEXITY_CONSTRAINTS,
+        **DESCENT_CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        perplexity: float = 50.0,
+        n_neighbors: Any = "auto",
+        metric: str = "euclidean",
+        early_exaggeration: float = 12.0,
+        learning_rate: Any = "auto",
+        max_iter: int = 1000,
+        init: Any = "pca",
+        summation: Any = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.perplexity = perplexity
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.early_exaggeration = early_exaggeration
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.init = init
+        self.summation = summation
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
+
+    def models(self, n_samples: int) -> tuple[GraphModel, GraphModel]:
+        """Return the laws of the input's and of the embedding's graph for this many samples."""
+        neighbors = neighbors_for(self.n_neighbors, self.perplexity, n_samples)
+        bandwidth = Perplexity(self.perplexity)
+        return (
+            GraphModel(Gaussian(), UnitOutDegree(), bandwidth, neighbors, metric=self.metric),
+            GraphModel(Odds(Student()), Binary()),
+        )
+
+
+class UMAP(CouplingEstimator):
+    """UMAP: prior B on both sides, the input's graph thresholded to an undirected one.
+
+    The input's edge probabilities are umap-learn's fuzzy graph; the embedding's are
+    1/(1 + a d^{2b}), with a and b fitted to `min_dist` and `spread`. The loss is UMAP's
+    cross-entropy over all pairs i < j with equal weights, without sampling. umap-learn's
+    negative sampling weighs the repulsion far less, so its pictures have tighter
+    clusters than this loss, the one that it states, prescribes.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Dimension of the embedding.
+    n_neighbors : int, default=15
+        Size of the neighbourhoods, the point itself counted, as in umap-learn.
+    metric : str, default="euclidean"
+        The distance of the points, or "precomputed".
+    min_dist : float, default=0.1
+        Distance below which points of the embedding count as connected; at most `spread`.
+    spread : float, default=1.0
+        Scale of the embedding's distances.
+    local_connectivity : float, default=1.0
+        Nearest neighbours that count as connected; see `LocalConnectivity`.
+    early_exaggeration : float, default=12.0
+        Weight of the attraction in the first 250 iterations (in the first half of a run of
+        fewer than 500); 1 for none.
+    learning_rate : float or "auto", default="auto"
+        In scikit-learn's convention; see `MomentumGains`.
+    max_iter : int, default=500
+        Iterations at most.
+    init : {"pca", "random", "spectral"} or array of shape (n_samples, n_components), default="spectral"
+        The start, scaled to a standard deviation of 10; an array is used as it is.
+    summation : {"auto", "exact"} or Summation, default="auto"
+        How sums over all pairs of the embedding are done.
+    random_state : int, RandomState or None, default=None
+        Seeds the start.
+    n_jobs : int or None, default=None
+        Threads; None means every core. The embedding does not depend on it.
+    verbose : int, default=0
+        Above 0, show a progress bar on a terminal.
+    callback : callable, optional
+        Called now and then as ``callback(iteration, loss, Z)``; a true value stops.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+    posterior_ : BinaryPosterior
+        The law of the input's graph.
+    loss_ : float
+        Cross-entropy at the end, in nats, without its constant.
+    loss_history_ : ndarray of shape (n_checks,)
+        The loss over time, from the start to the end.
+    n_iter_ : int
+        Iterations done.
+
+    References
+    ----------
+    McInnes, Healy and Melville (2018), UMAP; graph-coupling paper, section 3.1 (the pair B–B on the
+    symmetric thresholded graph). Damrich and Hamprecht (2021), On UMAP's true loss
+    function.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> gc.UMAP(max_iter=100, random_state=0).fit_transform(X).shape
+    (150, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **COMMON_CONSTRAINTS,
+        **DESCENT_CONSTRAINTS,
+        "n_neighbors": [Interval(Integral, 2, None, closed="left")],
+        "metric": [str],
+        "min_dist": [Interval(Real, 0, None, closed="left")],
+        "spread": [Interval(Real, 0, None, closed="neither")],
+        "local_connectivity": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_neighbors: int = 15,
+        metric: str = "euclidean",
+        min_dist: float = 0.1,
+        spread: float = 1.0,
+        local_connectivity: float = 1.0,
+        early_exaggeration: float = 12.0,
+        learning_rate: Any = "auto",
+        max_iter: int = 500,
+        init: Any = "spectral",
+        summation: Any = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.min_dist = min_dist
+        self.spread = spread
+        self.local_connectivity = local_connectivity
+        self.early_exaggeration = early_exaggeration
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.init = init
+        self.summation = summation
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
+
+    def models(self, n_samples: int) -> tuple[GraphModel, GraphModel]:
+        """Return the laws of the input's and of the embedding's graph for this many samples."""
+        return (
+            GraphModel(
+                Odds(Exponential()),
+                Binary(),
+                LocalConnectivity(self.n_neighbors, self.local_connectivity),
+                n_neighbors=self.n_neighbors - 1,
+                symmetrize="threshold",
+                metric=self.metric,
+            ),
+            GraphModel(Odds(RationalPower.from_min_dist(self.min_dist, self.spread)), Binary()),
+        )
