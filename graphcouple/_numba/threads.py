@@ -14,7 +14,7 @@ from typing import Any
 
 import joblib
 
-_BLOCKS_PER_THREAD = 4
+_BLOCKS_PER_THREAD = 2
 
 
 @lru_cache(maxsize=None)

@@ -140,19 +140,15 @@ class MomentumGains(Optimizer):
         state = self.init(Z0)
         n = objective.n_points
         for iteration in range(monitor.max_iter):
-            attraction = self.exaggeration(iteration)
-            if monitor.due(iteration):
-                loss, gradient = objective.value_and_grad(state.Z, attraction)
-                if attraction != 1.0:
-                    loss = objective.value(state.Z)
-            else:
-                gradient = objective.gradient(state.Z, attraction)
-            gradient = gradient / n
+            gradient = objective.gradient(state.Z, self.exaggeration(iteration)) / n
             norm = float(np.linalg.norm(gradient))
             monitor.check_finite(iteration, norm)
             settled = iteration >= self.exaggeration.n_iter
-            if monitor.due(iteration) and monitor.record(iteration, loss, state.Z, norm, settled):
-                return state.Z, iteration
+            if monitor.due(iteration):
+                # The loss on record is always the objective's own, its attraction not exaggerated.
+                loss = objective.value(state.Z)
+                if monitor.record(iteration, loss, state.Z, norm, settled):
+                    return state.Z, iteration
             momentum = self.momentum if settled else self.initial_momentum
             state = self.step(state, gradient, self.rate(objective, iteration), momentum)
         return state.Z, monitor.max_iter

@@ -1,0 +1,209 @@
+"""Reading points and labels from files, and writing results without ever leaving half a file."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+READABLE = (".npy", ".npz", ".csv", ".csv.gz", ".mtx")
+
+
+def suffix_of(path: Path) -> str:
+    """Return the ending of a path, ``.csv.gz`` taken whole."""
+    name = path.name.lower()
+    return next((ending for ending in sorted(READABLE, key=len, reverse=True) if name.endswith(ending)), path.suffix)
+
+
+def read_points(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | None]:
+    """Read points, and labels when they are in the same file.
+
+    Parameters
+    ----------
+    path : Path
+        ``.npy``; ``.npz`` with an array ``X`` (or a single array, or a scipy sparse matrix) and
+        perhaps ``y``; ``.csv`` or ``.csv.gz`` with or without a header line; ``.mtx``.
+    labels : str or None
+        For csv, the name or the number (from 0) of the column that holds labels;
+        for npz, the key of the labels.
+
+    Returns
+    -------
+    X : array or sparse matrix of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,) or None
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no such file.
+    ValueError
+        When the ending is unknown or the content cannot be read as numbers; the message
+        names the column or key.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"no such file: {path}")
+    suffix = suffix_of(path)
+    if suffix == ".npy":
+        return _load_numpy(path), None
+    if suffix == ".npz":
+        return _read_npz(path, labels)
+    if suffix == ".mtx":
+        from scipy.io import mmread
+
+        try:
+            matrix = mmread(path)
+        except (ValueError, OverflowError) as error:
+            raise ValueError(f"{path} is not a Matrix Market file: {error}") from None
+        return matrix.tocsr() if hasattr(matrix, "tocsr") else matrix, None
+    if suffix in (".csv", ".csv.gz"):
+        return _read_csv(path, labels)
+    raise ValueError(f"cannot read {path.name}: the ending must be one of {', '.join(READABLE)}.")
+
+
+def _load_numpy(path: Path) -> Any:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise ValueError(f"{path} is not a NumPy file of plain numbers: {error}") from None
+
+
+def _read_npz(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | None]:
+    archive = _load_numpy(path)
+    names = list(archive.files)
+    if {"format", "data", "shape"} <= set(names):
+        from scipy.sparse import load_npz
+
+        return load_npz(path).tocsr(), None
+    key = next((name for name in ("X", "x", "data") if name in names), names[0] if len(names) == 1 else None)
+    if key is None:
+        raise ValueError(f"{path.name} holds the arrays {', '.join(names)}; call the points X.")
+    label_key = labels or next((name for name in ("y", "labels") if name in names), None)
+    if labels is not None and labels not in names:
+        raise ValueError(f"{path.name} has no array {labels!r} for labels; it holds {', '.join(names)}.")
+    return archive[key], archive[label_key] if label_key else None
+
+
+def _open_text(path: Path) -> io.TextIOBase:
+    return gzip.open(path, "rt") if suffix_of(path) == ".csv.gz" else open(path)  # type: ignore[return-value]
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _read_csv(path: Path, labels: str | None) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
+    try:
+        with _open_text(path) as lines:
+            first = [cell.strip().strip('"') for cell in lines.readline().rstrip("\r\n").split(",")]
+            second = [cell.strip().strip('"') for cell in lines.readline().rstrip("\r\n").split(",")]
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not a text file: {error}") from None
+    if first == [""]:
+        raise ValueError(f"{path} is empty.")
+    # A header is a first line that is not a number somewhere the second line is one.
+    header = any(not _is_number(a) and _is_number(b) for a, b in zip(first, second, strict=False))
+    at = _label_column(path, labels, first, header)
+    columns = [c for c in range(len(first)) if c != at]
+    if not columns:
+        raise ValueError(f"{path.name} has no column left besides the labels.")
+    options: dict[str, Any] = {"delimiter": ",", "skiprows": int(header), "quotechar": '"', "comments": None}
+    try:
+        X = np.loadtxt(path, usecols=columns, ndmin=2, **options)
+    except ValueError as error:
+        bad = [first[c] if header else str(c) for c in columns if c < len(second) and not _is_number(second[c])]
+        hint = f" Non-numeric column(s): {', '.join(bad)}; drop them or name one with --labels." if bad else ""
+        raise ValueError(f"{path.name} cannot be read as numbers: {_one_line(error)}.{hint}") from None
+    if at is None:
+        return X, None
+    return X, _as_labels(np.loadtxt(path, usecols=[at], dtype=str, ndmin=1, **options))
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()).rstrip(".")
+
+
+def _label_column(path: Path, labels: str | None, first: list[str], header: bool) -> int | None:
+    if labels is None:
+        return None
+    if header and labels in first:
+        return first.index(labels)
+    if labels.lstrip("-").isdigit() and -len(first) <= int(labels) < len(first):
+        return int(labels) % len(first)
+    known = ", ".join(first) if header else f"numbers 0 to {len(first) - 1}"
+    raise ValueError(f"{path.name} has no column {labels!r} for labels; its columns are {known}.")
+
+
+def _as_labels(texts: NDArray[np.str_]) -> NDArray[Any]:
+    try:
+        numbers = texts.astype(np.float64)
+    except ValueError:
+        return texts
+    whole = bool(np.isfinite(numbers).all()) and bool((numbers == np.floor(numbers)).all())
+    return numbers.astype(np.int64) if whole else numbers
+
+
+def read_labels(path: Path) -> NDArray[Any]:
+    """Read a file of one label a row: ``.npy``, or text (a header is a first line unlike all others)."""
+    if suffix_of(path) == ".npy":
+        return _load_numpy(path).ravel()
+    try:
+        with _open_text(path) as lines:
+            rows = np.array([line.strip().strip('"') for line in lines if line.strip()])
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not a text file of labels: {error}") from None
+    if rows.size > 1 and not _is_number(rows[0]) and all(_is_number(row) for row in rows[1:]):
+        rows = rows[1:]
+    return _as_labels(rows)
+
+
+@contextmanager
+def finished_files(*targets: Path | None) -> Iterator[list[Path | None]]:
+    """Yield a temporary path beside each target; move all of them into place only if the block succeeds."""
+    drafts: list[Path | None] = []
+    try:
+        for target in targets:
+            if target is None:
+                drafts.append(None)
+                continue
+            handle, name = tempfile.mkstemp(prefix=".", suffix=target.name, dir=target.parent)
+            os.close(handle)
+            drafts.append(Path(name))
+        yield drafts
+        mask = os.umask(0)
+        os.umask(mask)
+        for draft, target in zip(drafts, targets, strict=True):
+            if draft is not None and target is not None:
+                draft.chmod(0o666 & ~mask)
+                draft.replace(target)
+    finally:
+        for draft in drafts:
+            if draft is not None:
+                draft.unlink(missing_ok=True)
+
+
+def write_embedding(path: Path, target: Path, Z: NDArray[Any]) -> None:
+    """Write an embedding to `path` in the format that the name of `target` asks for."""
+    writers: dict[str, Callable[[], None]] = {
+        ".npy": lambda: _save_npy(path, Z),
+        ".csv": lambda: np.savetxt(
+            path, Z, delimiter=",", fmt="%.9g", comments="", header=",".join(f"z{i}" for i in range(Z.shape[1]))
+        ),
+    }
+    writers[target.suffix.lower()]()
+
+
+def _save_npy(path: Path, Z: NDArray[Any]) -> None:
+    with open(path, "wb") as file:
+        np.save(file, Z)

@@ -1,0 +1,250 @@
+"""The command ``graphcouple``: embed data, and show the picture."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import sys
+import time
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+METHODS = ("tsne", "sne", "symmetric-sne", "largevis", "umap")
+KERNELS = ("gaussian", "exponential", "student[:DOF]", "rational:A:B", "odds-KERNEL")
+PLOT_ENDINGS = (".png", ".svg", ".pdf")
+TABLE_ENDINGS = (".npy", ".csv")
+
+
+def _parse_kernel(text: str) -> Any:
+    from graphcouple import kernels
+
+    name, *numbers = text.split(":")
+    if name.startswith("odds-"):
+        return kernels.Odds(_parse_kernel(text.removeprefix("odds-")))
+    known: dict[str, type] = {
+        "gaussian": kernels.Gaussian,
+        "exponential": kernels.Exponential,
+        "student": kernels.Student,
+        "rational": kernels.RationalPower,
+    }
+    if name not in known:
+        raise ValueError(f"unknown kernel {text!r}; it must be one of {', '.join(KERNELS)}.")
+    try:
+        return known[name](*(float(number) for number in numbers))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"cannot read the kernel {text!r} ({error}); the form is one of {', '.join(KERNELS)}.") from None
+
+
+def _preset(method: str, options: dict[str, Any]) -> Any:
+    """Return the named estimator with the options that were given; raise for one it does not have."""
+    from graphcouple import estimators
+
+    classes: dict[str, type] = {
+        "tsne": estimators.TSNE,
+        "sne": estimators.SNE,
+        "symmetric-sne": estimators.SymmetricSNE,
+        "largevis": estimators.LargeVis,
+        "umap": estimators.UMAP,
+    }
+    chosen = classes[method]
+    given = {name: value for name, value in options.items() if value is not None}
+    known = inspect.signature(chosen).parameters
+    for name in given:
+        if name not in known:
+            raise ValueError(f"--{name.replace('_', '-')} does not apply to --method {method}.")
+    return chosen(**given)
+
+
+def _compose(preset: Any, n_samples: int, sides: dict[str, str | None], shared: dict[str, Any]) -> Any:
+    """Return the preset, or its two laws with the kernels and priors that were asked for put in their place."""
+    if not any(sides.values()):
+        return preset
+    from graphcouple.estimators import GraphCoupling
+
+    laws = dict(zip(("input", "latent"), preset.models(n_samples), strict=True))
+    for side, law in laws.items():
+        changes: dict[str, Any] = {}
+        if kernel := sides[f"{side}_kernel"]:
+            changes["kernel"] = _parse_kernel(kernel)
+        if prior := sides[f"{side}_prior"]:
+            changes["prior"] = prior
+            if prior != "B" and law.symmetrize:
+                changes["symmetrize"] = None
+        laws[side] = dataclasses.replace(law, **changes)
+    return GraphCoupling(**laws, **{name: value for name, value in shared.items() if value is not None})
+
+
+def _load(data: str, labels: str | None) -> tuple[str, Any, Any]:
+    """Return a short name, the points, and the labels or None."""
+    from graphcouple import _files, datasets
+
+    path = Path(data)
+    if data in datasets.NAMES:
+        X, y = datasets.load(data)
+        name = data
+    elif path.suffix or path.exists():
+        separate = labels is not None and Path(labels).is_file()
+        X, y = _files.read_points(path, None if separate else labels)
+        name = path.name.removesuffix(_files.suffix_of(path)) or "embedding"
+    else:
+        raise ValueError(f"unknown data {data!r}: neither a file nor one of {', '.join(datasets.NAMES)}.")
+    if labels is not None and Path(labels).is_file():
+        y = _files.read_labels(Path(labels))
+    elif labels is not None and y is None:
+        raise ValueError(f"--labels {labels}: no such file, and {data} has no labels of its own to choose from.")
+    if y is not None and len(y) != X.shape[0]:
+        raise ValueError(f"there are {len(y)} labels, but {X.shape[0]} rows of data.")
+    return name, X, y
+
+
+def _targets(name: str, method: str, output: Path | None, plot: Path | None, no_plot: bool) -> tuple[Path, Path | None]:
+    """Return where the embedding and the picture go, checked before any work is done."""
+    table = output or Path(f"{name}-{method}.npy")
+    picture = None if no_plot else plot or table.with_suffix(".png")
+    for path, endings, option in ((table, TABLE_ENDINGS, "--output"), (picture, PLOT_ENDINGS, "--plot")):
+        if path is None:
+            continue
+        if path.suffix.lower() not in endings:
+            raise ValueError(f"{option} {path}: the ending must be one of {', '.join(endings)}.")
+        if not path.parent.is_dir():
+            raise ValueError(f"{option} {path}: the folder {path.parent} does not exist.")
+        if path.is_dir():
+            raise ValueError(f"{option} {path} is a folder.")
+    if picture is not None:
+        from graphcouple.plotting import _require_matplotlib
+
+        try:
+            _require_matplotlib()
+        except ModuleNotFoundError as error:
+            raise ValueError(f"{error}, or give --no-plot.") from None
+    return table, picture
+
+
+def _fit(estimator: Any, X: Any) -> float:
+    from graphcouple._progress import progress_bar
+
+    with progress_bar(estimator.max_iter, type(estimator).__name__) as update:
+        estimator.set_params(callback=lambda iteration, loss, Z: update(iteration, loss))
+        start = time.perf_counter()
+        estimator.fit(X)
+        return time.perf_counter() - start
+
+
+def _laws_of(estimator: Any, n_samples: int) -> str:
+    def law(model: Any) -> str:
+        text = f"{model.prior.code}, {model.kernel}"
+        return text if model.bandwidth is None else f"{text}, {model.bandwidth}"
+
+    given, latent = estimator.models(n_samples)
+    return f"input {law(given)}\nlatent {law(latent)}"
+
+
+def _report(rows: list[tuple[str, str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table, highlight=False)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="graphcouple")
+def cli() -> None:
+    """Probabilistic graph coupling for dimensionality reduction."""
+
+
+@cli.command()
+@click.argument("data")
+@click.option("-m", "--method", type=click.Choice(METHODS), default="tsne", show_default=True)
+@click.option("--input-prior", type=click.Choice(["B", "D", "E"]), help="Prior of the input's graph, in place of the method's.")
+@click.option("--input-kernel", metavar="KERNEL", help=f"Kernel of the input: {', '.join(KERNELS)}.")
+@click.option("--latent-prior", type=click.Choice(["B", "D", "E"]), help="Prior of the embedding's graph.")
+@click.option("--latent-kernel", metavar="KERNEL", help="Kernel of the embedding.")
+@click.option("--perplexity", type=float, help="Effective number of neighbors (t-SNE, SNE, LargeVis).")
+@click.option("--n-neighbors", type=int, help="Neighbors that can carry a point's edges.")
+@click.option("--metric", help="Distance of the points; 'precomputed' when DATA holds distances.")
+@click.option("--init", type=click.Choice(["pca", "random", "spectral"]), help="Start of the embedding.")
+@click.option("-c", "--components", "n_components", type=int, help="Dimension of the embedding.  [default: 2]")
+@click.option("-n", "--iterations", "max_iter", type=int, help="Iterations at most.")
+@click.option("-s", "--seed", "random_state", type=int, default=0, show_default=True, help="Seed of all randomness.")
+@click.option("--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")
+@click.option("-l", "--labels", metavar="COLUMN|KEY|FILE", help="Labels: a csv column (name or number), an npz key, or a file.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Embedding file, .npy or .csv.  [default: DATA-METHOD.npy]")
+@click.option("-p", "--plot", type=click.Path(path_type=Path), help="Picture, .png, .svg or .pdf.  [default: beside the embedding]")
+@click.option("--no-plot", is_flag=True, help="Make no picture.")
+def embed(
+    data: str,
+    method: str,
+    labels: str | None,
+    output: Path | None,
+    plot: Path | None,
+    no_plot: bool,
+    input_prior: str | None,
+    input_kernel: str | None,
+    latent_prior: str | None,
+    latent_kernel: str | None,
+    **options: Any,
+) -> None:
+    """Embed DATA, write the embedding and a picture.
+
+    DATA is a bundled name (breast_cancer, digits, iris, swiss_roll, wine) or a file:
+    .npy, .npz, .csv, .csv.gz or .mtx, one row a point.
+    """
+    from graphcouple._files import finished_files, write_embedding
+
+    name, X, y = _load(data, labels)
+    sides = {
+        "input_prior": input_prior,
+        "input_kernel": input_kernel,
+        "latent_prior": latent_prior,
+        "latent_kernel": latent_kernel,
+    }
+    composed = any(sides.values())
+    table, picture = _targets(name, "composed" if composed else method, output, plot, no_plot)
+    shared = {key: options[key] for key in ("init", "n_components", "max_iter", "random_state", "n_jobs")}
+    estimator = _compose(_preset(method, options), X.shape[0], sides, shared)
+    seconds = _fit(estimator, X)
+    with finished_files(table, picture) as (draft, sketch):
+        assert draft is not None
+        write_embedding(draft, table, estimator.embedding_)
+        if sketch is not None and picture is not None:
+            _draw(sketch, picture, estimator.embedding_, y, f"{name}: {'composed' if composed else method}")
+    shown = f"{type(estimator).__name__} on {name}, {X.shape[0]:,} × {X.shape[1]:,}"
+    rows = [("method", shown), ("laws", _laws_of(estimator, X.shape[0])), ("loss", f"{estimator.loss_:.6g} nats")]
+    if hasattr(estimator, "kl_divergence_"):
+        rows.append(("KL", f"{estimator.kl_divergence_:.4f} nats"))
+    rows.append(("time", f"{seconds:.1f} s, {estimator.n_iter_} iterations"))
+    rows.append(("written", "\n".join(str(path) for path in (table, picture) if path is not None)))
+    _report(rows)
+
+
+def _draw(path: Path, target: Path, Z: Any, y: Any, title: str) -> None:
+    from graphcouple.plotting import plot
+
+    ending = target.suffix.lower().removeprefix(".")
+    plot(Z, y, title=title).figure.savefig(path, dpi=150, format=ending)
+
+
+def _fail(message: str) -> NoReturn:
+    click.echo(f"graphcouple: error: {' '.join(message.split())}", err=True)
+    sys.exit(2)
+
+
+def main() -> None:
+    """Run the command; every failure is one line on standard error and exit status 2."""
+    try:
+        status = cli.main(prog_name="graphcouple", standalone_mode=False)
+    except click.UsageError as error:
+        _fail(error.format_message())
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("graphcouple: interrupted", err=True)
+        sys.exit(130)
+    except (ValueError, TypeError, OSError, FloatingPointError, MemoryError, click.ClickException) as error:
+        _fail(str(error) or type(error).__name__)
+    sys.exit(status if isinstance(status, int) else 0)
