@@ -1,0 +1,23 @@
+import subprocess
+import sys
+
+import graphcouple as gc
+
+HEAVY = ("numba", "matplotlib", "igraph", "networkx", "sklearn", "scipy", "pandas", "rich", "click")
+
+
+def test_import_loads_nothing_heavy():
+    code = "import sys, graphcouple; print(' '.join(m for m in sys.argv[1:] if m in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code, *HEAVY], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_every_public_name_loads():
+    for name in gc.__all__:
+        assert getattr(gc, name) is not None
+
+
+def test_version_comes_from_one_place():
+    from importlib.metadata import version
+
+    assert gc.__version__ == version("graphcouple")

@@ -1,0 +1,182 @@
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+import graphcouple as gc
+from graphcouple.kernels import Assumptions
+from tests.reference import KERNELS, literal_kernel
+
+EVERY = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
+
+
+@EVERY
+def test_log_matches_the_definition(kernel):
+    d = np.array([0.05, 0.3, 1.0, 2.0, 4.0])
+    np.testing.assert_allclose(kernel.log(d**2), np.log(literal_kernel(kernel, d)), rtol=1e-11, atol=1e-13)
+
+
+@EVERY
+def test_derived_formulas_match_their_definitions(kernel):
+    d = np.array([0.3, 1.0, 2.0, 4.0])
+    k = literal_kernel(kernel, d)
+    np.testing.assert_allclose(kernel.value(d**2), k, rtol=1e-11)
+    np.testing.assert_allclose(kernel.log1p(d**2), np.log(1 + k), rtol=1e-9)
+    np.testing.assert_allclose(kernel.edge_probability(d**2), k / (1 + k), rtol=1e-11)
+    if not isinstance(kernel, gc.Odds):
+        np.testing.assert_allclose(kernel.log_complement(d**2), np.log(1 - k), rtol=1e-9)
+        np.testing.assert_allclose(kernel.log_odds(d**2), np.log(k / (1 - k)), rtol=1e-9)
+
+
+@EVERY
+def test_derivative_matches_central_differences(kernel):
+    s = np.array([1e-2, 0.4, 1.0, 9.0, 100.0])
+    h = 1e-4 * s
+    numerical = (8 * (kernel.log(s + h) - kernel.log(s - h)) - kernel.log(s + 2 * h) + kernel.log(s - 2 * h)) / (12 * h)
+    np.testing.assert_allclose(kernel.grad_log(s), numerical, rtol=1e-8)
+
+
+@EVERY
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_stable_from_zero_to_far_away_in_either_precision(kernel, dtype):
+    s = np.array([0.0, 1e-30, 1e-12, 1.0, 1e6, 1e12], dtype=dtype)
+    for formula in (kernel.log, kernel.grad_log):
+        with np.errstate(all="raise", under="ignore"):
+            found = formula(s)
+        assert found.dtype == dtype
+        assert np.isfinite(found).all()
+    assert (np.diff(kernel.log(s)) <= 0).all()
+
+
+def test_odds_near_zero_keep_their_precision():
+    s = 1e-20
+    np.testing.assert_allclose(gc.Odds(gc.Gaussian()).log(s), -np.log(s / 2), rtol=1e-14)
+    np.testing.assert_allclose(gc.Odds(gc.Student(3.0)).log(s), -np.log(2 * s / 3), rtol=1e-14)
+
+
+def _radial_mass(kernel, dim, low, high):
+    """∫ k(r) r^(dim−1) dr, in log r, where power laws are smooth."""
+    return quad(lambda t: np.exp(float(kernel.log(np.exp(2 * t))) + dim * t), np.log(low), np.log(high), limit=500)[0]
+
+
+@EVERY
+@pytest.mark.parametrize("dim", [1, 2, 3, 4])
+def test_assumptions_agree_with_quadrature(kernel, dim):
+    claimed = kernel.assumptions(dim)
+    # Integrable: what lies beyond ever wider and below ever smaller radii vanishes; else it does not.
+    far = [_radial_mass(kernel, dim, 10.0**k, 10.0 ** (k + 1)) for k in (5, 8)]
+    near = [_radial_mass(kernel, dim, 10.0 ** -(k + 1), 10.0**-k) for k in (5, 8)]
+    vanishes = far[1] < 0.99 * far[0] + 1e-300 and near[1] < 0.99 * near[0] + 1e-300
+    assert claimed.integrable == vanishes
+    assert claimed.bounded == (kernel.log(1e-30) < 1.0)
+
+
+def test_umap_and_largevis_latent_kernels_violate_theorem_1():
+    for kernel in (gc.Odds(gc.Student()), gc.Odds(gc.RationalPower.from_min_dist())):
+        assert all(kernel.assumptions(q) == Assumptions(False, False) for q in range(1, 6))
+
+
+@pytest.mark.parametrize(("min_dist", "spread"), [(0.1, 1.0), (0.0, 1.0), (0.5, 2.0), (0.99, 1.0)])
+def test_from_min_dist_fits_what_umap_fits(min_dist, spread):
+    from umap.umap_ import find_ab_params
+
+    kernel = gc.RationalPower.from_min_dist(min_dist, spread)
+    np.testing.assert_allclose([kernel.a, kernel.b], find_ab_params(spread, min_dist), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: gc.Student(0.0), ValueError, "dof"),
+        (lambda: gc.Student(np.nan), ValueError, "dof"),
+        (lambda: gc.Student("1"), TypeError, "dof"),
+        (lambda: gc.RationalPower(1.0, -1.0), ValueError, "b must"),
+        (lambda: gc.Odds(1.0), TypeError, "kernel"),
+        (lambda: gc.Odds(gc.Odds(gc.Student())), ValueError, "odds of odds"),
+        (lambda: gc.RationalPower.from_min_dist(2.0, 1.0), ValueError, "min_dist"),
+        (lambda: gc.Gaussian().assumptions(0), ValueError, "dim"),
+    ],
+)
+def test_bad_parameters_are_refused(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_numpy_scalars_do_not_promote_float32():
+    assert gc.Student(np.float64(2.0)).log(np.ones(2, dtype=np.float32)).dtype == np.float32
+
+
+@dataclass(frozen=True)
+class Laplacian(gc.Kernel):
+    """A kernel a user might write: exp(−d/width)."""
+
+    width: float = 2.0
+
+    def log(self, sq_dist):
+        return -np.sqrt(sq_dist) / self.width
+
+    def grad_log(self, sq_dist):
+        return -0.5 / (self.width * np.sqrt(np.maximum(sq_dist, 1e-37)))
+
+    def assumptions(self, dim):
+        return Assumptions(True, True)
+
+
+def test_a_users_kernel_runs_in_the_compiled_loops(rng):
+    X, Z = rng.normal(size=(20, 4)), rng.normal(size=(20, 2))
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X)
+    mine = gc.CrossEntropy(posterior, gc.GraphModel(Laplacian(1.0), "E"))
+    ours = gc.CrossEntropy(posterior, gc.GraphModel(gc.Exponential(), "E"))
+    np.testing.assert_allclose(mine.value(Z), ours.value(Z), rtol=1e-13)
+    np.testing.assert_allclose(mine.gradient(Z), ours.gradient(Z), rtol=1e-10)
+
+
+def test_an_edited_formula_is_not_taken_for_its_former_self(rng):
+    from graphcouple._formula import formula_digest
+
+    def build(power):
+        source = f"""
+@dataclass(frozen=True)
+class Edited(gc.Kernel):
+    def log(self, sq_dist):
+        return -{power} * sq_dist
+    def grad_log(self, sq_dist):
+        return -{power} + 0.0 * sq_dist
+    def assumptions(self, dim):
+        return Assumptions(True, True)
+"""
+        scope = {"dataclass": dataclass, "gc": gc, "Assumptions": Assumptions, "__name__": __name__}
+        exec(source, scope)
+        return scope["Edited"]
+
+    first, second = build(0.5), build(0.25)
+    assert formula_digest(first) != formula_digest(second)
+    assert formula_digest(first) == formula_digest(build(0.5))
+    X, Z = rng.normal(size=(15, 4)), rng.normal(size=(15, 2))
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X)
+    values = [gc.CrossEntropy(posterior, gc.GraphModel(k(), "D")).value(Z) for k in (first, second)]
+    gaussian = gc.CrossEntropy(posterior, gc.GraphModel(gc.Gaussian(), "D"))
+    np.testing.assert_allclose(values, [gaussian.value(Z), gaussian.value(Z / np.sqrt(2))], rtol=1e-12)
+
+
+def test_a_kernel_that_is_not_a_frozen_dataclass_says_so(rng):
+    class Loose(gc.Kernel):
+        def log(self, sq_dist):
+            return -sq_dist
+
+        def grad_log(self, sq_dist):
+            return -1.0 + 0.0 * sq_dist
+
+        def assumptions(self, dim):
+            return Assumptions(True, True)
+
+    @dataclass
+    class Thawed:
+        pass
+
+    posterior = gc.GraphModel(gc.Gaussian(), "D").posterior(rng.normal(size=(5, 2)))
+    # It inherits the frozen dataclass of its base, with no fields of its own: fine.
+    assert np.isfinite(gc.CrossEntropy(posterior, gc.GraphModel(Loose(), "D")).value(rng.normal(size=(5, 2))))
+    with pytest.raises(TypeError, match="kernel"):
+        gc.GraphModel(Thawed(), "D")

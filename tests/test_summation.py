@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+
+import graphcouple as gc
+from graphcouple.radials import EdgeLogPartition, EdgeWeight, LogWeight, Weighted
+from graphcouple.summation import Exact, Summation, as_summation
+from tests.reference import KERNELS
+
+ALL = {**KERNELS, "weighted": Weighted(gc.Student(2.5), -0.7)}
+
+
+@pytest.mark.parametrize("kernel", ALL.values(), ids=ALL.keys())
+@pytest.mark.parametrize("radial_class", [EdgeWeight, EdgeLogPartition, LogWeight])
+@pytest.mark.parametrize("dim", [1, 2, 3, 4, 7])
+def test_exact_summation_matches_numpy(kernel, radial_class, dim):
+    rng = np.random.default_rng(dim)
+    # More points than a block, and not a multiple of one.
+    Z, charges = rng.normal(size=(300, dim)), rng.uniform(-1, 2, size=300)
+    radial = radial_class(kernel)
+    difference = Z[:, None] - Z[None]
+    sq_dist = (difference**2).sum(-1)
+    off = ~np.eye(300, dtype=bool)
+    phi, slope = (np.where(off, f(np.where(off, sq_dist, 1.0)), 0.0) for f in (radial.potential, radial.slope))
+    potential, gradient = Exact().potential(Z, radial, charges)
+    np.testing.assert_allclose(potential, phi @ charges, rtol=1e-10, atol=1e-8 * np.abs(phi).max())
+    wanted = 2 * np.einsum("ij,j,ijk->ik", slope, charges, difference)
+    np.testing.assert_allclose(gradient, wanted, rtol=1e-8, atol=1e-9 * np.abs(slope).max())
+    alone, _ = Exact().potential(Z, radial, charges, with_gradient=False)
+    np.testing.assert_allclose(alone, potential, rtol=1e-12)
+
+
+def test_summation_does_not_change_its_arguments(rng):
+    Z, charges = rng.normal(size=(80, 2)), np.ones(80)
+    before = Z.copy(), charges.copy()
+    Exact().potential(Z, EdgeWeight(gc.Student()), charges)
+    np.testing.assert_array_equal(Z, before[0])
+    np.testing.assert_array_equal(charges, before[1])
+
+
+def test_names():
+    assert isinstance(as_summation("auto"), Exact)
+    assert as_summation(Exact(2)).n_jobs == 2
+    with pytest.raises(ValueError, match="summation"):
+        as_summation("magic")
+    with pytest.raises(TypeError, match="summation"):
+        as_summation(3)
+
+
+def test_a_users_summation_plugs_in(rng):
+    class Counting(Summation):
+        calls = 0
+
+        def potential(self, Z, radial, charges=None, *, with_potential=True, with_gradient=True):
+            Counting.calls += 1
+            return Exact(1).potential(Z, radial, charges)
+
+    X = rng.normal(size=(30, 3))
+    estimator = gc.SNE(perplexity=5, summation=Counting(), max_iter=5, random_state=0).fit(X)
+    assert Counting.calls > 0
+    np.testing.assert_allclose(
+        estimator.embedding_, gc.SNE(perplexity=5, max_iter=5, random_state=0).fit(X).embedding_, rtol=1e-6
+    )
+
+
+def test_bad_number_of_jobs():
+    with pytest.raises(ValueError, match="n_jobs"):
+        Exact(0).potential(np.zeros((100, 2)), EdgeWeight(gc.Student()))
