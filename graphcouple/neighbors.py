@@ -207,7 +207,12 @@ def graph_distances(X: Any, support: Support, metric: str = "euclidean") -> Floa
 
 
 def _paired(X: Any, rows: NDArray[Any], columns: NDArray[Any], metric: str, paired_distances: Any) -> FloatArray:
-    if metric == "euclidean" and not sp.issparse(X):
-        difference = X[rows] - X[columns]
+    left, right = X[rows], X[columns]
+    if metric == "euclidean":
+        difference = left - right
+        if sp.issparse(difference):
+            return np.asarray(difference.multiply(difference).sum(axis=1), dtype=np.float64).ravel()
         return np.einsum("ij,ij->i", difference, difference, dtype=np.float64)
-    return np.square(paired_distances(X[rows], X[columns], metric=metric), dtype=np.float64)
+    if sp.issparse(X):
+        left, right = left.toarray(), right.toarray()
+    return np.square(paired_distances(left, right, metric=metric), dtype=np.float64)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import xlogy
 
 from graphcouple._validation import check_embedding
 from graphcouple.bandwidths import ConstantBandwidth
@@ -260,8 +261,10 @@ class CrossEntropy(Objective):
             )
         n = self.n_points
         means = self.posterior.edge_means
-        if self.latent.prior.code == "E" and self._partition is None:
+        joint = self.latent.prior.code == "E"
+        if joint and self._partition is None:
             matrix = self.posterior.support.to_csr(means)
             means = 0.5 * sp.csr_array(matrix + matrix.T).data
-        log_mean = np.log(means / n if self.latent.prior.code == "E" else means, where=means > 0, out=np.zeros_like(means))
-        return (self.value(Z) + float(means @ log_mean)) / n
+        # Logarithms are taken before dividing by n, which would round the smallest means to zero.
+        negentropy = float(xlogy(means, means).sum()) - (float(means.sum()) * np.log(n) if joint else 0.0)
+        return (self.value(Z) + negentropy) / n

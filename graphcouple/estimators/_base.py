@@ -42,7 +42,7 @@ DESCENT_CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 PERPLEXITY_CONSTRAINTS: dict[str, list[Any]] = {
-    "perplexity": [Interval(Real, 1, None, closed="neither")],
+    "perplexity": [Interval(Real, 0, None, closed="neither")],
     "n_neighbors": [StrOptions({"auto"}), None, Interval(Integral, 1, None, closed="left")],
     "metric": [str],
 }

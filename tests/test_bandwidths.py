@@ -1,0 +1,117 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import graphcouple as gc
+from tests.reference import literal_kernel
+
+FAST = {
+    "gaussian": gc.Gaussian(),
+    "exponential": gc.Exponential(),
+    "student-30": gc.Student(30.0),
+    "student-10": gc.Student(10.0),
+    "rational": gc.RationalPower(2.0, 6.0),
+    "odds-gaussian": gc.Odds(gc.Gaussian()),
+}
+
+
+def _entropies(posterior):
+    P = posterior.edge_means
+    surprise = -P * np.log(np.maximum(P, 1e-300))
+    return np.add.reduceat(surprise, posterior.support.indptr[:-1])
+
+
+@pytest.mark.parametrize("kernel", FAST.values(), ids=FAST.keys())
+@pytest.mark.parametrize("n_neighbors", [None, 90])
+@pytest.mark.parametrize("perplexity", [5.0, 30.0, 80.0])
+def test_perplexity_meets_every_rows_entropy(digits, kernel, n_neighbors, perplexity):
+    X = digits[0][:400]
+    model = gc.GraphModel(kernel, "D", gc.Perplexity(perplexity), n_neighbors)
+    try:
+        posterior = model.posterior(X)
+    except ValueError as error:
+        # A power-law kernel cannot sharpen below its own tail: the limit is checked, not assumed.
+        assert "no bandwidth" in str(error)
+        _, sq_dist = gc.GraphModel(kernel, "D", None, n_neighbors)._distances(X, None)
+        assert not isinstance(kernel, (gc.Gaussian, gc.Exponential))
+        k = literal_kernel(kernel, np.sqrt(sq_dist.reshape(400, -1)) / 1e-5)
+        P = k / k.sum(1, keepdims=True)
+        assert (-(P * np.log(P)).sum(1) > np.log(perplexity)).any()
+        return
+    np.testing.assert_allclose(_entropies(posterior), np.log(perplexity), atol=1e-5)
+
+
+def test_perplexity_meets_the_entropy_on_scales_far_apart():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3)) * 10.0 ** rng.integers(-6, 7, size=(200, 1))
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10)).posterior(X)
+    np.testing.assert_allclose(_entropies(posterior), np.log(10), atol=1e-5)
+
+
+def test_ties_beyond_the_perplexity_get_the_uniform_limit():
+    X = np.repeat(np.arange(4.0)[:, None], 20, axis=0)
+    P = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X).mean()
+    same = (X == X.T) & ~np.eye(80, dtype=bool)
+    np.testing.assert_allclose(P[same], 1 / 19, rtol=1e-9)
+    np.testing.assert_allclose(P[~same], 0.0, atol=1e-12)
+
+
+def test_all_points_equal_give_the_uniform_law():
+    P = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(np.ones((12, 2))).mean()
+    np.testing.assert_allclose(P[~np.eye(12, dtype=bool)], 1 / 11, rtol=1e-12)
+
+
+@pytest.mark.parametrize("perplexity", [11.0, 12.0, 50.0])
+def test_perplexity_out_of_reach_is_refused(perplexity):
+    with pytest.raises(ValueError, match="perplexity"):
+        gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(perplexity)).posterior(np.random.default_rng(0).normal(size=(12, 2)))
+
+
+@pytest.mark.parametrize("make", [lambda: gc.Perplexity(1.0), lambda: gc.Perplexity(-3), lambda: gc.ConstantBandwidth(0)])
+def test_bad_parameters_are_refused(make):
+    with pytest.raises(ValueError, match="must be"):
+        make()
+
+
+@pytest.mark.parametrize("local_connectivity", [1.0, 2.0, 1.5, 0.5])
+@pytest.mark.parametrize("duplicates", [False, True])
+def test_local_connectivity_has_umaps_values(digits, local_connectivity, duplicates):
+    from sklearn.neighbors import NearestNeighbors
+    from umap.umap_ import smooth_knn_dist
+
+    X = digits[0][:300]
+    if duplicates:
+        X = np.concatenate([X, X[:40], X[:40], np.repeat(X[:1], 20, axis=0)])
+    dist, _ = NearestNeighbors(n_neighbors=14).fit(X).kneighbors()
+    own = np.concatenate([np.zeros((len(X), 1)), dist], axis=1).astype(np.float32)
+    sigma, rho = smooth_knn_dist(own, 15.0, local_connectivity=local_connectivity)
+    support, sq_dist = gc.GraphModel(gc.Exponential(), "B", n_neighbors=14)._distances(X, None)
+    bandwidth = gc.LocalConnectivity(15, local_connectivity)
+    shift, scale = bandwidth.fit_edges(support, sq_dist, gc.Odds(gc.Exponential()))
+    np.testing.assert_allclose(shift, rho, rtol=1e-5)
+    np.testing.assert_allclose(scale, sigma, rtol=2e-4)
+
+
+def test_self_tuning_scales_by_both_ends(rng):
+    X = rng.normal(size=(40, 3))
+    d2 = ((X[:, None] - X[None]) ** 2).sum(-1)
+    tau = np.sqrt(np.sort(d2, axis=1)[:, 7])
+    k = np.exp(-d2 / (2 * tau[:, None] * tau[None]))
+    found = gc.GraphModel(gc.Gaussian(), "B", gc.SelfTuning(7)).posterior(X).mean()
+    off = ~np.eye(40, dtype=bool)
+    np.testing.assert_allclose(found[off], (k / (1 + k))[off], rtol=1e-10)
+    np.testing.assert_array_equal(found, found.T)
+
+
+def test_self_tuning_survives_duplicates():
+    X = np.concatenate([np.zeros((10, 2)), np.random.default_rng(0).normal(size=(10, 2))])
+    mean = gc.GraphModel(gc.Gaussian(), "B", gc.SelfTuning(3)).posterior(X).mean()
+    assert np.isfinite(mean).all()
+
+
+def test_fit_reads_dense_and_sparse_graphs_alike(rng):
+    d2 = rng.uniform(1, 2, size=(20, 20))
+    np.fill_diagonal(d2, 0)
+    for bandwidth in (gc.Perplexity(4), gc.LocalConnectivity(6), gc.SelfTuning(3), gc.ConstantBandwidth(2.0)):
+        for a, b in zip(bandwidth.fit(d2), bandwidth.fit(sp.csr_matrix(d2)), strict=True):
+            np.testing.assert_array_equal(a, b)

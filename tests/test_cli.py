@@ -1,0 +1,243 @@
+import gzip
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse as sp
+
+from graphcouple import cli
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(capfd, monkeypatch):
+    def command(*arguments):
+        monkeypatch.setattr(sys, "argv", ["graphcouple", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+        out, err = capfd.readouterr()
+        return stopped.value.code, out, err
+
+    return command
+
+
+@pytest.fixture(scope="module")
+def points():
+    rng = np.random.default_rng(0)
+    return np.concatenate([rng.normal(size=(20, 3)), rng.normal(size=(20, 3)) + 6]), np.repeat(["left", "right"], 20)
+
+
+def write_csv(path, X, y=None, header=True):
+    names = [f"x{i}" for i in range(X.shape[1])] + (["kind"] if y is not None else [])
+    rows = [",".join([*(f"{v:.17g}" for v in row), *([str(label)] if y is not None else [])]) for row, label in zip(X, y if y is not None else [None] * len(X), strict=True)]
+    text = "\n".join(([",".join(names)] if header else []) + rows) + "\n"
+    if path.name.endswith(".gz"):
+        with gzip.open(path, "wt") as file:
+            file.write(text)
+    else:
+        path.write_text(text)
+    return path
+
+
+def test_default_run_writes_an_embedding_and_a_picture(folder, run):
+    code, out, err = run("embed", "iris", "-n", 60)
+    assert (code, err) == (0, "")
+    assert np.load("iris-tsne.npy").shape == (150, 2)
+    assert (folder / "iris-tsne.png").read_bytes()[:4] == b"\x89PNG"
+    for word in ("TSNE", "D, Gaussian", "E, Student", "loss", "KL", "iris-tsne.npy", "iris-tsne.png"):
+        assert word in out
+    assert sorted(p.name for p in folder.iterdir()) == ["iris-tsne.npy", "iris-tsne.png"]
+
+
+def test_module_runs_as_the_command_and_seeds_repeat(folder):
+    for name in ("a.npy", "b.npy"):
+        arguments = ["embed", "wine", "-n", "30", "-s", "3", "--init", "random", "-o", name, "--no-plot"]
+        subprocess.run([sys.executable, "-m", "graphcouple", *arguments], check=True, capture_output=True)
+    np.testing.assert_array_equal(np.load("a.npy"), np.load("b.npy"))
+
+
+@pytest.mark.parametrize("data", ["breast_cancer", "digits", "iris", "swiss_roll", "wine"])
+def test_every_bundled_name(folder, run, data):
+    assert run("embed", data, "-n", 3, "--no-plot")[0] == 0
+    assert np.isfinite(np.load(f"{data}-tsne.npy")).all()
+
+
+@pytest.mark.parametrize("form", [".npy", ".npz", "sparse.npz", ".csv", ".csv.gz", "bare.csv", ".mtx"])
+def test_every_file_form_gives_the_same_embedding(folder, run, points, form):
+    X, y = points
+    path = folder / f"data{form}"
+    if form == ".npy":
+        np.save(path, X)
+    elif form == ".npz":
+        np.savez(path, X=X, y=y)
+    elif form == "sparse.npz":
+        sp.save_npz(path, sp.csr_matrix(X))
+    elif form == ".mtx":
+        scipy.io.mmwrite(path, X, precision=17)
+    else:
+        write_csv(path, X, header=form != "bare.csv")
+    np.save("wanted.npy", X)
+    for source, target in (("wanted.npy", "a.npy"), (path, "b.npy")):
+        code, _, err = run("embed", source, "--perplexity", 5, "-n", 10, "-o", target, "--no-plot")
+        assert (code, err) == (0, "")
+    np.testing.assert_allclose(np.load("b.npy"), np.load("a.npy"), rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("choice", ["kind", "3", "-1", "labels.txt", "labels.npy"])
+def test_labels_from_a_column_or_a_file(folder, run, points, choice):
+    X, y = points
+    separate = choice.startswith("labels")
+    write_csv(folder / "data.csv", X, None if separate else y)
+    (folder / "labels.txt").write_text("\n".join(y))
+    np.save("labels.npy", y)
+    code, _, err = run("embed", "data.csv", "--labels", choice, "--perplexity", 5, "-n", 5, "-o", "out.csv", "-p", "out.svg")
+    assert (code, err) == (0, "")
+    assert np.loadtxt("out.csv", delimiter=",", skiprows=1).shape == (40, 2)
+    assert "right" in (folder / "out.svg").read_text() or "svg" in (folder / "out.svg").read_text()
+
+
+@pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
+def test_pictures_in_every_form(folder, run, ending):
+    assert run("embed", "iris", "-n", 3, "-p", f"out{ending}")[0] == 0
+    start = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}[ending]
+    assert (folder / f"out{ending}").read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize("method", cli.METHODS)
+def test_every_method(folder, run, method):
+    code, out, err = run("embed", "iris", "-m", method, "-n", 5, "--no-plot", "-c", 3)
+    assert (code, err) == (0, "")
+    assert np.load(f"iris-{method}.npy").shape == (150, 3)
+    assert ("KL" in out) == (method in ("tsne", "sne", "symmetric-sne"))
+
+
+def test_a_composed_pair_is_the_one_python_composes(folder, run, iris):
+    import graphcouple as gc
+
+    arguments = ["--latent-prior", "D", "--latent-kernel", "student:0.5", "--input-kernel", "exponential"]
+    code, out, _ = run("embed", "iris", *arguments, "-n", 20, "--no-plot")
+    assert code == 0
+    assert "D, Student(dof=0.5)" in out
+    given = gc.GraphModel(gc.Exponential(), "D", gc.Perplexity(30))
+    wanted = gc.GraphCoupling(given, gc.GraphModel(gc.Student(0.5), "D"), max_iter=20, random_state=0)
+    np.testing.assert_array_equal(np.load("iris-composed.npy"), wanted.fit_transform(iris[0]))
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "rational:1.5:0.9", "odds-student", "odds-rational:1:1"])
+def test_kernels_can_be_written(folder, run, kernel):
+    assert run("embed", "iris", "--latent-prior", "B", "--latent-kernel", kernel, "-n", 3, "--no-plot")[0] == 0
+
+
+def _broken_csv(folder):
+    (folder / "words.csv").write_text("a,b\n1,x\n2,y\n")
+    (folder / "ragged.csv").write_text("1,2\n3\n")
+    (folder / "empty.csv").write_text("")
+    (folder / "nan.csv").write_text("1,2\nnan,4\n5,6\n")
+    (folder / "one.csv").write_text("1,2\n")
+    (folder / "few.txt").write_text("a\nb\n")
+    (folder / "broken.npy").write_bytes(b"not numpy")
+    (folder / "broken.mtx").write_text("not a matrix")
+    np.savez(folder / "odd.npz", a=np.ones(3), b=np.ones(3))
+    np.save(folder / "objects.npy", np.array([{"a": 1}], dtype=object))
+    np.save(folder / "line.npy", np.arange(5.0))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.csv"], "no such file"),
+        (["unheard_of"], "neither a file"),
+        (["words.csv"], "b"),
+        (["ragged.csv"], "ragged.csv"),
+        (["empty.csv"], "empty"),
+        (["nan.csv"], "NaN"),
+        (["one.csv"], "1 sample"),
+        (["broken.npy"], "NumPy"),
+        (["broken.mtx"], "Matrix Market"),
+        (["odd.npz"], "call the points X"),
+        (["objects.npy"], "NumPy"),
+        (["line.npy"], "2D array"),
+        (["few.txt"], "ending"),
+        (["iris", "--labels", "few.txt"], "2 labels"),
+        (["nan.csv", "--labels", "colour"], "colour"),
+        (["iris", "--perplexity", "150"], "perplexity=150"),
+        (["iris", "--perplexity", "many"], "many"),
+        (["iris", "--n-neighbors", "150"], "n_neighbors=150"),
+        (["iris", "-m", "umap", "--perplexity", "5"], "does not apply"),
+        (["iris", "-m", "magic"], "magic"),
+        (["iris", "--init", "magic"], "magic"),
+        (["iris", "-c", "0"], "n_components"),
+        (["iris", "-n", "0"], "max_iter"),
+        (["iris", "-s", "-1"], "seed|random_state"),
+        (["iris", "--latent-kernel", "cosine"], "cosine"),
+        (["iris", "--latent-kernel", "rational"], "rational"),
+        (["iris", "--latent-kernel", "student:x"], "student:x"),
+        (["iris", "--input-prior", "B"], "undefined"),
+        (["iris", "--metric", "nearness"], "nearness"),
+        (["iris", "-o", "out.xlsx"], "ending"),
+        (["iris", "-o", "nowhere/out.npy"], "folder"),
+        (["iris", "-p", "out.bmp"], "ending"),
+        (["iris", "--unknown"], "unknown"),
+        ([], "DATA"),
+    ],
+)
+def test_failures_are_one_line_status_two_and_write_nothing(folder, run, arguments, message):
+    import re
+
+    _broken_csv(folder)
+    before = sorted(p.name for p in folder.rglob("*"))
+    code, out, err = run("embed", *arguments)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("graphcouple: error: ")
+    assert err.count("\n") == 1
+    assert re.search(message, err)
+    assert sorted(p.name for p in folder.rglob("*")) == before
+
+
+def test_an_existing_output_survives_a_failure(folder, run, monkeypatch):
+    (folder / "out.npy").write_text("precious")
+    (folder / "out.png").write_text("precious")
+    import graphcouple.plotting
+
+    def fail(*args, **kwargs):
+        raise ValueError("no picture today")
+
+    monkeypatch.setattr(graphcouple.plotting, "plot", fail)
+    code, _, err = run("embed", "iris", "-n", 3, "-o", "out.npy")
+    assert code == 2
+    assert "no picture today" in err
+    assert (folder / "out.npy").read_text() == (folder / "out.png").read_text() == "precious"
+    assert sorted(p.name for p in folder.iterdir()) == ["out.npy", "out.png"]
+
+
+def test_an_existing_output_is_replaced_by_a_finished_one(folder, run):
+    (folder / "out.npy").write_text("old")
+    assert run("embed", "iris", "-n", 3, "-o", "out.npy")[0] == 0
+    assert np.load("out.npy").shape == (150, 2)
+    mask = os.umask(0)
+    os.umask(mask)
+    assert (folder / "out.npy").stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+def test_missing_matplotlib_is_said_before_any_work(folder, run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, _, err = run("embed", "iris")
+    assert code == 2
+    assert "graphcouple[plot]" in err
+    assert not list(folder.iterdir())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["embed", "--help"]])
+def test_help_and_version(run, arguments):
+    code, out, err = run(*arguments)
+    assert (code, err) == (0, "")
+    assert "graphcouple" in out

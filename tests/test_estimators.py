@@ -1,0 +1,250 @@
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.metrics import pairwise_distances
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+import graphcouple as gc
+
+MODELS = {
+    "input": gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(2)),
+    "latent": gc.GraphModel(gc.Student(), "E"),
+}
+PRESETS = {
+    "SNE": gc.SNE(perplexity=2, max_iter=20),
+    "SymmetricSNE": gc.SymmetricSNE(perplexity=2, max_iter=20),
+    "TSNE": gc.TSNE(perplexity=2, max_iter=20),
+    "LargeVis": gc.LargeVis(perplexity=2, max_iter=20),
+    "UMAP": gc.UMAP(n_neighbors=3, max_iter=20),
+    "GraphCoupling": gc.GraphCoupling(**MODELS, max_iter=20),
+}
+EVERY = pytest.mark.parametrize("name", PRESETS)
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(0).normal(size=(40, 5))
+
+
+def _preset(name, **changes):
+    return clone(PRESETS[name]).set_params(random_state=0, **changes)
+
+
+def _conventions():
+    for name, preset in PRESETS.items():
+        for estimator, check in estimator_checks_generator(preset):
+            label = check.func.__name__
+            # The estimators make no claim to the array API, which scikit-learn only checks when told to.
+            if "array_api" not in label:
+                yield pytest.param(estimator, check, id=f"{name}-{label}")
+
+
+@pytest.mark.parametrize(("estimator", "check"), _conventions())
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+@EVERY
+def test_loss_is_the_objective_at_the_embedding(name, X):
+    estimator = _preset(name).fit(X)
+    latent = estimator.models(len(X))[1]
+    objective = gc.CrossEntropy(estimator.posterior_, latent)
+    assert estimator.loss_ == pytest.approx(objective.value(estimator.embedding_), rel=1e-12)
+    assert estimator.loss_history_[-1] == estimator.loss_
+    assert estimator.n_iter_ == 20
+    assert hasattr(estimator, "kl_divergence_") == objective.has_kl_divergence
+    if objective.has_kl_divergence:
+        assert estimator.kl_divergence_ == pytest.approx(objective.kl_divergence(estimator.embedding_), rel=1e-12)
+        assert estimator.kl_divergence_ > 0
+
+
+@EVERY
+@pytest.mark.parametrize("init", ["pca", "random", "spectral"])
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+def test_a_seed_fixes_every_bit_whatever_the_threads(name, init, n_components):
+    X = np.random.default_rng(0).normal(size=(150, 5))
+    fits = [_preset(name, init=init, n_components=n_components, n_jobs=jobs).fit(X) for jobs in (1, 2)]
+    np.testing.assert_array_equal(fits[0].embedding_, fits[1].embedding_)
+    assert fits[0].embedding_.shape == (150, n_components)
+
+
+@EVERY
+def test_descends_far_below_its_start(name, iris):
+    changes = {
+        "UMAP": {"n_neighbors": 10},
+        "GraphCoupling": {"input": gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10))},
+    }.get(name, {"perplexity": 10})
+    estimator = _preset(name, max_iter=300, **changes).fit(iris[0])
+    assert estimator.loss_ < estimator.loss_history_[0]
+    Z, y = estimator.embedding_, iris[1]
+    nearest = pairwise_distances(Z) + 1e9 * np.eye(150)
+    assert (y[nearest.argmin(1)] == y).mean() > 0.9
+
+
+def test_presets_are_graph_couplings(X):
+    """A preset and the generic estimator with its two laws take the same path, bit for bit."""
+    for name in ("SNE", "TSNE", "LargeVis", "UMAP"):
+        preset = _preset(name, **({"early_exaggeration": 12.0}), init="pca")
+        given, latent = preset.models(len(X))
+        generic = gc.GraphCoupling(given, latent, max_iter=20, random_state=0)
+        np.testing.assert_array_equal(preset.fit_transform(X), generic.fit_transform(X))
+
+
+def test_a_posterior_can_be_brought_along(X):
+    posterior = MODELS["input"].posterior(X)
+    brought = gc.GraphCoupling(posterior, MODELS["latent"], max_iter=20, random_state=0).fit_transform(X)
+    made = gc.GraphCoupling(**MODELS, max_iter=20, random_state=0).fit_transform(X)
+    np.testing.assert_array_equal(brought, made)
+    with pytest.raises(ValueError, match="40 nodes"):
+        gc.GraphCoupling(posterior, MODELS["latent"], max_iter=20).fit(X[:30])
+
+
+@EVERY
+def test_init_array_is_the_start_and_is_not_changed(name, X):
+    Z0 = np.random.default_rng(1).normal(size=(40, 2))
+    kept, seen = Z0.copy(), []
+    _preset(name, init=Z0, callback=lambda i, loss, Z: seen.append(Z) or False).fit(X)
+    np.testing.assert_array_equal(seen[0], kept)
+    np.testing.assert_array_equal(Z0, kept)
+
+
+@EVERY
+def test_float32_stays_float32(name, X):
+    assert _preset(name).fit_transform(X.astype(np.float32)).dtype == np.float32
+    assert _preset(name).fit_transform(X).dtype == np.float64
+
+
+@EVERY
+@pytest.mark.parametrize("init", ["pca", "spectral"])
+def test_duplicates_and_constant_features_are_fine(name, init):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4))
+    X = np.concatenate([X, X, X[:5], X[:5], X[:5]])
+    X[:, 2] = 7.0
+    Z = _preset(name, init=init, max_iter=60).fit_transform(X)
+    assert np.isfinite(Z).all()
+
+
+@EVERY
+@pytest.mark.parametrize("init", ["pca", "random", "spectral"])
+def test_all_points_equal_give_a_finite_embedding(name, init):
+    Z = _preset(name, init=init).fit_transform(np.full((20, 3), 4.2))
+    assert np.isfinite(Z).all()
+    assert len(np.unique(Z, axis=0)) == 20
+
+
+@EVERY
+def test_far_apart_clusters_are_fine(name):
+    """The neighbour graph falls apart into components; the start must still tell the points apart."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(20, 3)) + 1e4 * k for k in range(4)])
+    for init in ("pca", "spectral"):
+        Z = _preset(name, init=init, max_iter=100).fit_transform(X)
+        assert np.isfinite(Z).all()
+
+
+@pytest.mark.parametrize("name", ["SNE", "TSNE", "LargeVis", "UMAP"])
+def test_precomputed_distances(name, X):
+    D = pairwise_distances(X)
+    Z0 = np.random.default_rng(1).normal(size=(40, 2))
+    wanted = _preset(name, init=Z0).fit_transform(X)
+    np.testing.assert_allclose(_preset(name, init=Z0, metric="precomputed").fit_transform(D), wanted, rtol=1e-4, atol=1e-4)
+    with pytest.raises(ValueError, match="init='pca'"):
+        _preset(name, init="pca", metric="precomputed").fit(D)
+
+
+def test_sparse_points(X):
+    X = np.where(np.abs(X) > 0.7, X, 0.0)
+    for init in ("pca", "spectral"):
+        dense = _preset("TSNE", init=init, max_iter=1).fit(X)
+        sparse = _preset("TSNE", init=init, max_iter=1).fit(sp.csr_matrix(X))
+        np.testing.assert_allclose(sparse.posterior_.edge_means, dense.posterior_.edge_means, rtol=1e-6)
+        assert np.isfinite(sparse.embedding_).all()
+
+
+def test_auto_neighbors_are_all_pairs_of_few_points_and_a_few_of_many():
+    assert gc.TSNE().models(2000)[0].n_neighbors is None
+    assert gc.TSNE().models(2001)[0].n_neighbors == 90
+    assert gc.TSNE(n_neighbors=None).models(5000)[0].n_neighbors is None
+    assert gc.TSNE(n_neighbors=12, perplexity=5).models(100)[0].n_neighbors == 12
+
+
+@EVERY
+def test_callback_can_stop_early(name, X):
+    estimator = _preset(name, max_iter=200, callback=lambda iteration, loss, Z: iteration >= 50).fit(X)
+    assert estimator.n_iter_ == 50
+
+
+@EVERY
+def test_pickles_and_clones(name, X):
+    estimator = _preset(name).fit(X)
+    again = pickle.loads(pickle.dumps(estimator))
+    np.testing.assert_array_equal(again.embedding_, estimator.embedding_)
+    np.testing.assert_array_equal(again.posterior_.edge_means, estimator.posterior_.edge_means)
+    np.testing.assert_array_equal(clone(estimator).fit_transform(X), estimator.embedding_)
+
+
+def test_output_can_be_pandas(X):
+    pytest.importorskip("pandas")
+    frame = _preset("TSNE").set_output(transform="pandas").fit_transform(X)
+    assert list(frame.columns) == ["tsne0", "tsne1"]
+
+
+@EVERY
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.array([[np.nan, 1.0], [1.0, 2.0], [3.0, 1.0]]), "NaN"),
+        (np.array([[np.inf, 1.0], [1.0, 2.0], [3.0, 1.0]]), "infinity"),
+        (np.ones((1, 3)), "1 sample"),
+        (np.ones((2, 3)), r"n_samples = 2|number of points"),
+        (np.array([["a", "b"], ["c", "d"], ["e", "f"]]), "convert|numeric"),
+    ],
+)
+def test_bad_data_are_refused(name, X, message):
+    with pytest.raises(ValueError, match=message):
+        _preset(name).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"perplexity": 40}, "perplexity=40"),
+        ({"perplexity": 0.5}, "perplexity"),
+        ({"perplexity": "many"}, "perplexity"),
+        ({"n_neighbors": 40}, "n_neighbors=40"),
+        ({"n_components": 0}, "n_components"),
+        ({"init": "magic"}, "init"),
+        ({"init": np.zeros((40, 3))}, "init"),
+        ({"init": np.full((40, 2), np.nan)}, "init"),
+        ({"metric": "nearness"}, "nearness"),
+        ({"learning_rate": 0}, "learning_rate"),
+        ({"early_exaggeration": 0.5}, "early_exaggeration"),
+        ({"dof": -1}, "dof"),
+        ({"max_iter": 0}, "max_iter"),
+        ({"summation": "fast"}, "summation"),
+        ({"random_state": "seed"}, "random_state"),
+        ({"callback": 3}, "callback"),
+    ],
+)
+def test_bad_parameters_are_refused(changes, message, X):
+    with pytest.raises((ValueError, TypeError), match=message):
+        _preset("TSNE").set_params(**changes).fit(X)
+
+
+def test_fit_changes_neither_parameters_nor_data(X):
+    estimator, before = _preset("TSNE"), X.copy()
+    parameters = dict(estimator.get_params())
+    estimator.fit(X)
+    assert estimator.get_params() == parameters
+    np.testing.assert_array_equal(X, before)
+
+
+def test_global_random_state_is_left_alone(X):
+    np.random.seed(3)
+    before = np.random.get_state()[1].copy()
+    _preset("TSNE", init="random").fit(X)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)

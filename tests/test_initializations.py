@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+
+import graphcouple as gc
+from graphcouple.initializations import initialize
+
+
+def _start(X, init, n_components=2, seed=0, n_neighbors=None, **options):
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5), n_neighbors).posterior(X)
+    return initialize(init, X, posterior, n_components, np.random.RandomState(seed), scale=0.3, **options)
+
+
+def test_pca_is_the_scores_rescaled(iris):
+    X = np.unique(iris[0], axis=0)
+    scores = PCA(2).fit_transform(X)
+    Z = _start(X, "pca")
+    np.testing.assert_allclose(np.abs(Z), np.abs(scores) * 0.3 / scores[:, 0].std(), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("init", ["pca", "random", "spectral"])
+def test_first_coordinate_has_the_scale_asked_for(rng, init):
+    assert _start(rng.normal(size=(40, 4)), init)[:, 0].std() == pytest.approx(0.3, rel=1e-9)
+
+
+def test_spectral_is_orthogonal_and_smooth_on_the_graph(rng):
+    angle = np.sort(rng.uniform(0, 2 * np.pi, 80))
+    Z = _start(np.column_stack([np.cos(angle), np.sin(angle)]), "spectral", n_neighbors=12)
+    # The first two Laplacian eigenvectors of a ring go around it once.
+    turned = np.unwrap(np.arctan2(Z[:, 1], Z[:, 0]))
+    assert abs(abs(turned[-1] - turned[0]) - 2 * np.pi) < 1.0
+
+
+def test_more_components_than_features_are_padded(rng):
+    Z = _start(rng.normal(size=(20, 2)), "pca", n_components=4)
+    np.testing.assert_array_equal(Z[:, 2:], 0.0)
+
+
+def test_only_coincident_points_are_moved(rng):
+    X = rng.normal(size=(20, 3))
+    doubled = np.concatenate([X, X[:2]])
+    Z = _start(doubled, "pca")
+    scores = PCA(2).fit_transform(doubled)
+    wanted = scores * 0.3 / scores[:, 0].std()
+    np.testing.assert_allclose(np.abs(Z[2:20]), np.abs(wanted[2:20]), rtol=1e-9)
+    assert len(np.unique(Z, axis=0)) == 22
+    assert np.abs(np.abs(Z[:2]) - np.abs(wanted[:2])).max() < 1e-3

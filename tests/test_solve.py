@@ -1,0 +1,172 @@
+import numpy as np
+import pytest
+
+import graphcouple as gc
+from graphcouple.optimize import MomentumState
+
+
+class Quadratic(gc.Objective):
+    """½ Σ c (Z − T)²: attraction weighs the linear term."""
+
+    def __init__(self, curvature, target):
+        self.curvature, self.target = curvature, target
+
+    @property
+    def n_points(self):
+        return len(self.target)
+
+    def value(self, Z):
+        return self.value_and_grad(Z)[0]
+
+    def value_and_grad(self, Z, attraction=1.0):
+        pull = self.curvature * self.target
+        value = (0.5 * self.curvature * Z**2 - attraction * pull * Z).sum()
+        return float(value), (self.curvature * Z - attraction * pull).astype(Z.dtype)
+
+
+@pytest.fixture
+def quadratic(rng):
+    return Quadratic(rng.uniform(0.5, 2.0, size=(20, 2)), rng.normal(size=(20, 2)))
+
+
+@pytest.fixture
+def coupling(rng):
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(rng.normal(size=(50, 4)))
+    return gc.CrossEntropy(posterior, gc.GraphModel(gc.Student(), "E"))
+
+
+PLAIN = gc.MomentumGains(learning_rate=1.0, exaggeration=gc.Exaggeration(1.0, 0))
+
+
+@pytest.mark.parametrize("optimizer", [gc.LBFGS(), PLAIN], ids=["lbfgs", "momentum"])
+def test_finds_the_minimum_and_says_it_converged(quadratic, optimizer):
+    solution = gc.solve(quadratic, np.zeros((20, 2)), optimizer, max_iter=5000)
+    np.testing.assert_allclose(solution.Z, quadratic.target, atol=1e-5)
+    assert solution.converged
+    assert solution.n_iter < 5000
+    assert solution.loss == pytest.approx(quadratic.value(solution.Z), rel=1e-12)
+
+
+def test_momentum_step_is_the_published_recurrence(rng):
+    Z, gradient = rng.normal(size=(6, 2)), rng.normal(size=(6, 2))
+    update, gains = rng.normal(size=(6, 2)), rng.uniform(0.01, 2, size=(6, 2))
+    state = gc.MomentumGains(max_step=1e9).step(MomentumState(Z, update, gains), gradient, 0.3, 0.8)
+    wanted_gains = np.where(update * gradient < 0, gains + 0.2, gains * 0.8).clip(min=0.01)
+    wanted = 0.8 * update - 0.3 * wanted_gains * gradient
+    np.testing.assert_allclose(state.gains, wanted_gains)
+    np.testing.assert_allclose(state.update, wanted)
+    np.testing.assert_allclose(state.Z, Z + wanted)
+
+
+def test_no_point_moves_further_than_max_step(rng):
+    optimizer = gc.MomentumGains(max_step=0.5)
+    gradient = rng.normal(size=(6, 2)) * 1e6
+    state = optimizer.step(optimizer.init(np.zeros((6, 2))), gradient, 1.0, 0.0)
+    np.testing.assert_allclose(np.linalg.norm(state.update, axis=1), 0.5)
+    np.testing.assert_allclose(state.update / gradient, (state.update / gradient)[:, :1] * np.ones(2), rtol=1e-9)
+
+
+def test_exaggeration_weighs_the_attraction_then_stops(quadratic):
+    schedule = gc.Exaggeration(4.0, 400)
+    optimizer = gc.MomentumGains(learning_rate=1.0, exaggeration=schedule)
+    seen = {}
+    gc.solve(quadratic, np.zeros((20, 2)), optimizer, max_iter=4000, callback=lambda i, _, Z: seen.update({i: Z}) or False)
+    np.testing.assert_allclose(seen[400], 4.0 * quadratic.target, atol=1e-2)
+    np.testing.assert_allclose(seen[max(seen)], quadratic.target, atol=1e-5)
+
+
+@pytest.mark.parametrize("optimizer", [gc.LBFGS(), gc.MomentumGains()], ids=["lbfgs", "momentum"])
+def test_callback_sees_and_stops_the_run(coupling, rng, optimizer):
+    Z0 = rng.normal(size=(50, 2))
+    seen = []
+
+    def callback(iteration, loss, Z):
+        seen.append((iteration, loss, Z))
+        return iteration >= 20
+
+    solution = gc.solve(coupling, Z0, optimizer, check_every=10, callback=callback)
+    assert [iteration for iteration, *_ in seen] == [0, 10, 20]
+    assert solution.n_iter == 20
+    assert not solution.converged
+    assert "callback" in solution.message
+    for _, loss, Z in seen:
+        assert loss == pytest.approx(coupling.value(Z), rel=1e-9)
+        with pytest.raises(ValueError, match="read-only"):
+            Z[0, 0] = 1.0
+    np.testing.assert_array_equal(seen[-1][2], solution.Z)
+    np.testing.assert_array_equal(seen[0][2], Z0)
+
+
+@pytest.mark.parametrize("optimizer", [gc.LBFGS(), PLAIN], ids=["lbfgs", "momentum"])
+def test_history_ends_with_the_loss_and_falls(coupling, rng, optimizer):
+    solution = gc.solve(coupling, rng.normal(size=(50, 2)), optimizer, max_iter=37, check_every=10)
+    np.testing.assert_array_equal(solution.iterations, [0, 10, 20, 30, 37])
+    assert solution.loss_history[-1] == solution.loss == coupling.value(solution.Z)
+    assert (np.diff(solution.loss_history) < 0).all()
+
+
+@pytest.mark.parametrize("optimizer", [gc.LBFGS(), gc.MomentumGains()], ids=["lbfgs", "momentum"])
+def test_start_is_not_changed_and_dtype_is_kept(coupling, rng, optimizer):
+    Z0 = rng.normal(size=(50, 2)).astype(np.float32)
+    before = Z0.copy()
+    solution = gc.solve(coupling, Z0, optimizer, max_iter=5)
+    np.testing.assert_array_equal(Z0, before)
+    assert solution.Z.dtype == np.float32
+    assert isinstance(solution.loss, float)
+
+
+@pytest.mark.parametrize("optimizer", [gc.LBFGS(), gc.MomentumGains(learning_rate=1.0)], ids=["lbfgs", "momentum"])
+def test_non_finite_values_stop_the_run_and_name_the_iteration(optimizer):
+    class Breaks(Quadratic):
+        calls = 0
+
+        def value_and_grad(self, Z, attraction=1.0):
+            value, gradient = super().value_and_grad(Z, attraction)
+            Breaks.calls += 1
+            return (np.nan, gradient * np.nan) if Breaks.calls > 6 else (value, gradient)
+
+    objective = Breaks(np.ones((5, 2)), np.full((5, 2), 100.0))
+    with pytest.raises(FloatingPointError, match=r"iteration \d+"):
+        gc.solve(objective, np.zeros((5, 2)), optimizer, check_every=1)
+
+
+def test_underflowing_kernel_is_reported_not_returned(rng):
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(rng.normal(size=(20, 3)))
+    for prior in ("D", "E"):
+        objective = gc.CrossEntropy(posterior, gc.GraphModel(gc.Gaussian(), prior))
+        with pytest.raises(FloatingPointError, match="iteration 0"):
+            gc.solve(objective, 1e4 * rng.normal(size=(20, 2)), gc.MomentumGains())
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"Z0": np.zeros((3, 2))}, ValueError, "Z0"),
+        ({"Z0": np.full((50, 2), np.nan)}, ValueError, "Z0"),
+        ({"optimizer": "adam"}, TypeError, "optimizer"),
+        ({"max_iter": 0}, ValueError, "max_iter"),
+        ({"tol": -1.0}, ValueError, "tol"),
+        ({"callback": 3}, TypeError, "callback"),
+        ({"objective": 3}, TypeError, "objective"),
+    ],
+)
+def test_bad_arguments_are_refused(coupling, options, error, message):
+    arguments = {"objective": coupling, "Z0": np.zeros((50, 2)), **options}
+    with pytest.raises(error, match=message):
+        gc.solve(**arguments)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: gc.MomentumGains(learning_rate=0.0),
+        lambda: gc.MomentumGains(learning_rate="fast"),
+        lambda: gc.MomentumGains(momentum=1.0),
+        lambda: gc.Exaggeration(0.0),
+        lambda: gc.Exaggeration(n_iter=-1),
+        lambda: gc.LBFGS(memory=0),
+    ],
+)
+def test_bad_optimizers_are_refused(make):
+    with pytest.raises(ValueError, match="must"):
+        make()
