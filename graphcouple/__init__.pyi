@@ -1,4 +1,5 @@
 from . import datasets as datasets
+from ._version import __version__ as __version__
 from .bandwidths import Bandwidth as Bandwidth
 from .bandwidths import ConstantBandwidth as ConstantBandwidth
 from .bandwidths import LocalConnectivity as LocalConnectivity
@@ -6,12 +7,12 @@ from .bandwidths import Perplexity as Perplexity
 from .bandwidths import SelfTuning as SelfTuning
 from .couplings import CrossEntropy as CrossEntropy
 from .couplings import Objective as Objective
-from .estimators import LargeVis as LargeVis
-from .estimators import GraphCoupling as GraphCoupling
 from .estimators import SNE as SNE
-from .estimators import SymmetricSNE as SymmetricSNE
 from .estimators import TSNE as TSNE
 from .estimators import UMAP as UMAP
+from .estimators import GraphCoupling as GraphCoupling
+from .estimators import LargeVis as LargeVis
+from .estimators import SymmetricSNE as SymmetricSNE
 from .graphs import Graph as Graph
 from .kernels import Exponential as Exponential
 from .kernels import Gaussian as Gaussian
@@ -30,4 +31,3 @@ from .priors import Binary as Binary
 from .priors import FixedEdges as FixedEdges
 from .priors import GraphPosterior as GraphPosterior
 from .priors import UnitOutDegree as UnitOutDegree
-from ._version import __version__ as __version__

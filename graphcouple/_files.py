@@ -92,7 +92,7 @@ def _read_npz(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | None]
 
 
 def _open_text(path: Path) -> io.TextIOBase:
-    return gzip.open(path, "rt") if suffix_of(path) == ".csv.gz" else open(path)  # type: ignore[return-value]
+    return gzip.open(path, "rt") if suffix_of(path) == ".csv.gz" else open(path)
 
 
 def _is_number(cell: str) -> bool:
@@ -198,7 +198,12 @@ def write_embedding(path: Path, target: Path, Z: NDArray[Any]) -> None:
     writers: dict[str, Callable[[], None]] = {
         ".npy": lambda: _save_npy(path, Z),
         ".csv": lambda: np.savetxt(
-            path, Z, delimiter=",", fmt="%.9g", comments="", header=",".join(f"z{i}" for i in range(Z.shape[1]))
+            path,
+            Z,
+            delimiter=",",
+            fmt="%.9g",
+            comments="",
+            header=",".join(f"z{i}" for i in range(Z.shape[1])),
         ),
     }
     writers[target.suffix.lower()]()

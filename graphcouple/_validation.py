@@ -13,9 +13,10 @@ def check_positive(name: str, value: Any) -> float:
     """Return `value` as a float, or raise unless it is a finite number above 0."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a positive number, got {value!r} of type {type(value).__name__}.")
-    if not (np.isfinite(value) and value > 0):
+    number = float(value)
+    if not (np.isfinite(number) and number > 0):
         raise ValueError(f"{name} must be a finite number above 0, got {value!r}.")
-    return float(value)
+    return number
 
 
 def check_integer(name: str, value: Any, minimum: int) -> int:

@@ -159,7 +159,16 @@ class Perplexity(Bandwidth):
         scale, error = np.empty(n), np.empty(n)
         target = float(np.log(self.perplexity))
         over_rows(
-            n, n_jobs, perplexity_rows, sq_dist, support.indptr, kernel, target, _SEARCH_TOLERANCE, scale, error
+            n,
+            n_jobs,
+            perplexity_rows,
+            sq_dist,
+            support.indptr,
+            kernel,
+            target,
+            _SEARCH_TOLERANCE,
+            scale,
+            error,
         )
         self._check_reached(support, sq_dist, kernel, error)
         return np.zeros(n), scale

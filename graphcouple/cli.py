@@ -34,7 +34,9 @@ def _parse_kernel(text: str) -> Any:
     try:
         return known[name](*(float(number) for number in numbers))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"cannot read the kernel {text!r} ({error}); the form is one of {', '.join(KERNELS)}.") from None
+        raise ValueError(
+            f"cannot read the kernel {text!r} ({error}); the form is one of {', '.join(KERNELS)}."
+        ) from None
 
 
 def _preset(method: str, options: dict[str, Any]) -> Any:
@@ -57,7 +59,7 @@ def _preset(method: str, options: dict[str, Any]) -> Any:
     return chosen(**given)
 
 
-def _compose(preset: Any, n_samples: int, sides: dict[str, str | None], shared: dict[str, Any]) -> Any:
+def _compose(preset: Any, n_samples: int, sides: dict[str, str | None]) -> Any:
     """Return the preset, or its two laws with the kernels and priors that were asked for put in their place."""
     if not any(sides.values()):
         return preset
@@ -73,7 +75,8 @@ def _compose(preset: Any, n_samples: int, sides: dict[str, str | None], shared: 
             if prior != "B" and law.symmetrize:
                 changes["symmetrize"] = None
         laws[side] = dataclasses.replace(law, **changes)
-    return GraphCoupling(**laws, **{name: value for name, value in shared.items() if value is not None})
+    shared = {name: getattr(preset, name) for name in ("init", "n_components", "max_iter", "random_state", "n_jobs")}
+    return GraphCoupling(**laws, **shared)
 
 
 def _load(data: str, labels: str | None) -> tuple[str, Any, Any]:
@@ -81,6 +84,7 @@ def _load(data: str, labels: str | None) -> tuple[str, Any, Any]:
     from graphcouple import _files, datasets
 
     path = Path(data)
+    y: Any
     if data in datasets.NAMES:
         X, y = datasets.load(data)
         name = data
@@ -162,7 +166,11 @@ def cli() -> None:
 @cli.command()
 @click.argument("data")
 @click.option("-m", "--method", type=click.Choice(METHODS), default="tsne", show_default=True)
-@click.option("--input-prior", type=click.Choice(["B", "D", "E"]), help="Prior of the input's graph, in place of the method's.")
+@click.option(
+    "--input-prior",
+    type=click.Choice(["B", "D", "E"]),
+    help="Prior of the input's graph, in place of the method's.",
+)
 @click.option("--input-kernel", metavar="KERNEL", help=f"Kernel of the input: {', '.join(KERNELS)}.")
 @click.option("--latent-prior", type=click.Choice(["B", "D", "E"]), help="Prior of the embedding's graph.")
 @click.option("--latent-kernel", metavar="KERNEL", help="Kernel of the embedding.")
@@ -174,9 +182,24 @@ def cli() -> None:
 @click.option("-n", "--iterations", "max_iter", type=int, help="Iterations at most.")
 @click.option("-s", "--seed", "random_state", type=int, default=0, show_default=True, help="Seed of all randomness.")
 @click.option("--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")
-@click.option("-l", "--labels", metavar="COLUMN|KEY|FILE", help="Labels: a csv column (name or number), an npz key, or a file.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Embedding file, .npy or .csv.  [default: DATA-METHOD.npy]")
-@click.option("-p", "--plot", type=click.Path(path_type=Path), help="Picture, .png, .svg or .pdf.  [default: beside the embedding]")
+@click.option(
+    "-l",
+    "--labels",
+    metavar="COLUMN|KEY|FILE",
+    help="Labels: a csv column (name or number), an npz key, or a file.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Embedding file, .npy or .csv.  [default: DATA-METHOD.npy]",
+)
+@click.option(
+    "-p",
+    "--plot",
+    type=click.Path(path_type=Path),
+    help="Picture, .png, .svg or .pdf.  [default: beside the embedding]",
+)
 @click.option("--no-plot", is_flag=True, help="Make no picture.")
 def embed(
     data: str,
@@ -207,8 +230,7 @@ def embed(
     }
     composed = any(sides.values())
     table, picture = _targets(name, "composed" if composed else method, output, plot, no_plot)
-    shared = {key: options[key] for key in ("init", "n_components", "max_iter", "random_state", "n_jobs")}
-    estimator = _compose(_preset(method, options), X.shape[0], sides, shared)
+    estimator = _compose(_preset(method, options), X.shape[0], sides)
     seconds = _fit(estimator, X)
     with finished_files(table, picture) as (draft, sketch):
         assert draft is not None
@@ -216,7 +238,11 @@ def embed(
         if sketch is not None and picture is not None:
             _draw(sketch, picture, estimator.embedding_, y, f"{name}: {'composed' if composed else method}")
     shown = f"{type(estimator).__name__} on {name}, {X.shape[0]:,} × {X.shape[1]:,}"
-    rows = [("method", shown), ("laws", _laws_of(estimator, X.shape[0])), ("loss", f"{estimator.loss_:.6g} nats")]
+    rows = [
+        ("method", shown),
+        ("laws", _laws_of(estimator, X.shape[0])),
+        ("loss", f"{estimator.loss_:.6g} nats"),
+    ]
     if hasattr(estimator, "kl_divergence_"):
         rows.append(("KL", f"{estimator.kl_divergence_:.4f} nats"))
     rows.append(("time", f"{seconds:.1f} s, {estimator.n_iter_} iterations"))
@@ -228,7 +254,8 @@ def _draw(path: Path, target: Path, Z: Any, y: Any, title: str) -> None:
     from graphcouple.plotting import plot
 
     ending = target.suffix.lower().removeprefix(".")
-    plot(Z, y, title=title).figure.savefig(path, dpi=150, format=ending)
+    figure: Any = plot(Z, y, title=title).figure
+    figure.savefig(path, dpi=150, format=ending)
 
 
 def _fail(message: str) -> NoReturn:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import igraph
     import networkx
 
-    GraphLike = NDArray[Any] | sp.sparray | sp.spmatrix | networkx.Graph | igraph.Graph
+    GraphLike: TypeAlias = NDArray[Any] | sp.sparray | sp.spmatrix | networkx.Graph | igraph.Graph
 else:
     GraphLike = Any
 
@@ -52,9 +52,7 @@ class Graph(sp.csr_array):
         graph = networkx.DiGraph()
         graph.add_nodes_from(range(self.shape[0]))
         edges = self.tocoo()
-        graph.add_weighted_edges_from(
-            zip(edges.row.tolist(), edges.col.tolist(), edges.data.tolist(), strict=True)
-        )
+        graph.add_weighted_edges_from(zip(edges.row.tolist(), edges.col.tolist(), edges.data.tolist(), strict=True))
         return graph
 
     def to_igraph(self) -> igraph.Graph:
@@ -224,7 +222,7 @@ def as_csr(graph: GraphLike, name: str, n_nodes: int | None = None) -> sp.csr_ar
     elif kind == "igraph":
         matrix = sp.csr_array(_from_igraph(graph))
     else:
-        array = np.asarray(graph)
+        array: NDArray[Any] = np.asarray(graph)
         if array.dtype.kind not in "iufb" or array.ndim != 2:
             raise TypeError(
                 f"{name} must be a square numeric array, a sparse matrix, or a networkx or igraph graph, "

@@ -77,9 +77,7 @@ class GraphModel:
         if self.symmetrize not in (None, "threshold"):
             raise ValueError(f"symmetrize must be None or 'threshold', got {self.symmetrize!r}.")
         if self.symmetrize and self.prior.code != "B":
-            raise ValueError(
-                f"symmetrize='threshold' needs prior B, whose edges are independent; got {self.prior!r}."
-            )
+            raise ValueError(f"symmetrize='threshold' needs prior B, whose edges are independent; got {self.prior!r}.")
 
     def posterior(self, X: Any, n_jobs: int | None = None) -> GraphPosterior:
         """Return the law of the graph given the points `X`.

@@ -37,7 +37,10 @@ def points():
 
 def write_csv(path, X, y=None, header=True):
     names = [f"x{i}" for i in range(X.shape[1])] + (["kind"] if y is not None else [])
-    rows = [",".join([*(f"{v:.17g}" for v in row), *([str(label)] if y is not None else [])]) for row, label in zip(X, y if y is not None else [None] * len(X), strict=True)]
+    rows = [
+        ",".join([*(f"{v:.17g}" for v in row), *([str(label)] if y is not None else [])])
+        for row, label in zip(X, y if y is not None else [None] * len(X), strict=True)
+    ]
     text = "\n".join(([",".join(names)] if header else []) + rows) + "\n"
     if path.name.endswith(".gz"):
         with gzip.open(path, "wt") as file:
@@ -98,7 +101,9 @@ def test_labels_from_a_column_or_a_file(folder, run, points, choice):
     write_csv(folder / "data.csv", X, None if separate else y)
     (folder / "labels.txt").write_text("\n".join(y))
     np.save("labels.npy", y)
-    code, _, err = run("embed", "data.csv", "--labels", choice, "--perplexity", 5, "-n", 5, "-o", "out.csv", "-p", "out.svg")
+    code, _, err = run(
+        "embed", "data.csv", "--labels", choice, "--perplexity", 5, "-n", 5, "-o", "out.csv", "-p", "out.svg"
+    )
     assert (code, err) == (0, "")
     assert np.loadtxt("out.csv", delimiter=",", skiprows=1).shape == (40, 2)
     assert "right" in (folder / "out.svg").read_text() or "svg" in (folder / "out.svg").read_text()

@@ -167,7 +167,7 @@ def test_objectives_add_and_scale(rng):
     Z = rng.normal(size=(N, 2))
     both = a + 0.1 * b * 2
     assert both.value(Z) == pytest.approx(a.value(Z) + 0.2 * b.value(Z), rel=1e-13)
-    value, gradient = both.value_and_grad(Z, attraction=3.0)
+    _, gradient = both.value_and_grad(Z, attraction=3.0)
     np.testing.assert_allclose(gradient, a.gradient(Z, 3.0) + 0.2 * b.gradient(Z, 3.0), rtol=1e-12)
     np.testing.assert_allclose(both.gradient(Z, 3.0), gradient, rtol=1e-9)
     other = gc.CrossEntropy(_posterior("D", n=9), gc.GraphModel(gc.Student(), "E"))
@@ -212,7 +212,8 @@ def test_gradient_keeps_float32_and_agrees_with_float64(rng):
 
 
 @pytest.mark.parametrize(
-    ("Z", "error"), [(np.zeros((3, 2)), ValueError), (np.zeros(N), ValueError), (np.full((N, 2), "a"), TypeError)]
+    ("Z", "error"),
+    [(np.zeros((3, 2)), ValueError), (np.zeros(N), ValueError), (np.full((N, 2), "a"), TypeError)],
 )
 def test_bad_embeddings_are_refused(Z, error):
     with pytest.raises(error, match="Z"):

@@ -87,7 +87,7 @@ def test_descends_far_below_its_start(name, iris):
 def test_presets_are_graph_couplings(X):
     """A preset and the generic estimator with its two laws take the same path, bit for bit."""
     for name in ("SNE", "TSNE", "LargeVis", "UMAP"):
-        preset = _preset(name, **({"early_exaggeration": 12.0}), init="pca")
+        preset = _preset(name, early_exaggeration=12.0, init="pca")
         given, latent = preset.models(len(X))
         generic = gc.GraphCoupling(given, latent, max_iter=20, random_state=0)
         np.testing.assert_array_equal(preset.fit_transform(X), generic.fit_transform(X))
@@ -151,7 +151,9 @@ def test_precomputed_distances(name, X):
     D = pairwise_distances(X)
     Z0 = np.random.default_rng(1).normal(size=(40, 2))
     wanted = _preset(name, init=Z0).fit_transform(X)
-    np.testing.assert_allclose(_preset(name, init=Z0, metric="precomputed").fit_transform(D), wanted, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        _preset(name, init=Z0, metric="precomputed").fit_transform(D), wanted, rtol=1e-4, atol=1e-4
+    )
     with pytest.raises(ValueError, match="init='pca'"):
         _preset(name, init="pca", metric="precomputed").fit(D)
 

@@ -14,7 +14,9 @@ def test_draws_every_point_in_its_classs_colour(Z):
     ax = gc.plot(Z, y)
     drawn = ax.collections[0]
     assert len(drawn.get_offsets()) == 60
-    where = {tuple(np.round(xy, 12)): tuple(c) for xy, c in zip(drawn.get_offsets(), drawn.get_facecolors(), strict=True)}
+    where = {
+        tuple(np.round(xy, 12)): tuple(c) for xy, c in zip(drawn.get_offsets(), drawn.get_facecolors(), strict=True)
+    }
     colors = [where[tuple(np.round(xy, 12))] for xy in Z]
     for k in range(3):
         assert len({c for c, label in zip(colors, y, strict=True) if label == k}) == 1
@@ -51,5 +53,5 @@ def test_one_component_and_many_classes(Z):
 
 @pytest.mark.parametrize(("Z", "y"), [(np.ones(3), None), (np.full((3, 2), np.nan), None), (np.ones((3, 2)), [1, 2])])
 def test_bad_arguments_are_refused(Z, y):
-    with pytest.raises(ValueError, match="Z|y has"):
+    with pytest.raises(ValueError, match=r"Z|y has"):
         gc.plot(Z, y)

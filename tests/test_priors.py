@@ -136,7 +136,13 @@ def test_node_without_an_allowed_edge_is_named_by_prior_d():
 
 @pytest.mark.parametrize(
     ("edge_prior", "error"),
-    [(-1.0, ValueError), (np.nan, ValueError), (-np.ones((3, 3)), ValueError), ("dense", TypeError), (np.ones((2, 3)), ValueError)],
+    [
+        (-1.0, ValueError),
+        (np.nan, ValueError),
+        (-np.ones((3, 3)), ValueError),
+        ("dense", TypeError),
+        (np.ones((2, 3)), ValueError),
+    ],
 )
 def test_bad_edge_priors_are_refused(edge_prior, error):
     with pytest.raises(error, match="edge_prior"):

@@ -70,7 +70,13 @@ def test_exaggeration_weighs_the_attraction_then_stops(quadratic):
     schedule = gc.Exaggeration(4.0, 400)
     optimizer = gc.MomentumGains(learning_rate=1.0, exaggeration=schedule)
     seen = {}
-    gc.solve(quadratic, np.zeros((20, 2)), optimizer, max_iter=4000, callback=lambda i, _, Z: seen.update({i: Z}) or False)
+    gc.solve(
+        quadratic,
+        np.zeros((20, 2)),
+        optimizer,
+        max_iter=4000,
+        callback=lambda i, _, Z: seen.update({i: Z}) or False,
+    )
     np.testing.assert_allclose(seen[400], 4.0 * quadratic.target, atol=1e-2)
     np.testing.assert_allclose(seen[max(seen)], quadratic.target, atol=1e-5)
 

@@ -8,7 +8,7 @@ the source, so cached machine code is looked up by what a formula says.
 from __future__ import annotations
 
 import dataclasses
-from functools import lru_cache
+from functools import cache
 
 import numba
 from numba import types
@@ -42,7 +42,7 @@ class FormulaType(types.Type):
         super().__init__(f"{class_name}[{digest}]({inner})")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _formula_type(cls, nested):
     if not (dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen):
         raise TypeError(

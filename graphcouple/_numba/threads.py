@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import joblib
@@ -17,7 +17,7 @@ import joblib
 _BLOCKS_PER_THREAD = 2
 
 
-@lru_cache(maxsize=None)
+@cache
 def _pool(n_threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(n_threads, thread_name_prefix="graphcouple")
 

@@ -53,7 +53,7 @@ class Objective(ABC):
         return WeightedSum((*_terms(self), *_terms(other)))
 
     def __mul__(self, factor: Any) -> Objective:
-        if not isinstance(factor, Real) or isinstance(factor, bool):
+        if not isinstance(factor, Real):
             return NotImplemented
         if not np.isfinite(float(factor)):
             raise ValueError(f"an objective can only be scaled by a finite number, got {factor!r}.")

@@ -53,9 +53,7 @@ class EdgeEnergy:
             symmetric.data.astype(np.float64, copy=False),
         )
 
-    def terms(
-        self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True
-    ) -> tuple[float, FloatArray]:
+    def terms(self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True) -> tuple[float, FloatArray]:
         """Return the sum and its gradient in `Z`; what is not wanted has undefined content."""
         value, gradient = self._sum(Z, self.radial, *self._charges, self.n_jobs, with_value, with_gradient)
         return 0.5 * float(value.sum()) if with_value else np.nan, gradient

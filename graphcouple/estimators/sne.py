@@ -63,9 +63,7 @@ class _StochasticNeighborEmbedding(CouplingEstimator):
 
     def _input_model(self, n_samples: int) -> GraphModel:
         neighbors = neighbors_for(self.n_neighbors, self.perplexity, n_samples)
-        return GraphModel(
-            Gaussian(), UnitOutDegree(), Perplexity(self.perplexity), neighbors, metric=self.metric
-        )
+        return GraphModel(Gaussian(), UnitOutDegree(), Perplexity(self.perplexity), neighbors, metric=self.metric)
 
 
 class SNE(_StochasticNeighborEmbedding):

@@ -63,9 +63,7 @@ class Monitor:
     callback : callable or None
     """
 
-    def __init__(
-        self, max_iter: int, tol: float, patience: int, check_every: int, callback: Callback | None
-    ) -> None:
+    def __init__(self, max_iter: int, tol: float, patience: int, check_every: int, callback: Callback | None) -> None:
         self.max_iter = check_integer("max_iter", max_iter, 1)
         self.check_every = check_integer("check_every", check_every, 1)
         self.patience = check_integer("patience", patience, 1)
@@ -94,9 +92,7 @@ class Monitor:
                 "or early_exaggeration, or start from a smaller embedding (kernels underflow at large distances)."
             )
 
-    def record(
-        self, iteration: int, loss: float, Z: FloatArray, grad_norm: float, settled: bool = True
-    ) -> bool:
+    def record(self, iteration: int, loss: float, Z: FloatArray, grad_norm: float, settled: bool = True) -> bool:
         """Note the loss, call the callback, and return whether the run shall stop.
 
         `settled` is False while a schedule still weighs the attraction: then

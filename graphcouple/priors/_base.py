@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from graphcouple._validation import check_positive
 from graphcouple.graphs import FloatArray, Graph, GraphLike, IntArray, Support, as_csr, edges_of
 from graphcouple.kernels import Kernel
 from graphcouple.radials import Weighted
@@ -152,7 +153,11 @@ class GraphPosterior(ABC):
             raise ValueError("W must hold non-negative integers, the number of edges from i to j.")
         present = graph.data > 0
         whole = Support(graph.indptr, graph.indices)
-        rows, columns, counts = whole.rows[present], whole.indices[present], graph.data[present].astype(np.float64)
+        rows, columns, counts = (
+            whole.rows[present],
+            whole.indices[present],
+            graph.data[present].astype(np.float64),
+        )
         at = self.support.find(rows, columns)
         if (at < 0).any():
             return -np.inf
@@ -204,9 +209,8 @@ class GraphPrior(ABC):
     def __post_init__(self) -> None:
         if self.edge_prior is None:
             return
-        if isinstance(self.edge_prior, Real) and not isinstance(self.edge_prior, bool):
-            if not (np.isfinite(self.edge_prior) and self.edge_prior > 0):
-                raise ValueError(f"edge_prior must be finite and above 0, got {self.edge_prior!r}.")
+        if isinstance(self.edge_prior, Real):
+            check_positive("edge_prior", self.edge_prior)
             return
         values = as_csr(self.edge_prior, "edge_prior").data
         if (values < 0).any() or not np.isfinite(values).all():
@@ -230,7 +234,7 @@ class GraphPrior(ABC):
     @property
     def log_scalar(self) -> float:
         """Log π when it treats all pairs alike."""
-        return float(np.log(self.edge_prior)) if isinstance(self.edge_prior, Real) else 0.0
+        return float(np.log(float(self.edge_prior))) if isinstance(self.edge_prior, Real) else 0.0
 
     def posterior(self, log_kernel: Any) -> GraphPosterior:
         """Return the law of the graph with natural parameters η = log π + log k.

@@ -63,9 +63,7 @@ class FixedEdgesPosterior(GraphPosterior):
     def entropy(self) -> float:
         """Return A − <mean, η> − E[log h], h = n!/Π W_ij!, in nats."""
         surprise = float((self.edge_means * (self._log_total - self.log_weights)).sum())
-        log_base = gammaln(self.n_nodes + 1.0) - expected_log_factorial(
-            self.n_nodes, self.edge_means / self.n_nodes
-        )
+        log_base = gammaln(self.n_nodes + 1.0) - expected_log_factorial(self.n_nodes, self.edge_means / self.n_nodes)
         return surprise - float(log_base)
 
     @cached_property
