@@ -38,8 +38,8 @@ def check_feasible(posterior: GraphPosterior, latent: GraphModel) -> None:
         raise ValueError(
             f"the cross-entropy from prior {posterior.code} ({posterior.prior_name}) to prior {latent.prior.code} "
             f"({type(latent.prior).__name__}) is undefined: the embedding's graphs have "
-            f"{' and '.join(sorted(missing))}, which the input's graphs need not have, so their support is not contained. Feasible pairs (input, "
-            "embedding) are B–B, D–B, D–D, D–E and E–E."
+            f"{' and '.join(sorted(missing))}, which the input's graphs need not have, so their support is not "
+            "contained. Feasible pairs (input, embedding) are B–B, D–B, D–D, D–E and E–E."
         )
 
 
@@ -144,9 +144,9 @@ class CrossEntropy(Objective):
             e = int(np.argmax(lost))
             raise ValueError(
                 f"the latent edge_prior forbids {int(lost.sum())} edges that the input's graph "
-                f"({posterior.prior_name}) can have, the first from node {posterior.support.rows[e]} to {posterior.support.indices[e]}: the "
-                f"support of {posterior.prior_name} is not contained in that of {prior!r}. Restrict the input's graph "
-                "by the same edge_prior."
+                f"({posterior.prior_name}) can have, the first from node {posterior.support.rows[e]} to "
+                f"{posterior.support.indices[e]}: the support of {posterior.prior_name} is not contained in that of "
+                f"{prior!r}. Restrict the input's graph by the same edge_prior."
             )
         if posterior.unordered:
             weights = support.to_csr(np.exp(log_prior))
