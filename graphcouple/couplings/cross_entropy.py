@@ -267,4 +267,4 @@ class CrossEntropy(Objective):
             means = 0.5 * sp.csr_array(matrix + matrix.T).data
         # Logarithms are taken before dividing by n, which would round the smallest means to zero.
         negentropy = float(xlogy(means, means).sum()) - (float(means.sum()) * np.log(n) if joint else 0.0)
-        return (self.value(Z) + negentropy) / n
+        return float((self.value(Z) + negentropy) / n)

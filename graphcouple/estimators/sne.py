@@ -279,8 +279,8 @@ class TSNE(_StochasticNeighborEmbedding):
     >>> tsne = gc.TSNE(perplexity=20, random_state=0).fit(X)
     >>> tsne.embedding_.shape
     (150, 2)
-    >>> round(tsne.kl_divergence_, 1)
-    0.1
+    >>> tsne.kl_divergence_ < 0.25
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
