@@ -28,7 +28,9 @@ print(json.dumps([time.perf_counter() - start, float(estimator.kl_divergence_)])
 
 
 def fit(name):
-    done = subprocess.run([sys.executable, "-c", RUN.format(make=FIT[name])], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", RUN.format(make=FIT[name])], capture_output=True, text=True, check=True
+    )
     return json.loads(done.stdout)
 
 
