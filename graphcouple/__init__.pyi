@@ -7,11 +7,14 @@ from .bandwidths import Perplexity as Perplexity
 from .bandwidths import SelfTuning as SelfTuning
 from .couplings import CrossEntropy as CrossEntropy
 from .couplings import Objective as Objective
+from .couplings import PrecisionCross as PrecisionCross
+from .degeneracy import degeneracy_report as degeneracy_report
 from .estimators import SNE as SNE
 from .estimators import TSNE as TSNE
 from .estimators import UMAP as UMAP
 from .estimators import GraphCoupling as GraphCoupling
 from .estimators import LargeVis as LargeVis
+from .estimators import PrecisionCoupling as PrecisionCoupling
 from .estimators import SymmetricSNE as SymmetricSNE
 from .graphs import Graph as Graph
 from .kernels import Exponential as Exponential
@@ -21,6 +24,8 @@ from .kernels import Odds as Odds
 from .kernels import RationalPower as RationalPower
 from .kernels import Student as Student
 from .models import GraphModel as GraphModel
+from .mrf import PairwiseMRF as PairwiseMRF
+from .mrf import finite_epsilon_posterior as finite_epsilon_posterior
 from .optimize import LBFGS as LBFGS
 from .optimize import Exaggeration as Exaggeration
 from .optimize import MomentumGains as MomentumGains
@@ -31,3 +36,4 @@ from .priors import Binary as Binary
 from .priors import FixedEdges as FixedEdges
 from .priors import GraphPosterior as GraphPosterior
 from .priors import UnitOutDegree as UnitOutDegree
+from .wishart import PrecisionPosterior as PrecisionPosterior

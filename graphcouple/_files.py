@@ -48,6 +48,8 @@ def read_points(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | Non
         When the ending is unknown or the content cannot be read as numbers; the message
         names the column or key.
     """
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder, not a file of points")
     if not path.is_file():
         raise FileNotFoundError(f"no such file: {path}")
     suffix = suffix_of(path)
@@ -112,6 +114,8 @@ def _read_csv(path: Path, labels: str | None) -> tuple[NDArray[np.float64], NDAr
         raise ValueError(f"{path} is not a text file: {error}") from None
     if first == [""]:
         raise ValueError(f"{path} is empty.")
+    if len(first) == 1 and any(mark in first[0] for mark in ";\t"):
+        raise ValueError(f"{path.name} seems separated by semicolons or tabs; only commas are read.")
     # A header is a first line that is not a number somewhere the second line is one.
     header = any(not _is_number(a) and _is_number(b) for a, b in zip(first, second, strict=False))
     at = _label_column(path, labels, first, header)
@@ -154,8 +158,8 @@ def _as_labels(texts: NDArray[np.str_]) -> NDArray[Any]:
     return numbers.astype(np.int64) if whole else numbers
 
 
-def read_labels(path: Path) -> NDArray[Any]:
-    """Read a file of one label a row: ``.npy``, or text (a header is a first line unlike all others)."""
+def read_labels(path: Path, n_points: int) -> NDArray[Any]:
+    """Read a file of one label a row: ``.npy``, or text, where one line too many is taken for a header."""
     if suffix_of(path) == ".npy":
         return _load_numpy(path).ravel()
     try:
@@ -163,9 +167,7 @@ def read_labels(path: Path) -> NDArray[Any]:
             rows = np.array([line.strip().strip('"') for line in lines if line.strip()])
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not a text file of labels: {error}") from None
-    if rows.size > 1 and not _is_number(rows[0]) and all(_is_number(row) for row in rows[1:]):
-        rows = rows[1:]
-    return _as_labels(rows)
+    return _as_labels(rows[1:] if rows.size == n_points + 1 else rows)
 
 
 @contextmanager

@@ -152,9 +152,10 @@ class Perplexity(Bandwidth):
         n, counts = support.n_nodes, np.diff(support.indptr)
         fewest = int(counts.min())
         if self.perplexity >= fewest:
+            remedy = "lower it" if fewest >= n - 1 else "lower it, or raise n_neighbors"
             raise ValueError(
                 f"perplexity={self.perplexity} must be below the number of neighbors every point has, {fewest} "
-                f"here with n_samples = {n}; lower perplexity, or raise n_neighbors where there are more points."
+                f"here with n_samples = {n}; {remedy}."
             )
         scale, error = np.empty(n), np.empty(n)
         target = float(np.log(self.perplexity))

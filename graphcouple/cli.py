@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 import sys
 import time
 from pathlib import Path
@@ -20,23 +21,25 @@ TABLE_ENDINGS = (".npy", ".csv")
 def _parse_kernel(text: str) -> Any:
     from graphcouple import kernels
 
-    name, *numbers = text.split(":")
+    name, *parts = text.lower().split(":")
     if name.startswith("odds-"):
-        return kernels.Odds(_parse_kernel(text.removeprefix("odds-")))
-    known: dict[str, type] = {
-        "gaussian": kernels.Gaussian,
-        "exponential": kernels.Exponential,
-        "student": kernels.Student,
-        "rational": kernels.RationalPower,
+        return kernels.Odds(_parse_kernel(text.lower().removeprefix("odds-")))
+    forms: dict[str, tuple[type, tuple[int, ...], str]] = {
+        "gaussian": (kernels.Gaussian, (0,), "gaussian takes no number"),
+        "exponential": (kernels.Exponential, (0,), "exponential takes no number"),
+        "student": (kernels.Student, (0, 1), "student takes its degrees of freedom, as in student:0.5"),
+        "rational": (kernels.RationalPower, (2,), "rational takes a and b, as in rational:1.5:0.9"),
     }
-    if name not in known:
+    if name not in forms:
         raise ValueError(f"unknown kernel {text!r}; it must be one of {', '.join(KERNELS)}.")
+    kernel, counts, usage = forms[name]
     try:
-        return known[name](*(float(number) for number in numbers))
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"cannot read the kernel {text!r} ({error}); the form is one of {', '.join(KERNELS)}."
-        ) from None
+        numbers = [float(part) for part in parts]
+    except ValueError:
+        numbers = []
+    if len(numbers) != len(parts) or len(numbers) not in counts:
+        raise ValueError(f"cannot read the kernel {text!r}: {usage}.")
+    return kernel(*numbers)
 
 
 def _preset(method: str, options: dict[str, Any]) -> Any:
@@ -95,9 +98,9 @@ def _load(data: str, labels: str | None) -> tuple[str, Any, Any]:
     else:
         raise ValueError(f"unknown data {data!r}: neither a file nor one of {', '.join(datasets.NAMES)}.")
     if labels is not None and Path(labels).is_file():
-        y = _files.read_labels(Path(labels))
-    elif labels is not None and y is None:
-        raise ValueError(f"--labels {labels}: no such file, and {data} has no labels of its own to choose from.")
+        y = _files.read_labels(Path(labels), X.shape[0])
+    elif labels is not None and (y is None or data in datasets.NAMES):
+        raise ValueError(f"--labels {labels}: no such file, and {data} has no labels to choose from.")
     if y is not None and len(y) != X.shape[0]:
         raise ValueError(f"there are {len(y)} labels, but {X.shape[0]} rows of data.")
     return name, X, y
@@ -105,6 +108,8 @@ def _load(data: str, labels: str | None) -> tuple[str, Any, Any]:
 
 def _targets(name: str, method: str, output: Path | None, plot: Path | None, no_plot: bool) -> tuple[Path, Path | None]:
     """Return where the embedding and the picture go, checked before any work is done."""
+    if no_plot and plot is not None:
+        raise ValueError("--plot and --no-plot exclude each other.")
     table = output or Path(f"{name}-{method}.npy")
     picture = None if no_plot else plot or table.with_suffix(".png")
     for path, endings, option in ((table, TABLE_ENDINGS, "--output"), (picture, PLOT_ENDINGS, "--plot")):
@@ -138,8 +143,9 @@ def _fit(estimator: Any, X: Any) -> float:
 
 def _laws_of(estimator: Any, n_samples: int) -> str:
     def law(model: Any) -> str:
-        text = f"{model.prior.code}, {model.kernel}"
-        return text if model.bandwidth is None else f"{text}, {model.bandwidth}"
+        parts = [f"{model.prior.code}{' thresholded' if model.symmetrize else ''}", model.kernel, model.bandwidth]
+        text = ", ".join(str(part) for part in parts if part is not None)
+        return re.sub(r"\d+\.\d{5,}", lambda number: f"{float(number[0]):.4g}", text)
 
     given, latent = estimator.models(n_samples)
     return f"input {law(given)}\nlatent {law(latent)}"
@@ -168,18 +174,24 @@ def cli() -> None:
 @click.option("-m", "--method", type=click.Choice(METHODS), default="tsne", show_default=True)
 @click.option(
     "--input-prior",
-    type=click.Choice(["B", "D", "E"]),
+    type=click.Choice(["B", "D", "E"], case_sensitive=False),
     help="Prior of the input's graph, in place of the method's.",
 )
 @click.option("--input-kernel", metavar="KERNEL", help=f"Kernel of the input: {', '.join(KERNELS)}.")
-@click.option("--latent-prior", type=click.Choice(["B", "D", "E"]), help="Prior of the embedding's graph.")
+@click.option(
+    "--latent-prior", type=click.Choice(["B", "D", "E"], case_sensitive=False), help="Prior of the embedding's graph."
+)
 @click.option("--latent-kernel", metavar="KERNEL", help="Kernel of the embedding.")
-@click.option("--perplexity", type=float, help="Effective number of neighbors (t-SNE, SNE, LargeVis).")
-@click.option("--n-neighbors", type=int, help="Neighbors that can carry a point's edges.")
+@click.option("--perplexity", type=float, help="Effective number of neighbors.  [default: 30; largevis 50]")
+@click.option("--n-neighbors", type=int, help="Neighbors that can carry a point's edges.  [default: by size; umap 15]")
 @click.option("--metric", help="Distance of the points; 'precomputed' when DATA holds distances.")
-@click.option("--init", type=click.Choice(["pca", "random", "spectral"]), help="Start of the embedding.")
+@click.option(
+    "--init",
+    type=click.Choice(["pca", "random", "spectral"]),
+    help="Start of the embedding.  [default: pca; umap spectral]",
+)
 @click.option("-c", "--components", "n_components", type=int, help="Dimension of the embedding.  [default: 2]")
-@click.option("-n", "--iterations", "max_iter", type=int, help="Iterations at most.")
+@click.option("-n", "--iterations", "max_iter", type=int, help="Iterations at most.  [default: 1000; umap 500]")
 @click.option("-s", "--seed", "random_state", type=int, default=0, show_default=True, help="Seed of all randomness.")
 @click.option("--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")
 @click.option(
@@ -236,7 +248,7 @@ def embed(
         assert draft is not None
         write_embedding(draft, table, estimator.embedding_)
         if sketch is not None and picture is not None:
-            _draw(sketch, picture, estimator.embedding_, y, f"{name}: {'composed' if composed else method}")
+            _draw(sketch, picture, estimator.embedding_, y, f"{type(estimator).__name__} of {name}")
     shown = f"{type(estimator).__name__} on {name}, {X.shape[0]:,} × {X.shape[1]:,}"
     rows = [
         ("method", shown),
@@ -245,17 +257,21 @@ def embed(
     ]
     if hasattr(estimator, "kl_divergence_"):
         rows.append(("KL", f"{estimator.kl_divergence_:.4f} nats"))
-    rows.append(("time", f"{seconds:.1f} s, {estimator.n_iter_} iterations"))
+    rows.append(("time", f"{seconds:.1f} s, {estimator.n_iter_} iterations; {estimator.stop_reason_}"))
     rows.append(("written", "\n".join(str(path) for path in (table, picture) if path is not None)))
     _report(rows)
 
 
 def _draw(path: Path, target: Path, Z: Any, y: Any, title: str) -> None:
+    from matplotlib import rc_context
+
     from graphcouple.plotting import plot
 
     ending = target.suffix.lower().removeprefix(".")
-    figure: Any = plot(Z, y, title=title).figure
-    figure.savefig(path, dpi=150, format=ending)
+    # Text stays text: journals refuse matplotlib's default Type 3 fonts.
+    with rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}):
+        figure: Any = plot(Z, y, title=title).figure
+        figure.savefig(path, dpi=200, format=ending)
 
 
 def _fail(message: str) -> NoReturn:
@@ -267,6 +283,8 @@ def main() -> None:
     """Run the command; every failure is one line on standard error and exit status 2."""
     try:
         status = cli.main(prog_name="graphcouple", standalone_mode=False)
+    except getattr(click.exceptions, "NoArgsIsHelpError", ()):
+        _fail("missing command; try graphcouple --help")
     except click.UsageError as error:
         _fail(error.format_message())
     except (click.Abort, KeyboardInterrupt):

@@ -209,9 +209,18 @@ class Student(Kernel):
         return -0.5 * (self.dof + 1.0) / (self.dof + sq_dist)
 
     def value(self, sq_dist: Any) -> Any:
-        """Return k; for ν = 1 without a logarithm."""
+        """Return k; by roots and products alone for ν = ½, 1, 2 and 3, which vectorise."""
         if self.dof == 1.0:
             return 1.0 / (1.0 + sq_dist)
+        if self.dof == 0.5:
+            root = np.sqrt(1.0 + 2.0 * sq_dist)
+            return 1.0 / (root * np.sqrt(root))
+        if self.dof == 2.0:
+            base = 1.0 + 0.5 * sq_dist
+            return 1.0 / (base * np.sqrt(base))
+        if self.dof == 3.0:
+            base = 1.0 + sq_dist / 3.0
+            return 1.0 / (base * base)
         return np.exp(self.log(sq_dist))
 
     def log_complement(self, sq_dist: Any) -> Any:
@@ -395,6 +404,11 @@ class Odds(Kernel):
     def membership(self) -> Kernel:
         """The kernel that is read as an edge probability."""
         return self.kernel
+
+    @property
+    def order_at_zero(self) -> float:
+        """Odds are singular, never flat, at zero."""
+        return 0.0
 
     def log(self, sq_dist: Any) -> Any:
         """Return log k − log(1 − k)."""

@@ -79,6 +79,15 @@ class GraphModel:
         if self.symmetrize and self.prior.code != "B":
             raise ValueError(f"symmetrize='threshold' needs prior B, whose edges are independent; got {self.prior!r}.")
 
+    @property
+    def start_scale(self) -> float:
+        """The standard deviation an embedding under this law does well to start with.
+
+        The prior's own; but at least 1 for a kernel that is flat at zero (1 − k like d^m, m > 2), where a tiny
+        start would feel no force.
+        """
+        return max(self.prior.start_scale, 1.0) if self.kernel.order_at_zero > 2.0 else self.prior.start_scale
+
     def posterior(self, X: Any, n_jobs: int | None = None) -> GraphPosterior:
         """Return the law of the graph given the points `X`.
 

@@ -10,18 +10,18 @@ from numpy.typing import ArrayLike, NDArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Ten hues that stay apart under the common colour-vision deficiencies (Petroff, 2021).
+# Paul Tol's "muted" scheme, told apart under the common colour-vision deficiencies, and a dark grey.
 PALETTE = (
-    "#3f90da",
-    "#ffa90e",
-    "#bd1f01",
-    "#94a4a2",
-    "#832db6",
-    "#a96b59",
-    "#e76300",
-    "#717581",
-    "#92dadd",
-    "#1f6f3d",
+    "#332288",
+    "#88ccee",
+    "#44aa99",
+    "#117733",
+    "#999933",
+    "#ddcc77",
+    "#cc6677",
+    "#882255",
+    "#aa4499",
+    "#555555",
 )
 _MAX_CLASSES = 30
 
@@ -74,6 +74,8 @@ def plot(Z: ArrayLike, y: ArrayLike | None = None, *, ax: Axes | None = None, ti
     ------
     ModuleNotFoundError
         When matplotlib is not installed.
+    TypeError
+        When `Z` is an estimator rather than its embedding.
     ValueError
         When `Z` is not a finite 2-D array, or `y` has another length.
 
@@ -86,10 +88,13 @@ def plot(Z: ArrayLike, y: ArrayLike | None = None, *, ax: Axes | None = None, ti
     'two points'
     """
     figure = _require_matplotlib()
+    if hasattr(Z, "embedding_"):
+        raise TypeError(f"Z must be an array; pass {type(Z).__name__}.embedding_ rather than the estimator.")
     points = np.asarray(Z, dtype=np.float64)
     if points.ndim != 2 or points.shape[0] < 1 or not np.isfinite(points).all():
         raise ValueError(f"Z must be a finite array of shape (n_samples, n_components), got shape {points.shape}.")
-    if points.shape[1] == 1:
+    n_components = points.shape[1]
+    if n_components == 1:
         points = np.column_stack([points[:, 0], points[:, 0].argsort().argsort()])
     labels = None if y is None else np.asarray(y).ravel()
     if labels is not None and labels.size != points.shape[0]:
@@ -98,7 +103,11 @@ def plot(Z: ArrayLike, y: ArrayLike | None = None, *, ax: Axes | None = None, ti
         ax = figure.Figure(figsize=(7.5, 6.0), layout="constrained").add_subplot()
     size = float(np.clip(15000.0 / points.shape[0], 0.5, 40.0))
     _scatter(ax, points[:, :2], labels, size)
-    ax.set_aspect("equal", adjustable="datalim")
+    if n_components > 1:
+        ax.set_aspect("equal", adjustable="datalim")
+    if n_components != 2:
+        ax.set_xlabel("component 1")
+        ax.set_ylabel("rank" if n_components == 1 else f"component 2 of {n_components}")
     ax.set_xticks([])
     ax.set_yticks([])
     for spine in ax.spines.values():

@@ -2,5 +2,6 @@
 
 from graphcouple.couplings._base import Objective
 from graphcouple.couplings.cross_entropy import CrossEntropy
+from graphcouple.couplings.precision import PrecisionCross
 
-__all__ = ["CrossEntropy", "Objective"]
+__all__ = ["CrossEntropy", "Objective", "PrecisionCross"]

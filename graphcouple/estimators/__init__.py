@@ -3,6 +3,7 @@
 from graphcouple.estimators._base import CouplingEstimator
 from graphcouple.estimators.binary import UMAP, LargeVis
 from graphcouple.estimators.graph_coupling import GraphCoupling
+from graphcouple.estimators.precision import PrecisionCoupling
 from graphcouple.estimators.sne import SNE, TSNE, SymmetricSNE
 
-__all__ = ["SNE", "TSNE", "UMAP", "CouplingEstimator", "GraphCoupling", "LargeVis", "SymmetricSNE"]
+__all__ = ["SNE", "TSNE", "UMAP", "CouplingEstimator", "GraphCoupling", "LargeVis", "PrecisionCoupling", "SymmetricSNE"]

@@ -121,7 +121,7 @@ class CouplingEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             posterior,
             self.n_components,
             rng,
-            scale=latent.prior.start_scale,
+            scale=latent.start_scale,
             metric=getattr(model, "metric", "euclidean"),
             dtype=X.dtype,
         )
@@ -131,6 +131,7 @@ class CouplingEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self.loss_ = solution.loss
         self.loss_history_ = solution.loss_history
         self.n_iter_ = solution.n_iter
+        self.stop_reason_ = solution.message
         if objective.has_kl_divergence:
             self.kl_divergence_ = objective.kl_divergence(solution.Z)
         return self

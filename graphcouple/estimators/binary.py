@@ -72,6 +72,8 @@ class LargeVis(CouplingEstimator):
         The loss over time, from the start to the end.
     n_iter_ : int
         Iterations done.
+    stop_reason_ : str
+        What ended the run: a convergence test, `max_iter`, or the callback.
 
     References
     ----------
@@ -187,6 +189,8 @@ class UMAP(CouplingEstimator):
         The loss over time, from the start to the end.
     n_iter_ : int
         Iterations done.
+    stop_reason_ : str
+        What ended the run: a convergence test, `max_iter`, or the callback.
 
     References
     ----------
@@ -249,6 +253,10 @@ class UMAP(CouplingEstimator):
 
     def models(self, n_samples: int) -> tuple[GraphModel, GraphModel]:
         """Return the laws of the input's and of the embedding's graph for this many samples."""
+        if self.n_neighbors > n_samples:
+            raise ValueError(
+                f"n_neighbors={self.n_neighbors} must be at most the number of points, n_samples = {n_samples}."
+            )
         return (
             GraphModel(
                 Odds(Exponential()),

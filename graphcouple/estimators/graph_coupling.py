@@ -58,6 +58,8 @@ class GraphCoupling(CouplingEstimator):
         The loss over time, from the start to the end.
     n_iter_ : int
         Iterations done.
+    stop_reason_ : str
+        What ended the run: a convergence test, `max_iter`, or the callback.
     kl_divergence_ : float
         For the pairs D–D, D–E and E–E, the divergence of edge probabilities; see
         `CrossEntropy.kl_divergence`.

@@ -118,6 +118,8 @@ class SNE(_StochasticNeighborEmbedding):
         Mean Kullback–Leibler divergence of the rows.
     n_iter_ : int
         Iterations done.
+    stop_reason_ : str
+        What ended the run: a convergence test, `max_iter`, or the callback.
 
     References
     ----------
@@ -190,6 +192,8 @@ class SymmetricSNE(_StochasticNeighborEmbedding):
         Kullback–Leibler divergence of joint probabilities.
     n_iter_ : int
         Iterations done.
+    stop_reason_ : str
+        What ended the run: a convergence test, `max_iter`, or the callback.
 
     References
     ----------
@@ -266,6 +270,8 @@ class TSNE(_StochasticNeighborEmbedding):
         Kullback–Leibler divergence of joint probabilities, as scikit-learn reports it.
     n_iter_ : int
         Iterations done.
+    stop_reason_ : str
+        What ended the run: a convergence test, `max_iter`, or the callback.
 
     References
     ----------

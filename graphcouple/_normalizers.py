@@ -1,0 +1,191 @@
+"""Normalising constants of pairwise fields on the centred points: closed forms, quadrature, Monte Carlo."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.integrate import cubature, quad
+from scipy.sparse import csgraph
+from scipy.special import gammaln
+from scipy.stats.sampling import NumericalInversePolynomial
+
+from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.kernels import Gaussian, Kernel
+
+_NEGLIGIBLE = -60.0
+_SCAN = np.arange(-40.0, 250.0, 0.05)
+_QUADRATURE_DIMS = 3
+
+
+class LogNormalizer(NamedTuple):
+    """log ∫ f(X, W) dX over the centred points.
+
+    Attributes
+    ----------
+    value : float
+        In nats; inf where the integral diverges.
+    standard_error : float
+        Of `value`; 0 for a closed form, the quadrature's own estimate for quadrature.
+    method : str
+        "gaussian", "forest", "quadrature" or "monte carlo".
+    """
+
+    value: float
+    standard_error: float
+    method: str
+
+
+class _RadialLaw:
+    """The density proportional to k(‖x‖)^w on R^p, in t = log ‖x‖."""
+
+    def __init__(self, kernel: Kernel, weight: float, dim: int) -> None:
+        self.kernel, self.weight, self.dim = kernel, weight, dim
+        # An exponent of the radius on either side that does not vanish means a divergent integral.
+        near, far = (weight * 2.0 * s * float(kernel.grad_log(s)) + dim for s in (1e-32, 1e60))
+        self.integrable = near > 1e-9 and far < -1e-9
+        if self.integrable:
+            levels = self._log(_SCAN)
+            self.peak = float(levels.max())
+            inside = np.flatnonzero(levels > self.peak + _NEGLIGIBLE)
+            self.domain = float(_SCAN[inside[0]]), float(_SCAN[inside[-1]])
+            self.mode = float(_SCAN[int(levels.argmax())])
+
+    def _log(self, t: Any) -> Any:
+        return self.weight * self.kernel.log(np.exp(2.0 * np.asarray(t, dtype=np.float64))) + self.dim * np.asarray(t)
+
+    def pdf(self, t: float) -> float:
+        return math.exp(float(self._log(t)) - self.peak)
+
+    def log_integral(self) -> float:
+        """Return log ∫ k^w over R^p."""
+        if not self.integrable:
+            return math.inf
+        sphere = math.log(2.0) + 0.5 * self.dim * math.log(math.pi) - float(gammaln(0.5 * self.dim))
+        low, high = self.domain
+        cuts = np.linspace(low, high, 40)
+        total = sum(quad(self.pdf, a, b, epsabs=0.0, epsrel=1e-11)[0] for a, b in pairwise(cuts))
+        return sphere + self.peak + math.log(total)
+
+    def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
+        """Draw points of R^p."""
+        draw = NumericalInversePolynomial(self, center=self.mode, domain=self.domain, random_state=rng)
+        direction = rng.normal(size=(size, self.dim))
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        return np.exp(draw.rvs(size))[:, None] * direction
+
+
+def log_normalizer(
+    kernel: Kernel,
+    graph: sp.csr_array,
+    labels: IntArray,
+    dim: int,
+    method: str,
+    n_samples: int,
+    rng: np.random.Generator | int | None,
+) -> LogNormalizer:
+    """Return log ∫ Π_{i<j} k(x_i − x_j)^w̄_ij over the centred points; `graph` holds w̄, symmetric."""
+    if method not in ("auto", "closed", "quadrature", "monte carlo"):
+        raise ValueError(f"method must be 'auto', 'closed', 'quadrature' or 'monte carlo', got {method!r}.")
+    n, n_components = graph.shape[0], int(labels.max()) + 1
+    free = n - n_components
+    forest = graph.nnz == 2 * free
+    if method in ("auto", "closed"):
+        if isinstance(kernel, Gaussian):
+            return LogNormalizer(_gaussian(graph, n_components, dim), 0.0, "gaussian")
+        if forest:
+            return LogNormalizer(_forest(kernel, graph, labels, dim), 0.0, "forest")
+        if method == "closed":
+            raise ValueError(f"there is no closed form for {kernel!r} on a graph with cycles; use method='auto'.")
+    if method == "quadrature" or (method == "auto" and free * dim <= _QUADRATURE_DIMS - 1):
+        return _quadrature(kernel, graph, n_components, dim)
+    return monte_carlo(kernel, graph, dim, n_samples, rng)
+
+
+def _gaussian(graph: sp.csr_array, n_components: int, dim: int) -> float:
+    free = graph.shape[0] - n_components
+    if free == 0:
+        return 0.0
+    values = np.linalg.eigvalsh(csgraph.laplacian(graph).toarray())[n_components:]
+    return 0.5 * dim * (free * math.log(2.0 * math.pi) - float(np.log(values).sum()))
+
+
+def _sizes_term(labels: IntArray, dim: int) -> float:
+    return -0.5 * dim * float(np.log(np.bincount(labels)).sum())
+
+
+def _forest(kernel: Kernel, graph: sp.csr_array, labels: IntArray, dim: int) -> float:
+    weights, counts = np.unique(sp.triu(graph).data, return_counts=True)
+    laws = [_RadialLaw(kernel, float(weight), dim).log_integral() for weight in weights]
+    return _sizes_term(labels, dim) + sum(c * value for c, value in zip(counts, laws, strict=True))
+
+
+def _quadrature(kernel: Kernel, graph: sp.csr_array, n_components: int, dim: int) -> LogNormalizer:
+    n = graph.shape[0]
+    n_dims = (n - n_components) * dim
+    if n_dims > _QUADRATURE_DIMS:
+        raise ValueError(
+            f"quadrature is for at most {_QUADRATURE_DIMS} coordinates, but this graph has {n_dims}; use 'monte carlo'."
+        )
+    if n_dims == 0:
+        return LogNormalizer(0.0, 0.0, "quadrature")
+    _, vectors = np.linalg.eigh(csgraph.laplacian(graph).toarray())
+    basis = vectors[:, n_components:]
+    edges = sp.triu(graph).tocoo()
+
+    def density(coordinates: FloatArray) -> FloatArray:
+        points = np.einsum("ia,sap->sip", basis, coordinates.reshape(len(coordinates), -1, dim))
+        sq_dist = ((points[:, edges.row] - points[:, edges.col]) ** 2).sum(axis=2)
+        return np.exp((edges.data * kernel.log(sq_dist)).sum(axis=1))
+
+    found = cubature(density, [-np.inf] * n_dims, [np.inf] * n_dims, rtol=1e-8, max_subdivisions=20_000)
+    value = float(found.estimate)
+    return LogNormalizer(math.log(value), float(found.error) / value, "quadrature")
+
+
+def monte_carlo(
+    kernel: Kernel,
+    graph: sp.csr_array,
+    dim: int,
+    n_samples: int,
+    rng: np.random.Generator | int | None,
+    box: float | None = None,
+) -> LogNormalizer:
+    """Estimate the integral over the centred points, or over the box [0, box]^(n p).
+
+    Along a spanning forest differences are drawn from their own normalised laws; what is averaged is the
+    product of the kernels on the remaining edges, and for a box whether all points lie in it.
+    """
+    generator = np.random.default_rng(rng)
+    n_components, labels = csgraph.connected_components(graph, directed=False)
+    heaviest = graph.copy()
+    heaviest.data = 1.0 / graph.data
+    tree = csgraph.minimum_spanning_tree(heaviest).tocoo()
+    in_tree = sp.csr_array((np.ones(tree.nnz), (tree.row, tree.col)), shape=graph.shape)
+    in_tree = sp.csr_array(in_tree + in_tree.T)
+    log_constant = n_components * dim * math.log(box) if box is not None else _sizes_term(labels, dim)
+    points = np.zeros((n_samples, graph.shape[0], dim))
+    for root in (int(np.argmax(labels == c)) for c in range(n_components)):
+        if box is not None:
+            points[:, root] = generator.uniform(0.0, box, size=(n_samples, dim))
+        order, parents = csgraph.breadth_first_order(in_tree, root, directed=False)
+        for node in order[1:]:
+            law = _RadialLaw(kernel, float(graph[node, parents[node]]), dim)
+            log_constant += law.log_integral()
+            if not law.integrable:
+                return LogNormalizer(math.inf, 0.0, "monte carlo")
+            points[:, node] = points[:, parents[node]] + law.sample(n_samples, generator)
+    rest = sp.csr_array(graph - graph.multiply(in_tree))
+    rest.eliminate_zeros()
+    edges = sp.triu(rest).tocoo()
+    sq_dist = ((points[:, edges.row] - points[:, edges.col]) ** 2).sum(axis=2)
+    weights = np.exp((edges.data * kernel.log(sq_dist)).sum(axis=1))
+    if box is not None:
+        weights = weights * ((points >= 0) & (points <= box)).all(axis=(1, 2))
+    mean, spread = float(weights.mean()), float(weights.std(ddof=1)) / math.sqrt(n_samples)
+    if mean == 0.0:
+        return LogNormalizer(-math.inf, math.inf, "monte carlo")
+    return LogNormalizer(log_constant + math.log(mean), spread / mean, "monte carlo")

@@ -1,0 +1,120 @@
+"""Precision coupling: two Wishart laws of the rows' precision, whose best embedding is PCA or PCA with shrinkage.
+
+With Θ_X ~ W(ν_X, I), Θ_Z ~ W(ν_Z, I) and rows Gaussian with those precisions, the cross-entropy of the posteriors
+is, up to what does not depend on Z,
+
+    J(Z) = (ν_X + p)/2 · tr(Zᵀ (I + XXᵀ)⁻¹ Z) − (ν_Z + q)/2 · log det(I + ZZᵀ).
+
+With XXᵀ = V diag(d) Vᵀ the minimiser is Z* = V_q diag(λ)^½ R, R orthogonal and λ_i = max(0, γ(1 + d_i) − 1),
+γ = (ν_Z + q)/(ν_X + p) (graph-coupling paper, theorem 2; its appendix has γ with p and q exchanged). γ = 1 is PCA.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphcouple._validation import check_embedding
+from graphcouple.couplings._base import Objective
+from graphcouple.graphs import FloatArray
+
+
+def shrunk_eigenvalues(sq_singular: FloatArray, gamma: float) -> FloatArray:
+    """Return λ = max(0, γ(1 + d) − 1), the squared singular values of the best embedding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.couplings.precision import shrunk_eigenvalues
+    >>> shrunk_eigenvalues(np.array([9.0, 3.0, 0.5]), gamma=0.5)
+    array([4., 1., 0.])
+    """
+    if gamma == 1.0:
+        return np.array(sq_singular, copy=True)
+    return np.maximum(gamma * (1.0 + sq_singular) - 1.0, 0.0)
+
+
+class PrecisionCross(Objective):
+    """J(Z), the cross-entropy of precision posteriors as a function of the embedding, in nats.
+
+    Parameters
+    ----------
+    X : array of shape (n, p)
+        Centred beforehand where that is wanted.
+    nu_x : float, optional
+        ν_X, at least n; n by default.
+    nu_z : float, optional
+        ν_Z, at least n; ν_X + p − q by default, which makes γ = 1: PCA.
+
+    Raises
+    ------
+    ValueError
+        When `X` is not a finite 2-D array, or a ν is below n.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> X = np.random.default_rng(0).normal(size=(30, 5))
+    >>> J = gc.PrecisionCross(X)
+    >>> found = gc.solve(J, np.random.default_rng(1).normal(size=(30, 2)), max_iter=500).Z
+    >>> wanted = np.linalg.svd(X, compute_uv=False)[:2]
+    >>> bool(np.allclose(np.linalg.svd(found, compute_uv=False), wanted, rtol=1e-4))
+    True
+    """
+
+    def __init__(self, X: Any, nu_x: float | None = None, nu_z: float | None = None) -> None:
+        points = check_embedding(X, "X").astype(np.float64)
+        if not np.isfinite(points).all():
+            raise ValueError("X holds NaN or infinity.")
+        n, self._p = points.shape
+        self.nu_x = float(n if nu_x is None else nu_x)
+        self.nu_z = None if nu_z is None else float(nu_z)
+        for name, value in (("nu_x", self.nu_x), ("nu_z", self.nu_z)):
+            if value is not None and not value >= n:
+                raise ValueError(f"{name}={value} must be at least n = {n}, for the Wishart law to have a density.")
+        vectors, singular, _ = np.linalg.svd(points, full_matrices=False)
+        self._vectors = vectors
+        self._shrink = singular**2 / (1.0 + singular**2)
+
+    @property
+    def n_points(self) -> int:
+        """n."""
+        return self._vectors.shape[0]
+
+    def _weights(self, q: int) -> tuple[float, float]:
+        nu_z = self.nu_x + self._p - q if self.nu_z is None else self.nu_z
+        return self.nu_x + self._p, nu_z + q
+
+    def gamma(self, n_components: int) -> float:
+        """Return γ = (ν_Z + q)/(ν_X + p)."""
+        given, latent = self._weights(n_components)
+        return latent / given
+
+    def value(self, Z: FloatArray) -> float:
+        """Return J(Z)."""
+        return self.value_and_grad(Z)[0]
+
+    def value_and_grad(self, Z: FloatArray, attraction: float = 1.0) -> tuple[float, FloatArray]:
+        """Return J(Z) and its gradient (ν_X + p)(I + XXᵀ)⁻¹Z − (ν_Z + q) Z (I + ZᵀZ)⁻¹.
+
+        Parameters
+        ----------
+        Z : array of shape (n, q)
+        attraction : float, default=1.0
+            Weight of the trace, the term that sees X.
+        """
+        points = check_embedding(Z, n_points=self.n_points)
+        given, latent = self._weights(points.shape[1])
+        Y = points.astype(np.float64)
+        pulled = Y - self._vectors @ (self._shrink[:, None] * (self._vectors.T @ Y))
+        inner = np.eye(Y.shape[1]) + Y.T @ Y
+        value = 0.5 * attraction * given * float((Y * pulled).sum())
+        value -= 0.5 * latent * float(np.linalg.slogdet(inner)[1])
+        gradient = attraction * given * pulled - latent * np.linalg.solve(inner, Y.T).T
+        return value, gradient.astype(points.dtype, copy=False)
+
+    def learning_rate(self, attraction: float = 1.0) -> float:
+        """Return n over the largest curvature of the trace term."""
+        return self.n_points / (attraction * self._weights(1)[0])

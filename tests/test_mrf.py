@@ -1,0 +1,260 @@
+from math import comb
+
+import igraph
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.integrate import nquad, quad
+
+import graphcouple as gc
+from graphcouple._normalizers import _RadialLaw
+from graphcouple.mrf import component_indicators, enumerate_graphs, laplacian, split
+from tests.reference import distances, literal_kernel
+from tests.reference import enumerate_graphs as literal_graphs
+
+TRIANGLE = np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
+PATH4 = np.diag([1, 2, 1], 1)
+CYCLE4 = np.roll(np.eye(4, dtype=int), 1, axis=1)
+TWO_PAIRS = np.array([[0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
+DECAYING = {"gaussian": gc.Gaussian(), "exponential": gc.Exponential(), "student-3": gc.Student(3.0)}
+
+
+def random_graph(n, seed=0, density=0.4):
+    W = np.random.default_rng(seed).integers(0, 3, size=(n, n)) * (
+        np.random.default_rng(seed + 1).random((n, n)) < density
+    )
+    np.fill_diagonal(W, 0)
+    return W
+
+
+def literal_log_density(kernel, X, W):
+    return sum(
+        W[i, j] * np.log(literal_kernel(kernel, distances(X)[i, j])) for i, j in zip(*np.nonzero(W), strict=True)
+    )
+
+
+@pytest.mark.parametrize("kernel", [*DECAYING.values(), gc.Odds(gc.Student())])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "networkx", "igraph"])
+def test_density_and_its_invariance(kernel, kind, rng):
+    W, X = random_graph(7, density=0.2), rng.normal(size=(7, 3))
+    given = {
+        "dense": lambda: W,
+        "sparse": lambda: sp.coo_matrix(W),
+        "networkx": lambda: nx.from_numpy_array(W, create_using=nx.DiGraph),
+        "igraph": lambda: igraph.Graph.Weighted_Adjacency(W.tolist()),
+    }[kind]()
+    mrf = gc.PairwiseMRF(kernel)
+    value = mrf.log_density(X, given)
+    np.testing.assert_allclose(value, literal_log_density(kernel, X, W), rtol=1e-12)
+    U = component_indicators(given)
+    moved = X + U @ rng.normal(size=(U.shape[1], 3))
+    assert mrf.log_density(moved, given) == pytest.approx(value, abs=1e-12, rel=1e-12)
+    assert mrf.log_density(split(X, given)[1], given) == pytest.approx(value, abs=1e-12, rel=1e-12)
+
+
+def test_gaussian_density_is_the_laplacians_quadratic_form(rng):
+    W, X = random_graph(8), rng.normal(size=(8, 3))
+    sigma = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 3.0]])
+    L = laplacian(W).toarray()
+    both = W + W.T
+    np.testing.assert_array_equal(L, np.diag(both.sum(1)) - both)
+    wanted = -0.5 * np.trace(np.linalg.solve(sigma, X.T @ L @ X))
+    assert gc.PairwiseMRF(gc.Gaussian(), sigma).log_density(X, W) == pytest.approx(wanted, rel=1e-12)
+
+
+def test_indicators_span_the_null_space_and_split_the_points(rng):
+    W, X = random_graph(20, density=0.04), rng.normal(size=(20, 2))
+    U = component_indicators(W).toarray()
+    np.testing.assert_allclose(U.T @ U, np.eye(U.shape[1]), atol=1e-14)
+    np.testing.assert_allclose(laplacian(W) @ U, 0.0, atol=1e-13)
+    assert U.shape[1] == np.count_nonzero(np.linalg.eigvalsh(laplacian(W).toarray()) < 1e-10)
+    means, around = split(X, W)
+    np.testing.assert_allclose(means + around, X, rtol=1e-14)
+    np.testing.assert_allclose(means, U @ U.T @ X, atol=1e-13)
+
+
+@pytest.mark.parametrize("W", [TRIANGLE, PATH4, CYCLE4, TWO_PAIRS], ids=["triangle", "path", "cycle", "pairs"])
+@pytest.mark.parametrize("kernel", [gc.Gaussian(), gc.Student(3.0)], ids=["gaussian", "student"])
+def test_normaliser_against_independent_quadrature(kernel, W):
+    """p = 1: over coordinates of an orthonormal basis of the complement of the null space."""
+    U = component_indicators(W).toarray()
+    basis = np.linalg.svd(np.eye(len(W)) - U @ U.T)[0][:, : len(W) - U.shape[1]]
+    edges = np.argwhere(W)
+    differences = basis[edges[:, 0]] - basis[edges[:, 1]]
+    counts = W[edges[:, 0], edges[:, 1]]
+
+    # x = tan(u) maps the line to an interval; Gauss–Legendre converges fast for these smooth fields.
+    nodes, weights = np.polynomial.legendre.leggauss(260 if len(W) == 4 else 120)
+    u, x = 0.5 * np.pi * nodes, np.tan(0.5 * np.pi * nodes)
+    scale = 0.5 * np.pi * weights / np.cos(u) ** 2
+    grids = np.meshgrid(*[x] * basis.shape[1], indexing="ij")
+    volume = np.prod(np.meshgrid(*[scale] * basis.shape[1], indexing="ij"), axis=0)
+    density = np.ones_like(volume)
+    for difference, count in zip(differences, counts, strict=True):
+        along = np.abs(sum(c * g for c, g in zip(difference, grids, strict=True)))
+        density *= literal_kernel(kernel, along) ** count
+    wanted = np.log((density * volume).sum())
+    found = gc.PairwiseMRF(kernel).log_normalizer(W, 1, rng=0)
+    assert abs(found.value - wanted) < max(1e-6, 4 * found.standard_error)
+    if found.method != "monte carlo":
+        assert abs(found.value - wanted) < 1e-6
+
+
+@pytest.mark.parametrize("kernel", DECAYING.values(), ids=DECAYING.keys())
+def test_two_points_against_one_integral(kernel):
+    W = np.array([[0, 2], [1, 0]])
+    total = 2 * quad(lambda t: float(literal_kernel(kernel, np.sqrt(2) * t)) ** 3, 0, np.inf, epsabs=0, epsrel=1e-12)[0]
+    found = gc.PairwiseMRF(kernel).log_normalizer(W, 1)
+    assert found.value == pytest.approx(np.log(total), abs=1e-9)
+
+
+def test_triangle_by_nested_quadrature():
+    kernel = gc.Exponential()
+    basis = np.linalg.svd(np.eye(3) - 1 / 3)[0][:, :2]
+
+    def density(a, b):
+        x = basis @ [a, b]
+        return np.exp(-abs(x[0] - x[1]) - abs(x[1] - x[2]) - abs(x[2] - x[0]))
+
+    wanted = np.log(nquad(density, [[-40, 40], [-40, 40]], opts={"limit": 200, "epsrel": 1e-8})[0])
+    for method in ("quadrature", "monte carlo"):
+        found = gc.PairwiseMRF(kernel).log_normalizer(TRIANGLE, 1, method=method, rng=0, n_samples=400_000)
+        assert abs(found.value - wanted) < max(1e-6, 4 * found.standard_error)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_monte_carlo_meets_the_gaussian_closed_form(seed):
+    """n = 6, p = 2, a random graph with cycles and repeated edges, a full covariance."""
+    W = random_graph(6, seed=seed, density=0.6)
+    mrf = gc.PairwiseMRF(gc.Gaussian(), np.array([[2.0, 0.7], [0.7, 1.0]]))
+    closed = mrf.log_normalizer(W, 2)
+    estimate = mrf.log_normalizer(W, 2, method="monte carlo", n_samples=200_000, rng=seed)
+    assert closed.method == "gaussian"
+    assert 0 < estimate.standard_error < 0.2
+    assert abs(estimate.value - closed.value) < 3 * estimate.standard_error
+
+
+@pytest.mark.parametrize("kernel", [gc.Gaussian(), gc.Exponential(), gc.Student(8.0)])
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_forest_formula_against_importance_sampling(kernel, dim, rng):
+    """Two trees of 3 and 2 nodes; the reference draws the centred points from a wide Student law."""
+    W = np.zeros((5, 5))
+    W[0, 1] = W[2, 1] = W[3, 4] = 1
+    found = gc.PairwiseMRF(kernel).log_normalizer(W, dim)
+    assert found.method == "forest" if not isinstance(kernel, gc.Gaussian) else found.method == "gaussian"
+    U = component_indicators(W).toarray()
+    basis = np.linalg.svd(np.eye(5) - U @ U.T)[0][:, :3]
+    from scipy.stats import multivariate_t
+
+    law = multivariate_t(np.zeros(3 * dim), 1.5 * np.eye(3 * dim), df=2)
+    drawn = law.rvs(400_000, random_state=1)
+    points = np.einsum("ia,sap->sip", basis, drawn.reshape(-1, 3, dim))
+    log_density = sum(kernel.log(((points[:, i] - points[:, j]) ** 2).sum(-1)) for i, j in ((0, 1), (2, 1), (3, 4)))
+    weights = np.exp(log_density - law.logpdf(drawn))
+    error = weights.std() / np.sqrt(len(weights)) / weights.mean()
+    assert abs(found.value - np.log(weights.mean())) < 4 * error
+    assert error < 0.05
+
+
+def test_divergent_integrals_are_infinite():
+    W = np.array([[0, 1], [0, 0]])
+    umap = gc.Odds(gc.RationalPower.from_min_dist())
+    for kernel, dim in ((gc.Student(), 2), (umap, 1), (umap, 2), (gc.Odds(gc.Student()), 2)):
+        assert gc.PairwiseMRF(kernel).log_normalizer(W, dim).value == np.inf
+    # A double edge squares the kernel, and 1/(1 + d²)² is integrable on the plane: its integral is π.
+    double = gc.PairwiseMRF(gc.Student()).log_normalizer(2 * W, 2)
+    assert double.value == pytest.approx(np.log(np.pi / 2), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "weight", "dim"), [(gc.Gaussian(), 1, 3), (gc.Exponential(), 2, 2), (gc.Student(5.0), 1, 3)]
+)
+def test_radial_law_samples_its_density(kernel, weight, dim):
+    r = np.linalg.norm(_RadialLaw(kernel, weight, dim).sample(40_000, np.random.default_rng(0)), axis=1)
+    grid = np.quantile(r, [0.1, 0.5, 0.9])
+    total = quad(lambda t: float(kernel.value(t**2)) ** weight * t ** (dim - 1), 0, np.inf)[0]
+    cdf = [quad(lambda t: float(kernel.value(t**2)) ** weight * t ** (dim - 1), 0, g)[0] / total for g in grid]
+    np.testing.assert_allclose(cdf, [0.1, 0.5, 0.9], atol=0.008)
+
+
+@pytest.mark.parametrize("kernel", DECAYING.values(), ids=DECAYING.keys())
+@pytest.mark.parametrize(("W", "dim"), [(TWO_PAIRS, 1), (TRIANGLE, 1), (TWO_PAIRS, 2)])
+def test_box_integral_grows_with_the_exponent_of_the_null_space(kernel, W, dim):
+    mrf = gc.PairwiseMRF(kernel)
+    values = [mrf.log_box_integral(W, dim, side, rng=0).value for side in (1e4, 1e5)]
+    slope = (values[1] - values[0]) / np.log(10)
+    assert slope == pytest.approx(component_indicators(W).shape[1] * dim, abs=0.02)
+
+
+def test_box_integral_of_two_points_against_one_integral():
+    kernel, side = gc.Exponential(), 3.0
+    wanted = np.log(2 * quad(lambda t: (side - t) * np.exp(-t), 0, side)[0])
+    found = gc.PairwiseMRF(kernel).log_box_integral(np.array([[0, 1], [0, 0]]), 1, side, rng=0, n_samples=400_000)
+    assert abs(found.value - wanted) < 4 * found.standard_error
+
+
+def test_gaussian_samples_have_the_pseudo_inverse_for_covariance():
+    W, sigma = random_graph(5, density=0.3), np.array([[1.0, 0.4], [0.4, 2.0]])
+    X = gc.PairwiseMRF(gc.Gaussian(), sigma).sample_centred(W, 2, rng=0, size=200_000)
+    rows = np.einsum("sip,sjp->ij", X, X) / len(X) / np.trace(sigma)
+    np.testing.assert_allclose(rows, np.linalg.pinv(laplacian(W).toarray()), atol=0.01)
+    np.testing.assert_allclose(split(X[0], W)[0], 0.0, atol=1e-12)
+    columns = np.einsum("sip,siq->pq", X, X) / len(X)
+    np.testing.assert_allclose(columns / columns[0, 0], sigma / sigma[0, 0], atol=0.02)
+
+
+@pytest.mark.parametrize(("code", "n"), [("B", 3), ("D", 3), ("D", 4), ("E", 3), ("E", 4)])
+def test_enumeration_lists_every_graph_once(code, n):
+    graphs, log_base = enumerate_graphs(code, n)
+    size = {"B": 2 ** (n * (n - 1)), "D": (n - 1) ** n, "E": comb(n * (n - 1) + n - 1, n)}[code]
+    assert len(graphs) == size == len({W.tobytes() for W in graphs})
+    wanted = {W.tobytes(): np.log(h) for W, h in literal_graphs(code, n)}
+    for W, h in zip(graphs, log_base, strict=True):
+        assert h == pytest.approx(wanted[W.astype(int).tobytes()], abs=1e-12)
+
+
+@pytest.mark.parametrize(("code", "n"), [("B", 3), ("D", 4), ("E", 4)])
+def test_finite_epsilon_posterior_tends_to_the_limit_linearly(code, n, rng):
+    """Proposition 1."""
+    X = rng.normal(size=(n, 2))
+    model = gc.GraphModel(gc.Gaussian(), code)
+    limit = gc.finite_epsilon_posterior(model, X, 0.0)
+    np.testing.assert_allclose(limit.mean(), model.posterior(X).mean(), rtol=1e-12)
+    tv = [gc.finite_epsilon_posterior(model, X, e).total_variation(limit) for e in (1e-3, 1e-4, 1e-5)]
+    np.testing.assert_allclose([tv[0] / tv[1], tv[1] / tv[2]], 10.0, rtol=0.02)
+
+
+def test_finite_epsilon_posterior_is_the_literal_product(rng):
+    X, sigma = rng.normal(size=(3, 2)), np.array([[1.0, 0.3], [0.3, 2.0]])
+    k = literal_kernel(gc.Student(), distances(X))
+    model = gc.GraphModel(gc.Student(), "E")
+    found = gc.finite_epsilon_posterior(model, X, 0.7, covariance=sigma, theta=lambda R: np.eye(R) + 0.5)
+    masses = []
+    for W, base in literal_graphs("E", 3):
+        means = component_indicators(W).toarray().T @ X
+        factor = np.exp(-0.35 * np.trace(np.linalg.inv(sigma) @ means.T @ (np.eye(len(means)) + 0.5) @ means))
+        masses.append(base * factor * np.prod([k[i, j] ** W[i, j] for i in range(3) for j in range(3) if i != j]))
+    order = {W.tobytes(): m for (W, _), m in zip(literal_graphs("E", 3), masses, strict=True)}
+    wanted = np.array([order[W.astype(int).tobytes()] for W in found.graphs])
+    np.testing.assert_allclose(found.probabilities, wanted / wanted.sum(), rtol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: gc.PairwiseMRF(gc.Gaussian(), np.diag([1.0, -1.0])), "positive definite"),
+        (lambda: gc.PairwiseMRF(gc.Gaussian()).log_density(np.ones((3, 1)), np.zeros((2, 2))), "nodes"),
+        (lambda: gc.PairwiseMRF(gc.Gaussian()).log_density(np.full((2, 1), np.nan), np.zeros((2, 2))), "finite"),
+        (lambda: gc.PairwiseMRF(gc.Exponential()).log_normalizer(TRIANGLE, 1, method="closed"), "closed form"),
+        (lambda: gc.PairwiseMRF(gc.Exponential()).log_normalizer(TRIANGLE, 1, method="magic"), "method"),
+        (lambda: gc.PairwiseMRF(gc.Exponential()).log_normalizer(TRIANGLE, 3, method="quadrature"), "coordinates"),
+        (lambda: gc.PairwiseMRF(gc.Student()).sample_centred(TRIANGLE, 2), "Gaussian"),
+        (lambda: laplacian(-TRIANGLE), "at least 0"),
+        (lambda: enumerate_graphs("B", 4), "2 to 3"),
+        (lambda: gc.finite_epsilon_posterior(gc.GraphModel(gc.Gaussian(), "D"), np.ones((3, 1)), -1.0), "epsilon"),
+    ],
+)
+def test_bad_arguments_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
