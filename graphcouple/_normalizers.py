@@ -68,7 +68,7 @@ class _RadialLaw:
         low, high = self.domain
         cuts = np.linspace(low, high, 40)
         total = sum(quad(self.pdf, a, b, epsabs=0.0, epsrel=1e-11)[0] for a, b in pairwise(cuts))
-        return sphere + self.peak + math.log(total)
+        return float(sphere + self.peak + math.log(total))
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Draw points of R^p."""
@@ -97,7 +97,7 @@ def log_normalizer(
         if isinstance(kernel, Gaussian):
             return LogNormalizer(_gaussian(graph, n_components, dim), 0.0, "gaussian")
         if forest:
-            return LogNormalizer(_forest(kernel, graph, labels, dim), 0.0, "forest")
+            return LogNormalizer(float(_forest(kernel, graph, labels, dim)), 0.0, "forest")
         if method == "closed":
             raise ValueError(f"there is no closed form for {kernel!r} on a graph with cycles; use method='auto'.")
     if method == "quadrature" or (method == "auto" and free * dim <= _QUADRATURE_DIMS - 1):

@@ -169,18 +169,19 @@ def cli() -> None:
     """Probabilistic graph coupling for dimensionality reduction."""
 
 
+PRIOR = click.Choice(["B", "D", "E"], case_sensitive=False)
+
+
 @cli.command()
 @click.argument("data")
 @click.option("-m", "--method", type=click.Choice(METHODS), default="tsne", show_default=True)
 @click.option(
     "--input-prior",
-    type=click.Choice(["B", "D", "E"], case_sensitive=False),
-    help="Prior of the input's graph, in place of the method's.",
+    type=PRIOR,
+    help="Prior of the input's graph, in place of the method's: B independent edges, D one edge a node, E n edges.",
 )
 @click.option("--input-kernel", metavar="KERNEL", help=f"Kernel of the input: {', '.join(KERNELS)}.")
-@click.option(
-    "--latent-prior", type=click.Choice(["B", "D", "E"], case_sensitive=False), help="Prior of the embedding's graph."
-)
+@click.option("--latent-prior", type=PRIOR, help="Prior of the embedding's graph.")
 @click.option("--latent-kernel", metavar="KERNEL", help="Kernel of the embedding.")
 @click.option("--perplexity", type=float, help="Effective number of neighbors.  [default: 30; largevis 50]")
 @click.option("--n-neighbors", type=int, help="Neighbors that can carry a point's edges.  [default: by size; umap 15]")
@@ -198,7 +199,7 @@ def cli() -> None:
     "-l",
     "--labels",
     metavar="COLUMN|KEY|FILE",
-    help="Labels: a csv column (name or number), an npz key, or a file.",
+    help="Labels: a csv column (name, or number from 0; not taken for data), an npz key, or a file.",
 )
 @click.option(
     "-o",

@@ -42,7 +42,7 @@ def _conventions():
                 yield pytest.param(estimator, check, id=f"{name}-{label}")
 
 
-@pytest.mark.parametrize(("estimator", "check"), _conventions())
+@pytest.mark.parametrize(("estimator", "check"), list(_conventions()))
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
@@ -190,7 +190,6 @@ def test_pickles_and_clones(name, X):
 
 
 def test_output_can_be_pandas(X):
-    pytest.importorskip("pandas")
     frame = _preset("TSNE").set_output(transform="pandas").fit_transform(X)
     assert list(frame.columns) == ["tsne0", "tsne1"]
 

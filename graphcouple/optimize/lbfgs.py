@@ -68,12 +68,12 @@ class LBFGS(Optimizer):
             "maxiter": monitor.max_iter,
             "maxfun": 20 * monitor.max_iter,
             "maxcor": self.memory,
-            "ftol": 1e-14,
+            "ftol": 0.0,
             "gtol": 0.0,
             "maxls": 40,
         }
         result = minimize(evaluate, start.ravel(), jac=True, method="L-BFGS-B", callback=after, options=options)
-        # A line search that finds nothing lower, or a relative decrease at rounding level, is a minimum reached.
+        # A line search that finds nothing lower has reached a minimum, to rounding.
         if iteration < monitor.max_iter and not monitor.converged and "callback" not in monitor.message:
             monitor.converged = True
             monitor.message = f"no lower loss along the search direction ({result.message})"

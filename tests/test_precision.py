@@ -1,0 +1,199 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.stats import wishart
+from sklearn.decomposition import PCA
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+import graphcouple as gc
+from tests.reference import numerical_gradient, relative_error
+
+N, P, Q = 12, 5, 3
+
+
+@pytest.fixture
+def X(rng):
+    X = rng.normal(size=(N, P)) * np.array([5.0, 3.0, 2.0, 1.0, 0.5])
+    return X - X.mean(0)
+
+
+def literal_J(X, Z, nu_x, nu_z):
+    n, p, q = len(X), X.shape[1], Z.shape[1]
+    inverse = np.linalg.inv(np.eye(n) + X @ X.T)
+    log_det = np.linalg.slogdet(np.eye(n) + Z @ Z.T)[1]
+    return 0.5 * (nu_x + p) * np.trace(Z.T @ inverse @ Z) - 0.5 * (nu_z + q) * log_det
+
+
+@pytest.mark.parametrize("shape", [(12, 5), (6, 20), (9, 9)])
+@pytest.mark.parametrize("q", [1, 3, 7])
+def test_objective_is_the_literal_one_and_gradient_its_derivative(shape, q, rng):
+    X, Z = rng.normal(size=shape), rng.normal(size=(shape[0], q))
+    J = gc.PrecisionCross(X, nu_x=shape[0] + 2.0, nu_z=shape[0] + 1.5)
+    assert J.value(Z) == pytest.approx(literal_J(X, Z, shape[0] + 2.0, shape[0] + 1.5), rel=1e-11)
+    assert relative_error(J.gradient(Z), numerical_gradient(J.value, Z)) < 1e-7
+    weighted = numerical_gradient(lambda Y: J.value_and_grad(Y, 4.0)[0], Z)
+    assert relative_error(J.gradient(Z, 4.0), weighted) < 1e-7
+
+
+def _nus(gamma, n=N, p=P, q=Q):
+    """ν_X, ν_Z ≥ n with (ν_Z + q)/(ν_X + p) = γ."""
+    if gamma <= (n + q) / (n + p):
+        return (n + q) / gamma - p, float(n)
+    return float(n), gamma * (n + p) - q
+
+
+@pytest.mark.parametrize("gamma", [1.0, 0.3, 0.8, 1.5])
+@pytest.mark.parametrize("seed", range(10))
+def test_descent_from_random_starts_reaches_the_closed_form(gamma, seed):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, P)) * np.array([3.0, 1.6, 0.9, 0.5, 0.2])
+    X -= X.mean(0)
+    nu_x, nu_z = _nus(gamma)
+    start = np.random.default_rng(seed).normal(size=(N, Q))
+    found = gc.solve(gc.PrecisionCross(X, nu_x, nu_z), start, gc.LBFGS(), max_iter=20_000, tol=1e-10, patience=20_000)
+    estimator = gc.PrecisionCoupling(Q, nu_x=nu_x, nu_z=nu_z).fit(X)
+    assert estimator.gamma_ == pytest.approx(gamma, rel=1e-12)
+    spectrum = np.linalg.svd(found.Z, compute_uv=False) ** 2
+    np.testing.assert_allclose(spectrum, estimator.eigenvalues_, atol=1e-6 * max(1.0, spectrum[0]))
+    d = np.linalg.svd(X, compute_uv=False) ** 2
+    kept = np.count_nonzero(d[:Q] > 1 / gamma - 1)
+    assert np.count_nonzero(estimator.eigenvalues_ > 0) == kept
+    assert np.count_nonzero(spectrum > 1e-5) == kept
+    np.testing.assert_allclose(found.Z @ found.Z.T, estimator.embedding_ @ estimator.embedding_.T, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(50, 8), (8, 50), (30, 30)])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("solver", ["auto", "arpack", "randomized"])
+def test_gamma_one_is_pca_up_to_sign(shape, kind, solver, rng):
+    X = rng.normal(size=shape) * (rng.random(shape) < 0.5) * 1.5 ** np.arange(shape[1], 0, -1)
+    if kind == "sparse" and solver == "randomized":
+        solver = "arpack"
+    pca = PCA(3, svd_solver="full").fit(X)
+    ours = gc.PrecisionCoupling(3, svd_solver=solver, random_state=0)
+    Z = ours.fit_transform(sp.csr_matrix(X) if kind == "sparse" else X)
+    tolerance = 1e-3 if solver == "randomized" else 1e-6
+    np.testing.assert_allclose(np.abs(Z), np.abs(pca.transform(X)), rtol=tolerance, atol=tolerance * np.abs(Z).max())
+    new = rng.normal(size=(5, shape[1]))
+    found = ours.transform(sp.csr_matrix(new) if kind == "sparse" else new)
+    np.testing.assert_allclose(
+        np.abs(found), np.abs(pca.transform(new)), rtol=tolerance, atol=tolerance * np.abs(Z).max()
+    )
+    np.testing.assert_allclose(ours.inverse_transform(Z), pca.inverse_transform(pca.transform(X)), atol=tolerance * 100)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("shape", [(20, 6), (6, 20)])
+@pytest.mark.parametrize("n_components", [2, 6])
+def test_without_centring_the_plain_svd_is_shrunk(kind, shape, n_components, rng):
+    X = rng.normal(size=shape) + 3.0
+    left, singular, _ = np.linalg.svd(X, full_matrices=False)
+    n = shape[0]
+    ours = gc.PrecisionCoupling(n_components, center=False, nu_x=5.0 * n, nu_z=float(n))
+    Z = ours.fit_transform(sp.csr_matrix(X) if kind == "sparse" else X)
+    gamma = (n + n_components) / (5 * n + shape[1])
+    wanted = left[:, :n_components] * np.sqrt(np.maximum(gamma * (1 + singular[:n_components] ** 2) - 1, 0))
+    np.testing.assert_allclose(np.abs(Z), np.abs(wanted), atol=1e-6)
+    np.testing.assert_allclose(ours.transform(X), Z, atol=1e-6)
+
+
+def test_transform_of_the_training_points_is_the_embedding_and_inverts(X):
+    ours = gc.PrecisionCoupling(P, nu_x=3.0 * N, nu_z=2.5 * N).fit(X)
+    np.testing.assert_allclose(ours.transform(X), ours.embedding_, atol=1e-12)
+    assert (ours.eigenvalues_ > 0).all()
+    np.testing.assert_allclose(ours.inverse_transform(ours.embedding_), X, atol=1e-10)
+
+
+def test_auto_drops_the_components_that_shrink_away(X):
+    d = np.linalg.svd(X, compute_uv=False) ** 2
+    nu_x, nu_z = 40.0 * N, float(N)
+    ours = gc.PrecisionCoupling("auto", nu_x=nu_x, nu_z=nu_z).fit(X)
+    q = ours.n_components_
+    assert ours.gamma_ == pytest.approx((nu_z + q) / (nu_x + P))
+    assert (ours.eigenvalues_ > 0).all()
+    assert q < P
+    assert (nu_z + q + 1) / (nu_x + P) * (1 + d[q]) <= 1
+    assert gc.PrecisionCoupling("auto").fit(X).n_components_ == P
+
+
+def test_rank_deficient_data(rng):
+    X = rng.normal(size=(20, 2)) @ rng.normal(size=(2, 6))
+    ours = gc.PrecisionCoupling(4).fit(X)
+    np.testing.assert_allclose(ours.embedding_[:, 2:], 0.0, atol=1e-9)
+    assert gc.PrecisionCoupling("auto").fit(X).n_components_ == 2
+    with pytest.raises(ValueError, match="exceeds the rank of X, 2"):
+        gc.PrecisionCoupling(4, nu_z=60.0).fit(X)
+    constant = gc.PrecisionCoupling(2).fit(np.ones((10, 3)))
+    np.testing.assert_array_equal(constant.embedding_, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_components": 6}, "n_components=6"),
+        ({"nu_x": N - 1.0}, "nu_x"),
+        ({"nu_z": N - 1.0}, "nu_z"),
+        ({"n_components": 0}, "n_components"),
+        ({"n_components": "all"}, "n_components"),
+    ],
+)
+def test_bad_parameters_are_refused(X, options, message):
+    with pytest.raises(ValueError, match=message):
+        gc.PrecisionCoupling(**options).fit(X)
+    for name in ("nu_x", "nu_z"):
+        with pytest.raises(ValueError, match=name):
+            gc.PrecisionCross(X, **{name: N - 0.5})
+
+
+def test_float32_is_kept(X):
+    ours = gc.PrecisionCoupling(2, nu_x=3.0 * N).fit(X.astype(np.float32))
+    assert ours.embedding_.dtype == ours.transform(X.astype(np.float32)).dtype == np.float32
+
+
+def _conventions():
+    for estimator in (gc.PrecisionCoupling(1), gc.PrecisionCoupling("auto", center=False)):
+        for checked, check in estimator_checks_generator(estimator):
+            if "array_api" not in check.func.__name__:
+                yield pytest.param(checked, check, id=f"{estimator.n_components}-{check.func.__name__}")
+
+
+@pytest.mark.parametrize(("estimator", "check"), list(_conventions()))
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+def test_wishart_law_against_scipy(X, rng):
+    law = gc.PrecisionPosterior(X, dof=N + 1.5)
+    scale = np.linalg.inv(np.eye(N) + X @ X.T)
+    theirs = wishart(N + 1.5 + P, scale)
+    for theta in (law.sample(0), np.eye(N)):
+        assert law.log_prob(theta) == pytest.approx(float(theirs.logpdf(theta)), rel=1e-10)
+    np.testing.assert_allclose(law.mean(), theirs.mean(), rtol=1e-9, atol=1e-12)
+    assert law.entropy() == pytest.approx(float(theirs.entropy()), rel=1e-10)
+    assert law.log_prob(-np.eye(N)) == -np.inf
+    with pytest.raises(ValueError, match="dof"):
+        gc.PrecisionPosterior(X, dof=N - 1)
+
+
+def test_cross_entropy_of_wishart_laws_by_sampling_and_as_the_objective(rng):
+    X, Y, Z = rng.normal(size=(4, 2)), rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
+    given, first, second = gc.PrecisionPosterior(X, 5.0), gc.PrecisionPosterior(Y, 6.0), gc.PrecisionPosterior(Z, 6.0)
+    drawn = wishart(7.0, np.linalg.inv(np.eye(4) + X @ X.T)).rvs(20_000, random_state=0)
+    surprise = np.array([-first.log_prob(theta) for theta in drawn])
+    assert abs(given.cross_entropy(first) - surprise.mean()) < 4 * surprise.std() / np.sqrt(len(drawn))
+    J = gc.PrecisionCross(X, nu_x=5.0, nu_z=6.0)
+    difference = given.cross_entropy(first) - given.cross_entropy(second)
+    assert difference == pytest.approx(J.value(Y) - J.value(Z), rel=1e-10)
+
+
+def test_wishart_log_density_at_thousands_of_rows(rng):
+    X = rng.normal(size=(1500, 20))
+    law = gc.PrecisionPosterior(X, dof=1600)
+    identity = law.log_prob(np.eye(1500))
+    # At the identity the log-density is −½(n + tr XXᵀ) minus the normaliser, whose terms are classical.
+    from scipy.special import multigammaln
+
+    nu = 1620.0
+    log_det = np.log1p(np.linalg.eigvalsh(X.T @ X)).sum()
+    normaliser = 0.5 * nu * 1500 * np.log(2) + multigammaln(0.5 * nu, 1500) - 0.5 * nu * log_det
+    assert identity == pytest.approx(-0.5 * (1500 + (X**2).sum()) - normaliser, rel=1e-12)
