@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
-import io
 import os
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+ENCODING = "utf-8-sig"
+UNREADABLE = (ValueError, OverflowError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error)
 READABLE = (".npy", ".npz", ".csv", ".csv.gz", ".mtx")
 
 
@@ -62,8 +67,8 @@ def read_points(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | Non
 
         try:
             matrix = mmread(path)
-        except (ValueError, OverflowError) as error:
-            raise ValueError(f"{path} is not a Matrix Market file: {error}") from None
+        except UNREADABLE as error:
+            raise ValueError(f"{path.name} is not a Matrix Market file: {_one_line(error)}.") from None
         return matrix.tocsr() if hasattr(matrix, "tocsr") else matrix, None
     if suffix in (".csv", ".csv.gz"):
         return _read_csv(path, labels)
@@ -73,8 +78,8 @@ def read_points(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | Non
 def _load_numpy(path: Path) -> Any:
     try:
         return np.load(path, allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        raise ValueError(f"{path} is not a NumPy file of plain numbers: {error}") from None
+    except UNREADABLE as error:
+        raise ValueError(f"{path.name} is not a NumPy file of plain numbers: {_one_line(error)}.") from None
 
 
 def _read_npz(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | None]:
@@ -83,18 +88,33 @@ def _read_npz(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | None]
     if {"format", "data", "shape"} <= set(names):
         from scipy.sparse import load_npz
 
-        return load_npz(path).tocsr(), None
+        try:
+            return load_npz(path).tocsr(), None
+        except UNREADABLE as error:
+            raise ValueError(f"{path.name} is damaged: {_one_line(error)}.") from None
     key = next((name for name in ("X", "x", "data") if name in names), names[0] if len(names) == 1 else None)
     if key is None:
         raise ValueError(f"{path.name} holds the arrays {', '.join(names)}; call the points X.")
     label_key = labels or next((name for name in ("y", "labels") if name in names), None)
     if labels is not None and labels not in names:
         raise ValueError(f"{path.name} has no array {labels!r} for labels; it holds {', '.join(names)}.")
-    return archive[key], archive[label_key] if label_key else None
+    try:
+        return archive[key], archive[label_key] if label_key else None
+    except UNREADABLE as error:
+        raise ValueError(f"{path.name} is damaged: {_one_line(error)}.") from None
 
 
-def _open_text(path: Path) -> io.TextIOBase:
-    return gzip.open(path, "rt") if suffix_of(path) == ".csv.gz" else open(path)
+def _text_of(path: Path, n_lines: int | None = None) -> list[str]:
+    """Return the (first) lines of a text file; a byte-order mark is no part of them."""
+    try:
+        with (gzip.open if _is_gzip(path) else open)(path, "rt", encoding=ENCODING) as lines:
+            return [line.rstrip("\r\n") for line in islice(lines, n_lines)]
+    except UNREADABLE as error:
+        raise ValueError(f"{path.name} cannot be read: {_one_line(error)}.") from None
+
+
+def _is_gzip(path: Path) -> bool:
+    return path.name.lower().endswith(".gz")
 
 
 def _is_number(cell: str) -> bool:
@@ -106,26 +126,24 @@ def _is_number(cell: str) -> bool:
 
 
 def _read_csv(path: Path, labels: str | None) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
-    try:
-        with _open_text(path) as lines:
-            first = [cell.strip().strip('"') for cell in lines.readline().rstrip("\r\n").split(",")]
-            second = [cell.strip().strip('"') for cell in lines.readline().rstrip("\r\n").split(",")]
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not a text file: {error}") from None
+    cells = list(csv.reader(_text_of(path, 2)))
+    first = [cell.strip() for cell in cells[0]] if cells else [""]
+    second = [cell.strip() for cell in cells[1]] if len(cells) > 1 else []
     if first == [""]:
         raise ValueError(f"{path} is empty.")
     if len(first) == 1 and any(mark in first[0] for mark in ";\t"):
         raise ValueError(f"{path.name} seems separated by semicolons or tabs; only commas are read.")
-    # A header is a first line that is not a number somewhere the second line is one.
-    header = any(not _is_number(a) and _is_number(b) for a, b in zip(first, second, strict=False))
+    # A header is a first line without a single number.
+    header = not any(_is_number(cell) for cell in first)
     at = _label_column(path, labels, first, header)
     columns = [c for c in range(len(first)) if c != at]
     if not columns:
         raise ValueError(f"{path.name} has no column left besides the labels.")
     options: dict[str, Any] = {"delimiter": ",", "skiprows": int(header), "quotechar": '"', "comments": None}
+    options["encoding"] = ENCODING
     try:
         X = np.loadtxt(path, usecols=columns, ndmin=2, **options)
-    except ValueError as error:
+    except UNREADABLE as error:
         bad = [first[c] if header else str(c) for c in columns if c < len(second) and not _is_number(second[c])]
         hint = f" Non-numeric column(s): {', '.join(bad)}; drop them or name one with --labels." if bad else ""
         raise ValueError(f"{path.name} cannot be read as numbers: {_one_line(error)}.{hint}") from None
@@ -162,11 +180,7 @@ def read_labels(path: Path, n_points: int) -> NDArray[Any]:
     """Read a file of one label a row: ``.npy``, or text, where one line too many is taken for a header."""
     if suffix_of(path) == ".npy":
         return _load_numpy(path).ravel()
-    try:
-        with _open_text(path) as lines:
-            rows = np.array([line.strip().strip('"') for line in lines if line.strip()])
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not a text file of labels: {error}") from None
+    rows = np.array([line.strip().strip('"') for line in _text_of(path) if line.strip()])
     return _as_labels(rows[1:] if rows.size == n_points + 1 else rows)
 
 
@@ -179,7 +193,7 @@ def finished_files(*targets: Path | None) -> Iterator[list[Path | None]]:
             if target is None:
                 drafts.append(None)
                 continue
-            handle, name = tempfile.mkstemp(prefix=".", suffix=target.name, dir=target.parent)
+            handle, name = tempfile.mkstemp(prefix=".", suffix=target.suffix, dir=target.parent)
             os.close(handle)
             drafts.append(Path(name))
         yield drafts

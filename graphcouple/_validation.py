@@ -29,7 +29,7 @@ def check_integer(name: str, value: Any, minimum: int) -> int:
 
 
 def check_embedding(Z: Any, name: str = "Z", n_points: int | None = None) -> NDArray[np.floating[Any]]:
-    """Return `Z` as a finite (n, q) float array without copying when it already is one."""
+    """Return `Z` as an (n, q) float array, checked to be finite, without copying when it already is one."""
     array = np.asarray(Z)
     if array.dtype not in (np.float32, np.float64):
         if array.dtype.kind not in "iufb":
@@ -42,4 +42,6 @@ def check_embedding(Z: Any, name: str = "Z", n_points: int | None = None) -> NDA
         )
     if n_points is not None and array.shape[0] != n_points:
         raise ValueError(f"{name} has {array.shape[0]} rows, but the graph has {n_points} nodes.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} holds NaN or infinity.")
     return array

@@ -24,11 +24,17 @@ _SEARCH_TOLERANCE = 1e-10
 
 def _split(sq_dist_graph: Any) -> tuple[Support, FloatArray]:
     if sp.issparse(sq_dist_graph):
-        return edges_of(as_csr(sq_dist_graph, "sq_dist_graph"))
-    matrix = np.asarray(sq_dist_graph, dtype=np.float64)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"sq_dist_graph must be square, got shape {matrix.shape}.")
-    return Support.all_pairs(matrix.shape[0]), off_diagonal(matrix)
+        support, sq_dist = edges_of(as_csr(sq_dist_graph, "sq_dist_graph"))
+    else:
+        matrix = np.asarray(sq_dist_graph, dtype=np.float64)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"sq_dist_graph must be square, got shape {matrix.shape}.")
+        support, sq_dist = Support.all_pairs(matrix.shape[0]), off_diagonal(matrix)
+    if support.n_nodes < 2 or (np.diff(support.indptr) == 0).any():
+        raise ValueError("sq_dist_graph must give every node at least one neighbor.")
+    if not (np.isfinite(sq_dist).all() and (sq_dist >= 0).all()):
+        raise ValueError("sq_dist_graph must hold finite squared distances of at least 0.")
+    return support, sq_dist.astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True)
@@ -109,7 +115,8 @@ class Perplexity(Bandwidth):
     τ_i solves −Σ_j p_ij log p_ij = log(perplexity) with p_ij ∝ k(d²_ij/τ_i²), for
     any kernel whose rows sharpen as τ shrinks. Where at least `perplexity`
     neighbours are tied at the smallest distance, no scale reaches the target;
-    the row gets its limit, the uniform law over those ties.
+    the row gets its limit, the uniform law over those ties. An edge prior's zeros
+    restrict the rows; its weights are applied after the scales are chosen.
 
     Parameters
     ----------

@@ -7,6 +7,7 @@ import inspect
 import re
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -97,6 +98,8 @@ def _load(data: str, labels: str | None) -> tuple[str, Any, Any]:
         name = path.name.removesuffix(_files.suffix_of(path)) or "embedding"
     else:
         raise ValueError(f"unknown data {data!r}: neither a file nor one of {', '.join(datasets.NAMES)}.")
+    if getattr(X, "ndim", 0) != 2 or X.dtype.kind not in "iufb":
+        raise ValueError(f"{data} must hold a 2D array of real numbers, got {X.ndim}D of dtype {X.dtype}.")
     if labels is not None and Path(labels).is_file():
         y = _files.read_labels(Path(labels), X.shape[0])
     elif labels is not None and (y is None or data in datasets.NAMES):
@@ -282,6 +285,7 @@ def _fail(message: str) -> NoReturn:
 
 def main() -> None:
     """Run the command; every failure is one line on standard error and exit status 2."""
+    warnings.simplefilter("ignore")
     try:
         status = cli.main(prog_name="graphcouple", standalone_mode=False)
     except getattr(click.exceptions, "NoArgsIsHelpError", ()):

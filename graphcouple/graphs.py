@@ -31,8 +31,8 @@ IntArray = NDArray[np.integer[Any]]
 class Graph(sp.csr_array):
     """A directed graph drawn from a law: a `scipy.sparse.csr_array` of edge counts that also converts.
 
-    Entry (i, j) counts the edges from node i to node j. Everything scipy does
-    with a ``csr_array`` works on it.
+    Entry (i, j) counts the edges from node i to node j. It is a ``csr_array``; what scipy
+    makes of it by arithmetic need not be a `Graph` again.
 
     Examples
     --------
@@ -134,7 +134,7 @@ class Support:
     def to_array(self, values: NDArray[Any]) -> NDArray[Any] | sp.csr_array:
         """Return values as users see them: dense with a zero diagonal for all pairs, else a csr array."""
         if not self.complete:
-            return self.to_csr(values.copy())
+            return self.to_csr(values).copy()
         n = self.n_nodes
         dense = np.zeros((n, n), dtype=values.dtype)
         dense[~np.eye(n, dtype=bool)] = values
@@ -173,9 +173,12 @@ def _from_networkx(graph: Any, name: str) -> sp.coo_array:
     return _from_edge_list(triples, len(index), directed=graph.is_directed())
 
 
-def _from_igraph(graph: Any) -> sp.coo_array:
+def _from_igraph(graph: Any, name: str) -> sp.coo_array:
     weights = graph.es["weight"] if "weight" in graph.es.attributes() else np.ones(graph.ecount())
-    triples = [(u, v, w) for (u, v), w in zip(graph.get_edgelist(), weights, strict=True)]
+    try:
+        triples = [(u, v, float(w)) for (u, v), w in zip(graph.get_edgelist(), weights, strict=True)]
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name}: every igraph edge attribute 'weight' must be a number ({error}).") from None
     return _from_edge_list(triples, graph.vcount(), directed=graph.is_directed())
 
 
@@ -220,7 +223,7 @@ def as_csr(graph: GraphLike, name: str, n_nodes: int | None = None) -> sp.csr_ar
     elif kind == "networkx":
         matrix = sp.csr_array(_from_networkx(graph, name))
     elif kind == "igraph":
-        matrix = sp.csr_array(_from_igraph(graph))
+        matrix = sp.csr_array(_from_igraph(graph, name))
     else:
         array: NDArray[Any] = np.asarray(graph)
         if array.dtype.kind not in "iufb" or array.ndim != 2:
@@ -236,6 +239,8 @@ def as_csr(graph: GraphLike, name: str, n_nodes: int | None = None) -> sp.csr_ar
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
+    if matrix.dtype.kind not in "iufb":
+        raise TypeError(f"{name} must hold real numbers, got dtype {matrix.dtype}.")
     if np.isnan(matrix.data).any():
         raise ValueError(f"{name} holds NaN; drop or impute those edges first.")
     return matrix
@@ -243,6 +248,7 @@ def as_csr(graph: GraphLike, name: str, n_nodes: int | None = None) -> sp.csr_ar
 
 def edges_of(matrix: sp.csr_array) -> tuple[Support, FloatArray]:
     """Split a canonical csr array into the support of its stored off-diagonal entries and their values."""
-    whole = Support(matrix.indptr, matrix.indices)
+    # Copies: a support outlives the matrix, which is the caller's to change.
+    whole = Support(matrix.indptr.copy(), matrix.indices.copy())
     keep = whole.rows != whole.indices
-    return whole.select(keep), matrix.data[keep] if not keep.all() else matrix.data
+    return whole.select(keep), matrix.data[keep]

@@ -33,6 +33,7 @@ from graphcouple._validation import check_integer, check_positive
 
 # A positive normal number of float32 too: distances are kept off an exact zero where a formula is singular there.
 TINY = 1e-37
+HUGE = 1e37
 
 
 class Assumptions(NamedTuple):
@@ -88,7 +89,8 @@ class Kernel(Formula, ABC):
 
     def edge_probability(self, sq_dist: Any) -> Any:
         """Return k / (1 + k), a pair's edge probability under the binary prior."""
-        return 1.0 / (1.0 + 1.0 / self.value(sq_dist))
+        odds = np.minimum(self.value(sq_dist), HUGE)
+        return odds / (1.0 + odds)
 
     def log_complement(self, sq_dist: Any) -> Any:
         """Return log(1 − k), accurate near d = 0."""
@@ -316,13 +318,16 @@ class RationalPower(Kernel):
             raise ValueError(f"min_dist must lie between 0 and spread={spread}, got {min_dist!r}.")
         dist = np.linspace(0.0, 3.0 * spread, 300)
         target = np.where(dist < min_dist, 1.0, np.exp(-(dist - min_dist) / spread))
+        remedy = (
+            f"no rational power kernel fits min_dist={min_dist}, spread={spread}; give RationalPower(a, b) directly."
+        )
         try:
-            (a, b), _ = curve_fit(lambda d, a, b: 1.0 / (1.0 + a * d ** (2.0 * b)), dist, target)
+            with np.errstate(all="ignore"):
+                (a, b), _ = curve_fit(lambda d, a, b: 1.0 / (1.0 + a * d ** (2.0 * b)), dist, target)
         except RuntimeError as error:
-            raise ValueError(
-                f"no rational power kernel fits min_dist={min_dist}, spread={spread}: {error}. "
-                "Give RationalPower(a, b) directly."
-            ) from error
+            raise ValueError(remedy) from error
+        if not (a > 0 and b > 0):
+            raise ValueError(remedy)
         return cls(float(a), float(b))
 
     def log(self, sq_dist: Any) -> Any:

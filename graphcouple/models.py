@@ -80,13 +80,17 @@ class GraphModel:
             raise ValueError(f"symmetrize='threshold' needs prior B, whose edges are independent; got {self.prior!r}.")
 
     @property
+    def flat_at_zero(self) -> bool:
+        """Whether near points feel no force under this law: 1 − k like d^m with m > 2."""
+        return self.kernel.order_at_zero > 2.0
+
+    @property
     def start_scale(self) -> float:
         """The standard deviation an embedding under this law does well to start with.
 
-        The prior's own; but at least 1 for a kernel that is flat at zero (1 − k like d^m, m > 2), where a tiny
-        start would feel no force.
+        The prior's own; but at least 1 for a kernel that is flat at zero, where a tiny start would feel no force.
         """
-        return max(self.prior.start_scale, 1.0) if self.kernel.order_at_zero > 2.0 else self.prior.start_scale
+        return max(self.prior.start_scale, 1.0) if self.flat_at_zero else self.prior.start_scale
 
     def posterior(self, X: Any, n_jobs: int | None = None) -> GraphPosterior:
         """Return the law of the graph given the points `X`.
@@ -117,9 +121,15 @@ class GraphModel:
         return threshold(posterior) if self.symmetrize else posterior
 
     def _distances(self, X: Any, n_jobs: int | None) -> tuple[Support, FloatArray]:
-        if self.n_neighbors is not None:
-            return nearest_neighbors(X, self.n_neighbors, self.metric, n_jobs)
+        if self.metric == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(f"precomputed distances must be square, got shape {X.shape}.")
         allowed = self.prior.edges(X.shape[0])
+        if self.n_neighbors is not None:
+            support, sq_dist = nearest_neighbors(X, self.n_neighbors, self.metric, n_jobs)
+            if allowed is None:
+                return support, sq_dist
+            keep = allowed[0].find(support.rows, support.indices) >= 0
+            return support.select(keep), sq_dist[keep]
         if allowed is not None:
             return allowed[0], graph_distances(X, allowed[0], self.metric)
         return all_pairs(X, self.metric)

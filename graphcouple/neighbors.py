@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from graphcouple._validation import check_integer
 from graphcouple.graphs import FloatArray, Support, as_csr, edges_of, off_diagonal
 
+_DENSE_ENTRIES = 50_000_000
+
 
 def as_points(X: Any, name: str = "X") -> Any:
     """Return `X` as a finite 2-D float array, or as a finite csr matrix.
@@ -24,10 +26,14 @@ def as_points(X: Any, name: str = "X") -> Any:
     """
     if sp.issparse(X):
         X = X.tocsr()
+        if X.dtype.kind not in "iufb":
+            raise TypeError(f"{name} must hold real numbers, got dtype {X.dtype}.")
         entries = X.data
     else:
         try:
             X = np.asarray(X)
+            if X.dtype.kind in "cmM":
+                raise TypeError
             if X.dtype.kind not in "iufb":
                 X = X.astype(np.float64)
         except (TypeError, ValueError):
@@ -42,7 +48,19 @@ def as_points(X: Any, name: str = "X") -> Any:
         entries = X.data if sp.issparse(X) else X
     if not np.isfinite(entries).all():
         raise ValueError(f"{name} holds NaN or infinity; impute or drop those entries first.")
+    _check_scale(entries, name)
     return X
+
+
+def _check_scale(entries: FloatArray, name: str) -> None:
+    """Raise where squared distances would overflow, or vanish though the points differ."""
+    if not entries.size:
+        return
+    low, high = float(entries.min()), float(entries.max())
+    if max(-low, high) > 1e150:
+        raise ValueError(f"{name} has entries of up to {max(-low, high):.3g}, whose squares overflow; rescale it.")
+    if 0.0 < high - low < 1e-150:
+        raise ValueError(f"{name} has a range of only {high - low:.3g}, whose square underflows; rescale it.")
 
 
 def _check_distances(values: FloatArray) -> FloatArray:
@@ -54,9 +72,10 @@ def _check_distances(values: FloatArray) -> FloatArray:
 def _all_pairs(X: Any, metric: str) -> FloatArray:
     if metric == "precomputed":
         return _check_distances(off_diagonal(X))
-    if metric == "euclidean" and not sp.issparse(X):
+    if metric == "euclidean" and (not sp.issparse(X) or X.shape[0] * X.shape[1] <= _DENSE_ENTRIES):
         from scipy.spatial.distance import cdist
 
+        X = X.toarray() if sp.issparse(X) else X
         # Differences first, then squares: duplicates are at distance 0 exactly.
         return off_diagonal(cdist(X, X, "sqeuclidean"))
     from sklearn.metrics import pairwise_distances
@@ -167,6 +186,9 @@ def nearest_neighbors(
 
     if metric == "precomputed":
         _check_distances(X)
+    if metric == "euclidean" and not sp.issparse(X):
+        # scikit-learn's search expands the square: far from the origin it would lose the differences.
+        X = X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
     search = NearestNeighbors(n_neighbors=k, metric=metric, n_jobs=-1 if n_jobs is None else n_jobs).fit(X)
     dist, found = search.kneighbors()
     order = np.argsort(found, axis=1)
@@ -215,4 +237,9 @@ def _paired(X: Any, rows: NDArray[Any], columns: NDArray[Any], metric: str, pair
         return np.einsum("ij,ij->i", difference, difference, dtype=np.float64)
     if sp.issparse(X):
         left, right = left.toarray(), right.toarray()
-    return np.square(paired_distances(left, right, metric=metric), dtype=np.float64)
+    try:
+        return np.square(paired_distances(left, right, metric=metric), dtype=np.float64)
+    except ValueError as error:
+        raise ValueError(
+            f"metric={metric!r} is not available along the edges of an edge prior; pass metric='precomputed' distances."
+        ) from error

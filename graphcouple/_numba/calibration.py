@@ -112,7 +112,12 @@ def connectivity_rows(start, stop, dist, indptr, kernel, target, shift, scale):
         row = dist[indptr[i] : indptr[i + 1]]
         low = 0.0
         high = np.inf
-        at = 1.0
+        # From the row's own scale, so that the units of the data do not matter.
+        at = 0.0
+        for j in range(row.size):
+            at += row[j] / row.size
+        if at == 0.0:
+            at = 1.0
         for _ in range(64):
             total = membership_sum(row, kernel, shift[i], at)
             if abs(total - target) < 1e-10:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numba
 
 # Reordering of sums is allowed, so that they vectorise; comparisons with inf and nan keep their meaning.
@@ -12,6 +14,19 @@ def jit(function):
     """Compile `function` without the GIL, cached on disk wherever a folder can be written."""
     options = {"nogil": True, "fastmath": FASTMATH, "error_model": "numpy"}
     try:
-        return numba.njit(cache=True, **options)(function)
+        dispatcher = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba found no writable cache folder
         return numba.njit(cache=False, **options)(function)
+    _survive_full_disk(dispatcher._cache)
+    return dispatcher
+
+
+def _survive_full_disk(cache):
+    """Let a compiled loop run where its machine code cannot be stored after all."""
+    save = cache.save_overload
+
+    def save_if_possible(signature, data):
+        with contextlib.suppress(OSError):
+            save(signature, data)
+
+    cache.save_overload = save_if_possible

@@ -98,18 +98,19 @@ class WeightedSum(Objective):
 
     def value_and_grad(self, Z: FloatArray, attraction: float = 1.0) -> tuple[float, FloatArray]:
         """Return the weighted sums of the values and of the gradients."""
-        pairs = [(weight, *term.value_and_grad(Z, attraction)) for weight, term in self.terms]
-        gradient = np.zeros_like(Z)
-        for weight, _, part in pairs:
-            gradient += (weight * part).astype(gradient.dtype, copy=False)
-        return sum(weight * value for weight, value, _ in pairs), gradient
+        results = [term.value_and_grad(Z, attraction) for _, term in self.terms]
+        value = sum(weight * value for (weight, _), (value, _) in zip(self.terms, results, strict=True))
+        return value, self._weighted([gradient for _, gradient in results])
 
     def gradient(self, Z: FloatArray, attraction: float = 1.0) -> FloatArray:
         """Return the weighted sum of the gradients."""
-        gradient = np.zeros_like(Z)
-        for weight, term in self.terms:
-            gradient += (weight * term.gradient(Z, attraction)).astype(gradient.dtype, copy=False)
-        return gradient
+        return self._weighted([term.gradient(Z, attraction) for _, term in self.terms])
+
+    def _weighted(self, gradients: list[FloatArray]) -> FloatArray:
+        total = np.zeros_like(gradients[0])
+        for (weight, _), gradient in zip(self.terms, gradients, strict=True):
+            total += weight * gradient
+        return total
 
     def learning_rate(self, attraction: float = 1.0) -> float:
         """Return the smallest rate of the terms."""

@@ -66,8 +66,6 @@ class PrecisionCross(Objective):
 
     def __init__(self, X: Any, nu_x: float | None = None, nu_z: float | None = None) -> None:
         points = check_embedding(X, "X").astype(np.float64)
-        if not np.isfinite(points).all():
-            raise ValueError("X holds NaN or infinity.")
         n, self._p = points.shape
         self.nu_x = float(n if nu_x is None else nu_x)
         self.nu_z = None if nu_z is None else float(nu_z)
@@ -93,7 +91,7 @@ class PrecisionCross(Objective):
         return latent / given
 
     def value(self, Z: FloatArray) -> float:
-        """Return J(Z)."""
+        """Return J(Z), in nats."""
         return self.value_and_grad(Z)[0]
 
     def value_and_grad(self, Z: FloatArray, attraction: float = 1.0) -> tuple[float, FloatArray]:

@@ -79,9 +79,12 @@ class CouplingEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     def models(self, n_samples: int) -> tuple[GraphModel | GraphPosterior, GraphModel]:
         """Return the laws of the input's and of the embedding's graph for this many samples."""
 
-    def _optimizer(self) -> Optimizer:
-        """Return the optimizer the parameters ask for."""
-        factor = getattr(self, "early_exaggeration", 12.0)
+    def _optimizer(self, latent: GraphModel) -> Optimizer:
+        """Return the optimizer the parameters ask for.
+
+        Under a kernel that is flat at zero exaggerated attraction would collapse the embedding for good.
+        """
+        factor = 1.0 if latent.flat_at_zero else getattr(self, "early_exaggeration", 12.0)
         exaggeration = Exaggeration(factor, min(250, self.max_iter // 2) if factor > 1 else 0)
         return MomentumGains(getattr(self, "learning_rate", "auto"), exaggeration=exaggeration)
 
@@ -125,7 +128,7 @@ class CouplingEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             metric=getattr(model, "metric", "euclidean"),
             dtype=X.dtype,
         )
-        solution = self._solve(objective, start)
+        solution = self._solve(objective, start, self._optimizer(latent))
         self.posterior_ = posterior
         self.embedding_ = solution.Z
         self.loss_ = solution.loss
@@ -136,7 +139,7 @@ class CouplingEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             self.kl_divergence_ = objective.kl_divergence(solution.Z)
         return self
 
-    def _solve(self, objective: CrossEntropy, start: FloatArray) -> Solution:
+    def _solve(self, objective: CrossEntropy, start: FloatArray, optimizer: Optimizer) -> Solution:
         name = type(self).__name__
         with progress_bar(self.max_iter, name) if self.verbose else nullcontext() as update:
 
@@ -145,7 +148,7 @@ class CouplingEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
                     update(iteration, loss)
                 return self.callback(iteration, loss, Z) if self.callback is not None else False
 
-            return solve(objective, start, self._optimizer(), max_iter=self.max_iter, callback=watch)
+            return solve(objective, start, optimizer, max_iter=self.max_iter, callback=watch)
 
     def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
         """Embed `X` and return the embedding; see `fit`.

@@ -33,7 +33,8 @@ class GraphCoupling(CouplingEstimator):
         eigenvectors of the input's graph, scaled to the standard deviation that suits the
         latent prior (1e-4 for D and E, 10 for B). An array is used as it is.
     optimizer : "auto" or Optimizer, default="auto"
-        "auto" is `MomentumGains` with an early exaggeration of 12.
+        "auto" is `MomentumGains` with an early exaggeration of 12 (none where the latent
+        kernel is flat at zero).
     max_iter : int, default=1000
         Iterations at most.
     summation : {"auto", "exact"} or Summation, default="auto"
@@ -123,5 +124,5 @@ class GraphCoupling(CouplingEstimator):
         """Return the two laws as given."""
         return self.input, self.latent
 
-    def _optimizer(self) -> Optimizer:
-        return self.optimizer if isinstance(self.optimizer, Optimizer) else super()._optimizer()
+    def _optimizer(self, latent: GraphModel) -> Optimizer:
+        return self.optimizer if isinstance(self.optimizer, Optimizer) else super()._optimizer(latent)

@@ -196,8 +196,6 @@ def solve(
     if optimizer is not None and not isinstance(optimizer, Optimizer):
         raise TypeError(f"optimizer must be LBFGS(), MomentumGains() or another Optimizer, got {optimizer!r}.")
     start = check_embedding(Z0, "Z0", objective.n_points)
-    if not np.isfinite(start).all():
-        raise ValueError("Z0 holds NaN or infinity.")
     monitor = Monitor(max_iter, tol, patience, check_every, callback)
     Z, n_iter = (optimizer or LBFGS()).run(objective, start.copy(), monitor)
     if monitor.iterations and monitor.iterations[-1] == n_iter:

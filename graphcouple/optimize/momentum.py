@@ -125,15 +125,17 @@ class MomentumGains(Optimizer):
 
     def step(self, state: MomentumState, gradient: FloatArray, rate: float, momentum: float) -> MomentumState:
         """Return the state after one step along the gradient of objective/n."""
-        against = state.update * gradient < 0.0
-        gains = np.maximum(np.where(against, state.gains + 0.2, state.gains * 0.8), 0.01)
-        update = momentum * state.update - rate * gains * gradient
-        length = np.sqrt(np.einsum("ij,ij->i", update, update, dtype=np.float64))
-        if length.max() > self.max_step:
-            shrink = np.minimum(1.0, self.max_step / np.maximum(length, self.max_step))
-            update = update * shrink[:, None].astype(update.dtype)
-        update = update.astype(state.Z.dtype, copy=False)
-        return MomentumState(state.Z + update, update, gains.astype(state.Z.dtype, copy=False))
+        # A rate too large overflows here and is reported by name of the iteration, not by a warning.
+        with np.errstate(over="ignore", invalid="ignore"):
+            against = state.update * gradient < 0.0
+            gains = np.maximum(np.where(against, state.gains + 0.2, state.gains * 0.8), 0.01)
+            update = momentum * state.update - rate * gains * gradient
+            length = np.sqrt(np.einsum("ij,ij->i", update, update, dtype=np.float64))
+            if self.max_step < length.max() < np.inf:
+                shrink = np.minimum(1.0, self.max_step / np.maximum(length, self.max_step))
+                update = update * shrink[:, None]
+            dtype = state.Z.dtype
+            return MomentumState(state.Z + update.astype(dtype), update.astype(dtype), gains.astype(dtype))
 
     def run(self, objective: Objective, Z0: FloatArray, monitor: Monitor) -> tuple[FloatArray, int]:
         """Return the final embedding and the number of iterations done."""
@@ -151,4 +153,5 @@ class MomentumGains(Optimizer):
                     return state.Z, iteration
             momentum = self.momentum if settled else self.initial_momentum
             state = self.step(state, gradient, self.rate(objective, iteration), momentum)
+            monitor.check_finite(iteration + 1, state.Z)
         return state.Z, monitor.max_iter

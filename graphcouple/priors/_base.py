@@ -260,7 +260,9 @@ class GraphPrior(ABC):
             matrix = as_csr(log_kernel, "log_kernel")
             support, values = edges_of(matrix)
         else:
-            matrix = np.asarray(log_kernel, dtype=np.float64)
+            matrix = np.asarray(log_kernel)
+            if matrix.dtype.kind not in "iufb":
+                raise TypeError(f"log_kernel must hold real numbers, got dtype {matrix.dtype}.")
             if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
                 raise ValueError(f"log_kernel must be square, got shape {matrix.shape}.")
             support = Support.all_pairs(matrix.shape[0])

@@ -13,6 +13,7 @@ from scipy.stats import binom
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.priors._base import GraphPosterior, GraphPrior, PotentialSum, draw_by_inversion, register
+from graphcouple.priors._log_domain import UNDERFLOW, mean_forces, row_log_sums
 from graphcouple.priors.unit_out_degree import N_EDGES
 from graphcouple.radials import EdgeWeight
 
@@ -21,14 +22,15 @@ def expected_log_factorial(n: int, probability: FloatArray) -> float:
     """Return Σ_e E[log W_e!] for W_e ~ Binomial(n, p_e), to double precision.
 
     Counts 0 and 1 contribute nothing. For each count w the sum runs over the
-    edges for which w is within reach; the rest is below rounding.
+    edges whose mean λ is at least w, or λ^w/w! (a bound on the probability of w) above rounding.
     """
     p = np.sort(probability)[::-1]
     mean = n * p
-    reach = mean + 12.0 * np.sqrt(mean) + 40.0
+    negligible = -45.0 - np.log(max(p.size, 1))
     total = 0.0
     for w in range(2, n + 1):
-        m = int(np.searchsorted(-reach, -float(w), side="right"))
+        least = min(float(w), float(np.exp((negligible + gammaln(w + 1.0)) / w)))
+        m = int(np.searchsorted(-mean, -least, side="right"))
         if m == 0:
             break
         total += float(gammaln(w + 1.0) * binom.pmf(w, n, p[:m]).sum())
@@ -118,7 +120,15 @@ class FixedEdges(GraphPrior):
         """Return n log S, S = Σ_{i≠j} k(d²_ij), and its gradient 2n ∇Φ_i[k; 1] / S."""
         potential, pull = summation.potential(Z, EdgeWeight(kernel), with_gradient=with_gradient)
         total, n = float(potential.sum()), Z.shape[0]
-        value = n * float(np.log(total)) if total > 0 else -np.inf
+        if total < UNDERFLOW:
+            return self._in_the_log(kernel, Z.astype(np.float64, copy=False), with_gradient)
+        value = n * float(np.log(total))
+        return value, pull * (2.0 * n / total) if with_gradient else None
+
+    def _in_the_log(self, kernel: Kernel, Z: FloatArray, with_gradient: bool) -> tuple[float, FloatArray | None]:
+        n = Z.shape[0]
+        log_total = float(logsumexp(row_log_sums(kernel, Z)))
         if not with_gradient:
-            return value, None
-        return value, pull * (2.0 * n / total) if total > 0 else np.full(pull.shape, np.nan)
+            return n * log_total, None
+        shift = float(np.log(2.0 * n)) - log_total
+        return n * log_total, mean_forces(kernel, Z, lambda log_kernel, rows: log_kernel + shift)

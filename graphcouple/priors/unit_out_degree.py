@@ -11,6 +11,7 @@ import numpy as np
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.priors._base import GraphPosterior, GraphPrior, PotentialSum, draw_by_inversion, register
+from graphcouple.priors._log_domain import UNDERFLOW, mean_forces, row_log_sums
 from graphcouple.priors.binary import BINARY
 from graphcouple.radials import EdgeWeight
 
@@ -109,11 +110,20 @@ class UnitOutDegree(GraphPrior):
         """Return Σ_i log S_i, S_i = Σ_{j≠i} k(d²_ij), and its gradient ∇Φ_i[k; 1]/S_i + ∇Φ_i[k; 1/S]."""
         radial = EdgeWeight(kernel)
         mass, pull = summation.potential(Z, radial, with_gradient=with_gradient)
-        with np.errstate(divide="ignore"):
-            value = float(np.log(mass).sum())
+        if mass.min() < UNDERFLOW:
+            return self._in_the_log(kernel, Z.astype(np.float64, copy=False), with_gradient)
+        value = float(np.log(mass).sum())
         if not with_gradient:
             return value, None
-        if not (mass > 0).all():
-            return value, np.full(pull.shape, np.nan)
         _, push = summation.potential(Z, radial, 1.0 / mass, with_potential=False)
         return value, pull / mass[:, None] + push
+
+    def _in_the_log(self, kernel: Kernel, Z: FloatArray, with_gradient: bool) -> tuple[float, FloatArray | None]:
+        logs = row_log_sums(kernel, Z)
+        if not with_gradient:
+            return float(logs.sum()), None
+
+        def log_mean(log_kernel: FloatArray, rows: slice) -> FloatArray:
+            return np.logaddexp(log_kernel - logs[rows, None], log_kernel - logs)
+
+        return float(logs.sum()), mean_forces(kernel, Z, log_mean)

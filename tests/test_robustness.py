@@ -1,0 +1,237 @@
+"""Extreme scales, damaged files, shared memory: what a hostile day brings."""
+
+import os
+import subprocess
+import sys
+
+import igraph
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.special import logsumexp
+
+import graphcouple as gc
+from graphcouple import cli
+from tests.reference import dense, distances, numerical_gradient, relative_error
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(0).normal(size=(60, 5))
+
+
+def test_editing_what_a_posterior_hands_out_does_not_change_it(X):
+    law = gc.GraphModel(gc.Gaussian(), "D", n_neighbors=10).posterior(X)
+    W, entropy = law.sample(0), law.entropy()
+    before = law.mean().toarray()
+    for matrix in (law.mean(), law.sample(0)):
+        matrix.data[::2] = 0
+        matrix.eliminate_zeros()
+        matrix.indices[:] = 0
+    np.testing.assert_array_equal(law.mean().toarray(), before)
+    assert law.entropy() == entropy
+    assert np.isfinite(law.log_prob(W))
+
+
+def test_editing_the_callers_matrix_does_not_change_the_posterior():
+    matrix = sp.csr_array(([-1.0, -2.0, -3.0], ([0, 1, 2], [1, 2, 0])), shape=(3, 3))
+    law = gc.UnitOutDegree().posterior(matrix)
+    before = law.mean().toarray()
+    matrix.indices[:] = [2, 0, 1]
+    matrix.data[:] = 7.0
+    np.testing.assert_array_equal(law.mean().toarray(), before)
+
+
+@pytest.mark.parametrize("prior", ["D", "E"])
+@pytest.mark.parametrize("kernel", [gc.Gaussian(), gc.Exponential()])
+@pytest.mark.parametrize("scale", [30.0, 1e4, 1e6])
+def test_underflowing_kernels_are_summed_in_the_log(X, prior, kernel, scale):
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X)
+    objective = gc.CrossEntropy(posterior, gc.GraphModel(kernel, prior))
+    Z = scale * X[:, :2]
+    log_kernel = kernel.log(distances(Z) ** 2)
+    np.fill_diagonal(log_kernel, -np.inf)
+    partition = logsumexp(log_kernel, axis=1).sum() if prior == "D" else 60 * logsumexp(log_kernel)
+    off = ~np.eye(60, dtype=bool)
+    wanted = partition - (posterior.mean()[off] * log_kernel[off]).sum()
+    value, gradient = objective.value_and_grad(Z)
+    assert value == pytest.approx(wanted, rel=1e-11)
+    assert np.isfinite(objective.kl_divergence(Z))
+    numerical = numerical_gradient(objective.value, Z[:, :], h=1e-5 * scale) if scale < 100 else gradient
+    assert relative_error(gradient, numerical) < 1e-5
+
+
+def test_the_log_domain_continues_the_fast_sums(X):
+    """On either side of the threshold the two ways agree."""
+    from graphcouple.summation import Exact
+
+    for prior in (gc.UnitOutDegree(), gc.FixedEdges()):
+        fast = prior.log_partition_and_grad(gc.Gaussian(), X[:, :2], Exact())
+        slow = prior._in_the_log(gc.Gaussian(), X[:, :2], True)
+        assert fast[0] == pytest.approx(slow[0], rel=1e-12)
+        np.testing.assert_allclose(fast[1], slow[1], rtol=1e-9, atol=1e-12)
+
+
+def test_an_embedding_can_start_from_far_apart(X):
+    estimator = gc.SNE(perplexity=10, init=1000.0 * X[:, :2], max_iter=100).fit(X)
+    assert np.isfinite(estimator.embedding_).all()
+    assert estimator.loss_ < estimator.loss_history_[0]
+
+
+def test_weighted_sums_of_objectives_take_integers_and_lists(X):
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X)
+    objective = gc.CrossEntropy(posterior, gc.GraphModel(gc.Student(), "E"))
+    Z = np.round(3 * X[:, :2]).astype(int)
+    wanted = objective.gradient(Z.astype(float))
+    for given in (Z, Z.tolist()):
+        np.testing.assert_allclose((1.0 * objective).value_and_grad(given)[1], wanted, rtol=1e-9)
+        np.testing.assert_allclose((1.0 * objective).gradient(given), wanted, rtol=1e-9)
+
+
+def test_neighbors_far_from_the_origin_are_those_at_the_origin(X):
+    near = dense(gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5), n_neighbors=20).posterior(X).mean())
+    for offset in (1e4, 1e8):
+        far = dense(gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5), n_neighbors=20).posterior(X + offset).mean())
+        np.testing.assert_allclose(far, near, atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-30, 1e30, 1e100])
+@pytest.mark.parametrize(
+    "model",
+    [
+        gc.GraphModel(gc.Odds(gc.Exponential()), "B", gc.LocalConnectivity(10), n_neighbors=9),
+        gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)),
+        gc.GraphModel(gc.Gaussian(), "B", gc.SelfTuning(5)),
+    ],
+)
+def test_bandwidths_do_not_depend_on_the_units(X, model, scale):
+    np.testing.assert_allclose(dense(model.posterior(X * scale).mean()), dense(model.posterior(X).mean()), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("scale", "message"), [(1e160, "overflow"), (1e-165, "underflows")])
+def test_scales_whose_squares_are_lost_are_refused(X, scale, message):
+    for model in (gc.GraphModel(gc.Gaussian(), "B"), gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5))):
+        with pytest.raises(ValueError, match=message):
+            model.posterior(X * scale)
+
+
+def test_perplexity_counts_only_the_edges_a_prior_allows(X):
+    allowed = np.random.default_rng(1).random((60, 60)) < 0.7
+    model = gc.GraphModel(gc.Gaussian(), gc.UnitOutDegree(allowed.astype(int)), gc.Perplexity(8), n_neighbors=40)
+    law = model.posterior(X)
+    surprise = -law.edge_means * np.log(law.edge_means)
+    np.testing.assert_allclose(np.add.reduceat(surprise, law.support.indptr[:-1]), np.log(8), atol=1e-5)
+
+
+@pytest.mark.parametrize("bandwidth", [gc.Perplexity(3), gc.LocalConnectivity(4), gc.SelfTuning(2)])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0])
+def test_bandwidths_refuse_what_is_no_distance(bandwidth, value):
+    matrix = np.random.default_rng(0).uniform(1, 2, size=(8, 8))
+    matrix[1, 4] = value
+    with pytest.raises(ValueError, match="sq_dist_graph"):
+        bandwidth.fit(matrix)
+    with pytest.raises(ValueError, match="sq_dist_graph"):
+        bandwidth.fit(sp.csr_array((8, 8)))
+
+
+def test_complex_numbers_and_dates_are_refused(X):
+    model = gc.GraphModel(gc.Gaussian(), "D")
+    for bad in (X + 1j, sp.csr_matrix(X + 1j), X.astype("datetime64[s]")):
+        with pytest.raises(TypeError, match="X must"):
+            model.posterior(bad)
+    with pytest.raises(TypeError, match="log_kernel"):
+        gc.Binary().posterior(np.ones((3, 3)) * 1j)
+    with pytest.raises(TypeError, match="edge_prior"):
+        gc.Binary(sp.csr_array(np.ones((3, 3)) * 1j))
+
+
+def test_igraph_weights_that_are_no_numbers_are_refused():
+    graph = igraph.Graph([(0, 1), (1, 2)])
+    graph.es["weight"] = ["a", "b"]
+    with pytest.raises(TypeError, match="edge_prior"):
+        gc.Binary(graph)
+
+
+def test_a_diverging_learning_rate_is_reported(X):
+    with pytest.raises(FloatingPointError, match="iteration"):
+        gc.TSNE(perplexity=5, learning_rate=1e300, random_state=0).fit(X)
+
+
+def test_a_kernel_flat_at_zero_leaves_its_start(X):
+    latent = gc.GraphModel(gc.RationalPower(1.0, 2.0), "E")
+    estimator = gc.GraphCoupling(gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10)), latent, random_state=0).fit(X)
+    assert estimator.embedding_.std() > 0.1
+    assert estimator.loss_ < 0.95 * estimator.loss_history_[0]
+
+
+@pytest.mark.parametrize(("min_dist", "spread"), [(0.0, 1e-3), (99.0, 100.0)])
+def test_a_fit_that_fails_says_which(min_dist, spread):
+    with pytest.raises(ValueError, match="no rational power kernel fits"):
+        gc.RationalPower.from_min_dist(min_dist, spread)
+
+
+@pytest.mark.parametrize("folder", ["missing/below/a-file", "read-only"])
+def test_a_cache_folder_that_cannot_be_written_is_survived(tmp_path, folder):
+    blocked = tmp_path / "a-file"
+    blocked.write_text("")
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(blocked / folder), "HOME": str(blocked)}
+    code = "import graphcouple as gc; X, y = gc.datasets.load('iris'); gc.TSNE(max_iter=5, random_state=0).fit(X)"
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment, capture_output=True)
+
+
+def _damage(folder):
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    np.savez(folder / "whole.npz", X=X)
+    whole = (folder / "whole.npz").read_bytes()
+    (folder / "cut.npz").write_bytes(whole[: len(whole) // 2])
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 0xFF
+    (folder / "flipped.npz").write_bytes(bytes(flipped))
+    import gzip
+
+    text = gzip.compress("\n".join(",".join(map(str, row)) for row in X).encode())
+    (folder / "cut.csv.gz").write_bytes(text[: len(text) // 2])
+    broken = bytearray(text)
+    broken[len(text) // 2] ^= 0xFF
+    (folder / "flipped.csv.gz").write_bytes(bytes(broken))
+    np.save(folder / "scalar.npy", np.array(3.0))
+    np.save(folder / "huge.npy", X * 1e200)
+    (folder / "mixed.csv").write_text("NA,1,2\n" + "\n".join("1,2,3" for _ in range(50)))
+    (folder / "semicolons.csv").write_text("1;2;3\n4;5;6\n")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["cut.npz", "flipped.npz", "cut.csv.gz", "flipped.csv.gz", "scalar.npy", "huge.npy", "mixed.csv", "semicolons.csv"],
+)
+def test_damaged_files_are_one_line_and_status_two(tmp_path, name):
+    _damage(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    command = [sys.executable, "-m", "graphcouple", "embed", name, "--no-plot"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("graphcouple: error: ")
+    assert done.stderr.count("\n") == 1
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_byte_order_mark_and_quoted_headers_lose_no_row(tmp_path, monkeypatch):
+    from graphcouple._files import read_points
+
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    rows = "\n".join(",".join(f"{v:.17g}" for v in row) for row in X)
+    (tmp_path / "mark.csv").write_text("\ufeff" + rows, encoding="utf-8")
+    (tmp_path / "quoted.csv").write_text('"a,b",c,d\n' + rows)
+    for name in ("mark.csv", "quoted.csv"):
+        np.testing.assert_array_equal(read_points(tmp_path / name, None)[0], X)
+
+
+def test_the_command_does_not_ignore_what_it_is_told(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    for arguments in (["iris", "--labels", "nosuch"], ["iris", "--no-plot", "-p", "x.png"]):
+        monkeypatch.setattr(sys, "argv", ["graphcouple", "embed", *arguments])
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+        assert stopped.value.code == 2
+        assert capfd.readouterr().err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
