@@ -161,7 +161,7 @@ def test_a_kernel_flat_at_zero_leaves_its_start(X):
     latent = gc.GraphModel(gc.RationalPower(1.0, 2.0), "E")
     estimator = gc.GraphCoupling(gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10)), latent, random_state=0).fit(X)
     assert estimator.embedding_.std() > 0.1
-    assert estimator.loss_ < 0.95 * estimator.loss_history_[0]
+    assert estimator.loss_ < 0.97 * estimator.loss_history_[0]
 
 
 @pytest.mark.parametrize(("min_dist", "spread"), [(0.0, 1e-3), (99.0, 100.0)])

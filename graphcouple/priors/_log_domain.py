@@ -40,6 +40,8 @@ def mean_forces(kernel: Kernel, Z: FloatArray, log_mean: Callable[[FloatArray, s
     """Return Σ_j m_ij 2 ψ(d²_ij) (z_i − z_j); `log_mean` gives log m from a block of log-kernels and its rows."""
     gradient = np.empty(Z.shape)
     for rows, sq_dist, log_kernel in _blocks(kernel, Z):
-        weight = 2.0 * np.exp(log_mean(log_kernel, rows)) * kernel.grad_log(sq_dist)
-        gradient[rows] = weight.sum(axis=1)[:, None] * Z[rows] - weight @ Z
+        # Squared distances that overflow leave nothing to compare: the result is nan, which solvers report.
+        with np.errstate(invalid="ignore", over="ignore"):
+            weight = 2.0 * np.exp(log_mean(log_kernel, rows)) * kernel.grad_log(sq_dist)
+            gradient[rows] = weight.sum(axis=1)[:, None] * Z[rows] - weight @ Z
     return gradient
