@@ -7,7 +7,7 @@ from .bandwidths import Perplexity as Perplexity
 from .bandwidths import SelfTuning as SelfTuning
 from .couplings import CrossEntropy as CrossEntropy
 from .couplings import Objective as Objective
-from .couplings import PrecisionCross as PrecisionCross
+from .couplings import PrecisionCrossEntropy as PrecisionCrossEntropy
 from .degeneracy import degeneracy_report as degeneracy_report
 from .estimators import SNE as SNE
 from .estimators import TSNE as TSNE

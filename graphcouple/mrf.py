@@ -132,6 +132,14 @@ class PairwiseMRF:
     -0.5
     >>> mrf.log_normalizer(W, dim=1).method
     'gaussian'
+
+    What depends on the graph alone is at hand as functions of this module, and here:
+
+    >>> mrf.laplacian(W).toarray().tolist()
+    [[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+    >>> means, around = mrf.split(X, W)
+    >>> means.ravel().round(3).tolist(), around.ravel().round(3).tolist()
+    ([0.5, 0.5, 5.0], [-0.5, 0.5, 0.0])
     """
 
     kernel: Kernel
@@ -146,6 +154,10 @@ class PairwiseMRF:
                 raise ValueError(f"covariance must be a symmetric (p, p) array, got shape {sigma.shape}.")
             if np.linalg.eigvalsh(sigma)[0] <= 0:
                 raise ValueError("covariance must be positive definite; its smallest eigenvalue is not above 0.")
+
+    laplacian = staticmethod(laplacian)
+    component_indicators = staticmethod(component_indicators)
+    split = staticmethod(split)
 
     def _whiten(self, X: FloatArray) -> FloatArray:
         if self.covariance is None:

@@ -187,18 +187,31 @@ def nearest_neighbors(
     if metric == "precomputed":
         _check_distances(X)
     if metric == "euclidean" and not sp.issparse(X):
-        # scikit-learn's search expands the square: far from the origin it would lose the differences.
-        X = X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+        X = _near_origin(X)
     search = NearestNeighbors(n_neighbors=k, metric=metric, n_jobs=-1 if n_jobs is None else n_jobs).fit(X)
     dist, found = search.kneighbors()
     order = np.argsort(found, axis=1)
     indices = np.take_along_axis(found, order, axis=1).ravel()
     dtype = np.int32 if n * k <= np.iinfo(np.int32).max else np.int64
     support = Support(np.arange(0, n * k + 1, k, dtype=dtype), indices.astype(dtype))
+    if metric == "euclidean" and not sp.issparse(X):
+        # The search expands the square, which leaves duplicates at a small distance that is not zero.
+        return support, graph_distances(X, support, n_jobs=n_jobs)
     return support, np.square(np.take_along_axis(dist, order, axis=1).ravel(), dtype=np.float64)
 
 
-def graph_distances(X: Any, support: Support, metric: str = "euclidean") -> FloatArray:
+def _near_origin(X: FloatArray) -> FloatArray:
+    """Centre points far from the origin, where expanding the square would lose their differences.
+
+    Others are left alone: whole numbers have exact distances, and ties, as they are.
+    """
+    mean = X.mean(axis=0, dtype=np.float64)
+    if float(mean @ mean) <= 1e4 * float(X.var(axis=0, dtype=np.float64).sum()):
+        return X
+    return X - mean.astype(X.dtype)
+
+
+def graph_distances(X: Any, support: Support, metric: str = "euclidean", n_jobs: int | None = None) -> FloatArray:
     """Return the squared distances of the edges of a given support.
 
     Raises
@@ -218,9 +231,15 @@ def graph_distances(X: Any, support: Support, metric: str = "euclidean") -> Floa
                 )
             return _check_distances(dist[at])
         return _check_distances(X[support.rows, support.indices])
+    out = np.empty(support.n_edges)
+    if metric == "euclidean" and not sp.issparse(X):
+        from graphcouple._numba.pairs import edge_sq_dists
+        from graphcouple._numba.threads import over_rows
+
+        over_rows(support.n_nodes, n_jobs, edge_sq_dists, np.ascontiguousarray(X), support.indptr, support.indices, out)
+        return out
     from sklearn.metrics.pairwise import paired_distances
 
-    out = np.empty(support.n_edges)
     chunk = max(1, 2**24 // X.shape[1])
     for a in range(0, support.n_edges, chunk):
         part = slice(a, a + chunk)
@@ -232,9 +251,7 @@ def _paired(X: Any, rows: NDArray[Any], columns: NDArray[Any], metric: str, pair
     left, right = X[rows], X[columns]
     if metric == "euclidean":
         difference = left - right
-        if sp.issparse(difference):
-            return np.asarray(difference.multiply(difference).sum(axis=1), dtype=np.float64).ravel()
-        return np.einsum("ij,ij->i", difference, difference, dtype=np.float64)
+        return np.asarray(difference.multiply(difference).sum(axis=1), dtype=np.float64).ravel()
     if sp.issparse(X):
         left, right = left.toarray(), right.toarray()
     try:

@@ -53,6 +53,13 @@ def test_density_and_its_invariance(kernel, kind, rng):
     assert mrf.log_density(split(X, given)[1], given) == pytest.approx(value, abs=1e-12, rel=1e-12)
 
 
+def test_graph_functions_are_methods_of_the_field_too():
+    mrf = gc.PairwiseMRF(gc.Gaussian())
+    assert mrf.laplacian is laplacian
+    assert mrf.split is split
+    assert mrf.component_indicators is component_indicators
+
+
 def test_gaussian_density_is_the_laplacians_quadratic_form(rng):
     W, X = random_graph(8), rng.normal(size=(8, 3))
     sigma = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 3.0]])

@@ -28,7 +28,7 @@ def literal_J(X, Z, nu_x, nu_z):
 @pytest.mark.parametrize("q", [1, 3, 7])
 def test_objective_is_the_literal_one_and_gradient_its_derivative(shape, q, rng):
     X, Z = rng.normal(size=shape), rng.normal(size=(shape[0], q))
-    J = gc.PrecisionCross(X, nu_x=shape[0] + 2.0, nu_z=shape[0] + 1.5)
+    J = gc.PrecisionCrossEntropy(X, nu_x=shape[0] + 2.0, nu_z=shape[0] + 1.5)
     assert J.value(Z) == pytest.approx(literal_J(X, Z, shape[0] + 2.0, shape[0] + 1.5), rel=1e-11)
     assert relative_error(J.gradient(Z), numerical_gradient(J.value, Z)) < 1e-7
     weighted = numerical_gradient(lambda Y: J.value_and_grad(Y, 4.0)[0], Z)
@@ -50,7 +50,9 @@ def test_descent_from_random_starts_reaches_the_closed_form(gamma, seed):
     X -= X.mean(0)
     nu_x, nu_z = _nus(gamma)
     start = np.random.default_rng(seed).normal(size=(N, Q))
-    found = gc.solve(gc.PrecisionCross(X, nu_x, nu_z), start, gc.LBFGS(), max_iter=20_000, tol=1e-10, patience=20_000)
+    found = gc.solve(
+        gc.PrecisionCrossEntropy(X, nu_x, nu_z), start, gc.LBFGS(), max_iter=20_000, tol=1e-10, patience=20_000
+    )
     estimator = gc.PrecisionCoupling(Q, nu_x=nu_x, nu_z=nu_z).fit(X)
     assert estimator.gamma_ == pytest.approx(gamma, rel=1e-12)
     spectrum = np.linalg.svd(found.Z, compute_uv=False) ** 2
@@ -142,7 +144,7 @@ def test_bad_parameters_are_refused(X, options, message):
         gc.PrecisionCoupling(**options).fit(X)
     for name in ("nu_x", "nu_z"):
         with pytest.raises(ValueError, match=name):
-            gc.PrecisionCross(X, **{name: N - 0.5})
+            gc.PrecisionCrossEntropy(X, **{name: N - 0.5})
 
 
 def test_float32_is_kept(X):
@@ -181,7 +183,7 @@ def test_cross_entropy_of_wishart_laws_by_sampling_and_as_the_objective(rng):
     drawn = wishart(7.0, np.linalg.inv(np.eye(4) + X @ X.T)).rvs(20_000, random_state=0)
     surprise = np.array([-first.log_prob(theta) for theta in drawn])
     assert abs(given.cross_entropy(first) - surprise.mean()) < 4 * surprise.std() / np.sqrt(len(drawn))
-    J = gc.PrecisionCross(X, nu_x=5.0, nu_z=6.0)
+    J = gc.PrecisionCrossEntropy(X, nu_x=5.0, nu_z=6.0)
     difference = given.cross_entropy(first) - given.cross_entropy(second)
     assert difference == pytest.approx(J.value(Y) - J.value(Z), rel=1e-10)
 

@@ -36,7 +36,7 @@ def main():
     errors = []
     for epsilon in EPSILONS:
         root = np.sqrt(epsilon)
-        objective = gc.PrecisionCross(root * means)
+        objective = gc.PrecisionCrossEntropy(root * means)
         start = root * np.random.default_rng(1).normal(size=wanted.shape)
         solution = gc.solve(objective, start, gc.LBFGS(20), max_iter=50_000, tol=1e-14, patience=50_000)
         found = solution.Z / root

@@ -38,7 +38,7 @@ def main():
     for gamma, color in zip(GAMMAS, ("#332288", "#44aa99", "#cc6677", "#999933"), strict=True):
         nu_x, nu_z = nus(gamma)
         closed = gc.PrecisionCoupling(Q, nu_x=nu_x, nu_z=nu_z).fit(X).eigenvalues_
-        objective = gc.PrecisionCross(X, nu_x, nu_z)
+        objective = gc.PrecisionCrossEntropy(X, nu_x, nu_z)
         errors, ranks = [], []
         for _ in range(10):
             start = rng.normal(size=(N, Q))

@@ -202,3 +202,16 @@ def edge_rows(
         if with_gradient:
             for a in range(n_dims):
                 gradient[i, a] = 2.0 * force[a]
+
+
+@jit
+def edge_sq_dists(start, stop, points, indptr, indices, sq_dist):
+    """Fill the squared distance of each stored edge, by differences, in double precision."""
+    for i in range(start, stop):
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            total = 0.0
+            for a in range(points.shape[1]):
+                difference = np.float64(points[i, a]) - np.float64(points[j, a])
+                total += difference * difference
+            sq_dist[e] = total

@@ -2,6 +2,6 @@
 
 from graphcouple.couplings._base import Objective
 from graphcouple.couplings.cross_entropy import CrossEntropy
-from graphcouple.couplings.precision import PrecisionCross
+from graphcouple.couplings.precision import PrecisionCrossEntropy
 
-__all__ = ["CrossEntropy", "Objective", "PrecisionCross"]
+__all__ = ["CrossEntropy", "Objective", "PrecisionCrossEntropy"]

@@ -82,7 +82,7 @@ class EdgePartition:
 
     def terms(self, Z: FloatArray, *, with_gradient: bool = True) -> tuple[float, FloatArray | None]:
         """Return A and its gradient in `Z`."""
-        log_weights = self.log_prior + self.kernel.log(graph_distances(Z, self.support))
+        log_weights = self.log_prior + self.kernel.log(graph_distances(Z, self.support, n_jobs=self.n_jobs))
         law = self.prior.posterior_class(self.support, log_weights)
         if not with_gradient:
             return law.log_partition(), None

@@ -35,7 +35,7 @@ def shrunk_eigenvalues(sq_singular: FloatArray, gamma: float) -> FloatArray:
     return np.maximum(gamma * (1.0 + sq_singular) - 1.0, 0.0)
 
 
-class PrecisionCross(Objective):
+class PrecisionCrossEntropy(Objective):
     """J(Z), the cross-entropy of precision posteriors as a function of the embedding, in nats.
 
     Parameters
@@ -57,7 +57,7 @@ class PrecisionCross(Objective):
     >>> import numpy as np
     >>> import graphcouple as gc
     >>> X = np.random.default_rng(0).normal(size=(30, 5))
-    >>> J = gc.PrecisionCross(X)
+    >>> J = gc.PrecisionCrossEntropy(X)
     >>> found = gc.solve(J, np.random.default_rng(1).normal(size=(30, 2)), max_iter=500).Z
     >>> wanted = np.linalg.svd(X, compute_uv=False)[:2]
     >>> bool(np.allclose(np.linalg.svd(found, compute_uv=False), wanted, rtol=1e-4))

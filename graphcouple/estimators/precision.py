@@ -20,7 +20,7 @@ class PrecisionCoupling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     """Couple Wishart laws of the rows' precisions: PCA at γ = 1, PCA with shrinkage below.
 
     The embedding is V_q diag(λ)^½ with λ_i = max(0, γ(1 + d_i) − 1), d_i the squared singular values of X and
-    γ = (ν_Z + q)/(ν_X + p): the closed-form minimiser of the coupling (see `PrecisionCross`). With γ < 1 every
+    γ = (ν_Z + q)/(ν_X + p): the closed-form minimiser of the coupling (see `PrecisionCrossEntropy`). With γ < 1 every
     component with d_i ≤ 1/γ − 1 is dropped. Computed from a truncated SVD; nothing is n×n.
 
     Parameters
