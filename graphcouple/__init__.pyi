@@ -16,6 +16,7 @@ from .estimators import GraphCoupling as GraphCoupling
 from .estimators import LargeVis as LargeVis
 from .estimators import PrecisionCoupling as PrecisionCoupling
 from .estimators import SymmetricSNE as SymmetricSNE
+from .finite_epsilon import finite_epsilon_posterior as finite_epsilon_posterior
 from .graphs import Graph as Graph
 from .kernels import Exponential as Exponential
 from .kernels import Gaussian as Gaussian
@@ -25,7 +26,6 @@ from .kernels import RationalPower as RationalPower
 from .kernels import Student as Student
 from .models import GraphModel as GraphModel
 from .mrf import PairwiseMRF as PairwiseMRF
-from .mrf import finite_epsilon_posterior as finite_epsilon_posterior
 from .optimize import LBFGS as LBFGS
 from .optimize import Exaggeration as Exaggeration
 from .optimize import MomentumGains as MomentumGains

@@ -9,7 +9,8 @@ from scipy.integrate import nquad, quad
 
 import graphcouple as gc
 from graphcouple._normalizers import _RadialLaw
-from graphcouple.mrf import component_indicators, enumerate_graphs, laplacian, split
+from graphcouple.finite_epsilon import enumerate_graphs
+from graphcouple.mrf import component_indicators, laplacian, split
 from tests.reference import distances, literal_kernel
 from tests.reference import enumerate_graphs as literal_graphs
 
