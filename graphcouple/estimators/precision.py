@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -169,7 +170,8 @@ class PrecisionCoupling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             if sp.issparse(X) and k >= min(X.shape):
                 solver = "covariance_eigh"
             pca = PCA(k, svd_solver=solver, random_state=rng)
-            with np.errstate(invalid="ignore", divide="ignore"):
+            # X is known to be finite by now, and constant data have no variance to take a ratio of.
+            with np.errstate(invalid="ignore", divide="ignore"), config_context(assume_finite=True):
                 scores = pca.fit_transform(X)
             self.mean_ = pca.mean_
             return scores, pca.singular_values_, pca.components_
