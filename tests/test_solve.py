@@ -103,6 +103,13 @@ def test_callback_sees_and_stops_the_run(coupling, rng, optimizer):
     np.testing.assert_array_equal(seen[0][2], Z0)
 
 
+@pytest.mark.parametrize("optimizer", [gc.LBFGS(), gc.MomentumGains()], ids=["lbfgs", "momentum"])
+def test_callback_is_called_at_every_iteration_unless_told_otherwise(coupling, rng, optimizer):
+    seen = []
+    gc.solve(coupling, rng.normal(size=(50, 2)), optimizer, max_iter=7, callback=lambda i, *_: seen.append(i))
+    assert seen[:7] == list(range(7))
+
+
 @pytest.mark.parametrize("optimizer", [gc.LBFGS(), PLAIN], ids=["lbfgs", "momentum"])
 def test_history_ends_with_the_loss_and_falls(coupling, rng, optimizer):
     solution = gc.solve(coupling, rng.normal(size=(50, 2)), optimizer, max_iter=37, check_every=10)

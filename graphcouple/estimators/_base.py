@@ -25,6 +25,9 @@ from graphcouple.summation import Summation
 ALL_PAIRS_UP_TO = 2000
 """With ``n_neighbors="auto"``, the number of points up to which the input's graph may use every pair."""
 
+_CHECK_EVERY = 50
+_CALLBACK_EVERY = 10
+
 COMMON_CONSTRAINTS: dict[str, list[Any]] = {
     "n_components": [Interval(Integral, 1, None, closed="left")],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -148,7 +151,8 @@ class CouplingEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
                     update(iteration, loss)
                 return self.callback(iteration, loss, Z) if self.callback is not None else False
 
-            return solve(objective, start, optimizer, max_iter=self.max_iter, callback=watch)
+            every = _CHECK_EVERY if self.callback is None else _CALLBACK_EVERY
+            return solve(objective, start, optimizer, max_iter=self.max_iter, check_every=every, callback=watch)
 
     def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
         """Embed `X` and return the embedding; see `fit`.

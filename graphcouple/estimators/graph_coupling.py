@@ -46,7 +46,7 @@ class GraphCoupling(CouplingEstimator):
     verbose : int, default=0
         Above 0, show a progress bar on a terminal.
     callback : callable, optional
-        Called now and then as ``callback(iteration, loss, Z)``; a true value stops.
+        Called every 10 iterations as ``callback(iteration, loss, Z)``; a true value stops.
 
     Attributes
     ----------

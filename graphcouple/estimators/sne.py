@@ -103,7 +103,7 @@ class SNE(_StochasticNeighborEmbedding):
     verbose : int, default=0
         Above 0, show a progress bar on a terminal.
     callback : callable, optional
-        Called now and then as ``callback(iteration, loss, Z)``; a true value stops.
+        Called every 10 iterations as ``callback(iteration, loss, Z)``; a true value stops.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class SymmetricSNE(_StochasticNeighborEmbedding):
     verbose : int, default=0
         Above 0, show a progress bar on a terminal.
     callback : callable, optional
-        Called now and then as ``callback(iteration, loss, Z)``; a true value stops.
+        Called every 10 iterations as ``callback(iteration, loss, Z)``; a true value stops.
 
     Attributes
     ----------
@@ -255,7 +255,7 @@ class TSNE(_StochasticNeighborEmbedding):
     verbose : int, default=0
         Above 0, show a progress bar on a terminal.
     callback : callable, optional
-        Called now and then as ``callback(iteration, loss, Z)``; a true value stops.
+        Called every 10 iterations as ``callback(iteration, loss, Z)``; a true value stops.
 
     Attributes
     ----------

@@ -139,7 +139,7 @@ def solve(
     max_iter: int = 1000,
     tol: float = 1e-7,
     patience: int = 300,
-    check_every: int = 50,
+    check_every: int | None = None,
     callback: Callback | None = None,
 ) -> Solution:
     """Minimise an objective over embeddings.
@@ -158,9 +158,10 @@ def solve(
         Converged when the gradient of objective/n has at most this 2-norm.
     patience : int, default=300
         Converged when the loss has not fallen for this many iterations.
-    check_every : int, default=50
-        Iterations between two looks at the loss, for the history, the
-        convergence tests and the callback.
+    check_every : int, optional
+        Iterations between two looks at the loss, for the history, the convergence tests and the
+        callback: 1 when there is a callback and 50 when there is none. A look costs up to
+        several iterations' time where the loss takes logarithms that the gradient does not.
     callback : callable, optional
         Called as ``callback(iteration, loss, Z)`` at every check; a true return value
         stops the run. `Z` is read-only and not reused: keep it if you like.
@@ -196,6 +197,8 @@ def solve(
     if optimizer is not None and not isinstance(optimizer, Optimizer):
         raise TypeError(f"optimizer must be LBFGS(), MomentumGains() or another Optimizer, got {optimizer!r}.")
     start = check_embedding(Z0, "Z0", objective.n_points)
+    if check_every is None:
+        check_every = 50 if callback is None else 1
     monitor = Monitor(max_iter, tol, patience, check_every, callback)
     Z, n_iter = (optimizer or LBFGS()).run(objective, start.copy(), monitor)
     if monitor.iterations and monitor.iterations[-1] == n_iter:
