@@ -30,6 +30,11 @@ FORMULA_METHODS = (
 class Formula:
     """Base of everything a compiled loop may evaluate at a squared distance."""
 
+    @property
+    def compile_time_fields(self) -> tuple[str, ...]:
+        """The fields whose present values are worth compiling for: branches on them then cost nothing."""
+        return ()
+
 
 def _code_parts(function: types.FunctionType, seen: set[int]) -> Iterator[str]:
     if id(function) in seen:

@@ -200,6 +200,11 @@ class Student(Kernel):
     def __post_init__(self) -> None:
         object.__setattr__(self, "dof", check_positive("dof", self.dof))
 
+    @property
+    def compile_time_fields(self) -> tuple[str, ...]:
+        """`dof` where a formula has a shortcut for its value."""
+        return ("dof",) if self.dof in (0.5, 1.0, 2.0, 3.0) else ()
+
     def log(self, sq_dist: Any) -> Any:
         """Return −(ν+1)/2 · log(1 + d²/ν)."""
         return -0.5 * (self.dof + 1.0) * np.log1p(sq_dist / self.dof)

@@ -35,15 +35,16 @@ _CLASSES: dict[str, type] = {}
 class FormulaType(types.Type):
     """The numba type of a formula: a struct of floats and of other formulas."""
 
-    def __init__(self, class_name, digest, fields):
+    def __init__(self, class_name, digest, fields, constants):
         self.digest = digest
         self.fields = fields
-        inner = ", ".join(f"{name}: {kind}" for name, kind in fields)
+        self.constants = constants
+        inner = ", ".join([*(f"{name}: {kind}" for name, kind in fields), *(f"{n} = {v!r}" for n, v in constants)])
         super().__init__(f"{class_name}[{digest}]({inner})")
 
 
 @cache
-def _formula_type(cls, nested):
+def _formula_type(cls, nested, constants):
     if not (dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen):
         raise TypeError(
             f"{cls.__name__} must be a frozen dataclass to be compiled; decorate it with @dataclass(frozen=True)."
@@ -51,15 +52,17 @@ def _formula_type(cls, nested):
     digest = formula_digest(cls)
     _CLASSES[digest] = cls
     kinds = dict(nested)
-    fields = tuple((f.name, kinds.get(f.name, types.float64)) for f in dataclasses.fields(cls))
-    return FormulaType(cls.__name__, digest, fields)
+    fixed = dict(constants)
+    fields = tuple((f.name, kinds.get(f.name, types.float64)) for f in dataclasses.fields(cls) if f.name not in fixed)
+    return FormulaType(cls.__name__, digest, fields, constants)
 
 
 @typeof_impl.register(Formula)
 def _typeof_formula(value, context):
     fields = [(name, getattr(value, name)) for name in getattr(value, "__dataclass_fields__", ())]
     nested = tuple((name, _typeof_formula(part, context)) for name, part in fields if isinstance(part, Formula))
-    return _formula_type(type(value), nested)
+    constants = tuple((name, float(getattr(value, name))) for name in value.compile_time_fields)
+    return _formula_type(type(value), nested, constants)
 
 
 @register_model(FormulaType)
@@ -73,11 +76,16 @@ class _FormulaAttribute(AttributeTemplate):
     key = FormulaType
 
     def generic_resolve(self, formula_type, name):
+        if name in dict(formula_type.constants):
+            return types.float64
         return dict(formula_type.fields).get(name)
 
 
 @lower_getattr_generic(FormulaType)
 def _lower_attribute(context, builder, formula_type, value, name):
+    constants = dict(formula_type.constants)
+    if name in constants:
+        return context.get_constant(types.float64, constants[name])
     struct = cgutils.create_struct_proxy(formula_type)(context, builder, value=value)
     return impl_ret_borrowed(context, builder, dict(formula_type.fields)[name], getattr(struct, name))
 
