@@ -1,7 +1,5 @@
 """The same affinities and the same divergences as scikit-learn, openTSNE and umap-learn."""
 
-import time
-
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist, squareform
@@ -86,15 +84,9 @@ def test_fuzzy_graph_of_umap(digits, n_neighbors):
     assert abs(ours - theirs).max() < 1e-4
 
 
-def test_digits_end_below_scikit_learns_exact_tsne_and_sooner(digits):
+def test_digits_end_below_scikit_learns_exact_tsne(digits):
     from sklearn.manifold import TSNE
 
-    X = digits[0]
-    gc.TSNE(max_iter=2, random_state=0).fit(X)
-    start = time.perf_counter()
-    ours = gc.TSNE(random_state=0).fit(X)
-    took = time.perf_counter() - start
-    start = time.perf_counter()
-    theirs = TSNE(method="exact", random_state=0).fit(X)
-    assert ours.kl_divergence_ < 1.01 * theirs.kl_divergence_
-    assert took < time.perf_counter() - start
+    ours = gc.TSNE(random_state=0).fit(digits[0])
+    theirs = TSNE(method="exact", random_state=0).fit(digits[0])
+    assert ours.kl_divergence_ < theirs.kl_divergence_
