@@ -40,7 +40,6 @@ def spectral(X: Any, posterior: GraphPosterior, n_components: int, rng: np.rando
     found = min(n_components, n - 2)
     if found < 1:
         return rng.normal(size=(n, n_components))
-    # A complete or tiny graph is solved densely; scikit-learn needs eigenvectors well below n for ARPACK.
     with warnings.catch_warnings():
         # A disconnected graph is no fault here: its components are told apart by the eigenvectors.
         warnings.filterwarnings("ignore", message="Graph is not fully connected")

@@ -129,6 +129,15 @@ def test_rank_deficient_data(rng):
     np.testing.assert_array_equal(constant.embedding_, 0.0)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("center", [True, False])
+def test_the_rank_of_tall_data_is_seen_through_a_gram_matrix(dtype, center, rng):
+    X = (rng.normal(size=(1000, 2)) @ rng.normal(size=(2, 6))).astype(dtype)
+    assert gc.PrecisionCoupling("auto", center=center).fit(X).n_components_ == 2
+    with pytest.raises(ValueError, match="exceeds the rank of X, 2"):
+        gc.PrecisionCoupling(4, center=center, nu_z=2000.0).fit(X)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -110,6 +110,13 @@ def test_callback_is_called_at_every_iteration_unless_told_otherwise(coupling, r
     assert seen[:7] == list(range(7))
 
 
+@pytest.mark.parametrize("optimizer", [gc.LBFGS(), gc.MomentumGains()], ids=["lbfgs", "momentum"])
+def test_a_run_cut_short_does_not_claim_to_have_converged(coupling, rng, optimizer):
+    solution = gc.solve(coupling, rng.normal(size=(50, 2)), optimizer, max_iter=5)
+    assert not solution.converged
+    assert solution.message == "max_iter=5 reached"
+
+
 @pytest.mark.parametrize("optimizer", [gc.LBFGS(), PLAIN], ids=["lbfgs", "momentum"])
 def test_history_ends_with_the_loss_and_falls(coupling, rng, optimizer):
     solution = gc.solve(coupling, rng.normal(size=(50, 2)), optimizer, max_iter=37, check_every=10)

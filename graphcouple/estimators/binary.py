@@ -7,21 +7,20 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
-from graphcouple.bandwidths import LocalConnectivity, Perplexity
+from graphcouple.bandwidths import LocalConnectivity
 from graphcouple.estimators._base import (
     COMMON_CONSTRAINTS,
     DESCENT_CONSTRAINTS,
-    PERPLEXITY_CONSTRAINTS,
     CouplingEstimator,
-    neighbors_for,
 )
-from graphcouple.kernels import Exponential, Gaussian, Odds, RationalPower, Student
+from graphcouple.estimators.sne import PerplexityEstimator
+from graphcouple.kernels import Exponential, Odds, RationalPower, Student
 from graphcouple.models import GraphModel
 from graphcouple.optimize import Callback
-from graphcouple.priors import Binary, UnitOutDegree
+from graphcouple.priors import Binary
 
 
-class LargeVis(CouplingEstimator):
+class LargeVis(PerplexityEstimator):
     """LargeVis: prior D given the input, B given the embedding, whose edge probabilities are 1/(1 + d²).
 
     The latent kernel is ``Odds(Student())`` = 1/d², as in the original. The loss is summed
@@ -88,12 +87,6 @@ class LargeVis(CouplingEstimator):
     (150, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **COMMON_CONSTRAINTS,
-        **PERPLEXITY_CONSTRAINTS,
-        **DESCENT_CONSTRAINTS,
-    }
-
     def __init__(
         self,
         n_components: int = 2,
@@ -111,28 +104,25 @@ class LargeVis(CouplingEstimator):
         verbose: int = 0,
         callback: Callback | None = None,
     ) -> None:
-        self.n_components = n_components
-        self.perplexity = perplexity
-        self.n_neighbors = n_neighbors
-        self.metric = metric
-        self.early_exaggeration = early_exaggeration
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.init = init
-        self.summation = summation
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.callback = callback
+        super().__init__(
+            n_components,
+            perplexity=perplexity,
+            n_neighbors=n_neighbors,
+            metric=metric,
+            early_exaggeration=early_exaggeration,
+            learning_rate=learning_rate,
+            max_iter=max_iter,
+            init=init,
+            summation=summation,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            callback=callback,
+        )
 
     def models(self, n_samples: int) -> tuple[GraphModel, GraphModel]:
         """Return the laws of the input's and of the embedding's graph for this many samples."""
-        neighbors = neighbors_for(self.n_neighbors, self.perplexity, n_samples)
-        bandwidth = Perplexity(self.perplexity)
-        return (
-            GraphModel(Gaussian(), UnitOutDegree(), bandwidth, neighbors, metric=self.metric),
-            GraphModel(Odds(Student()), Binary()),
-        )
+        return self._input_model(n_samples), GraphModel(Odds(Student()), Binary())
 
 
 class UMAP(CouplingEstimator):

@@ -131,9 +131,11 @@ class PrecisionCoupling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
                 f"n_components={wanted} must be at most min(n_samples, n_features)={min(n, p)}; "
                 "lower it, or use 'auto'."
             )
-        scores, singular, components = self._svd(X, wanted)
-        tolerance = max(n, p) * np.finfo(X.dtype).eps * (float(singular[0]) if singular.size else 0.0)
-        rank = int(np.count_nonzero(singular > tolerance))
+        scores, singular, components, squared = self._svd(X, wanted)
+        # Through a Gram matrix singular values are known to the square root of the precision only.
+        eps = float(np.finfo(X.dtype).eps)
+        tolerance = (10.0 * eps) ** 0.5 if squared else max(n, p) * eps
+        rank = int(np.count_nonzero(singular > tolerance * float(singular[0])))
         kept = self._choose(singular, rank, nu_x, p) if self.n_components == "auto" else wanted
         self.gamma_ = self._gamma(nu_x, p, kept)
         if self.gamma_ > 1 and kept > rank:
@@ -143,7 +145,7 @@ class PrecisionCoupling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             )
         self.n_components_ = kept
         self.components_ = components[:kept]
-        self.singular_values_ = np.where(np.arange(kept) < rank, singular[:kept], 0.0).astype(X.dtype)
+        self.singular_values_ = singular[:kept].astype(X.dtype)
         self.eigenvalues_ = shrunk_eigenvalues(self.singular_values_**2, self.gamma_).astype(X.dtype)
         ratio = np.sqrt(self.eigenvalues_) / np.where(self.singular_values_ > 0, self.singular_values_, 1.0)
         self._ratio = ratio.astype(X.dtype)
@@ -160,8 +162,11 @@ class PrecisionCoupling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
                 return q
         return 1
 
-    def _svd(self, X: Any, k: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the leading scores X B, singular values and right singular vectors; sets `mean_`."""
+    def _svd(self, X: Any, k: int) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
+        """Return the leading scores X B, singular values, right singular vectors, and whether by a Gram matrix.
+
+        Sets `mean_`.
+        """
         rng = check_random_state(self.random_state)
         if self.center:
             from sklearn.decomposition import PCA
@@ -174,7 +179,7 @@ class PrecisionCoupling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             with np.errstate(invalid="ignore", divide="ignore"), config_context(assume_finite=True):
                 scores = pca.fit_transform(X)
             self.mean_ = pca.mean_
-            return scores, pca.singular_values_, pca.components_
+            return scores, pca.singular_values_, pca.components_, pca._fit_svd_solver == "covariance_eigh"
         self.mean_ = np.zeros(X.shape[1], dtype=X.dtype)
         if k < min(X.shape) and (self.svd_solver in ("arpack", "randomized") or sp.issparse(X)):
             from sklearn.decomposition import TruncatedSVD
@@ -182,16 +187,18 @@ class PrecisionCoupling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             algorithm = "randomized" if self.svd_solver == "randomized" else "arpack"
             svd = TruncatedSVD(k, algorithm=algorithm, random_state=rng)
             scores = svd.fit_transform(X)
-            return scores, svd.singular_values_, svd.components_
-        if sp.issparse(X):
-            return self._gram_svd(X)
+            return scores, svd.singular_values_, svd.components_, False
+        tall = self.svd_solver == "auto" and X.shape[0] >= 10 * X.shape[1]
+        if sp.issparse(X) or tall or self.svd_solver == "covariance_eigh":
+            return *self._gram_svd(X), True
         left, singular, components = np.linalg.svd(X, full_matrices=False)
-        return left[:, :k] * singular[:k], singular[:k], components[:k]
+        return left[:, :k] * singular[:k], singular[:k], components[:k], False
 
     def _gram_svd(self, X: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the whole SVD of a sparse matrix through the smaller of its two Gram matrices."""
+        """Return the whole SVD through the smaller of the two Gram matrices."""
         tall = X.shape[0] >= X.shape[1]
-        values, vectors = np.linalg.eigh((X.T @ X if tall else X @ X.T).toarray())
+        gram = X.T @ X if tall else X @ X.T
+        values, vectors = np.linalg.eigh(gram.toarray() if sp.issparse(gram) else gram)
         singular = np.sqrt(np.maximum(values[::-1], 0.0)).astype(X.dtype)
         vectors = vectors[:, ::-1]
         if tall:

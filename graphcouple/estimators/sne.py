@@ -21,8 +21,8 @@ from graphcouple.optimize import Callback
 from graphcouple.priors import FixedEdges, UnitOutDegree
 
 
-class _StochasticNeighborEmbedding(CouplingEstimator):
-    """The parameters the family shares, and its law of the input's graph."""
+class PerplexityEstimator(CouplingEstimator):
+    """What the methods with a perplexity share: their parameters, and prior D given the input."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **COMMON_CONSTRAINTS,
@@ -66,7 +66,7 @@ class _StochasticNeighborEmbedding(CouplingEstimator):
         return GraphModel(Gaussian(), UnitOutDegree(), Perplexity(self.perplexity), neighbors, metric=self.metric)
 
 
-class SNE(_StochasticNeighborEmbedding):
+class SNE(PerplexityEstimator):
     """Stochastic neighbor embedding: prior D on both sides, Gaussian kernels.
 
     Every row of the embedding's law is normalised by itself, so repulsion is local to each
@@ -140,7 +140,7 @@ class SNE(_StochasticNeighborEmbedding):
         return self._input_model(n_samples), GraphModel(Gaussian(), UnitOutDegree())
 
 
-class SymmetricSNE(_StochasticNeighborEmbedding):
+class SymmetricSNE(PerplexityEstimator):
     """Symmetric SNE: prior D given the input, E given the embedding, Gaussian kernels.
 
     The embedding's law is normalised over all pairs at once; with a Student
@@ -214,7 +214,7 @@ class SymmetricSNE(_StochasticNeighborEmbedding):
         return self._input_model(n_samples), GraphModel(Gaussian(), FixedEdges())
 
 
-class TSNE(_StochasticNeighborEmbedding):
+class TSNE(PerplexityEstimator):
     """t-SNE: prior D given the input, E given the embedding, Gaussian and Student kernels.
 
     The loss is n times t-SNE's cross-entropy of joint probabilities; `kl_divergence_` is on
@@ -290,7 +290,7 @@ class TSNE(_StochasticNeighborEmbedding):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_StochasticNeighborEmbedding._parameter_constraints,
+        **PerplexityEstimator._parameter_constraints,
         "dof": [Interval(Real, 0, None, closed="neither")],
     }
 

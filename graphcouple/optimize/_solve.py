@@ -89,7 +89,7 @@ class Monitor:
         if not all(np.isfinite(value).all() for value in values):
             raise FloatingPointError(
                 f"the loss, gradient or embedding is no longer finite at iteration {iteration}: lower learning_rate "
-                "or early_exaggeration, or start from a smaller embedding (kernels underflow at large distances)."
+                "or early_exaggeration, or start from a smaller embedding."
             )
 
     def record(self, iteration: int, loss: float, Z: FloatArray, grad_norm: float, settled: bool = True) -> bool:

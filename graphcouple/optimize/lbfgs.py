@@ -12,6 +12,9 @@ from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize._solve import Monitor, Optimizer
 
+# scipy's statuses for a test that is met and a line search that fails: a minimum is reached, to rounding.
+_NOTHING_LOWER = (0, 2)
+
 
 @dataclass(frozen=True)
 class LBFGS(Optimizer):
@@ -73,8 +76,6 @@ class LBFGS(Optimizer):
             "maxls": 40,
         }
         result = minimize(evaluate, start.ravel(), jac=True, method="L-BFGS-B", callback=after, options=options)
-        # A line search that finds nothing lower has reached a minimum, to rounding.
-        if iteration < monitor.max_iter and not monitor.converged and "callback" not in monitor.message:
-            monitor.converged = True
-            monitor.message = f"no lower loss along the search direction ({result.message})"
+        if result.status in _NOTHING_LOWER:
+            monitor.converged, monitor.message = True, "no lower loss along the search direction"
         return result.x.reshape(shape).astype(Z0.dtype), iteration
