@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cache
+from types import FunctionType, ModuleType
 
 import numba
 from numba import types
@@ -27,9 +28,13 @@ from numba.extending import (
 )
 
 from graphcouple._formula import FORMULA_METHODS, Formula, formula_digest
+from graphcouple._numba import elementary
 from graphcouple._numba.jit import FASTMATH
 
 _CLASSES: dict[str, type] = {}
+
+# A call left standing in a loop would keep it from being vectorised.
+_INLINED = {"fastmath": FASTMATH, "error_model": "numpy", "forceinline": True}
 
 
 class FormulaType(types.Type):
@@ -49,7 +54,7 @@ def _formula_type(cls, nested, constants):
         raise TypeError(
             f"{cls.__name__} must be a frozen dataclass to be compiled; decorate it with @dataclass(frozen=True)."
         )
-    digest = formula_digest(cls)
+    digest = formula_digest(cls) + elementary.DIGEST
     _CLASSES[digest] = cls
     kinds = dict(nested)
     fixed = dict(constants)
@@ -101,11 +106,23 @@ def _unbox_formula(formula_type, instance, c):
     return NativeValue(struct._getvalue(), is_error=failed)
 
 
+def _with_inlined_functions(function):
+    """Return a copy of a formula's method, and of the functions it calls, with `elementary` functions for NumPy's."""
+    namespace = dict(function.__globals__)
+    for name in function.__code__.co_names:
+        used = namespace.get(name)
+        if isinstance(used, ModuleType):
+            namespace[name] = elementary.MODULES.get(used, used)
+        elif isinstance(used, FunctionType):
+            namespace[name] = numba.njit(**_INLINED)(_with_inlined_functions(used))
+    return FunctionType(function.__code__, namespace, function.__name__, function.__defaults__, function.__closure__)
+
+
 def _compile_method(name):
-    @overload_method(FormulaType, name)
+    @overload_method(FormulaType, name, jit_options=_INLINED)
     def resolve(self, sq_dist):
         method = getattr(_CLASSES[self.digest], name)
-        compiled = numba.njit(fastmath=FASTMATH, error_model="numpy")(method)
+        compiled = numba.njit(**_INLINED)(_with_inlined_functions(method))
 
         def implementation(self, sq_dist):
             return compiled(self, sq_dist)
