@@ -8,8 +8,8 @@ from typing import Any
 
 
 @contextmanager
-def progress_bar(total: int, description: str) -> Iterator[Callable[[int, float], None]]:
-    """Show a bar on a terminal's standard error; yield ``update(iteration, loss)``."""
+def progress_bar(total: int, description: str, measure: str = "loss") -> Iterator[Callable[[int, float], None]]:
+    """Show a bar on a terminal's standard error; yield ``update(iteration, value)``, the value of the `measure`."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -18,13 +18,13 @@ def progress_bar(total: int, description: str) -> Iterator[Callable[[int, float]
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("loss {task.fields[loss]}"),
+        TextColumn(measure + " {task.fields[value]}"),
         TimeRemainingColumn(),
     ]
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        task = progress.add_task(description, total=total, loss="–")
+        task = progress.add_task(description, total=total, value="–")
 
-        def update(iteration: int, loss: float) -> None:
-            progress.update(task, completed=iteration, loss=f"{loss:.6g}")
+        def update(iteration: int, value: float) -> None:
+            progress.update(task, completed=iteration, value=f"{value:.6g}" if value == value else "–")
 
         yield update

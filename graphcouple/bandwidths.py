@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -66,8 +66,21 @@ class Bandwidth(ABC):
     ) -> tuple[FloatArray, FloatArray]:
         """Choose every node's shift and scale from the flat squared distances of a support."""
 
-    def rescale(self, support: Support, sq_dist: FloatArray, shift: FloatArray, scale: FloatArray) -> FloatArray:
-        """Return ((d_ij − ρ_i)₊ / τ_i)² on the edges of `support`."""
+    pairs_scales: ClassVar[bool] = False
+    """Whether an edge's rescaling needs the scale of the node it leads to, beside that of its own row."""
+
+    def rescale(
+        self,
+        support: Support,
+        sq_dist: FloatArray,
+        shift: FloatArray,
+        scale: FloatArray,
+        scale_ahead: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return ((d_ij − ρ_i)₊ / τ_i)² on the edges of `support`.
+
+        `scale_ahead` holds the scales of the nodes the edges lead to where those are not the rows' nodes.
+        """
         if not shift.any():
             return sq_dist / np.square(scale)[support.rows]
         dist = np.sqrt(sq_dist) - shift[support.rows]
@@ -325,6 +338,16 @@ class SelfTuning(Bandwidth):
         fallback = np.where(np.isfinite(smallest), smallest, 1.0)
         return np.zeros(n), np.where(scale > 0, scale, fallback)
 
-    def rescale(self, support: Support, sq_dist: FloatArray, shift: FloatArray, scale: FloatArray) -> FloatArray:
+    pairs_scales: ClassVar[bool] = True
+
+    def rescale(
+        self,
+        support: Support,
+        sq_dist: FloatArray,
+        shift: FloatArray,
+        scale: FloatArray,
+        scale_ahead: FloatArray | None = None,
+    ) -> FloatArray:
         """Return d_ij² / (τ_i τ_j) on the edges of `support`."""
-        return sq_dist / (scale[support.rows] * scale[support.indices])
+        ahead = scale if scale_ahead is None else scale_ahead
+        return sq_dist / (scale[support.rows] * ahead[support.indices])

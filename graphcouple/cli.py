@@ -188,7 +188,7 @@ PRIOR = click.Choice(["B", "D", "E"], case_sensitive=False)
 @click.option("--metric", help="Distance of the points; 'precomputed' when DATA holds distances.")
 @click.option(
     "--init",
-    type=click.Choice(["pca", "random", "spectral"]),
+    type=click.Choice(["ccpca", "pca", "random", "spectral"]),
     help="Start of the embedding.  [default: pca; umap spectral]",
 )
 @click.option("-c", "--components", "n_components", type=int, help="Dimension of the embedding.  [default: 2]")

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._validation import check_integer
+from graphcouple.components import AveragedProjection, sample_components
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Assumptions, Kernel
 from graphcouple.models import GraphModel
-from graphcouple.mrf import component_labels
 from graphcouple.priors import GraphPosterior
 
 
@@ -183,9 +182,9 @@ def degeneracy_report(
         raise ValueError(f"pairs must name points 0 to {n_nodes - 1}.")
     classes, codes = _classes(y, n_nodes)
     generator = np.random.default_rng(rng)
-    drawn = [component_labels(posterior.sample(generator))[1] for _ in range(check_integer("n_samples", n_samples, 1))]
-    labels = np.array(drawn)
-    counts = labels.max(axis=1) + 1
+    seed = int(generator.integers(np.iinfo(np.int32).max))
+    projection = AveragedProjection(sample_components(posterior, n_samples, seed))
+    counts = projection.n_components
     return DegeneracyReport(
         n_nodes=n_nodes,
         n_features=n_features,
@@ -193,12 +192,12 @@ def degeneracy_report(
         kernel=kernel,
         assumptions=None if kernel is None else kernel.assumptions(n_features),
         n_components=counts,
-        sizes=[np.sort(np.bincount(row))[::-1] for row in labels],
+        sizes=projection.sizes,
         box_exponents=counts * n_features,
         pairs=wanted,
-        co_membership=(labels[:, wanted[:, 0]] == labels[:, wanted[:, 1]]).mean(axis=0),
+        co_membership=projection.co_membership(wanted[:, 0], wanted[:, 1]),
         classes=classes,
-        class_co_membership=_class_co_membership(labels, codes, classes.size),
+        class_co_membership=_class_co_membership(projection.labels, codes, classes.size),
     )
 
 

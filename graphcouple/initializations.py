@@ -10,6 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._validation import check_embedding, check_integer
+from graphcouple.ccpca import sampled_pca
+from graphcouple.components import structuring_law
 from graphcouple.graphs import FloatArray
 from graphcouple.priors import GraphPosterior
 
@@ -52,7 +54,33 @@ def random(X: Any, posterior: GraphPosterior, n_components: int, rng: np.random.
     return rng.normal(size=(posterior.n_nodes, n_components))
 
 
-INITIALIZERS: dict[str, Initializer] = {"pca": pca, "random": random, "spectral": spectral}
+def ccpca(X: Any, posterior: GraphPosterior, n_components: int, rng: np.random.RandomState) -> FloatArray:
+    """Return principal components of the averaged component means of graphs drawn from the posterior.
+
+    A posterior of prior B, whose graphs are connected as a rule, is thinned to one edge a node first; see
+    `graphcouple.components.structuring_law`.
+
+    Warns
+    -----
+    UserWarning
+        When every graph is connected: the start is then PCA of X.
+    """
+    found = min(n_components, *X.shape)
+    means = sampled_pca(X, structuring_law(posterior), found, rng=rng)[1]
+    if means.connected:
+        warnings.warn(
+            "init='ccpca': every graph drawn is connected, so there are no component means to start from; starting "
+            "from PCA. A lower perplexity, or fewer neighbors, gives components.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return pca(X, posterior, n_components, rng)
+    return np.pad(means.embedding, ((0, 0), (0, n_components - found)))
+
+
+INITIALIZERS: dict[str, Initializer] = {"ccpca": ccpca, "pca": pca, "random": random, "spectral": spectral}
+
+_NEED_POINTS = ("ccpca", "pca")
 
 
 def initialize(
@@ -70,11 +98,11 @@ def initialize(
 
     Parameters
     ----------
-    init : {"pca", "random", "spectral"} or array of shape (n_samples, n_components)
+    init : {"ccpca", "pca", "random", "spectral"} or array of shape (n_samples, n_components)
         An array is used as it is, copied.
     X : array or sparse matrix of shape (n_samples, n_features)
     posterior : GraphPosterior
-        The input's graph, for "spectral".
+        The input's graph, for "ccpca" and "spectral".
     n_components : int
     rng : numpy.random.RandomState
     scale : float
@@ -86,13 +114,14 @@ def initialize(
     -------
     Z0 : ndarray of shape (n_samples, n_components)
         Points that would start at the same place (duplicates) are moved apart by
-        Gaussian noise of 1e-4 · scale; constant data start at random.
+        Gaussian noise of 1e-4 · scale, and so are coordinates that would be constant; constant data start at random.
 
     Raises
     ------
     TypeError, ValueError
         When `init` is unknown, or an array of another shape or with entries that
-        are not finite, or "pca" is asked of precomputed distances.
+        are not finite, or "pca" or "ccpca" is asked of precomputed
+        distances.
     """
     n = posterior.n_nodes
     check_integer("n_components", n_components, 1)
@@ -103,14 +132,17 @@ def initialize(
         return Z
     if init not in INITIALIZERS:
         raise ValueError(f"init must be one of {sorted(INITIALIZERS)} or an array, got {init!r}.")
-    if init == "pca" and metric == "precomputed":
-        raise ValueError("init='pca' needs points, not precomputed distances; use init='spectral' or 'random'.")
+    if init in _NEED_POINTS and metric == "precomputed":
+        raise ValueError(f"init={init!r} needs points, not precomputed distances; use init='spectral' or 'random'.")
     Z = INITIALIZERS[init](X, posterior, n_components, rng).astype(np.float64)
     spread = float(Z[:, 0].std())
     if spread > 0 and np.isfinite(spread):
         Z = Z * (scale / spread)
     else:
         Z = scale * random(X, posterior, n_components, rng)
+    # Descent never leaves the plane in which all points start: a coordinate that is constant stays so.
+    flat = Z.std(axis=0) <= 1e-12 * scale
+    Z[:, flat] += 1e-4 * scale * rng.normal(size=(n, int(flat.sum())))
     return _separate(Z, 1e-4 * scale, rng).astype(dtype)
 
 

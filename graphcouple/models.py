@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
+
 from graphcouple._validation import check_integer
 from graphcouple.bandwidths import Bandwidth
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
-from graphcouple.neighbors import all_pairs, as_points, graph_distances, nearest_neighbors
+from graphcouple.neighbors import all_pairs, as_points, graph_distances, nearest_neighbors, neighbors_among
 from graphcouple.priors import GraphPosterior, GraphPrior, as_prior
 from graphcouple.priors.binary import threshold
 
@@ -119,6 +122,46 @@ class GraphModel:
             sq_dist = self.bandwidth.rescale(support, sq_dist, shift, scale)
         posterior = self.prior.posterior_on(support, self.kernel.log(sq_dist))
         return threshold(posterior) if self.symmetrize else posterior
+
+    def links(self, X: Any, X_new: Any, n_jobs: int | None = None) -> sp.csr_array:
+        """Return where the edges of points unseen lead: the mean numbers of their edges, divided by each row's sum.
+
+        A point that coincides with points of `X` leads to those alone. An edge prior, which says nothing of new
+        points, does not enter.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The points of the graph.
+        X_new : array or sparse matrix of shape (n_new, n_features)
+            Or their distances to the points of `X`, for ``metric="precomputed"``.
+        n_jobs : int or None, default=None
+
+        Returns
+        -------
+        csr_array of shape (n_new, n_samples)
+            Rows that sum to 1.
+        """
+        support, sq_dist = neighbors_among(X_new, X, self.n_neighbors, self.metric, n_jobs)
+        same = sq_dist == 0.0
+        log_kernel = self.kernel.log(self._rescaled(X, support, sq_dist, n_jobs))
+        if self.prior.code == "B":
+            log_kernel = -np.logaddexp(0.0, -log_kernel)
+        coincident = np.bincount(support.rows, weights=same, minlength=support.n_nodes) > 0
+        log_kernel = np.where(coincident[support.rows], np.where(same, 0.0, -np.inf), log_kernel)
+        largest = np.maximum.reduceat(log_kernel, support.indptr[:-1])
+        weights = np.exp(log_kernel - largest[support.rows])
+        weights /= np.add.reduceat(weights, support.indptr[:-1])[support.rows]
+        return sp.csr_array((weights, support.indices, support.indptr), shape=(support.n_nodes, X.shape[0]))
+
+    def _rescaled(self, X: Any, support: Support, sq_dist: FloatArray, n_jobs: int | None) -> FloatArray:
+        if self.bandwidth is None:
+            return sq_dist
+        shift, scale = self.bandwidth.fit_edges(support, sq_dist, self.kernel, n_jobs)
+        ahead = None
+        if self.bandwidth.pairs_scales:
+            ahead = self.bandwidth.fit_edges(*self._distances(X, n_jobs), self.kernel, n_jobs)[1]
+        return self.bandwidth.rescale(support, sq_dist, shift, scale, ahead)
 
     def _distances(self, X: Any, n_jobs: int | None) -> tuple[Support, FloatArray]:
         if self.metric == "precomputed" and X.shape[0] != X.shape[1]:

@@ -17,6 +17,7 @@ from scipy.sparse import csgraph
 
 from graphcouple._normalizers import LogNormalizer, log_normalizer, monte_carlo
 from graphcouple._validation import check_integer, check_positive
+from graphcouple.components import weak_components
 from graphcouple.graphs import FloatArray, GraphLike, IntArray, as_csr
 from graphcouple.kernels import Gaussian, Kernel
 
@@ -54,8 +55,9 @@ def _undirected(W: GraphLike) -> sp.csr_array:
 
 def component_labels(W: GraphLike) -> tuple[int, IntArray]:
     """Return the number R of weak components, and each node's component in 0 … R − 1."""
-    n_components, labels = csgraph.connected_components(_undirected(W), directed=False)
-    return int(n_components), labels
+    edges = _undirected(W).tocoo()
+    labels = weak_components(edges.shape[0], edges.row, edges.col)
+    return int(labels.max()) + 1, labels
 
 
 def component_indicators(W: GraphLike) -> sp.csr_array:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from graphcouple._validation import check_integer
 from graphcouple.graphs import FloatArray, Support, as_csr, edges_of, off_diagonal
@@ -187,7 +186,7 @@ def nearest_neighbors(
     if metric == "precomputed":
         _check_distances(X)
     if metric == "euclidean" and not sp.issparse(X):
-        X = _near_origin(X)
+        X = near_origin(X)
     search = NearestNeighbors(n_neighbors=k, metric=metric, n_jobs=-1 if n_jobs is None else n_jobs).fit(X)
     dist, found = search.kneighbors()
     order = np.argsort(found, axis=1)
@@ -200,7 +199,7 @@ def nearest_neighbors(
     return support, np.square(np.take_along_axis(dist, order, axis=1).ravel(), dtype=np.float64)
 
 
-def _near_origin(X: FloatArray) -> FloatArray:
+def near_origin(X: FloatArray) -> FloatArray:
     """Centre points far from the origin, where expanding the square would lose their differences.
 
     Others are left alone: whole numbers have exact distances, and ties, as they are.
@@ -243,16 +242,61 @@ def graph_distances(X: Any, support: Support, metric: str = "euclidean", n_jobs:
     chunk = max(1, 2**24 // X.shape[1])
     for a in range(0, support.n_edges, chunk):
         part = slice(a, a + chunk)
-        out[part] = _paired(X, support.rows[part], support.indices[part], metric, paired_distances)
+        out[part] = _paired(X[support.rows[part]], X[support.indices[part]], metric, paired_distances)
     return out
 
 
-def _paired(X: Any, rows: NDArray[Any], columns: NDArray[Any], metric: str, paired_distances: Any) -> FloatArray:
-    left, right = X[rows], X[columns]
+def neighbors_among(
+    X_new: Any, X: Any, n_neighbors: int | None, metric: str = "euclidean", n_jobs: int | None = None
+) -> tuple[Support, FloatArray]:
+    """Return the nearest points of `X` to each of other points, with squared distances.
+
+    Parameters
+    ----------
+    X_new : array or sparse matrix of shape (n_new, n_features)
+        Or their distances to the points of `X`, for ``metric="precomputed"``.
+    X : array or sparse matrix of shape (n_samples, n_features)
+    n_neighbors : int or None
+        None means all of `X`.
+    metric : str, default="euclidean"
+    n_jobs : int or None, default=None
+
+    Returns
+    -------
+    support : Support
+        One row for each new point; its columns are points of `X`.
+    sq_dist : ndarray of shape (n_edges,)
+        Zero where two points coincide.
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    n = X.shape[0]
+    k = n if n_neighbors is None else min(n_neighbors, n)
+    n_new = X_new.shape[0]
+    dtype = np.int32 if n_new * k <= np.iinfo(np.int32).max else np.int64
+    indptr = np.arange(0, n_new * k + 1, k, dtype=dtype)
+    search = NearestNeighbors(n_neighbors=k, metric=metric, n_jobs=-1 if n_jobs is None else n_jobs).fit(X)
+    dist, found = search.kneighbors(X_new)
+    order = np.argsort(found, axis=1)
+    support = Support(indptr, np.take_along_axis(found, order, axis=1).ravel().astype(dtype))
+    if metric != "euclidean":
+        return support, np.square(np.take_along_axis(dist, order, axis=1).ravel(), dtype=np.float64)
+    # The search expands the square, which leaves coincident points at a small distance that is not zero.
+    out = np.empty(support.n_edges)
+    chunk = max(1, 2**24 // X.shape[1])
+    for a in range(0, support.n_edges, chunk):
+        part = slice(a, a + chunk)
+        out[part] = _paired(X_new[support.rows[part]], X[support.indices[part]], metric, None)
+    return support, out
+
+
+def _paired(left: Any, right: Any, metric: str, paired_distances: Any) -> FloatArray:
     if metric == "euclidean":
         difference = left - right
+        if not sp.issparse(difference):
+            return np.einsum("ij,ij->i", difference, difference, dtype=np.float64)
         return np.asarray(difference.multiply(difference).sum(axis=1), dtype=np.float64).ravel()
-    if sp.issparse(X):
+    if sp.issparse(left):
         left, right = left.toarray(), right.toarray()
     try:
         return np.square(paired_distances(left, right, metric=metric), dtype=np.float64)

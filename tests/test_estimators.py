@@ -62,7 +62,7 @@ def test_loss_is_the_objective_at_the_embedding(name, X):
 
 
 @EVERY
-@pytest.mark.parametrize("init", ["pca", "random", "spectral"])
+@pytest.mark.parametrize("init", ["ccpca", "pca", "random", "spectral"])
 @pytest.mark.parametrize("n_components", [1, 2, 3])
 def test_a_seed_fixes_every_bit_whatever_the_threads(name, init, n_components):
     X = np.random.default_rng(0).normal(size=(150, 5))
@@ -89,7 +89,7 @@ def test_presets_are_graph_couplings(X):
     for name in ("SNE", "TSNE", "LargeVis", "UMAP"):
         preset = _preset(name, early_exaggeration=12.0, init="pca")
         given, latent = preset.models(len(X))
-        generic = gc.GraphCoupling(given, latent, max_iter=20, random_state=0)
+        generic = gc.GraphCoupling(given, latent, init="pca", max_iter=20, random_state=0)
         np.testing.assert_array_equal(preset.fit_transform(X), generic.fit_transform(X))
 
 
@@ -118,7 +118,7 @@ def test_float32_stays_float32(name, X):
 
 
 @EVERY
-@pytest.mark.parametrize("init", ["pca", "spectral"])
+@pytest.mark.parametrize("init", ["ccpca", "pca", "spectral"])
 def test_duplicates_and_constant_features_are_fine(name, init):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 4))
@@ -129,7 +129,7 @@ def test_duplicates_and_constant_features_are_fine(name, init):
 
 
 @EVERY
-@pytest.mark.parametrize("init", ["pca", "random", "spectral"])
+@pytest.mark.parametrize("init", ["ccpca", "pca", "random", "spectral"])
 def test_all_points_equal_give_a_finite_embedding(name, init):
     Z = _preset(name, init=init).fit_transform(np.full((20, 3), 4.2))
     assert np.isfinite(Z).all()

@@ -36,10 +36,13 @@ def effective_n_jobs(n_jobs: int | None) -> int:
     return max(1, n_jobs if n_jobs > 0 else joblib.cpu_count() + 1 + n_jobs)
 
 
-def over_rows(n_rows: int, n_jobs: int | None, loop: Callable[..., Any], *args: Any) -> None:
-    """Call ``loop(start, stop, *args)`` on blocks that together cover range(n_rows)."""
+def over_rows(n_rows: int, n_jobs: int | None, loop: Callable[..., Any], *args: Any, at_least: int = 64) -> None:
+    """Call ``loop(start, stop, *args)`` on blocks that together cover range(n_rows).
+
+    Fewer rows than `at_least` are not worth a thread.
+    """
     n_threads = effective_n_jobs(n_jobs)
-    if n_threads == 1 or n_rows < 64:
+    if n_threads == 1 or n_rows < at_least:
         loop(0, n_rows, *args)
         return
     size = -(-n_rows // (n_threads * _BLOCKS_PER_THREAD))

@@ -43,8 +43,11 @@ class Objective(ABC):
         """Return the gradient alone; cheaper than `value_and_grad` where an objective can make it so."""
         return self.value_and_grad(Z, attraction)[1]
 
-    def learning_rate(self, attraction: float = 1.0) -> float:
-        """Return a good rate for gradient descent on objective/n_points, the attraction so weighted."""
+    def learning_rate(self, attraction: float = 1.0, Z: FloatArray | None = None) -> float:
+        """Return a good rate for gradient descent on objective/n_points, the attraction so weighted.
+
+        At the embedding `Z` where the rate depends on it.
+        """
         return max(self.n_points / (4.0 * attraction), 50.0)
 
     def __add__(self, other: Any) -> Objective:
@@ -112,6 +115,7 @@ class WeightedSum(Objective):
             total += weight * gradient
         return total
 
-    def learning_rate(self, attraction: float = 1.0) -> float:
-        """Return the smallest rate of the terms."""
-        return min(term.learning_rate(attraction) for _, term in self.terms)
+    def learning_rate(self, attraction: float = 1.0, Z: FloatArray | None = None) -> float:
+        """Return the smallest rate of the terms, each over its weight; terms of weight 0 have no say."""
+        rates = [term.learning_rate(attraction, Z) / abs(weight) for weight, term in self.terms if weight]
+        return min(rates, default=super().learning_rate(attraction))

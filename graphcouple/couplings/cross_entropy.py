@@ -230,7 +230,7 @@ class CrossEntropy(Objective):
         assert push is not None
         return self._combine(points, push, pull, attraction)
 
-    def learning_rate(self, attraction: float = 1.0) -> float:
+    def learning_rate(self, attraction: float = 1.0, Z: FloatArray | None = None) -> float:
         """Return the rate that suits the latent prior."""
         return self.latent.prior.learning_rate(self.n_points, attraction)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from graphcouple._validation import check_embedding
 from graphcouple.couplings._base import Objective
@@ -72,14 +73,22 @@ class PrecisionCrossEntropy(Objective):
         for name, value in (("nu_x", self.nu_x), ("nu_z", self.nu_z)):
             if value is not None and not value >= n:
                 raise ValueError(f"{name}={value} must be at least n = {n}, for the Wishart law to have a density.")
-        vectors, singular, _ = np.linalg.svd(points, full_matrices=False)
-        self._vectors = vectors
-        self._shrink = singular**2 / (1.0 + singular**2)
+        self._points = points
+        # The Woodbury identity, through whichever of p and n is smaller.
+        gram = points @ points.T if n <= self._p else points.T @ points
+        gram[np.diag_indices_from(gram)] += 1.0
+        self._factor = cho_factor(gram, overwrite_a=True, check_finite=False)
 
     @property
     def n_points(self) -> int:
         """n."""
-        return self._vectors.shape[0]
+        return self._points.shape[0]
+
+    def _conditional(self, Y: FloatArray) -> FloatArray:
+        """Return (I + XXᵀ)⁻¹ Y."""
+        if self._points.shape[0] <= self._p:
+            return cho_solve(self._factor, Y, check_finite=False)
+        return Y - self._points @ cho_solve(self._factor, self._points.T @ Y, check_finite=False)
 
     def _weights(self, q: int) -> tuple[float, float]:
         nu_z = self.nu_x + self._p - q if self.nu_z is None else self.nu_z
@@ -106,13 +115,13 @@ class PrecisionCrossEntropy(Objective):
         points = check_embedding(Z, n_points=self.n_points)
         given, latent = self._weights(points.shape[1])
         Y = points.astype(np.float64)
-        pulled = Y - self._vectors @ (self._shrink[:, None] * (self._vectors.T @ Y))
+        pulled = self._conditional(Y)
         inner = np.eye(Y.shape[1]) + Y.T @ Y
         value = 0.5 * attraction * given * float((Y * pulled).sum())
         value -= 0.5 * latent * float(np.linalg.slogdet(inner)[1])
         gradient = attraction * given * pulled - latent * np.linalg.solve(inner, Y.T).T
         return value, gradient.astype(points.dtype, copy=False)
 
-    def learning_rate(self, attraction: float = 1.0) -> float:
+    def learning_rate(self, attraction: float = 1.0, Z: FloatArray | None = None) -> float:
         """Return n over the largest curvature of the trace term."""
         return self.n_points / (attraction * self._weights(1)[0])

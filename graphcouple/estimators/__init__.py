@@ -2,8 +2,21 @@
 
 from graphcouple.estimators._base import CouplingEstimator
 from graphcouple.estimators.binary import UMAP, LargeVis
+from graphcouple.estimators.ccpca import CCPCA
 from graphcouple.estimators.graph_coupling import GraphCoupling
+from graphcouple.estimators.hierarchical import HierarchicalCoupling
 from graphcouple.estimators.precision import PrecisionCoupling
 from graphcouple.estimators.sne import SNE, TSNE, SymmetricSNE
 
-__all__ = ["SNE", "TSNE", "UMAP", "CouplingEstimator", "GraphCoupling", "LargeVis", "PrecisionCoupling", "SymmetricSNE"]
+__all__ = [
+    "CCPCA",
+    "SNE",
+    "TSNE",
+    "UMAP",
+    "CouplingEstimator",
+    "GraphCoupling",
+    "HierarchicalCoupling",
+    "LargeVis",
+    "PrecisionCoupling",
+    "SymmetricSNE",
+]

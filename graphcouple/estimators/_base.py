@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from contextlib import nullcontext
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -14,13 +15,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from graphcouple._progress import progress_bar
-from graphcouple.couplings import CrossEntropy
+from graphcouple.couplings import CrossEntropy, Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.initializations import INITIALIZERS, initialize
 from graphcouple.models import GraphModel
 from graphcouple.optimize import Callback, Exaggeration, MomentumGains, Optimizer, Solution, solve
 from graphcouple.priors import GraphPosterior
 from graphcouple.summation import Summation
+
+Extension = Callable[[CrossEntropy, Any, np.random.RandomState], Objective]
 
 ALL_PAIRS_UP_TO = 2000
 """With ``n_neighbors="auto"``, the number of points up to which the input's graph may use every pair."""
@@ -82,6 +85,11 @@ class CouplingEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     def models(self, n_samples: int) -> tuple[GraphModel | GraphPosterior, GraphModel]:
         """Return the laws of the input's and of the embedding's graph for this many samples."""
 
+    @property
+    def takes_distances(self) -> bool:
+        """Whether `X` holds precomputed distances in the place of points."""
+        return getattr(getattr(self, "input", self), "metric", None) == "precomputed"
+
     def _optimizer(self, latent: GraphModel) -> Optimizer:
         """Return the optimizer the parameters ask for.
 
@@ -113,6 +121,10 @@ class CouplingEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         FloatingPointError
             When the optimisation leaves the finite numbers.
         """
+        return self._fit(X)
+
+    def _fit(self, X: Any, extend: Extension | None = None) -> Self:
+        """Embed `X` by the coupling, or by what `extend` makes of it."""
         self._validate_params()
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
         rng = check_random_state(self.random_state)
@@ -120,7 +132,7 @@ class CouplingEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         posterior = model if isinstance(model, GraphPosterior) else model.posterior(X, self.n_jobs)
         if posterior.n_nodes != X.shape[0]:
             raise ValueError(f"input is a graph of {posterior.n_nodes} nodes, but X has {X.shape[0]} rows.")
-        objective = CrossEntropy(posterior, latent, self.summation, self.n_jobs)
+        coupling = CrossEntropy(posterior, latent, self.summation, self.n_jobs)
         start = initialize(
             self.init,
             X,
@@ -131,6 +143,7 @@ class CouplingEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             metric=getattr(model, "metric", "euclidean"),
             dtype=X.dtype,
         )
+        objective = coupling if extend is None else extend(coupling, X, rng)
         solution = self._solve(objective, start, self._optimizer(latent))
         self.posterior_ = posterior
         self.embedding_ = solution.Z
@@ -138,11 +151,11 @@ class CouplingEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self.loss_history_ = solution.loss_history
         self.n_iter_ = solution.n_iter
         self.stop_reason_ = solution.message
-        if objective.has_kl_divergence:
-            self.kl_divergence_ = objective.kl_divergence(solution.Z)
+        if coupling.has_kl_divergence:
+            self.kl_divergence_ = coupling.kl_divergence(solution.Z)
         return self
 
-    def _solve(self, objective: CrossEntropy, start: FloatArray, optimizer: Optimizer) -> Solution:
+    def _solve(self, objective: Objective, start: FloatArray, optimizer: Optimizer) -> Solution:
         name = type(self).__name__
         with progress_bar(self.max_iter, name) if self.verbose else nullcontext() as update:
 
@@ -170,6 +183,6 @@ class CouplingEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = getattr(self, "metric", None) == "precomputed"
+        tags.input_tags.pairwise = self.takes_distances
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -47,7 +47,7 @@ class LargeVis(PerplexityEstimator):
         In scikit-learn's convention; see `MomentumGains`.
     max_iter : int, default=1000
         Iterations at most.
-    init : {"pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
+    init : {"ccpca", "pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
         The start, scaled to a standard deviation of 10; an array is used as it is.
     summation : {"auto", "exact"} or Summation, default="auto"
         How sums over all pairs of the embedding are done.
@@ -155,7 +155,7 @@ class UMAP(CouplingEstimator):
         In scikit-learn's convention; see `MomentumGains`.
     max_iter : int, default=500
         Iterations at most.
-    init : {"pca", "random", "spectral"} or array of shape (n_samples, n_components), default="spectral"
+    init : {"ccpca", "pca", "random", "spectral"} or array, default="spectral"
         The start, scaled to a standard deviation of 10; an array is used as it is.
     summation : {"auto", "exact"} or Summation, default="auto"
         How sums over all pairs of the embedding are done.

@@ -28,10 +28,10 @@ class GraphCoupling(CouplingEstimator):
         The law of the embedding's graph: kernel and prior.
     n_components : int, default=2
         Dimension of the embedding.
-    init : {"pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
-        The start: principal components of X, Gaussian noise, or Laplacian
-        eigenvectors of the input's graph, scaled to the standard deviation that suits the
-        latent prior (1e-4 for D and E, 10 for B). An array is used as it is.
+    init : {"ccpca", "pca", "random", "spectral"} or array of shape (n_samples, n_components), default="ccpca"
+        The start: principal components of the averaged means of the input graph's connected components (see
+        `CCPCA`), principal components of X, Gaussian noise, or Laplacian eigenvectors of the input's graph; scaled to
+        the standard deviation that suits the latent prior (1e-4 for D and E, 10 for B). An array is used as it is.
     optimizer : "auto" or Optimizer, default="auto"
         "auto" is `MomentumGains` with an early exaggeration of 12 (none where the latent
         kernel is flat at zero).
@@ -99,7 +99,7 @@ class GraphCoupling(CouplingEstimator):
         latent: GraphModel,
         *,
         n_components: int = 2,
-        init: Any = "pca",
+        init: Any = "ccpca",
         optimizer: Any = "auto",
         max_iter: int = 1000,
         summation: Any = "auto",

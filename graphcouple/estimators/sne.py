@@ -92,7 +92,7 @@ class SNE(PerplexityEstimator):
         In scikit-learn's convention; see `MomentumGains`.
     max_iter : int, default=1000
         Iterations at most.
-    init : {"pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
+    init : {"ccpca", "pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
         The start, scaled to a standard deviation of 1e-4; an array is used as it is.
     summation : {"auto", "exact"} or Summation, default="auto"
         How sums over all pairs of the embedding are done.
@@ -166,7 +166,7 @@ class SymmetricSNE(PerplexityEstimator):
         In scikit-learn's convention; see `MomentumGains`.
     max_iter : int, default=1000
         Iterations at most.
-    init : {"pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
+    init : {"ccpca", "pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
         The start, scaled to a standard deviation of 1e-4; an array is used as it is.
     summation : {"auto", "exact"} or Summation, default="auto"
         How sums over all pairs of the embedding are done.
@@ -244,7 +244,7 @@ class TSNE(PerplexityEstimator):
         In scikit-learn's convention; see `MomentumGains`.
     max_iter : int, default=1000
         Iterations at most.
-    init : {"pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
+    init : {"ccpca", "pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
         The start, scaled to a standard deviation of 1e-4; an array is used as it is.
     summation : {"auto", "exact"} or Summation, default="auto"
         How sums over all pairs of the embedding are done.

@@ -113,10 +113,10 @@ class MomentumGains(Optimizer):
             raise TypeError(f"exaggeration must be an Exaggeration, got {self.exaggeration!r}.")
         check_positive("max_step", self.max_step)
 
-    def rate(self, objective: Objective, iteration: int) -> float:
-        """Return the learning rate at an iteration."""
+    def rate(self, objective: Objective, iteration: int, Z: FloatArray | None = None) -> float:
+        """Return the learning rate at an iteration, where the embedding is `Z`."""
         if isinstance(self.learning_rate, str):
-            return objective.learning_rate(self.exaggeration(iteration))
+            return objective.learning_rate(self.exaggeration(iteration), Z)
         return float(self.learning_rate)
 
     def init(self, Z0: FloatArray) -> MomentumState:
@@ -152,6 +152,6 @@ class MomentumGains(Optimizer):
                 if monitor.record(iteration, loss, state.Z, norm, settled):
                     return state.Z, iteration
             momentum = self.momentum if settled else self.initial_momentum
-            state = self.step(state, gradient, self.rate(objective, iteration), momentum)
+            state = self.step(state, gradient, self.rate(objective, iteration, state.Z), momentum)
             monitor.check_finite(iteration + 1, state.Z)
         return state.Z, monitor.max_iter

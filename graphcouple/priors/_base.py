@@ -134,6 +134,20 @@ class GraphPosterior(ABC):
         graph.has_canonical_format = True
         return graph
 
+    def sample_edges(self, rng: Rng = None) -> tuple[IntArray, IntArray]:
+        """Draw one graph as the starts and ends of its edges, each edge once whatever its count.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator, int or None
+
+        Returns
+        -------
+        rows, columns : ndarray of shape (n_edges,)
+        """
+        at, _ = self._draw(np.random.default_rng(rng))
+        return self.support.rows[at], self.support.indices[at]
+
     def log_prob(self, W: GraphLike) -> float:
         """Return the log-probability of a graph, in nats; −inf when the law cannot produce it.
 

@@ -1,0 +1,299 @@
+"""ccPCA: PCA of the averaged means of posterior graphs' connected components."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import nullcontext
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from graphcouple._progress import progress_bar
+from graphcouple.bandwidths import Perplexity
+from graphcouple.ccpca import MOST_SAMPLES, ComponentPCA, component_pca, identity_projection, sampled_pca
+from graphcouple.components import AveragedProjection
+from graphcouple.estimators._base import PERPLEXITY_CONSTRAINTS, neighbors_for
+from graphcouple.graphs import FloatArray
+from graphcouple.kernels import Gaussian
+from graphcouple.models import GraphModel
+from graphcouple.priors import GraphPosterior, GraphPrior, as_prior
+
+
+class CCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """PCA of MX, where M averages the projection onto connected components over posterior graphs.
+
+    In each graph drawn from the law of the input's graph every point is moved to the mean of its component; points
+    are averaged over the graphs, and the first principal components taken. What is kept is what neighbour embeddings
+    forget: where the components lie.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Dimension of the embedding; at most min(n_samples, n_features).
+    prior : {"D", "B", "E"} or GraphPrior, default="D"
+        The law's prior: one edge out of every node, independent edges, or as many edges as nodes.
+    perplexity : float, default=30.0
+        Effective number of neighbours of each point; above 1 and below the number of neighbours. The higher, the
+        fewer components.
+    n_neighbors : int, None or "auto", default="auto"
+        Neighbours of each point that can carry its edge, the point itself not counted; None means all pairs. "auto" is
+        all pairs up to 2,000 points, and three times the perplexity beyond.
+    metric : str, default="euclidean"
+        The distance of the points in the law; not "precomputed", for the means need points.
+    input : GraphModel or GraphPosterior, optional
+        The law of the input's graph in place of the one that `prior`, `perplexity`, `n_neighbors` and `metric`
+        describe; or its posterior, made beforehand.
+    n_samples : int or "auto", default=100
+        Graphs drawn. "auto" draws until `relative_error_` is at most `tol`, or 2,000.
+    tol : float, default=0.02
+        For "auto".
+    svd_solver : {"auto", "full", "randomized"}, default="auto"
+        See `graphcouple.ccpca.component_pca`.
+    random_state : int, RandomState or None, default=None
+        Seeds the graphs and the randomized decomposition.
+    n_jobs : int or None, default=None
+        Workers; None means every core, or what `joblib.parallel_config` says. The embedding does not depend on it.
+    verbose : int, default=0
+        Above 0, show a progress bar on a terminal.
+    callback : callable, optional
+        Called after each round of "auto" (once, for a number of graphs) as ``callback(n_drawn, relative_error, Z)``; a
+        true value stops.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+    singular_values_ : ndarray of shape (n_components,)
+        Of MX, its columns centred.
+    components_ : ndarray of shape (n_components, n_features)
+        Its right singular vectors: MX, centred, times their transpose is `embedding_`.
+    mean_ : ndarray of shape (n_features,)
+    standard_error_ : ndarray of shape (n_samples,)
+        Monte Carlo standard error of each point's position, up to a rotation of the embedding, by a jackknife over ten
+        batches of graphs.
+    relative_error_ : float
+        All points together, over the norm of the embedding.
+    n_samples_ : int
+        Graphs drawn.
+    component_counts_ : ndarray of shape (n_samples_,)
+        Number of components of each graph.
+    component_sizes_ : list of ndarray
+        Sizes of each graph's components, largest first.
+    projection_ : AveragedProjection
+        M, a linear operator; ``projection_.labels`` holds each point's component in each graph.
+    co_membership_ : csr_array or ndarray of shape (n_samples, n_samples)
+        For each possible edge of the posterior, the share of graphs that hold both ends in one component. Computed
+        when asked for.
+    posterior_ : GraphPosterior
+        The law of the input's graph.
+
+    Warns
+    -----
+    UserWarning
+        When every graph drawn is connected: the means are all the same, and PCA of X is given in their place.
+    ConvergenceWarning
+        When "auto" ends with an error above `tol`.
+
+    References
+    ----------
+    Graph-coupling paper, section 4.2, corollary 1 and algorithm 1.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> ccpca = gc.CCPCA(perplexity=20, random_state=0).fit(X)
+    >>> ccpca.embedding_.shape
+    (150, 2)
+    >>> bool(ccpca.relative_error_ < 0.05)
+    True
+    >>> ccpca.transform(X[:3] + 0.01).shape
+    (3, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PERPLEXITY_CONSTRAINTS,
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "prior": [StrOptions({"B", "D", "E"}), GraphPrior],
+        "input": [None, GraphModel, GraphPosterior],
+        "n_samples": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "svd_solver": [StrOptions({"auto", "full", "randomized"})],
+        "random_state": ["random_state"],
+        "n_jobs": [None, Integral],
+        "verbose": ["verbose"],
+        "callback": [None, callable],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        prior: Any = "D",
+        perplexity: float = 30.0,
+        n_neighbors: Any = "auto",
+        metric: str = "euclidean",
+        input: GraphModel | GraphPosterior | None = None,
+        n_samples: Any = 100,
+        tol: float = 0.02,
+        svd_solver: str = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callback: Callable[[int, float, FloatArray], Any] | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.prior = prior
+        self.perplexity = perplexity
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.input = input
+        self.n_samples = n_samples
+        self.tol = tol
+        self.svd_solver = svd_solver
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
+
+    def model(self, n_samples: int) -> GraphModel:
+        """Return the law of the graph of this many points, as the parameters describe it."""
+        if isinstance(self.input, GraphModel):
+            return self.input
+        neighbors = neighbors_for(self.n_neighbors, self.perplexity, n_samples)
+        return GraphModel(Gaussian(), as_prior(self.prior), Perplexity(self.perplexity), neighbors, metric=self.metric)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Draw graphs and embed `X`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            When `X` or a parameter is not usable; the message says why.
+        """
+        self._validate_params()
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+        if self.n_components > min(X.shape):
+            raise ValueError(
+                f"n_components={self.n_components} must be at most min(n_samples, n_features)={min(X.shape)}."
+            )
+        if self.metric == "precomputed" or getattr(self.input, "metric", None) == "precomputed":
+            raise ValueError(
+                "metric='precomputed' gives no points to take means of; pass the points as X and the graph's "
+                "posterior as input."
+            )
+        given = self.input if isinstance(self.input, GraphPosterior) else None
+        posterior = self.model(X.shape[0]).posterior(X, self.n_jobs) if given is None else given
+        if posterior.n_nodes != X.shape[0]:
+            raise ValueError(f"input is a graph of {posterior.n_nodes} nodes, but X has {X.shape[0]} rows.")
+        rng = check_random_state(self.random_state)
+        self.posterior_ = posterior
+        self.projection_, found = self._draw(X, posterior, rng)
+        self._connected = found.connected
+        if found.connected:
+            warnings.warn(
+                f"every one of the {self.projection_.n_samples} graphs drawn is connected, so the component means are "
+                "all the same; the result is PCA of X. A lower perplexity, or fewer neighbors, gives components.",
+                UserWarning,
+                stacklevel=2,
+            )
+            found = component_pca(X, identity_projection(X.shape[0]), self.n_components, rng=rng)
+        elif self.n_samples == "auto" and found.relative_error > self.tol and self.callback is None:
+            warnings.warn(
+                f"after {MOST_SAMPLES} graphs the relative error is {found.relative_error:.3g}, above tol={self.tol}.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        self._X = X
+        self.mean_ = found.mean.astype(X.dtype)
+        self.components_ = found.components.astype(X.dtype)
+        self.singular_values_ = found.singular_values.astype(X.dtype)
+        self.embedding_ = found.embedding.astype(X.dtype)
+        self.standard_error_ = np.zeros(X.shape[0]) if self._connected else found.standard_error
+        self.relative_error_ = 0.0 if self._connected else found.relative_error
+        self.n_samples_ = self.projection_.n_samples
+        self.component_sizes_ = self.projection_.sizes
+        self.component_counts_ = self.projection_.n_components
+        return self
+
+    def _draw(
+        self, X: Any, posterior: GraphPosterior, rng: np.random.RandomState
+    ) -> tuple[AveragedProjection, ComponentPCA]:
+        total = MOST_SAMPLES if self.n_samples == "auto" else self.n_samples
+        with progress_bar(total, "CCPCA", measure="error") if self.verbose else nullcontext() as update:
+            return sampled_pca(
+                X,
+                posterior,
+                self.n_components,
+                n_samples=self.n_samples,
+                tol=self.tol,
+                svd_solver=self.svd_solver,
+                rng=rng,
+                n_jobs=self.n_jobs,
+                progress=update,
+                callback=self.callback,
+            )
+
+    @property
+    def co_membership_(self) -> Any:
+        """For each possible edge of the posterior, the share of graphs that hold both ends in one component."""
+        check_is_fitted(self)
+        support = self.posterior_.support
+        return support.to_array(self.projection_.co_membership(support.rows, support.indices))
+
+    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
+        """Embed `X` and return the embedding; see `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        return self.fit(X).embedding_
+
+    def transform(self, X: Any) -> FloatArray:
+        """Embed new points: the mean position of the points their edges lead to.
+
+        A new point is given the edges that the law of the parameters would give it among the points of `fit`, which
+        stay where they are; a point that coincides with one of them is put there. Where all graphs were connected, it
+        is PCA's projection. Neither depends on the other new points.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_new, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_components)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        if self._connected:
+            return np.asarray(X @ self.components_.T - self.mean_ @ self.components_.T)
+        weights = self.model(self._X.shape[0]).links(self._X, X, self.n_jobs)
+        return np.asarray(weights @ self.embedding_).astype(X.dtype, copy=False)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.embedding_.shape[1]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,256 @@
+"""The coupling of component means, alone and beside a graph coupling."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.linalg import orthogonal_procrustes
+from scipy.spatial import procrustes
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+import graphcouple as gc
+
+from .reference import numerical_gradient, relative_error
+
+PRESETS = {
+    "SNE": gc.SNE(perplexity=4, max_iter=60),
+    "SymmetricSNE": gc.SymmetricSNE(perplexity=4, max_iter=60),
+    "TSNE": gc.TSNE(perplexity=4, max_iter=60),
+    "LargeVis": gc.LargeVis(perplexity=4, max_iter=60),
+    "UMAP": gc.UMAP(n_neighbors=5, max_iter=60),
+    "composed": gc.GraphCoupling(
+        gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(4)), gc.GraphModel(gc.Student(0.5), "D"), max_iter=60
+    ),
+}
+EVERY = pytest.mark.parametrize("name", PRESETS)
+
+
+def _literal(X, Z, labels, epsilon, nu):
+    """J_ε of one graph with dense n×n and R×R matrices, weights of γ = 1."""
+    U = np.stack([(labels == c) / np.sqrt((labels == c).sum()) for c in np.unique(labels)], axis=1)
+    means, centres = U.T @ (X - X.mean(axis=0)), U.T @ Z
+    R, p = len(means), X.shape[1]
+    inverse = np.linalg.inv(np.eye(R) + epsilon * means @ means.T)
+    value = epsilon * (nu + p) / 2 * np.trace(centres.T @ inverse @ centres)
+    return value - (nu + p) / 2 * np.linalg.slogdet(np.eye(R) + epsilon * centres @ centres.T)[1]
+
+
+@pytest.fixture
+def labels(rng):
+    return rng.integers(0, 7, size=(3, 25))
+
+
+@pytest.mark.parametrize("features", [3, 20])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 30.0])
+def test_value_is_the_definition(rng, labels, features, epsilon):
+    X, Z = rng.normal(size=(25, features)), rng.normal(size=(25, 2))
+    J = gc.ComponentCrossEntropy(X, labels, scale=1.0, epsilon=epsilon, nu_x=31.0)
+    wanted = np.mean([_literal(X, Z, row, epsilon, 31.0) for row in labels])
+    assert J.value(Z) == pytest.approx(wanted, rel=1e-10)
+    longer = gc.ComponentCrossEntropy(X, labels, scale=4.0, epsilon=epsilon)
+    wanted = np.mean([_literal(4.0 * X, Z, row, epsilon, 25) for row in labels])
+    assert longer.value(Z) == pytest.approx(wanted, rel=1e-10)
+
+
+def test_free_scale_is_the_definition_at_the_size_of_the_best_means(rng, labels):
+    X, Z = rng.normal(size=(25, 5)), 40.0 * rng.normal(size=(25, 2))
+    values, best = [], []
+    for row in labels:
+        U = np.stack([(row == c) / np.sqrt((row == c).sum()) for c in np.unique(row)], axis=1)
+        best.append((np.linalg.svd(U.T @ (X - X.mean(axis=0)), compute_uv=False)[:2] ** 2).sum())
+    for row in labels:
+        U = np.stack([(row == c) / np.sqrt((row == c).sum()) for c in np.unique(row)], axis=1)
+        size = np.square(U.T @ Z).sum() + 25
+        values.append(_literal(X, Z * np.sqrt(np.mean(best) / size), row, 2 / np.mean(best), 25))
+    J = gc.ComponentCrossEntropy(X, labels)
+    assert J.epsilon == pytest.approx(2 / np.mean(best), rel=1e-12)
+    assert J.value(Z) == pytest.approx(np.mean(values), rel=1e-9)
+
+
+@pytest.mark.parametrize("features", [3, 20])
+@pytest.mark.parametrize("scale", ["free", 1.0, 0.2])
+@pytest.mark.parametrize("size", [0.01, 1.0, 50.0])
+def test_gradient_is_the_derivative(rng, labels, features, scale, size):
+    X, Z = rng.normal(size=(25, features)), size * rng.normal(size=(25, 2))
+    J = gc.ComponentCrossEntropy(X, labels, scale=scale, nu_x=40.0)
+    value, gradient = J.value_and_grad(Z)
+    assert value == J.value(Z)
+    assert relative_error(gradient, numerical_gradient(J.value, Z, 3e-3 * size)) < 1e-6
+    np.testing.assert_array_equal(J.gradient(Z), gradient)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 100.0])
+def test_descent_recovers_corollary_1_on_a_fixed_graph(iris, epsilon):
+    X = iris[0]
+    labels = gc.sample_components(gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(20)).posterior(X), 1)
+    J = gc.ComponentCrossEntropy(X, labels, scale=1.0, epsilon=epsilon)
+    start = np.random.default_rng(0).normal(size=(150, 2))
+    Z = gc.solve(J, start, gc.LBFGS(20), max_iter=20_000, tol=1e-13, patience=20_000).Z
+    M = gc.AveragedProjection(labels)
+    found, wanted = M @ Z, PCA(2).fit_transform(M @ X)
+    turned = found @ orthogonal_procrustes(found, wanted)[0]
+    assert relative_error(turned, wanted) < 1e-5
+
+
+def test_free_scale_keeps_the_shape_of_corollary_1(iris):
+    X = iris[0]
+    labels = gc.sample_components(gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(20)).posterior(X), 1)
+    J = gc.ComponentCrossEntropy(X, labels)
+    start = 300.0 * np.random.default_rng(0).normal(size=(150, 2))
+    Z = gc.solve(J, start, gc.LBFGS(20), max_iter=5_000, tol=1e-13, patience=20_000).Z
+    M = gc.AveragedProjection(labels)
+    assert procrustes(M @ Z, PCA(2).fit_transform(M @ X))[2] < 1e-4
+
+
+def test_stochastic_gradients_average_to_the_gradient(iris):
+    X = iris[0]
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(8)).posterior(X)
+    Z = PCA(2).fit_transform(X) + np.random.default_rng(0).normal(size=(150, 2))
+    J = gc.ComponentCrossEntropy(X, posterior, scale=1.0, epsilon=0.01, n_graphs=4000, seed=1)
+    stochastic = gc.ComponentCrossEntropy(X, posterior, scale=1.0, epsilon=0.01, n_graphs=1, seed=2)
+    drawn = np.array([stochastic.gradient(Z) for _ in range(1000)])
+    error = drawn.std(axis=0) / np.sqrt(1000)
+    z = (drawn.mean(axis=0) - J.value_and_grad(Z)[1]) / np.hypot(error, drawn.std(axis=0) / np.sqrt(4000))
+    assert np.abs(z).max() < 5.0
+    assert np.sqrt((z**2).mean()) < 1.5
+
+
+def test_fresh_graphs_are_others_than_those_of_the_value(iris):
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(8)).posterior(iris[0])
+    J = gc.ComponentCrossEntropy(iris[0], posterior, n_graphs=5, seed=3)
+    drawn = gc.sample_components(posterior, 5 + 40, seed=3)
+    for wanted in drawn[5:]:
+        np.testing.assert_array_equal(J._fresh(), wanted)
+
+
+def test_sparse_points_are_the_dense_ones(rng, labels):
+    X = np.where(rng.uniform(size=(25, 6)) < 0.4, rng.normal(size=(25, 6)), 0.0)
+    Z = rng.normal(size=(25, 2))
+    dense, sparse = (gc.ComponentCrossEntropy(points, labels) for points in (X, sp.csr_matrix(X)))
+    assert sparse.value(Z) == pytest.approx(dense.value(Z), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("X", "graphs", "options", "error", "message"),
+    [
+        (np.eye(4), np.zeros((1, 5), dtype=int), {}, ValueError, "5 nodes, but X has 4"),
+        (np.eye(4), "D", {}, TypeError, "integers"),
+        (np.full((4, 2), np.nan), np.zeros((1, 4), dtype=int), {}, ValueError, "NaN"),
+        (np.eye(4), np.zeros((1, 4), dtype=int), {"scale": 0.0}, ValueError, "scale"),
+        (np.eye(4), np.zeros((1, 4), dtype=int), {"scale": "fixed"}, TypeError, "scale"),
+        (np.eye(4), np.zeros((1, 4), dtype=int), {"epsilon": -1.0}, ValueError, "epsilon"),
+        (np.eye(4), np.zeros((1, 4), dtype=int), {"nu_x": 3.0}, ValueError, "nu_x=3.0"),
+    ],
+)
+def test_refuses_what_it_cannot_use(X, graphs, options, error, message):
+    with pytest.raises(error, match=message):
+        gc.ComponentCrossEntropy(X, graphs, **options)
+    with pytest.raises(ValueError, match="n_components=2"):
+        gc.ComponentCrossEntropy(np.eye(4), np.zeros((1, 4), dtype=int)).value(np.eye(4))
+
+
+def test_one_component_everywhere_is_finite(rng):
+    X, Z = rng.normal(size=(10, 3)), rng.normal(size=(10, 2))
+    for points in (X, np.zeros((10, 3))):
+        value, gradient = gc.ComponentCrossEntropy(points, np.zeros((2, 10), dtype=int)).value_and_grad(Z)
+        assert np.isfinite(value)
+        assert np.isfinite(gradient).all()
+
+
+def _clusters(rng, n_each=20):
+    centres = 30.0 * rng.normal(size=(6, 5))
+    return np.repeat(centres, n_each, axis=0) + rng.normal(size=(6 * n_each, 5))
+
+
+def _fit(name, X, **options):
+    return gc.HierarchicalCoupling(clone(PRESETS[name]), random_state=0, **options).fit(X)
+
+
+def _hierarchical_conventions():
+    estimator = gc.HierarchicalCoupling(gc.TSNE(perplexity=2, max_iter=10), n_graphs=2)
+    for instance, check in estimator_checks_generator(estimator):
+        if "array_api" not in check.func.__name__:
+            yield pytest.param(instance, check, id=check.func.__name__)
+
+
+@pytest.mark.parametrize(("estimator", "check"), list(_hierarchical_conventions()))
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+@EVERY
+def test_no_weight_is_the_plain_method_and_sequential_is_ccpca_then_the_plain_method(rng, name):
+    X = rng.normal(size=(60, 5))
+    plain = clone(PRESETS[name]).set_params(random_state=0)
+    np.testing.assert_array_equal(_fit(name, X, weight=0.0).embedding_, plain.fit_transform(X))
+    after = clone(plain).set_params(init="ccpca").fit_transform(X)
+    np.testing.assert_array_equal(_fit(name, X, strategy="sequential").embedding_, after)
+
+
+@EVERY
+def test_the_joint_loss_is_the_weighted_sum_at_the_embedding(rng, name):
+    X = _clusters(rng)
+    both = _fit(name, X, weight=0.7)
+    plain = both.estimator_
+    latent = plain.models(len(X))[1]
+    coupling = gc.CrossEntropy(both.posterior_, latent, plain.summation)
+    assert both.coupling_loss_ == pytest.approx(coupling.value(both.embedding_), rel=1e-9)
+    assert both.loss_ == pytest.approx(both.coupling_loss_ + 0.7 * both.component_loss_, rel=1e-12)
+    assert both.loss_history_[-1] == both.loss_
+    assert both.n_iter_ == plain.n_iter_ == 60
+    assert hasattr(both, "kl_divergence_") == coupling.has_kl_divergence
+
+
+@EVERY
+def test_the_larger_the_weight_the_closer_the_means_to_ccpca(rng, name):
+    X = _clusters(rng)
+    plain = clone(PRESETS[name]).set_params(init="random", max_iter=500)
+    fits = [gc.HierarchicalCoupling(clone(plain), weight=weight, random_state=0).fit(X) for weight in (0.0, 1.0, 30.0)]
+    wanted = gc.CCPCA(input=fits[0].posterior_, random_state=0)
+    wanted = PCA(2).fit_transform(X) if name == "UMAP" else wanted.fit_transform(X)
+    far = [procrustes(wanted, fit.embedding_)[2] for fit in fits]
+    assert far[2] < far[0]
+    assert far[2] < 0.15
+
+
+def test_same_bits_for_any_number_of_workers(rng):
+    X = _clusters(rng, 30)
+    fits = [
+        gc.HierarchicalCoupling(gc.TSNE(perplexity=5, max_iter=80, n_jobs=jobs), random_state=0).fit(X)
+        for jobs in (1, 2)
+    ]
+    np.testing.assert_array_equal(fits[0].embedding_, fits[1].embedding_)
+
+
+def test_lbfgs_minimises_the_reported_loss(rng):
+    X = _clusters(rng)
+    model, latent = gc.TSNE(perplexity=5).models(len(X))
+    plain = gc.GraphCoupling(model, latent, optimizer=gc.LBFGS(), max_iter=100)
+    history = gc.HierarchicalCoupling(plain, random_state=0).fit(X).loss_history_
+    assert (np.diff(history) <= 0).all()
+
+
+def test_the_estimator_given_is_left_alone(rng):
+    plain = gc.TSNE(perplexity=4, max_iter=20, random_state=5)
+    both = gc.HierarchicalCoupling(plain, strategy="sequential", random_state=0).fit(rng.normal(size=(30, 3)))
+    assert plain.get_params() == gc.TSNE(perplexity=4, max_iter=20, random_state=5).get_params()
+    assert not hasattr(plain, "embedding_")
+    assert both.get_params()["estimator__perplexity"] == 4
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"weight": -1.0}, "weight"),
+        ({"strategy": "both"}, "strategy"),
+        ({"scale": "fixed"}, "scale"),
+        ({"estimator": gc.CCPCA()}, "estimator"),
+        ({"estimator": gc.TSNE(metric="precomputed", init="random", perplexity=2)}, "precomputed"),
+    ],
+)
+def test_refuses_bad_parameters(rng, parameters, message):
+    X = rng.normal(size=(20, 3))
+    distances = np.sqrt(((X[:, None] - X) ** 2).sum(-1))
+    with pytest.raises(ValueError, match=message):
+        gc.HierarchicalCoupling(**parameters).fit(distances)
