@@ -4,12 +4,11 @@
     python benchmarks/global_structure.py --data digits
 
 Each method runs from random, PCA, Laplacian-eigenmap and ccPCA starts, and with hierarchical coupling from the ccPCA
-start; UMAP for 300 iterations. All start from the same posterior of the input's graph. Prints 100·R(K) as mean ± standard deviation over seeds;
-results are kept beside the output (.json), and only runs that are not there yet are made.
+start; UMAP for 300 iterations. All start from the same posterior of the input's graph. Prints 100·R(K) as mean ±
+standard deviation over seeds. Results are kept beside the output (.json): only runs that are not there yet are made.
 """
 
 import argparse
-import gzip
 import json
 import time
 from pathlib import Path
@@ -23,15 +22,6 @@ METHODS = {
     "t-SNE": (gc.TSNE(), {**STARTS, "hierarchical, λ = 1": 1.0, "hierarchical, λ = 10": 10.0}),
     "UMAP": (gc.UMAP(max_iter=300), {**STARTS, "hierarchical, λ = 10": 10.0}),
 }
-
-
-def read_images(path):
-    """Points of an IDX file of images (gzipped or not), as float64 rows."""
-    data = Path(path).read_bytes()
-    data = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-    n_dims = data[3]
-    shape = np.frombuffer(data, ">i4", n_dims, 4)
-    return np.frombuffer(data, np.uint8, offset=4 + 4 * n_dims).reshape(shape[0], -1).astype(np.float64)
 
 
 def run(posterior, preset, start, X, seed):
@@ -90,7 +80,11 @@ def main():
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--output", default="global-structure.md")
     options = parser.parse_args()
-    X = read_images(options.images) if options.images else gc.datasets.load(options.data)[0]
+    if options.images:
+        images = gc.datasets.read_idx(options.images)
+        X = images.reshape(len(images), -1).astype(float)
+    else:
+        X = gc.datasets.load(options.data)[0]
     store = Path(options.output).with_suffix(".json")
     known = json.loads(store.read_text()) if store.exists() else {}
     measure(X, options.seeds, known, lambda results: store.write_text(json.dumps(results, indent=1)))

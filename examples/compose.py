@@ -28,9 +28,7 @@ def main():
         for ax, (name, kernel) in zip(row, kernels.items(), strict=True):
             method = gc.GraphCoupling(posterior, gc.GraphModel(kernel, prior), random_state=0)
             Z = method.fit_transform(X)
-            gc.plot(Z, y, ax=ax, title=f"{name}, prior {prior}")
-            if ax is not row[-1] and ax.get_legend():
-                ax.get_legend().remove()
+            gc.plot(Z, y, ax=ax, title=f"{name}, prior {prior}", legend=ax is row[-1])
             print(f"{prior:14}{name:16}{method.loss_:10.1f}{method.kl_divergence_:8.3f}", flush=True)
     figure.savefig(options.output, dpi=110)
     print(f"saved {options.output}")

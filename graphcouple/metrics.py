@@ -24,8 +24,8 @@ def k_ary_preservation(X: Any, Z: Any, K: int | Sequence[int], metric: str = "eu
 
         R(K) = ((n − 1) Q(K) − K) / (n − 1 − K).
 
-    Small K asks for local structure, K = n/4 or n/2 for global structure. Exact, in O(n) memory on every core; among points at the
-    same distance, those with the smaller index count as nearer.
+    Small K asks for local structure, K = n/4 or n/2 for global structure. Exact, in O(n) memory, on every core; among
+    points at the same distance, those with the smaller index count as nearer.
 
     Parameters
     ----------

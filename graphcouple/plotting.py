@@ -51,7 +51,14 @@ def _colors(n: int) -> list[Any]:
     return list(colormaps["turbo"](np.linspace(0.03, 0.97, n)))
 
 
-def plot(Z: ArrayLike, y: ArrayLike | None = None, *, ax: Axes | None = None, title: str | None = None) -> Axes:
+def plot(
+    Z: ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    ax: Axes | None = None,
+    title: str | None = None,
+    legend: bool = True,
+) -> Axes:
     """Draw an embedding as a scatter plot, coloured by labels.
 
     Parameters
@@ -64,6 +71,8 @@ def plot(Z: ArrayLike, y: ArrayLike | None = None, *, ax: Axes | None = None, ti
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     title : str, optional
+    legend : bool, default=True
+        Whether to list classes, or show a colour bar, beside the axes.
 
     Returns
     -------
@@ -102,7 +111,7 @@ def plot(Z: ArrayLike, y: ArrayLike | None = None, *, ax: Axes | None = None, ti
     if ax is None:
         ax = figure.Figure(figsize=(7.5, 6.0), layout="constrained").add_subplot()
     size = float(np.clip(15000.0 / points.shape[0], 0.5, 40.0))
-    _scatter(ax, points[:, :2], labels, size)
+    _scatter(ax, points[:, :2], labels, size, legend)
     if n_components > 1:
         ax.set_aspect("equal", adjustable="datalim")
     if n_components != 2:
@@ -117,7 +126,7 @@ def plot(Z: ArrayLike, y: ArrayLike | None = None, *, ax: Axes | None = None, ti
     return ax
 
 
-def _scatter(ax: Axes, points: NDArray[np.float64], labels: NDArray[Any] | None, size: float) -> None:
+def _scatter(ax: Axes, points: NDArray[np.float64], labels: NDArray[Any] | None, size: float, legend: bool) -> None:
     style: dict[str, Any] = {"s": size, "linewidths": 0, "alpha": 0.85, "rasterized": len(points) > 20000}
     # Points are drawn in a shuffled order, so that no class hides the others.
     order = np.random.default_rng(0).permutation(len(points))
@@ -128,12 +137,13 @@ def _scatter(ax: Axes, points: NDArray[np.float64], labels: NDArray[Any] | None,
     shuffled = labels[order]
     if not _is_categorical(labels):
         drawn = ax.scatter(x, y, c=shuffled.astype(np.float64), cmap="viridis", **style)
-        ax.figure.colorbar(drawn, ax=ax, shrink=0.8)
+        if legend:
+            ax.figure.colorbar(drawn, ax=ax, shrink=0.8)
         return
     names, codes = np.unique(shuffled, return_inverse=True)
     colors = np.array([_rgba(color) for color in _colors(len(names))])
     ax.scatter(x, y, color=colors[codes], **style)
-    if len(names) <= _MAX_CLASSES:
+    if legend and len(names) <= _MAX_CLASSES:
         _legend(ax, names, colors)
 
 
