@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import click
 
-METHODS = ("tsne", "sne", "symmetric-sne", "largevis", "umap")
+METHODS = ("tsne", "sne", "symmetric-sne", "largevis", "umap", "ccpca")
 KERNELS = ("gaussian", "exponential", "student[:DOF]", "rational:A:B", "odds-KERNEL")
 PLOT_ENDINGS = (".png", ".svg", ".pdf")
 TABLE_ENDINGS = (".npy", ".csv")
@@ -53,6 +53,7 @@ def _preset(method: str, options: dict[str, Any]) -> Any:
         "symmetric-sne": estimators.SymmetricSNE,
         "largevis": estimators.LargeVis,
         "umap": estimators.UMAP,
+        "ccpca": estimators.CCPCA,
     }
     chosen = classes[method]
     given = {name: value for name, value in options.items() if value is not None}
@@ -65,8 +66,11 @@ def _preset(method: str, options: dict[str, Any]) -> Any:
 
 def _compose(preset: Any, n_samples: int, sides: dict[str, str | None]) -> Any:
     """Return the preset, or its two laws with the kernels and priors that were asked for put in their place."""
-    if not any(sides.values()):
+    given = [f"--{name.replace('_', '-')}" for name, value in sides.items() if value]
+    if not given:
         return preset
+    if not hasattr(preset, "models"):
+        raise ValueError(f"{given[0]} does not apply to --method ccpca, which couples no laws.")
     from graphcouple.estimators import GraphCoupling
 
     laws = dict(zip(("input", "latent"), preset.models(n_samples), strict=True))
@@ -137,8 +141,20 @@ def _targets(name: str, method: str, output: Path | None, plot: Path | None, no_
 def _fit(estimator: Any, X: Any) -> float:
     """Fit under a progress bar (on a terminal); return the seconds it took."""
     start = time.perf_counter()
-    estimator.set_params(verbose=1).fit(X)
+    (getattr(estimator, "estimator", None) or estimator).set_params(verbose=1)
+    estimator.fit(X)
     return time.perf_counter() - start
+
+
+def _with_component_means(estimator: Any, weight: float | None) -> Any:
+    """Return the estimator, or hierarchical coupling of it where a weight is given."""
+    if weight is None:
+        return estimator
+    if not hasattr(estimator, "models"):
+        raise ValueError("--component-weight does not apply to --method ccpca, which is all component means.")
+    from graphcouple.estimators import HierarchicalCoupling
+
+    return HierarchicalCoupling(estimator, weight=weight, random_state=estimator.random_state)
 
 
 def _laws_of(estimator: Any, n_samples: int) -> str:
@@ -147,6 +163,8 @@ def _laws_of(estimator: Any, n_samples: int) -> str:
         text = ", ".join(str(part) for part in parts if part is not None)
         return re.sub(r"\d+\.\d{5,}", lambda number: f"{float(number[0]):.4g}", text)
 
+    if not hasattr(estimator, "models"):
+        return f"input {law(estimator.model(n_samples))}"
     given, latent = estimator.models(n_samples)
     return f"input {law(given)}\nlatent {law(latent)}"
 
@@ -191,6 +209,11 @@ PRIOR = click.Choice(["B", "D", "E"], case_sensitive=False)
     type=click.Choice(["ccpca", "pca", "random", "spectral"]),
     help="Start of the embedding.  [default: pca; umap spectral]",
 )
+@click.option(
+    "--component-weight",
+    type=float,
+    help="Hierarchical coupling: weight of the coupling of component means.  [default: none]",
+)
 @click.option("-c", "--components", "n_components", type=int, help="Dimension of the embedding.  [default: 2]")
 @click.option("-n", "--iterations", "max_iter", type=int, help="Iterations at most.  [default: 1000; umap 500]")
 @click.option("-s", "--seed", "random_state", type=int, default=0, show_default=True, help="Seed of all randomness.")
@@ -225,6 +248,7 @@ def embed(
     input_kernel: str | None,
     latent_prior: str | None,
     latent_kernel: str | None,
+    component_weight: float | None,
     **options: Any,
 ) -> None:
     """Embed DATA, write the embedding and a picture.
@@ -243,7 +267,8 @@ def embed(
     }
     composed = any(sides.values())
     table, picture = _targets(name, "composed" if composed else method, output, plot, no_plot)
-    estimator = _compose(_preset(method, options), X.shape[0], sides)
+    plain = _compose(_preset(method, options), X.shape[0], sides)
+    estimator = _with_component_means(plain, component_weight)
     seconds = _fit(estimator, X)
     with finished_files(table, picture) as (draft, sketch):
         assert draft is not None
@@ -251,16 +276,30 @@ def embed(
         if sketch is not None and picture is not None:
             _draw(sketch, picture, estimator.embedding_, y, f"{type(estimator).__name__} of {name}")
     shown = f"{type(estimator).__name__} on {name}, {X.shape[0]:,} × {X.shape[1]:,}"
-    rows = [
-        ("method", shown),
-        ("laws", _laws_of(estimator, X.shape[0])),
-        ("loss", f"{estimator.loss_:.6g} nats"),
-    ]
-    if hasattr(estimator, "kl_divergence_"):
-        rows.append(("KL", f"{estimator.kl_divergence_:.4f} nats"))
-    rows.append(("time", f"{seconds:.1f} s, {estimator.n_iter_} iterations; {estimator.stop_reason_}"))
+    rows = [("method", shown), ("laws", _laws_of(plain, X.shape[0])), *_outcome(estimator, seconds)]
     rows.append(("written", "\n".join(str(path) for path in (table, picture) if path is not None)))
     _report(rows)
+
+
+def _outcome(estimator: Any, seconds: float) -> list[tuple[str, str]]:
+    if not hasattr(estimator, "loss_"):
+        counts, sizes = estimator.component_counts_, estimator.component_sizes_
+        largest = sum(size[0] for size in sizes) / len(sizes)
+        return [
+            (
+                "graphs",
+                f"{len(counts)} drawn, {counts.mean():.1f} components each, the largest of {largest:.0f} points",
+            ),
+            ("error", f"{estimator.relative_error_:.3f} of the embedding's norm, by Monte Carlo"),
+            ("time", f"{seconds:.1f} s"),
+        ]
+    rows = [("loss", f"{estimator.loss_:.6g} nats")]
+    if hasattr(estimator, "coupling_loss_"):
+        parts = f"graphs {estimator.coupling_loss_:.6g}, component means {estimator.component_loss_:.6g}"
+        rows.append(("of which", f"{parts} × {estimator.weight:g}"))
+    if hasattr(estimator, "kl_divergence_"):
+        rows.append(("KL", f"{estimator.kl_divergence_:.4f} nats"))
+    return [*rows, ("time", f"{seconds:.1f} s, {estimator.n_iter_} iterations; {estimator.stop_reason_}")]
 
 
 def _draw(path: Path, target: Path, Z: Any, y: Any, title: str) -> None:

@@ -118,7 +118,8 @@ def test_pictures_in_every_form(folder, run, ending):
 
 @pytest.mark.parametrize("method", cli.METHODS)
 def test_every_method(folder, run, method):
-    code, out, err = run("embed", "iris", "-m", method, "-n", 5, "--no-plot", "-c", 3)
+    iterations = () if method == "ccpca" else ("-n", 5)
+    code, out, err = run("embed", "iris", "-m", method, *iterations, "--no-plot", "-c", 3)
     assert (code, err) == (0, "")
     assert np.load(f"iris-{method}.npy").shape == (150, 3)
     assert ("KL" in out) == (method in ("tsne", "sne", "symmetric-sne"))
@@ -132,8 +133,28 @@ def test_a_composed_pair_is_the_one_python_composes(folder, run, iris):
     assert code == 0
     assert "D, Student(dof=0.5)" in out
     given = gc.GraphModel(gc.Exponential(), "D", gc.Perplexity(30))
-    wanted = gc.GraphCoupling(given, gc.GraphModel(gc.Student(0.5), "D"), max_iter=20, random_state=0)
+    wanted = gc.GraphCoupling(given, gc.GraphModel(gc.Student(0.5), "D"), init="pca", max_iter=20, random_state=0)
     np.testing.assert_array_equal(np.load("iris-composed.npy"), wanted.fit_transform(iris[0]))
+
+
+def test_global_structure_from_the_command_is_that_of_python(folder, run, iris):
+    import graphcouple as gc
+
+    assert run("embed", "iris", "--init", "ccpca", "-n", 20, "--no-plot")[0] == 0
+    wanted = gc.TSNE(init="ccpca", max_iter=20, random_state=0).fit_transform(iris[0])
+    np.testing.assert_array_equal(np.load("iris-tsne.npy"), wanted)
+    code, out, _ = run("embed", "iris", "--component-weight", 2, "-n", 20, "--no-plot")
+    assert code == 0
+    assert "HierarchicalCoupling" in out
+    assert "component means" in out
+    joint = gc.HierarchicalCoupling(gc.TSNE(max_iter=20), weight=2.0, random_state=0)
+    np.testing.assert_array_equal(np.load("iris-tsne.npy"), joint.fit_transform(iris[0]))
+    code, out, _ = run("embed", "iris", "-m", "ccpca", "--perplexity", 10, "--no-plot")
+    assert code == 0
+    assert "100 drawn" in out
+    np.testing.assert_array_equal(
+        np.load("iris-ccpca.npy"), gc.CCPCA(perplexity=10, random_state=0).fit_transform(iris[0])
+    )
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "rational:1.5:0.9", "odds-student", "odds-rational:1:1"])
@@ -178,6 +199,11 @@ def _broken_csv(folder):
         (["iris", "--n-neighbors", "150"], "n_neighbors=150"),
         (["iris", "-m", "umap", "--perplexity", "5"], "does not apply"),
         (["iris", "-m", "magic"], "magic"),
+        (["iris", "-m", "ccpca", "--init", "pca"], "does not apply"),
+        (["iris", "-m", "ccpca", "--latent-prior", "D"], "does not apply"),
+        (["iris", "-m", "ccpca", "--component-weight", "1"], "does not apply"),
+        (["iris", "-m", "ccpca", "-c", "5"], "n_components=5"),
+        (["iris", "--component-weight", "-1"], "weight"),
         (["iris", "--init", "magic"], "magic"),
         (["iris", "-c", "0"], "n_components"),
         (["iris", "-n", "0"], "max_iter"),

@@ -27,13 +27,18 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
+@cache
+def _cores() -> int:
+    return joblib.cpu_count()
+
+
 def effective_n_jobs(n_jobs: int | None) -> int:
     """Return the number of threads `n_jobs` stands for; None means every available core."""
     if n_jobs is None:
-        return joblib.cpu_count()
+        return _cores()
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0; use None for every core, or a number of threads.")
-    return max(1, n_jobs if n_jobs > 0 else joblib.cpu_count() + 1 + n_jobs)
+    return max(1, n_jobs if n_jobs > 0 else _cores() + 1 + n_jobs)
 
 
 def over_rows(n_rows: int, n_jobs: int | None, loop: Callable[..., Any], *args: Any, at_least: int = 64) -> None:
