@@ -254,7 +254,7 @@ def structuring_law(posterior: GraphPosterior) -> GraphPosterior:
     >>> from graphcouple.components import structuring_law
     >>> X, y = gc.datasets.load("iris")
     >>> structuring_law(gc.UMAP().models(150)[0].posterior(X))
-    <UnitOutDegreePosterior (prior D) of 150 nodes, 3278 possible edges>
+    <UnitOutDegreePosterior (prior D) of 150 nodes, 2696 possible edges>
     """
     if posterior.code != Binary.code:
         return posterior
