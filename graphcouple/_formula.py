@@ -8,9 +8,13 @@ scalars: there is no second copy of a kernel to keep in step.
 
 from __future__ import annotations
 
+import dis
 import hashlib
 import types
 from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
 
 FORMULA_METHODS = (
     "log",
@@ -36,17 +40,47 @@ class Formula:
         return ()
 
 
+def global_names(code: types.CodeType) -> tuple[str, ...]:
+    """Return the names of globals and builtins that the code reads; attributes are not among them."""
+    found = {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            found.update(global_names(constant))
+    return tuple(sorted(found))
+
+
 def _code_parts(function: types.FunctionType, seen: set[int]) -> Iterator[str]:
     if id(function) in seen:
         return
     seen.add(id(function))
     yield from _bytecode_parts(function.__code__)
-    for name in function.__code__.co_names:
-        used = function.__globals__.get(name)
-        if isinstance(used, (bool, int, float)):
-            yield f"{name}={used!r}"
-        elif isinstance(used, types.FunctionType):
-            yield from _code_parts(used, seen)
+    for name in global_names(function.__code__):
+        if name in function.__globals__:
+            yield f"{name}="
+            yield from _value_parts(function.__globals__[name], seen)
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        yield f"{name}="
+        yield from _value_parts(cell.cell_contents, seen)
+    for value in (*(function.__defaults__ or ()), *sorted((function.__kwdefaults__ or {}).items())):
+        yield from _value_parts(value, seen)
+
+
+def _value_parts(value: Any, seen: set[int]) -> Iterator[str]:
+    """Say what a value that a formula refers to is worth: constants, helper functions, and arrays in full."""
+    # numba's dispatchers hold the function they compile.
+    value = getattr(value, "py_func", value)
+    if isinstance(value, types.FunctionType):
+        yield from _code_parts(value, seen)
+    elif isinstance(value, (tuple, list)):
+        for part in value:
+            yield from _value_parts(part, seen)
+    elif isinstance(value, np.ndarray):
+        yield f"{value.dtype}{value.shape}"
+        yield hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+    elif isinstance(value, types.ModuleType):
+        yield value.__name__
+    else:
+        yield repr(value)
 
 
 def _bytecode_parts(code: types.CodeType) -> Iterator[str]:

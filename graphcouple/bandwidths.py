@@ -172,10 +172,12 @@ class Perplexity(Bandwidth):
         n, counts = support.n_nodes, np.diff(support.indptr)
         fewest = int(counts.min())
         if self.perplexity >= fewest:
-            remedy = "lower it" if fewest >= n - 1 else "lower it, or raise n_neighbors"
+            whole = fewest == n - 1
+            remedy = "lower it" if whole else "lower it, or raise n_neighbors, or allow more edges"
+            size = f" here with n_samples = {n}" if whole else ""
             raise ValueError(
-                f"perplexity={self.perplexity} must be below the number of neighbors every point has, {fewest} "
-                f"here with n_samples = {n}; {remedy}."
+                f"perplexity={self.perplexity} must be below the number of neighbors every point has, {fewest}{size}; "
+                f"{remedy}."
             )
         scale, error = np.empty(n), np.empty(n)
         target = float(np.log(self.perplexity))

@@ -8,15 +8,18 @@ are drawn.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 from graphcouple.components import AveragedProjection, sample_components
 from graphcouple.graphs import FloatArray
+from graphcouple.neighbors import as_points
 from graphcouple.priors import GraphPosterior
 
 OVERSAMPLING = 10
@@ -61,8 +64,8 @@ class ComponentPCA:
     relative_error: float
 
     @property
-    def connected(self) -> bool:
-        """Whether MX is constant: every graph was connected, so there are no component means to tell apart."""
+    def constant(self) -> bool:
+        """Whether MX has no variance but that of rounding."""
         return not self.singular_values[0] > 0
 
 
@@ -76,16 +79,23 @@ class _Centred:
 
     def times(self, Q: FloatArray) -> FloatArray:
         """Return (X − 1 meanᵀ)Q, in float64."""
-        return np.asarray(self.X @ Q.astype(self.X.dtype, copy=False), dtype=np.float64) - self.mean @ Q
+        rounded = Q.astype(self.X.dtype, copy=False)
+        return np.asarray(self.X @ rounded, dtype=np.float64) - self.mean @ rounded.astype(np.float64)
 
     def transpose_times(self, Y: FloatArray) -> FloatArray:
         """Return (X − 1 meanᵀ)ᵀY, in float64."""
-        product = np.asarray(self.X.T @ Y.astype(self.X.dtype, copy=False), dtype=np.float64)
-        return product - np.outer(self.mean, Y.sum(axis=0))
+        rounded = Y.astype(self.X.dtype, copy=False)
+        product = np.asarray(self.X.T @ rounded, dtype=np.float64)
+        return product - np.outer(self.mean, rounded.sum(axis=0, dtype=np.float64))
 
     def dense(self) -> FloatArray:
         """Return X − 1 meanᵀ."""
         return (self.X.toarray() if sp.issparse(self.X) else self.X) - self.mean
+
+    def rounding(self) -> float:
+        """Return a bound on the Frobenius norm of what rounding leaves of a product that is zero."""
+        size = self.norm() + float(np.linalg.norm(self.mean)) * self.shape[0] ** 0.5
+        return _NO_VARIANCE * self.norm() + 10.0 * float(np.finfo(self.X.dtype).eps) * size
 
     def norm(self) -> float:
         """Return the Frobenius norm of X − 1 meanᵀ."""
@@ -149,6 +159,11 @@ def sampled_pca(
         Called as ``progress(n_drawn, relative_error)`` while graphs are drawn.
     callback : callable, optional
         Called as ``callback(n_drawn, relative_error, Z)`` after each round; a true value ends it.
+
+    Warns
+    -----
+    ConvergenceWarning
+        When 2,000 graphs leave an error above `tol`.
     """
     rng = np.random.RandomState(0) if rng is None else rng
     seed = int(rng.randint(np.iinfo(np.int32).max))
@@ -167,12 +182,31 @@ def sampled_pca(
         M = AveragedProjection(labels, n_jobs)
         found = component_pca(X, M, n_components, svd_solver=svd_solver, rng=rng)
         error = found.relative_error
-        stop = callback is not None and callback(goal, error, found.embedding)
-        if stop or n_samples != "auto" or found.connected or error <= tol or goal >= MOST_SAMPLES:
+        view = found.embedding.view()
+        view.flags.writeable = False
+        stop = callback is not None and bool(callback(goal, error, view))
+        done = n_samples != "auto" or found.constant or error <= tol
+        if n_samples == "auto" and goal >= MOST_SAMPLES and not (done or stop):
+            warnings.warn(
+                f"after {goal} graphs the relative error is {error:.3g}, above tol={tol}.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        if stop or done or goal >= MOST_SAMPLES:
             return M, found
         # The error falls like N^(−1/2); a margin saves a round.
-        wanted = int(1.2 * goal * (error / tol) ** 2)
+        wanted = int(1.2 * goal * min(error / tol, 100.0) ** 2)
         goal = min(max(wanted, goal + _FIRST_ROUND), 4 * goal, MOST_SAMPLES)
+
+
+def why_constant(M: AveragedProjection) -> str:
+    """Say why MX has no variance."""
+    if M.labels.max() == 0:
+        return (
+            f"every one of the {M.n_samples} graphs drawn is connected, so the component means are all the same "
+            "(a lower perplexity, or fewer neighbors, gives components)"
+        )
+    return "the means of all components are the same"
 
 
 def component_pca(
@@ -213,20 +247,19 @@ def component_pca(
     >>> np.abs(found.embedding).ravel()
     array([3., 3., 3., 3.])
     """
-    data = _Centred(X)
+    data = _Centred(as_points(X))
     solver = svd_solver
     if solver == "auto":
         solver = "full" if data.shape[0] * data.shape[1] <= FULL_UP_TO else "randomized"
     width = min(n_components + OVERSAMPLING, *data.shape)
     basis = _right_vectors(data, M, width, solver, np.random.RandomState(0) if rng is None else rng)
     sums = M.batch_sums(data.times(basis))
+    # M keeps means; far from the origin rounding does not.
+    sums -= sums.mean(axis=1, keepdims=True)
     counts = np.diff(M.batch_bounds())
     total = sums.sum(axis=0)
     scores, singular, rotation = _leading(total / M.n_samples, n_components)
-    floor = _NO_VARIANCE * data.norm()
-    if X.dtype == np.float32:
-        floor *= 1e4
-    singular = np.where(singular > floor, singular, 0.0)
+    singular = np.where(singular > data.rounding(), singular, 0.0)
     scores = scores * (singular > 0)
     error = _jackknife(scores, total, sums, counts)
     norm = float(np.linalg.norm(scores))

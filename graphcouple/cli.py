@@ -15,6 +15,7 @@ import click
 
 METHODS = ("tsne", "sne", "symmetric-sne", "largevis", "umap", "ccpca")
 KERNELS = ("gaussian", "exponential", "student[:DOF]", "rational:A:B", "odds-KERNEL")
+OPTIONS = {"max_iter": "iterations", "n_components": "components", "n_jobs": "jobs", "random_state": "seed"}
 PLOT_ENDINGS = (".png", ".svg", ".pdf")
 TABLE_ENDINGS = (".npy", ".csv")
 
@@ -60,7 +61,7 @@ def _preset(method: str, options: dict[str, Any]) -> Any:
     known = inspect.signature(chosen).parameters
     for name in given:
         if name not in known:
-            raise ValueError(f"--{name.replace('_', '-')} does not apply to --method {method}.")
+            raise ValueError(f"--{OPTIONS.get(name, name.replace('_', '-'))} does not apply to --method {method}.")
     return chosen(**given)
 
 
@@ -70,7 +71,9 @@ def _compose(preset: Any, n_samples: int, sides: dict[str, str | None]) -> Any:
     if not given:
         return preset
     if not hasattr(preset, "models"):
-        raise ValueError(f"{given[0]} does not apply to --method ccpca, which couples no laws.")
+        if given != ["--input-prior"]:
+            raise ValueError(f"{given[-1]} does not apply to --method ccpca, which has a prior of the input only.")
+        return preset.set_params(prior=sides["input_prior"])
     from graphcouple.estimators import GraphCoupling
 
     laws = dict(zip(("input", "latent"), preset.models(n_samples), strict=True))
@@ -142,7 +145,12 @@ def _fit(estimator: Any, X: Any) -> float:
     """Fit under a progress bar (on a terminal); return the seconds it took."""
     start = time.perf_counter()
     (getattr(estimator, "estimator", None) or estimator).set_params(verbose=1)
-    estimator.fit(X)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        estimator.fit(X)
+    package = Path(__file__).parent
+    for text in dict.fromkeys(str(w.message) for w in caught if Path(w.filename).is_relative_to(package)):
+        click.echo(f"graphcouple: warning: {' '.join(text.split())}", err=True)
     return time.perf_counter() - start
 
 
@@ -265,7 +273,7 @@ def embed(
         "latent_prior": latent_prior,
         "latent_kernel": latent_kernel,
     }
-    composed = any(sides.values())
+    composed = any(sides.values()) and method != "ccpca"
     table, picture = _targets(name, "composed" if composed else method, output, plot, no_plot)
     plain = _compose(_preset(method, options), X.shape[0], sides)
     estimator = _with_component_means(plain, component_weight)

@@ -85,8 +85,8 @@ def sample_components(
     first : int, default=0
         The number of the first sample.
     n_jobs : int or None, default=None
-        Workers; None means every core, or what `joblib.parallel_config` says. The backend is the one it names;
-        threads by default.
+        Workers; None means every core, or as many as `joblib.parallel_config` says if more than one. The backend is
+        the one it names; threads by default.
     progress : callable, optional
         Called as ``progress(n_drawn)`` now and then.
 
@@ -173,7 +173,8 @@ class AveragedProjection(LinearOperator):
                 f"labels must lie in 0 to n_nodes − 1 = {n_nodes - 1}, got {found.min()} to {found.max()}."
             )
         super().__init__(dtype=np.dtype(np.float64), shape=(n_nodes, n_nodes))
-        self.labels: NDArray[np.int32] = np.ascontiguousarray(found, dtype=np.int32)
+        self.labels: NDArray[np.int32] = np.array(found, dtype=np.int32, order="C")
+        self.labels.flags.writeable = False
         self.n_jobs = n_jobs
 
     @property
@@ -223,7 +224,12 @@ class AveragedProjection(LinearOperator):
 
         Parameters
         ----------
-        rows, columns : ndarray of shape (n_pairs,)
+        rows, columns : array of shape (n_pairs,)
+
+        Raises
+        ------
+        ValueError
+            When they differ in length, or name a node there is not.
 
         Examples
         --------
@@ -236,8 +242,14 @@ class AveragedProjection(LinearOperator):
         from graphcouple._numba.components import count_together
         from graphcouple._numba.threads import over_rows
 
-        counts = np.zeros(rows.size, dtype=np.int32)
-        over_rows(rows.size, self.n_jobs, count_together, self.labels, np.asarray(rows), np.asarray(columns), counts)
+        i, j = np.asarray(rows, dtype=np.int64).ravel(), np.asarray(columns, dtype=np.int64).ravel()
+        if i.size != j.size:
+            raise ValueError(f"rows and columns must be of one length, got {i.size} and {j.size}.")
+        n = self.shape[0]
+        if i.size and (min(i.min(), j.min()) < 0 or max(i.max(), j.max()) >= n):
+            raise ValueError(f"rows and columns must name nodes 0 to {n - 1}.")
+        counts = np.zeros(i.size, dtype=np.int32)
+        over_rows(i.size, self.n_jobs, count_together, self.labels, i, j, counts)
         return counts / self.n_samples
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import math
+import zlib
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
@@ -51,7 +52,7 @@ def read_idx(path: str | PathLike[str]) -> NDArray[Any]:
     if data[:2] == b"\x1f\x8b":
         try:
             data = gzip.decompress(data)
-        except (EOFError, OSError) as error:
+        except (EOFError, OSError, zlib.error) as error:
             raise ValueError(f"{path} is a damaged gzip file ({error}).") from None
     known = len(data) >= 4 and data[:2] == b"\x00\x00" and data[2] in _IDX_TYPES and data[3] > 0
     if not known or len(data) < 4 + 4 * data[3]:

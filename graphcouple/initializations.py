@@ -10,15 +10,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._validation import check_embedding, check_integer
-from graphcouple.ccpca import sampled_pca
+from graphcouple.ccpca import sampled_pca, why_constant
 from graphcouple.components import structuring_law
 from graphcouple.graphs import FloatArray
 from graphcouple.priors import GraphPosterior
 
-Initializer = Callable[[Any, GraphPosterior, int, np.random.RandomState], FloatArray]
+Initializer = Callable[[Any, GraphPosterior, int, np.random.RandomState, int | None], FloatArray]
 
 
-def pca(X: Any, posterior: GraphPosterior, n_components: int, rng: np.random.RandomState) -> FloatArray:
+def pca(
+    X: Any, posterior: GraphPosterior, n_components: int, rng: np.random.RandomState, n_jobs: int | None = None
+) -> FloatArray:
     """Return the first principal components of `X`, zero-padded when `X` has fewer."""
     from sklearn.decomposition import PCA
 
@@ -32,7 +34,9 @@ def pca(X: Any, posterior: GraphPosterior, n_components: int, rng: np.random.Ran
     return np.pad(Z, ((0, 0), (0, n_components - found)))
 
 
-def spectral(X: Any, posterior: GraphPosterior, n_components: int, rng: np.random.RandomState) -> FloatArray:
+def spectral(
+    X: Any, posterior: GraphPosterior, n_components: int, rng: np.random.RandomState, n_jobs: int | None = None
+) -> FloatArray:
     """Return Laplacian eigenvectors of the posterior's mean graph, symmetrised."""
     from sklearn.manifold import spectral_embedding
 
@@ -49,12 +53,16 @@ def spectral(X: Any, posterior: GraphPosterior, n_components: int, rng: np.rando
     return np.pad(np.asarray(Z), ((0, 0), (0, n_components - found)))
 
 
-def random(X: Any, posterior: GraphPosterior, n_components: int, rng: np.random.RandomState) -> FloatArray:
+def random(
+    X: Any, posterior: GraphPosterior, n_components: int, rng: np.random.RandomState, n_jobs: int | None = None
+) -> FloatArray:
     """Return standard Gaussian coordinates."""
     return rng.normal(size=(posterior.n_nodes, n_components))
 
 
-def ccpca(X: Any, posterior: GraphPosterior, n_components: int, rng: np.random.RandomState) -> FloatArray:
+def ccpca(
+    X: Any, posterior: GraphPosterior, n_components: int, rng: np.random.RandomState, n_jobs: int | None = None
+) -> FloatArray:
     """Return principal components of the averaged component means of graphs drawn from the posterior.
 
     A posterior of prior B, whose graphs are connected as a rule, is thinned to one edge a node first; see
@@ -66,14 +74,9 @@ def ccpca(X: Any, posterior: GraphPosterior, n_components: int, rng: np.random.R
         When every graph is connected: the start is then PCA of X.
     """
     found = min(n_components, *X.shape)
-    means = sampled_pca(X, structuring_law(posterior), found, rng=rng)[1]
-    if means.connected:
-        warnings.warn(
-            "init='ccpca': every graph drawn is connected, so there are no component means to start from; starting "
-            "from PCA. A lower perplexity, or fewer neighbors, gives components.",
-            UserWarning,
-            stacklevel=2,
-        )
+    M, means = sampled_pca(X, structuring_law(posterior), found, rng=rng, n_jobs=n_jobs)
+    if means.constant:
+        warnings.warn(f"init='ccpca': {why_constant(M)}; starting from PCA.", UserWarning, stacklevel=2)
         return pca(X, posterior, n_components, rng)
     return np.pad(means.embedding, ((0, 0), (0, n_components - found)))
 
@@ -93,6 +96,7 @@ def initialize(
     scale: float,
     metric: str = "euclidean",
     dtype: Any = np.float64,
+    n_jobs: int | None = None,
 ) -> FloatArray:
     """Return the start of an embedding.
 
@@ -109,6 +113,8 @@ def initialize(
         The standard deviation the first coordinate is given.
     metric : str, default="euclidean"
     dtype : dtype, default=float64
+    n_jobs : int or None, default=None
+        Workers, for "ccpca".
 
     Returns
     -------
@@ -134,7 +140,7 @@ def initialize(
         raise ValueError(f"init must be one of {sorted(INITIALIZERS)} or an array, got {init!r}.")
     if init in _NEED_POINTS and metric == "precomputed":
         raise ValueError(f"init={init!r} needs points, not precomputed distances; use init='spectral' or 'random'.")
-    Z = INITIALIZERS[init](X, posterior, n_components, rng).astype(np.float64)
+    Z = INITIALIZERS[init](X, posterior, n_components, rng, n_jobs).astype(np.float64)
     spread = float(Z[:, 0].std())
     if spread > 0 and np.isfinite(spread):
         Z = Z * (scale / spread)
@@ -147,8 +153,9 @@ def initialize(
 
 
 def _separate(Z: FloatArray, noise: float, rng: np.random.RandomState) -> FloatArray:
-    """Move points that coincide apart; the others stay."""
-    _, inverse, counts = np.unique(Z, axis=0, return_inverse=True, return_counts=True)
+    """Move points that coincide, up to rounding, apart; the others stay."""
+    places = np.round(Z / max(float(np.abs(Z).max()), 1e-300) * 1e12)
+    _, inverse, counts = np.unique(places, axis=0, return_inverse=True, return_counts=True)
     repeated = counts[inverse.ravel()] > 1
     if repeated.any():
         Z = Z.copy()

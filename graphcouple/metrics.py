@@ -34,7 +34,8 @@ def k_ary_preservation(X: Any, Z: Any, K: int | Sequence[int], metric: str = "eu
     K : int or sequence of int
         From 1 to n − 2.
     metric : str, default="euclidean"
-        The distance of `X`: any of `sklearn.metrics.pairwise_distances`. Embeddings have Euclidean distances.
+        The distance of `X`: any of `sklearn.metrics.pairwise_distances`, or "precomputed" for a square array of
+        distances. Embeddings have Euclidean distances.
 
     Returns
     -------
@@ -61,19 +62,24 @@ def k_ary_preservation(X: Any, Z: Any, K: int | Sequence[int], metric: str = "eu
     """
     from sklearn.metrics import pairwise_distances
 
-    points, embedding = as_points(X), as_points(Z, "Z")
+    points, embedding = as_points(X), near_origin(as_points(Z, "Z"))
     n = points.shape[0]
     if embedding.shape[0] != n:
         raise ValueError(f"Z has {embedding.shape[0]} rows, but X has {n}.")
     sizes = [check_integer("K", k, 1) for k in np.atleast_1d(np.asarray(K, dtype=object)).ravel()]
+    if not sizes:
+        raise ValueError("K must name at least one number of neighbors.")
     if max(sizes) > n - 2:
         raise ValueError(f"K={max(sizes)} must be at most n − 2 = {n - 2}: all other points are neighbors otherwise.")
     if metric == "euclidean" and not sp.issparse(points):
         points = near_origin(points)
 
+    whole = metric == "precomputed"
+
     def shared_from(start: int) -> list[int]:
         rows = slice(start, min(start + step, n))
-        before = _to_others(pairwise_distances(points[rows], points, metric=metric), start)
+        given = points[rows].copy() if whole else pairwise_distances(points[rows], points, metric=metric)
+        before = _to_others(given, start)
         after = _to_others(pairwise_distances(embedding[rows], embedding), start)
         return [int((_nearest(before, k) & _nearest(after, k)).sum()) for k in sizes]
 

@@ -141,7 +141,13 @@ class GraphModel:
         -------
         csr_array of shape (n_new, n_samples)
             Rows that sum to 1.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When an array is not numeric or not finite, or the columns differ.
         """
+        X, X_new = as_points(X), as_points(X_new, "X_new", at_least=1)
         support, sq_dist = neighbors_among(X_new, X, self.n_neighbors, self.metric, n_jobs)
         same = sq_dist == 0.0
         log_kernel = self.kernel.log(self._rescaled(X, support, sq_dist, n_jobs))

@@ -13,7 +13,7 @@ from graphcouple.graphs import FloatArray, Support, as_csr, edges_of, off_diagon
 _DENSE_ENTRIES = 50_000_000
 
 
-def as_points(X: Any, name: str = "X") -> Any:
+def as_points(X: Any, name: str = "X", at_least: int = 2) -> Any:
     """Return `X` as a finite 2-D float array, or as a finite csr matrix.
 
     Raises
@@ -21,7 +21,7 @@ def as_points(X: Any, name: str = "X") -> Any:
     TypeError
         When `X` is not numeric.
     ValueError
-        When `X` is not 2-D, has fewer than two rows, no columns, or an entry that is NaN or infinite.
+        When `X` is not 2-D, has fewer rows than needed, no columns, or an entry that is NaN or infinite.
     """
     if sp.issparse(X):
         X = X.tocsr()
@@ -40,8 +40,8 @@ def as_points(X: Any, name: str = "X") -> Any:
         entries = X
     if X.ndim != 2 or X.shape[1] < 1:
         raise ValueError(f"{name} must have shape (n_samples, n_features), got {X.shape}.")
-    if X.shape[0] < 2:
-        raise ValueError(f"{name} must have at least 2 rows to relate to each other, got n_samples = {X.shape[0]}.")
+    if X.shape[0] < at_least:
+        raise ValueError(f"{name} must have at least {at_least} rows to relate, got n_samples = {X.shape[0]}.")
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
         entries = X.data if sp.issparse(X) else X
@@ -204,10 +204,14 @@ def near_origin(X: FloatArray) -> FloatArray:
 
     Others are left alone: whole numbers have exact distances, and ties, as they are.
     """
+    shift = _shift(X)
+    return X - shift.astype(X.dtype) if shift.any() else X
+
+
+def _shift(X: FloatArray) -> FloatArray:
     mean = X.mean(axis=0, dtype=np.float64)
-    if float(mean @ mean) <= 1e4 * float(X.var(axis=0, dtype=np.float64).sum()):
-        return X
-    return X - mean.astype(X.dtype)
+    far = float(mean @ mean) > 1e4 * float(X.var(axis=0, dtype=np.float64).sum())
+    return mean if far else np.zeros_like(mean)
 
 
 def graph_distances(X: Any, support: Support, metric: str = "euclidean", n_jobs: int | None = None) -> FloatArray:
@@ -266,12 +270,17 @@ def neighbors_among(
     support : Support
         One row for each new point; its columns are points of `X`.
     sq_dist : ndarray of shape (n_edges,)
-        Zero where two points coincide.
+        Zero where two points coincide; of metrics other than the Euclidean, below 1e-12 of the largest distance.
     """
     from sklearn.neighbors import NearestNeighbors
 
+    if metric != "precomputed" and X_new.shape[1] != X.shape[1]:
+        raise ValueError(f"X_new has {X_new.shape[1]} columns, but X has {X.shape[1]}.")
     n = X.shape[0]
     k = n if n_neighbors is None else min(n_neighbors, n)
+    if metric == "euclidean" and not sp.issparse(X) and not sp.issparse(X_new):
+        shift = _shift(X)
+        X, X_new = X - shift.astype(X.dtype), X_new - shift.astype(X_new.dtype)
     n_new = X_new.shape[0]
     dtype = np.int32 if n_new * k <= np.iinfo(np.int32).max else np.int64
     indptr = np.arange(0, n_new * k + 1, k, dtype=dtype)
@@ -280,7 +289,8 @@ def neighbors_among(
     order = np.argsort(found, axis=1)
     support = Support(indptr, np.take_along_axis(found, order, axis=1).ravel().astype(dtype))
     if metric != "euclidean":
-        return support, np.square(np.take_along_axis(dist, order, axis=1).ravel(), dtype=np.float64)
+        known = np.square(np.take_along_axis(dist, order, axis=1).ravel(), dtype=np.float64)
+        return support, np.where(known > 1e-24 * known.max(), known, 0.0)
     # The search expands the square, which leaves coincident points at a small distance that is not zero.
     out = np.empty(support.n_edges)
     chunk = max(1, 2**24 // X.shape[1])

@@ -10,6 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from graphcouple._formula import Formula
 from graphcouple.kernels import Assumptions, Kernel
 
@@ -47,13 +49,36 @@ class Weighted(Kernel):
         """Return π k."""
         return math.exp(self.log_weight) * self.kernel.value(sq_dist)
 
+    @property
+    def order_at_zero(self) -> float:
+        """That of the kernel."""
+        return self.kernel.order_at_zero
+
     def assumptions(self, dim: int) -> Assumptions:
         """Those of the kernel."""
         return self.kernel.assumptions(dim)
 
 
+class _OfKernel(Formula):
+    """What the radial functions of a kernel share."""
+
+    kernel: Kernel
+
+    @property
+    def smooth_at_zero(self) -> bool:
+        """Whether the function is smooth in z, as 1 − k ~ d² makes it; not where it has a cusp or is infinite."""
+        return self.kernel.order_at_zero == 2.0
+
+    @property
+    def length(self) -> float:
+        """The distance over which the function varies: |ψ(0)|^(−1/2) where it is smooth, else 1."""
+        if not self.smooth_at_zero:
+            return 1.0
+        return float(abs(self.kernel.grad_log(np.zeros(1))[0])) ** -0.5
+
+
 @dataclass(frozen=True)
-class LogWeight(Formula):
+class LogWeight(_OfKernel):
     """The radial function log k: weighted by expected edges it sums to the attraction <M, log k>."""
 
     kernel: Kernel
@@ -68,7 +93,7 @@ class LogWeight(Formula):
 
 
 @dataclass(frozen=True)
-class EdgeWeight(Formula):
+class EdgeWeight(_OfKernel):
     """The radial function k: its potential is S_i = Σ_j k(d²_ij), whence the priors D and E."""
 
     kernel: Kernel
@@ -83,7 +108,7 @@ class EdgeWeight(Formula):
 
 
 @dataclass(frozen=True)
-class EdgeLogPartition(Formula):
+class EdgeLogPartition(_OfKernel):
     """The radial function log(1 + k): its potential sums to the log-partition of prior B."""
 
     kernel: Kernel

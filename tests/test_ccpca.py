@@ -296,3 +296,57 @@ def test_init_of_a_connected_graph_is_pca_with_a_warning(iris):
     with pytest.warns(UserWarning, match="starting from PCA"):
         found = _start("ccpca", iris[0][:3], posterior)
     np.testing.assert_allclose(found, _start("pca", iris[0][:3], posterior), rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_data_far_from_the_origin(rng, dtype):
+    X = rng.normal(size=(100, 5))
+    far = (X + (1e6 if dtype is np.float64 else 1e3)).astype(dtype)
+    everywhere = gc.GraphModel(gc.Gaussian(), gc.Binary(1e12), gc.ConstantBandwidth(100.0))
+    with pytest.warns(UserWarning, match="is connected"):
+        Z = gc.CCPCA(input=everywhere, n_samples=20, random_state=0).fit_transform(far)
+    _up_to_signs(Z, PCA(2, svd_solver="full").fit_transform(far.astype(np.float64)), rtol=1e-2, atol=1e-2)
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X)
+    near, shifted = (gc.CCPCA(input=posterior, random_state=0).fit_transform(points) for points in (X, far))
+    _up_to_signs(shifted, near, rtol=1e-2, atol=1e-3)
+
+
+def test_means_that_coincide_are_not_called_connected():
+    with pytest.warns(UserWarning, match="means of all components are the same"):
+        gc.CCPCA(perplexity=5, random_state=0).fit(np.ones((40, 3)))
+
+
+def test_whole_numbers_are_decomposed_as_numbers(rng):
+    X = rng.integers(0, 9, size=(40, 5))
+    M = gc.AveragedProjection(rng.integers(0, 6, size=(10, 40)))
+    for solver in ("full", "randomized"):
+        found = component_pca(X, M, 2, svd_solver=solver).singular_values
+        np.testing.assert_allclose(found, component_pca(X.astype(float), M, 2).singular_values, rtol=1e-6)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "manhattan"])
+def test_points_of_the_fit_are_themselves_whatever_the_metric(iris, metric):
+    X = np.unique(iris[0], axis=0)
+    ccpca = gc.CCPCA(perplexity=10, metric=metric, random_state=0).fit(X)
+    np.testing.assert_allclose(ccpca.transform(X), ccpca.embedding_, rtol=1e-12, atol=1e-12)
+
+
+def test_links_take_any_kind_of_numbers_and_refuse_others(rng):
+    X = rng.integers(0, 9, size=(40, 3))
+    model = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5), n_neighbors=15)
+    wanted = model.links(X.astype(float), X[:4] + 1.0)
+    np.testing.assert_allclose(model.links(X.astype(np.uint8), X[:4] + 1).toarray(), wanted.toarray(), rtol=1e-12)
+    far = model.links(X + 1e7, X[:4] + 1.0 + 1e7)
+    np.testing.assert_allclose(far.toarray(), wanted.toarray(), rtol=1e-5, atol=1e-7)
+    with pytest.raises(ValueError, match="X_new has 2 columns, but X has 3"):
+        model.links(X, X[:, :2])
+    with pytest.raises(ValueError, match="X_new holds NaN"):
+        model.links(X, np.full((1, 3), np.nan))
+
+
+def test_the_callback_cannot_change_the_embedding(iris):
+    def meddle(n_drawn, error, Z):
+        Z[:] = 0.0
+
+    with pytest.raises(ValueError, match="read-only"):
+        gc.CCPCA(perplexity=10, callback=meddle, random_state=0).fit(iris[0])

@@ -157,6 +157,15 @@ def test_global_structure_from_the_command_is_that_of_python(folder, run, iris):
     )
 
 
+def test_warnings_of_our_own_are_shown(folder, run):
+    np.save("few.npy", np.random.default_rng(0).normal(size=(3, 2)))
+    code, _, err = run("embed", "few.npy", "-m", "ccpca", "--perplexity", 1.5, "--no-plot")
+    assert code == 0
+    assert err.startswith("graphcouple: warning: every one of the 100 graphs drawn is connected")
+    assert err.count("\n") == 1
+    assert run("embed", "iris", "-m", "ccpca", "--input-prior", "E", "--no-plot")[0] == 0
+
+
 @pytest.mark.parametrize("kernel", ["gaussian", "rational:1.5:0.9", "odds-student", "odds-rational:1:1"])
 def test_kernels_can_be_written(folder, run, kernel):
     assert run("embed", "iris", "--latent-prior", "B", "--latent-kernel", kernel, "-n", 3, "--no-plot")[0] == 0
@@ -200,6 +209,7 @@ def _broken_csv(folder):
         (["iris", "-m", "umap", "--perplexity", "5"], "does not apply"),
         (["iris", "-m", "magic"], "magic"),
         (["iris", "-m", "ccpca", "--init", "pca"], "does not apply"),
+        (["iris", "-m", "ccpca", "-n", "10"], "--iterations does not apply"),
         (["iris", "-m", "ccpca", "--latent-prior", "D"], "does not apply"),
         (["iris", "-m", "ccpca", "--component-weight", "1"], "does not apply"),
         (["iris", "-m", "ccpca", "-c", "5"], "n_components=5"),

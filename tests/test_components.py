@@ -190,3 +190,19 @@ def test_refuses_bad_draws(rng):
         if (n_samples, seed) != (3, 0):
             with pytest.raises(ValueError, match="at least"):
                 gc.sample_components(posterior, n_samples, seed)
+
+
+def test_co_membership_names_pairs_of_nodes(rng):
+    M = _random_projection(rng)
+    assert M.co_membership([0], [0]).tolist() == [1.0]
+    with pytest.raises(ValueError, match="one length, got 2 and 1"):
+        M.co_membership([0, 1], [1])
+    with pytest.raises(ValueError, match="nodes 0 to 39"):
+        M.co_membership([0], [40])
+
+
+def test_labels_are_the_operators_own(rng):
+    labels = rng.integers(0, 9, size=(4, 30)).astype(np.int32)
+    M = gc.AveragedProjection(labels)
+    labels[:] = 1000
+    assert M.labels.max() < 9

@@ -36,6 +36,7 @@ def test_damaged_idx_files_are_refused(tmp_path):
         (b"", "missing"),
         (b"PK\x03\x04 and more", "no IDX file"),
         (gzip.compress(whole)[:-9], "damaged"),
+        (gzip.compress(whole)[:12] + b"\xff" + gzip.compress(whole)[13:], "damaged"),
     ]:
         path.write_bytes(data)
         with pytest.raises(ValueError, match=message):

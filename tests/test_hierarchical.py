@@ -254,3 +254,49 @@ def test_refuses_bad_parameters(rng, parameters, message):
     distances = np.sqrt(((X[:, None] - X) ** 2).sum(-1))
     with pytest.raises(ValueError, match=message):
         gc.HierarchicalCoupling(**parameters).fit(distances)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"scale": 1.0}, {"scale": 5.0, "epsilon": 0.1}, {"scale": 5.0}, {"scale": 1.0, "epsilon": 1.0}, {}],
+    ids=str,
+)
+def test_descent_on_fresh_graphs_ends_where_descent_on_their_average_does(iris, options):
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10)).posterior(iris[0])
+    J = gc.ComponentCrossEntropy(iris[0], posterior, **options)
+    start = 1e-4 * np.random.default_rng(0).normal(size=(150, 2))
+    wanted = gc.solve(J, start, gc.LBFGS(), max_iter=1000)
+    momentum = gc.MomentumGains(exaggeration=gc.Exaggeration(1.0, 0))
+    found = gc.solve(J, start, momentum, max_iter=600, patience=10_000)
+    assert found.loss < wanted.loss + 0.05 * abs(wanted.loss)
+    assert np.abs(found.Z).max() < 30.0
+
+
+def test_a_great_weight_from_ccpca_stays_with_ccpca(rng):
+    X = _clusters(rng)
+    plain = gc.TSNE(perplexity=5, init="ccpca", max_iter=500)
+    fits = [gc.HierarchicalCoupling(plain, weight=weight, random_state=0).fit(X) for weight in (0.0, 1e3, 1e5)]
+    wanted = gc.CCPCA(input=fits[0].posterior_, random_state=0).fit_transform(X)
+    far = [procrustes(wanted, fit.embedding_)[2] for fit in fits]
+    assert max(far[1:]) < min(0.02, far[0])
+
+
+def test_means_in_one_place_have_no_say_at_the_scale_of_rounding(iris):
+    alone = np.zeros((3, 150), dtype=int)
+    variance = ((iris[0] - iris[0].mean(axis=0)) ** 2).sum()
+    assert gc.ComponentCrossEntropy(iris[0], alone).epsilon == pytest.approx(2 / variance, rel=1e-9)
+    assert gc.ComponentCrossEntropy(iris[0] + 1e6, alone).epsilon == pytest.approx(2 / variance, rel=1e-3)
+    same = gc.HierarchicalCoupling(gc.TSNE(perplexity=5, max_iter=50), scale=1.0, random_state=0)
+    assert np.isfinite(same.fit_transform(np.full((60, 3), 0.1))).all()
+
+
+def test_an_epsilon_beyond_double_precision_is_refused(iris, rng):
+    with pytest.raises(ValueError, match="more than double precision"):
+        gc.ComponentCrossEntropy(iris[0], rng.integers(0, 9, size=(2, 150)), scale=1.0, epsilon=1e12)
+
+
+def test_a_refit_forgets_what_no_longer_applies(rng):
+    X = _clusters(rng)
+    both = gc.HierarchicalCoupling(clone(PRESETS["TSNE"]), random_state=0).fit(X)
+    both.set_params(estimator=clone(PRESETS["UMAP"])).fit(X)
+    assert not hasattr(both, "kl_divergence_")

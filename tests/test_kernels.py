@@ -5,7 +5,10 @@ import pytest
 from scipy.integrate import quad
 
 import graphcouple as gc
+from graphcouple._formula import formula_digest
 from graphcouple.kernels import Assumptions
+from graphcouple.radials import EdgeWeight
+from graphcouple.summation import Exact
 from tests.reference import KERNELS, literal_kernel
 
 EVERY = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
@@ -180,3 +183,68 @@ def test_a_kernel_that_is_not_a_frozen_dataclass_says_so(rng):
     assert np.isfinite(gc.CrossEntropy(posterior, gc.GraphModel(Loose(), "D")).value(rng.normal(size=(5, 2))))
     with pytest.raises(TypeError, match="kernel"):
         gc.GraphModel(Thawed(), "D")
+
+
+def _scaled(c):
+    """A class of its own each time, told apart by what its methods close over only."""
+
+    @dataclass(frozen=True)
+    class Scaled(gc.Kernel):
+        def log(self, sq_dist):
+            return -c * sq_dist
+
+        def grad_log(self, sq_dist, factor=c):
+            return -factor + 0.0 * sq_dist
+
+        def assumptions(self, dim):
+            return Assumptions(bounded=True, integrable=True)
+
+    return Scaled()
+
+
+def log(sq_dist):
+    return -np.log(1.0 + sq_dist)
+
+
+def factorial(n):
+    return 1.0 if n <= 1 else n * factorial(n - 1)
+
+
+@dataclass(frozen=True)
+class WithHelpers(gc.Kernel):
+    """A helper by the name of the function it uses, and one that calls itself."""
+
+    def log(self, sq_dist):
+        return log(sq_dist) * factorial(3) / 6.0
+
+    def grad_log(self, sq_dist):
+        return -1.0 / (1.0 + sq_dist)
+
+    def assumptions(self, dim):
+        return Assumptions(bounded=True, integrable=False)
+
+
+def test_kernels_that_differ_in_what_they_close_over_are_compiled_apart(rng):
+    Z = rng.normal(size=(100, 2))
+    sums = [Exact().potential(Z, EdgeWeight(_scaled(c)))[0] for c in (0.5, 3.0)]
+    for found, c in zip(sums, (0.5, 3.0), strict=True):
+        wanted = Exact().potential(np.sqrt(2.0 * c) * Z, EdgeWeight(gc.Gaussian()))[0]
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+def test_the_digest_sees_constants_of_any_kind():
+    def digest(value):
+        namespace = {"np": np, "COEF": value}
+        exec("class K:\n def log(self, s):\n  return COEF[0] * s", namespace)
+        return formula_digest(namespace["K"])
+
+    values = [(1.0,), (4.0,), [1.0, 2.0], np.ones(2), np.arange(2.0), (np.int64(1),)]
+    assert len({digest(value) for value in values}) == len(values)
+
+
+def test_helper_functions_of_any_name(rng):
+    Z = rng.normal(size=(100, 2))
+    found = Exact().potential(Z, EdgeWeight(WithHelpers()))
+    wanted = Exact().potential(Z, EdgeWeight(gc.Student()))
+    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-12)
+    np.testing.assert_allclose(found[1], wanted[1], rtol=1e-10, atol=1e-12)

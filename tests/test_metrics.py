@@ -49,6 +49,14 @@ def test_one_for_a_copy_and_zero_for_chance(rng):
     assert (np.abs(found.mean(axis=0)) <= 3.0 * found.std(axis=0, ddof=1) / np.sqrt(40)).all()
 
 
+def test_precomputed_distances_and_far_data_are_left_alone(rng):
+    X, Z = rng.normal(size=(60, 5)), rng.normal(size=(60, 2))
+    D = np.sqrt(((X[:, None] - X) ** 2).sum(-1))
+    D.flags.writeable = False
+    assert k_ary_preservation(D, Z, 5, metric="precomputed") == pytest.approx(_literal(X, Z, 5), abs=1e-12)
+    assert k_ary_preservation(X, X + 1e7, 5) == pytest.approx(1.0, abs=0.01)
+
+
 @pytest.mark.parametrize(
     ("Z", "K", "error", "message"),
     [
@@ -57,6 +65,7 @@ def test_one_for_a_copy_and_zero_for_chance(rng):
         (np.ones((10, 2)), 0, ValueError, "K must be at least 1"),
         (np.ones((10, 2)), 9, ValueError, "K=9 must be at most"),
         (np.ones((10, 2)), 2.5, TypeError, "K must be an integer"),
+        (np.ones((10, 2)), [], ValueError, "at least one"),
     ],
 )
 def test_refuses_what_it_cannot_compare(rng, Z, K, error, message):

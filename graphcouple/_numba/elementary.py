@@ -2,7 +2,7 @@
 
 A call into the C library keeps a loop scalar. Here exp and log are polynomials after a reduction by powers of two,
 compiled without reordering (their reductions are exact only in the order written) and inlined into the loop. Errors
-are a few units in the last place; subnormal results are flushed to zero, and exp is infinite above 709.
+are a few units in the last place; subnormal numbers are out of their range, and exp is infinite above 709.
 """
 
 from __future__ import annotations

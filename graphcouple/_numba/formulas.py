@@ -27,7 +27,7 @@ from numba.extending import (
     unbox,
 )
 
-from graphcouple._formula import FORMULA_METHODS, Formula, formula_digest
+from graphcouple._formula import FORMULA_METHODS, Formula, formula_digest, global_names
 from graphcouple._numba import elementary
 from graphcouple._numba.jit import FASTMATH
 
@@ -106,23 +106,28 @@ def _unbox_formula(formula_type, instance, c):
     return NativeValue(struct._getvalue(), is_error=failed)
 
 
-def _with_inlined_functions(function):
-    """Return a copy of a formula's method, and of the functions it calls, with `elementary` functions for NumPy's."""
+def _inlined(function, known):
+    """Compile a copy of a formula's method, and of the functions it calls, with `elementary` functions for NumPy's."""
+    if function in known:
+        return known[function]
     namespace = dict(function.__globals__)
-    for name in function.__code__.co_names:
+    copy = FunctionType(function.__code__, namespace, function.__name__, function.__defaults__, function.__closure__)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    known[function] = compiled = numba.njit(**_INLINED)(copy)
+    for name in global_names(function.__code__):
         used = namespace.get(name)
         if isinstance(used, ModuleType):
             namespace[name] = elementary.MODULES.get(used, used)
         elif isinstance(used, FunctionType):
-            namespace[name] = numba.njit(**_INLINED)(_with_inlined_functions(used))
-    return FunctionType(function.__code__, namespace, function.__name__, function.__defaults__, function.__closure__)
+            namespace[name] = _inlined(used, known)
+    return compiled
 
 
 def _compile_method(name):
     @overload_method(FormulaType, name, jit_options=_INLINED)
     def resolve(self, sq_dist):
         method = getattr(_CLASSES[self.digest], name)
-        compiled = numba.njit(**_INLINED)(_with_inlined_functions(method))
+        compiled = _inlined(method, {})
 
         def implementation(self, sq_dist):
             return compiled(self, sq_dist)

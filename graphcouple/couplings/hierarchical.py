@@ -24,6 +24,11 @@ from graphcouple.neighbors import as_points
 from graphcouple.priors import GraphPosterior
 
 _DRAWN_AT_ONCE = 32
+_WORST_CONDITION = 1e10
+_ROUNDING = 1e-24
+
+# Descent on fresh graphs is stable at a smaller rate than on their average.
+_CAUTION = 8.0
 
 
 class _Means:
@@ -72,7 +77,8 @@ class ComponentCrossEntropy(Objective):
     Raises
     ------
     TypeError, ValueError
-        When `X` is not finite, `graphs` do not fit it, or a number is out of range.
+        When `X` is not finite, `graphs` do not fit it, or a number is out of range: ε too, where ε times the
+        largest variances of the means exceeds 1e10.
 
     References
     ----------
@@ -124,18 +130,33 @@ class ComponentCrossEntropy(Objective):
         self._waiting: list[IntArray] = []
         self._mean = np.asarray(self._X.mean(axis=0, dtype=np.float64)).ravel()
         means = [_Means(row, self._X, self._mean) for row in labels]
-        self._target = float(np.mean([_leading_variance(m.X, self.n_components) for m in means]))
-        if epsilon != "auto":
-            self.epsilon = check_positive("epsilon", epsilon)
-        else:
-            # Where every mean is the same, J pulls the means together at the scale of the data.
-            size = self._target or float(n) * float(np.square(self._mean).sum()) or float(n)
-            self.epsilon = self.n_components / size
+        self._target, size = self._sizes(means)
+        self.epsilon = self.n_components / size if epsilon == "auto" else check_positive("epsilon", epsilon)
+        self._unit = 1.0 if self.scale == "free" else float(self.scale)
+        if self.epsilon * self._unit**2 * self._target > _WORST_CONDITION:
+            raise ValueError(
+                f"epsilon={epsilon} makes the component means' largest variances {self.epsilon * self._target:.3g} "
+                f"times the noise's (with scale={scale}), more than double precision can tell apart, "
+                f"{_WORST_CONDITION:.0e}; lower it, or use 'auto'."
+            )
         self._terms = [(m, self._precision(m)) for m in means]
 
+    def _sizes(self, means: list[_Means]) -> tuple[float, float]:
+        """Return S², zero where the means differ by rounding only, and a size that ε can be the inverse of."""
+        found = float(np.mean([_leading_variance(m.X, self.n_components) for m in means]))
+        n = self.n_points
+        if sp.issparse(self._X):
+            squares = float(np.square(self._X.data, dtype=np.float64).sum())
+        else:
+            squares = float(np.einsum("ij,ij->", self._X, self._X, dtype=np.float64))
+        if found > _ROUNDING * squares:
+            return found, found
+        # All means are in one place: J draws them together, at the scale of the data.
+        around = squares - n * float(self._mean @ self._mean)
+        return 0.0, around if around > _ROUNDING * squares else float(n)
+
     def _precision(self, means: _Means) -> PrecisionCrossEntropy:
-        unit = 1.0 if self.scale == "free" else float(self.scale)
-        return PrecisionCrossEntropy(self.epsilon**0.5 * unit * means.X, nu_x=self.nu_x)
+        return PrecisionCrossEntropy(self.epsilon**0.5 * self._unit * means.X, nu_x=self.nu_x)
 
     @property
     def n_points(self) -> int:
@@ -200,12 +221,16 @@ class ComponentCrossEntropy(Objective):
         return float(np.square(centres).sum()) + self.n_points
 
     def learning_rate(self, attraction: float = 1.0, Z: FloatArray | None = None) -> float:
-        """Return n over the largest curvature of the trace term, at the size of `Z`."""
-        unit = self.epsilon
+        """Return n over the largest curvature of the trace term, at the size of `Z`.
+
+        An eighth of it where graphs are drawn afresh.
+        """
+        curvature = self.epsilon * (self.nu_x + self._p)
         if self.scale == "free":
-            size = self.n_points if Z is None else self._sq_norm(Z)
-            unit *= max(self._target, 1.0 / self.epsilon) / size
-        return self.n_points / (unit * (self.nu_x + self._p))
+            means = self._terms[0][0].indicators
+            size = float(self.n_points) if Z is None else self._sq_norm(means.T @ Z.astype(np.float64, copy=False))
+            curvature *= max(self._target, 1.0 / self.epsilon) / size
+        return self.n_points / (curvature * (1.0 if self._law is None else _CAUTION))
 
 
 def _leading_variance(X: FloatArray, q: int) -> float:

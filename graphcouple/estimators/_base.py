@@ -21,7 +21,7 @@ from graphcouple.initializations import INITIALIZERS, initialize
 from graphcouple.models import GraphModel
 from graphcouple.optimize import Callback, Exaggeration, MomentumGains, Optimizer, Solution, solve
 from graphcouple.priors import GraphPosterior
-from graphcouple.summation import Summation
+from graphcouple.summation import Summation, names
 
 Extension = Callable[[CrossEntropy, Any, np.random.RandomState], Objective]
 
@@ -35,7 +35,7 @@ COMMON_CONSTRAINTS: dict[str, list[Any]] = {
     "n_components": [Interval(Integral, 1, None, closed="left")],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
     "init": [StrOptions(set(INITIALIZERS)), "array-like"],
-    "summation": [StrOptions({"auto", "exact"}), Summation],
+    "summation": [StrOptions(set(names())), Summation],
     "random_state": ["random_state"],
     "n_jobs": [None, Integral],
     "verbose": ["verbose"],
@@ -142,6 +142,7 @@ class CouplingEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             scale=latent.start_scale,
             metric=getattr(model, "metric", "euclidean"),
             dtype=X.dtype,
+            n_jobs=self.n_jobs,
         )
         objective = coupling if extend is None else extend(coupling, X, rng)
         solution = self._solve(objective, start, self._optimizer(latent))
@@ -151,6 +152,7 @@ class CouplingEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self.loss_history_ = solution.loss_history
         self.n_iter_ = solution.n_iter
         self.stop_reason_ = solution.message
+        self.__dict__.pop("kl_divergence_", None)
         if coupling.has_kl_divergence:
             self.kl_divergence_ = coupling.kl_divergence(solution.Z)
         return self

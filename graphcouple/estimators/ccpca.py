@@ -10,14 +10,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphcouple._progress import progress_bar
 from graphcouple.bandwidths import Perplexity
-from graphcouple.ccpca import MOST_SAMPLES, ComponentPCA, component_pca, identity_projection, sampled_pca
+from graphcouple.ccpca import MOST_SAMPLES, ComponentPCA, component_pca, identity_projection, sampled_pca, why_constant
 from graphcouple.components import AveragedProjection
 from graphcouple.estimators._base import PERPLEXITY_CONSTRAINTS, neighbors_for
 from graphcouple.graphs import FloatArray
@@ -49,7 +48,7 @@ class CCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         The distance of the points in the law; not "precomputed", for the means need points.
     input : GraphModel or GraphPosterior, optional
         The law of the input's graph in place of the one that `prior`, `perplexity`, `n_neighbors` and `metric`
-        describe; or its posterior, made beforehand.
+        describe; or its posterior, made beforehand (those parameters then say how `transform` links new points).
     n_samples : int or "auto", default=100
         Graphs drawn. "auto" draws until `relative_error_` is at most `tol`, or 2,000.
     tol : float, default=0.02
@@ -59,7 +58,8 @@ class CCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     random_state : int, RandomState or None, default=None
         Seeds the graphs and the randomized decomposition.
     n_jobs : int or None, default=None
-        Workers; None means every core, or what `joblib.parallel_config` says. The embedding does not depend on it.
+        Workers; None means every core, or as many as `joblib.parallel_config` says if more than one. The embedding
+        does not depend on it.
     verbose : int, default=0
         Above 0, show a progress bar on a terminal.
     callback : callable, optional
@@ -205,28 +205,17 @@ class CCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         self.posterior_ = posterior
         self.projection_, found = self._draw(X, posterior, rng)
-        self._connected = found.connected
-        if found.connected:
-            warnings.warn(
-                f"every one of the {self.projection_.n_samples} graphs drawn is connected, so the component means are "
-                "all the same; the result is PCA of X. A lower perplexity, or fewer neighbors, gives components.",
-                UserWarning,
-                stacklevel=2,
-            )
+        self._constant = found.constant
+        if found.constant:
+            warnings.warn(f"{why_constant(self.projection_)}; the result is PCA of X.", UserWarning, stacklevel=2)
             found = component_pca(X, identity_projection(X.shape[0]), self.n_components, rng=rng)
-        elif self.n_samples == "auto" and found.relative_error > self.tol and self.callback is None:
-            warnings.warn(
-                f"after {MOST_SAMPLES} graphs the relative error is {found.relative_error:.3g}, above tol={self.tol}.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
         self._X = X
         self.mean_ = found.mean.astype(X.dtype)
         self.components_ = found.components.astype(X.dtype)
         self.singular_values_ = found.singular_values.astype(X.dtype)
         self.embedding_ = found.embedding.astype(X.dtype)
-        self.standard_error_ = np.zeros(X.shape[0]) if self._connected else found.standard_error
-        self.relative_error_ = 0.0 if self._connected else found.relative_error
+        self.standard_error_ = np.zeros(X.shape[0]) if self._constant else found.standard_error
+        self.relative_error_ = 0.0 if self._constant else found.relative_error
         self.n_samples_ = self.projection_.n_samples
         self.component_sizes_ = self.projection_.sizes
         self.component_counts_ = self.projection_.n_components
@@ -283,7 +272,7 @@ class CCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        if self._connected:
+        if self._constant:
             return np.asarray(X @ self.components_.T - self.mean_ @ self.components_.T)
         weights = self.model(self._X.shape[0]).links(self._X, X, self.n_jobs)
         return np.asarray(weights @ self.embedding_).astype(X.dtype, copy=False)

@@ -37,8 +37,8 @@ class GraphCoupling(CouplingEstimator):
         kernel is flat at zero).
     max_iter : int, default=1000
         Iterations at most.
-    summation : {"auto", "exact"} or Summation, default="auto"
-        How sums over all pairs of the embedding are done.
+    summation : {"auto", "exact", "particle_mesh"} or Summation, default="auto"
+        How sums over all pairs of the embedding are done; "auto" is exact for now.
     random_state : int, RandomState or None, default=None
         Seeds the start.
     n_jobs : int or None, default=None

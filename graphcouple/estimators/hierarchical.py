@@ -31,9 +31,11 @@ class HierarchicalCoupling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     Parameters
     ----------
     estimator : GraphCoupling, TSNE, UMAP or another coupling estimator, optional
-        The plain method: its laws, start, optimizer and everything else; TSNE() by default.
+        The plain method: its laws, start, optimizer and everything else; TSNE() by default. Name it to set its
+        parameters in a search, as in ``estimator__perplexity``.
     weight : float, default=1.0
-        λ: 0 is the plain method; the larger, the closer the arrangement of the components is to ccPCA's.
+        λ: 0 is the plain method; the larger, the closer the arrangement of the components is to ccPCA's. Above about
+        100 the steps that J allows become small ones for H: give the estimator ``init="ccpca"``, and more iterations.
     strategy : {"joint", "sequential"}, default="joint"
         "sequential" is the paper's: global structure first, by ccPCA, then the plain method from there; `weight` and
         what follows have no part in it.
@@ -130,6 +132,11 @@ class HierarchicalCoupling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         self._validate_params()
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
         plain = TSNE() if self.estimator is None else clone(self.estimator)
+        if plain.takes_distances and (self.strategy == "sequential" or self.weight > 0):
+            raise ValueError(
+                "component means need points, not precomputed distances; pass the points as X and the graph's "
+                "posterior as the input of GraphCoupling."
+            )
         if self.random_state is not None:
             plain.set_params(random_state=self.random_state)
         if self.strategy == "sequential":
@@ -144,6 +151,7 @@ class HierarchicalCoupling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         self.estimator_ = plain._fit(X, with_means if joint else None)
         for name in ("embedding_", "posterior_", "loss_", "loss_history_", "n_iter_", "stop_reason_"):
             setattr(self, name, getattr(plain, name))
+        self.__dict__.pop("kl_divergence_", None)
         if hasattr(plain, "kl_divergence_"):
             self.kl_divergence_ = plain.kl_divergence_
         self.component_loss_ = means[0].value(self.embedding_) if joint else 0.0
@@ -153,11 +161,6 @@ class HierarchicalCoupling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     def _component_coupling(
         self, plain: CouplingEstimator, coupling: CrossEntropy, X: Any, rng: np.random.RandomState
     ) -> ComponentCrossEntropy:
-        if plain.takes_distances:
-            raise ValueError(
-                "component means need points, not precomputed distances; pass the points as X and the graph's "
-                "posterior as the input of GraphCoupling."
-            )
         return ComponentCrossEntropy(
             X,
             coupling.posterior,

@@ -23,6 +23,8 @@ Rng = np.random.Generator | int | None
 class PotentialSum(Protocol):
     """The one N-body primitive a prior needs; see `graphcouple.summation`."""
 
+    resolution: float
+
     def potential(
         self,
         Z: FloatArray,

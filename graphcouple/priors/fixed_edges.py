@@ -120,7 +120,7 @@ class FixedEdges(GraphPrior):
         """Return n log S, S = Σ_{i≠j} k(d²_ij), and its gradient 2n ∇Φ_i[k; 1] / S."""
         potential, pull = summation.potential(Z, EdgeWeight(kernel), with_gradient=with_gradient)
         total, n = float(potential.sum()), Z.shape[0]
-        if total < UNDERFLOW:
+        if total < max(UNDERFLOW, n * summation.resolution):
             return self._in_the_log(kernel, Z.astype(np.float64, copy=False), with_gradient)
         value = n * float(np.log(total))
         return value, pull * (2.0 * n / total) if with_gradient else None

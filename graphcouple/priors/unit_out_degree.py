@@ -110,7 +110,7 @@ class UnitOutDegree(GraphPrior):
         """Return Σ_i log S_i, S_i = Σ_{j≠i} k(d²_ij), and its gradient ∇Φ_i[k; 1]/S_i + ∇Φ_i[k; 1/S]."""
         radial = EdgeWeight(kernel)
         mass, pull = summation.potential(Z, radial, with_gradient=with_gradient)
-        if mass.min() < UNDERFLOW:
+        if mass.min() < max(UNDERFLOW, summation.resolution):
             return self._in_the_log(kernel, Z.astype(np.float64, copy=False), with_gradient)
         value = float(np.log(mass).sum())
         if not with_gradient:

@@ -1,6 +1,7 @@
 """How sums over all pairs of points are done: one N-body primitive, several ways to compute it."""
 
-from graphcouple.summation._base import Summation, as_summation
+from graphcouple.summation._base import Summation, as_summation, names
 from graphcouple.summation.exact import Exact
+from graphcouple.summation.particle_mesh import ParticleMesh
 
-__all__ = ["Exact", "Summation", "as_summation"]
+__all__ = ["Exact", "ParticleMesh", "Summation", "as_summation", "names"]

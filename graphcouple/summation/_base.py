@@ -20,6 +20,9 @@ class Summation(ABC):
         number of them.
     """
 
+    resolution: float = 0.0
+    """Absolute error of a potential of unit charges under a radial function of values up to 1; 0 when exact."""
+
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_jobs = n_jobs
 
@@ -69,6 +72,11 @@ def register(name: str) -> Callable[[type[Summation]], type[Summation]]:
     return remember
 
 
+def names() -> list[str]:
+    """Return what a summation may be called, "auto" among them."""
+    return sorted([*_NAMED, "auto"])
+
+
 def as_summation(summation: Any, n_jobs: int | None = None) -> Summation:
     """Return a summation itself, or the one its name stands for.
 
@@ -79,11 +87,10 @@ def as_summation(summation: Any, n_jobs: int | None = None) -> Summation:
     """
     if isinstance(summation, Summation):
         return summation
-    names = sorted([*_NAMED, "auto"])
     if not isinstance(summation, str):
-        raise TypeError(f"summation must be a Summation or one of {names}, got {summation!r}.")
+        raise TypeError(f"summation must be a Summation or one of {names()}, got {summation!r}.")
     if summation == "auto":
         summation = "exact"
     if summation not in _NAMED:
-        raise ValueError(f"summation must be one of {names} or a Summation, got {summation!r}.")
+        raise ValueError(f"summation must be one of {names()} or a Summation, got {summation!r}.")
     return _NAMED[summation](n_jobs)

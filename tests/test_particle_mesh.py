@@ -1,0 +1,117 @@
+"""The particle mesh against exact summation: for every kernel, every prior, and as the grid is refined."""
+
+import numpy as np
+import pytest
+
+import graphcouple as gc
+from graphcouple.radials import EdgeLogPartition, EdgeWeight, LogWeight, Weighted
+from graphcouple.summation import Exact, ParticleMesh, as_summation
+
+from .reference import KERNELS, relative_error
+
+ALL = {**KERNELS, "weighted": Weighted(gc.Exponential(), -0.7)}
+EVERY = pytest.mark.parametrize("kernel", ALL.values(), ids=ALL.keys())
+PRIORS = {"B": gc.Binary(), "D": gc.UnitOutDegree(), "E": gc.FixedEdges()}
+
+
+@pytest.fixture
+def Z(rng):
+    """Clusters of different density, a lone point, and a pair of duplicates."""
+    parts = [
+        rng.normal(size=(400, 2)),
+        3.0 * rng.normal(size=(250, 2)) + [15.0, 3.0],
+        0.3 * rng.normal(size=(150, 2)) - 8.0,
+    ]
+    points = np.concatenate([*parts, [[30.0, -12.0]]])
+    points[5] = points[6]
+    return points
+
+
+@EVERY
+@pytest.mark.parametrize("radial_class", [EdgeWeight, EdgeLogPartition, LogWeight])
+@pytest.mark.parametrize("dim", [1, 2])
+def test_default_accuracy(Z, rng, kernel, radial_class, dim):
+    radial, points, charges = radial_class(kernel), Z[:, :dim], rng.uniform(0.0, 2.0, size=len(Z))
+    wanted = Exact().potential(points, radial, charges)
+    found = ParticleMesh().potential(points, radial, charges)
+    assert relative_error(found[0], wanted[0]) < 1e-3
+    assert relative_error(found[1], wanted[1]) < 1e-2
+
+
+@EVERY
+@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS.keys())
+@pytest.mark.parametrize("size", [1e-3, 1.0])
+def test_forces_of_every_prior_converge_to_exact(Z, kernel, prior, size):
+    points = size * Z
+    wanted_value, wanted = prior.log_partition_and_grad(kernel, points, Exact())
+    errors = []
+    for refine in (1, 2, 4):
+        mesh = ParticleMesh(spacing=1.0 / (3 * refine), n_cells=64 * refine)
+        value, gradient = prior.log_partition_and_grad(kernel, points, mesh)
+        errors.append(relative_error(gradient, wanted))
+        assert value == pytest.approx(wanted_value, rel=1e-3)
+    assert errors[0] < 1e-2
+    assert errors[2] < 1e-4 or errors[2] < errors[0] / 8.0
+    assert errors[2] < 4e-4
+
+
+def test_a_point_exerts_no_force_on_itself(rng):
+    for kernel in (gc.Student(), gc.Exponential(), gc.Odds(gc.Student())):
+        points = rng.normal(size=(2, 2)) * 40.0
+        potential, gradient = ParticleMesh().potential(points, EdgeLogPartition(kernel), np.array([1e6, 1e-6]))
+        wanted = Exact().potential(points, EdgeLogPartition(kernel), np.array([1e6, 1e-6]))
+        np.testing.assert_allclose(potential, wanted[0], rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(gradient, wanted[1], rtol=1e-3, atol=1e-4)
+
+
+def test_same_bits_for_any_number_of_threads(Z, rng):
+    charges = rng.uniform(size=len(Z))
+    for kernel in (gc.Student(), gc.Odds(gc.Exponential())):
+        results = [ParticleMesh(jobs).potential(Z, EdgeWeight(kernel), charges) for jobs in (1, 2)]
+        np.testing.assert_array_equal(results[0][0], results[1][0])
+        np.testing.assert_array_equal(results[0][1], results[1][1])
+
+
+def test_translation_changes_nothing(Z):
+    mesh = ParticleMesh(spacing=0.05)
+    here, there = (mesh.potential(Z + shift, EdgeWeight(gc.Student())) for shift in (0.0, 0.123))
+    assert relative_error(there[1], here[1]) < 1e-4
+
+
+def test_points_in_one_place_and_on_a_line(rng):
+    same = np.zeros((50, 2))
+    potential, gradient = ParticleMesh().potential(same, EdgeWeight(gc.Student()))
+    np.testing.assert_allclose(potential, 49.0, rtol=1e-6)
+    np.testing.assert_allclose(gradient, 0.0, atol=1e-6)
+    line = np.column_stack([rng.normal(size=100), np.zeros(100)])
+    wanted = Exact().potential(line, EdgeWeight(gc.Student()))[1]
+    assert relative_error(ParticleMesh().potential(line, EdgeWeight(gc.Student()))[1], wanted) < 1e-2
+
+
+def test_does_not_change_its_arguments(Z):
+    charges = np.ones(len(Z))
+    before = Z.copy()
+    ParticleMesh().potential(Z, EdgeWeight(gc.Student()), charges)
+    np.testing.assert_array_equal(Z, before)
+    np.testing.assert_array_equal(charges, 1.0)
+
+
+def test_an_embedding_by_mesh_is_as_good_as_an_exact_one(iris):
+    exact, mesh = (
+        gc.TSNE(perplexity=20, summation=summation, random_state=0).fit(iris[0])
+        for summation in ("exact", "particle_mesh")
+    )
+    objective = gc.CrossEntropy(mesh.posterior_, gc.GraphModel(gc.Student(), "E"))
+    assert objective.kl_divergence(mesh.embedding_) == pytest.approx(exact.kl_divergence_, rel=0.05)
+    assert mesh.kl_divergence_ == pytest.approx(objective.kl_divergence(mesh.embedding_), rel=1e-3)
+
+
+def test_refuses_what_it_cannot_do(Z):
+    radial = EdgeWeight(gc.Student())
+    with pytest.raises(ValueError, match="3; use 'barnes_hut'"):
+        ParticleMesh().potential(np.zeros((5, 3)), radial)
+    with pytest.raises(ValueError, match="4096"):
+        ParticleMesh().potential(1e4 * Z, radial)
+    with pytest.raises(ValueError, match="spacing"):
+        ParticleMesh(spacing=0.0)
+    assert isinstance(as_summation("particle_mesh", 2), ParticleMesh)
