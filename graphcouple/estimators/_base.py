@@ -63,7 +63,36 @@ def neighbors_for(n_neighbors: Any, perplexity: float, n_samples: int) -> int | 
     return min(n_samples - 1, int(3 * perplexity))
 
 
-class CouplingEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class EmbeddingEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """What scikit-learn asks of an estimator whose result is `embedding_`."""
+
+    embedding_: FloatArray
+
+    @abstractmethod
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Embed `X`."""
+
+    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
+        """Embed `X` and return the embedding; see `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        return self.fit(X).embedding_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.embedding_.shape[1]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class CouplingEstimator(EmbeddingEstimator):
     """Base of the estimators that minimise the cross-entropy of two hidden graphs.
 
     A subclass declares its parameters and says which two laws it couples, in `models`;
@@ -169,22 +198,7 @@ class CouplingEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             every = _CHECK_EVERY if self.callback is None else _CALLBACK_EVERY
             return solve(objective, start, optimizer, max_iter=self.max_iter, check_every=every, callback=watch)
 
-    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
-        """Embed `X` and return the embedding; see `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-        """
-        return self.fit(X).embedding_
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.embedding_.shape[1]
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.takes_distances
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -9,7 +9,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -18,14 +17,14 @@ from graphcouple._progress import progress_bar
 from graphcouple.bandwidths import Perplexity
 from graphcouple.ccpca import MOST_SAMPLES, ComponentPCA, component_pca, identity_projection, sampled_pca, why_constant
 from graphcouple.components import AveragedProjection
-from graphcouple.estimators._base import PERPLEXITY_CONSTRAINTS, neighbors_for
+from graphcouple.estimators._base import PERPLEXITY_CONSTRAINTS, EmbeddingEstimator, neighbors_for
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Gaussian
 from graphcouple.models import GraphModel
 from graphcouple.priors import GraphPosterior, GraphPrior, as_prior
 
 
-class CCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class CCPCA(EmbeddingEstimator):
     """PCA of MX, where M averages the projection onto connected components over posterior graphs.
 
     In each graph drawn from the law of the input's graph every point is moved to the mean of its component; points
@@ -246,15 +245,6 @@ class CCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         support = self.posterior_.support
         return support.to_array(self.projection_.co_membership(support.rows, support.indices))
 
-    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
-        """Embed `X` and return the embedding; see `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-        """
-        return self.fit(X).embedding_
-
     def transform(self, X: Any) -> FloatArray:
         """Embed new points: the mean position of the points their edges lead to.
 
@@ -276,13 +266,3 @@ class CCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return np.asarray(X @ self.components_.T - self.mean_ @ self.components_.T)
         weights = self.model(self._X.shape[0]).links(self._X, X, self.n_jobs)
         return np.asarray(weights @ self.embedding_).astype(X.dtype, copy=False)
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.embedding_.shape[1]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags

@@ -6,17 +6,16 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from graphcouple.couplings import ComponentCrossEntropy, CrossEntropy, Objective
-from graphcouple.estimators._base import CouplingEstimator
+from graphcouple.estimators._base import CouplingEstimator, EmbeddingEstimator
 from graphcouple.estimators.sne import TSNE
-from graphcouple.graphs import FloatArray
 
 
-class HierarchicalCoupling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class HierarchicalCoupling(EmbeddingEstimator):
     """Add to a graph coupling the coupling of its components' means by precisions.
 
     A neighbour embedding places points within connected components of the hidden graph, and says nothing of where the
@@ -171,22 +170,3 @@ class HierarchicalCoupling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
             seed=int(rng.randint(np.iinfo(np.int32).max)),
             n_jobs=plain.n_jobs,
         )
-
-    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
-        """Embed `X` and return the embedding; see `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-        """
-        return self.fit(X).embedding_
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.embedding_.shape[1]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags

@@ -8,16 +8,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphcouple.couplings.precision import shrunk_eigenvalues
+from graphcouple.estimators._base import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
 
 
-class PrecisionCoupling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class PrecisionCoupling(EmbeddingEstimator):
     """Couple Wishart laws of the rows' precisions: PCA at γ = 1, PCA with shrinkage below.
 
     The embedding is V_q diag(λ)^½ with λ_i = max(0, γ(1 + d_i) − 1), d_i the squared singular values of X and
@@ -221,13 +221,3 @@ class PrecisionCoupling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             raise ValueError(f"Z must have {self.n_components_} columns, got shape {points.shape}.")
         back = np.where(self._ratio > 0, 1.0 / np.where(self._ratio > 0, self._ratio, 1.0), 0.0)
         return (points * back.astype(self._ratio.dtype)) @ self.components_ + self.mean_
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_components_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
