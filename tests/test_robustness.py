@@ -12,7 +12,8 @@ from scipy.special import logsumexp
 
 import graphcouple as gc
 from graphcouple import cli
-from tests.reference import dense, distances, numerical_gradient, relative_error
+from graphcouple.summation import Exact
+from tests.reference import KERNELS, dense, distances, numerical_gradient, relative_error
 
 
 @pytest.fixture
@@ -61,10 +62,19 @@ def test_underflowing_kernels_are_summed_in_the_log(X, prior, kernel, scale):
     assert relative_error(gradient, numerical) < 1e-5
 
 
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
+def test_the_log_domain_bears_coincident_and_close_points(X, kernel):
+    Z = X[:, :2].copy()
+    Z[5], Z[7] = Z[6], Z[8] + 1e-9
+    for prior in (gc.UnitOutDegree(), gc.FixedEdges()):
+        value, gradient = prior.log_partition_and_grad(kernel, Z, Exact())
+        slow = prior._in_the_log(kernel, Z, True)
+        assert slow[0] == pytest.approx(value, rel=1e-12)
+        np.testing.assert_allclose(slow[1], gradient, rtol=1e-6, atol=1e-9 * np.abs(gradient).max())
+
+
 def test_the_log_domain_continues_the_fast_sums(X):
     """On either side of the threshold the two ways agree."""
-    from graphcouple.summation import Exact
-
     for prior in (gc.UnitOutDegree(), gc.FixedEdges()):
         fast = prior.log_partition_and_grad(gc.Gaussian(), X[:, :2], Exact())
         slow = prior._in_the_log(gc.Gaussian(), X[:, :2], True)

@@ -43,5 +43,7 @@ def mean_forces(kernel: Kernel, Z: FloatArray, log_mean: Callable[[FloatArray, s
         # Squared distances that overflow leave nothing to compare: the result is nan, which solvers report.
         with np.errstate(invalid="ignore", over="ignore"):
             weight = 2.0 * np.exp(log_mean(log_kernel, rows)) * kernel.grad_log(sq_dist)
-            gradient[rows] = weight.sum(axis=1)[:, None] * Z[rows] - weight @ Z
+            # Differences first: where ψ is singular, near pairs would cancel in a product of matrices.
+            for a in range(Z.shape[1]):
+                gradient[rows, a] = (weight * (Z[rows, a, None] - Z[:, a])).sum(axis=1)
     return gradient
