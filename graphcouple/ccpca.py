@@ -108,17 +108,17 @@ class _Centred:
 def _right_vectors(X: _Centred, M: AveragedProjection, width: int, solver: str, rng: np.random.RandomState) -> Any:
     """Return approximate leading right singular vectors of MX, of shape (p, width)."""
     if solver == "full":
-        vectors = np.linalg.svd(M @ X.dense(), full_matrices=False)[2][:width].T
-        return vectors
+        return np.linalg.svd(M @ X.dense(), full_matrices=False)[2][:width].T
     # Subspace iteration from a random start (Halko, Martinsson and Tropp 2011, algorithm 4.4), on an operator that
     # scikit-learn's function does not take, until the singular values have settled.
     basis = np.linalg.qr(rng.normal(size=(X.shape[1], width)))[0]
     known = np.zeros(width)
+    settled = max(_SETTLED, 20.0 * float(np.finfo(X.X.dtype).eps))
     for _ in range(_MAX_POWER_ITERATIONS):
         left = np.linalg.qr(M @ X.times(basis))[0]
         basis, triangle = np.linalg.qr(X.transpose_times(M @ left))
         found = np.linalg.svd(triangle, compute_uv=False)
-        if np.abs(found - known).max() <= _SETTLED * found[0]:
+        if np.abs(found - known).max() <= settled * found[0]:
             break
         known = found
     return basis

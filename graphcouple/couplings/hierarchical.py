@@ -61,8 +61,8 @@ class ComponentCrossEntropy(Objective):
         q.
     scale : "free" or float, default="free"
         The embedding's length for a unit of length of X. "free" compares shapes only: Z̃ is taken at the size of
-        the best q-dimensional X̃ (as r → ∞), that is Z̃ · S/(‖Z̃‖² + n)^½ with S² the sum of the q largest
-        eigenvalues of X̃X̃ᵀ, so the other terms of an objective decide how large the embedding is.
+        the best q-dimensional X̃, as Z̃ · S/(‖Z̃‖² + n)^½ with S² the sum of the q largest eigenvalues of X̃X̃ᵀ, so
+        the other terms of an objective decide how large the embedding is.
     epsilon : "auto" or float, default="auto"
         ε, per squared unit of X. "auto" is q/S²: a well-conditioned choice.
     nu_x : float, optional
