@@ -49,7 +49,7 @@ class LargeVis(PerplexityEstimator):
         Iterations at most.
     init : {"ccpca", "pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
         The start, scaled to a standard deviation of 10; an array is used as it is.
-    summation : {"auto", "exact", "particle_mesh"} or Summation, default="auto"
+    summation : {"auto", "barnes_hut", "exact", "particle_mesh"} or Summation, default="auto"
         How sums over all pairs of the embedding are done; "auto" is exact for now.
     random_state : int, RandomState or None, default=None
         Seeds the start.
@@ -157,7 +157,7 @@ class UMAP(CouplingEstimator):
         Iterations at most.
     init : {"ccpca", "pca", "random", "spectral"} or array, default="spectral"
         The start, scaled to a standard deviation of 10; an array is used as it is.
-    summation : {"auto", "exact", "particle_mesh"} or Summation, default="auto"
+    summation : {"auto", "barnes_hut", "exact", "particle_mesh"} or Summation, default="auto"
         How sums over all pairs of the embedding are done; "auto" is exact for now.
     random_state : int, RandomState or None, default=None
         Seeds the start.

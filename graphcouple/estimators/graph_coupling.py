@@ -37,7 +37,7 @@ class GraphCoupling(CouplingEstimator):
         kernel is flat at zero).
     max_iter : int, default=1000
         Iterations at most.
-    summation : {"auto", "exact", "particle_mesh"} or Summation, default="auto"
+    summation : {"auto", "barnes_hut", "exact", "particle_mesh"} or Summation, default="auto"
         How sums over all pairs of the embedding are done; "auto" is exact for now.
     random_state : int, RandomState or None, default=None
         Seeds the start.

@@ -94,7 +94,7 @@ class SNE(PerplexityEstimator):
         Iterations at most.
     init : {"ccpca", "pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
         The start, scaled to a standard deviation of 1e-4; an array is used as it is.
-    summation : {"auto", "exact", "particle_mesh"} or Summation, default="auto"
+    summation : {"auto", "barnes_hut", "exact", "particle_mesh"} or Summation, default="auto"
         How sums over all pairs of the embedding are done; "auto" is exact for now.
     random_state : int, RandomState or None, default=None
         Seeds the start.
@@ -168,7 +168,7 @@ class SymmetricSNE(PerplexityEstimator):
         Iterations at most.
     init : {"ccpca", "pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
         The start, scaled to a standard deviation of 1e-4; an array is used as it is.
-    summation : {"auto", "exact", "particle_mesh"} or Summation, default="auto"
+    summation : {"auto", "barnes_hut", "exact", "particle_mesh"} or Summation, default="auto"
         How sums over all pairs of the embedding are done; "auto" is exact for now.
     random_state : int, RandomState or None, default=None
         Seeds the start.
@@ -246,7 +246,7 @@ class TSNE(PerplexityEstimator):
         Iterations at most.
     init : {"ccpca", "pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
         The start, scaled to a standard deviation of 1e-4; an array is used as it is.
-    summation : {"auto", "exact", "particle_mesh"} or Summation, default="auto"
+    summation : {"auto", "barnes_hut", "exact", "particle_mesh"} or Summation, default="auto"
         How sums over all pairs of the embedding are done; "auto" is exact for now.
     random_state : int, RandomState or None, default=None
         Seeds the start.

@@ -1,7 +1,8 @@
 """How sums over all pairs of points are done: one N-body primitive, several ways to compute it."""
 
 from graphcouple.summation._base import Summation, as_summation, names
+from graphcouple.summation.barnes_hut import BarnesHut
 from graphcouple.summation.exact import Exact
 from graphcouple.summation.particle_mesh import ParticleMesh
 
-__all__ = ["Exact", "ParticleMesh", "Summation", "as_summation", "names"]
+__all__ = ["BarnesHut", "Exact", "ParticleMesh", "Summation", "as_summation", "names"]

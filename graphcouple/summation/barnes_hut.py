@@ -1,0 +1,100 @@
+"""Barnes–Hut: far groups of points act as one charge at their centre."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphcouple._formula import Formula
+from graphcouple._validation import check_integer, check_positive
+from graphcouple.graphs import FloatArray
+from graphcouple.summation._base import Summation, register
+
+
+@register("barnes_hut")
+class BarnesHut(Summation):
+    """Sums over all pairs in O(n log n) by a tree of cells; embeddings of two or three dimensions.
+
+    A cell whose diagonal s is small against its distance d, s² ≤ angle² (d² + ℓ²/4), counts as one charge at its
+    centre of charge. ℓ is the length over which the radial function varies, 0 where it is not smooth: a cell much
+    smaller than ℓ need not be opened however near it is. Any radial function will do, singular ones too.
+
+    Potentials below `resolution`, of points far from all others, are known less well; where a prior needs their
+    logarithm (prior D) it falls back on exact sums.
+
+    Parameters
+    ----------
+    n_jobs : int or None, default=None
+        Threads; None means every core. The result has the same bits for any number of them.
+    angle : float, default=0.35
+        The error of forces falls with its square.
+    leaf_size : int, default=8
+        Cells of at most this many points are not divided.
+
+    Raises
+    ------
+    ValueError
+        When the embedding has one dimension, or more than three.
+
+    References
+    ----------
+    Barnes and Hut (1986), A hierarchical O(N log N) force-calculation algorithm; van der Maaten (2014) for t-SNE.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> from graphcouple.radials import EdgeWeight
+    >>> from graphcouple.summation import BarnesHut, Exact
+    >>> Z = 10.0 * np.random.default_rng(0).normal(size=(500, 3))
+    >>> tree, exact = (s.potential(Z, EdgeWeight(gc.Student())) for s in (BarnesHut(), Exact()))
+    >>> bool(np.linalg.norm(tree[1] - exact[1]) < 1e-2 * np.linalg.norm(exact[1]))
+    True
+    """
+
+    def __init__(self, n_jobs: int | None = None, *, angle: float = 0.35, leaf_size: int = 8) -> None:
+        super().__init__(n_jobs)
+        self.angle = check_positive("angle", angle)
+        self.resolution = 1e-3 * (self.angle / 0.35) ** 2
+        self.leaf_size = check_integer("leaf_size", leaf_size, 1)
+
+    def potential(
+        self,
+        Z: FloatArray,
+        radial: Formula,
+        charges: FloatArray | None = None,
+        *,
+        with_potential: bool = True,
+        with_gradient: bool = True,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
+        from graphcouple._numba.threads import over_rows
+        from graphcouple._numba.tree import LEVELS, build, interleave, summarise, walk
+
+        n, n_dims = Z.shape
+        if not 2 <= n_dims <= 3:
+            other = "'particle_mesh' or 'exact'" if n_dims == 1 else "'exact'"
+            raise ValueError(
+                f"summation='barnes_hut' is for two or three dimensions, the embedding has {n_dims}; use {other}."
+            )
+        low, high = Z.min(axis=0), Z.max(axis=0)
+        widest = float((high - low).max())
+        scale = (2**LEVELS - 1) / widest if widest > 0 else 0.0
+        keys = np.empty(n, dtype=np.int64)
+        over_rows(n, self.n_jobs, interleave, ((Z - low) * scale).astype(np.int64), n_dims, keys)
+        order = np.argsort(keys, kind="stable")
+        points = np.ascontiguousarray(Z[order], dtype=np.float64)
+        c = np.ones(n) if charges is None else np.ascontiguousarray(charges[order], dtype=np.float64)
+        # Every division makes a cell of fewer points, or goes one level down with all of them.
+        most = 2 * n + LEVELS * (n // self.leaf_size + 1) + 1
+        first, last, level, child, n_children = (np.empty(most, dtype=np.int32) for _ in range(5))
+        n_cells = build(keys[order], n_dims, self.leaf_size, first, last, level, child, n_children)
+        centre, charge, sq_size = np.empty((n_cells, n_dims)), np.empty(n_cells), np.empty(n_cells)
+        summarise(n_cells, points, c, first, last, centre, charge, sq_size)
+        smooth = getattr(radial, "smooth_at_zero", False)
+        sq_length = 0.25 * float(getattr(radial, "length", 0.0)) ** 2 if smooth else 0.0
+        potential, gradient = np.empty(n), np.empty((n, n_dims))
+        tree = (first, last, child, n_children, centre, charge, sq_size)
+        over_rows(n, self.n_jobs, walk, points, c, radial, self.angle**2, sq_length, *tree, potential, gradient)
+        back = np.empty(n, dtype=np.int64)
+        back[order] = np.arange(n)
+        return potential[back], gradient[back]
