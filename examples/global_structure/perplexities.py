@@ -8,12 +8,11 @@ ccPCA comes closer to PCA. Printed are the mean number of components, the share 
 share of the possible edges within components that join points of one class, and the Monte Carlo error.
 """
 
-import argparse
 import time
 
 from matplotlib.figure import Figure
 from scipy.linalg import orthogonal_procrustes
-from starts import load
+from starts import read_options
 
 import graphcouple as gc
 
@@ -21,20 +20,15 @@ PERPLEXITIES = (10, 20, 30, 50, 100, 200)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default="digits", choices=gc.datasets.NAMES)
-    parser.add_argument("--images", help="an IDX file of images, in place of --data")
-    parser.add_argument("--labels", help="the IDX file of their labels")
-    parser.add_argument("--output", default="perplexities.png")
-    options = parser.parse_args()
-    if options.images and not options.labels:
-        parser.error("--images needs --labels")
-    X, y = load(options)
+    X, y, output = read_options(__doc__, "perplexities.png")
     figure = Figure(figsize=(13.5, 8), layout="constrained")
     axes = figure.subplots(2, 3)
     print(f"{'perplexity':>10}{'components':>12}{'largest':>9}{'of one class':>14}{'error':>8}{'seconds':>9}")
     before = None
     for ax, perplexity in zip(axes.ravel(), PERPLEXITIES, strict=True):
+        if perplexity >= len(X) - 1:
+            ax.remove()
+            continue
         begin = time.perf_counter()
         ccpca = gc.CCPCA(perplexity=perplexity, random_state=0).fit(X)
         seconds = time.perf_counter() - begin
@@ -53,8 +47,8 @@ def main():
         Z = Z if before is None else Z @ orthogonal_procrustes(Z, before)[0]
         before = Z
         gc.plot(Z, y, ax=ax, title=title, legend=ax is axes[0, -1])
-    figure.savefig(options.output, dpi=100)
-    print(f"saved {options.output}")
+    figure.savefig(output, dpi=100)
+    print(f"saved {output}")
 
 
 if __name__ == "__main__":

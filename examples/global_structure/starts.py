@@ -19,12 +19,20 @@ from sklearn.manifold import SpectralEmbedding
 import graphcouple as gc
 
 
-def load(options):
-    """Return the points and labels that the options name."""
+def read_options(description, output):
+    """Return the points and labels that the command line names, and where the picture goes."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", default="digits", choices=gc.datasets.NAMES)
+    parser.add_argument("--images", help="an IDX file of images, in place of --data")
+    parser.add_argument("--labels", help="the IDX file of their labels")
+    parser.add_argument("--output", default=output)
+    options = parser.parse_args()
     if not options.images:
-        return gc.datasets.load(options.data)
+        return *gc.datasets.load(options.data), options.output
+    if not options.labels:
+        parser.error("--images needs --labels")
     images = gc.datasets.read_idx(options.images)
-    return images.reshape(len(images), -1).astype(float), gc.datasets.read_idx(options.labels)
+    return images.reshape(len(images), -1).astype(float), gc.datasets.read_idx(options.labels), options.output
 
 
 def class_means(Z, y):
@@ -33,15 +41,7 @@ def class_means(Z, y):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default="digits", choices=gc.datasets.NAMES)
-    parser.add_argument("--images", help="an IDX file of images, in place of --data")
-    parser.add_argument("--labels", help="the IDX file of their labels")
-    parser.add_argument("--output", default="starts.png")
-    options = parser.parse_args()
-    if options.images and not options.labels:
-        parser.error("--images needs --labels")
-    X, y = load(options)
+    X, y, output = read_options(__doc__, "starts.png")
     n = len(X)
     model, latent = gc.TSNE().models(n)
     posterior = model.posterior(X)
@@ -68,8 +68,8 @@ def main():
             axes[1, column].annotate(str(label), centre, xytext=(5, 5), textcoords="offset points", fontsize=9)
         R = 100 * gc.metrics.k_ary_preservation(X, Z, [n // 4, n // 2])
         print(f"{name:28}{R[0]:12.1f}{R[1]:12.1f}{1 - procrustes(wanted, centres)[2]:13.2f}", flush=True)
-    figure.savefig(options.output, dpi=100)
-    print(f"saved {options.output}")
+    figure.savefig(output, dpi=100)
+    print(f"saved {output}")
 
 
 if __name__ == "__main__":

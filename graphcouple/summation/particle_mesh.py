@@ -52,7 +52,7 @@ class ParticleMesh(Summation):
         Threads; None means every core. The result has the same bits for any number of them.
     spacing : float, default=0.3333
         Largest distance between grid nodes, in units of the radial function's length: 1 for the Student kernel. The
-        error of forces falls with its fourth power.
+        error of forces falls with about its third power.
     n_cells : int, default=64
         Fewest cells along the longer side: a small embedding has a finer grid.
     near : float, optional
