@@ -12,7 +12,14 @@ from graphcouple._validation import check_integer
 from graphcouple.bandwidths import Bandwidth
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
-from graphcouple.neighbors import all_pairs, as_points, graph_distances, nearest_neighbors, neighbors_among
+from graphcouple.neighbors import (
+    SEARCHES,
+    all_pairs,
+    as_points,
+    graph_distances,
+    nearest_neighbors,
+    neighbors_among,
+)
 from graphcouple.priors import GraphPosterior, GraphPrior, as_prior
 from graphcouple.priors.binary import threshold
 
@@ -41,6 +48,9 @@ class GraphModel:
     metric : str, default="euclidean"
         The distance of the points; "precomputed" when they are given as a square
         array, or a sparse graph, of distances.
+    search : {"auto", "exact", "approximate"}, default="auto"
+        How nearest neighbours are searched; "auto" is approximate where an exact search takes seconds. See
+        `graphcouple.neighbors.nearest_neighbors`.
 
     Raises
     ------
@@ -68,6 +78,7 @@ class GraphModel:
     n_neighbors: int | None = None
     symmetrize: str | None = None
     metric: str = "euclidean"
+    search: str = "auto"
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
@@ -77,6 +88,8 @@ class GraphModel:
             raise TypeError(f"bandwidth must be a graphcouple bandwidth or None, got {self.bandwidth!r}.")
         if self.n_neighbors is not None:
             check_integer("n_neighbors", self.n_neighbors, 1)
+        if self.search not in SEARCHES:
+            raise ValueError(f"search must be one of {sorted(SEARCHES)}, got {self.search!r}.")
         if self.symmetrize not in (None, "threshold"):
             raise ValueError(f"symmetrize must be None or 'threshold', got {self.symmetrize!r}.")
         if self.symmetrize and self.prior.code != "B":
@@ -174,7 +187,7 @@ class GraphModel:
             raise ValueError(f"precomputed distances must be square, got shape {X.shape}.")
         allowed = self.prior.edges(X.shape[0])
         if self.n_neighbors is not None:
-            support, sq_dist = nearest_neighbors(X, self.n_neighbors, self.metric, n_jobs)
+            support, sq_dist = nearest_neighbors(X, self.n_neighbors, self.metric, n_jobs, self.search)
             if allowed is None:
                 return support, sq_dist
             keep = allowed[0].find(support.rows, support.indices) >= 0

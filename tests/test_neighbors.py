@@ -1,0 +1,137 @@
+"""Approximate neighbours against exact ones, and both against literal distances."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import NearestNeighbors
+
+import graphcouple as gc
+from graphcouple.neighbors import nearest_neighbors
+
+K = 20
+
+
+def clusters(n, p, rng, dtype=np.float64):
+    centres = 3.0 * rng.normal(size=(12, p))
+    return (centres[rng.integers(0, 12, n)] + rng.normal(size=(n, p))).astype(dtype)
+
+
+def on_a_surface(n, p, rng):
+    """Points whose many columns follow a few hidden ones."""
+    hidden = rng.normal(size=(n, 6))
+    return np.tanh(hidden @ rng.normal(size=(6, p))) + 0.05 * rng.normal(size=(n, p))
+
+
+def text_like(n, p, rng):
+    topics = rng.dirichlet(np.full(p, 0.02), size=15)
+    counts = np.vstack([rng.multinomial(60, topics[t]) for t in rng.integers(0, 15, n)])
+    return sp.csr_array(counts.astype(np.float64))
+
+
+def recall(support, X, metric):
+    true = NearestNeighbors(n_neighbors=K, metric=metric).fit(X).kneighbors()[0][:, -1]
+    found = pairwise_distances(X, metric=metric)[support.rows, support.indices]
+    return (found.reshape(-1, K) <= true[:, None] * (1 + 1e-6) + 1e-9).mean()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        lambda rng: clusters(5000, 30, rng),
+        lambda rng: clusters(5000, 30, rng, np.float32),
+        lambda rng: on_a_surface(4000, 300, rng),
+        lambda rng: rng.normal(size=(3000, 150)),
+        lambda rng: 1e6 + clusters(4000, 10, rng),
+        lambda rng: 1e-140 * clusters(3000, 10, rng),
+        lambda rng: rng.integers(0, 3, size=(4000, 12)).astype(float),
+        lambda rng: text_like(3000, 400, rng),
+    ],
+    ids=["narrow", "float32", "wide", "white noise", "far away", "tiny", "ties", "sparse"],
+)
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_nearly_all_true_neighbours_are_found_with_exact_distances(data, metric, rng):
+    X = data(rng)
+    support, sq_dist = nearest_neighbors(X, K, metric, search="approximate")
+    dense = X.toarray() if sp.issparse(X) else X.astype(np.float64)
+    assert recall(support, dense if metric == "euclidean" else X, metric) >= 0.95
+    columns = support.indices.reshape(-1, K)
+    assert (np.diff(columns, axis=1) > 0).all()
+    assert (columns != np.arange(len(dense))[:, None]).all()
+    difference = dense[support.rows] - dense[support.indices]
+    if metric == "euclidean":
+        np.testing.assert_allclose(sq_dist, np.square(difference).sum(axis=1), rtol=1e-12)
+    else:
+        unit = dense / np.linalg.norm(dense, axis=1, keepdims=True)
+        cosine = 1.0 - (unit[support.rows] * unit[support.indices]).sum(axis=1)
+        np.testing.assert_allclose(np.sqrt(sq_dist), cosine, atol=1e-5 if X.dtype == np.float32 else 1e-12)
+
+
+def test_more_duplicates_than_neighbours_are_at_distance_zero(rng):
+    X = clusters(3000, 20, rng)
+    X[:500] = X[0]
+    support, sq_dist = nearest_neighbors(X, K, search="approximate")
+    assert (sq_dist.reshape(-1, K)[:500] == 0.0).all()
+    assert (support.indices.reshape(-1, K)[:500] < 500).all()
+    assert (support.indices != support.rows).all()
+
+
+def test_one_list_full_of_duplicates_leaves_no_row_short():
+    X = np.repeat(np.eye(5), 500, axis=0)
+    X[:3] += 1.0
+    support, sq_dist = nearest_neighbors(X, K, search="approximate")
+    assert (np.diff(support.indptr) == K).all()
+    far = np.sort(np.square(X[:, None] - X[None, :3]).sum(axis=2), axis=0)
+    assert sq_dist.reshape(-1, K)[0, 1] == far[0, 0] or sq_dist[0] == 0.0
+
+
+def test_result_has_the_same_bits_for_any_number_of_threads(rng):
+    X = clusters(6000, 120, rng, np.float32)
+    one, several = (nearest_neighbors(X, K, n_jobs=n, search="approximate") for n in (1, 3))
+    np.testing.assert_array_equal(one[0].indices, several[0].indices)
+    np.testing.assert_array_equal(one[1], several[1])
+
+
+def test_rows_of_zeros_are_at_cosine_distance_one_of_all_others(rng):
+    X = clusters(2000, 10, rng)
+    X[5] = 0.0
+    for points in (X, sp.csr_array(X)):
+        support, sq_dist = nearest_neighbors(points, K, "cosine", search="approximate")
+        np.testing.assert_allclose(sq_dist[support.indptr[5] : support.indptr[6]], 1.0)
+
+
+def test_the_callers_matrix_is_left_alone(rng):
+    X = text_like(2000, 150, rng)
+    shuffled = sp.csr_array((X.data, X.indices, X.indptr), shape=X.shape)
+    shuffled.indices[:2] = shuffled.indices[:2][::-1].copy()
+    shuffled.has_sorted_indices = shuffled.has_canonical_format = False
+    before = shuffled.indices.copy()
+    nearest_neighbors(shuffled, K, search="approximate")
+    np.testing.assert_array_equal(shuffled.indices, before)
+
+
+def test_few_points_and_few_columns_are_searched_exactly_by_default(rng):
+    for X in (clusters(1500, 30, rng), rng.normal(size=(30_000, 2))):
+        found, exact = (nearest_neighbors(X, 5, search=search) for search in ("auto", "exact"))
+        np.testing.assert_array_equal(found[0].indices, exact[0].indices)
+
+
+def test_a_model_can_insist_on_an_exact_search(rng):
+    X = on_a_surface(9000, 300, rng)
+    exact, default = (
+        gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5), n_neighbors=K, search=search).posterior(X)
+        for search in ("exact", "auto")
+    )
+    true = NearestNeighbors(n_neighbors=K).fit(X).kneighbors(return_distance=False)
+    np.testing.assert_array_equal(exact.support.indices, np.sort(true, axis=1).ravel())
+    assert 0.95 < (exact.support.find(default.support.rows, default.support.indices) >= 0).mean() < 1.0
+
+
+def test_unknown_searches_are_refused(rng):
+    X = rng.normal(size=(50, 5))
+    with pytest.raises(ValueError, match="search must be one of"):
+        nearest_neighbors(X, 5, search="fast")
+    with pytest.raises(ValueError, match="search='approximate' is for the metrics"):
+        nearest_neighbors(X, 5, "manhattan", search="approximate")
+    with pytest.raises(ValueError, match="search must be one of"):
+        gc.GraphModel(gc.Gaussian(), "D", search="fast")
