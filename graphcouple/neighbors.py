@@ -271,7 +271,10 @@ def near_origin(X: FloatArray) -> FloatArray:
 
 def _shift(X: FloatArray) -> FloatArray:
     mean = X.mean(axis=0, dtype=np.float64)
-    far = float(mean @ mean) > 1e4 * float(X.var(axis=0, dtype=np.float64).sum())
+    # A part at a time: whole, the deviations would take as much memory as the points, or twice as much.
+    parts = (X[a : a + 2048] - mean for a in range(0, X.shape[0], 2048))
+    variance = sum(float(np.vdot(part, part)) for part in parts) / X.shape[0]
+    far = float(mean @ mean) > 1e4 * variance
     return mean if far else np.zeros_like(mean)
 
 

@@ -2,42 +2,51 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from graphcouple._numba import formulas as _formulas  # noqa: F401  registers the formula type
 from graphcouple._numba.jit import jit
 
 
 @jit
-def _weights(t, w):
-    """Fill w with the four B-splines that are not zero at fraction t of a cell."""
+def _weights(t):
+    """Return the four cubic B-splines that are not zero at fraction t of a cell."""
     r = 1.0 - t
-    w[0] = r * r * r / 6.0
-    w[1] = (t * t * (3.0 * t - 6.0) + 4.0) / 6.0
-    w[2] = (r * r * (3.0 * r - 6.0) + 4.0) / 6.0
-    w[3] = t * t * t / 6.0
+    return (
+        r * r * r / 6.0,
+        (t * t * (3.0 * t - 6.0) + 4.0) / 6.0,
+        (r * r * (3.0 * r - 6.0) + 4.0) / 6.0,
+        t * t * t / 6.0,
+    )
 
 
 @jit
-def _slopes(t, w):
-    """Fill w with their derivatives in t."""
+def _slopes(t):
+    """Return their derivatives in t."""
     r = 1.0 - t
-    w[0] = -0.5 * r * r
-    w[1] = t * (1.5 * t - 2.0)
-    w[2] = r * (2.0 - 1.5 * r)
-    w[3] = 0.5 * t * t
+    return -0.5 * r * r, t * (1.5 * t - 2.0), r * (2.0 - 1.5 * r), 0.5 * t * t
 
 
 @jit
-def _overlaps(u, w, out):
-    """Fill out[m] with Σ u_k w_p over nodes that lie m apart in either direction."""
-    for m in range(4):
-        total = 0.0
-        for k in range(4 - m):
-            total += u[k] * w[k + m]
-            if m > 0:
-                total += u[k + m] * w[k]
-        out[m] = total
+def _along(w, grid, a, column):
+    """Return Σ_k w_k grid[a − 1 + k, column]."""
+    return w[0] * grid[a - 1, column] + w[1] * grid[a, column] + w[2] * grid[a + 1, column] + w[3] * grid[a + 2, column]
+
+
+@jit
+def _row(c, p, s):
+    """Return Σ_q c[p, q] s^q."""
+    return ((c[p, 3] * s + c[p, 2]) * s + c[p, 1]) * s + c[p, 0]
+
+
+@jit
+def _row_slope(c, p, s):
+    return (3.0 * c[p, 3] * s + 2.0 * c[p, 2]) * s + c[p, 1]
+
+
+@jit
+def grid_rows(start, stop, Z, origin, spacing, rows):
+    """Fill the grid row below each point."""
+    for i in range(start, stop):
+        rows[i] = int((Z[i, 0] - origin[0]) / spacing)
 
 
 @jit
@@ -55,24 +64,26 @@ def sort_by_bin(bins, n_bins, order, starts):
 
 
 @jit
-def spread(start, stop, parity, rows_per_band, order, row_starts, x, y, charges, grid):
+def spread(start, stop, parity, rows_per_band, order, row_starts, Z, origin, spacing, charges, grid):
     """Add the charges of the points in every second band of grid rows to the grid.
 
     A band is wider than a spline's reach, so bands of one parity write to rows of their own.
+    Points of one dimension lie on column `origin[1]`.
     """
-    wx = np.empty(4)
-    wy = np.empty(4)
     n_rows = row_starts.size - 1
+    flat = Z.shape[1] == 1
     for half in range(start, stop):
         band = 2 * half + parity
         first = row_starts[min(band * rows_per_band, n_rows)]
         last = row_starts[min((band + 1) * rows_per_band, n_rows)]
         for s in range(first, last):
             i = order[s]
-            a = int(np.floor(x[i]))
-            b = int(np.floor(y[i]))
-            _weights(x[i] - a, wx)
-            _weights(y[i] - b, wy)
+            x = (Z[i, 0] - origin[0]) / spacing
+            y = origin[1] if flat else (Z[i, 1] - origin[1]) / spacing
+            a = int(x)
+            b = int(y)
+            wx = _weights(x - a)
+            wy = _weights(y - b)
             for k in range(4):
                 c = charges[i] * wx[k]
                 for m in range(4):
@@ -80,60 +91,55 @@ def spread(start, stop, parity, rows_per_band, order, row_starts, x, y, charges,
 
 
 @jit
-def gather(start, stop, order, x, y, charges, grid, near_origin, spacing, potential, gradient):
+def gather(start, stop, Z, origin, spacing, charges, grid, own, potential, gradient):
     """Read the potential and its gradient off the grid, without what a point's own charge put there.
 
-    `near_origin` is the kernel as the grid has it, at offsets 0 to 3 in either direction.
+    A unit charge's own potential is Σ_pq own[p, q] (t − ½)^2p (u − ½)^2q at the fractions (t, u) of a cell; it
+    comes from spreading and from gathering alike, and the gradient of gathering alone is half of its gradient.
     """
-    wx = np.empty(4)
-    wy = np.empty(4)
-    vx = np.empty(4)
-    vy = np.empty(4)
-    xx = np.empty(4)
-    yy = np.empty(4)
-    vxx = np.empty(4)
-    vyy = np.empty(4)
-    n_dims = gradient.shape[1]
-    for s in range(start, stop):
-        i = order[s]
-        a = int(np.floor(x[i]))
-        b = int(np.floor(y[i]))
-        _weights(x[i] - a, wx)
-        _weights(y[i] - b, wy)
-        _slopes(x[i] - a, vx)
-        _slopes(y[i] - b, vy)
-        value = 0.0
-        along = 0.0
-        across = 0.0
-        for k in range(4):
-            here = 0.0
-            turned = 0.0
-            for m in range(4):
-                here += wy[m] * grid[a - 1 + k, b - 1 + m]
-                turned += vy[m] * grid[a - 1 + k, b - 1 + m]
-            value += wx[k] * here
-            along += vx[k] * here
-            across += wx[k] * turned
-        _overlaps(wx, wx, xx)
-        _overlaps(wy, wy, yy)
-        _overlaps(vx, wx, vxx)
-        _overlaps(vy, wy, vyy)
-        own = 0.0
-        own_along = 0.0
-        own_across = 0.0
-        for k in range(4):
-            here = 0.0
-            turned = 0.0
-            for m in range(4):
-                here += yy[m] * near_origin[k, m]
-                turned += vyy[m] * near_origin[k, m]
-            own += xx[k] * here
-            own_along += vxx[k] * here
-            own_across += xx[k] * turned
-        potential[i] = value - charges[i] * own
-        gradient[i, 0] = (along - charges[i] * own_along) / spacing
-        if n_dims > 1:
-            gradient[i, 1] = (across - charges[i] * own_across) / spacing
+    flat = Z.shape[1] == 1
+    for i in range(start, stop):
+        x = (Z[i, 0] - origin[0]) / spacing
+        y = origin[1] if flat else (Z[i, 1] - origin[1]) / spacing
+        a = int(x)
+        b = int(y)
+        t = x - a
+        u = y - b
+        wx = _weights(t)
+        wy = _weights(u)
+        vx = _slopes(t)
+        vy = _slopes(u)
+        values = (
+            _along(wx, grid, a, b - 1),
+            _along(wx, grid, a, b),
+            _along(wx, grid, a, b + 1),
+            _along(wx, grid, a, b + 2),
+        )
+        along = (
+            _along(vx, grid, a, b - 1) * wy[0]
+            + _along(vx, grid, a, b) * wy[1]
+            + _along(vx, grid, a, b + 1) * wy[2]
+            + _along(vx, grid, a, b + 2) * wy[3]
+        )
+        value = values[0] * wy[0] + values[1] * wy[1] + values[2] * wy[2] + values[3] * wy[3]
+        across = values[0] * vy[0] + values[1] * vy[1] + values[2] * vy[2] + values[3] * vy[3]
+        p = t - 0.5
+        q = u - 0.5
+        pp = p * p
+        qq = q * q
+        o0 = _row(own, 0, qq)
+        o1 = _row(own, 1, qq)
+        o2 = _row(own, 2, qq)
+        o3 = _row(own, 3, qq)
+        c = charges[i]
+        potential[i] = value - c * (((o3 * pp + o2) * pp + o1) * pp + o0)
+        gradient[i, 0] = (along - c * p * ((3.0 * o3 * pp + 2.0 * o2) * pp + o1)) / spacing
+        if not flat:
+            s0 = _row_slope(own, 0, qq)
+            s1 = _row_slope(own, 1, qq)
+            s2 = _row_slope(own, 2, qq)
+            s3 = _row_slope(own, 3, qq)
+            gradient[i, 1] = (across - c * q * (((s3 * pp + s2) * pp + s1) * pp + s0)) / spacing
 
 
 @jit

@@ -29,11 +29,17 @@ def sum_pairs(Z, radial, charges, n_jobs, with_potential=True, with_gradient=Tru
 
 
 def sum_edges(Z, radial, indptr, indices, weights, n_jobs, with_potential=True, with_gradient=True):
-    """Return the sums of `sum_pairs` over the stored edges of a csr matrix of charges."""
-    coords = np.ascontiguousarray(Z.T, dtype=np.float64)
-    potential, gradient = np.empty(Z.shape[0]), np.empty(Z.shape)
+    """Return the sums of `sum_pairs` over the stored edges of a csr matrix of charges.
+
+    Points and weights in single precision halve what is read from memory; sums are in double precision always.
+    """
+    n_points, n_dims = Z.shape
+    potential, gradient = np.empty(n_points), np.empty(Z.shape)
     arrays = (indptr, indices, weights, with_potential, with_gradient, potential, gradient)
-    over_rows(Z.shape[0], n_jobs, edge_rows, coords, radial, *arrays)
+    if n_dims == 2:
+        over_rows(n_points, n_jobs, edge_rows_2d, np.ascontiguousarray(Z), radial, *arrays)
+    else:
+        over_rows(n_points, n_jobs, edge_rows, np.ascontiguousarray(Z.T), radial, *arrays)
     return potential, gradient
 
 
@@ -202,6 +208,47 @@ def edge_rows(
         if with_gradient:
             for a in range(n_dims):
                 gradient[i, a] = 2.0 * force[a]
+
+
+@jit
+def _edge_potential_of(radial, x, y, points, ends, weights):
+    total = 0.0
+    for e in range(ends.size):
+        dx = x - points[ends[e], 0]
+        dy = y - points[ends[e], 1]
+        total += weights[e] * radial.potential(dx * dx + dy * dy)
+    return total
+
+
+@jit
+def _edge_forces_of(radial, x, y, points, ends, weights):
+    fx = 0.0
+    fy = 0.0
+    for e in range(ends.size):
+        dx = x - points[ends[e], 0]
+        dy = y - points[ends[e], 1]
+        weight = weights[e] * radial.slope(dx * dx + dy * dy)
+        fx += weight * dx
+        fy += weight * dy
+    return fx, fy
+
+
+@jit
+def edge_rows_2d(
+    start, stop, points, radial, indptr, indices, weights, with_potential, with_gradient, potential, gradient
+):
+    """Do what `edge_rows` does, in registers, for points of shape (n, 2)."""
+    for i in range(start, stop):
+        first = np.int64(indptr[i])
+        end = np.int64(indptr[i + 1])
+        ends = indices[first:end]
+        w = weights[first:end]
+        if with_potential:
+            potential[i] = _edge_potential_of(radial, points[i, 0], points[i, 1], points, ends, w)
+        if with_gradient:
+            fx, fy = _edge_forces_of(radial, points[i, 0], points[i, 1], points, ends, w)
+            gradient[i, 0] = 2.0 * fx
+            gradient[i, 1] = 2.0 * fy
 
 
 @jit

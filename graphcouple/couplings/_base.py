@@ -43,12 +43,17 @@ class Objective(ABC):
         """Return the gradient alone; cheaper than `value_and_grad` where an objective can make it so."""
         return self.value_and_grad(Z, attraction)[1]
 
+    @property
+    def lower_bound(self) -> float:
+        """A number no embedding has a lower objective than; −inf when none is known."""
+        return -np.inf
+
     def learning_rate(self, attraction: float = 1.0, Z: FloatArray | None = None) -> float:
         """Return a good rate for gradient descent on objective/n_points, the attraction so weighted.
 
         At the embedding `Z` where the rate depends on it.
         """
-        return max(self.n_points / (4.0 * attraction), 50.0)
+        return max(self.n_points / (4.0 * attraction), 25.0)
 
     def __add__(self, other: Any) -> Objective:
         if not isinstance(other, Objective):
@@ -114,6 +119,13 @@ class WeightedSum(Objective):
         for (weight, _), gradient in zip(self.terms, gradients, strict=True):
             total += weight * gradient
         return total
+
+    @property
+    def lower_bound(self) -> float:
+        """The weighted sum of the terms' lower bounds; −inf where a weight is negative."""
+        if any(weight < 0 for weight, _ in self.terms):
+            return -np.inf
+        return sum(weight * term.lower_bound for weight, term in self.terms if weight)
 
     def learning_rate(self, attraction: float = 1.0, Z: FloatArray | None = None) -> float:
         """Return the smallest rate of the terms, each over its weight; terms of weight 0 have no say."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,26 +37,39 @@ class EdgeEnergy:
     def __init__(self, support: Support, weights: FloatArray, kernel: Kernel, n_jobs: int | None = None) -> None:
         self.radial = LogWeight(kernel)
         self.n_jobs = n_jobs
-        self._charges: tuple[FloatArray | IntArray, ...]
+        self._rounded: dict[Any, tuple[Any, ...]] = {}
         if support.complete:
             dense = support.to_array(weights.astype(np.float64, copy=False))
             self._sum: Callable[..., tuple[FloatArray, FloatArray]] = sum_pairs
-            self._charges = (dense + dense.T,)
+            self._exact: tuple[Any, ...] = (dense + dense.T,)
             return
         matrix = support.to_csr(weights)
         symmetric = sp.csr_array(matrix + matrix.T)
         symmetric.eliminate_zeros()
         symmetric.sort_indices()
         self._sum = sum_edges
-        self._charges = (
+        self._exact = (
             _unsigned(symmetric.indptr),
             _unsigned(symmetric.indices),
             symmetric.data.astype(np.float64, copy=False),
         )
 
+    @property
+    def symmetric_weights(self) -> FloatArray:
+        """The entries of m + mᵀ."""
+        return self._exact[-1]
+
+    def _charges_for(self, Z: FloatArray) -> tuple[Any, ...]:
+        """Return the weights in the precision of the embedding, which sets how much memory each sum reads."""
+        if self._sum is sum_pairs or Z.dtype == self._exact[-1].dtype:
+            return self._exact
+        if Z.dtype not in self._rounded:
+            self._rounded[Z.dtype] = (*self._exact[:-1], self._exact[-1].astype(Z.dtype))
+        return self._rounded[Z.dtype]
+
     def terms(self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True) -> tuple[float, FloatArray]:
         """Return the sum and its gradient in `Z`; what is not wanted has undefined content."""
-        value, gradient = self._sum(Z, self.radial, *self._charges, self.n_jobs, with_value, with_gradient)
+        value, gradient = self._sum(Z, self.radial, *self._charges_for(Z), self.n_jobs, with_value, with_gradient)
         return 0.5 * float(value.sum()) if with_value else np.nan, gradient
 
 

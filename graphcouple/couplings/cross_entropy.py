@@ -9,10 +9,10 @@ embedding's. Since ∂A/∂η is the mean, every method has the gradient
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.special import xlogy
 
 from graphcouple._validation import check_embedding
@@ -259,12 +259,20 @@ class CrossEntropy(Objective):
                 f"the KL divergence of edge probabilities needs priors D or E on both sides, got "
                 f"{self.posterior.code}–{self.latent.prior.code}; use value(Z)."
             )
-        n = self.n_points
+        return float((self.value(Z) - self.lower_bound) / self.n_points)
+
+    @cached_property
+    def lower_bound(self) -> float:
+        """What a cross-entropy is at least: the entropy of the input's law.
+
+        With n edges on both sides, that of its mean graph divided by n, symmetrised where the embedding's is, which
+        is the value at which the KL divergence would be 0.
+        """
+        if not self.has_kl_divergence:
+            return self.posterior.entropy()
         means = self.posterior.edge_means
         joint = self.latent.prior.code == "E"
         if joint and self._partition is None:
-            matrix = self.posterior.support.to_csr(means)
-            means = 0.5 * sp.csr_array(matrix + matrix.T).data
+            means = 0.5 * self._attraction.symmetric_weights
         # Logarithms are taken before dividing by n, which would round the smallest means to zero.
-        negentropy = float(xlogy(means, means).sum()) - (float(means.sum()) * np.log(n) if joint else 0.0)
-        return float((self.value(Z) + negentropy) / n)
+        return -float(xlogy(means, means).sum()) + (float(means.sum()) * np.log(self.n_points) if joint else 0.0)

@@ -30,6 +30,7 @@ ALL_PAIRS_UP_TO = 2000
 
 _CHECK_EVERY = 50
 _CALLBACK_EVERY = 10
+_SETTLED_WITHIN = 0.004
 
 COMMON_CONSTRAINTS: dict[str, list[Any]] = {
     "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -126,7 +127,8 @@ class CouplingEstimator(EmbeddingEstimator):
         """
         factor = 1.0 if latent.flat_at_zero else getattr(self, "early_exaggeration", 12.0)
         exaggeration = Exaggeration(factor, min(250, self.max_iter // 2) if factor > 1 else 0)
-        return MomentumGains(getattr(self, "learning_rate", "auto"), exaggeration=exaggeration)
+        rate = getattr(self, "learning_rate", "auto")
+        return MomentumGains(rate, momentum=latent.prior.momentum, exaggeration=exaggeration)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Embed `X`.
@@ -196,7 +198,15 @@ class CouplingEstimator(EmbeddingEstimator):
                 return self.callback(iteration, loss, Z) if self.callback is not None else False
 
             every = _CHECK_EVERY if self.callback is None else _CALLBACK_EVERY
-            return solve(objective, start, optimizer, max_iter=self.max_iter, check_every=every, callback=watch)
+            return solve(
+                objective,
+                start,
+                optimizer,
+                max_iter=self.max_iter,
+                check_every=every,
+                settled_within=_SETTLED_WITHIN,
+                callback=watch,
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

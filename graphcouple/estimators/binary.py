@@ -50,7 +50,8 @@ class LargeVis(PerplexityEstimator):
     init : {"ccpca", "pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
         The start, scaled to a standard deviation of 10; an array is used as it is.
     summation : {"auto", "barnes_hut", "exact", "particle_mesh"} or Summation, default="auto"
-        How sums over all pairs of the embedding are done; "auto" is exact for now.
+        How sums over all pairs of the embedding are done; "auto" is exact for few points and fast for many, see
+        `graphcouple.summation.Auto`.
     random_state : int, RandomState or None, default=None
         Seeds the start.
     n_jobs : int or None, default=None
@@ -158,7 +159,8 @@ class UMAP(CouplingEstimator):
     init : {"ccpca", "pca", "random", "spectral"} or array, default="spectral"
         The start, scaled to a standard deviation of 10; an array is used as it is.
     summation : {"auto", "barnes_hut", "exact", "particle_mesh"} or Summation, default="auto"
-        How sums over all pairs of the embedding are done; "auto" is exact for now.
+        How sums over all pairs of the embedding are done; "auto" is exact for few points and fast for many, see
+        `graphcouple.summation.Auto`.
     random_state : int, RandomState or None, default=None
         Seeds the start.
     n_jobs : int or None, default=None

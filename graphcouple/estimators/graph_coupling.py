@@ -35,10 +35,11 @@ class GraphCoupling(CouplingEstimator):
     optimizer : "auto" or Optimizer, default="auto"
         "auto" is `MomentumGains` with an early exaggeration of 12 (none where the latent
         kernel is flat at zero).
-    max_iter : int, default=1000
+    max_iter : int, default=750
         Iterations at most.
     summation : {"auto", "barnes_hut", "exact", "particle_mesh"} or Summation, default="auto"
-        How sums over all pairs of the embedding are done; "auto" is exact for now.
+        How sums over all pairs of the embedding are done; "auto" is exact for few points and fast for many, see
+        `graphcouple.summation.Auto`.
     random_state : int, RandomState or None, default=None
         Seeds the start.
     n_jobs : int or None, default=None
@@ -101,7 +102,7 @@ class GraphCoupling(CouplingEstimator):
         n_components: int = 2,
         init: Any = "ccpca",
         optimizer: Any = "auto",
-        max_iter: int = 1000,
+        max_iter: int = 750,
         summation: Any = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,

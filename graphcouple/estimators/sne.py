@@ -39,7 +39,7 @@ class PerplexityEstimator(CouplingEstimator):
         metric: str = "euclidean",
         early_exaggeration: float = 4.0,
         learning_rate: Any = "auto",
-        max_iter: int = 1000,
+        max_iter: int = 750,
         init: Any = "pca",
         summation: Any = "auto",
         random_state: Any = None,
@@ -90,12 +90,13 @@ class SNE(PerplexityEstimator):
         fewer than 500); 1 for none.
     learning_rate : float or "auto", default="auto"
         In scikit-learn's convention; see `MomentumGains`.
-    max_iter : int, default=1000
+    max_iter : int, default=750
         Iterations at most.
     init : {"ccpca", "pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
         The start, scaled to a standard deviation of 1e-4; an array is used as it is.
     summation : {"auto", "barnes_hut", "exact", "particle_mesh"} or Summation, default="auto"
-        How sums over all pairs of the embedding are done; "auto" is exact for now.
+        How sums over all pairs of the embedding are done; "auto" is exact for few points and fast for many, see
+        `graphcouple.summation.Auto`.
     random_state : int, RandomState or None, default=None
         Seeds the start.
     n_jobs : int or None, default=None
@@ -164,12 +165,13 @@ class SymmetricSNE(PerplexityEstimator):
         fewer than 500); 1 for none.
     learning_rate : float or "auto", default="auto"
         In scikit-learn's convention; see `MomentumGains`.
-    max_iter : int, default=1000
+    max_iter : int, default=750
         Iterations at most.
     init : {"ccpca", "pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
         The start, scaled to a standard deviation of 1e-4; an array is used as it is.
     summation : {"auto", "barnes_hut", "exact", "particle_mesh"} or Summation, default="auto"
-        How sums over all pairs of the embedding are done; "auto" is exact for now.
+        How sums over all pairs of the embedding are done; "auto" is exact for few points and fast for many, see
+        `graphcouple.summation.Auto`.
     random_state : int, RandomState or None, default=None
         Seeds the start.
     n_jobs : int or None, default=None
@@ -242,12 +244,13 @@ class TSNE(PerplexityEstimator):
         fewer than 500); 1 for none.
     learning_rate : float or "auto", default="auto"
         In scikit-learn's convention; see `MomentumGains`.
-    max_iter : int, default=1000
+    max_iter : int, default=750
         Iterations at most.
     init : {"ccpca", "pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
         The start, scaled to a standard deviation of 1e-4; an array is used as it is.
     summation : {"auto", "barnes_hut", "exact", "particle_mesh"} or Summation, default="auto"
-        How sums over all pairs of the embedding are done; "auto" is exact for now.
+        How sums over all pairs of the embedding are done; "auto" is exact for few points and fast for many, see
+        `graphcouple.summation.Auto`.
     random_state : int, RandomState or None, default=None
         Seeds the start.
     n_jobs : int or None, default=None
@@ -304,7 +307,7 @@ class TSNE(PerplexityEstimator):
         dof: float = 1.0,
         early_exaggeration: float = 12.0,
         learning_rate: Any = "auto",
-        max_iter: int = 1000,
+        max_iter: int = 750,
         init: Any = "pca",
         summation: Any = "auto",
         random_state: Any = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 from graphcouple._validation import check_embedding, check_integer
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
+
+_SETTLE_SPAN = 50
 
 Callback = Callable[[int, float, FloatArray], Any]
 
@@ -61,9 +64,22 @@ class Monitor:
     check_every : int
         Iterations between checks.
     callback : callable or None
+    settled_within : float, default=0.0
+        Converged when the iterations left can hardly lower the loss by this share of its height above `lower_bound`.
+    lower_bound : float, default=-inf
+        What the loss cannot fall below.
     """
 
-    def __init__(self, max_iter: int, tol: float, patience: int, check_every: int, callback: Callback | None) -> None:
+    def __init__(
+        self,
+        max_iter: int,
+        tol: float,
+        patience: int,
+        check_every: int,
+        callback: Callback | None,
+        settled_within: float = 0.0,
+        lower_bound: float = -np.inf,
+    ) -> None:
         self.max_iter = check_integer("max_iter", max_iter, 1)
         self.check_every = check_integer("check_every", check_every, 1)
         self.patience = check_integer("patience", patience, 1)
@@ -79,6 +95,11 @@ class Monitor:
         self.iterations: list[int] = []
         self._best = np.inf
         self._best_iteration = 0
+        if not 0 <= settled_within < 1:
+            raise ValueError(f"settled_within must lie in [0, 1), got {settled_within!r}.")
+        self.settled_within = settled_within
+        self.lower_bound = lower_bound
+        self._falls: list[tuple[int, float]] = []
 
     def due(self, iteration: int) -> bool:
         """Return whether the loss is wanted at this iteration."""
@@ -109,6 +130,7 @@ class Monitor:
                 return True
         if not settled:
             self._best, self._best_iteration = np.inf, iteration
+            self._falls = []
             return False
         if grad_norm <= self.tol:
             return self._converge(f"gradient norm {grad_norm:.3g} at most tol={self.tol:.3g}")
@@ -116,7 +138,21 @@ class Monitor:
             self._best, self._best_iteration = loss, iteration
         elif iteration - self._best_iteration >= self.patience:
             return self._converge(f"no lower loss for {self.patience} iterations")
+        if self._has_settled(iteration, loss):
+            return self._converge(f"settled: to iteration {self.max_iter} less than {self.settled_within:.1%} to gain")
         return False
+
+    def _has_settled(self, iteration: int, loss: float) -> bool:
+        """Return whether the iterations left, each lowering the loss as much as the last ones, would change little."""
+        if not self.settled_within or iteration % _SETTLE_SPAN:
+            return False
+        self._falls.append((iteration, loss))
+        recent = self._falls[-3:]
+        if len(recent) < 3:
+            return False
+        falls = [(before - after) / (b - a) for (a, before), (b, after) in pairwise(recent)]
+        left = max(falls) * (self.max_iter - iteration)
+        return min(falls) >= 0 and left <= self.settled_within * (loss - self.lower_bound) < np.inf
 
     def _converge(self, message: str) -> bool:
         self.message, self.converged = message, True
@@ -140,6 +176,7 @@ def solve(
     tol: float = 1e-7,
     patience: int = 300,
     check_every: int | None = None,
+    settled_within: float = 0.0,
     callback: Callback | None = None,
 ) -> Solution:
     """Minimise an objective over embeddings.
@@ -162,6 +199,10 @@ def solve(
         Iterations between two looks at the loss, for the history, the convergence tests and the
         callback: 1 when there is a callback and 50 when there is none. A look costs up to
         several iterations' time where the loss takes logarithms that the gradient does not.
+    settled_within : float, default=0.0
+        Converged when the loss has settled: if every iteration left lowered it as much as those before the last checks
+        did, it would fall by at most this share of its height above `Objective.lower_bound`; 0 for no such test. It
+        is made every 50 iterations, and needs checks that fall on them.
     callback : callable, optional
         Called as ``callback(iteration, loss, Z)`` at every check; a true return value
         stops the run. `Z` is read-only and not reused: keep it if you like.
@@ -199,7 +240,7 @@ def solve(
     start = check_embedding(Z0, "Z0", objective.n_points)
     if check_every is None:
         check_every = 50 if callback is None else 1
-    monitor = Monitor(max_iter, tol, patience, check_every, callback)
+    monitor = Monitor(max_iter, tol, patience, check_every, callback, settled_within, objective.lower_bound)
     Z, n_iter = (optimizer or LBFGS()).run(objective, start.copy(), monitor)
     if monitor.iterations and monitor.iterations[-1] == n_iter:
         loss = monitor.losses[-1]

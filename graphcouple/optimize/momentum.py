@@ -72,10 +72,11 @@ class MomentumGains(Optimizer):
     Parameters
     ----------
     learning_rate : float or "auto", default="auto"
-        "auto" asks the objective, which asks the latent prior: max(n / (4α), 50) for
+        "auto" asks the objective, which asks the latent prior: max(n / (4α), 25) for
         D and E, with α the attraction's weight at the iteration, and n/36 for B.
     momentum : float, default=0.8
-        After the exaggeration; in [0, 1).
+        After the exaggeration; in [0, 1). The estimators take 0.9 for latent priors D and E, which reaches the
+        divergence of 0.8 in two thirds of the iterations (MNIST, 70,000 points).
     initial_momentum : float, default=0.5
         During it; in [0, 1).
     exaggeration : Exaggeration, optional
@@ -125,17 +126,13 @@ class MomentumGains(Optimizer):
 
     def step(self, state: MomentumState, gradient: FloatArray, rate: float, momentum: float) -> MomentumState:
         """Return the state after one step along the gradient of objective/n."""
-        # A rate too large overflows here and is reported by name of the iteration, not by a warning.
-        with np.errstate(over="ignore", invalid="ignore"):
-            against = state.update * gradient < 0.0
-            gains = np.maximum(np.where(against, state.gains + 0.2, state.gains * 0.8), 0.01)
-            update = momentum * state.update - rate * gains * gradient
-            length = np.sqrt(np.einsum("ij,ij->i", update, update, dtype=np.float64))
-            if self.max_step < length.max() < np.inf:
-                shrink = np.minimum(1.0, self.max_step / np.maximum(length, self.max_step))
-                update = update * shrink[:, None]
-            dtype = state.Z.dtype
-            return MomentumState(state.Z + update.astype(dtype), update.astype(dtype), gains.astype(dtype))
+        from graphcouple._numba.descent import momentum_rows
+        from graphcouple._numba.threads import over_rows
+
+        following = MomentumState(*(np.empty_like(part) for part in state))
+        rates = (float(rate), float(momentum), float(self.max_step))
+        over_rows(state.Z.shape[0], None, momentum_rows, gradient, *rates, *state, *following)
+        return following
 
     def run(self, objective: Objective, Z0: FloatArray, monitor: Monitor) -> tuple[FloatArray, int]:
         """Return the final embedding and the number of iterations done."""

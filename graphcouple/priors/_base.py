@@ -25,6 +25,9 @@ class PotentialSum(Protocol):
 
     resolution: float
 
+    def for_points(self, Z: FloatArray, radial: Any) -> PotentialSum:
+        """Return the summation that does the sums for these points."""
+
     def potential(
         self,
         Z: FloatArray,
@@ -222,6 +225,9 @@ class GraphPrior(ABC):
     start_scale: ClassVar[float] = 1e-4
     """The standard deviation an embedding under this prior does well to start with."""
 
+    momentum: ClassVar[float] = 0.9
+    """The momentum gradient descent does well to have under this prior, once the attraction is not exaggerated."""
+
     def __post_init__(self) -> None:
         if self.edge_prior is None:
             return
@@ -306,10 +312,10 @@ class GraphPrior(ABC):
     def learning_rate(self, n_points: int, attraction: float) -> float:
         """Return a good rate for gradient descent on a coupling divided by n, under this latent prior.
 
-        max(n / (4α), 50) with α the attraction's weight: Belkina et al. (2019), in each
-        phase as openTSNE does.
+        max(n / (4α), 25) with α the attraction's weight: Belkina et al. (2019), in each phase as openTSNE does. The
+        floor is half of scikit-learn's, since the momentum is twice as inert.
         """
-        return max(n_points / (4.0 * attraction), 50.0)
+        return max(n_points / (4.0 * attraction), 25.0)
 
     @abstractmethod
     def log_partition_and_grad(

@@ -13,11 +13,36 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 
-from graphcouple.graphs import FloatArray
+from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
 
 UNDERFLOW = 1e-280
 _BLOCK_ENTRIES = 2**22
+
+
+def isolated_terms(
+    kernel: Kernel, Z: FloatArray, isolated: IntArray, with_gradient: bool
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return log S_i of some points, S_i = Σ_{j≠i} k(d²_ij), and the gradient of their sum in all points."""
+    logs = np.empty(isolated.size)
+    gradient = np.zeros(Z.shape) if with_gradient else None
+    height = max(1, _BLOCK_ENTRIES // Z.shape[0])
+    for start in range(0, isolated.size, height):
+        rows = isolated[start : start + height]
+        sq_dist = cdist(Z[rows], Z, "sqeuclidean")
+        log_kernel = kernel.log(sq_dist)
+        log_kernel[np.arange(rows.size), rows] = -np.inf
+        logs[start : start + height] = logsumexp(log_kernel, axis=1)
+        if gradient is None:
+            continue
+        # Squared distances that overflow leave nothing to compare: the result is nan, which solvers report.
+        with np.errstate(invalid="ignore", over="ignore"):
+            weight = 2.0 * np.exp(log_kernel - logs[start : start + height, None]) * kernel.grad_log(sq_dist)
+        for a in range(Z.shape[1]):
+            force = weight * (Z[rows, a, None] - Z[:, a])
+            gradient[rows, a] += force.sum(axis=1)
+            gradient[:, a] -= force.sum(axis=0)
+    return logs, gradient
 
 
 def _blocks(kernel: Kernel, Z: FloatArray) -> Iterator[tuple[slice, FloatArray, FloatArray]]:

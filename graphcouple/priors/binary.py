@@ -130,6 +130,7 @@ class Binary(GraphPrior):
     constraints: ClassVar[frozenset[str]] = frozenset({BINARY})
     posterior_class: ClassVar[type[GraphPosterior]] = BinaryPosterior
     start_scale: ClassVar[float] = 10.0
+    momentum: ClassVar[float] = 0.8
 
     def learning_rate(self, n_points: int, attraction: float) -> float:
         """Return n/36, whatever the attraction's weight.

@@ -118,7 +118,9 @@ class FixedEdges(GraphPrior):
         with_gradient: bool = True,
     ) -> tuple[float, FloatArray | None]:
         """Return n log S, S = Σ_{i≠j} k(d²_ij), and its gradient 2n ∇Φ_i[k; 1] / S."""
-        potential, pull = summation.potential(Z, EdgeWeight(kernel), with_gradient=with_gradient)
+        radial = EdgeWeight(kernel)
+        summation = summation.for_points(Z, radial)
+        potential, pull = summation.potential(Z, radial, with_gradient=with_gradient)
         total, n = float(potential.sum()), Z.shape[0]
         if total < max(UNDERFLOW, n * summation.resolution):
             return self._in_the_log(kernel, Z.astype(np.float64, copy=False), with_gradient)

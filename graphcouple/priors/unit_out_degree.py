@@ -11,7 +11,7 @@ import numpy as np
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.priors._base import GraphPosterior, GraphPrior, PotentialSum, draw_by_inversion, register
-from graphcouple.priors._log_domain import UNDERFLOW, mean_forces, row_log_sums
+from graphcouple.priors._log_domain import UNDERFLOW, isolated_terms
 from graphcouple.priors.binary import BINARY
 from graphcouple.radials import EdgeWeight
 
@@ -109,21 +109,24 @@ class UnitOutDegree(GraphPrior):
     ) -> tuple[float, FloatArray | None]:
         """Return Σ_i log S_i, S_i = Σ_{j≠i} k(d²_ij), and its gradient ∇Φ_i[k; 1]/S_i + ∇Φ_i[k; 1/S]."""
         radial = EdgeWeight(kernel)
+        summation = summation.for_points(Z, radial)
         mass, pull = summation.potential(Z, radial, with_gradient=with_gradient)
-        if mass.min() < max(UNDERFLOW, summation.resolution):
-            return self._in_the_log(kernel, Z.astype(np.float64, copy=False), with_gradient)
-        value = float(np.log(mass).sum())
-        if not with_gradient:
+        lost = mass < max(UNDERFLOW, summation.resolution)
+        if not lost.any():
+            value = float(np.log(mass).sum())
+            if not with_gradient:
+                return value, None
+            _, push = summation.potential(Z, radial, 1.0 / mass, with_potential=False)
+            return value, pull / mass[:, None] + push
+        # Points that nothing is near to: few as a rule, and as many exact sums.
+        isolated, kept = np.flatnonzero(lost), ~lost
+        points = Z.astype(np.float64, copy=False)
+        logs, gradient = isolated_terms(kernel, points, isolated, with_gradient)
+        value = float(np.log(mass[kept]).sum()) + float(logs.sum())
+        if gradient is None:
             return value, None
-        _, push = summation.potential(Z, radial, 1.0 / mass, with_potential=False)
-        return value, pull / mass[:, None] + push
-
-    def _in_the_log(self, kernel: Kernel, Z: FloatArray, with_gradient: bool) -> tuple[float, FloatArray | None]:
-        logs = row_log_sums(kernel, Z)
-        if not with_gradient:
-            return float(logs.sum()), None
-
-        def log_mean(log_kernel: FloatArray, rows: slice) -> FloatArray:
-            return np.logaddexp(log_kernel - logs[rows, None], log_kernel - logs)
-
-        return float(logs.sum()), mean_forces(kernel, Z, log_mean)
+        if kept.any():
+            inverse = np.where(lost, 0.0, 1.0 / np.where(lost, 1.0, mass))
+            _, push = summation.potential(Z, radial, inverse, with_potential=False)
+            gradient += push + np.where(lost, 0.0, inverse)[:, None] * np.where(lost[:, None], 0.0, pull)
+        return value, gradient

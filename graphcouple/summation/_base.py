@@ -26,6 +26,10 @@ class Summation(ABC):
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_jobs = n_jobs
 
+    def for_points(self, Z: FloatArray, radial: Formula) -> Summation:
+        """Return the summation that does the sums for these points: this one, or one of those it chooses among."""
+        return self
+
     @abstractmethod
     def potential(
         self,
@@ -73,8 +77,8 @@ def register(name: str) -> Callable[[type[Summation]], type[Summation]]:
 
 
 def names() -> list[str]:
-    """Return what a summation may be called, "auto" among them."""
-    return sorted([*_NAMED, "auto"])
+    """Return what a summation may be called."""
+    return sorted(_NAMED)
 
 
 def as_summation(summation: Any, n_jobs: int | None = None) -> Summation:
@@ -89,8 +93,6 @@ def as_summation(summation: Any, n_jobs: int | None = None) -> Summation:
         return summation
     if not isinstance(summation, str):
         raise TypeError(f"summation must be a Summation or one of {names()}, got {summation!r}.")
-    if summation == "auto":
-        summation = "exact"
     if summation not in _NAMED:
         raise ValueError(f"summation must be one of {names()} or a Summation, got {summation!r}.")
     return _NAMED[summation](n_jobs)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._formula import Formula
+from graphcouple._numba.threads import effective_n_jobs, over_rows
 from graphcouple._validation import check_integer, check_positive
 from graphcouple.graphs import FloatArray
 from graphcouple.summation._base import Summation, register
@@ -17,20 +18,35 @@ _SPACING = 1.0 / 3.0
 _MARGIN = 3
 _BAND = 8
 _LARGEST = 4096
+_STRIP = 64
+_FLAT_LENGTHS = 4.0
+_CELLS_FOR_NEAR = 2.0
 
 
 class _Transform(NamedTuple):
-    """The radial function on a grid: its transform, and its values near the origin, both as splines need them."""
+    """The radial function on a grid: its transform as splines need it, and a unit charge's own potential.
+
+    See `graphcouple._numba.mesh.gather` for the coefficients of the latter.
+    """
 
     values: FloatArray
-    near_origin: FloatArray
+    own: FloatArray
     padded: tuple[int, int]
+
+
+class _Workspace(NamedTuple):
+    """Memory for one convolution: taking it afresh each time would cost as much as the convolution."""
+
+    charges: FloatArray
+    spectrum: NDArray[np.complexfloating[Any, Any]]
+    field: FloatArray
 
 
 class _Grid(NamedTuple):
     origin: FloatArray
     spacing: float
     shape: tuple[int, int]
+    dtype: np.dtype[Any]
 
 
 @register("particle_mesh")
@@ -95,6 +111,11 @@ class ParticleMesh(Summation):
         self.near = 4.0 * (_SPACING / self.spacing) ** 0.5 if near is None else check_positive("near", near)
         self.resolution = 1e-3 * (self.spacing / _SPACING) ** 2
         self._known: OrderedDict[Any, _Transform] = OrderedDict()
+        self._idle: list[_Workspace] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is computed again where it is needed."""
+        return {**self.__dict__, "_known": OrderedDict(), "_idle": []}
 
     def potential(
         self,
@@ -107,7 +128,6 @@ class ParticleMesh(Summation):
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
         from graphcouple._numba.mesh import gather
-        from graphcouple._numba.threads import over_rows
 
         n, n_dims = Z.shape
         if n_dims > 2:
@@ -115,76 +135,113 @@ class ParticleMesh(Summation):
                 f"summation='particle_mesh' is for one or two dimensions, the embedding has {n_dims}; "
                 "use 'barnes_hut' or 'exact'."
             )
-        points = np.ascontiguousarray(Z, dtype=np.float64)
+        points = np.ascontiguousarray(Z)
         c = np.ones(n) if charges is None else np.ascontiguousarray(charges, dtype=np.float64)
-        grid = self._grid(points, self.spacing * getattr(radial, "length", 1.0))
+        grid = self._grid(points, radial)
+        if max(grid.shape) > _LARGEST:
+            raise ValueError(
+                f"the embedding spans {np.ptp(points, axis=0).max():.3g}, which takes {max(grid.shape)} grid nodes of "
+                f"spacing {grid.spacing:.3g} a side, more than {_LARGEST}; use summation='barnes_hut', or a wider "
+                "spacing."
+            )
         cap = _cap(radial, (self.near * grid.spacing) ** 2)
-        transform = self._transform(radial, grid, cap)
-        x = (points[:, 0] - grid.origin[0]) / grid.spacing
-        y = (points[:, 1] - grid.origin[1]) / grid.spacing if n_dims > 1 else np.full(n, float(_MARGIN))
-        order, starts = _sorted(np.floor(x).astype(np.int32), grid.shape[0])
-        field = self._convolve(self._charges_on_grid(x, y, c, order, starts, transform.padded), transform)
+        transform = self._transform(radial, grid, cap, grid.dtype)
+        work = self._workspace(grid.shape, transform.padded, grid.dtype)
+        self._spread(points, c, grid, work.charges)
+        field = self._convolve(work, transform)
         potential, gradient = np.empty(n), np.empty((n, n_dims))
-        near_origin = transform.near_origin
-        over_rows(n, self.n_jobs, gather, order, x, y, c, field, near_origin, grid.spacing, potential, gradient)
+        places = (points, grid.origin, grid.spacing)
+        over_rows(n, self.n_jobs, gather, *places, c, field, transform.own, potential, gradient)
+        self._idle.append(work)
         if cap is not None:
             self._add_near(points, c, radial, cap, potential, gradient)
         return potential, gradient
 
-    def _grid(self, points: FloatArray, widest: float) -> _Grid:
-        low, high = points.min(axis=0), points.max(axis=0)
+    def holds(self, Z: FloatArray, radial: Formula) -> bool:
+        """Return whether a grid for these points has at most 4,096 nodes a side."""
+        return max(self._grid(Z, radial).shape) <= _LARGEST
+
+    def _grid(self, points: FloatArray, radial: Formula) -> _Grid:
+        low, high = np.array([[float(column.min()), float(column.max())] for column in points.T]).T
         longest = float((high - low).max())
-        spacing = min(widest, longest / self.n_cells) if longest > 0 else widest
+        length = float(getattr(radial, "length", 1.0))
+        # Where near pairs are summed one by one, there should be few of them.
+        few = 0.0 if getattr(radial, "smooth_at_zero", False) else _CELLS_FOR_NEAR * len(points) ** 0.5
+        spacing = self.spacing * length
+        if longest > 0:
+            spacing = min(spacing, longest / max(self.n_cells, few))
+        # Within its length the function hardly varies: single precision would lose its slope.
+        dtype = points.dtype if longest > _FLAT_LENGTHS * length else np.dtype(np.float64)
         # Sizes come in steps, so that a slowly growing embedding keeps its grid, and the transform of the kernel.
         spacing = 2.0 ** (np.floor(8.0 * np.log2(spacing)) / 8.0)
-        cells = np.ceil((high - low) / spacing).astype(int) + 1
-        nodes = cells + 2 * _MARGIN
-        nodes = 16 * -(-nodes // 16)
-        if nodes.max() > _LARGEST:
-            raise ValueError(
-                f"the embedding spans {longest:.3g}, which takes {nodes.max()} grid nodes of spacing {spacing:.3g} a "
-                f"side, more than {_LARGEST}; use summation='barnes_hut', or a wider spacing."
-            )
-        shape = (int(nodes[0]), int(nodes[1]) if points.shape[1] > 1 else 2 * _MARGIN + 2)
-        return _Grid(low - _MARGIN * spacing, float(spacing), shape)
+        nodes = np.ceil((high - low) / spacing) + 1 + 2 * _MARGIN
+        step = 2.0 ** np.maximum(4.0, np.floor(np.log2(nodes / 12.0)))
+        nodes = step * np.ceil(nodes / step)
+        if points.shape[1] == 1:
+            return _Grid(np.array([low[0] - _MARGIN * spacing, _MARGIN]), spacing, (int(nodes[0]), 8), dtype)
+        return _Grid(low - _MARGIN * spacing, float(spacing), (int(nodes[0]), int(nodes[1])), dtype)
 
-    def _transform(self, radial: Formula, grid: _Grid, cap: FloatArray | None) -> _Transform:
-        key = (radial, grid.spacing, grid.shape)
+    def _transform(self, radial: Formula, grid: _Grid, cap: FloatArray | None, dtype: Any) -> _Transform:
+        key = (radial, grid.spacing, grid.shape, dtype)
         if key in self._known:
             self._known.move_to_end(key)
             return self._known[key]
-        self._known[key] = _kernel_transform(radial, grid, cap)
+        self._known[key] = _kernel_transform(radial, grid, cap, dtype, effective_n_jobs(self.n_jobs))
         if len(self._known) > 4:
             self._known.popitem(last=False)
         return self._known[key]
 
-    def _charges_on_grid(
-        self,
-        x: FloatArray,
-        y: FloatArray,
-        charges: FloatArray,
-        order: NDArray[np.int32],
-        starts: NDArray[np.int64],
-        shape: tuple[int, int],
-    ) -> FloatArray:
-        from graphcouple._numba.mesh import spread
-        from graphcouple._numba.threads import over_rows
+    def _workspace(self, shape: tuple[int, int], padded: tuple[int, int], dtype: Any) -> _Workspace:
+        """Return a workspace no other thread uses."""
+        while self._idle:
+            work = self._idle.pop()
+            fits = work.charges.shape == shape and work.charges.dtype == dtype
+            if fits and work.spectrum.shape == (padded[0], padded[1] // 2 + 1):
+                return work
+        whole = np.result_type(dtype, np.complex64)
+        return _Workspace(
+            np.empty(shape, dtype=dtype),
+            np.empty((padded[0], padded[1] // 2 + 1), dtype=whole),
+            np.empty(shape, dtype=dtype),
+        )
 
-        field = np.zeros(shape)
+    def _spread(self, points: FloatArray, charges: FloatArray, grid: _Grid, field: FloatArray) -> None:
+        from graphcouple._numba.mesh import grid_rows, spread
+
+        rows = np.empty(len(points), dtype=np.int32)
+        over_rows(len(points), self.n_jobs, grid_rows, points, grid.origin, grid.spacing, rows)
+        order, starts = _sorted(rows, grid.shape[0])
+        field[:] = 0.0
         half = -(-(starts.size - 1) // (2 * _BAND))
+        places = (points, grid.origin, grid.spacing)
         for parity in (0, 1):
-            over_rows(half, self.n_jobs, spread, parity, _BAND, order, starts, x, y, charges, field, at_least=2)
-        return field
+            over_rows(half, self.n_jobs, spread, parity, _BAND, order, starts, *places, charges, field, at_least=2)
 
-    def _convolve(self, field: FloatArray, transform: _Transform) -> FloatArray:
-        from scipy.fft import irfft2, rfft2
-
-        from graphcouple._numba.threads import effective_n_jobs
+    def _convolve(self, work: _Workspace, transform: _Transform) -> FloatArray:
+        """Return the free-space convolution on the grid: rows and columns are padded only while transformed."""
+        from scipy.fft import fft, ifft, irfft, rfft
 
         workers = effective_n_jobs(self.n_jobs)
-        spectrum = rfft2(field, workers=workers, overwrite_x=True)
+        n_rows, n_columns = work.charges.shape
+        n_padded = transform.padded[1]
+
+        def forward(start: int, stop: int) -> None:
+            for a in range(start, stop, _STRIP):
+                rows = slice(a, min(a + _STRIP, stop))
+                work.spectrum[rows] = rfft(work.charges[rows], n_padded, axis=1)
+
+        def backward(start: int, stop: int) -> None:
+            for a in range(start, stop, _STRIP):
+                rows = slice(a, min(a + _STRIP, stop))
+                work.field[rows] = irfft(spectrum[rows], n_padded, axis=1)[:, :n_columns]
+
+        over_rows(n_rows, self.n_jobs, forward)
+        work.spectrum[n_rows:] = 0.0
+        spectrum = fft(work.spectrum, axis=0, workers=workers, overwrite_x=True)
         spectrum *= transform.values
-        return irfft2(spectrum, s=field.shape, workers=workers, overwrite_x=True)
+        spectrum = ifft(spectrum, axis=0, workers=workers, overwrite_x=True)
+        over_rows(n_rows, self.n_jobs, backward)
+        return work.field
 
     def _add_near(
         self,
@@ -196,7 +253,6 @@ class ParticleMesh(Summation):
         gradient: FloatArray,
     ) -> None:
         from graphcouple._numba.mesh import add_near_pairs
-        from graphcouple._numba.threads import over_rows
 
         reach = float(np.sqrt(cap[0]))
         at = np.floor((points - points.min(axis=0)) / reach).astype(np.int64)
@@ -242,8 +298,8 @@ def _cap(radial: Formula, edge: float) -> FloatArray | None:
     return np.array([edge, value, slope[2], first / 2.0, second / 6.0])
 
 
-def _kernel_transform(radial: Formula, grid: _Grid, cap: FloatArray | None) -> _Transform:
-    from scipy.fft import dctn, idctn, next_fast_len
+def _kernel_transform(radial: Formula, grid: _Grid, cap: FloatArray | None, dtype: Any, workers: int) -> _Transform:
+    from scipy.fft import dctn, next_fast_len
 
     # An even length of at least twice the grid keeps the images of a periodic convolution apart.
     half = [next_fast_len(size, real=True) for size in grid.shape]
@@ -256,10 +312,34 @@ def _kernel_transform(radial: Formula, grid: _Grid, cap: FloatArray | None) -> _
         smooth = cap[1] + u * (cap[2] + u * (cap[3] + u * cap[4]))
         values = np.where(u < 0.0, smooth, radial.potential(np.maximum(sq_dist, cap[0])))  # type: ignore[attr-defined]
     # The transform of an even array is a cosine transform of its quarter.
-    spectrum = dctn(values, type=1)
+    spectrum = dctn(values, type=1, workers=workers)
     for axis, size in enumerate(half):
         response = np.square((4.0 + 2.0 * np.cos(np.pi * np.arange(size + 1) / size)) / 6.0)
         spectrum /= response[:, None] if axis == 0 else response
-    near_origin = idctn(spectrum, type=1)[:4, :4].copy()
-    mirrored = np.concatenate([spectrum, spectrum[-2:0:-1]])
-    return _Transform(mirrored, near_origin, (2 * half[0], 2 * half[1]))
+    to_origin = [_inverse_cosines(size) for size in half]
+    near_origin = to_origin[0] @ spectrum @ to_origin[1].T
+    mirrored = np.concatenate([spectrum, spectrum[-2:0:-1]]).astype(dtype)
+    return _Transform(mirrored, _OVERLAPS.T @ near_origin @ _OVERLAPS, (2 * half[0], 2 * half[1]))
+
+
+def _inverse_cosines(size: int) -> FloatArray:
+    """Return the first rows of the inverse of the cosine transform of size + 1 values."""
+    waves = np.cos(np.pi * np.outer(np.arange(4), np.arange(size + 1)) / size) / size
+    waves[:, [0, -1]] *= 0.5
+    return waves
+
+
+def _overlaps() -> FloatArray:
+    """Return, for m = 0 to 3, the coefficients of Σ w_k w_p over nodes m apart, in powers of (t − ½)².
+
+    The w are the four cubic B-splines at fraction t of a cell; both directions count.
+    """
+    t = np.polynomial.Polynomial([0.5, 1.0])
+    r = 1.0 - t
+    w = [r**3 / 6.0, (3.0 * t**3 - 6.0 * t**2 + 4.0) / 6.0, (3.0 * r**3 - 6.0 * r**2 + 4.0) / 6.0, t**3 / 6.0]
+    sums = [sum((w[k] * w[k + m] for k in range(4 - m)), start=0.0 * t) * (2.0 if m else 1.0) for m in range(4)]
+    # Odd powers cancel: the splines are mirror images of each other.
+    return np.array([np.pad(total.coef, (0, 7 - total.coef.size))[::2] for total in sums])
+
+
+_OVERLAPS = _overlaps()

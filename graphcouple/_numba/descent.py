@@ -1,0 +1,32 @@
+"""One step of gradient descent with momentum and gains."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphcouple._numba.jit import jit
+
+
+@jit
+def momentum_rows(start, stop, gradient, rate, momentum, max_step, Z, update, gains, moved, next_update, next_gains):
+    """Fill the points, updates and gains that follow; no point moves further than `max_step`.
+
+    A step that is not finite is not shortened, so that it shows.
+    """
+    n_dims = Z.shape[1]
+    step = np.empty(n_dims)
+    for i in range(start, stop):
+        length = 0.0
+        for a in range(n_dims):
+            if update[i, a] * gradient[i, a] < 0.0:
+                gain = gains[i, a] + 0.2
+            else:
+                gain = max(gains[i, a] * 0.8, 0.01)
+            next_gains[i, a] = gain
+            step[a] = momentum * update[i, a] - rate * gain * gradient[i, a]
+            length += step[a] * step[a]
+        length = np.sqrt(length)
+        shrink = max_step / length if max_step < length < np.inf else 1.0
+        for a in range(n_dims):
+            next_update[i, a] = step[a] * shrink
+            moved[i, a] = Z[i, a] + step[a] * shrink

@@ -1,0 +1,70 @@
+"""The summation that suits the points: exact for few, the particle mesh or Barnes–Hut for many."""
+
+from __future__ import annotations
+
+from graphcouple._formula import Formula
+from graphcouple.graphs import FloatArray
+from graphcouple.summation._base import Summation, register
+from graphcouple.summation.barnes_hut import BarnesHut
+from graphcouple.summation.exact import Exact
+from graphcouple.summation.particle_mesh import ParticleMesh
+
+MESH_FROM = 2000
+"""Points from which the particle mesh is faster than exact sums, in one or two dimensions."""
+
+TREE_FROM = 20_000
+"""Points from which Barnes–Hut is faster than exact sums, in three dimensions."""
+
+
+@register("auto")
+class Auto(Summation):
+    """Whichever summation is the fastest of those that are exact or keep forces right to 1e-2.
+
+    Up to 2,000 points (20,000 in three dimensions), and beyond three dimensions, sums are exact. Else they are done
+    by `ParticleMesh` in one and two dimensions, unless the embedding is too wide for a grid, and by `BarnesHut` in
+    that case and in three.
+
+    Parameters
+    ----------
+    n_jobs : int or None, default=None
+        Threads; None means every core. The result has the same bits for any number of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> from graphcouple.radials import EdgeWeight
+    >>> from graphcouple.summation import Auto
+    >>> rng = np.random.default_rng(0)
+    >>> kernel = EdgeWeight(gc.Student())
+    >>> [type(Auto().for_points(rng.normal(size=shape), kernel)).__name__ for shape in ((500, 2), (5000, 2), (5000, 3))]
+    ['Exact', 'ParticleMesh', 'Exact']
+    """
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        super().__init__(n_jobs)
+        self._exact = Exact(n_jobs)
+        self._mesh = ParticleMesh(n_jobs)
+        self._tree = BarnesHut(n_jobs)
+
+    def for_points(self, Z: FloatArray, radial: Formula) -> Summation:
+        """Return the summation used for these points."""
+        n, n_dims = Z.shape
+        if n_dims <= 2 and n > MESH_FROM and self._mesh.holds(Z, radial):
+            return self._mesh
+        if 2 <= n_dims <= 3 and n > TREE_FROM:
+            return self._tree
+        return self._exact
+
+    def potential(
+        self,
+        Z: FloatArray,
+        radial: Formula,
+        charges: FloatArray | None = None,
+        *,
+        with_potential: bool = True,
+        with_gradient: bool = True,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
+        chosen = self.for_points(Z, radial)
+        return chosen.potential(Z, radial, charges, with_potential=with_potential, with_gradient=with_gradient)
