@@ -10,6 +10,7 @@ from .components import AveragedProjection as AveragedProjection
 from .components import sample_components as sample_components
 from .couplings import ComponentCrossEntropy as ComponentCrossEntropy
 from .couplings import CrossEntropy as CrossEntropy
+from .couplings import EffectiveCrossEntropy as EffectiveCrossEntropy
 from .couplings import Objective as Objective
 from .couplings import PrecisionCrossEntropy as PrecisionCrossEntropy
 from .degeneracy import degeneracy_report as degeneracy_report
@@ -35,6 +36,7 @@ from .mrf import PairwiseMRF as PairwiseMRF
 from .optimize import LBFGS as LBFGS
 from .optimize import Exaggeration as Exaggeration
 from .optimize import MomentumGains as MomentumGains
+from .optimize import NegativeSampling as NegativeSampling
 from .optimize import Solution as Solution
 from .optimize import solve as solve
 from .plotting import plot as plot

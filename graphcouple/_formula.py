@@ -22,6 +22,8 @@ FORMULA_METHODS = (
     "value",
     "log1p",
     "edge_probability",
+    "log_probability",
+    "grad_log_probability",
     "log_complement",
     "log_odds",
     "grad_log_odds",

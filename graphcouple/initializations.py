@@ -15,6 +15,8 @@ from graphcouple.components import structuring_law
 from graphcouple.graphs import FloatArray
 from graphcouple.priors import GraphPosterior
 
+_ITERATE_FROM = 5000
+
 Initializer = Callable[[Any, GraphPosterior, int, np.random.RandomState, int | None], FloatArray]
 
 
@@ -38,19 +40,46 @@ def spectral(
     X: Any, posterior: GraphPosterior, n_components: int, rng: np.random.RandomState, n_jobs: int | None = None
 ) -> FloatArray:
     """Return Laplacian eigenvectors of the posterior's mean graph, symmetrised."""
-    from sklearn.manifold import spectral_embedding
-
     means = posterior.support.to_csr(posterior.edge_means)
     affinity = sp.csr_matrix(means + means.T)
     n = posterior.n_nodes
     found = min(n_components, n - 2)
     if found < 1:
         return rng.normal(size=(n, n_components))
+    if n > _ITERATE_FROM:
+        Z = _leading_eigenvectors(affinity, found, rng)
+        return np.pad(Z, ((0, 0), (0, n_components - found)))
+    from sklearn.manifold import spectral_embedding
+
     with warnings.catch_warnings():
         # A disconnected graph is no fault here: its components are told apart by the eigenvectors.
         warnings.filterwarnings("ignore", message="Graph is not fully connected")
         Z = spectral_embedding(affinity, n_components=found, random_state=rng, norm_laplacian=True)
     return np.pad(np.asarray(Z), ((0, 0), (0, n_components - found)))
+
+
+def _leading_eigenvectors(affinity: sp.csr_matrix, n_components: int, rng: np.random.RandomState) -> FloatArray:
+    """Return eigenvectors of the normalised Laplacian by iteration, the constant one left out.
+
+    A start need not be exact, and factorising a large Laplacian takes minutes.
+    """
+    from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+
+    degrees = np.asarray(affinity.sum(axis=1)).ravel()
+    shrink = 1.0 / np.sqrt(np.where(degrees > 0, degrees, 1.0))
+    scaling = sp.diags_array(shrink)
+    normalised = (scaling @ affinity @ scaling).astype(np.float32)
+    start = (1.0 / shrink + 1e-3 * rng.normal(size=shrink.size)).astype(np.float32)
+    try:
+        values, vectors = eigsh(normalised, n_components + 1, which="LA", v0=start, tol=1e-4, maxiter=1000)
+    except ArpackNoConvergence as partial:
+        values, vectors = partial.eigenvalues, partial.eigenvectors
+    leading = vectors[:, np.argsort(-values)[1:]].astype(np.float64) * shrink[:, None]
+    if leading.shape[1] < n_components:
+        leading = np.hstack([leading, 1e-4 * rng.normal(size=(shrink.size, n_components - leading.shape[1]))])
+    # An eigenvector's sign is arbitrary: its largest entry is made positive, as scikit-learn does.
+    at = np.argmax(np.abs(leading), axis=0)
+    return leading * np.where(leading[at, np.arange(n_components)] < 0, -1.0, 1.0)
 
 
 def random(

@@ -92,6 +92,14 @@ class Kernel(Formula, ABC):
         odds = np.minimum(self.value(sq_dist), HUGE)
         return odds / (1.0 + odds)
 
+    def log_probability(self, sq_dist: Any) -> Any:
+        """Return log(k / (1 + k)), of a pair's edge probability under the binary prior."""
+        return self.log(sq_dist) - self.log1p(sq_dist)
+
+    def grad_log_probability(self, sq_dist: Any) -> Any:
+        """Return the derivative of `log_probability` in d², ψ / (1 + k)."""
+        return self.grad_log(sq_dist) / (1.0 + np.minimum(self.value(sq_dist), HUGE))
+
     def log_complement(self, sq_dist: Any) -> Any:
         """Return log(1 − k), accurate near d = 0."""
         return np.log(-np.expm1(self.log(np.maximum(sq_dist, TINY))))
@@ -435,6 +443,14 @@ class Odds(Kernel):
     def edge_probability(self, sq_dist: Any) -> Any:
         """Return k."""
         return self.kernel.value(sq_dist)
+
+    def log_probability(self, sq_dist: Any) -> Any:
+        """Return log k."""
+        return self.kernel.log(sq_dist)
+
+    def grad_log_probability(self, sq_dist: Any) -> Any:
+        """Return ψ."""
+        return self.kernel.grad_log(sq_dist)
 
     def assumptions(self, dim: int) -> Assumptions:
         """Never bounded; integrable when k is, and d^(−m) is at 0 (m from `order_at_zero`)."""

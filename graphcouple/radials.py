@@ -120,3 +120,18 @@ class EdgeLogPartition(_OfKernel):
     def slope(self, sq_dist: Any) -> Any:
         """Return ψ k/(1 + k)."""
         return self.kernel.edge_probability(sq_dist) * self.kernel.grad_log(sq_dist)
+
+
+@dataclass(frozen=True)
+class LogEdgeProbability(_OfKernel):
+    """The radial function log(k / (1 + k)): what an observed edge says of its ends under prior B."""
+
+    kernel: Kernel
+
+    def potential(self, sq_dist: Any) -> Any:
+        """Return log(k / (1 + k))."""
+        return self.kernel.log_probability(sq_dist)
+
+    def slope(self, sq_dist: Any) -> Any:
+        """Return ψ / (1 + k)."""
+        return self.kernel.grad_log_probability(sq_dist)

@@ -2,7 +2,8 @@
 
 from graphcouple.couplings._base import Objective
 from graphcouple.couplings.cross_entropy import CrossEntropy
+from graphcouple.couplings.effective import EffectiveCrossEntropy
 from graphcouple.couplings.hierarchical import ComponentCrossEntropy
 from graphcouple.couplings.precision import PrecisionCrossEntropy
 
-__all__ = ["ComponentCrossEntropy", "CrossEntropy", "Objective", "PrecisionCrossEntropy"]
+__all__ = ["ComponentCrossEntropy", "CrossEntropy", "EffectiveCrossEntropy", "Objective", "PrecisionCrossEntropy"]

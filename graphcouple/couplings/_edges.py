@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from graphcouple._formula import Formula
 from graphcouple._numba.pairs import sum_edges, sum_pairs
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.kernels import Kernel
@@ -21,7 +22,7 @@ def _unsigned(index: IntArray) -> IntArray:
 
 
 class EdgeEnergy:
-    """<M, log k_Z> = Σ_ij m_ij log k(d²_ij) and its gradient, for fixed weights m.
+    """Σ_ij m_ij φ(d²_ij) and its gradient, for fixed weights m; with φ = log k it is <M, log k_Z>.
 
     Parameters
     ----------
@@ -29,13 +30,14 @@ class EdgeEnergy:
         The edges with weights; on all pairs the weights are held as a dense array.
     weights : ndarray of shape (n_edges,)
         m. Only m + mᵀ matters, since distances are symmetric.
-    kernel : Kernel
+    radial : Formula
+        With ``potential`` = φ and ``slope`` = φ'.
     n_jobs : int or None
         Threads; each row's sum is made by one of them.
     """
 
-    def __init__(self, support: Support, weights: FloatArray, kernel: Kernel, n_jobs: int | None = None) -> None:
-        self.radial = LogWeight(kernel)
+    def __init__(self, support: Support, weights: FloatArray, radial: Formula, n_jobs: int | None = None) -> None:
+        self.radial = radial
         self.n_jobs = n_jobs
         self._rounded: dict[Any, tuple[Any, ...]] = {}
         if support.complete:
@@ -58,6 +60,14 @@ class EdgeEnergy:
     def symmetric_weights(self) -> FloatArray:
         """The entries of m + mᵀ."""
         return self._exact[-1]
+
+    @property
+    def symmetric_edges(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """m + mᵀ as the row pointers, column indices and entries of a csr matrix."""
+        if self._sum is sum_edges:
+            return self._exact
+        matrix = sp.csr_array(self._exact[0])
+        return _unsigned(matrix.indptr), _unsigned(matrix.indices), matrix.data
 
     def _charges_for(self, Z: FloatArray) -> tuple[Any, ...]:
         """Return the weights in the precision of the embedding, which sets how much memory each sum reads."""
@@ -100,5 +110,5 @@ class EdgePartition:
         law = self.prior.posterior_class(self.support, log_weights)
         if not with_gradient:
             return law.log_partition(), None
-        pull = EdgeEnergy(self.support, law.edge_means, self.kernel, self.n_jobs)
+        pull = EdgeEnergy(self.support, law.edge_means, LogWeight(self.kernel), self.n_jobs)
         return law.log_partition(), pull.terms(Z, with_value=False)[1]

@@ -15,13 +15,16 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
+from graphcouple._formula import Formula
 from graphcouple._validation import check_embedding
 from graphcouple.bandwidths import ConstantBandwidth
 from graphcouple.couplings._base import Objective
 from graphcouple.couplings._edges import EdgeEnergy, EdgePartition
 from graphcouple.graphs import FloatArray
+from graphcouple.kernels import Kernel
 from graphcouple.models import GraphModel
 from graphcouple.priors import GraphPosterior
+from graphcouple.radials import LogWeight
 from graphcouple.summation import Summation, as_summation
 
 
@@ -124,12 +127,18 @@ class CrossEntropy(Objective):
         self.posterior = posterior
         self.latent = latent_model
         self.summation = as_summation(summation, n_jobs)
+        self.n_jobs = n_jobs
         self._scale = _latent_scale(latent_model)
         self._share = 0.5 if posterior.unordered else 1.0
         self._kernel = latent_model.prior.latent_kernel(latent_model.kernel)
         weights = self._share * posterior.edge_means
-        self._attraction = EdgeEnergy(posterior.support, weights, latent_model.kernel, n_jobs)
+        self._attraction = EdgeEnergy(posterior.support, weights, self._attracting(latent_model.kernel), n_jobs)
         self._log_prior_energy, self._partition = self._confine(n_jobs)
+
+    @staticmethod
+    def _attracting(kernel: Kernel) -> Formula:
+        """Return the radial function whose mean over the input's edges attracts."""
+        return LogWeight(kernel)
 
     def _confine(self, n_jobs: int | None) -> tuple[float, EdgePartition | None]:
         """Return <M_X, log π_Z>, and the partition over π_Z's edges when π_Z names them."""
@@ -159,6 +168,16 @@ class CrossEntropy(Objective):
     def n_points(self) -> int:
         """The number of points of the embedding."""
         return self.posterior.n_nodes
+
+    @property
+    def scale(self) -> float:
+        """The bandwidth of the embedding's graph: kernels see distances divided by it."""
+        return self._scale
+
+    @property
+    def kernel(self) -> Kernel:
+        """The embedding's kernel, with a scalar edge prior in it."""
+        return self._kernel
 
     def _points(self, Z: Any) -> FloatArray:
         Z = check_embedding(Z, n_points=self.n_points)

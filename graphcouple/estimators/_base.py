@@ -21,7 +21,7 @@ from graphcouple.initializations import INITIALIZERS, initialize
 from graphcouple.models import GraphModel
 from graphcouple.optimize import Callback, Exaggeration, MomentumGains, Optimizer, Solution, solve
 from graphcouple.priors import GraphPosterior
-from graphcouple.summation import Summation, names
+from graphcouple.summation import MESH_FROM, Summation, names
 
 Extension = Callable[[CrossEntropy, Any, np.random.RandomState], Objective]
 
@@ -104,7 +104,7 @@ class CouplingEstimator(EmbeddingEstimator):
 
     n_components: int
     init: Any
-    max_iter: int
+    max_iter: Any
     summation: Any
     random_state: Any
     n_jobs: int | None
@@ -120,13 +120,21 @@ class CouplingEstimator(EmbeddingEstimator):
         """Whether `X` holds precomputed distances in the place of points."""
         return getattr(getattr(self, "input", self), "metric", None) == "precomputed"
 
-    def _optimizer(self, latent: GraphModel) -> Optimizer:
+    def _iterations(self, n_samples: int) -> int:
+        """Return the most iterations for this many samples."""
+        return self.max_iter
+
+    def _coupling(self, posterior: GraphPosterior, latent: GraphModel) -> CrossEntropy:
+        """Return the objective on the embedding, but for what a composing estimator adds."""
+        return CrossEntropy(posterior, latent, self.summation, self.n_jobs)
+
+    def _optimizer(self, latent: GraphModel, n_samples: int, rng: np.random.RandomState) -> Optimizer:
         """Return the optimizer the parameters ask for.
 
         Under a kernel that is flat at zero exaggerated attraction would collapse the embedding for good.
         """
         factor = 1.0 if latent.flat_at_zero else getattr(self, "early_exaggeration", 12.0)
-        exaggeration = Exaggeration(factor, min(250, self.max_iter // 2) if factor > 1 else 0)
+        exaggeration = Exaggeration(factor, min(250, self._iterations(n_samples) // 2) if factor > 1 else 0)
         rate = getattr(self, "learning_rate", "auto")
         return MomentumGains(rate, momentum=latent.prior.momentum, exaggeration=exaggeration)
 
@@ -163,7 +171,9 @@ class CouplingEstimator(EmbeddingEstimator):
         posterior = model if isinstance(model, GraphPosterior) else model.posterior(X, self.n_jobs)
         if posterior.n_nodes != X.shape[0]:
             raise ValueError(f"input is a graph of {posterior.n_nodes} nodes, but X has {X.shape[0]} rows.")
-        coupling = CrossEntropy(posterior, latent, self.summation, self.n_jobs)
+        coupling = self._coupling(posterior, latent)
+        # Sums that are right to 1e-2 have no use for more digits of the points.
+        exact = self.summation == "exact" or X.shape[0] <= MESH_FROM
         start = initialize(
             self.init,
             X,
@@ -172,13 +182,13 @@ class CouplingEstimator(EmbeddingEstimator):
             rng,
             scale=latent.start_scale,
             metric=getattr(model, "metric", "euclidean"),
-            dtype=X.dtype,
+            dtype=X.dtype if exact else np.float32,
             n_jobs=self.n_jobs,
         )
         objective = coupling if extend is None else extend(coupling, X, rng)
-        solution = self._solve(objective, start, self._optimizer(latent))
+        solution = self._solve(objective, start, self._optimizer(latent, X.shape[0], rng))
         self.posterior_ = posterior
-        self.embedding_ = solution.Z
+        self.embedding_ = solution.Z.astype(X.dtype, copy=False)
         self.loss_ = solution.loss
         self.loss_history_ = solution.loss_history
         self.n_iter_ = solution.n_iter
@@ -189,8 +199,8 @@ class CouplingEstimator(EmbeddingEstimator):
         return self
 
     def _solve(self, objective: Objective, start: FloatArray, optimizer: Optimizer) -> Solution:
-        name = type(self).__name__
-        with progress_bar(self.max_iter, name) if self.verbose else nullcontext() as update:
+        name, n_iter = type(self).__name__, self._iterations(objective.n_points)
+        with progress_bar(n_iter, name) if self.verbose else nullcontext() as update:
 
             def watch(iteration: int, loss: float, Z: FloatArray) -> Any:
                 if update is not None:
@@ -202,7 +212,7 @@ class CouplingEstimator(EmbeddingEstimator):
                 objective,
                 start,
                 optimizer,
-                max_iter=self.max_iter,
+                max_iter=n_iter,
                 check_every=every,
                 settled_within=_SETTLED_WITHIN,
                 callback=watch,

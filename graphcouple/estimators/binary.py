@@ -5,9 +5,11 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphcouple.bandwidths import LocalConnectivity
+from graphcouple.couplings import CrossEntropy, EffectiveCrossEntropy
 from graphcouple.estimators._base import (
     COMMON_CONSTRAINTS,
     DESCENT_CONSTRAINTS,
@@ -16,16 +18,62 @@ from graphcouple.estimators._base import (
 from graphcouple.estimators.sne import PerplexityEstimator
 from graphcouple.kernels import Exponential, Odds, RationalPower, Student
 from graphcouple.models import GraphModel
-from graphcouple.optimize import Callback
-from graphcouple.priors import Binary
+from graphcouple.optimize import Callback, Exaggeration, MomentumGains, NegativeSampling, Optimizer
+from graphcouple.priors import Binary, GraphPosterior
+
+REPULSIONS = ("effective", "full", "sampled")
+"""What may repel in an embedding of prior B."""
+
+_REPULSION_CONSTRAINTS: dict[str, list[Any]] = {
+    "repulsion": [StrOptions(set(REPULSIONS))],
+    "negative_sample_rate": [Interval(Real, 0, None, closed="neither")],
+    "repulsion_strength": [Interval(Real, 0, None, closed="neither")],
+    "early_exaggeration": [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
+}
 
 
-class LargeVis(PerplexityEstimator):
+class BinaryEstimator(CouplingEstimator):
+    """What the methods with prior B given the embedding share: what repels, and how it is descended."""
+
+    repulsion: str
+    negative_sample_rate: float
+    repulsion_strength: float
+    early_exaggeration: Any
+    learning_rate: Any
+    noise_exponent: ClassVar[float] = 0.0
+    clip: ClassVar[float] = 4.0
+    n_pulls: ClassVar[int] = 2
+
+    def _coupling(self, posterior: GraphPosterior, latent: GraphModel) -> CrossEntropy:
+        if self.repulsion == "full":
+            return CrossEntropy(posterior, latent, self.summation, self.n_jobs)
+        return EffectiveCrossEntropy(
+            posterior,
+            latent,
+            self.negative_sample_rate,
+            repulsion_strength=self.repulsion_strength,
+            noise_exponent=self.noise_exponent,
+            summation=self.summation,
+            n_jobs=self.n_jobs,
+        )
+
+    def _optimizer(self, latent: GraphModel, n_samples: int, rng: np.random.RandomState) -> Optimizer:
+        if self.repulsion == "sampled":
+            rate = 1.0 if self.learning_rate == "auto" else float(self.learning_rate)
+            seed = int(rng.randint(np.iinfo(np.int32).max))
+            return NegativeSampling(rate, clip=self.clip, n_pulls=self.n_pulls, random_state=seed)
+        factor: float = self.early_exaggeration
+        if self.early_exaggeration == "auto":
+            factor = 12.0 if self.repulsion == "full" else 1.0
+        exaggeration = Exaggeration(factor, min(250, self._iterations(n_samples) // 2) if factor > 1 else 0)
+        return MomentumGains(self.learning_rate, momentum=latent.prior.momentum, exaggeration=exaggeration)
+
+
+class LargeVis(BinaryEstimator, PerplexityEstimator):
     """LargeVis: prior D given the input, B given the embedding, whose edge probabilities are 1/(1 + d²).
 
-    The latent kernel is ``Odds(Student())`` = 1/d², as in the original. The loss is summed
-    over all pairs with equal weights, without sampling: LargeVis itself weighs the
-    repulsion by its negative samples, and so lays points out more tightly.
+    The latent kernel is ``Odds(Student())`` = 1/d², as in the original, whose samples repel by a law ∝ degree^¾.
+    By default their expected loss is minimised, without sampling; see `EffectiveCrossEntropy`.
 
     Parameters
     ----------
@@ -40,13 +88,22 @@ class LargeVis(PerplexityEstimator):
         three times the perplexity beyond.
     metric : str, default="euclidean"
         The distance of the points, or "precomputed".
-    early_exaggeration : float, default=12.0
+    repulsion : {"effective", "full", "sampled"}, default="effective"
+        What repels. "sampled": points drawn at random for each edge drawn, as in the original program
+        (`NegativeSampling`). "effective": all points, by the weights that sampling gives them in expectation
+        (`EffectiveCrossEntropy`); nothing is random. "full": all points with equal weights, the cross-entropy as the
+        papers state it (`CrossEntropy`), whose repulsion is far stronger.
+    negative_sample_rate : float, default=5
+        How many points repel for each edge that attracts; a whole number for "sampled". Of no account for "full".
+    repulsion_strength : float, default=7.0
+        Weight of their repulsion; of no account for "full". LargeVis has 7, the γ of its paper.
+    early_exaggeration : float or "auto", default="auto"
         Weight of the attraction in the first 250 iterations (in the first half of a run of
-        fewer than 500); 1 for none.
+        fewer than 500); "auto" is 12 for ``repulsion="full"`` and else 1, that is, none. Sampling knows none.
     learning_rate : float or "auto", default="auto"
-        In scikit-learn's convention; see `MomentumGains`.
-    max_iter : int, default=1000
-        Iterations at most.
+        In scikit-learn's convention, see `MomentumGains`; of sampling, see `NegativeSampling`.
+    max_iter : int, default=500
+        Iterations, or epochs of sampling, at most.
     init : {"ccpca", "pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
         The start, scaled to a standard deviation of 10; an array is used as it is.
     summation : {"auto", "barnes_hut", "exact", "particle_mesh"} or Summation, default="auto"
@@ -67,7 +124,7 @@ class LargeVis(PerplexityEstimator):
     posterior_ : UnitOutDegreePosterior
         The law of the input's graph.
     loss_ : float
-        Cross-entropy at the end, in nats, without its constant.
+        The loss at the end, in nats, without its constant.
     loss_history_ : ndarray of shape (n_checks,)
         The loss over time, from the start to the end.
     n_iter_ : int
@@ -88,6 +145,15 @@ class LargeVis(PerplexityEstimator):
     (150, 2)
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PerplexityEstimator._parameter_constraints,
+        **_REPULSION_CONSTRAINTS,
+    }
+    noise_exponent: ClassVar[float] = 0.75
+    clip: ClassVar[float] = 5.0
+    # LargeVis moves both points of a pair that repels: each is repelled twice as often as it draws another.
+    n_pulls: ClassVar[int] = 1
+
     def __init__(
         self,
         n_components: int = 2,
@@ -95,9 +161,12 @@ class LargeVis(PerplexityEstimator):
         perplexity: float = 50.0,
         n_neighbors: Any = "auto",
         metric: str = "euclidean",
-        early_exaggeration: float = 12.0,
+        repulsion: str = "effective",
+        negative_sample_rate: float = 5,
+        repulsion_strength: float = 7.0,
+        early_exaggeration: Any = "auto",
         learning_rate: Any = "auto",
-        max_iter: int = 1000,
+        max_iter: int = 500,
         init: Any = "pca",
         summation: Any = "auto",
         random_state: Any = None,
@@ -120,20 +189,22 @@ class LargeVis(PerplexityEstimator):
             verbose=verbose,
             callback=callback,
         )
+        self.repulsion = repulsion
+        self.negative_sample_rate = negative_sample_rate
+        self.repulsion_strength = repulsion_strength
 
     def models(self, n_samples: int) -> tuple[GraphModel, GraphModel]:
         """Return the laws of the input's and of the embedding's graph for this many samples."""
         return self._input_model(n_samples), GraphModel(Odds(Student()), Binary())
 
 
-class UMAP(CouplingEstimator):
+class UMAP(BinaryEstimator):
     """UMAP: prior B on both sides, the input's graph thresholded to an undirected one.
 
     The input's edge probabilities are umap-learn's fuzzy graph; the embedding's are
-    1/(1 + a d^{2b}), with a and b fitted to `min_dist` and `spread`. The loss is UMAP's
-    cross-entropy over all pairs i < j with equal weights, without sampling. umap-learn's
-    negative sampling weighs the repulsion far less, so its pictures have tighter
-    clusters than this loss, the one that it states, prescribes.
+    1/(1 + a d^{2b}), with a and b fitted to `min_dist` and `spread`. umap-learn draws the points that repel at
+    random, which weighs repulsion far less than the cross-entropy it states. By default the loss that it minimises in
+    expectation is minimised here without sampling; see `EffectiveCrossEntropy`.
 
     Parameters
     ----------
@@ -149,13 +220,22 @@ class UMAP(CouplingEstimator):
         Scale of the embedding's distances.
     local_connectivity : float, default=1.0
         Nearest neighbours that count as connected; see `LocalConnectivity`.
-    early_exaggeration : float, default=12.0
+    repulsion : {"effective", "full", "sampled"}, default="effective"
+        What repels. "sampled": points drawn at random for each edge drawn, as in the original program
+        (`NegativeSampling`). "effective": all points, by the weights that sampling gives them in expectation
+        (`EffectiveCrossEntropy`); nothing is random. "full": all points with equal weights, the cross-entropy as the
+        papers state it (`CrossEntropy`), whose repulsion is far stronger.
+    negative_sample_rate : float, default=5
+        How many points repel for each edge that attracts; a whole number for "sampled". Of no account for "full".
+    repulsion_strength : float, default=1.0
+        Weight of their repulsion; of no account for "full".
+    early_exaggeration : float or "auto", default="auto"
         Weight of the attraction in the first 250 iterations (in the first half of a run of
-        fewer than 500); 1 for none.
+        fewer than 500); "auto" is 12 for ``repulsion="full"`` and else 1, that is, none. Sampling knows none.
     learning_rate : float or "auto", default="auto"
-        In scikit-learn's convention; see `MomentumGains`.
-    max_iter : int, default=500
-        Iterations at most.
+        In scikit-learn's convention, see `MomentumGains`; of sampling, umap-learn's, see `NegativeSampling`.
+    max_iter : int or "auto", default="auto"
+        Iterations, or epochs of sampling, at most; "auto" is 500 up to 10,000 points and 200 beyond, as in umap-learn.
     init : {"ccpca", "pca", "random", "spectral"} or array, default="spectral"
         The start, scaled to a standard deviation of 10; an array is used as it is.
     summation : {"auto", "barnes_hut", "exact", "particle_mesh"} or Summation, default="auto"
@@ -176,7 +256,7 @@ class UMAP(CouplingEstimator):
     posterior_ : BinaryPosterior
         The law of the input's graph.
     loss_ : float
-        Cross-entropy at the end, in nats, without its constant.
+        The loss at the end, in nats, without its constant.
     loss_history_ : ndarray of shape (n_checks,)
         The loss over time, from the start to the end.
     n_iter_ : int
@@ -201,6 +281,8 @@ class UMAP(CouplingEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **COMMON_CONSTRAINTS,
         **DESCENT_CONSTRAINTS,
+        **_REPULSION_CONSTRAINTS,
+        "max_iter": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "n_neighbors": [Interval(Integral, 2, None, closed="left")],
         "metric": [str],
         "min_dist": [Interval(Real, 0, None, closed="left")],
@@ -217,9 +299,12 @@ class UMAP(CouplingEstimator):
         min_dist: float = 0.1,
         spread: float = 1.0,
         local_connectivity: float = 1.0,
-        early_exaggeration: float = 12.0,
+        repulsion: str = "effective",
+        negative_sample_rate: float = 5,
+        repulsion_strength: float = 1.0,
+        early_exaggeration: Any = "auto",
         learning_rate: Any = "auto",
-        max_iter: int = 500,
+        max_iter: Any = "auto",
         init: Any = "spectral",
         summation: Any = "auto",
         random_state: Any = None,
@@ -233,6 +318,9 @@ class UMAP(CouplingEstimator):
         self.min_dist = min_dist
         self.spread = spread
         self.local_connectivity = local_connectivity
+        self.repulsion = repulsion
+        self.negative_sample_rate = negative_sample_rate
+        self.repulsion_strength = repulsion_strength
         self.early_exaggeration = early_exaggeration
         self.learning_rate = learning_rate
         self.max_iter = max_iter
@@ -242,6 +330,11 @@ class UMAP(CouplingEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.callback = callback
+
+    def _iterations(self, n_samples: int) -> int:
+        if self.max_iter != "auto":
+            return self.max_iter
+        return 500 if n_samples <= 10_000 else 200
 
     def models(self, n_samples: int) -> tuple[GraphModel, GraphModel]:
         """Return the laws of the input's and of the embedding's graph for this many samples."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from graphcouple.estimators._base import COMMON_CONSTRAINTS, CouplingEstimator
@@ -125,5 +126,5 @@ class GraphCoupling(CouplingEstimator):
         """Return the two laws as given."""
         return self.input, self.latent
 
-    def _optimizer(self, latent: GraphModel) -> Optimizer:
-        return self.optimizer if isinstance(self.optimizer, Optimizer) else super()._optimizer(latent)
+    def _optimizer(self, latent: GraphModel, n_samples: int, rng: np.random.RandomState) -> Optimizer:
+        return self.optimizer if isinstance(self.optimizer, Optimizer) else super()._optimizer(latent, n_samples, rng)

@@ -3,6 +3,7 @@
 from graphcouple.optimize._solve import Callback, Optimizer, Solution, solve
 from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.momentum import Exaggeration, MomentumGains, MomentumState
+from graphcouple.optimize.sampling import NegativeSampling
 
 __all__ = [
     "LBFGS",
@@ -10,6 +11,7 @@ __all__ = [
     "Exaggeration",
     "MomentumGains",
     "MomentumState",
+    "NegativeSampling",
     "Optimizer",
     "Solution",
     "solve",

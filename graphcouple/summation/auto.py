@@ -28,6 +28,8 @@ class Auto(Summation):
     ----------
     n_jobs : int or None, default=None
         Threads; None means every core. The result has the same bits for any number of them.
+    soften : bool, default=False
+        Let `ParticleMesh` soften functions that are not smooth at zero, instead of summing near pairs one by one.
 
     Examples
     --------
@@ -41,10 +43,10 @@ class Auto(Summation):
     ['Exact', 'ParticleMesh', 'Exact']
     """
 
-    def __init__(self, n_jobs: int | None = None) -> None:
+    def __init__(self, n_jobs: int | None = None, *, soften: bool = False) -> None:
         super().__init__(n_jobs)
         self._exact = Exact(n_jobs)
-        self._mesh = ParticleMesh(n_jobs)
+        self._mesh = ParticleMesh(n_jobs, soften=soften)
         self._tree = BarnesHut(n_jobs)
 
     def for_points(self, Z: FloatArray, radial: Formula) -> Summation:
