@@ -51,7 +51,7 @@ def test_scikit_learn_conventions(estimator, check):
 def test_loss_is_the_objective_at_the_embedding(name, X):
     estimator = _preset(name).fit(X)
     latent = estimator.models(len(X))[1]
-    objective = gc.CrossEntropy(estimator.posterior_, latent)
+    objective = estimator._coupling(estimator.posterior_, latent)
     assert estimator.loss_ == pytest.approx(objective.value(estimator.embedding_), rel=1e-12)
     assert estimator.loss_history_[-1] == estimator.loss_
     assert estimator.n_iter_ == 20
@@ -87,7 +87,8 @@ def test_descends_far_below_its_start(name, iris):
 def test_presets_are_graph_couplings(X):
     """A preset and the generic estimator with its two laws take the same path, bit for bit."""
     for name in ("SNE", "TSNE", "LargeVis", "UMAP"):
-        preset = _preset(name, early_exaggeration=12.0, init="pca")
+        full = {"repulsion": "full"} if name in ("LargeVis", "UMAP") else {}
+        preset = _preset(name, early_exaggeration=12.0, init="pca", **full)
         given, latent = preset.models(len(X))
         generic = gc.GraphCoupling(given, latent, init="pca", max_iter=20, random_state=0)
         np.testing.assert_array_equal(preset.fit_transform(X), generic.fit_transform(X))

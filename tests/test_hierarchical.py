@@ -194,7 +194,7 @@ def test_the_joint_loss_is_the_weighted_sum_at_the_embedding(rng, name):
     both = _fit(name, X, weight=0.7)
     plain = both.estimator_
     latent = plain.models(len(X))[1]
-    coupling = gc.CrossEntropy(both.posterior_, latent, plain.summation)
+    coupling = plain._coupling(both.posterior_, latent)
     assert both.coupling_loss_ == pytest.approx(coupling.value(both.embedding_), rel=1e-9)
     assert both.loss_ == pytest.approx(both.coupling_loss_ + 0.7 * both.component_loss_, rel=1e-12)
     assert both.loss_history_[-1] == both.loss_

@@ -3,7 +3,7 @@ import pytest
 
 import graphcouple as gc
 from graphcouple.radials import EdgeLogPartition, EdgeWeight, LogWeight, Weighted
-from graphcouple.summation import Exact, Summation, as_summation
+from graphcouple.summation import Auto, Exact, Summation, as_summation
 from tests.reference import KERNELS
 
 ALL = {**KERNELS, "weighted": Weighted(gc.Student(2.5), -0.7)}
@@ -38,7 +38,8 @@ def test_summation_does_not_change_its_arguments(rng):
 
 
 def test_names():
-    assert isinstance(as_summation("auto"), Exact)
+    assert isinstance(as_summation("auto"), Auto)
+    assert isinstance(as_summation("exact"), Exact)
     assert as_summation(Exact(2)).n_jobs == 2
     with pytest.raises(ValueError, match="summation"):
         as_summation("magic")

@@ -1,0 +1,237 @@
+"""The effective loss against literal sums, and sampling against the forces it has in expectation."""
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+
+import graphcouple as gc
+from graphcouple._numba.sampling import alias_table
+from graphcouple.radials import EdgeWeight
+from graphcouple.summation import Auto, Exact, ParticleMesh
+from tests.reference import numerical_gradient, relative_error
+
+N = 60
+UMAP = {"repulsion_strength": 1.0, "noise_exponent": 0.0}
+LARGEVIS = {"repulsion_strength": 7.0, "noise_exponent": 0.75}
+
+
+@pytest.fixture(scope="module")
+def points():
+    rng = np.random.default_rng(1)
+    return rng.normal(size=(N, 5)), rng.normal(size=(N, 2))
+
+
+def coupled(points, method):
+    """The two laws' posterior and latent model, and the symmetric weights μ as a dense array."""
+    model, latent = (gc.UMAP(n_neighbors=10) if method is UMAP else gc.LargeVis(perplexity=10)).models(N)
+    posterior = model.posterior(points[0])
+    means = posterior.mean()
+    means = means.toarray() if sp.issparse(means) else means
+    return posterior, latent, means if method is UMAP else means + means.T
+
+
+def literal_loss(mu, Z, kernel, n_negative, strength, exponent):
+    degrees = mu.sum(axis=1)
+    noise = degrees**exponent / (degrees**exponent).sum()
+    total = 0.0
+    for i in range(N):
+        for j in range(i + 1, N):
+            v = kernel.value(((Z[i] - Z[j]) ** 2).sum())
+            c = n_negative / 2 * (degrees[i] * noise[j] + degrees[j] * noise[i])
+            total -= mu[i, j] * np.log(v) + strength * c * np.log(1 - v)
+    return total
+
+
+@pytest.mark.parametrize("method", [UMAP, LARGEVIS], ids=["umap", "largevis"])
+@pytest.mark.parametrize("n_negative", [1, 5, 2.5])
+def test_value_and_gradient(points, method, n_negative):
+    posterior, latent, mu = coupled(points, method)
+    objective = gc.EffectiveCrossEntropy(posterior, latent, n_negative, **method)
+    Z = points[1]
+    wanted = literal_loss(mu, Z, latent.kernel.kernel, n_negative, *method.values())
+    assert objective.value(Z) == pytest.approx(wanted, rel=1e-11)
+    value, gradient = objective.value_and_grad(Z)
+    assert value == pytest.approx(wanted, rel=1e-11)
+    assert relative_error(gradient, numerical_gradient(objective.value, Z)) < 1e-6
+    np.testing.assert_allclose(objective.gradient(Z), gradient, rtol=1e-10, atol=1e-10)
+
+
+def test_uniform_noise_is_the_formula_of_the_mathematics(points):
+    """With uniform noise a pair repels by (d_i + d_j) m / (2n)."""
+    posterior, latent, mu = coupled(points, UMAP)
+    Z, degrees = points[1], mu.sum(axis=1)
+    upper = np.triu_indices(N, 1)
+    v = latent.kernel.kernel.value(cdist(Z, Z) ** 2)[upper]
+    charges = (degrees[:, None] + degrees)[upper] * 5 / (2 * N)
+    wanted = -(mu[upper] * np.log(v)).sum() - (charges * np.log(1 - v)).sum()
+    assert gc.EffectiveCrossEntropy(posterior, latent).value(Z) == pytest.approx(wanted, rel=1e-11)
+
+
+def test_any_kernel_and_a_bandwidth(points):
+    posterior, _, mu = coupled(points, UMAP)
+    latent = gc.GraphModel(gc.Gaussian(), "B", gc.ConstantBandwidth(2.0))
+    objective = gc.EffectiveCrossEntropy(posterior, latent)
+    Z = points[1]
+    k = np.exp(-(cdist(Z, Z) ** 2) / 8)
+    degrees, upper = mu.sum(axis=1), np.triu_indices(N, 1)
+    charges = (degrees[:, None] + degrees) * 5 / (2 * N)
+    wanted = (charges * np.log1p(k) - mu * np.log(k / (1 + k)))[upper].sum()
+    assert objective.value(Z) == pytest.approx(wanted, rel=1e-11)
+    assert relative_error(objective.gradient(Z), numerical_gradient(objective.value, Z)) < 1e-6
+
+
+def test_the_lower_bound_is_reached_by_a_single_pair():
+    support = sp.csr_array(np.array([[0.0, 0.3], [0.3, 0.0]]))
+    posterior = gc.Binary().posterior(support).thresholded()
+    objective = gc.EffectiveCrossEntropy(posterior, gc.GraphModel(gc.Odds(gc.Student()), "B"), 2)
+    best = scipy.optimize.minimize_scalar(lambda x: objective.value(np.array([[0.0], [x]])), bounds=(1e-3, 10.0))
+    assert best.fun == pytest.approx(objective.lower_bound, rel=1e-9)
+
+
+@pytest.mark.parametrize("method", [UMAP, LARGEVIS], ids=["umap", "largevis"])
+def test_nothing_lies_below_the_lower_bound(points, method):
+    posterior, latent, _ = coupled(points, method)
+    objective = gc.EffectiveCrossEntropy(posterior, latent, **method)
+    assert gc.solve(objective, points[1], max_iter=200).loss > objective.lower_bound > 0
+
+
+def test_automatic_sums_are_softened_and_close(rng):
+    X = rng.normal(size=(4000, 5))
+    model, latent = gc.UMAP().models(4000)
+    posterior = model.posterior(X)
+    Z = 5.0 * rng.normal(size=(4000, 2))
+    exact, soft = (gc.EffectiveCrossEntropy(posterior, latent, summation=s) for s in ("exact", "auto"))
+    assert soft.value(Z) == pytest.approx(exact.value(Z), rel=5e-3)
+    # Near pairs apart, the forces are the same: what repulsion is left out acts between the very near.
+    mesh = ParticleMesh(soften=True)
+    np.testing.assert_allclose(
+        soft.gradient(Z), gc.EffectiveCrossEntropy(posterior, latent, summation=mesh).gradient(Z), rtol=1e-9
+    )
+    assert relative_error(soft.gradient(Z), exact.gradient(Z)) < 0.02
+
+
+def test_refuses_other_latent_laws(points):
+    posterior, _, _ = coupled(points, LARGEVIS)
+    for prior in ("D", "E"):
+        with pytest.raises(ValueError, match="prior B without an edge prior"):
+            gc.EffectiveCrossEntropy(posterior, gc.GraphModel(gc.Student(), prior))
+    with pytest.raises(ValueError, match="prior B without an edge prior"):
+        gc.EffectiveCrossEntropy(posterior, gc.GraphModel(gc.Student(), gc.Binary(edge_prior=2.0)))
+    latent = gc.GraphModel(gc.Student(), "B")
+    for bad in ({"negative_sample_rate": 0}, {"repulsion_strength": -1.0}, {"noise_exponent": np.nan}):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            gc.EffectiveCrossEntropy(posterior, latent, **bad)
+
+
+# Sampling
+
+
+def test_alias_table_is_the_law(rng):
+    weights = rng.gamma(0.3, size=500)
+    keep, other = np.empty(500), np.empty(500, dtype=np.int64)
+    alias_table(weights, keep, other)
+    law = keep.copy()
+    np.add.at(law, other, 1.0 - keep)
+    np.testing.assert_allclose(law / 500, weights / weights.sum(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("method", [UMAP, LARGEVIS], ids=["umap", "largevis"])
+def test_sampled_moves_are_the_forces_in_expectation(points, method):
+    """umap-learn's own forces: −2ab s^(b−1)/(1 + a s^b) along an edge, 2b/(s (1 + a s^b)) from a drawn point."""
+    posterior, latent, mu = coupled(points, method)
+    kernel = latent.kernel.kernel
+    a, b = (kernel.a, kernel.b) if method is UMAP else (1.0, 1.0)
+    Z = 3.0 * points[1]
+    n_epochs, rate, n_negative = 4000, 1e-9, 3
+    objective = gc.EffectiveCrossEntropy(posterior, latent, n_negative, **method)
+    sampling = gc.NegativeSampling(rate, clip=1e9, softening=0.0, random_state=3)
+    moved = gc.solve(objective, Z, sampling, max_iter=n_epochs, check_every=n_epochs).Z - Z
+    force = moved / (rate * np.sum(1 - np.arange(n_epochs) / n_epochs))
+    s = cdist(Z, Z) ** 2 + np.eye(N)
+    f, degrees = mu / mu.max(), mu.sum(axis=1)
+    noise = degrees ** method["noise_exponent"]
+    noise /= noise.sum()
+    pull = -2 * a * b * s ** (b - 1) / (1 + a * s**b) * 2 * f
+    push = 2 * b / (s * (1 + a * s**b)) * n_negative * method["repulsion_strength"] * f.sum(axis=1)[:, None] * noise
+    weight = (pull + push) * ~np.eye(N, dtype=bool)
+    wanted = weight.sum(axis=1)[:, None] * Z - weight @ Z
+    assert relative_error(force, wanted) < 0.05
+
+
+def test_sampling_has_the_same_bits_for_any_number_of_threads(rng):
+    X = rng.normal(size=(500, 5)).astype(np.float32)
+    one, several, again, other = (
+        gc.UMAP(repulsion="sampled", max_iter=30, random_state=seed, n_jobs=jobs).fit_transform(X)
+        for seed, jobs in ((0, 1), (0, 3), (0, 2), (1, 2))
+    )
+    np.testing.assert_array_equal(one, several)
+    np.testing.assert_array_equal(one, again)
+    assert not np.array_equal(one, other)
+
+
+def test_sampling_descends_the_effective_loss(iris):
+    sampled = gc.UMAP(repulsion="sampled", random_state=0).fit(iris[0])
+    effective = gc.UMAP(random_state=0).fit(iris[0])
+    start = sampled.loss_history_[0]
+    assert effective.loss_ < sampled.loss_ < 0.3 * start
+    objective = gc.EffectiveCrossEntropy(sampled.posterior_, gc.UMAP().models(150)[1])
+    assert sampled.loss_ == pytest.approx(objective.value(sampled.embedding_), rel=1e-12)
+
+
+def test_a_fixed_number_of_samples_an_epoch(points):
+    """Edges are drawn in proportion to their weights, as many as asked for."""
+    posterior, latent, mu = coupled(points, LARGEVIS)
+    objective = gc.EffectiveCrossEntropy(posterior, latent, 1, **LARGEVIS)
+    far = np.column_stack([np.arange(N) * 1e4, np.zeros(N)])
+    rate, n_epochs = 1.0, 500
+    sampling = gc.NegativeSampling(rate, samples_per_point=2.0, clip=1.0, n_pulls=1)
+    moved = gc.solve(objective, far, sampling, max_iter=n_epochs, check_every=n_epochs).Z - far
+    # So far apart every pull is 2/d and no push is felt; edges are drawn 2n times an epoch, each end once.
+    wanted = mu / mu.sum() * 4 * N
+    direction = np.sign(np.arange(N)[None] - np.arange(N)[:, None])
+    distance = np.abs(np.arange(N)[None] - np.arange(N)[:, None]) * 1e4 + np.eye(N)
+    force = (wanted * direction * 2 / distance).sum(axis=1)
+    sampled = moved[:, 0] / (rate * np.sum(1 - np.arange(n_epochs) / n_epochs))
+    assert relative_error(sampled, force) < 0.05
+
+
+def test_sampling_needs_its_objective_and_whole_samples(points):
+    posterior, latent, _ = coupled(points, UMAP)
+    with pytest.raises(TypeError, match="NegativeSampling needs an EffectiveCrossEntropy"):
+        gc.solve(gc.CrossEntropy(posterior, latent), points[1], gc.NegativeSampling())
+    with pytest.raises(ValueError, match=r"negative_sample_rate=2\.5"):
+        gc.solve(gc.EffectiveCrossEntropy(posterior, latent, 2.5), points[1], gc.NegativeSampling())
+    with pytest.raises(TypeError, match="repulsion='effective'"):
+        gc.HierarchicalCoupling(gc.UMAP(repulsion="sampled", n_neighbors=10)).fit(points[0])
+    with pytest.raises(ValueError, match="softening"):
+        gc.NegativeSampling(softening=-1.0)
+
+
+@pytest.mark.parametrize("repulsion", ["effective", "full", "sampled"])
+@pytest.mark.parametrize("estimator", [gc.UMAP(), gc.LargeVis(perplexity=20)], ids=["umap", "largevis"])
+def test_every_repulsion_keeps_the_classes(estimator, repulsion, iris):
+    X, y = iris
+    Z = estimator.set_params(repulsion=repulsion, init="pca", random_state=0).fit_transform(X)
+    distances = cdist(Z, Z) + 1e9 * np.eye(150)
+    assert (y[distances.argmin(axis=1)] == y).mean() > 0.9
+
+
+# The choice of a summation
+
+
+def test_auto_is_what_it_chooses(rng):
+    kernel = EdgeWeight(gc.Student())
+    for shape, kind in (((300, 2), Exact), ((3000, 2), ParticleMesh), ((3000, 1), ParticleMesh), ((3000, 4), Exact)):
+        Z = rng.normal(size=shape)
+        chosen = Auto().for_points(Z, kernel)
+        assert type(chosen) is kind
+        for ours, theirs in zip(Auto().potential(Z, kernel), kind().potential(Z, kernel), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_auto_takes_a_tree_where_a_grid_would_be_too_wide(rng):
+    Z = 1e4 * rng.normal(size=(25_000, 2))
+    assert type(Auto().for_points(Z, EdgeWeight(gc.Student()))).__name__ == "BarnesHut"
+    assert type(Auto().for_points(Z[:, :1], EdgeWeight(gc.Student()))).__name__ == "Exact"
