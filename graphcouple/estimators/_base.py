@@ -19,7 +19,7 @@ from graphcouple.couplings import CrossEntropy, Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.initializations import INITIALIZERS, initialize
 from graphcouple.models import GraphModel
-from graphcouple.optimize import Callback, Exaggeration, MomentumGains, Optimizer, Solution, solve
+from graphcouple.optimize import EXAGGERATED, Callback, Exaggeration, MomentumGains, Optimizer, Solution, solve
 from graphcouple.priors import GraphPosterior
 from graphcouple.summation import MESH_FROM, Summation, names
 
@@ -134,7 +134,7 @@ class CouplingEstimator(EmbeddingEstimator):
         Under a kernel that is flat at zero exaggerated attraction would collapse the embedding for good.
         """
         factor = 1.0 if latent.flat_at_zero else getattr(self, "early_exaggeration", 12.0)
-        exaggeration = Exaggeration(factor, min(250, self._iterations(n_samples) // 2) if factor > 1 else 0)
+        exaggeration = Exaggeration(factor, min(EXAGGERATED, self._iterations(n_samples) // 2) if factor > 1 else 0)
         rate = getattr(self, "learning_rate", "auto")
         return MomentumGains(rate, momentum=latent.prior.momentum, exaggeration=exaggeration)
 

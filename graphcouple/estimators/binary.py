@@ -18,7 +18,7 @@ from graphcouple.estimators._base import (
 from graphcouple.estimators.sne import PerplexityEstimator
 from graphcouple.kernels import Exponential, Odds, RationalPower, Student
 from graphcouple.models import GraphModel
-from graphcouple.optimize import Callback, Exaggeration, MomentumGains, NegativeSampling, Optimizer
+from graphcouple.optimize import EXAGGERATED, Callback, Exaggeration, MomentumGains, NegativeSampling, Optimizer
 from graphcouple.priors import Binary, GraphPosterior
 
 REPULSIONS = ("effective", "full", "sampled")
@@ -65,7 +65,7 @@ class BinaryEstimator(CouplingEstimator):
         factor: float = self.early_exaggeration
         if self.early_exaggeration == "auto":
             factor = 12.0 if self.repulsion == "full" else 1.0
-        exaggeration = Exaggeration(factor, min(250, self._iterations(n_samples) // 2) if factor > 1 else 0)
+        exaggeration = Exaggeration(factor, min(EXAGGERATED, self._iterations(n_samples) // 2) if factor > 1 else 0)
         return MomentumGains(self.learning_rate, momentum=latent.prior.momentum, exaggeration=exaggeration)
 
 
@@ -98,8 +98,8 @@ class LargeVis(BinaryEstimator, PerplexityEstimator):
     repulsion_strength : float, default=7.0
         Weight of their repulsion; of no account for "full". LargeVis has 7, the γ of its paper.
     early_exaggeration : float or "auto", default="auto"
-        Weight of the attraction in the first 250 iterations (in the first half of a run of
-        fewer than 500); "auto" is 12 for ``repulsion="full"`` and else 1, that is, none. Sampling knows none.
+        Weight of the attraction in the first 150 iterations (in the first half of a run of
+        fewer than 300); "auto" is 12 for ``repulsion="full"`` and else 1, that is, none. Sampling knows none.
     learning_rate : float or "auto", default="auto"
         In scikit-learn's convention, see `MomentumGains`; of sampling, see `NegativeSampling`.
     max_iter : int, default=500
@@ -230,8 +230,8 @@ class UMAP(BinaryEstimator):
     repulsion_strength : float, default=1.0
         Weight of their repulsion; of no account for "full".
     early_exaggeration : float or "auto", default="auto"
-        Weight of the attraction in the first 250 iterations (in the first half of a run of
-        fewer than 500); "auto" is 12 for ``repulsion="full"`` and else 1, that is, none. Sampling knows none.
+        Weight of the attraction in the first 150 iterations (in the first half of a run of
+        fewer than 300); "auto" is 12 for ``repulsion="full"`` and else 1, that is, none. Sampling knows none.
     learning_rate : float or "auto", default="auto"
         In scikit-learn's convention, see `MomentumGains`; of sampling, umap-learn's, see `NegativeSampling`.
     max_iter : int or "auto", default="auto"

@@ -39,7 +39,7 @@ class PerplexityEstimator(CouplingEstimator):
         metric: str = "euclidean",
         early_exaggeration: float = 4.0,
         learning_rate: Any = "auto",
-        max_iter: int = 750,
+        max_iter: int = 600,
         init: Any = "pca",
         summation: Any = "auto",
         random_state: Any = None,
@@ -86,11 +86,11 @@ class SNE(PerplexityEstimator):
     metric : str, default="euclidean"
         The distance of the points, or "precomputed".
     early_exaggeration : float, default=4.0
-        Weight of the attraction in the first 250 iterations (in the first half of a run of
-        fewer than 500); 1 for none.
+        Weight of the attraction in the first 150 iterations (in the first half of a run of
+        fewer than 300); 1 for none.
     learning_rate : float or "auto", default="auto"
         In scikit-learn's convention; see `MomentumGains`.
-    max_iter : int, default=750
+    max_iter : int, default=600
         Iterations at most.
     init : {"ccpca", "pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
         The start, scaled to a standard deviation of 1e-4; an array is used as it is.
@@ -161,11 +161,11 @@ class SymmetricSNE(PerplexityEstimator):
     metric : str, default="euclidean"
         The distance of the points, or "precomputed".
     early_exaggeration : float, default=4.0
-        Weight of the attraction in the first 250 iterations (in the first half of a run of
-        fewer than 500); 1 for none.
+        Weight of the attraction in the first 150 iterations (in the first half of a run of
+        fewer than 300); 1 for none.
     learning_rate : float or "auto", default="auto"
         In scikit-learn's convention; see `MomentumGains`.
-    max_iter : int, default=750
+    max_iter : int, default=600
         Iterations at most.
     init : {"ccpca", "pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
         The start, scaled to a standard deviation of 1e-4; an array is used as it is.
@@ -240,11 +240,11 @@ class TSNE(PerplexityEstimator):
         Degrees of freedom of the embedding's Student kernel; below 1 for
         heavier tails and finer clusters.
     early_exaggeration : float, default=12.0
-        Weight of the attraction in the first 250 iterations (in the first half of a run of
-        fewer than 500); 1 for none.
+        Weight of the attraction in the first 150 iterations (in the first half of a run of
+        fewer than 300); 1 for none.
     learning_rate : float or "auto", default="auto"
         In scikit-learn's convention; see `MomentumGains`.
-    max_iter : int, default=750
+    max_iter : int, default=600
         Iterations at most.
     init : {"ccpca", "pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
         The start, scaled to a standard deviation of 1e-4; an array is used as it is.
@@ -307,7 +307,7 @@ class TSNE(PerplexityEstimator):
         dof: float = 1.0,
         early_exaggeration: float = 12.0,
         learning_rate: Any = "auto",
-        max_iter: int = 750,
+        max_iter: int = 600,
         init: Any = "pca",
         summation: Any = "auto",
         random_state: Any = None,

@@ -2,10 +2,11 @@
 
 from graphcouple.optimize._solve import Callback, Optimizer, Solution, solve
 from graphcouple.optimize.lbfgs import LBFGS
-from graphcouple.optimize.momentum import Exaggeration, MomentumGains, MomentumState
+from graphcouple.optimize.momentum import EXAGGERATED, Exaggeration, MomentumGains, MomentumState
 from graphcouple.optimize.sampling import NegativeSampling
 
 __all__ = [
+    "EXAGGERATED",
     "LBFGS",
     "Callback",
     "Exaggeration",

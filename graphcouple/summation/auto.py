@@ -12,6 +12,9 @@ from graphcouple.summation.particle_mesh import ParticleMesh
 MESH_FROM = 2000
 """Points from which the particle mesh is faster than exact sums, in one or two dimensions."""
 
+SOFT_MESH_FROM = 500
+"""The same, of functions that are not smooth at zero, where it may soften them."""
+
 TREE_FROM = 20_000
 """Points from which Barnes–Hut is faster than exact sums, in three dimensions."""
 
@@ -29,7 +32,8 @@ class Auto(Summation):
     n_jobs : int or None, default=None
         Threads; None means every core. The result has the same bits for any number of them.
     soften : bool, default=False
-        Let `ParticleMesh` soften functions that are not smooth at zero, instead of summing near pairs one by one.
+        Let `ParticleMesh` soften functions that are not smooth at zero, instead of summing near pairs one by one; it is
+        then used for more than 500 points.
 
     Examples
     --------
@@ -52,7 +56,8 @@ class Auto(Summation):
     def for_points(self, Z: FloatArray, radial: Formula) -> Summation:
         """Return the summation used for these points."""
         n, n_dims = Z.shape
-        if n_dims <= 2 and n > MESH_FROM and self._mesh.holds(Z, radial):
+        softened = self._mesh.soften and not getattr(radial, "smooth_at_zero", False)
+        if n_dims <= 2 and n > (SOFT_MESH_FROM if softened else MESH_FROM) and self._mesh.holds(Z, radial):
             return self._mesh
         if 2 <= n_dims <= 3 and n > TREE_FROM:
             return self._tree

@@ -18,7 +18,7 @@ _SPACING = 1.0 / 3.0
 _MARGIN = 3
 _BAND = 8
 _LARGEST = 4096
-_STRIP = 64
+_STRIP = 32
 _FLAT_LENGTHS = 4.0
 _CELLS_FOR_NEAR = 2.0
 _CELLS_IF_SOFT = 1.0
@@ -77,7 +77,7 @@ class ParticleMesh(Summation):
         and more, like its inverse square root, at a finer one.
     soften : bool, default=False
         Leave the cap where it is, and do without near pairs: functions that are not smooth at zero act softened below
-        twice the grid's spacing. Where near pairs are as good as nothing beside all the others, it saves their time.
+        three times the grid's spacing. Where near pairs are as good as nothing beside all others, it saves time.
 
     Raises
     ------
@@ -114,7 +114,7 @@ class ParticleMesh(Summation):
         self.spacing = check_positive("spacing", spacing)
         self.n_cells = check_integer("n_cells", n_cells, 4)
         self.soften = bool(soften)
-        reach = 2.0 if self.soften else 4.0
+        reach = 3.0 if self.soften else 4.0
         self.near = reach * (_SPACING / self.spacing) ** 0.5 if near is None else check_positive("near", near)
         self.resolution = 1e-3 * (self.spacing / _SPACING) ** 2
         self._known: OrderedDict[Any, _Transform] = OrderedDict()
@@ -176,12 +176,11 @@ class ParticleMesh(Summation):
         per_root = _CELLS_IF_SOFT if self.soften else _CELLS_FOR_NEAR
         few = 0.0 if getattr(radial, "smooth_at_zero", False) else per_root * len(points) ** 0.5
         spacing = self.spacing * length
-        if longest > 0:
-            spacing = min(spacing, longest / max(self.n_cells, few))
+        if 0 < longest < spacing * max(self.n_cells, few):
+            # In steps, so that a slowly growing embedding keeps its grid, and the transform of the kernel.
+            spacing = 2.0 ** (np.floor(8.0 * np.log2(longest / max(self.n_cells, few))) / 8.0)
         # Within its length the function hardly varies: single precision would lose its slope.
         dtype = points.dtype if longest > _FLAT_LENGTHS * length else np.dtype(np.float64)
-        # Sizes come in steps, so that a slowly growing embedding keeps its grid, and the transform of the kernel.
-        spacing = 2.0 ** (np.floor(8.0 * np.log2(spacing)) / 8.0)
         nodes = np.ceil((high - low) / spacing) + 1 + 2 * _MARGIN
         step = 2.0 ** np.maximum(4.0, np.floor(np.log2(nodes / 12.0)))
         nodes = step * np.ceil(nodes / step)
@@ -204,12 +203,12 @@ class ParticleMesh(Summation):
         while self._idle:
             work = self._idle.pop()
             fits = work.charges.shape == shape and work.charges.dtype == dtype
-            if fits and work.spectrum.shape == (padded[0], padded[1] // 2 + 1):
+            if fits and work.spectrum.shape == (shape[0], padded[1] // 2 + 1):
                 return work
         whole = np.result_type(dtype, np.complex64)
         return _Workspace(
             np.empty(shape, dtype=dtype),
-            np.empty((padded[0], padded[1] // 2 + 1), dtype=whole),
+            np.empty((shape[0], padded[1] // 2 + 1), dtype=whole),
             np.empty(shape, dtype=dtype),
         )
 
@@ -229,26 +228,30 @@ class ParticleMesh(Summation):
         """Return the free-space convolution on the grid: rows and columns are padded only while transformed."""
         from scipy.fft import fft, ifft, irfft, rfft
 
-        workers = effective_n_jobs(self.n_jobs)
         n_rows, n_columns = work.charges.shape
-        n_padded = transform.padded[1]
+        padded_rows, padded_columns = transform.padded
+        spectrum = work.spectrum
 
-        def forward(start: int, stop: int) -> None:
+        def rows_forward(start: int, stop: int) -> None:
             for a in range(start, stop, _STRIP):
                 rows = slice(a, min(a + _STRIP, stop))
-                work.spectrum[rows] = rfft(work.charges[rows], n_padded, axis=1)
+                spectrum[rows] = rfft(work.charges[rows], padded_columns, axis=1)
 
-        def backward(start: int, stop: int) -> None:
+        def columns_through(start: int, stop: int) -> None:
+            for a in range(start, stop, _STRIP):
+                columns = slice(a, min(a + _STRIP, stop))
+                strip = fft(spectrum[:, columns], padded_rows, axis=0)
+                strip *= transform.values[:, columns]
+                spectrum[:, columns] = ifft(strip, axis=0, overwrite_x=True)[:n_rows]
+
+        def rows_back(start: int, stop: int) -> None:
             for a in range(start, stop, _STRIP):
                 rows = slice(a, min(a + _STRIP, stop))
-                work.field[rows] = irfft(spectrum[rows], n_padded, axis=1)[:, :n_columns]
+                work.field[rows] = irfft(spectrum[rows], padded_columns, axis=1)[:, :n_columns]
 
-        over_rows(n_rows, self.n_jobs, forward)
-        work.spectrum[n_rows:] = 0.0
-        spectrum = fft(work.spectrum, axis=0, workers=workers, overwrite_x=True)
-        spectrum *= transform.values
-        spectrum = ifft(spectrum, axis=0, workers=workers, overwrite_x=True)
-        over_rows(n_rows, self.n_jobs, backward)
+        over_rows(n_rows, self.n_jobs, rows_forward)
+        over_rows(spectrum.shape[1], self.n_jobs, columns_through)
+        over_rows(n_rows, self.n_jobs, rows_back)
         return work.field
 
     def _add_near(
