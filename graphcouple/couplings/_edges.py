@@ -16,9 +16,36 @@ from graphcouple.neighbors import graph_distances
 from graphcouple.priors import GraphPrior
 from graphcouple.radials import LogWeight
 
+_PART_EDGES = 2_000_000
+_SINGLE_FROM = 5_000_000
+
 
 def _unsigned(index: IntArray) -> IntArray:
     return index.astype(np.uint32 if index.size == 0 or index.max() < 2**32 else np.uint64)
+
+
+def _symmetrised(support: Support, weights: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return m + mᵀ, without zeros, as unsigned row pointers and column indices, and entries.
+
+    A part of the rows at a time: whole, the sum would take several times the memory of its result.
+    """
+    n, many = support.n_nodes, support.n_edges > _SINGLE_FROM
+    matrix = support.to_csr(weights.astype(np.float32 if many else np.float64, copy=False))
+    mirrored = sp.csr_array(matrix.T)
+    step = max(1, n * _PART_EDGES // max(support.n_edges, 1))
+    columns, entries = [], []
+    counts = np.zeros(n + 1, dtype=np.int64)
+    for a in range(0, n, step):
+        part = sp.csr_array(matrix[a : a + step] + mirrored[a : a + step])
+        part.eliminate_zeros()
+        part.sort_indices()
+        columns.append(_unsigned(part.indices))
+        entries.append(part.data)
+        counts[a + 1 : a + 1 + part.shape[0]] = np.diff(part.indptr)
+    del matrix, mirrored
+    all_columns = np.concatenate(columns)
+    del columns
+    return _unsigned(np.cumsum(counts)), all_columns, np.concatenate(entries)
 
 
 class EdgeEnergy:
@@ -45,16 +72,8 @@ class EdgeEnergy:
             self._sum: Callable[..., tuple[FloatArray, FloatArray]] = sum_pairs
             self._exact: tuple[Any, ...] = (dense + dense.T,)
             return
-        matrix = support.to_csr(weights)
-        symmetric = sp.csr_array(matrix + matrix.T)
-        symmetric.eliminate_zeros()
-        symmetric.sort_indices()
         self._sum = sum_edges
-        self._exact = (
-            _unsigned(symmetric.indptr),
-            _unsigned(symmetric.indices),
-            symmetric.data.astype(np.float64, copy=False),
-        )
+        self._exact = _symmetrised(support, weights)
 
     @property
     def symmetric_weights(self) -> FloatArray:

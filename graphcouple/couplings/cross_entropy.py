@@ -292,6 +292,6 @@ class CrossEntropy(Objective):
         means = self.posterior.edge_means
         joint = self.latent.prior.code == "E"
         if joint and self._partition is None:
-            means = 0.5 * self._attraction.symmetric_weights
+            means = 0.5 * self._attraction.symmetric_weights.astype(np.float64, copy=False)
         # Logarithms are taken before dividing by n, which would round the smallest means to zero.
         return -float(xlogy(means, means).sum()) + (float(means.sum()) * np.log(self.n_points) if joint else 0.0)

@@ -235,7 +235,7 @@ class UMAP(BinaryEstimator):
     learning_rate : float or "auto", default="auto"
         In scikit-learn's convention, see `MomentumGains`; of sampling, umap-learn's, see `NegativeSampling`.
     max_iter : int or "auto", default="auto"
-        Iterations, or epochs of sampling, at most; "auto" is 500 up to 10,000 points and 200 beyond, as in umap-learn.
+        Iterations, or epochs of sampling, at most; "auto" is 500 up to 10,000 points and 150 beyond.
     init : {"ccpca", "pca", "random", "spectral"} or array, default="spectral"
         The start, scaled to a standard deviation of 10; an array is used as it is.
     summation : {"auto", "barnes_hut", "exact", "particle_mesh"} or Summation, default="auto"
@@ -334,7 +334,7 @@ class UMAP(BinaryEstimator):
     def _iterations(self, n_samples: int) -> int:
         if self.max_iter != "auto":
             return self.max_iter
-        return 500 if n_samples <= 10_000 else 200
+        return 500 if n_samples <= 10_000 else 150
 
     def models(self, n_samples: int) -> tuple[GraphModel, GraphModel]:
         """Return the laws of the input's and of the embedding's graph for this many samples."""

@@ -36,7 +36,7 @@ class GraphCoupling(CouplingEstimator):
     optimizer : "auto" or Optimizer, default="auto"
         "auto" is `MomentumGains` with an early exaggeration of 12 (none where the latent
         kernel is flat at zero).
-    max_iter : int, default=600
+    max_iter : int, default=550
         Iterations at most.
     summation : {"auto", "barnes_hut", "exact", "particle_mesh"} or Summation, default="auto"
         How sums over all pairs of the embedding are done; "auto" is exact for few points and fast for many, see
@@ -103,7 +103,7 @@ class GraphCoupling(CouplingEstimator):
         n_components: int = 2,
         init: Any = "ccpca",
         optimizer: Any = "auto",
-        max_iter: int = 600,
+        max_iter: int = 550,
         summation: Any = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,

@@ -39,7 +39,7 @@ class PerplexityEstimator(CouplingEstimator):
         metric: str = "euclidean",
         early_exaggeration: float = 4.0,
         learning_rate: Any = "auto",
-        max_iter: int = 600,
+        max_iter: int = 550,
         init: Any = "pca",
         summation: Any = "auto",
         random_state: Any = None,
@@ -90,7 +90,7 @@ class SNE(PerplexityEstimator):
         fewer than 300); 1 for none.
     learning_rate : float or "auto", default="auto"
         In scikit-learn's convention; see `MomentumGains`.
-    max_iter : int, default=600
+    max_iter : int, default=550
         Iterations at most.
     init : {"ccpca", "pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
         The start, scaled to a standard deviation of 1e-4; an array is used as it is.
@@ -165,7 +165,7 @@ class SymmetricSNE(PerplexityEstimator):
         fewer than 300); 1 for none.
     learning_rate : float or "auto", default="auto"
         In scikit-learn's convention; see `MomentumGains`.
-    max_iter : int, default=600
+    max_iter : int, default=550
         Iterations at most.
     init : {"ccpca", "pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
         The start, scaled to a standard deviation of 1e-4; an array is used as it is.
@@ -244,7 +244,7 @@ class TSNE(PerplexityEstimator):
         fewer than 300); 1 for none.
     learning_rate : float or "auto", default="auto"
         In scikit-learn's convention; see `MomentumGains`.
-    max_iter : int, default=600
+    max_iter : int, default=550
         Iterations at most.
     init : {"ccpca", "pca", "random", "spectral"} or array of shape (n_samples, n_components), default="pca"
         The start, scaled to a standard deviation of 1e-4; an array is used as it is.
@@ -307,7 +307,7 @@ class TSNE(PerplexityEstimator):
         dof: float = 1.0,
         early_exaggeration: float = 12.0,
         learning_rate: Any = "auto",
-        max_iter: int = 600,
+        max_iter: int = 550,
         init: Any = "pca",
         summation: Any = "auto",
         random_state: Any = None,

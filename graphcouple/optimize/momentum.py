@@ -143,10 +143,10 @@ class MomentumGains(Optimizer):
         state = self.init(Z0)
         n = objective.n_points
         for iteration in range(monitor.max_iter):
-            gradient = objective.gradient(state.Z, self.exaggeration(iteration)) / n
+            weight, settled = self.exaggeration(iteration), iteration >= self.exaggeration.n_iter
+            gradient = objective.gradient(state.Z, weight) / n
             norm = float(np.linalg.norm(gradient))
             monitor.check_finite(iteration, norm)
-            settled = iteration >= self.exaggeration.n_iter
             if monitor.due(iteration):
                 # The loss on record is always the objective's own, its attraction not exaggerated.
                 loss = objective.value(state.Z)
