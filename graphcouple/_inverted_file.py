@@ -77,8 +77,9 @@ def inverted_file_neighbors(
             n_candidates = _MOST_CANDIDATES * n_neighbors
         elif n_candidates is None:
             file = _InvertedFile(_unprojected(X), projected=False)
-            n_candidates = n_neighbors + 8
-        n_candidates = min(n_candidates, X.shape[0])
+            n_candidates = n_neighbors
+        # Each point finds itself too.
+        n_candidates = min(max(n_candidates, n_neighbors + 8), X.shape[0])
         file.search_enough_lists(sample, n_neighbors, n_candidates)
         del sample
         return _search(X, file, n_neighbors, n_candidates, n_jobs)

@@ -223,7 +223,11 @@ PRIOR = click.Choice(["B", "D", "E"], case_sensitive=False)
     help="Hierarchical coupling: weight of the coupling of component means.  [default: none]",
 )
 @click.option("-c", "--components", "n_components", type=int, help="Dimension of the embedding.  [default: 2]")
-@click.option("-n", "--iterations", "max_iter", type=int, help="Iterations at most.  [default: 1000; umap 500]")
+@click.option(
+    "-n", "--iterations", "max_iter", type=int, help="Iterations at most.  [default: 550; largevis 500; umap auto]"
+)
+    "-n", "--iterations", "max_iter", type=int, help="Iterations at most.  [default: 550; largevis 500; umap auto]"
+)
 @click.option("-s", "--seed", "random_state", type=int, default=0, show_default=True, help="Seed of all randomness.")
 @click.option("--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")
 @click.option(

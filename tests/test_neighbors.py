@@ -135,3 +135,16 @@ def test_unknown_searches_are_refused(rng):
         nearest_neighbors(X, 5, "manhattan", search="approximate")
     with pytest.raises(ValueError, match="search must be one of"):
         gc.GraphModel(gc.Gaussian(), "D", search="fast")
+
+
+def test_candidates_suffice_for_well_separated_clusters(rng, monkeypatch):
+    """Every point is among its own candidates: as many as neighbours would leave each row one short."""
+    from graphcouple import _inverted_file
+
+    asked = []
+    plain = _inverted_file._sq_dists
+    monkeypatch.setattr(_inverted_file, "_sq_dists", lambda X, rows: asked.append(rows.size) or plain(X, rows))
+    centres = 30.0 * rng.normal(size=(20, 10))
+    X = centres[rng.integers(0, 20, 6000)] + rng.normal(size=(6000, 10))
+    nearest_neighbors(X, K, search="approximate")
+    assert len(asked) == 1

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import graphcouple as gc
+from graphcouple.initializations import initialize
 from graphcouple.optimize import MomentumState
 
 
@@ -182,3 +183,86 @@ def test_bad_arguments_are_refused(coupling, options, error, message):
 def test_bad_optimizers_are_refused(make):
     with pytest.raises(ValueError, match="must"):
         make()
+
+
+class Decaying(gc.Objective):
+    """A loss that falls by a factor each time it is asked for, from `height` above its lower bound."""
+
+    def __init__(self, factor, height=1.0):
+        self.factor, self.height, self.asked = factor, height, 0
+
+    @property
+    def n_points(self):
+        return 3
+
+    @property
+    def lower_bound(self):
+        return 5.0
+
+    def value(self, Z):
+        self.asked += 1
+        return 5.0 + self.height * self.factor**self.asked
+
+    def value_and_grad(self, Z, attraction=1.0):
+        return self.value(Z), self.gradient(Z)
+
+    def gradient(self, Z, attraction=1.0):
+        return np.ones_like(Z)
+
+
+def test_stops_once_the_iterations_left_could_not_lower_the_loss_by_the_share_asked():
+    """With losses 5 + 0.9^k at every 50th iteration, the falls of the last two spans bound what is left."""
+    plain = gc.MomentumGains(learning_rate=1e-9, exaggeration=gc.Exaggeration(1.0, 0))
+    solution = gc.solve(Decaying(0.9), np.zeros((3, 2)), plain, max_iter=2000, settled_within=0.5, check_every=50)
+    heights = 0.9 ** np.arange(1, 42)
+    expected = None
+    for k in range(2, 40):
+        fall = max(heights[k - 2] - heights[k - 1], heights[k - 1] - heights[k])
+        if fall * (2000 - 50 * k) / 50 <= 0.5 * heights[k]:
+            expected = 50 * k
+            break
+    assert solution.n_iter == expected < 2000
+    assert solution.converged
+    assert "settled" in solution.message
+
+
+def test_a_loss_that_rises_has_not_settled():
+    plain = gc.MomentumGains(learning_rate=1e-9, exaggeration=gc.Exaggeration(1.0, 0))
+    solution = gc.solve(Decaying(1.01), np.zeros((3, 2)), plain, max_iter=250, settled_within=0.9, check_every=50)
+    assert solution.n_iter == 250
+
+
+@pytest.mark.parametrize("make", [gc.TSNE, gc.SNE, gc.SymmetricSNE])
+@pytest.mark.parametrize("n", [100, 400])
+def test_an_early_stop_costs_less_than_half_a_percent_of_the_divergence(make, n, digits):
+    X = digits[0][:n]
+    stopped = make(perplexity=15, random_state=0).fit(X)
+    objective = stopped._coupling(stopped.posterior_, stopped.models(n)[1])
+    start = initialize("pca", X, stopped.posterior_, 2, np.random.RandomState(0), scale=1e-4)
+    optimizer = stopped._optimizer(objective.latent, n, None)
+    full = gc.solve(objective, start, optimizer, max_iter=550)
+    assert full.n_iter >= stopped.n_iter_
+    assert stopped.kl_divergence_ <= 1.005 * objective.kl_divergence(full.Z)
+
+
+def test_a_callback_does_not_change_where_a_run_stops(iris):
+    quiet = gc.SNE(perplexity=10, random_state=0).fit(iris[0])
+    watched = gc.SNE(perplexity=10, random_state=0, callback=lambda *state: False).fit(iris[0])
+    assert quiet.n_iter_ == watched.n_iter_ < 550
+    np.testing.assert_array_equal(quiet.embedding_, watched.embedding_)
+
+
+@pytest.mark.parametrize("estimator", [gc.TSNE(perplexity=10), gc.SNE(perplexity=10), gc.UMAP(repulsion="full")])
+def test_no_embedding_is_below_the_lower_bound(estimator, iris):
+    fitted = estimator.set_params(random_state=0).fit(iris[0])
+    objective = fitted._coupling(fitted.posterior_, fitted.models(150)[1])
+    assert fitted.loss_ > objective.lower_bound
+    assert (
+        gc.CrossEntropy(fitted.posterior_, gc.GraphModel(gc.Student(), fitted.models(150)[1].prior)) + objective
+    ).lower_bound == pytest.approx(2 * objective.lower_bound)
+    assert (-1.0 * objective).lower_bound == -np.inf
+
+
+def test_share_of_what_is_left_is_checked():
+    with pytest.raises(ValueError, match="settled_within"):
+        gc.solve(Decaying(0.9), np.zeros((3, 2)), settled_within=1.5)
