@@ -226,8 +226,6 @@ PRIOR = click.Choice(["B", "D", "E"], case_sensitive=False)
 @click.option(
     "-n", "--iterations", "max_iter", type=int, help="Iterations at most.  [default: 550; largevis 500; umap auto]"
 )
-    "-n", "--iterations", "max_iter", type=int, help="Iterations at most.  [default: 550; largevis 500; umap auto]"
-)
 @click.option("-s", "--seed", "random_state", type=int, default=0, show_default=True, help="Seed of all randomness.")
 @click.option("--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")
 @click.option(

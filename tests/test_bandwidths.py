@@ -3,6 +3,7 @@ import pytest
 import scipy.sparse as sp
 
 import graphcouple as gc
+from graphcouple._numba.calibration import perplexity_rows
 from tests.reference import literal_kernel
 
 SHARP = {"gaussian": gc.Gaussian(), "exponential": gc.Exponential(), "student-30": gc.Student(30.0)}
@@ -120,3 +121,106 @@ def test_fit_reads_dense_and_sparse_graphs_alike(rng):
     for bandwidth in (gc.Perplexity(4), gc.LocalConnectivity(6), gc.SelfTuning(3), gc.ConstantBandwidth(2.0)):
         for a, b in zip(bandwidth.fit(d2), bandwidth.fit(sp.csr_matrix(d2)), strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+# A point's nearest among a million of a Gaussian mixture, for which Newton's method alone goes to and fro for ever.
+CYCLE = [
+    43.755928,
+    44.817767,
+    44.888395,
+    45.453149,
+    45.894937,
+    47.315096,
+    47.703845,
+    48.049776,
+    48.258184,
+    48.821808,
+    48.845150,
+    49.058228,
+    49.061211,
+    49.573083,
+    49.730528,
+    49.754367,
+    49.893996,
+    49.934517,
+    50.317517,
+    50.332994,
+    50.542325,
+    50.675418,
+    50.716581,
+    50.753879,
+    50.835933,
+    50.939034,
+    51.024876,
+    51.300701,
+    51.322051,
+    51.467099,
+    51.522336,
+    51.636627,
+    51.676966,
+    51.684755,
+    51.709822,
+    51.834692,
+    51.968115,
+    52.001608,
+    52.186039,
+    52.219190,
+    52.252985,
+    52.376188,
+    52.424669,
+    52.439017,
+    52.466061,
+    52.475027,
+    52.501682,
+    52.510070,
+    52.659752,
+    52.661890,
+    52.726774,
+    52.797246,
+    52.799660,
+    52.843906,
+    52.893770,
+    52.914820,
+    52.946075,
+    52.948494,
+    52.968751,
+    53.015675,
+    53.022280,
+    53.037938,
+    53.050498,
+    53.071854,
+    53.100281,
+    53.206008,
+    53.252072,
+    53.287159,
+    53.292727,
+    53.313777,
+    53.359023,
+    53.471913,
+    53.488255,
+    53.505501,
+    53.590162,
+    53.597845,
+    53.720378,
+    53.785344,
+    53.815597,
+    53.893940,
+    54.006134,
+    54.116729,
+    54.121289,
+    54.197545,
+    54.250382,
+    54.265225,
+    54.450424,
+    54.507263,
+    54.558833,
+    54.574048,
+]
+
+
+def test_the_search_does_not_go_to_and_fro():
+    scale, error = np.empty(1), np.empty(1)
+    perplexity_rows(0, 1, np.array(CYCLE), np.array([0, 90]), gc.Gaussian(), np.log(30.0), 1e-10, scale, error)
+    p = np.exp(-(np.array(CYCLE) - CYCLE[0]) / (2 * scale[0] ** 2))
+    p /= p.sum()
+    assert -(p * np.log(p)).sum() == pytest.approx(np.log(30.0), abs=1e-9)

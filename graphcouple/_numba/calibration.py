@@ -43,7 +43,7 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
     """Find each row's bandwidth τ with entropy `target`; `error` gets the entropy that is missing (or in excess).
 
     Newton's method on log τ, kept inside a bracket that shrinks by bisection
-    whenever a Newton step would leave it.
+    whenever a Newton step would leave it, or is not half as long as the last.
     """
     widest = 0
     for i in range(start, stop):
@@ -73,6 +73,7 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
         low = max(low, 0.5 * np.log(smallest) - 20.0)
         at = start_at
         gap = 0.0
+        length = np.inf
         for _ in range(_MAX_SEARCH):
             entropy, derivative = _row_entropy(row, kernel, at, log_weight[:m], slope[:m])
             gap = entropy - target
@@ -83,14 +84,17 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
             else:
                 low = at
             step = at - gap / derivative if derivative > 0.0 else low
-            # A bracket this wide is narrowed geometrically around the current point first.
-            if not (low < step < high) or abs(step - at) > 5.0:
+            here = at
+            # Steps that do not shorten may go to and fro for ever. A bracket this wide is narrowed geometrically
+            # around the current point first.
+            if not (low < step < high) or abs(step - at) > min(5.0, 0.5 * length):
                 if gap > 0.0:
                     at = max(0.5 * (low + high), at - 3.0)
                 else:
                     at = min(0.5 * (low + high), at + 3.0)
             else:
                 at = step
+            length = abs(at - here)
         scale[i] = np.exp(at)
         error[i] = gap
 
