@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from graphcouple._numba.threads import effective_n_jobs, over_rows
 
-RECALL = 0.965
+RECALL = 0.96
 """The share of true neighbours aimed at, on a sample of points."""
 
 _EXPLAINED = 0.9
@@ -130,7 +130,7 @@ class _InvertedFile:
             self.index.nprobe = n_lists
             if _recall(sample, self.candidates(sample.rows, n_candidates), n_neighbors)[-1] >= RECALL:
                 return
-            n_lists = n_lists * 3 // 2
+            n_lists += max(1, n_lists // 5)
         self.index.nprobe = self.index.nlist
 
 

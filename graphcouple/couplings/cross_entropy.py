@@ -27,6 +27,8 @@ from graphcouple.priors import GraphPosterior
 from graphcouple.radials import LogWeight
 from graphcouple.summation import Summation, as_summation
 
+_PART_EDGES = 2**22
+
 
 def check_feasible(posterior: GraphPosterior, latent: GraphModel) -> None:
     """Raise unless every graph the posterior can produce is possible under the latent prior.
@@ -289,9 +291,17 @@ class CrossEntropy(Objective):
         """
         if not self.has_kl_divergence:
             return self.posterior.entropy()
-        means = self.posterior.edge_means
         joint = self.latent.prior.code == "E"
-        if joint and self._partition is None:
-            means = 0.5 * self._attraction.symmetric_weights.astype(np.float64, copy=False)
+        symmetric = joint and self._partition is None
+        means, share = self.posterior.edge_means, 1.0
+        if symmetric:
+            means, share = self._attraction.symmetric_weights, 0.5
+        total, mass = 0.0, 0.0
+        flat = means.reshape(-1)
+        # A part at a time: there may be far more edges than memory for three more arrays of them.
+        for a in range(0, flat.size, _PART_EDGES):
+            part = share * flat[a : a + _PART_EDGES].astype(np.float64)
+            total += float(xlogy(part, part).sum())
+            mass += float(part.sum())
         # Logarithms are taken before dividing by n, which would round the smallest means to zero.
-        return -float(xlogy(means, means).sum()) + (float(means.sum()) * np.log(self.n_points) if joint else 0.0)
+        return -total + (mass * np.log(self.n_points) if joint else 0.0)
