@@ -110,7 +110,7 @@ class LargeVis(BinaryEstimator, PerplexityEstimator):
         How sums over all pairs of the embedding are done; "auto" is exact for few points and fast for many, see
         `graphcouple.summation.Auto`.
     random_state : int, RandomState or None, default=None
-        Seeds the start.
+        Seeds the start, and the sampling of `repulsion="sampled"`.
     n_jobs : int or None, default=None
         Threads; None means every core. The embedding does not depend on it.
     verbose : int, default=0
@@ -242,7 +242,7 @@ class UMAP(BinaryEstimator):
         How sums over all pairs of the embedding are done; "auto" is exact for few points and fast for many, see
         `graphcouple.summation.Auto`.
     random_state : int, RandomState or None, default=None
-        Seeds the start.
+        Seeds the start, and the sampling of `repulsion="sampled"`.
     n_jobs : int or None, default=None
         Threads; None means every core. The embedding does not depend on it.
     verbose : int, default=0

@@ -202,14 +202,15 @@ class ParticleMesh(Summation):
         """Return a workspace no other thread uses."""
         while self._idle:
             work = self._idle.pop()
-            fits = work.charges.shape == shape and work.charges.dtype == dtype
+            fits = work.charges.shape == shape and work.spectrum.dtype == np.result_type(dtype, np.complex64)
             if fits and work.spectrum.shape == (shape[0], padded[1] // 2 + 1):
                 return work
         whole = np.result_type(dtype, np.complex64)
+        # Grids that compiled loops see are in double precision always: one compilation does for both.
         return _Workspace(
-            np.empty(shape, dtype=dtype),
+            np.empty(shape),
             np.empty((shape[0], padded[1] // 2 + 1), dtype=whole),
-            np.empty(shape, dtype=dtype),
+            np.empty(shape),
         )
 
     def _spread(self, points: FloatArray, charges: FloatArray, grid: _Grid, field: FloatArray) -> None:
@@ -235,7 +236,7 @@ class ParticleMesh(Summation):
         def rows_forward(start: int, stop: int) -> None:
             for a in range(start, stop, _STRIP):
                 rows = slice(a, min(a + _STRIP, stop))
-                spectrum[rows] = rfft(work.charges[rows], padded_columns, axis=1)
+                spectrum[rows] = rfft(work.charges[rows].astype(transform.values.dtype), padded_columns, axis=1)
 
         def columns_through(start: int, stop: int) -> None:
             for a in range(start, stop, _STRIP):
