@@ -86,8 +86,8 @@ def _compose(preset: Any, n_samples: int, sides: dict[str, str | None]) -> Any:
             if prior != "B" and law.symmetrize:
                 changes["symmetrize"] = None
         laws[side] = dataclasses.replace(law, **changes)
-    shared = {name: getattr(preset, name) for name in ("init", "n_components", "max_iter", "random_state", "n_jobs")}
-    return GraphCoupling(**laws, **shared)
+    shared = {name: getattr(preset, name) for name in ("init", "n_components", "random_state", "n_jobs")}
+    return GraphCoupling(**laws, **shared, max_iter=preset._iterations(n_samples))
 
 
 def _load(data: str, labels: str | None) -> tuple[str, Any, Any]:
