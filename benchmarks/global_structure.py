@@ -5,8 +5,8 @@
 
 Each method runs from random, PCA, Laplacian-eigenmap and ccPCA starts, and with hierarchical coupling from the ccPCA
 start; UMAP with full repulsion, for 300 iterations. All start from the same posterior of the input's graph. Prints
-100·R(K) as mean ± standard deviation over seeds; the PCA start has no randomness, and is run once. Results are kept beside the output
-(.json): only runs that are not there yet are made.
+100·R(K) as mean ± standard deviation over seeds; the PCA start has no randomness, and is run once. Results are kept
+beside the output (.json): only runs that are not there yet are made.
 """
 
 import argparse

@@ -285,6 +285,6 @@ def test_help_and_version(run, arguments):
 
 
 def test_laws_of_a_preset_that_chooses_its_own_iterations_can_be_exchanged(run, folder):
-    status, out, err = run("embed", "iris", "-m", "umap", "--latent-kernel", "student", "--no-plot", "-o", "out.npy")
+    status, _, err = run("embed", "iris", "-m", "umap", "--latent-kernel", "student", "--no-plot", "-o", "out.npy")
     assert (status, err) == (0, "")
     assert np.load("out.npy").shape == (150, 2)

@@ -133,7 +133,7 @@ class CrossEntropy(Objective):
         self._scale = _latent_scale(latent_model)
         self._share = 0.5 if posterior.unordered else 1.0
         self._kernel = latent_model.prior.latent_kernel(latent_model.kernel)
-        weights = self._share * posterior.edge_means
+        weights = posterior.edge_means if self._share == 1.0 else self._share * posterior.edge_means
         self._attraction = EdgeEnergy(posterior.support, weights, self._attracting(latent_model.kernel), n_jobs)
         self._log_prior_energy, self._partition = self._confine(n_jobs)
 
