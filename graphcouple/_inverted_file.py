@@ -29,6 +29,7 @@ _MOST_CANDIDATES = 4
 _SAMPLE = 256
 _SAMPLE_ENTRIES = 2**25
 _TRAINING_ROWS = 20_000
+_WIDE = 8000
 _POINTS_A_LIST = 256
 _MOST_LISTS = 4096
 _CHUNK_ENTRIES = 2**24
@@ -69,6 +70,10 @@ def inverted_file_neighbors(
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
+    largest = max(float(abs(X.min())), float(abs(X.max())))
+    if X.dtype == np.float32 and not 1e-12 < largest < 1e12:
+        # Squares would overflow or vanish in single precision.
+        X = X.astype(np.float64)
     with _faiss_threads(n_jobs):
         sample = _sample(X, n_neighbors)
         file = _InvertedFile(*_projected(X))
@@ -246,7 +251,7 @@ def _principal_axes(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         return np.zeros(X.shape[1], dtype=X.dtype), np.ascontiguousarray(svd.components_.T.astype(X.dtype))
     mean = part.mean(axis=0, dtype=np.float64).astype(X.dtype)
     part = part - mean
-    if X.shape[1] > 4 * _TRAINING_ROWS // 10:
+    if X.shape[1] > _WIDE:
         from sklearn.utils.extmath import randomized_svd
 
         _, lengths, rows_of_axes = randomized_svd(part, _MOST_COMPONENTS, random_state=0)

@@ -44,10 +44,23 @@ def recall(support, X, metric):
         lambda rng: rng.normal(size=(3000, 150)),
         lambda rng: 1e6 + clusters(4000, 10, rng),
         lambda rng: 1e-140 * clusters(3000, 10, rng),
+        lambda rng: (1e-25 * on_a_surface(3000, 150, rng)).astype(np.float32),
+        lambda rng: (1e25 * clusters(3000, 10, rng)).astype(np.float32),
         lambda rng: rng.integers(0, 3, size=(4000, 12)).astype(float),
         lambda rng: text_like(3000, 400, rng),
     ],
-    ids=["narrow", "float32", "wide", "white noise", "far away", "tiny", "ties", "sparse"],
+    ids=[
+        "narrow",
+        "float32",
+        "wide",
+        "white noise",
+        "far away",
+        "tiny",
+        "tiny float32",
+        "huge float32",
+        "ties",
+        "sparse",
+    ],
 )
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_nearly_all_true_neighbours_are_found_with_exact_distances(data, metric, rng):
