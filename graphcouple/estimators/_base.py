@@ -124,6 +124,10 @@ class CouplingEstimator(EmbeddingEstimator):
         """Return the most iterations for this many samples."""
         return self.max_iter
 
+    def _exaggeration_factor(self) -> float:
+        """Return the attraction's weight at first."""
+        return getattr(self, "early_exaggeration", 12.0)
+
     def _coupling(self, posterior: GraphPosterior, latent: GraphModel) -> CrossEntropy:
         """Return the objective on the embedding, but for what a composing estimator adds."""
         return CrossEntropy(posterior, latent, self.summation, self.n_jobs)
@@ -133,7 +137,7 @@ class CouplingEstimator(EmbeddingEstimator):
 
         Under a kernel that is flat at zero exaggerated attraction would collapse the embedding for good.
         """
-        factor = 1.0 if latent.flat_at_zero else getattr(self, "early_exaggeration", 12.0)
+        factor = 1.0 if latent.flat_at_zero else self._exaggeration_factor()
         exaggeration = Exaggeration(factor, min(EXAGGERATED, self._iterations(n_samples) // 2) if factor > 1 else 0)
         rate = getattr(self, "learning_rate", "auto")
         return MomentumGains(rate, momentum=latent.prior.momentum, exaggeration=exaggeration)

@@ -18,7 +18,7 @@ from graphcouple.estimators._base import (
 from graphcouple.estimators.sne import PerplexityEstimator
 from graphcouple.kernels import Exponential, Odds, RationalPower, Student
 from graphcouple.models import GraphModel
-from graphcouple.optimize import EXAGGERATED, Callback, Exaggeration, MomentumGains, NegativeSampling, Optimizer
+from graphcouple.optimize import Callback, NegativeSampling, Optimizer
 from graphcouple.priors import Binary, GraphPosterior
 
 REPULSIONS = ("effective", "full", "sampled")
@@ -62,11 +62,12 @@ class BinaryEstimator(CouplingEstimator):
             rate = 1.0 if self.learning_rate == "auto" else float(self.learning_rate)
             seed = int(rng.randint(np.iinfo(np.int32).max))
             return NegativeSampling(rate, clip=self.clip, n_pulls=self.n_pulls, random_state=seed)
-        factor: float = self.early_exaggeration
+        return super()._optimizer(latent, n_samples, rng)
+
+    def _exaggeration_factor(self) -> float:
         if self.early_exaggeration == "auto":
-            factor = 12.0 if self.repulsion == "full" else 1.0
-        exaggeration = Exaggeration(factor, min(EXAGGERATED, self._iterations(n_samples) // 2) if factor > 1 else 0)
-        return MomentumGains(self.learning_rate, momentum=latent.prior.momentum, exaggeration=exaggeration)
+            return 12.0 if self.repulsion == "full" else 1.0
+        return float(self.early_exaggeration)
 
 
 class LargeVis(BinaryEstimator, PerplexityEstimator):

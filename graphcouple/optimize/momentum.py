@@ -24,7 +24,7 @@ class Exaggeration:
     ----------
     factor : float, default=12.0
     n_iter : int, default=150
-        Peers have 250; on MNIST, of 70,000 points, 100 of them change nothing that lasts.
+        Peers have 250.
 
     Raises
     ------
@@ -79,8 +79,7 @@ class MomentumGains(Optimizer):
         "auto" asks the objective, which asks the latent prior: max(n / (4α), 25) for
         D and E, with α the attraction's weight at the iteration, and n/36 for B.
     momentum : float, default=0.8
-        After the exaggeration; in [0, 1). The estimators take 0.9 for latent priors D and E, which reaches the
-        divergence of 0.8 in two thirds of the iterations (MNIST, 70,000 points).
+        After the exaggeration; in [0, 1). The estimators take 0.9 for latent priors D and E.
     initial_momentum : float, default=0.5
         During it; in [0, 1).
     exaggeration : Exaggeration, optional
