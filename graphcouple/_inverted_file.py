@@ -2,10 +2,12 @@
 
 Points are projected on their leading principal components; the length of what
 the projection leaves out is one more coordinate of the points searched, and
-zero for the point that searches, which makes distances right on average. faiss
-finds candidates in the lists nearest to a point; their exact distances decide.
-How many lists and candidates that takes is found on a sample of points whose
-true neighbours are known.
+zero for the point that searches, which makes distances right on average.
+k-means puts the points into lists. The points of one list search together, in
+the lists whose centres are nearest to theirs, so that their distances are
+matrix products; the exact distances of the nearest found decide. How many lists
+and candidates that takes is found on a sample of points whose true neighbours
+are known.
 """
 
 from __future__ import annotations
@@ -20,27 +22,30 @@ from numpy.typing import NDArray
 
 from graphcouple._numba.threads import effective_n_jobs, over_rows
 
-RECALL = 0.96
+RECALL = 0.97
 """The share of true neighbours aimed at, on a sample of points."""
 
 _EXPLAINED = 0.9
 _MOST_COMPONENTS = 96
 _MOST_CANDIDATES = 4
+_SPARE_CANDIDATES = 8
 _SAMPLE = 256
 _SAMPLE_ENTRIES = 2**25
 _TRAINING_ROWS = 20_000
 _WIDE = 8000
-_POINTS_A_LIST = 256
+_POINTS_A_LIST = 512
 _MOST_LISTS = 4096
-_CHUNK_ENTRIES = 2**24
+_ITERATIONS = 8
+_TRAINING_POINTS_A_LIST = 64
+_ROWS_AT_ONCE = 1024
+_COLUMNS_AT_ONCE = 2048
 
 
 class _Sample(NamedTuple):
-    """Some rows, their squared distances to all points (infinite to themselves), and that of the k-th nearest."""
+    """Some rows, and for each of them which points are its true neighbours, those as far as the last one included."""
 
     rows: NDArray[np.int64]
-    sq_dist: NDArray[Any]
-    kth: NDArray[Any]
+    neighbors: list[NDArray[np.int64]]
 
 
 def inverted_file_neighbors(
@@ -65,6 +70,7 @@ def inverted_file_neighbors(
 
     References
     ----------
+    Jégou, Douze, Schmid (2011), Product quantization for nearest neighbor search (section IV, inverted file).
     Douze et al. (2024), The Faiss library.
     """
     if sp.issparse(X) and not X.has_canonical_format:
@@ -74,110 +80,131 @@ def inverted_file_neighbors(
     if X.dtype == np.float32 and not 1e-12 < largest < 1e12:
         # Squares would overflow or vanish in single precision.
         X = X.astype(np.float64)
-    with _faiss_threads(n_jobs):
-        sample = _sample(X, n_neighbors)
-        file = _InvertedFile(*_projected(X))
-        n_candidates = file.candidates_needed(sample, n_neighbors)
-        if n_candidates is None and sp.issparse(X):
+    sample = _sample(X, n_neighbors)
+    points, projected = _projected(X)
+    n_candidates = n_neighbors
+    if projected:
+        enough = _enough_candidates(points, sample, n_neighbors)
+        if enough is not None:
+            n_candidates, sample = enough
+        elif sp.issparse(X):
             n_candidates = _MOST_CANDIDATES * n_neighbors
-        elif n_candidates is None:
-            file = _InvertedFile(_unprojected(X), projected=False)
-            n_candidates = n_neighbors
-        # Each point finds itself too.
-        n_candidates = min(max(n_candidates, n_neighbors + 8), X.shape[0])
-        file.search_enough_lists(sample, n_neighbors, n_candidates)
-        del sample
-        return _search(X, file, n_neighbors, n_candidates, n_jobs)
+        else:
+            points, projected = _unprojected(X), False
+    # Each point finds itself too.
+    n_candidates = min(max(n_candidates, n_neighbors + _SPARE_CANDIDATES), X.shape[0])
+    file = _InvertedFile(points, projected, n_candidates, n_jobs)
+    file.search_enough_lists(sample, n_neighbors)
+    del points, sample
+    return file.search(X, n_neighbors, n_jobs)
 
 
 class _InvertedFile:
-    """Points in lists around centres found by k-means; a search looks into the lists of the nearest centres.
+    """Points in lists around centres found by k-means; those of one list search the lists with the nearest centres.
 
     Of projected points the last coordinate is the length of what the projection leaves out.
     """
 
-    def __init__(self, points: NDArray[np.float32], projected: bool) -> None:
+    def __init__(self, points: NDArray[np.float32], projected: bool, n_candidates: int, n_jobs: int | None) -> None:
         import faiss
 
         n, n_dims = points.shape
         n_lists = int(np.clip(2 ** round(np.log2(n / _POINTS_A_LIST)), 1, _MOST_LISTS))
-        self.points = points
+        clustering = faiss.Kmeans(
+            n_dims,
+            n_lists,
+            niter=_ITERATIONS,
+            max_points_per_centroid=_TRAINING_POINTS_A_LIST,
+            min_points_per_centroid=1,
+        )
+        with _faiss_threads(n_jobs):
+            clustering.train(points)
+            self.list_of = clustering.assign(points)[1]
+        self.centres: NDArray[np.float32] = np.asarray(clustering.centroids)
+        self.order = np.argsort(self.list_of, kind="stable").astype(np.int32)
+        self.starts = np.searchsorted(self.list_of[self.order], np.arange(n_lists + 1))
+        self.points = points[self.order]
         self.projected = projected
-        self.index = faiss.IndexIVFFlat(faiss.IndexFlatL2(n_dims), n_dims, n_lists)
-        self.index.cp.niter = 8
-        self.index.cp.max_points_per_centroid = 64
-        self.index.cp.min_points_per_centroid = 1
-        self.index.train(points)
-        self.index.add(points)
+        self.n_candidates = n_candidates
+        sq_norms = np.einsum("ij,ij->i", self.centres, self.centres)
+        between = sq_norms[:, None] + sq_norms - 2.0 * self.centres @ self.centres.T
+        np.fill_diagonal(between, -np.inf)
+        self.nearest_lists = np.argsort(between, axis=1, kind="stable")
+        self.n_searched = np.full(n_lists, n_lists)
 
-    def by_list(self) -> NDArray[np.int64]:
-        """Return all points, list by list."""
-        return np.argsort(self.index.quantizer.search(self.points, 1)[1][:, 0], kind="stable")
+    def search_enough_lists(self, sample: _Sample, n_neighbors: int) -> None:
+        """Set how many lists to search: enough for the sample's neighbours, and for as many points as candidates."""
+        n_lists = self.starts.size - 1
+        places = np.empty(n_lists, dtype=np.int64)
+        found = np.zeros(n_lists)
+        for row, neighbors in zip(*sample, strict=True):
+            places[self.nearest_lists[self.list_of[row]]] = np.arange(n_lists)
+            in_lists = np.bincount(places[self.list_of[neighbors]], minlength=n_lists)
+            found += np.minimum(np.cumsum(in_lists), n_neighbors)
+        enough = np.searchsorted(found / (n_neighbors * sample.rows.size), RECALL) + 1
+        held = np.cumsum(np.diff(self.starts)[self.nearest_lists], axis=1)
+        self.n_searched = np.maximum(enough, 1 + (held < self.n_candidates).sum(axis=1))
 
-    def candidates(self, rows: NDArray[np.int64], n_candidates: int) -> NDArray[np.int64]:
-        """Return the candidate neighbours of some points, nearest first; −1 where there are no more."""
-        seeking = self.points[rows]
+    def search(self, X: Any, n_neighbors: int, n_jobs: int | None) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return each point's nearest candidates, ordered by index, and their exact squared distances."""
+        from threadpoolctl import threadpool_limits
+
+        n = self.order.size
+        indices, sq_dist = np.empty((n, n_neighbors), dtype=np.int32), np.empty((n, n_neighbors))
+
+        def search_lists(first: int, last: int) -> None:
+            for center in range(first, last):
+                for a in range(self.starts[center], self.starts[center + 1], _ROWS_AT_ONCE):
+                    b = min(a + _ROWS_AT_ONCE, self.starts[center + 1])
+                    rows = self.order[a:b]
+                    candidates = self._candidates(center, self.points[a:b])
+                    indices[rows], sq_dist[rows] = _nearest_of(X, rows, candidates, n_neighbors)
+
+        # A list is one thread's: the bits of its products do not depend on the number of threads.
+        with threadpool_limits(1, "blas"):
+            over_rows(self.starts.size - 1, n_jobs, search_lists, at_least=2)
+        return indices, sq_dist
+
+    def _candidates(self, center: int, points: NDArray[np.float32]) -> NDArray[np.int32]:
+        """Return the candidate neighbours of points of one list."""
+        from graphcouple._numba.nearest import keep_nearest
+
+        # ‖b − q‖² less what is the same for all b, around the list's centre: few digits are lost to cancellation.
+        around = self.centres[center]
+        seeking = np.empty((points.shape[0], points.shape[1] + 1), dtype=np.float32)
+        seeking[:, :-1] = points
         if self.projected:
-            seeking[:, -1] = 0.0
-        return self.index.search(seeking, n_candidates)[1]
-
-    def candidates_needed(self, sample: _Sample, n_neighbors: int) -> int | None:
-        """Return how many candidates hold the true neighbours if every list is searched; None when too many would."""
-        self.index.nprobe = self.index.nlist
-        found = self.candidates(sample.rows, _MOST_CANDIDATES * n_neighbors)
-        enough = np.flatnonzero(_recall(sample, found, n_neighbors) >= 0.5 * (1.0 + RECALL))
-        return int(enough[0]) + 1 if enough.size else None
-
-    def search_enough_lists(self, sample: _Sample, n_neighbors: int, n_candidates: int) -> None:
-        """Set how many lists to search, so that the sample's neighbours are found."""
-        n_lists = 4
-        while n_lists < self.index.nlist:
-            self.index.nprobe = n_lists
-            if _recall(sample, self.candidates(sample.rows, n_candidates), n_neighbors)[-1] >= RECALL:
-                return
-            n_lists += max(1, n_lists // 5)
-        self.index.nprobe = self.index.nlist
+            seeking[:, -2] = 0.0
+        seeking[:, :-1] -= around
+        seeking[:, :-1] *= -2.0
+        seeking[:, -1] = 1.0
+        distances = np.full((points.shape[0], self.n_candidates), np.inf, dtype=np.float32)
+        candidates = np.empty(distances.shape, dtype=np.int32)
+        for searched in self.nearest_lists[center, : self.n_searched[center]]:
+            for a in range(self.starts[searched], self.starts[searched + 1], _COLUMNS_AT_ONCE):
+                b = min(a + _COLUMNS_AT_ONCE, self.starts[searched + 1])
+                held = np.empty((b - a, seeking.shape[1]), dtype=np.float32)
+                np.subtract(self.points[a:b], around, out=held[:, :-1])
+                np.einsum("ij,ij->i", held[:, :-1], held[:, :-1], out=held[:, -1])
+                keep_nearest(seeking @ held.T, self.order[a:b], distances, candidates)
+        return candidates
 
 
-def _search(
-    X: Any, file: _InvertedFile, n_neighbors: int, n_candidates: int, n_jobs: int | None
+def _nearest_of(
+    X: Any, rows: NDArray[np.int32], candidates: NDArray[np.int32], n_neighbors: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    n = X.shape[0]
-    indices, sq_dist = np.empty((n, n_neighbors), dtype=np.int32), np.empty((n, n_neighbors))
-    counts = np.empty(n, dtype=np.int32)
-    # Points of one list have much the same neighbours: taken together, they find them in the cache.
-    order = file.by_list()
-    chunk = max(1, _CHUNK_ENTRIES // n_candidates)
-    for a in range(0, n, chunk):
-        rows = order[a : a + chunk]
-        candidates = file.candidates(rows, n_candidates).astype(np.int32)
-        _rank(X, rows, candidates, indices, sq_dist, counts, n_jobs)
-    short = np.flatnonzero(counts < n_neighbors)
-    for a in range(0, short.size, _SAMPLE):
-        rows = short[a : a + _SAMPLE]
-        exact = _sq_dists(X, rows)
-        nearest = np.argpartition(exact, n_neighbors - 1, axis=1)[:, :n_neighbors].astype(np.int32)
-        _rank(X, rows, nearest, indices, sq_dist, counts, n_jobs)
-    return indices, sq_dist
+    """Return the nearest of each row's candidates, ordered by index, and their exact squared distances."""
+    from graphcouple._numba.nearest import candidate_sq_dists, sparse_candidate_sq_dists
 
-
-def _rank(
-    X: Any,
-    rows: NDArray[np.int64],
-    candidates: NDArray[np.int32],
-    indices: NDArray[np.int32],
-    sq_dist: NDArray[np.float64],
-    counts: NDArray[np.int32],
-    n_jobs: int | None,
-) -> None:
-    """Fill the nearest candidates of some rows, their exact squared distances, and how many there are."""
-    from graphcouple._numba.nearest import nearest_candidates, nearest_sparse_candidates
-
+    candidates.sort(axis=1)
+    sq_dist = np.empty(candidates.shape)
     if sp.issparse(X):
-        csr = (X.indptr, X.indices, X.data)
-        over_rows(rows.size, n_jobs, nearest_sparse_candidates, rows, *csr, candidates, indices, sq_dist, counts)
+        sparse_candidate_sq_dists(rows, X.indptr, X.indices, X.data, candidates, sq_dist)
     else:
-        over_rows(rows.size, n_jobs, nearest_candidates, rows, X, candidates, indices, sq_dist, counts)
+        candidate_sq_dists(rows, X, candidates, sq_dist)
+    sq_dist[candidates == rows[:, None]] = np.inf
+    nearest = np.sort(np.argsort(sq_dist, axis=1, kind="stable")[:, :n_neighbors], axis=1)
+    return np.take_along_axis(candidates, nearest, axis=1), np.take_along_axis(sq_dist, nearest, axis=1)
 
 
 @contextmanager
@@ -192,33 +219,45 @@ def _faiss_threads(n_jobs: int | None) -> Iterator[None]:
         faiss.omp_set_num_threads(before)
 
 
-def _sq_dists(X: Any, rows: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the squared distances of some rows to all points, infinite to themselves."""
-    norms = np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
-    product = X[rows] @ X.T
-    product = product.toarray() if sp.issparse(product) else product
-    product *= -2.0
-    product += norms[rows][:, None]
-    product += norms
-    product[np.arange(rows.size), rows] = np.inf
-    return product
-
-
 def _sample(X: Any, n_neighbors: int) -> _Sample:
     n = X.shape[0]
     size = min(n, int(np.clip(_SAMPLE_ENTRIES // n, 64, _SAMPLE)))
     rows = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
-    sq_dist = _sq_dists(X, rows)
-    kth = np.partition(sq_dist, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
+    sq_norms = np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+    product = X[rows] @ X.T
+    product = product.toarray() if sp.issparse(product) else product
+    product *= -2.0
+    product += sq_norms[rows][:, None]
+    product += sq_norms
+    product[np.arange(size), rows] = np.inf
+    kth = np.partition(product, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
     # Ties, and distances that expanding the square cannot tell apart, are as good as each other.
-    return _Sample(rows, sq_dist, kth + 1e-5 * np.abs(kth) + 1e-6 * float(np.abs(kth).mean()))
+    farthest = kth + 1e-5 * np.abs(kth) + 1e-6 * float(np.abs(kth).mean())
+    return _Sample(rows, [np.flatnonzero(near <= far) for near, far in zip(product, farthest, strict=True)])
 
 
-def _recall(sample: _Sample, found: NDArray[Any], n_neighbors: int) -> NDArray[np.float64]:
-    """Return the mean share of true neighbours among each row's first candidates, for every number of them."""
-    sq_dist = np.take_along_axis(sample.sq_dist, np.maximum(found, 0), axis=1)
-    right = (sq_dist <= sample.kth[:, None]) & (found >= 0)
-    return np.minimum(np.cumsum(right, axis=1), n_neighbors).mean(axis=0) / n_neighbors
+def _enough_candidates(points: NDArray[np.float32], sample: _Sample, n_neighbors: int) -> tuple[int, _Sample] | None:
+    """Return how many of a row's nearest projected points hold its true neighbours, and those held.
+
+    None when too many would.
+    """
+    most = min(_MOST_CANDIDATES * n_neighbors, points.shape[0] - 1)
+    seeking = points[sample.rows]
+    seeking[:, -1] = 0.0
+    sq_norms = np.einsum("ij,ij->i", points, points)
+    found, places = np.zeros(most + 1), []
+    for row, neighbors, distances in zip(*sample, sq_norms - 2.0 * seeking @ points.T, strict=True):
+        distances[row] = -np.inf
+        nearest = np.sort(np.partition(distances, most)[: most + 1])
+        places.append(np.searchsorted(nearest, distances[neighbors]))
+        found += np.minimum(np.cumsum(np.bincount(places[-1], minlength=most + 2)[: most + 1]), n_neighbors)
+    # Half of the loss allowed is for the candidates, half for lists that are not searched.
+    enough = np.flatnonzero(found >= 0.5 * (1.0 + RECALL) * n_neighbors * sample.rows.size)
+    if not enough.size:
+        return None
+    n_candidates = int(enough[0]) + 1
+    held = [near[at < n_candidates] for near, at in zip(sample.neighbors, places, strict=True)]
+    return n_candidates, _Sample(sample.rows, held)
 
 
 def _projected(X: Any) -> tuple[NDArray[np.float32], bool]:

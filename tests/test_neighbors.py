@@ -150,14 +150,26 @@ def test_unknown_searches_are_refused(rng):
         gc.GraphModel(gc.Gaussian(), "D", search="fast")
 
 
-def test_candidates_suffice_for_well_separated_clusters(rng, monkeypatch):
-    """Every point is among its own candidates: as many as neighbours would leave each row one short."""
-    from graphcouple import _inverted_file
+def test_lists_shorter_than_the_neighbours_wanted_leave_no_row_short(rng):
+    """Clusters far apart, with fewer points each than neighbours: the nearest other clusters are searched too."""
+    centres = 30.0 * rng.normal(size=(400, 10))
+    X = np.repeat(centres, 15, axis=0) + rng.normal(size=(6000, 10))
+    support, sq_dist = nearest_neighbors(X, 100, search="approximate")
+    assert np.isfinite(sq_dist).all()
+    true = np.sort(pairwise_distances(X[:300], X, metric="sqeuclidean"), axis=1)[:, 100]
+    found = sq_dist.reshape(-1, 100)[:300]
+    assert (found <= true[:, None] * (1 + 1e-9)).mean() >= 0.95
 
-    asked = []
-    plain = _inverted_file._sq_dists
-    monkeypatch.setattr(_inverted_file, "_sq_dists", lambda X, rows: asked.append(rows.size) or plain(X, rows))
-    centres = 30.0 * rng.normal(size=(20, 10))
-    X = centres[rng.integers(0, 20, 6000)] + rng.normal(size=(6000, 10))
-    nearest_neighbors(X, K, search="approximate")
-    assert len(asked) == 1
+
+def test_the_nearest_of_blocks_of_distances_are_kept(rng):
+    from graphcouple._numba.nearest import keep_nearest
+
+    distances = rng.integers(0, 500, size=(7, 1000)).astype(np.float32)
+    names = rng.permutation(1000).astype(np.int32)
+    kept, candidates = np.full((7, 31), np.inf, dtype=np.float32), np.empty((7, 31), dtype=np.int32)
+    for a, b in [(0, 5), (5, 300), (300, 300), (300, 1000)]:
+        keep_nearest(distances[:, a:b], names[a:b], kept, candidates)
+    np.testing.assert_array_equal(np.sort(kept, axis=1), np.sort(distances, axis=1)[:, :31])
+    by_name = distances[:, np.argsort(names)]
+    np.testing.assert_array_equal(np.take_along_axis(by_name, candidates.astype(int), axis=1), kept)
+    assert all(np.unique(row).size == 31 for row in candidates)

@@ -1,4 +1,4 @@
-"""The nearest of candidate neighbours, by exact distances."""
+"""The nearest of many points by distances already there, and exact distances of the few that are left."""
 
 from __future__ import annotations
 
@@ -6,92 +6,90 @@ import numpy as np
 
 from graphcouple._numba.jit import jit
 
+_STEP = 64
+
 
 @jit
-def _insert(found, distances, count, k, j, d2):
-    """Put candidate j among the k nearest so far, in order of distance and then of index; return their number."""
-    if count == k and (d2 > distances[k - 1] or (d2 == distances[k - 1] and j > found[k - 1])):
-        return count
-    for b in range(count):
-        if found[b] == j:
-            return count
-    at = count if count < k else k - 1
-    while at > 0 and (distances[at - 1] > d2 or (distances[at - 1] == d2 and found[at - 1] > j)):
-        distances[at] = distances[at - 1]
-        found[at] = found[at - 1]
-        at -= 1
+def _replace_farthest(distances, candidates, d2, j):
+    """Put point j in the place of the farthest, which is the root of a heap."""
+    size = distances.size
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size and distances[child + 1] > distances[child]:
+            child += 1
+        if distances[child] <= d2:
+            break
+        distances[at] = distances[child]
+        candidates[at] = candidates[child]
+        at = child
     distances[at] = d2
-    found[at] = j
-    return min(count + 1, k)
+    candidates[at] = j
 
 
 @jit
-def _by_index(found, distances):
-    for b in range(1, found.size):
-        j, d2, at = found[b], distances[b], b
-        while at > 0 and found[at - 1] > j:
-            found[at] = found[at - 1]
-            distances[at] = distances[at - 1]
-            at -= 1
-        found[at] = j
-        distances[at] = d2
+def keep_nearest(block, names, distances, candidates):
+    """Keep the nearest points of each row, among those kept so far and those of a block of distances.
 
-
-@jit
-def nearest_candidates(start, stop, order, points, candidates, indices, sq_dist, counts):
-    """Fill each row with the nearest of its candidates, ordered by index, and the number of them that there are.
-
-    Rows are those of `order`, one for each row of candidates: where rows near in space follow each other, points are
-    still in the cache. Candidates may repeat, be the row itself or be negative; none of these count.
+    Row r of `distances` is a heap with the farthest first; `names` are the points of the block's columns.
     """
-    k = indices.shape[1]
-    n_dims = points.shape[1]
-    for s in range(start, stop):
-        i = order[s]
-        found = indices[i]
-        distances = sq_dist[i]
-        count = 0
+    n_columns = block.shape[1]
+    in_steps = n_columns - n_columns % _STEP
+    for r in range(block.shape[0]):
+        row, kept = block[r], distances[r]
+        farthest = kept[0]
+        for a in range(0, in_steps, _STEP):
+            # Most steps hold nothing near: counting is vectorised, looking is not.
+            near = 0
+            for c in range(_STEP):
+                near += row[a + c] < farthest
+            if near:
+                for c in range(a, a + _STEP):
+                    if row[c] < farthest:
+                        _replace_farthest(kept, candidates[r], row[c], names[c])
+                        farthest = kept[0]
+        for c in range(in_steps, n_columns):
+            if row[c] < farthest:
+                _replace_farthest(kept, candidates[r], row[c], names[c])
+                farthest = kept[0]
+
+
+@jit
+def candidate_sq_dists(rows, points, candidates, sq_dist):
+    """Fill the squared distances between rows and their candidates, in double precision."""
+    for s in range(rows.size):
+        i = rows[s]
         for e in range(candidates.shape[1]):
             j = candidates[s, e]
-            if j < 0 or j == i:
-                continue
             total = 0.0
-            for a in range(n_dims):
+            for a in range(points.shape[1]):
                 difference = np.float64(points[i, a]) - np.float64(points[j, a])
                 total += difference * difference
-            count = _insert(found, distances, count, k, j, total)
-        _by_index(found[:count], distances[:count])
-        counts[i] = count
+            sq_dist[s, e] = total
 
 
 @jit
-def nearest_sparse_candidates(start, stop, order, indptr, columns, entries, candidates, indices, sq_dist, counts):
-    """Do what `nearest_candidates` does for the rows of a csr matrix with sorted columns."""
-    k = indices.shape[1]
-    for s in range(start, stop):
-        i = order[s]
-        found = indices[i]
-        distances = sq_dist[i]
-        count = 0
+def sparse_candidate_sq_dists(rows, indptr, columns, entries, candidates, sq_dist):
+    """Do what `candidate_sq_dists` does for the rows of a csr matrix with sorted columns."""
+    for s in range(rows.size):
+        i = rows[s]
         for e in range(candidates.shape[1]):
             j = candidates[s, e]
-            if j < 0 or j == i:
-                continue
             a, b = np.int64(indptr[i]), np.int64(indptr[j])
             a_end, b_end = np.int64(indptr[i + 1]), np.int64(indptr[j + 1])
             total = 0.0
             while a < a_end or b < b_end:
                 if b >= b_end or (a < a_end and columns[a] < columns[b]):
-                    total += entries[a] * entries[a]
+                    difference = np.float64(entries[a])
                     a += 1
                 elif a >= a_end or columns[b] < columns[a]:
-                    total += entries[b] * entries[b]
+                    difference = np.float64(entries[b])
                     b += 1
                 else:
-                    difference = entries[a] - entries[b]
-                    total += difference * difference
+                    difference = np.float64(entries[a]) - np.float64(entries[b])
                     a += 1
                     b += 1
-            count = _insert(found, distances, count, k, j, total)
-        _by_index(found[:count], distances[:count])
-        counts[i] = count
+                total += difference * difference
+            sq_dist[s, e] = total
