@@ -154,7 +154,7 @@ def test_lists_shorter_than_the_neighbours_wanted_leave_no_row_short(rng):
     """Clusters far apart, with fewer points each than neighbours: the nearest other clusters are searched too."""
     centres = 30.0 * rng.normal(size=(400, 10))
     X = np.repeat(centres, 15, axis=0) + rng.normal(size=(6000, 10))
-    support, sq_dist = nearest_neighbors(X, 100, search="approximate")
+    _, sq_dist = nearest_neighbors(X, 100, search="approximate")
     assert np.isfinite(sq_dist).all()
     true = np.sort(pairwise_distances(X[:300], X, metric="sqeuclidean"), axis=1)[:, 100]
     found = sq_dist.reshape(-1, 100)[:300]

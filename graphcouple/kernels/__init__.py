@@ -1,0 +1,26 @@
+"""Kernels: how strongly two points call for an edge, as a function of their squared distance.
+
+Every kernel is written in the log and in terms of s = d², so that one pair of
+formulas, log k(s) and its derivative ψ(s) = d log k / ds, serves densities,
+posteriors and forces: the force along an edge is 2 ψ(d²_ij) (z_i − z_j).
+
+========================  ==================================  =========================
+kernel                    log k(d²)                           where it is used
+========================  ==================================  =========================
+Gaussian                  −d²/2                               SNE, the input side
+Exponential               −d                                  UMAP's input side
+Student(dof=ν)            −(ν+1)/2 · log(1 + d²/ν)            t-SNE's embedding (ν = 1)
+RationalPower(a, b)       −log(1 + a d^{2b})                  UMAP's embedding
+Odds(k)                   log k − log(1 − k)                  edge probabilities k
+========================  ==================================  =========================
+
+A new kernel is a frozen dataclass with ``log``, ``grad_log``, ``assumptions``
+(and ``order_at_zero``, if its odds are wanted). It works at once with every
+prior, summation and estimator: compiled loops run these very methods.
+"""
+
+from graphcouple.kernels._base import Assumptions, Kernel
+from graphcouple.kernels.families import Exponential, Gaussian, RationalPower, Student
+from graphcouple.kernels.odds import Odds
+
+__all__ = ["Assumptions", "Exponential", "Gaussian", "Kernel", "Odds", "RationalPower", "Student"]

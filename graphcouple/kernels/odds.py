@@ -1,0 +1,87 @@
+"""The odds of an edge that has a kernel for its probability."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphcouple.kernels._base import Assumptions, Kernel
+
+
+@dataclass(frozen=True)
+class Odds(Kernel):
+    """Odds of a kernel read as an edge probability: k / (1 − k).
+
+    Under the binary prior the edge probability of `Odds(k)` is k itself, which is
+    how UMAP and LargeVis state it, and log(1 + Odds(k)) = −log(1 − k). With the
+    Student kernel (ν = 1) the odds are 1/d², with the rational power 1/(a d^{2b}):
+    unbounded at 0. Below d² = 1e-37 they are held constant, so that coincident
+    points keep a finite loss and no force.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        A kernel with values in [0, 1].
+
+    Raises
+    ------
+    TypeError
+        When `kernel` is not a kernel.
+    ValueError
+        When `kernel` is itself an `Odds`, whose values exceed 1.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> float(gc.Odds(gc.Student()).value(4.0))
+    0.25
+    >>> gc.Odds(gc.Student()).assumptions(dim=2)
+    Assumptions(bounded=False, integrable=False)
+    """
+
+    kernel: Kernel
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kernel, Kernel):
+            raise TypeError(f"kernel must be a graphcouple kernel, got {self.kernel!r}.")
+        if isinstance(self.kernel, Odds):
+            raise ValueError("kernel must have values in [0, 1]; the odds of odds are not defined.")
+
+    @property
+    def membership(self) -> Kernel:
+        """The kernel that is read as an edge probability."""
+        return self.kernel
+
+    @property
+    def order_at_zero(self) -> float:
+        """Odds are singular, never flat, at zero."""
+        return 0.0
+
+    def log(self, sq_dist: Any) -> Any:
+        """Return log k − log(1 − k)."""
+        return self.kernel.log_odds(sq_dist)
+
+    def grad_log(self, sq_dist: Any) -> Any:
+        """Return ψ / (1 − k)."""
+        return self.kernel.grad_log_odds(sq_dist)
+
+    def log1p(self, sq_dist: Any) -> Any:
+        """Return −log(1 − k)."""
+        return -self.kernel.log_complement(sq_dist)
+
+    def edge_probability(self, sq_dist: Any) -> Any:
+        """Return k."""
+        return self.kernel.value(sq_dist)
+
+    def log_probability(self, sq_dist: Any) -> Any:
+        """Return log k."""
+        return self.kernel.log(sq_dist)
+
+    def grad_log_probability(self, sq_dist: Any) -> Any:
+        """Return ψ."""
+        return self.kernel.grad_log(sq_dist)
+
+    def assumptions(self, dim: int) -> Assumptions:
+        """Never bounded; integrable when k is, and d^(−m) is at 0 (m from `order_at_zero`)."""
+        tail = self.kernel.assumptions(dim).integrable
+        return Assumptions(bounded=False, integrable=tail and self.kernel.order_at_zero < dim)
