@@ -228,3 +228,12 @@ def write_embedding(path: Path, target: Path, Z: NDArray[Any]) -> None:
 def _save_npy(path: Path, Z: NDArray[Any]) -> None:
     with open(path, "wb") as file:
         np.save(file, Z)
+
+
+def write_table(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write rows as csv, with a header; a row may leave columns out."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, names)
+        writer.writeheader()
+        writer.writerows(rows)

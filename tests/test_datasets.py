@@ -43,3 +43,166 @@ def test_damaged_idx_files_are_refused(tmp_path):
             gc.datasets.read_idx(path)
     with pytest.raises(FileNotFoundError):
         gc.datasets.read_idx(tmp_path / "none")
+
+
+@pytest.mark.parametrize("name", gc.datasets.NAMES)
+def test_bundled_data_are_scikit_learns(name):
+    from sklearn import datasets
+
+    X, y = gc.datasets.load(name)
+    if name == "swiss_roll":
+        theirs = datasets.make_swiss_roll(1500, random_state=0)
+    else:
+        theirs = getattr(datasets, f"load_{name}")(return_X_y=True)
+    np.testing.assert_array_equal(X, theirs[0])
+    np.testing.assert_array_equal(y, theirs[1])
+    assert X.dtype == np.float64
+
+
+def write_images(folder, name, images, labels):
+    (folder / f"{name}-images-idx3-ubyte.gz").write_bytes(gzip.compress(_idx(images, "u1")))
+    (folder / f"{name}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(_idx(labels, "u1")))
+
+
+def test_a_folder_of_idx_files_is_read_training_images_first(tmp_path, rng):
+    images, y = rng.integers(0, 255, size=(7, 4, 3)), rng.integers(0, 10, 7)
+    write_images(tmp_path, "t10k", images[:3], y[:3])
+    write_images(tmp_path, "train", images[3:], y[3:])
+    X, labels = gc.datasets.load("fashion_mnist", tmp_path)
+    np.testing.assert_array_equal(X, np.concatenate([images[3:], images[:3]]).reshape(7, 12))
+    np.testing.assert_array_equal(labels, np.concatenate([y[3:], y[:3]]))
+    assert X.dtype == np.float32
+    X, labels = gc.datasets.load("mnist", tmp_path / "t10k-images-idx3-ubyte.gz")
+    np.testing.assert_array_equal(X, images[:3].reshape(3, 12))
+    np.testing.assert_array_equal(labels, y[:3])
+
+
+def test_local_copies_in_other_formats(tmp_path, rng):
+    from scipy.io import savemat
+
+    X, y = rng.integers(0, 255, size=(6, 5)), rng.integers(1, 4, 6)
+    savemat(tmp_path / "a.mat", {"X": X, "Y": y[:, None]})
+    savemat(tmp_path / "b.mat", {"fea": X, "gnd": y})
+    np.savez(tmp_path / "c.npz", X=X, y=y)
+    np.savetxt(tmp_path / "d.csv", np.column_stack([X, y]), delimiter=",", fmt="%d")
+    for file in ("a.mat", "b.mat", "c.npz", "d.csv"):
+        found, labels = gc.datasets.load("coil20", tmp_path / file)
+        np.testing.assert_array_equal(found, X)
+        np.testing.assert_array_equal(labels, y)
+        assert labels.dtype.kind == "i"
+
+
+def test_local_copies_that_are_none_are_refused(tmp_path, rng):
+    from scipy.io import savemat
+
+    write_images(tmp_path, "train", rng.integers(0, 9, size=(4, 2, 2)), rng.integers(0, 9, 3))
+    with pytest.raises(ValueError, match=r"4 images, but .* 3 labels"):
+        gc.datasets.load("mnist", tmp_path)
+    (tmp_path / "train-labels-idx1-ubyte.gz").unlink()
+    with pytest.raises(OSError, match="no labels beside"):
+        gc.datasets.load("mnist", tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(OSError, match="holds no IDX files"):
+        gc.datasets.load("mnist", tmp_path / "empty")
+    with pytest.raises(OSError, match="no such file or folder"):
+        gc.datasets.load("coil20", tmp_path / "none.mat")
+    savemat(tmp_path / "odd.mat", {"points": np.ones((3, 2))})
+    with pytest.raises(ValueError, match="it holds points"):
+        gc.datasets.load("coil20", tmp_path / "odd.mat")
+    (tmp_path / "text.mat").write_text("no matrix at all, but a text that goes on for more than 128 bytes " * 4)
+    with pytest.raises(ValueError, match="not a MATLAB file"):
+        gc.datasets.load("coil20", tmp_path / "text.mat")
+    np.save(tmp_path / "points.npy", np.ones((3, 2)))
+    with pytest.raises(ValueError, match="no labels for its 3 points"):
+        gc.datasets.load("pendigits", tmp_path / "points.npy")
+    with pytest.raises(ValueError, match="unknown data set 'nothing'; the names are"):
+        gc.datasets.load("nothing")
+    with pytest.raises(ValueError, match="leave out path"):
+        gc.datasets.load("iris", tmp_path)
+
+
+def test_what_openml_has_is_fetched_by_name_and_version(monkeypatch, tmp_path):
+    asked = {}
+
+    def fetch(name, **options):
+        asked.update(options, name=name)
+        return np.arange(32.0).reshape(2, 16), np.array(["3", "7"], dtype=object)
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
+    X, y = gc.datasets.load("pendigits", data_home=tmp_path)
+    assert (asked["name"], asked["version"], asked["data_home"]) == ("pendigits", 1, tmp_path)
+    np.testing.assert_array_equal(X, np.arange(32.0).reshape(2, 16))
+    np.testing.assert_array_equal(y, [3, 7])
+    with pytest.raises(ValueError, match="16 columns, not 784"):
+        gc.datasets.load("mnist")
+
+
+@pytest.mark.parametrize("error", ["URLError", "HTTPError", "TimeoutError", "missing"])
+def test_offline_the_remedy_is_named(monkeypatch, error):
+    from urllib.error import HTTPError, URLError
+
+    errors = {
+        "URLError": URLError("Name or service not known"),
+        "HTTPError": HTTPError("https://example.org", 503, "Service Unavailable", {}, None),
+        "TimeoutError": TimeoutError("timed out"),
+        "missing": ValueError("Dataset mnist_784 with version 1 not found."),
+    }
+
+    def fetch(*args, **options):
+        raise errors[error]
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
+    with pytest.raises(
+        OSError, match=r"cannot fetch 'mnist' from OpenML \(.+\)\. Without a network, give path= a local"
+    ):
+        gc.datasets.load("mnist")
+
+
+def test_hierarchical_mixtures_have_the_spreads_asked_for():
+    X, y = gc.datasets.make_hierarchical_mixture(60_000, 40, branching=(30, 20), scales=(9.0, 3.0, 1.0), random_state=0)
+    assert y.max(axis=0).tolist() == [29, 599]
+    np.testing.assert_array_equal(y[:, 1] // 20, y[:, 0])
+    leaf = np.array([X[y[:, 1] == c].mean(axis=0) for c in range(600)])
+    top = leaf.reshape(30, 20, 40).mean(axis=1)
+    assert np.square(X - leaf[y[:, 1]]).mean() == pytest.approx(1.0, rel=0.02)
+    assert np.square(leaf.reshape(30, 20, 40) - top[:, None]).mean() * 20 / 19 == pytest.approx(9.0, rel=0.03)
+    assert top.var(ddof=0) == pytest.approx(81.0, rel=0.1)
+    assert np.bincount(y[:, 1]).min() > 50
+    again = gc.datasets.make_hierarchical_mixture(100, 3, random_state=5)[0]
+    np.testing.assert_array_equal(gc.datasets.make_hierarchical_mixture(100, 3, random_state=5)[0], again)
+
+
+def test_waveforms_have_the_means_and_variances_of_their_law():
+    X, y = gc.datasets.make_waveform(200_000, n_noise_features=2, random_state=0)
+    assert X.shape == (200_000, 23)
+    i = np.arange(1, 22)
+    triangle = {c: np.maximum(6.0 - np.abs(i - c), 0.0) for c in (7, 11, 15)}
+    for label, (a, b) in enumerate([(7, 15), (7, 11), (15, 11)]):
+        mine = X[y == label]
+        expected = 0.5 * (triangle[a] + triangle[b])
+        np.testing.assert_allclose(mine[:, :21].mean(axis=0), expected, atol=0.03)
+        np.testing.assert_allclose(mine[:, 21:].mean(axis=0), 0.0, atol=0.03)
+        # u is uniform: Var u = 1/12.
+        np.testing.assert_allclose(mine[:, :21].var(axis=0), 1 + np.square(triangle[a] - triangle[b]) / 12, rtol=0.04)
+    np.testing.assert_allclose(np.bincount(y) / 200_000, 1 / 3, atol=0.01)
+
+
+def test_swiss_rolls_are_rolled_sheets():
+    X, t = gc.datasets.make_swiss_roll(200, random_state=0)
+    np.testing.assert_allclose(np.hypot(X[:, 0], X[:, 2]), t, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: gc.datasets.make_hierarchical_mixture(0), "n_samples must be at least 1"),
+        (lambda: gc.datasets.make_hierarchical_mixture(branching=()), "scales must hold one number"),
+        (lambda: gc.datasets.make_hierarchical_mixture(scales=(1.0, 2.0)), "got 2"),
+        (lambda: gc.datasets.make_hierarchical_mixture(scales=(1.0, -2.0, 1.0)), "scales must be"),
+        (lambda: gc.datasets.make_waveform(10, n_noise_features=-1), "n_noise_features must be at least 0"),
+        (lambda: gc.datasets.make_swiss_roll(-1), "n_samples"),
+    ],
+)
+def test_generators_refuse_what_they_cannot_draw(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

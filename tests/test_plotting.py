@@ -48,10 +48,198 @@ def test_draws_where_it_is_told(Z):
 
 def test_one_component_and_many_classes(Z):
     assert len(gc.plot(Z[:, :1]).collections[0].get_offsets()) == 60
-    assert len(gc.plot(Z, [f"class {i}" for i in range(60)]).collections[0].get_offsets()) == 60
+    many = gc.plot(Z, [f"class {i}" for i in range(60)])
+    assert sum(len(drawn.get_offsets()) for drawn in many.collections) == 60
+    assert many.get_legend() is None
 
 
 @pytest.mark.parametrize(("Z", "y"), [(np.ones(3), None), (np.full((3, 2), np.nan), None), (np.ones((3, 2)), [1, 2])])
 def test_bad_arguments_are_refused(Z, y):
     with pytest.raises(ValueError, match=r"Z|y has"):
         gc.plot(Z, y)
+
+
+def test_from_the_eleventh_class_on_markers_tell_colours_apart():
+    Z = np.random.default_rng(0).normal(size=(250, 2))
+    y = np.arange(250) % 25
+    ax = gc.plot(Z, y)
+    assert sum(len(drawn.get_offsets()) for drawn in ax.collections) == 250
+    styles = {(handle.get_marker(), tuple(handle.get_color())) for handle in ax.get_legend().legend_handles}
+    assert len(styles) == 25
+
+
+def blend(counts, colors):
+    return counts @ colors / counts.sum()
+
+
+def test_density_counts_the_points_of_each_pixel(rng):
+    Z = rng.normal(size=(500, 2)) * [2.0, 1.0]
+    y = rng.integers(0, 3, 500)
+    ax = gc.plotting.plot_density(Z, y, n_pixels=20)
+    image = ax.images[0].get_array()
+    height, width = image.shape[:2]
+    assert (width, height) == (20, np.ceil(20 * np.ptp(Z[:, 1]) / np.ptp(Z[:, 0])))
+    low, span = Z.min(axis=0), np.ptp(Z, axis=0)
+    from matplotlib.colors import to_rgba_array
+
+    colors = to_rgba_array(gc.plotting.PALETTE[:3])
+    held = np.zeros((height, width, 3))
+    for (x, z), label in zip(Z, y, strict=True):
+        column = min(int((x - low[0]) / span[0] * width), width - 1)
+        row = min(int((z - low[1]) / span[1] * height), height - 1)
+        held[row, column, label] += 1
+    totals = held.sum(axis=2)
+    np.testing.assert_array_equal(image[..., 3] > 0, totals > 0)
+    for row, column in np.argwhere(totals > 0):
+        np.testing.assert_allclose(image[row, column, :3], blend(held[row, column], colors[:, :3]), atol=1e-12)
+        share = (totals[totals > 0] <= totals[row, column]).mean()
+        assert image[row, column, 3] == pytest.approx(0.25 + 0.75 * share)
+    np.testing.assert_allclose(ax.images[0].get_extent(), [low[0], low[0] + span[0], low[1], low[1] + span[1]])
+
+
+def test_many_points_are_drawn_as_a_density(rng):
+    Z = rng.normal(size=(100_001, 2))
+    for y in (None, Z[:, 0] > 0, Z[:, 0]):
+        ax = gc.plot(Z, y, title="many")
+        assert len(ax.images) == 1
+        assert not ax.collections
+        assert ax.get_title() == "many"
+        x0, x1 = ax.get_xlim()
+        assert x0 < Z[:, 0].min()
+        assert x1 > Z[:, 0].max()
+    assert len(gc.plot(Z[:100_000]).collections) == 1
+    for odd in (Z[:, :1], np.zeros((100_001, 2))):
+        assert len(gc.plot(odd).images) == 1
+
+
+def test_class_means_are_where_they_are(Z):
+    y = np.array(["a", "b", "c"])[np.arange(60) % 3]
+    ax = gc.plotting.plot_class_means(Z, y, title="means")
+    assert {text.get_text(): tuple(text.xy) for text in ax.texts} == {
+        name: pytest.approx(tuple(Z[y == name].mean(axis=0))) for name in "abc"
+    }
+    with pytest.raises(ValueError, match="must hold classes"):
+        gc.plotting.plot_class_means(Z, np.linspace(0, 1, 60))
+
+
+def test_preservation_is_drawn_over_k(rng):
+    X, Z = rng.normal(size=(80, 5)), rng.normal(size=(80, 2))
+    curves = gc.metrics.neighborhood_curves(X, Z)
+    sampled = gc.metrics.neighborhood_curves(X, Z, n_rows=40, random_state=0)
+    ax = gc.plotting.plot_preservation({"all": curves, "sample": sampled})
+    np.testing.assert_array_equal(ax.lines[0].get_xydata(), np.column_stack([curves.K, curves.preservation]))
+    assert len(ax.collections) == 1
+    assert [text.get_text().split()[0] for text in ax.get_legend().get_texts()] == ["all", "sample"]
+    assert gc.plotting.plot_preservation(curves).get_legend() is None
+    with pytest.raises(TypeError, match="what neighborhood_curves returns"):
+        gc.plotting.plot_preservation(curves.preservation)
+    with pytest.raises(ValueError, match="no curves"):
+        gc.plotting.plot_preservation({})
+
+
+def test_loss_is_drawn_over_iterations(rng):
+    X = rng.normal(size=(60, 4))
+    fitted = gc.TSNE(max_iter=120, perplexity=5, random_state=0).fit(X)
+    losses = fitted.loss_history_
+    ax = gc.plotting.plot_loss(
+        {"fit": fitted, "array": losses, "pair": (2 * np.arange(losses.size), losses)}, title="descent"
+    )
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), fitted.loss_iterations_)
+    assert fitted.loss_iterations_[-1] == fitted.n_iter_
+    np.testing.assert_array_equal(ax.lines[1].get_xdata(), np.arange(losses.size))
+    np.testing.assert_array_equal(ax.lines[2].get_xydata(), np.column_stack([2 * np.arange(losses.size), losses]))
+    solution = gc.solve(
+        gc.CrossEntropy(fitted.posterior_, gc.GraphModel(gc.Student(), "E")), rng.normal(size=(60, 2)), max_iter=30
+    )
+    np.testing.assert_array_equal(gc.plotting.plot_loss(solution).lines[0].get_ydata(), solution.loss_history)
+    with pytest.raises(TypeError, match="fit it first"):
+        gc.plotting.plot_loss(gc.TSNE())
+    with pytest.raises(ValueError, match="one loss for each iteration"):
+        gc.plotting.plot_loss(([1, 2], [3.0]))
+
+
+def test_the_heaviest_edges_are_drawn(rng):
+    Z = rng.normal(size=(20, 2))
+    weights = rng.random((20, 20))
+    np.fill_diagonal(weights, 9.0)
+    both = np.triu(weights + weights.T, 1)
+    cut = np.sort(both[both > 0])[-15]
+    expected = {(i, j) for i, j in np.argwhere(both >= cut)}
+    ax = gc.plotting.plot_graph(Z, weights, n_edges=15)
+    place = {tuple(z): i for i, z in enumerate(Z)}
+    drawn = {tuple(sorted(place[tuple(end)] for end in segment)) for segment in ax.collections[-1].get_segments()}
+    assert drawn == expected
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(4)).posterior(rng.normal(size=(20, 3)))
+    assert len(gc.plotting.plot_graph(Z, law, np.arange(20) % 2).collections[-1].get_segments()) == 190
+    assert len(gc.plotting.plot_graph(Z, np.zeros((20, 20))).collections[-1].get_segments()) == 0
+    for graph, message in [(weights[:5, :5], "20 points"), (-weights, "not negative"), (np.nan * weights, "finite")]:
+        with pytest.raises(ValueError, match=message):
+            gc.plotting.plot_graph(Z, graph)
+    with pytest.raises(ValueError, match="n_edges must be"):
+        gc.plotting.plot_graph(Z, weights, n_edges=0)
+
+
+def test_grids_have_a_panel_for_each_embedding_and_one_legend(Z):
+    y = np.arange(60) % 3
+    axes = gc.plotting.plot_grid({"a": Z, "b": 2 * Z, "c": -Z}, y, title="three")
+    assert axes.shape == (2, 2)
+    assert [ax.get_title() for ax in axes.flat[:3]] == ["a", "b", "c"]
+    assert not axes[1, 1].get_visible()
+    figure = axes[0, 0].figure
+    assert len(figure.legends) == 1
+    assert figure.get_suptitle() == "three"
+    figure.canvas.draw()
+    legend = figure.legends[0].get_window_extent()
+    assert not any(legend.overlaps(ax.get_window_extent()) for ax in axes.flat[:3])
+    table = gc.plotting.plot_grid({("tsne", "pca"): Z, ("tsne", "random"): Z, ("umap", "pca"): Z}, legend=False)
+    assert [ax.get_title() for ax in table[0]] == ["pca", "random"]
+    assert [ax.get_ylabel() for ax in table[:, 0]] == ["tsne", "umap"]
+    assert not table[1, 1].get_visible()
+    numbers = gc.plotting.plot_grid({"a": Z}, np.linspace(0, 1, 60))
+    assert len(numbers[0, 0].figure.axes) == 2
+    with pytest.raises(ValueError, match="at least one embedding"):
+        gc.plotting.plot_grid({})
+    with pytest.raises(ValueError, match="ax must hold 1 axes"):
+        gc.plotting.plot_grid({"a": Z}, ax=axes)
+    with pytest.raises(ValueError, match="n_columns"):
+        gc.plotting.plot_grid({"a": Z}, n_columns=0)
+
+
+def test_every_picture_goes_where_it_is_told(Z, rng):
+    from matplotlib.figure import Figure
+
+    y = np.arange(60) % 3
+    curves = gc.metrics.neighborhood_curves(rng.normal(size=(60, 4)), Z)
+    for draw in (
+        lambda ax: gc.plotting.plot_density(Z, y, ax=ax),
+        lambda ax: gc.plotting.plot_class_means(Z, y, ax=ax),
+        lambda ax: gc.plotting.plot_preservation(curves, ax=ax),
+        lambda ax: gc.plotting.plot_loss([2.0, 1.0], ax=ax),
+        lambda ax: gc.plotting.plot_graph(Z, np.eye(60), ax=ax),
+    ):
+        ax = Figure().add_subplot()
+        assert draw(ax) is ax
+    panels = Figure().subplots(1, 2)
+    assert (gc.plotting.plot_grid({"a": Z, "b": Z}, ax=panels) == panels).all()
+
+
+def test_colours_differ_for_the_colour_blind():
+    """Any two of the palette are well apart (in CIELAB) for full, red-, green- and blue-blind sight."""
+    from matplotlib.colors import to_rgb
+
+    # Machado, Oliveira, Fernandes (2009), severity 1, on linear RGB.
+    sights = {
+        "full": np.eye(3),
+        "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+        "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+        "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+    }
+    rgb = np.array([to_rgb(color) for color in gc.plotting.PALETTE])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    for sight in sights.values():
+        xyz = np.clip(linear @ np.transpose(sight), 0, 1) @ to_xyz.T / to_xyz.sum(axis=1)
+        f = np.where(xyz > 216 / 24389, np.cbrt(xyz), (24389 / 27 * xyz + 16) / 116)
+        lab = np.stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], axis=1)
+        apart = np.linalg.norm(lab[:, None] - lab, axis=2)[np.triu_indices(len(rgb), 1)]
+        assert apart.min() > 15.0

@@ -195,6 +195,7 @@ class CouplingEstimator(EmbeddingEstimator):
         self.embedding_ = solution.Z.astype(X.dtype, copy=False)
         self.loss_ = solution.loss
         self.loss_history_ = solution.loss_history
+        self.loss_iterations_ = solution.iterations
         self.n_iter_ = solution.n_iter
         self.stop_reason_ = solution.message
         self.__dict__.pop("kl_divergence_", None)

@@ -128,6 +128,8 @@ class LargeVis(BinaryEstimator, PerplexityEstimator):
         The loss at the end, in nats, without its constant.
     loss_history_ : ndarray of shape (n_checks,)
         The loss over time, from the start to the end.
+    loss_iterations_ : ndarray of shape (n_checks,)
+        The iterations of `loss_history_`.
     n_iter_ : int
         Iterations done.
     stop_reason_ : str
@@ -260,6 +262,8 @@ class UMAP(BinaryEstimator):
         The loss at the end, in nats, without its constant.
     loss_history_ : ndarray of shape (n_checks,)
         The loss over time, from the start to the end.
+    loss_iterations_ : ndarray of shape (n_checks,)
+        The iterations of `loss_history_`.
     n_iter_ : int
         Iterations done.
     stop_reason_ : str

@@ -59,6 +59,8 @@ class GraphCoupling(CouplingEstimator):
         Cross-entropy at the end, in nats, without its constant; see `CrossEntropy`.
     loss_history_ : ndarray of shape (n_checks,)
         The loss over time, from the start to the end.
+    loss_iterations_ : ndarray of shape (n_checks,)
+        The iterations of `loss_history_`.
     n_iter_ : int
         Iterations done.
     stop_reason_ : str

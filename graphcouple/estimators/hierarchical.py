@@ -60,6 +60,8 @@ class HierarchicalCoupling(EmbeddingEstimator):
         H and the mean of J_ε; the latter 0 where it has no part.
     loss_history_ : ndarray of shape (n_checks,)
         The joint objective over time.
+    loss_iterations_ : ndarray of shape (n_checks,)
+        The iterations of `loss_history_`.
     n_iter_ : int
     stop_reason_ : str
     kl_divergence_ : float
@@ -148,7 +150,15 @@ class HierarchicalCoupling(EmbeddingEstimator):
             return coupling + float(self.weight) * means[0]
 
         self.estimator_ = plain._fit(X, with_means if joint else None)
-        for name in ("embedding_", "posterior_", "loss_", "loss_history_", "n_iter_", "stop_reason_"):
+        for name in (
+            "embedding_",
+            "posterior_",
+            "loss_",
+            "loss_history_",
+            "loss_iterations_",
+            "n_iter_",
+            "stop_reason_",
+        ):
             setattr(self, name, getattr(plain, name))
         self.__dict__.pop("kl_divergence_", None)
         if hasattr(plain, "kl_divergence_"):

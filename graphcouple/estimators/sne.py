@@ -115,6 +115,8 @@ class SNE(PerplexityEstimator):
         Cross-entropy at the end, in nats, without its constant.
     loss_history_ : ndarray of shape (n_checks,)
         The loss over time, from the start to the end.
+    loss_iterations_ : ndarray of shape (n_checks,)
+        The iterations of `loss_history_`.
     kl_divergence_ : float
         Mean Kullback–Leibler divergence of the rows.
     n_iter_ : int
@@ -190,6 +192,8 @@ class SymmetricSNE(PerplexityEstimator):
         Cross-entropy at the end, in nats, without its constant.
     loss_history_ : ndarray of shape (n_checks,)
         The loss over time, from the start to the end.
+    loss_iterations_ : ndarray of shape (n_checks,)
+        The iterations of `loss_history_`.
     kl_divergence_ : float
         Kullback–Leibler divergence of joint probabilities.
     n_iter_ : int
@@ -269,6 +273,8 @@ class TSNE(PerplexityEstimator):
         Cross-entropy at the end, in nats, without its constant.
     loss_history_ : ndarray of shape (n_checks,)
         The loss over time, from the start to the end.
+    loss_iterations_ : ndarray of shape (n_checks,)
+        The iterations of `loss_history_`.
     kl_divergence_ : float
         Kullback–Leibler divergence of joint probabilities, as scikit-learn reports it.
     n_iter_ : int

@@ -1,19 +1,17 @@
-"""Small real data sets that come with scikit-learn, by name, and files in the format of MNIST."""
+"""Files in the IDX format of MNIST and Fashion-MNIST."""
 
 from __future__ import annotations
 
 import gzip
 import math
+import re
 import zlib
-from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-NAMES = ("breast_cancer", "digits", "iris", "swiss_roll", "wine")
 
 _IDX_TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 
@@ -65,42 +63,31 @@ def read_idx(path: str | PathLike[str]) -> NDArray[Any]:
     return np.frombuffer(data, dtype, offset=start).reshape(shape).astype(dtype.newbyteorder("="))
 
 
-def load(name: str) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """Return the points and the labels of a bundled data set.
+def read_idx_pairs(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return images, one a row, and labels, from one file of images or a folder of several, and the labels beside them.
 
-    Parameters
-    ----------
-    name : {"breast_cancer", "digits", "iris", "swiss_roll", "wine"}
-        The features are as they come, not standardised. "swiss_roll" is 1,500 points of a
-        generator with a fixed seed, labelled by their position along the roll.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,)
+    Files of labels have the name of their images with "labels" for "images" and 1 for 3 dimensions. Training images
+    come first.
 
     Raises
     ------
-    ValueError
-        When the name is unknown.
-
-    Examples
-    --------
-    >>> import graphcouple as gc
-    >>> X, y = gc.datasets.load("digits")
-    >>> X.shape
-    (1797, 64)
+    OSError, ValueError
+        When a file is missing, is no IDX file, or holds another number of labels than images.
     """
-    from sklearn import datasets
-
-    loaders: dict[str, Callable[[], tuple[Any, Any]]] = {
-        "breast_cancer": lambda: datasets.load_breast_cancer(return_X_y=True),
-        "digits": lambda: datasets.load_digits(return_X_y=True),
-        "iris": lambda: datasets.load_iris(return_X_y=True),
-        "swiss_roll": lambda: datasets.make_swiss_roll(1500, random_state=0),
-        "wine": lambda: datasets.load_wine(return_X_y=True),
-    }
-    if name not in loaders:
-        raise ValueError(f"unknown data set {name!r}; the bundled ones are {', '.join(NAMES)}.")
-    X, y = loaders[name]()
-    return np.asarray(X, dtype=np.float64), np.asarray(y)
+    folder = path if path.is_dir() else path.parent
+    files = sorted(folder.glob("*images*idx3*"), key=lambda file: ("train" not in file.name, file.name))
+    if path.is_file():
+        files = [path]
+    if not files:
+        raise FileNotFoundError(f"{path} holds no IDX files of images, such as train-images-idx3-ubyte.gz")
+    images, labels = [], []
+    for file in files:
+        partner = file.with_name(re.sub("images(.)idx3", r"labels\1idx1", file.name))
+        if partner == file or not partner.is_file():
+            raise FileNotFoundError(f"no labels beside {file}: {partner.name} is missing")
+        images.append(read_idx(file))
+        labels.append(read_idx(partner).ravel())
+        if len(images[-1]) != len(labels[-1]):
+            raise ValueError(f"{file} holds {len(images[-1])} images, but {partner.name} {len(labels[-1])} labels.")
+    flat = [part.reshape(len(part), -1) for part in images]
+    return np.concatenate(flat), np.concatenate(labels)

@@ -1,0 +1,45 @@
+"""Tables 2 to 4 of the LaptSNE paper: do classes show in the embedding, for the methods that exist so far."""
+
+import warnings
+
+from papers import GAPS
+
+import graphcouple as gc
+
+FEW, MANY = (10, 20, 40, 80), (100, 200, 400, 800)
+METHODS = ("t-SNE", "t-SNE, defaults", "UMAP", "Eigenmaps", "PCA")
+
+
+def neighbors_of(name):
+    """Return the numbers of neighbors that the paper has for a data set."""
+    return MANY if name == "MNIST" else FEW
+
+
+def _map(method, X, seed):
+    if method == "t-SNE":
+        # As the paper: perplexity 25, no exaggeration.
+        return gc.TSNE(perplexity=25, early_exaggeration=1.0, random_state=seed, init="random").fit_transform(X)
+    if method == "t-SNE, defaults":
+        return gc.TSNE(random_state=seed).fit_transform(X)
+    if method == "UMAP":
+        return gc.UMAP(random_state=seed).fit_transform(X)
+    if method == "Eigenmaps":
+        from sklearn.manifold import SpectralEmbedding
+
+        return SpectralEmbedding(random_state=seed).fit_transform(X)
+    return gc.PrecisionCoupling(2).fit_transform(X)
+
+
+def measure(name, X, y, seed):
+    """Return for each method four k-NN accuracies, and NMI, SC and DBI for two numbers of clusters."""
+    found = {}
+    for method in METHODS:
+        with warnings.catch_warnings():
+            # COIL-20's objects are not connected to each other.
+            warnings.simplefilter("ignore", UserWarning)
+            Z = _map(method, X, seed)
+        accuracies = [gc.metrics.knn_accuracy(Z, y, k) for k in neighbors_of(name)]
+        classes = gc.metrics.cluster_scores(Z, y, random_state=seed)
+        gap = gc.metrics.cluster_scores(Z, y, GAPS[name], random_state=seed)
+        found[method] = [*accuracies, *classes, *gap]
+    return found

@@ -1,0 +1,137 @@
+"""Ranks of all points by their distance, and how two rankings agree."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphcouple._numba.jit import jit
+
+_DIGIT = 11
+
+
+@jit
+def _sq_dist(x, y):
+    total = x[0] - x[0]
+    for a in range(x.size):
+        difference = x[a] - y[a]
+        total += difference * difference
+    return total
+
+
+@jit
+def sq_dists_from_products(points, sq_norms, others, others_sq_norms, tol, block):
+    """Turn inner products of points with others into squared distances.
+
+    Where nearly all digits cancel, as for duplicates, the difference is taken first.
+    """
+    for s in range(points.shape[0]):
+        for j in range(others.shape[0]):
+            both = sq_norms[s] + others_sq_norms[j]
+            d2 = both - (block[s, j] + block[s, j])
+            if d2 < tol * both:
+                d2 = _sq_dist(points[s], others[j])
+            block[s, j] = d2
+
+
+@jit
+def sq_dists_by_differences(points, others, block):
+    """Fill the squared distances of points to others, which are given one coordinate a row."""
+    block[:] = 0.0
+    for s in range(points.shape[0]):
+        row = block[s]
+        for a in range(others.shape[0]):
+            origin = points[s, a]
+            for j in range(others.shape[1]):
+                difference = others[a, j] - origin
+                row[j] += difference * difference
+
+
+@jit
+def _order(keys, order, spare_keys, spare_order, counts):
+    """Sort by radix, stably; return the order, in one of the two arrays given for it."""
+    n = keys.size
+    size = counts.size
+    mask = np.uint64(size - 1)
+    for i in range(n):
+        order[i] = i
+    for shift in range(0, 8 * keys.itemsize, _DIGIT):
+        counts[:] = 0
+        for i in range(n):
+            counts[np.int64((np.uint64(keys[i]) >> np.uint64(shift)) & mask)] += 1
+        total = 0
+        for digit in range(size):
+            count = counts[digit]
+            counts[digit] = total
+            total += count
+        for i in range(n):
+            digit = np.int64((np.uint64(keys[i]) >> np.uint64(shift)) & mask)
+            at = counts[digit]
+            counts[digit] = at + 1
+            spare_keys[at] = keys[i]
+            spare_order[at] = order[i]
+        keys, spare_keys = spare_keys, keys
+        order, spare_order = spare_order, order
+    return order
+
+
+@jit
+def order_rows(keys, orders):
+    """Fill the order of the columns of each row; equal keys keep the order of their columns. Destroys the keys."""
+    n = keys.shape[1]
+    spare_keys = np.empty_like(keys[0])
+    order = np.empty(n, dtype=np.int32)
+    spare_order = np.empty(n, dtype=np.int32)
+    counts = np.empty(1 << _DIGIT, dtype=np.int64)
+    for s in range(keys.shape[0]):
+        orders[s] = _order(keys[s], order, spare_keys, spare_order, counts)
+
+
+@jit
+def ranks_of_orders(orders, ranks):
+    """Fill the place, from 1, of each column in its row's order."""
+    for s in range(orders.shape[0]):
+        for r in range(orders.shape[1]):
+            ranks[s, orders[s, r]] = r + 1
+
+
+@jit
+def agreement(ranks, orders, sizes, curves, sums, squares):
+    """Fill each row's number of shared neighbors, its intrusions and its extrusions, for all sizes K of neighborhoods.
+
+    `ranks` are those in the data, `orders` those in the embedding; what is last in an order does not count.
+    Intrusions are Σ (ρ − K) over points among the K nearest in the embedding with rank ρ > K in the data; extrusions
+    the other way round. `curves` has shape (n_rows, 3, n_sizes), for a few sizes in order; `sums` and `squares` over
+    rows, of shape (3, n) for all, are added to.
+    """
+    n = orders.shape[1]
+    shared = np.empty(n, dtype=np.int64)
+    intruded = np.empty(n, dtype=np.int64)
+    extruded = np.empty(n, dtype=np.int64)
+    for s in range(orders.shape[0]):
+        shared[:] = 0
+        intruded[:] = 0
+        extruded[:] = 0
+        for r in range(1, n):
+            rho = np.int64(ranks[s, orders[s, r - 1]])
+            if rho > r:
+                shared[rho] += 1
+                intruded[r] += rho
+                intruded[rho] -= rho
+            else:
+                shared[r] += 1
+                extruded[rho] += r
+                extruded[r] -= r
+        kept, far_in_data, far_in_map, at = 0, 0, 0, 0
+        for k in range(n):
+            kept += shared[k]
+            far_in_data += intruded[k]
+            far_in_map += extruded[k]
+            outside = k * (k - kept)
+            values = (np.float64(kept), np.float64(far_in_data - outside), np.float64(far_in_map - outside))
+            for a in range(3):
+                sums[a, k] += values[a]
+                squares[a, k] += values[a] ** 2
+            if at < sizes.size and sizes[at] == k:
+                for a in range(3):
+                    curves[s, a, at] = values[a]
+                at += 1

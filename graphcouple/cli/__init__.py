@@ -1,0 +1,49 @@
+"""The command ``graphcouple``: embed data, compare methods, score embeddings."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import NoReturn
+
+import click
+
+from graphcouple.cli._common import METHODS
+from graphcouple.cli._compare import compare
+from graphcouple.cli._embed import embed
+from graphcouple.cli._evaluate import evaluate
+
+__all__ = ["METHODS", "cli", "main"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="graphcouple")
+def cli() -> None:
+    """Probabilistic graph coupling for dimensionality reduction."""
+
+
+cli.add_command(embed)
+cli.add_command(compare)
+cli.add_command(evaluate)
+
+
+def _fail(message: str) -> NoReturn:
+    click.echo(f"graphcouple: error: {' '.join(message.split())}", err=True)
+    sys.exit(2)
+
+
+def main() -> None:
+    """Run the command; every failure is one line on standard error and exit status 2."""
+    warnings.simplefilter("ignore")
+    try:
+        status = cli.main(prog_name="graphcouple", standalone_mode=False)
+    except getattr(click.exceptions, "NoArgsIsHelpError", ()):
+        _fail("missing command; try graphcouple --help")
+    except click.UsageError as error:
+        _fail(error.format_message())
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("graphcouple: interrupted", err=True)
+        sys.exit(130)
+    except (ValueError, TypeError, OSError, FloatingPointError, MemoryError, click.ClickException) as error:
+        _fail(str(error) or type(error).__name__)
+    sys.exit(status if isinstance(status, int) else 0)

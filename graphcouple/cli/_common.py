@@ -1,0 +1,145 @@
+"""What the commands share: data, methods, files and tables."""
+
+from __future__ import annotations
+
+import inspect
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import click
+
+METHODS = ("tsne", "sne", "symmetric-sne", "largevis", "umap", "ccpca")
+INITS = ("ccpca", "pca", "random", "spectral")
+OPTIONS = {"max_iter": "iterations", "n_components": "components", "n_jobs": "jobs", "random_state": "seed"}
+PLOT_ENDINGS = (".png", ".svg", ".pdf")
+
+
+def preset(method: str, options: dict[str, Any]) -> Any:
+    """Return the named estimator with the options that were given; raise for one it does not have."""
+    from graphcouple import estimators
+
+    classes: dict[str, type] = {
+        "tsne": estimators.TSNE,
+        "sne": estimators.SNE,
+        "symmetric-sne": estimators.SymmetricSNE,
+        "largevis": estimators.LargeVis,
+        "umap": estimators.UMAP,
+        "ccpca": estimators.CCPCA,
+    }
+    chosen = classes[method]
+    given = {name: value for name, value in options.items() if value is not None}
+    known = inspect.signature(chosen).parameters
+    for name in given:
+        if name not in known:
+            raise ValueError(f"--{OPTIONS.get(name, name.replace('_', '-'))} does not apply to --method {method}.")
+    return chosen(**given)
+
+
+def load_data(data: str, labels: str | None) -> tuple[str, Any, Any]:
+    """Return a short name, the points, and the labels or None."""
+    from graphcouple import _files, datasets
+
+    path = Path(data)
+    y: Any
+    named = data in datasets.NAMES or (data in datasets.FETCHED and not path.exists())
+    if named:
+        X, y = datasets.load(data)
+        name = data
+    elif path.suffix or path.exists():
+        separate = labels is not None and Path(labels).is_file()
+        X, y = _files.read_points(path, None if separate else labels)
+        name = path.name.removesuffix(_files.suffix_of(path)) or "embedding"
+    else:
+        raise ValueError(
+            f"unknown data {data!r}: neither a file nor one of {', '.join((*datasets.NAMES, *datasets.FETCHED))}."
+        )
+    if getattr(X, "ndim", 0) != 2 or X.dtype.kind not in "iufb":
+        raise ValueError(f"{data} must hold a 2D array of real numbers, got {X.ndim}D of dtype {X.dtype}.")
+    if labels is not None and Path(labels).is_file():
+        y = _files.read_labels(Path(labels), X.shape[0])
+    elif labels is not None and (y is None or named):
+        raise ValueError(f"--labels {labels}: no such file, and {data} has no labels to choose from.")
+    if y is not None and len(y) != X.shape[0]:
+        raise ValueError(f"there are {len(y)} labels, but {X.shape[0]} rows of data.")
+    return name, X, y
+
+
+def targets(
+    default: str, endings: tuple[str, ...], output: Path | None, plot: Path | None, no_plot: bool
+) -> tuple[Path, Path | None]:
+    """Return where the result and the picture go, checked before any work is done."""
+    if no_plot and plot is not None:
+        raise ValueError("--plot and --no-plot exclude each other.")
+    table = output or Path(default)
+    picture = None if no_plot else plot or table.with_suffix(".png")
+    for path, known, option in ((table, endings, "--output"), (picture, PLOT_ENDINGS, "--plot")):
+        if path is None:
+            continue
+        if path.suffix.lower() not in known:
+            raise ValueError(f"{option} {path}: the ending must be one of {', '.join(known)}.")
+        if not path.parent.is_dir():
+            raise ValueError(f"{option} {path}: the folder {path.parent} does not exist.")
+        if path.is_dir():
+            raise ValueError(f"{option} {path} is a folder.")
+    if picture is not None:
+        from graphcouple.plotting import require_matplotlib
+
+        try:
+            require_matplotlib()
+        except ModuleNotFoundError as error:
+            raise ValueError(f"{error}, or give --no-plot.") from None
+    return table, picture
+
+
+def fit_reporting(estimator: Any, X: Any) -> float:
+    """Fit under a progress bar (on a terminal); return the seconds it took."""
+    start = time.perf_counter()
+    (getattr(estimator, "estimator", None) or estimator).set_params(verbose=1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        estimator.fit(X)
+    package = Path(__file__).parent
+    for text in dict.fromkeys(str(w.message) for w in caught if Path(w.filename).is_relative_to(package)):
+        click.echo(f"graphcouple: warning: {' '.join(text.split())}", err=True)
+    return time.perf_counter() - start
+
+
+def report(rows: list[tuple[str, str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table, highlight=False)
+
+
+def save_picture(path: Path, target: Path, figure: Any) -> None:
+    """Write a figure to `path` in the format that the name of `target` asks for."""
+    from matplotlib import rc_context
+
+    # Text stays text: journals refuse matplotlib's default Type 3 fonts.
+    with rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}):
+        figure.savefig(path, dpi=200, format=target.suffix.lower().removeprefix("."))
+
+
+labels_option = click.option(
+    "-l",
+    "--labels",
+    metavar="COLUMN|KEY|FILE",
+    help="Labels: a csv column (name, or number from 0; not taken for data), an npz key, or a file.",
+)
+
+
+def classes_or_none(y: Any) -> Any:
+    """Return labels if they are classes; otherwise say that they are left out."""
+    from graphcouple.plotting import is_categorical
+
+    if y is None or is_categorical(y):
+        return y
+    click.echo("graphcouple: the labels are numbers, not classes: scores of classes are left out.", err=True)
+    return None

@@ -1,0 +1,166 @@
+"""The command ``graphcouple compare``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import numpy as np
+
+from graphcouple.cli._common import (
+    INITS,
+    METHODS,
+    classes_or_none,
+    fit_reporting,
+    labels_option,
+    load_data,
+    preset,
+    save_picture,
+    targets,
+)
+
+_SHOWN = ("R(10)", "R(n/4)", "R(n/2)", "triplet correlation", "10-NN accuracy")
+_OWN = "default"
+
+
+class _Run(NamedTuple):
+    method: str
+    init: str
+    seed: int
+
+
+def _names(text: str | None, known: tuple[str, ...], option: str) -> list[str]:
+    chosen = [name.strip().lower() for name in (text or "").split(",") if name.strip()]
+    for name in chosen:
+        if name not in known:
+            raise ValueError(f"{option} {name!r} must be one of {', '.join(known)}.")
+    return list(dict.fromkeys(chosen))
+
+
+def _runs(methods: list[str], inits: list[str], n_seeds: int) -> Iterator[_Run]:
+    for method in methods:
+        for init in inits if method != "ccpca" else [_OWN]:
+            for seed in range(n_seeds):
+                yield _Run(method, init, seed)
+
+
+@click.command()
+@click.argument("data")
+@click.option("-m", "--methods", default="tsne,umap", show_default=True, help=f"Of {', '.join(METHODS)}.")
+@click.option("-i", "--inits", help=f"Starts, of {', '.join(INITS)}.  [default: each method's own]")
+@click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Fits of each, seeded 0, 1, …")
+@click.option("--perplexity", type=float, help="Of the methods that have one.")
+@click.option("--n-neighbors", type=int, help="Of the methods that have such.")
+@click.option("-n", "--iterations", "max_iter", type=int, help="Iterations at most.  [default: each method's own]")
+@click.option("--metric", help="Distance of the points; 'precomputed' when DATA holds distances.")
+@click.option("--rows", type=int, help="Score from this many random points.  [default: all to 12,000, then 1,536]")
+@click.option("--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")
+@labels_option
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Scores, .csv, a line a fit.  [default: DATA-compare.csv]"
+)
+@click.option(
+    "-p", "--plot", type=click.Path(path_type=Path), help="Picture, .png, .svg or .pdf.  [default: beside the scores]"
+)
+@click.option("--no-plot", is_flag=True, help="Make no picture.")
+def compare(
+    data: str,
+    methods: str,
+    inits: str | None,
+    seeds: int,
+    rows: int | None,
+    labels: str | None,
+    output: Path | None,
+    plot: Path | None,
+    no_plot: bool,
+    **options: Any,
+) -> None:
+    """Embed DATA by several methods from several starts; draw them side by side and score them.
+
+    The picture has a row for each method and a column for each start, of the first seed. Scores are mean ± standard
+    deviation over seeds; stability is that of the map from seed to seed.
+    """
+    from graphcouple._files import finished_files, write_table
+    from graphcouple.metrics._evaluate import score_each
+
+    chosen = _names(methods, METHODS, "--methods")
+    if not chosen:
+        raise ValueError(f"--methods must name at least one of {', '.join(METHODS)}.")
+    starts = _names(inits, INITS, "--inits") or [_OWN]
+    name, X, y = load_data(data, labels)
+    table, picture = targets(f"{name}-compare.csv", (".csv",), output, plot, no_plot)
+    estimators = {run: _estimator(run, options) for run in _runs(chosen, starts, seeds)}
+    seconds = {run: _fit(run, estimator, X) for run, estimator in estimators.items()}
+    maps = {run: estimator.embedding_ for run, estimator in estimators.items()}
+    scores = score_each(
+        X,
+        maps,
+        classes_or_none(y),
+        metric=options["metric"] or "euclidean",
+        K=None,
+        n_rows=rows if rows is not None else "auto",
+        random_state=0,
+        n_jobs=options["n_jobs"],
+    )
+    lines = [{**run._asdict(), "seconds": seconds[run], **scores[run]} for run in maps]
+    with finished_files(table, picture) as (draft, sketch):
+        assert draft is not None
+        write_table(draft, lines)
+        if sketch is not None and picture is not None:
+            save_picture(sketch, picture, _grid(maps, y, name))
+    _print(lines, maps)
+    click.echo("written  " + "\n         ".join(str(path) for path in (table, picture) if path is not None))
+
+
+def _estimator(run: _Run, options: dict[str, Any]) -> Any:
+    given = {**options, "random_state": run.seed}
+    if run.init != _OWN:
+        given["init"] = run.init
+    known = preset(run.method, {}).get_params()
+    # A method takes of the shared options those that it has.
+    return preset(run.method, {option: value for option, value in given.items() if option in known})
+
+
+def _fit(run: _Run, estimator: Any, X: Any) -> float:
+    seconds = fit_reporting(estimator, X)
+    start = "" if run.init == _OWN else f" from {run.init}"
+    click.echo(f"{run.method}{start}, seed {run.seed}: {seconds:.1f} s", err=True)
+    return seconds
+
+
+def _grid(maps: dict[_Run, Any], y: Any, name: str) -> Any:
+    from graphcouple.plotting import plot_grid
+
+    first = {run: Z for run, Z in maps.items() if run.seed == 0}
+    own_only = {run.init for run in first} == {_OWN}
+    panels = {run.method if own_only else (run.method, run.init): Z for run, Z in first.items()}
+    return plot_grid(panels, y, title=name).flat[0].figure
+
+
+def _print(lines: list[dict[str, Any]], maps: dict[_Run, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from graphcouple.metrics import seed_stability
+
+    several = any(run.seed for run in maps)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("method", "start"):
+        table.add_column(column)
+    shown = [score for score in _SHOWN if score in lines[0]]
+    for column in (*shown, *(["stability"] if several else []), "seconds"):
+        table.add_column(column.replace(" correlation", "s").replace(" accuracy", ""), justify="right")
+    for method, init in dict.fromkeys((run.method, run.init) for run in maps):
+        mine = [line for line in lines if (line["method"], line["init"]) == (method, init)]
+        cells = [_spread([line[score] for line in mine], 3) for score in shown]
+        if several:
+            cells.append(f"{seed_stability([Z for run, Z in maps.items() if run[:2] == (method, init)]):.3f}")
+        table.add_row(method, init, *cells, _spread([line["seconds"] for line in mine], 1))
+    Console().print(table, highlight=False)
+
+
+def _spread(values: list[float], digits: int) -> str:
+    mean = f"{np.mean(values):.{digits}f}"
+    return mean if len(values) == 1 else f"{mean} ± {np.std(values, ddof=1):.{digits}f}"

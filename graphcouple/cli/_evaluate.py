@@ -1,0 +1,85 @@
+"""The command ``graphcouple evaluate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from graphcouple.cli._common import classes_or_none, labels_option, load_data
+
+
+@click.command()
+@click.argument("data")
+@click.argument("embeddings", nargs=-1, required=True, type=click.Path(path_type=Path))
+@labels_option
+@click.option("--metric", default="euclidean", show_default=True, help="Distance of the points of DATA.")
+@click.option("-k", "sizes", type=int, multiple=True, help="Size of a neighborhood; several times for several.")
+@click.option("--rows", type=int, help="Look at this many random points only.  [default: all to 12,000, then 1,536]")
+@click.option("-s", "--seed", type=int, default=0, show_default=True, help="Seed of all randomness.")
+@click.option("--jobs", type=int, help="Threads.  [default: every core]")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the scores to this .csv file too.")
+def evaluate(
+    data: str,
+    embeddings: tuple[Path, ...],
+    labels: str | None,
+    metric: str,
+    sizes: tuple[int, ...],
+    rows: int | None,
+    seed: int,
+    jobs: int | None,
+    output: Path | None,
+) -> None:
+    """Score EMBEDDINGS of DATA, files of one row a point: .npy, .npz or .csv.
+
+    1 is perfect and 0 chance for R(K), the agreement of neighborhoods of K points; graphcouple.metrics in the
+    documentation says what each score is.
+    """
+    from graphcouple._files import finished_files, read_points, write_table
+    from graphcouple.metrics._evaluate import score_each
+
+    if output is not None and output.suffix.lower() != ".csv":
+        raise ValueError(f"--output {output}: the ending must be .csv.")
+    if output is not None and not output.parent.is_dir():
+        raise ValueError(f"--output {output}: the folder {output.parent} does not exist.")
+    _, X, y = load_data(data, labels)
+    maps: dict[str, Any] = {}
+    for path in embeddings:
+        name = path.name if path.name not in maps else str(path)
+        maps[name] = read_points(path, None)[0]
+    scores = score_each(
+        X,
+        maps,
+        classes_or_none(y),
+        metric=metric,
+        K=list(sizes) or None,
+        n_rows=rows if rows is not None else "auto",
+        random_state=seed,
+        n_jobs=jobs,
+    )
+    if output is not None:
+        with finished_files(output) as (draft,):
+            assert draft is not None
+            write_table(draft, [{"embedding": name, **row} for name, row in scores.items()])
+    _print(scores)
+
+
+def _print(scores: dict[str, dict[str, float]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("")
+    for name in scores:
+        table.add_column(name, justify="right", overflow="fold")
+    first = next(iter(scores.values()))
+    for score in first:
+        if score.endswith(" ±"):
+            continue
+        cells = []
+        for row in scores.values():
+            error = row.get(f"{score} ±")
+            cells.append(f"{row[score]:.4f}" + (f" ± {error:.4f}" if error is not None else ""))
+        table.add_row(score, *cells)
+    Console().print(table, highlight=False)

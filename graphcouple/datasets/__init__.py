@@ -1,0 +1,15 @@
+"""Real data by name, files in the format of MNIST, and generators."""
+
+from graphcouple.datasets._generators import make_hierarchical_mixture, make_swiss_roll, make_waveform
+from graphcouple.datasets._idx import read_idx
+from graphcouple.datasets._load import FETCHED, NAMES, load
+
+__all__ = [
+    "FETCHED",
+    "NAMES",
+    "load",
+    "make_hierarchical_mixture",
+    "make_swiss_roll",
+    "make_waveform",
+    "read_idx",
+]

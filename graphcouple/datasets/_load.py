@@ -1,0 +1,166 @@
+"""Data sets by name: those that come with scikit-learn, and those it fetches."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphcouple._files import READABLE, read_points, suffix_of
+from graphcouple.datasets._idx import read_idx_pairs
+
+NAMES = ("breast_cancer", "diabetes", "digits", "iris", "swiss_roll", "wine")
+"""The data sets that are always there."""
+
+
+class _Source(NamedTuple):
+    """A data set of OpenML, and its shape."""
+
+    name: str
+    version: int | str
+    shape: tuple[int, int]
+
+
+FETCHED = {
+    "coil20": _Source("COIL-20", "active", (1440, 1024)),
+    "fashion_mnist": _Source("Fashion-MNIST", 1, (70_000, 784)),
+    "mnist": _Source("mnist_784", 1, (70_000, 784)),
+    "pendigits": _Source("pendigits", 1, (10_992, 16)),
+}
+"""The data sets that are fetched from OpenML, or read from a local copy."""
+
+_LOCAL = "a folder of IDX files or one of its images files, a .mat file with X and Y, or " + ", ".join(READABLE)
+
+
+def load(
+    name: str, path: str | PathLike[str] | None = None, *, data_home: str | PathLike[str] | None = None
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the points and the labels of a data set.
+
+    Parameters
+    ----------
+    name : str
+        Bundled with scikit-learn: "breast_cancer", "diabetes", "digits" (1,797 images of 8×8 pixels), "iris", "wine",
+        and "swiss_roll", 1,500 points of a generator with a fixed seed, labelled by their position along the roll.
+
+        Fetched from OpenML, or read from `path`: "mnist" and "fashion_mnist" (70,000 images of 28×28 pixels, the last
+        10,000 for testing), "coil20" (1,440 images of 20 objects, 32×32 pixels), "pendigits" (10,992 pen trajectories
+        of 8 points).
+
+        Features are as they come, not standardised.
+    path : path, optional
+        A local copy of a data set that would be fetched: a folder of IDX files or one of its images files; a .mat file
+        with X and Y; .npz, .npy or .csv as the command line takes them. Any number of rows is taken.
+    data_home : path, optional
+        Where scikit-learn keeps what it fetches; the default is its own, ~/scikit_learn_data.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+        float64; float32 where fetched or read.
+    y : ndarray of shape (n_samples,)
+
+    Raises
+    ------
+    ValueError
+        When the name is unknown, or a file does not hold points and labels.
+    OSError
+        When a file cannot be read, or OpenML cannot be reached.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("digits")
+    >>> X.shape
+    (1797, 64)
+    """
+    if name in FETCHED:
+        X, y = _read(Path(path)) if path is not None else _fetch(name, data_home)
+        return np.ascontiguousarray(X, dtype=np.float32), _numbers_if_whole(np.asarray(y).ravel())
+    if name not in NAMES:
+        raise ValueError(f"unknown data set {name!r}; the names are {', '.join((*NAMES, *FETCHED))}.")
+    if path is not None or data_home is not None:
+        raise ValueError(f"{name!r} comes with scikit-learn: leave out path and data_home.")
+    from sklearn import datasets
+
+    loaders: dict[str, Callable[[], tuple[Any, Any]]] = {
+        "breast_cancer": lambda: datasets.load_breast_cancer(return_X_y=True),
+        "diabetes": lambda: datasets.load_diabetes(return_X_y=True),
+        "digits": lambda: datasets.load_digits(return_X_y=True),
+        "iris": lambda: datasets.load_iris(return_X_y=True),
+        "swiss_roll": lambda: datasets.make_swiss_roll(1500, random_state=0),
+        "wine": lambda: datasets.load_wine(return_X_y=True),
+    }
+    X, y = loaders[name]()
+    return np.asarray(X, dtype=np.float64), np.asarray(y)
+
+
+def _fetch(name: str, data_home: str | PathLike[str] | None) -> tuple[Any, Any]:
+    from http.client import HTTPException
+    from importlib.util import find_spec
+
+    from sklearn.datasets import fetch_openml
+
+    source = FETCHED[name]
+    # Text by liac-arff takes a minute for MNIST.
+    parser = "pandas" if find_spec("pandas") else "liac-arff"
+    options = {"as_frame": False, "return_X_y": True, "parser": parser, "data_home": data_home}
+    try:
+        X, y = fetch_openml(source.name, version=source.version, **options)
+    except (OSError, HTTPException, ValueError) as error:
+        reason = " ".join(str(getattr(error, "reason", None) or error).split()).rstrip(".")
+        raise OSError(
+            f"cannot fetch {name!r} from OpenML ({reason}). Without a network, give path= a local copy: {_LOCAL}; "
+            "or data_home= a folder where scikit-learn has fetched it before."
+        ) from None
+    if X.shape[1] != source.shape[1]:
+        raise ValueError(
+            f"OpenML's {source.name!r} has {X.shape[1]} columns, not {source.shape[1]}; give path= a copy."
+        )
+    return X, y
+
+
+def _read(path: Path) -> tuple[Any, Any]:
+    if path.is_dir() or "idx3" in path.name:
+        return read_idx_pairs(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"no such file or folder: {path}; path= takes {_LOCAL}")
+    if path.suffix == ".mat":
+        return _read_mat(path)
+    X, y = read_points(path, "-1" if suffix_of(path) in (".csv", ".csv.gz") else None)
+    if y is None or len(y) != X.shape[0]:
+        raise ValueError(f"{path} holds no labels for its {X.shape[0]} points; path= takes {_LOCAL}.")
+    return X.toarray() if hasattr(X, "toarray") else X, y
+
+
+def _read_mat(path: Path) -> tuple[Any, Any]:
+    from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
+
+    try:
+        arrays = loadmat(path)
+    except (MatReadError, ValueError, NotImplementedError, zlib.error, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} is not a MATLAB file that scipy reads ({error}).") from None
+    for points, labels in (("X", "Y"), ("X", "y"), ("fea", "gnd")):
+        if points in arrays and labels in arrays:
+            X, y = arrays[points], arrays[labels].ravel()
+            if len(y) != len(X):
+                raise ValueError(f"{path} holds {len(X)} points, but {len(y)} labels.")
+            return X, y
+    names = ", ".join(name for name in arrays if not name.startswith("__"))
+    raise ValueError(f"{path} must hold points X and labels Y; it holds {names or 'nothing'}.")
+
+
+def _numbers_if_whole(y: NDArray[Any]) -> NDArray[Any]:
+    """Return labels as integers where their texts are whole numbers."""
+    try:
+        numbers = y.astype(np.float64)
+    except ValueError:
+        return y
+    return numbers.astype(np.int64) if np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all() else y

@@ -1,0 +1,28 @@
+"""How much of the data an embedding keeps: neighborhoods of every size, distances, classes, stability."""
+
+from graphcouple.metrics._classes import ClusterScores, class_mean_disparity, cluster_scores, knn_accuracy
+from graphcouple.metrics._distances import distance_correlation, seed_stability, triplet_correlation
+from graphcouple.metrics._evaluate import evaluate
+from graphcouple.metrics._neighborhoods import (
+    NeighborhoodCurves,
+    continuity,
+    k_ary_preservation,
+    neighborhood_curves,
+    trustworthiness,
+)
+
+__all__ = [
+    "ClusterScores",
+    "NeighborhoodCurves",
+    "class_mean_disparity",
+    "cluster_scores",
+    "continuity",
+    "distance_correlation",
+    "evaluate",
+    "k_ary_preservation",
+    "knn_accuracy",
+    "neighborhood_curves",
+    "seed_stability",
+    "triplet_correlation",
+    "trustworthiness",
+]

@@ -1,0 +1,233 @@
+"""Whether an embedding shows the classes, and how it arranges them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphcouple._validation import check_integer
+from graphcouple.metrics._distances import disparity
+from graphcouple.neighbors import as_points
+
+_SILHOUETTE_ROWS = 10_000
+
+
+def check_classes(y: Any, n: int) -> NDArray[np.int64]:
+    """Return class numbers from 0.
+
+    Raises
+    ------
+    ValueError
+        When y is not one label a point, or not of at least two classes.
+    """
+    labels = np.asarray(y)
+    if labels.shape != (n,):
+        raise ValueError(f"y must hold one label for each of the {n} points, got shape {labels.shape}.")
+    if labels.dtype.kind == "f":
+        if not np.isfinite(labels).all():
+            raise ValueError("y holds NaN or infinity; drop those points first.")
+        if (labels != np.floor(labels)).any():
+            raise ValueError(
+                "y must hold classes, got numbers that are not whole; cut them into classes or leave y out."
+            )
+    try:
+        names, classes = np.unique(labels.astype(str) if labels.dtype == object else labels, return_inverse=True)
+    except TypeError:
+        raise ValueError(f"y must hold labels that can be told apart, got dtype {labels.dtype}.") from None
+    if names.size < 2:
+        raise ValueError(f"y holds a single class, {names[0]!r}; scores of classes need two or more.")
+    if names.size == n:
+        raise ValueError(
+            f"each of the {n} points has a class of its own; scores of classes need points that share one."
+        )
+    return classes.ravel().astype(np.int64)
+
+
+def knn_accuracy(Z: Any, y: Any, n_neighbors: int = 10, *, n_folds: int = 5, n_jobs: int | None = None) -> float:
+    """Return how often a point's class is that of most of its neighbors in the embedding, by cross-validation.
+
+    Parameters
+    ----------
+    Z : array of shape (n, q)
+    y : array of shape (n,)
+        Classes.
+    n_neighbors : int, default=10
+    n_folds : int, default=5
+        Stratified folds, in the order of the points.
+    n_jobs : int, optional
+        Threads; the default is every core.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    TypeError, ValueError
+        When lengths differ, there is a single class, or the neighbors or folds are more than the points allow.
+
+    See Also
+    --------
+    sklearn.neighbors.KNeighborsClassifier, sklearn.model_selection.cross_val_score
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> round(gc.metrics.knn_accuracy(X, y), 2)
+    0.98
+    """
+    from sklearn.model_selection import StratifiedKFold, cross_val_score
+    from sklearn.neighbors import KNeighborsClassifier
+
+    from graphcouple._numba.threads import effective_n_jobs
+
+    points = as_points(Z, "Z")
+    classes = check_classes(y, points.shape[0])
+    largest = int(np.bincount(classes).max())
+    if check_integer("n_folds", n_folds, 2) > largest:
+        raise ValueError(f"n_folds={n_folds} must be at most {largest}, the number of points of the largest class.")
+    trained = points.shape[0] - -(-points.shape[0] // n_folds)
+    if check_integer("n_neighbors", n_neighbors, 1) > trained:
+        raise ValueError(f"n_neighbors={n_neighbors} must be at most {trained}, the points of all folds but one.")
+    classifier = KNeighborsClassifier(n_neighbors, n_jobs=effective_n_jobs(n_jobs))
+    with warnings.catch_warnings():
+        # Classes with fewer points than folds are fine here: the others judge them.
+        warnings.simplefilter("ignore", UserWarning)
+        return float(cross_val_score(classifier, points, classes, cv=StratifiedKFold(n_folds)).mean())
+
+
+class ClusterScores(NamedTuple):
+    """Scores of the k-means clusters of an embedding.
+
+    Attributes
+    ----------
+    nmi : float
+        Normalised mutual information with the classes; NaN without classes.
+    silhouette : float
+        From −1 to 1, high for clusters that are dense and far apart.
+    davies_bouldin : float
+        From 0, low for clusters that are dense and far apart.
+    """
+
+    nmi: float
+    silhouette: float
+    davies_bouldin: float
+
+
+def cluster_scores(
+    Z: Any, y: Any = None, n_clusters: int | None = None, *, n_init: int = 10, random_state: Any = 0
+) -> ClusterScores:
+    """Return NMI, silhouette and Davies–Bouldin index of k-means on the embedding.
+
+    Parameters
+    ----------
+    Z : array of shape (n, q)
+    y : array of shape (n,), optional
+        Classes.
+    n_clusters : int, optional
+        The default is the number of classes.
+    n_init : int, default=10
+        Runs of k-means; the best counts.
+    random_state : int, RandomState or None, default=0
+        Starts k-means, and chooses the 10,000 points whose silhouettes are averaged where there are more.
+
+    Returns
+    -------
+    ClusterScores
+
+    Raises
+    ------
+    TypeError, ValueError
+        When lengths differ, there is a single class, or neither `y` nor `n_clusters` says how many clusters to find,
+        or there are fewer different points than clusters.
+
+    References
+    ----------
+    LaptSNE paper, section 4.1. The scores are scikit-learn's.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> round(gc.metrics.cluster_scores(X, y).nmi, 2)
+    0.76
+    """
+    from sklearn.cluster import KMeans
+    from sklearn.metrics import davies_bouldin_score, normalized_mutual_info_score, silhouette_score
+
+    points = as_points(Z, "Z").astype(np.float64, copy=False)
+    n = points.shape[0]
+    classes = None if y is None else check_classes(y, n)
+    if n_clusters is None and classes is None:
+        raise ValueError("n_clusters must be given where there are no classes y to count.")
+    wanted = int(classes.max()) + 1 if n_clusters is None and classes is not None else n_clusters
+    wanted = check_integer("n_clusters", wanted, 2)
+    if wanted > n - 1:
+        raise ValueError(f"n_clusters={wanted} must be at most {n - 1}, one less than the points.")
+    different = np.unique(points, axis=0).shape[0]
+    if different < wanted:
+        raise ValueError(f"there are only {different} different points to put into {wanted} clusters.")
+    found = KMeans(wanted, n_init=n_init, random_state=random_state).fit_predict(points)
+    sample = _SILHOUETTE_ROWS if n > _SILHOUETTE_ROWS else None
+    return ClusterScores(
+        float("nan") if classes is None else float(normalized_mutual_info_score(classes, found)),
+        float(silhouette_score(points, found, sample_size=sample, random_state=random_state)),
+        float(davies_bouldin_score(points, found)),
+    )
+
+
+def class_mean_disparity(X: Any, Z: Any, y: Any) -> float:
+    """Return how far the arrangement of the classes is from the best linear one.
+
+    The Procrustes disparity between the classes' means in the embedding and the principal components of the classes'
+    means in the data: the share of variance left after the best translation, rotation, reflection and scaling.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, p)
+    Z : array of shape (n, q)
+    y : array of shape (n,)
+        Classes.
+
+    Returns
+    -------
+    float
+        From 0, the same arrangement, to 1. Two classes are always arranged alike.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When lengths differ, there is a single class, or all class means coincide.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> round(gc.metrics.class_mean_disparity(X, X[:, :2], y), 3)
+    0.025
+    """
+    points, embedding = as_points(X), as_points(Z, "Z")
+    if embedding.shape[0] != points.shape[0]:
+        raise ValueError(f"Z has {embedding.shape[0]} rows, but X has {points.shape[0]}.")
+    classes = check_classes(y, points.shape[0])
+    before, after = _class_means(points, classes), _class_means(embedding, classes)
+    centred = before - before.mean(axis=0)
+    _, lengths, axes = np.linalg.svd(centred, full_matrices=False)
+    arranged = np.zeros_like(after)
+    q = min(after.shape[1], lengths.size)
+    arranged[:, :q] = centred @ axes[:q].T
+    return disparity(arranged, after)
+
+
+def _class_means(points: Any, classes: NDArray[np.int64]) -> NDArray[np.float64]:
+    from scipy.sparse import csr_array
+
+    counts = np.bincount(classes)
+    weights = 1.0 / counts[classes]
+    averages = csr_array((weights, (classes, np.arange(classes.size))), shape=(counts.size, classes.size))
+    means = averages @ points
+    return np.asarray(means.toarray() if hasattr(means, "toarray") else means, dtype=np.float64)

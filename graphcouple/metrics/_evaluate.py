@@ -1,0 +1,151 @@
+"""All scores of embeddings at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from graphcouple.metrics._classes import check_classes, class_mean_disparity, cluster_scores, knn_accuracy
+from graphcouple.metrics._distances import correlation_of, triplets_of
+from graphcouple.metrics._neighborhoods import check_sizes, curves_of
+from graphcouple.metrics._relations import Relations, relate
+from graphcouple.neighbors import as_points
+
+ALL_ROWS = 12_000
+SAMPLED_ROWS = 1536
+_LOCAL = 10
+
+
+def evaluate(
+    X: Any,
+    Z: Any,
+    y: Any = None,
+    *,
+    metric: str = "euclidean",
+    K: Any = None,
+    n_rows: int | str | None = "auto",
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+) -> Any:
+    """Score an embedding, or several of the same data, in one pass over the distances of the data.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, p)
+    Z : array of shape (n, q), or mapping of names to such arrays
+    y : array of shape (n,), optional
+        Classes. Without them the scores of classes are left out.
+    metric : str, default="euclidean"
+        The distance of `X`: any of `sklearn.metrics.pairwise_distances`, or "precomputed" for a square array of
+        distances, which leaves the arrangement of class means out.
+    K : int or sequence of int, optional
+        Sizes of the neighborhoods whose preservation is reported; the default is 10, n/4 and n/2.
+    n_rows : int, "auto" or None, default="auto"
+        The number of random points whose distances to all others are looked at; None for all. "auto" is all up to
+        12,000 points and 1,536 beyond. A sample's scores come with standard errors.
+    random_state : int, RandomState or None, default=0
+    n_jobs : int, optional
+        Threads; the default is every core.
+
+    Returns
+    -------
+    pandas.Series, or pandas.DataFrame with a row for each name
+        Without pandas, a dict, or a dict of dicts. The scores:
+
+        - "R(10)", "R(n/4)", "R(n/2)": `k_ary_preservation`, and "R area", the area under R(K) over log K;
+        - "trustworthiness(10)", "continuity(10)";
+        - "distance correlation", "triplet correlation";
+        - with classes, "10-NN accuracy" (5 folds), "NMI", "silhouette" and "Davies-Bouldin" of k-means, and
+          "class-mean disparity".
+
+        Names that end in " ±" are standard errors.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an array is not numeric or not finite, numbers of rows differ, K is out of range, or `y` holds a single
+        class.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> scores = gc.metrics.evaluate(X, {"petals": X[:, 2:], "sepals": X[:, :2]}, y)
+    >>> bool(scores.loc["petals", "10-NN accuracy"] > scores.loc["sepals", "10-NN accuracy"])
+    True
+    """
+    named = dict(Z) if isinstance(Z, Mapping) else {"": Z}
+    table = score_each(X, named, y, metric=metric, K=K, n_rows=n_rows, random_state=random_state, n_jobs=n_jobs)
+    return _as_table(table, isinstance(Z, Mapping))
+
+
+def score_each(
+    X: Any, named: dict[Any, Any], y: Any, *, metric: str, K: Any, n_rows: Any, random_state: Any, n_jobs: int | None
+) -> dict[Any, dict[str, float]]:
+    """Return the scores of each embedding by its name."""
+    points = as_points(X, at_least=4)
+    n = points.shape[0]
+    if not named:
+        raise ValueError("Z must name at least one embedding.")
+    sizes = _named_sizes(K, n)
+    if y is not None:
+        check_classes(y, n)
+    if n_rows == "auto":
+        n_rows = None if n <= ALL_ROWS else SAMPLED_ROWS
+    elif isinstance(n_rows, str):
+        raise ValueError(f"n_rows must be a number of points, 'auto' or None, got {n_rows!r}.")
+    relations = relate(
+        points, list(named.values()), metric=metric, n_rows=n_rows, random_state=random_state, n_jobs=n_jobs
+    )
+    table = {}
+    for (name, embedding), related in zip(named.items(), relations, strict=True):
+        scores = _geometry(related, sizes, min(_LOCAL, n - 2))
+        if y is not None:
+            scores |= _classes(None if metric == "precomputed" else points, embedding, y, random_state, n_jobs)
+        table[name] = scores
+    return table
+
+
+def _named_sizes(K: Any, n: int) -> dict[str, int]:
+    if K is not None:
+        return {f"R({k})": k for k in check_sizes(K, n)}
+    local = min(_LOCAL, n - 2)
+    return {f"R({local})": local, "R(n/4)": n // 4, "R(n/2)": n // 2}
+
+
+def _geometry(relations: Relations, sizes: dict[str, int], local: int) -> dict[str, float]:
+    curves = curves_of(relations)
+    triplets, triplets_error = triplets_of(relations)
+    values = {name: (curves.preservation[k - 1], curves.preservation_error[k - 1]) for name, k in sizes.items()}
+    values["R area"] = (curves.area, None)
+    values[f"trustworthiness({local})"] = (curves.trustworthiness[local - 1], curves.trustworthiness_error[local - 1])
+    values[f"continuity({local})"] = (curves.continuity[local - 1], curves.continuity_error[local - 1])
+    values["distance correlation"] = (correlation_of(relations), None)
+    values["triplet correlation"] = (triplets, triplets_error)
+    scores = {}
+    for name, (value, error) in values.items():
+        scores[name] = float(value)
+        if relations.n_rows < relations.n and error is not None:
+            scores[f"{name} ±"] = float(error)
+    return scores
+
+
+def _classes(points: Any, Z: Any, y: Any, random_state: Any, n_jobs: int | None) -> dict[str, float]:
+    clusters = cluster_scores(Z, y, random_state=random_state)
+    scores = {
+        "10-NN accuracy": knn_accuracy(Z, y, n_jobs=n_jobs),
+        "NMI": clusters.nmi,
+        "silhouette": clusters.silhouette,
+        "Davies-Bouldin": clusters.davies_bouldin,
+    }
+    if points is not None:
+        scores["class-mean disparity"] = class_mean_disparity(points, Z, y)
+    return scores
+
+
+def _as_table(table: dict[str, dict[str, float]], several: bool) -> Any:
+    try:
+        import pandas as pd
+    except ModuleNotFoundError:
+        return table if several else table[""]
+    return pd.DataFrame.from_dict(table, orient="index") if several else pd.Series(table[""])

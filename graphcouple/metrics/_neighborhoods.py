@@ -1,0 +1,325 @@
+"""Whether near points stay near: neighborhoods of every size, in the data and in the embedding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphcouple._validation import check_integer
+from graphcouple.graphs import FloatArray
+from graphcouple.metrics._relations import Relations, relate, sizes_of_slopes
+from graphcouple.neighbors import as_points
+
+
+@dataclass(frozen=True)
+class NeighborhoodCurves:
+    """Agreement of neighborhoods in the data and in an embedding, for every number of neighbors K.
+
+    Attributes
+    ----------
+    K : ndarray of shape (n - 2,)
+        The numbers of neighbors, 1 to n − 2.
+    preservation : ndarray of shape (n - 2,)
+        R(K): 1 is perfect, 0 is chance. See `k_ary_preservation`.
+    trustworthiness, continuity : ndarray of shape (n - 2,)
+        See the functions of these names.
+    preservation_error, trustworthiness_error, continuity_error : ndarray of shape (n - 2,)
+        Standard errors, from the spread over the sampled rows; zero where every row was looked at.
+    n_rows : int
+        The number of points whose neighborhoods were looked at.
+    """
+
+    K: FloatArray
+    preservation: FloatArray
+    trustworthiness: FloatArray
+    continuity: FloatArray
+    preservation_error: FloatArray
+    trustworthiness_error: FloatArray
+    continuity_error: FloatArray
+    n_rows: int
+
+    @property
+    def area(self) -> float:
+        """Area under R(K) over log K: Σ R(K)/K / Σ 1/K, one figure for all scales (Lee et al. 2015)."""
+        return float((self.preservation / self.K).sum() / (1.0 / self.K).sum())
+
+    def at(self, K: Any) -> Any:
+        """Return R(K) of some numbers of neighbors.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When K is not a whole number from 1 to n − 2.
+        """
+        return pick(self.preservation, K)
+
+
+def curves_of(relations: Relations) -> NeighborhoodCurves:
+    """Return the curves of summed shared neighbors, intrusions and extrusions."""
+    n, m = relations.n, relations.n_rows
+    K = np.arange(1, n - 1, dtype=np.float64)
+    columns = slice(1, n - 1)
+    mean = relations.sums[:, columns] / m
+    spread = np.maximum(relations.squares[:, columns] - m * np.square(mean), 0.0)
+    n_covariates = relations.offset.size
+    if n_covariates:
+        correction, unexplained = _regression(relations, spread)
+        mean, spread = mean + correction, spread * unexplained
+    error = np.sqrt(spread / max(m - 1 - n_covariates, 1) / m * (1.0 - m / n))
+    # R = ((n − 1) s/K − K) / (n − 1 − K) of s shared neighbors; the most intrusions a row can have are K rows with the
+    # largest ranks, or all rows left when K is larger than that.
+    scale = (n - 1) / (K * (n - 1 - K))
+    most = np.where(n > 2 * K, 0.5 * K * (2 * n - 3 * K - 1), 0.5 * (n - K) * (n - K - 1))
+    return NeighborhoodCurves(
+        K=K.astype(np.int64),
+        preservation=((n - 1) * (mean[0] / K) - K) / (n - 1 - K),
+        trustworthiness=1.0 - mean[1] / most,
+        continuity=1.0 - mean[2] / most,
+        preservation_error=error[0] * scale,
+        trustworthiness_error=error[1] / most,
+        continuity_error=error[2] / most,
+        n_rows=m,
+    )
+
+
+def _regression(relations: Relations, spread: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return what the sample's means are off by, as far as covariates know, and the share of spread that they leave.
+
+    The regression estimator of survey sampling: covariates' means over all points are known.
+    """
+    sizes = sizes_of_slopes(relations.n)
+    K = np.arange(1, relations.n - 1)
+    cross = relations.cross.reshape(relations.offset.size, -1)
+    slopes = np.linalg.pinv(relations.gram, rcond=1e-8, hermitian=True) @ cross
+    correction = (relations.offset @ slopes).reshape(3, -1)
+    explained = np.einsum("ck,ck->k", slopes, cross).reshape(3, -1)
+    at = np.minimum(sizes, K[-1]) - 1
+    share = explained / np.where(spread[:, at] > 0, spread[:, at], np.inf)
+    left = np.clip(1.0 - share, 0.0, 1.0)
+    return (
+        np.stack([np.interp(K, sizes, curve) for curve in correction]),
+        np.stack([np.interp(K, sizes, curve) for curve in left]),
+    )
+
+
+def neighborhood_curves(
+    X: Any,
+    Z: Any,
+    *,
+    metric: str = "euclidean",
+    n_rows: int | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> NeighborhoodCurves:
+    """Return preservation, trustworthiness and continuity for all numbers of neighbors, in one pass.
+
+    Points are ranked by their distance to each row in turn, in the data and in the embedding: O(n² log n) time and
+    O(n) memory for all K together.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, p)
+    Z : array of shape (n, q)
+    metric : str, default="euclidean"
+        The distance of `X`: any of `sklearn.metrics.pairwise_distances`, or "precomputed" for a square array of
+        distances. Embeddings have Euclidean distances.
+    n_rows : int, optional
+        Look at the neighborhoods, among all points, of this many random points only. The default is all points, which
+        is exact.
+    random_state : int, Generator or RandomState, optional
+        Chooses the rows.
+    n_jobs : int, optional
+        Threads; the default is every core. The result does not depend on it.
+
+    Returns
+    -------
+    NeighborhoodCurves
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an array is not numeric or not finite, or the numbers of rows differ.
+
+    References
+    ----------
+    Lee, Verleysen (2009), Quality assessment of dimensionality reduction: rank-based criteria (the co-ranking matrix).
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> curves = gc.metrics.neighborhood_curves(X, X[:, 2:])
+    >>> curves.preservation.shape
+    (148,)
+    >>> bool(curves.at(30) == gc.metrics.k_ary_preservation(X, X[:, 2:], K=30))
+    True
+    """
+    [relations] = relate(X, [Z], metric=metric, n_rows=n_rows, random_state=random_state, n_jobs=n_jobs)
+    return curves_of(relations)
+
+
+def check_sizes(K: Any, n: int) -> list[int]:
+    """Return numbers of neighbors as integers from 1 to n − 2."""
+    sizes = [check_integer("K", k, 1) for k in np.atleast_1d(np.asarray(K, dtype=object)).ravel()]
+    if not sizes:
+        raise ValueError("K must name at least one number of neighbors.")
+    if max(sizes) > n - 2:
+        raise ValueError(f"K={max(sizes)} must be at most n − 2 = {n - 2}: all other points are neighbors otherwise.")
+    return sizes
+
+
+def pick(curve: FloatArray, K: Any) -> Any:
+    """Return a curve's values at some K: a float for a single one, an array for several."""
+    found = curve[np.array(check_sizes(K, curve.size + 2)) - 1]
+    return float(found[0]) if np.ndim(K) == 0 else found
+
+
+def k_ary_preservation(
+    X: Any,
+    Z: Any,
+    K: int | Sequence[int],
+    metric: str = "euclidean",
+    *,
+    n_rows: int | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> float | FloatArray:
+    """Return R(K), the agreement of K-ary neighborhoods, rescaled so that 1 is perfect and 0 is chance.
+
+    With Q(K) = (1/nK) Σ_i |N_X^K(i) ∩ N_Z^K(i)| over the K nearest other points of each point in X and in Z,
+
+        R(K) = ((n − 1) Q(K) − K) / (n − 1 − K).
+
+    Small K asks for local structure, K = n/4 or n/2 for global structure. Exact, in O(n) memory, on every core; among
+    points at the same distance, those with the smaller index count as nearer.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, p)
+    Z : array of shape (n, q)
+    K : int or sequence of int
+        From 1 to n − 2.
+    metric, n_rows, random_state, n_jobs
+        As in `neighborhood_curves`, which has all K and their standard errors.
+
+    Returns
+    -------
+    float, or ndarray of shape (len(K),)
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an array is not numeric or not finite, the numbers of rows differ, or K is out of range.
+
+    References
+    ----------
+    Lee et al. (2013), Type 1 and 2 mixtures of Kullback–Leibler divergences as cost functions in dimensionality
+    reduction; graph-coupling paper, equation 23.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> gc.metrics.k_ary_preservation(X, 2.0 * X, K=30)
+    1.0
+    >>> bool(gc.metrics.k_ary_preservation(X, X[:, 2:], K=30) > 0.5)
+    True
+    """
+    return _curve("preservation", X, Z, K, metric, n_rows, random_state, n_jobs)
+
+
+def trustworthiness(
+    X: Any,
+    Z: Any,
+    K: int | Sequence[int] = 5,
+    metric: str = "euclidean",
+    *,
+    n_rows: int | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> float | FloatArray:
+    """Return how few points come near in the embedding that are far in the data.
+
+        T(K) = 1 − 1/(n G_K) Σ_i Σ_{j ∈ N_Z^K(i) ∖ N_X^K(i)} (ρ_ij − K)
+
+    with the rank ρ_ij of j among the other points by distance from i in X, and G_K the most that a row's sum can be:
+    K(2n − 3K − 1)/2 for K < n/2, else (n − K)(n − K − 1)/2. Between 0 and 1, the best.
+
+    Parameters
+    ----------
+    X, Z, K, metric, n_rows, random_state, n_jobs
+        As in `k_ary_preservation`.
+
+    Returns
+    -------
+    float, or ndarray of shape (len(K),)
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `k_ary_preservation`.
+
+    References
+    ----------
+    Venna, Kaski (2001), Neighborhood preservation in nonlinear projection methods.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> round(gc.metrics.trustworthiness(X, X[:, 2:], K=5), 3)
+    0.92
+    """
+    return _curve("trustworthiness", X, Z, K, metric, n_rows, random_state, n_jobs)
+
+
+def continuity(
+    X: Any,
+    Z: Any,
+    K: int | Sequence[int] = 5,
+    metric: str = "euclidean",
+    *,
+    n_rows: int | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> float | FloatArray:
+    """Return how few points are torn away in the embedding that are near in the data.
+
+    Trustworthiness with data and embedding changing places: 1 − 1/(n G_K) Σ_i Σ_{j ∈ N_X^K(i) ∖ N_Z^K(i)} (r_ij − K),
+    with the rank r_ij in the embedding.
+
+    Parameters
+    ----------
+    X, Z, K, metric, n_rows, random_state, n_jobs
+        As in `k_ary_preservation`.
+
+    Returns
+    -------
+    float, or ndarray of shape (len(K),)
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `k_ary_preservation`.
+
+    References
+    ----------
+    Venna, Kaski (2001), Neighborhood preservation in nonlinear projection methods.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> gc.metrics.continuity(X, 2.0 * X, K=5)
+    1.0
+    """
+    return _curve("continuity", X, Z, K, metric, n_rows, random_state, n_jobs)
+
+
+def _curve(name: str, X: Any, Z: Any, K: Any, metric: str, n_rows: Any, random_state: Any, n_jobs: Any) -> Any:
+    check_sizes(K, as_points(X, at_least=3).shape[0])
+    curves = neighborhood_curves(X, Z, metric=metric, n_rows=n_rows, random_state=random_state, n_jobs=n_jobs)
+    return pick(getattr(curves, name), K)

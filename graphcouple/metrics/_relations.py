@@ -1,0 +1,197 @@
+"""One pass over the distances of some points to all others, in the data and in embeddings of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+
+from graphcouple._numba.threads import effective_n_jobs
+from graphcouple._validation import check_integer
+from graphcouple.graphs import FloatArray
+from graphcouple.metrics._blocks import Distances, distances_of, orders_of, ranks_of
+from graphcouple.metrics._covariates import covariates
+from graphcouple.neighbors import as_points
+
+_BLOCK_ENTRIES = 2**19
+_BLOCK_ROWS = 32
+_PAIRS_A_POINT = 100
+_FEW_ROWS = 500
+
+
+class Relations(NamedTuple):
+    """What one embedding's distances have in common with the data's.
+
+    `sums` and `squares`, of shape (3, n), are those of shared neighbors, intrusions and extrusions over rows, by
+    neighborhood size; of a sample, `cross` are their products with covariates, of shape (n_covariates, 3, n_sizes) for
+    `sizes_of_slopes`, `gram` those of covariates with each other, and `offset` is the covariates' mean over all points,
+    where that over the sample is zero. `moments` are the count, Σd, Σe, Σd², Σe², Σde of distances d in the data and e
+    in the embedding;
+    `triplets` the sum and the sum of squares over rows of the mean agreement of random pairs, seen from the row.
+    """
+
+    n: int
+    n_rows: int
+    sums: FloatArray
+    squares: FloatArray
+    cross: FloatArray
+    gram: FloatArray
+    offset: FloatArray
+    moments: FloatArray
+    triplets: FloatArray
+
+    def __add__(self, other: Any) -> Relations:
+        added = (mine + theirs for mine, theirs in zip(self[2:], other[2:], strict=True))
+        return Relations(self.n, self.n_rows + other.n_rows, *added)
+
+
+def sizes_of_slopes(n: int) -> NDArray[np.int64]:
+    """Return the neighborhood sizes for which slopes on covariates are found: all small ones, then ever fewer."""
+    small = np.arange(1, min(65, n))
+    return np.unique(np.concatenate([small, np.geomspace(small[-1], n - 1, 256).astype(np.int64)]))
+
+
+class _Map(NamedTuple):
+    """An embedding's distances, and the standardised covariates of the rows looked at."""
+
+    distances: Distances
+    covariates: FloatArray
+
+
+def relate(
+    X: Any,
+    embeddings: Sequence[Any],
+    *,
+    metric: str = "euclidean",
+    n_rows: int | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    ranks: bool = True,
+) -> list[Relations]:
+    """Return the relations of each embedding to the data, from all points or from a random sample of them.
+
+    Distances are in double precision when every point is looked at, in single precision when a sample is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an array is not numeric or not finite, the numbers of rows differ, or `n_rows` is out of range.
+    """
+    points = as_points(X, at_least=3)
+    n = points.shape[0]
+    maps = [as_points(Z, "Z") for Z in embeddings]
+    for Z in maps:
+        if Z.shape[0] != n:
+            raise ValueError(f"Z has {Z.shape[0]} rows, but X has {n}.")
+    rng = _generator(random_state)
+    rows = np.arange(n)
+    sampled = n_rows is not None and check_integer("n_rows", n_rows, 2) < n
+    if sampled:
+        rows = np.sort(rng.choice(n, n_rows, replace=False))
+    dtype = np.float32 if sampled else np.float64
+    given = distances_of(points, metric, dtype)
+    mapped = [distances_of(Z, "euclidean", dtype) for Z in maps]
+    known = [np.empty((n, 0))] * len(maps)
+    if sampled and ranks and rows.size >= _FEW_ROWS:
+        known = covariates(points, given, maps, mapped, metric, rng, n_jobs)
+    parts, offsets = [], []
+    for distances, values in zip(mapped, known, strict=True):
+        centre, spread = values[rows].mean(axis=0, dtype=np.float64), values[rows].std(axis=0, dtype=np.float64)
+        spread = np.where(spread > 0, spread, 1.0)
+        parts.append(_Map(distances, ((values[rows] - centre) / spread)))
+        offsets.append((values.mean(axis=0, dtype=np.float64) - centre) / spread)
+    step = max(_BLOCK_ROWS, _BLOCK_ENTRIES // n)
+    starts = range(0, rows.size, step)
+    seeds = rng.integers(2**63, size=len(starts))
+
+    def block(a: int, seed: int) -> list[Relations]:
+        rng = np.random.default_rng(seed)
+        return _relate_block(slice(a, a + step), rows, n, given, parts, rng, ranks)
+
+    totals = _sum_blocks(block, list(zip(starts, seeds.tolist(), strict=True)), n_jobs)
+    return [total._replace(offset=offset) for total, offset in zip(totals, offsets, strict=True)]
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31))
+    return np.random.default_rng(random_state)
+
+
+def _sum_blocks(block: Callable[..., list[Relations]], jobs: list[Any], n_jobs: int | None) -> list[Relations]:
+    from threadpoolctl import threadpool_limits
+
+    # A block is one thread's, and blocks are added in order: the same bits for any number of threads.
+    with threadpool_limits(1, "blas"):
+        parallel = joblib.Parallel(effective_n_jobs(n_jobs), prefer="threads", return_as="generator")
+        found: Iterator[list[Relations]] = parallel(joblib.delayed(block)(*job) for job in jobs)
+        totals = next(found)
+        for relations in found:
+            totals = [total + part for total, part in zip(totals, relations, strict=True)]
+    return totals
+
+
+def _relate_block(
+    part: slice,
+    all_rows: NDArray[Any],
+    n: int,
+    given: Distances,
+    maps: Sequence[_Map],
+    rng: np.random.Generator,
+    ranks: bool,
+) -> list[Relations]:
+    from graphcouple._numba.ranks import agreement
+
+    rows = all_rows[part]
+    own = (np.arange(rows.size), rows)
+    before = given(rows)
+    places = ranks_of(orders_of(before, own)) if ranks else None
+    pairs = random_pairs(rng, rows, n)
+    relations = []
+    for distances, values in maps:
+        after = distances(rows)
+        sizes = sizes_of_slopes(n) if values.shape[1] else np.empty(0, dtype=np.int64)
+        curves = np.zeros((rows.size, 3, sizes.size))
+        sums, squares = np.zeros((3, n)), np.zeros((3, n))
+        if places is not None:
+            agreement(places, orders_of(after, own), sizes, curves, sums, squares)
+        mine = values[part]
+        agreed = (_signs(before, pairs) * _signs(after, pairs)).mean(axis=1, dtype=np.float64)
+        relations.append(
+            Relations(
+                n,
+                rows.size,
+                sums,
+                squares,
+                np.einsum("ic,iak->cak", mine, curves),
+                mine.T @ mine,
+                np.zeros(mine.shape[1]),
+                _moments(before, after),
+                np.array([agreed.sum(), np.square(agreed).sum()]),
+            )
+        )
+    return relations
+
+
+def random_pairs(rng: np.random.Generator, rows: NDArray[Any], n: int) -> NDArray[np.int64]:
+    """Return pairs of two different points, both other than the row, of shape (2, n_rows, pairs a row)."""
+    first = rng.integers(0, n - 1, size=(rows.size, _PAIRS_A_POINT))
+    second = rng.integers(0, n - 2, size=first.shape)
+    second += second >= first
+    # Numbered among the other points so far: the row itself is left out.
+    return np.stack([first + (first >= rows[:, None]), second + (second >= rows[:, None])])
+
+
+def _signs(distances: FloatArray, pairs: NDArray[np.int64]) -> FloatArray:
+    near, far = (np.take_along_axis(distances, which, axis=1) for which in pairs)
+    return np.sign(near - far)
+
+
+def _moments(before: FloatArray, after: FloatArray) -> FloatArray:
+    # The row itself adds a distance of zero to all sums but the count.
+    d, e = before.ravel(), after.ravel()
+    products = [np.einsum("i,i->", a, b, dtype=np.float64) for a, b in ((d, d), (e, e), (d, e))]
+    return np.array([d.size - len(before), d.sum(dtype=np.float64), e.sum(dtype=np.float64), *products])

@@ -1,0 +1,20 @@
+"""Pictures of embeddings, on matplotlib (the extra ``graphcouple[plot]``)."""
+
+from graphcouple.plotting._diagrams import plot_loss, plot_preservation
+from graphcouple.plotting._graph import plot_graph
+from graphcouple.plotting._grid import plot_grid
+from graphcouple.plotting._scatter import plot, plot_class_means, plot_density
+from graphcouple.plotting._style import PALETTE, is_categorical, require_matplotlib
+
+__all__ = [
+    "PALETTE",
+    "is_categorical",
+    "plot",
+    "plot_class_means",
+    "plot_density",
+    "plot_graph",
+    "plot_grid",
+    "plot_loss",
+    "plot_preservation",
+    "require_matplotlib",
+]

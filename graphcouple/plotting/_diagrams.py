@@ -1,0 +1,135 @@
+"""Curves: preservation by neighborhood size, loss by iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphcouple.plotting._style import PALETTE, line_axes, line_legend, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_DASHES = ("-", "--", ":")
+
+
+def _line_style(c: int) -> dict[str, Any]:
+    return {"color": PALETTE[c % len(PALETTE)], "linestyle": _DASHES[c // len(PALETTE) % 3], "linewidth": 1.8}
+
+
+def _named(curves: Any) -> dict[str, Any]:
+    named = dict(curves) if isinstance(curves, Mapping) else {"": curves}
+    if not named:
+        raise ValueError("there are no curves to draw.")
+    return named
+
+
+def plot_preservation(curves: Any, *, ax: Axes | None = None, title: str | None = None) -> Axes:
+    """Draw R(K) over the logarithm of K: near neighborhoods left, the whole data right.
+
+    Parameters
+    ----------
+    curves : result of `graphcouple.metrics.neighborhood_curves`, or mapping of names to such
+        Of a sample of points, a band of two standard errors is drawn too.
+    ax : matplotlib Axes, optional
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ModuleNotFoundError
+        When matplotlib is not installed.
+    TypeError, ValueError
+        When there are no curves, or they have no K and preservation.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> curves = {"petals": gc.metrics.neighborhood_curves(X, X[:, 2:])}
+    >>> gc.plotting.plot_preservation(curves).get_xscale()
+    'log'
+    """
+    named = _named(curves)
+    for name, curve in named.items():
+        if not hasattr(curve, "preservation"):
+            raise TypeError(f"{name or 'curves'} must be what neighborhood_curves returns, got {type(curve).__name__}.")
+    ax = new_axes(ax, 7.5, 4.5)
+    for c, (name, curve) in enumerate(named.items()):
+        shown = name if not name else f"{name}  (area {curve.area:.2f})"
+        ax.plot(curve.K, curve.preservation, label=shown, **_line_style(c))
+        if curve.preservation_error.any():
+            low, high = (curve.preservation + side * curve.preservation_error for side in (-2.0, 2.0))
+            ax.fill_between(curve.K, low, high, color=PALETTE[c % len(PALETTE)], alpha=0.2, linewidth=0)
+    ax.set_xscale("log")
+    ax.set_ylim(min(0.0, *(float(curve.preservation.min()) for curve in named.values())), 1.0)
+    line_axes(ax, "neighbors K", "preservation R(K)")
+    line_legend(ax, len(named))
+    if title:
+        ax.set_title(title)
+    return ax
+
+
+def plot_loss(history: Any, *, ax: Axes | None = None, title: str | None = None) -> Axes:
+    """Draw the loss by iteration.
+
+    Parameters
+    ----------
+    history : fitted estimator, result of `graphcouple.solve`, array of losses, pair of arrays (iterations, losses), or
+            mapping of names to such
+    ax : matplotlib Axes, optional
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ModuleNotFoundError
+        When matplotlib is not installed.
+    TypeError, ValueError
+        When there is no loss to draw.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> ax = gc.plotting.plot_loss(gc.TSNE(max_iter=100, random_state=0).fit(X))
+    >>> ax.get_xlabel()
+    'iteration'
+    """
+    named = _named(history)
+    ax = new_axes(ax, 7.5, 4.5)
+    for c, (name, run) in enumerate(named.items()):
+        iterations, losses = _history(run)
+        ax.plot(iterations, losses, label=name, **_line_style(c))
+    line_axes(ax, "iteration", "loss (nats)")
+    line_legend(ax, len(named))
+    if title:
+        ax.set_title(title)
+    return ax
+
+
+def _history(run: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    if hasattr(run, "loss_history_"):
+        iterations, losses = run.loss_iterations_, run.loss_history_
+    elif hasattr(run, "loss_history"):
+        iterations, losses = run.iterations, run.loss_history
+    elif isinstance(run, tuple) and len(run) == 2:
+        iterations, losses = run
+    elif hasattr(run, "fit"):
+        raise TypeError(f"{type(run).__name__} has no loss to draw; fit it first, or draw another method's.")
+    else:
+        losses = np.asarray(run, dtype=np.float64)
+        iterations = np.arange(losses.size)
+    iterations, losses = np.asarray(iterations), np.asarray(losses, dtype=np.float64)
+    if losses.ndim != 1 or losses.size == 0 or iterations.shape != losses.shape:
+        raise ValueError(f"a history must hold one loss for each iteration, got {losses.shape} and {iterations.shape}.")
+    return iterations, losses

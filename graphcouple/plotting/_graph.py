@@ -1,0 +1,83 @@
+"""The hidden graph, drawn over the embedding."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from graphcouple.plotting._scatter import plot
+from graphcouple.plotting._style import check_points, require_matplotlib
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_graph(
+    Z: ArrayLike,
+    graph: Any,
+    y: ArrayLike | None = None,
+    *,
+    n_edges: int = 10_000,
+    ax: Axes | None = None,
+    title: str | None = None,
+    legend: bool = True,
+) -> Axes:
+    """Draw the edges of a graph between the points of an embedding, the heaviest ones where there are many.
+
+    Parameters
+    ----------
+    Z : array of shape (n_samples, n_components)
+    graph : array or sparse matrix of shape (n_samples, n_samples), or law of a graph
+        Weights of edges; of a law, such as ``estimator.posterior_``, the expected edges. Both directions are added.
+    y : array of shape (n_samples,), optional
+        Labels, as for `plot`.
+    n_edges : int, default=10000
+        The number of edges drawn at most.
+    ax : matplotlib Axes, optional
+    title : str, optional
+    legend : bool, default=True
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ModuleNotFoundError, TypeError, ValueError
+        As `plot`; and when the graph has another number of nodes, or weights that are negative or not finite.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> tsne = gc.TSNE(max_iter=100, random_state=0).fit(X)
+    >>> ax = gc.plotting.plot_graph(tsne.embedding_, tsne.posterior_, y, n_edges=300)
+    >>> len(ax.collections[-1].get_segments())
+    300
+    """
+    require_matplotlib()
+    from matplotlib.collections import LineCollection
+
+    points = check_points(Z)
+    if n_edges < 1:
+        raise ValueError(f"n_edges must be at least 1, got {n_edges}.")
+    weights = sp.coo_array(graph.mean() if hasattr(graph, "edge_means") else graph).astype(np.float64)
+    if weights.shape != (len(points), len(points)):
+        raise ValueError(f"graph has shape {weights.shape}, but Z has {len(points)} points.")
+    if weights.nnz and not (np.isfinite(weights.data).all() and weights.data.min() >= 0):
+        raise ValueError("the weights of a graph's edges must be finite and not negative.")
+    edges = sp.triu(weights.tocsr() + weights.tocsr().T, k=1).tocoo()
+    heaviest = np.argsort(-edges.data, kind="stable")[:n_edges]
+    heaviest = heaviest[edges.data[heaviest] > 0]
+    ax = plot(Z, y, ax=ax, title=title, legend=legend)
+    ends = np.stack([points[edges.row[heaviest], :2], points[edges.col[heaviest], :2]], axis=1)
+    strength = edges.data[heaviest] / edges.data[heaviest].max() if heaviest.size else edges.data[heaviest]
+    colors = np.full((heaviest.size, 4), 0.25)
+    # The lightest of the edges drawn still show.
+    colors[:, 3] = 0.08 + 0.6 * strength
+    lines = LineCollection(list(ends), colors=colors, linewidths=0.6, zorder=0.5, rasterized=heaviest.size > 20_000)
+    ax.add_collection(lines, autolim=False)
+    return ax

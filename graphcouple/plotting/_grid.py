@@ -1,0 +1,125 @@
+"""Several embeddings side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from graphcouple.plotting._scatter import plot
+from graphcouple.plotting._style import (
+    MAX_CLASSES,
+    check_labels,
+    is_categorical,
+    legend_handles,
+    require_matplotlib,
+)
+
+_PANEL = 3.2
+
+
+def plot_grid(
+    embeddings: Mapping[Any, ArrayLike],
+    y: ArrayLike | None = None,
+    *,
+    n_columns: int | None = None,
+    ax: Any = None,
+    title: str | None = None,
+    legend: bool = True,
+) -> NDArray[Any]:
+    """Draw several embeddings of the same points, with one legend.
+
+    Parameters
+    ----------
+    embeddings : mapping of names to arrays of shape (n_samples, n_components)
+        Names that are pairs (row, column) make a table; others are laid out in reading order.
+    y : array of shape (n_samples,), optional
+        Labels, as for `plot`.
+    n_columns : int, optional
+        Of names in reading order; the default is about as many columns as rows.
+    ax : sequence of matplotlib Axes, optional
+        One for each embedding, in reading order; a new figure by default.
+    title : str, optional
+        Of the figure.
+    legend : bool, default=True
+        Whether to list classes, or show a colour bar, beside the panels.
+
+    Returns
+    -------
+    ndarray of matplotlib Axes, of shape (n_rows, n_columns)
+        Or of the shape of `ax`. Panels without an embedding are invisible.
+
+    Raises
+    ------
+    ModuleNotFoundError, TypeError, ValueError
+        As `plot`; and when there are no embeddings, or another number of axes.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> axes = gc.plotting.plot_grid({"petals": X[:, 2:], "sepals": X[:, :2]}, y)
+    >>> axes.shape, axes[0, 1].get_title()
+    ((1, 2), 'sepals')
+    """
+    require_matplotlib()
+    if not embeddings:
+        raise ValueError("embeddings must name at least one embedding.")
+    places, shape, tabular = _layout(list(embeddings), n_columns)
+    axes = _axes(ax, shape, len(places))
+    panels = axes.ravel().tolist() if ax is not None else [axes[place] for place in places]
+    for (name, Z), place, panel in zip(embeddings.items(), places, panels, strict=True):
+        plot(Z, y, ax=panel, legend=False)
+        panel.set(xlabel="", ylabel="")
+        if not tabular:
+            panel.set_title(str(name), fontsize=10)
+        elif place[0] == 0:
+            panel.set_title(str(name[1]), fontsize=10)
+        if tabular and place[1] == 0:
+            panel.set_ylabel(str(name[0]), fontsize=10)
+    for panel in set(axes.flat) - set(panels):
+        panel.set_visible(False)
+    figure = axes.flat[0].figure
+    if title:
+        figure.suptitle(title)
+    labels = check_labels(y, len(np.asarray(next(iter(embeddings.values())))))
+    if legend and labels is not None and not (is_categorical(labels) and np.unique(labels).size > MAX_CLASSES):
+        _legend(figure, axes, labels)
+    return axes
+
+
+def _layout(names: list[Any], n_columns: int | None) -> tuple[list[tuple[int, int]], tuple[int, int], bool]:
+    """Return the place of each name, the number of rows and columns, and whether the names are of rows and columns."""
+    if all(isinstance(name, tuple) and len(name) == 2 for name in names):
+        rows, columns = (list(dict.fromkeys(name[side] for name in names)) for side in (0, 1))
+        return [(rows.index(r), columns.index(c)) for r, c in names], (len(rows), len(columns)), True
+    if n_columns is not None and n_columns < 1:
+        raise ValueError(f"n_columns must be at least 1, got {n_columns}.")
+    across = min(n_columns or int(np.ceil(np.sqrt(len(names)))), len(names))
+    places = [divmod(k, across) for k in range(len(names))]
+    return places, (places[-1][0] + 1, across), False
+
+
+def _axes(ax: Any, shape: tuple[int, int], n_panels: int) -> NDArray[Any]:
+    if ax is None:
+        size = (_PANEL * shape[1] + 1.2, _PANEL * shape[0] + 0.3)
+        return require_matplotlib().Figure(figsize=size, layout="constrained").subplots(*shape, squeeze=False)
+    axes = np.asarray(ax, dtype=object)
+    if axes.size != n_panels:
+        raise ValueError(f"ax must hold {n_panels} axes, one for each embedding, got {axes.size}.")
+    return axes
+
+
+def _legend(figure: Any, axes: NDArray[Any], labels: NDArray[Any]) -> None:
+    if is_categorical(labels):
+        names = np.unique(labels)
+        columns = 1 if len(names) <= 20 else 2
+        figure.legend(handles=legend_handles(names), loc="outside right center", frameon=False, ncols=columns)
+        return
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    scale = ScalarMappable(Normalize(labels.min(), labels.max()), "viridis")
+    figure.colorbar(scale, ax=axes.ravel().tolist(), shrink=0.8)

@@ -1,0 +1,276 @@
+"""Embeddings as points, as a density, and as the means of classes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from graphcouple.plotting._style import (
+    PALETTE,
+    check_labels,
+    check_points,
+    class_colors,
+    class_legend,
+    class_marker,
+    is_categorical,
+    label,
+    new_axes,
+    plain_axes,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SCATTER_POINTS = 100_000
+_PIXELS = 1000
+
+
+def plot(
+    Z: ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    ax: Axes | None = None,
+    title: str | None = None,
+    legend: bool = True,
+) -> Axes:
+    """Draw an embedding as a scatter plot, coloured by labels.
+
+    Parameters
+    ----------
+    Z : array of shape (n_samples, n_components)
+        The first two components are drawn; a single one against its rank. More than 100,000 points are drawn as
+        `plot_density` draws them.
+    y : array of shape (n_samples,), optional
+        Labels. Names or up to 30 whole numbers are classes, listed in a legend beside
+        the axes; other numbers are shown by a colour bar. From the eleventh class on, colours repeat with other
+        markers.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    title : str, optional
+    legend : bool, default=True
+        Whether to list classes, or show a colour bar, beside the axes.
+
+    Returns
+    -------
+    matplotlib Axes
+        ``ax.figure.savefig("embedding.png")`` saves it.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        When matplotlib is not installed.
+    TypeError
+        When `Z` is an estimator rather than its embedding.
+    ValueError
+        When `Z` is not a finite 2-D array, or `y` has another length or is not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> ax = gc.plot(np.array([[0.0, 0.0], [1.0, 1.0]]), ["a", "b"], title="two points")
+    >>> ax.get_title()
+    'two points'
+    """
+    points = check_points(Z)
+    if len(points) > _SCATTER_POINTS:
+        return plot_density(Z, y, ax=ax, title=title, legend=legend)
+    labels = check_labels(y, len(points))
+    ax = new_axes(ax)
+    size = float(np.clip(15000.0 / len(points), 0.5, 40.0)) * _share_of_a_page(ax)
+    _scatter(ax, points[:, :2], labels, size, legend)
+    plain_axes(ax, np.shape(Z)[1], title)
+    return ax
+
+
+def _share_of_a_page(ax: Axes) -> float:
+    """Return the area of axes, where a figure of its own has 1: points of small panels are small."""
+    box = ax.get_position()
+    figure: Any = ax.figure.get_figure(root=True)
+    width, height = figure.get_size_inches()
+    return float(np.clip(box.width * width * box.height * height / 27.0, 0.1, 1.0))
+
+
+def _scatter(ax: Axes, points: NDArray[np.float64], labels: NDArray[Any] | None, size: float, legend: bool) -> None:
+    style: dict[str, Any] = {"s": size, "linewidths": 0, "alpha": 0.85, "rasterized": len(points) > 20000}
+    # Points are drawn in a shuffled order, so that no class hides the others.
+    order = np.random.default_rng(0).permutation(len(points))
+    x, y = points[order].T
+    if labels is None:
+        ax.scatter(x, y, color=PALETTE[0], **style)
+        return
+    shuffled = labels[order]
+    if not is_categorical(labels):
+        drawn = ax.scatter(x, y, c=shuffled.astype(np.float64), cmap="viridis", **style)
+        if legend:
+            ax.figure.colorbar(drawn, ax=ax, shrink=0.8)
+        return
+    names, codes = np.unique(shuffled, return_inverse=True)
+    colors = class_colors(len(names))
+    markers = np.array([class_marker(c) for c in range(len(names))])
+    for marker in dict.fromkeys(markers.tolist()):
+        chosen = markers[codes] == marker
+        ax.scatter(x[chosen], y[chosen], color=colors[codes[chosen]], marker=marker, **style)
+    if legend:
+        class_legend(ax, names)
+
+
+def plot_density(
+    Z: ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    ax: Axes | None = None,
+    title: str | None = None,
+    legend: bool = True,
+    n_pixels: int = _PIXELS,
+) -> Axes:
+    """Draw an embedding as an image of how many points each pixel holds: millions in a second.
+
+    A pixel is the less transparent the more points it holds, by rank among the pixels, so that sparse and dense places
+    both show. Its colour is the mean of its points' colours.
+
+    Parameters
+    ----------
+    Z : array of shape (n_samples, n_components)
+        The first two components are drawn; a single one against its rank.
+    y : array of shape (n_samples,), optional
+        Labels, as for `plot`. From the eleventh class on, colours repeat.
+    ax : matplotlib Axes, optional
+    title : str, optional
+    legend : bool, default=True
+    n_pixels : int, default=1000
+        Of the longer side of the image.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ModuleNotFoundError, TypeError, ValueError
+        As `plot`; and when `n_pixels` is less than 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> Z = np.random.default_rng(0).normal(size=(200_000, 2))
+    >>> ax = gc.plotting.plot_density(Z, Z[:, 0] > 0, title="halves")
+    >>> ax.images[0].get_array().shape[2]
+    4
+    """
+    points = check_points(Z)
+    labels = check_labels(y, len(points))
+    if n_pixels < 2:
+        raise ValueError(f"n_pixels must be at least 2, got {n_pixels}.")
+    ax = new_axes(ax)
+    low, high = points[:, :2].min(axis=0), points[:, :2].max(axis=0)
+    equal = np.shape(Z)[1] > 1
+    span = np.maximum(high - low, 1e-9 * max(float((high - low).max()), 1e-300))
+    shape = np.maximum(np.ceil(n_pixels * span / (span.max() if equal else span)), 2).astype(np.int64)
+    at = np.minimum(((points[:, :2] - low) / span * shape).astype(np.int64), shape - 1)
+    pixel = at[:, 1] * shape[0] + at[:, 0]
+    image = _mean_colors(ax, pixel, int(shape.prod()), labels, legend)
+    image[:, 3] = _opacity(np.bincount(pixel, minlength=len(image)))
+    (left, bottom), (right, top) = low, low + span
+    drawn = image.reshape(shape[1], shape[0], 4)
+    ax.imshow(drawn, origin="lower", extent=(left, right, bottom, top), aspect="auto", interpolation="nearest")
+    ax.margins(0.05)
+    ax.update_datalim([low - 0.05 * span, low + 1.05 * span])
+    ax.autoscale_view()
+    plain_axes(ax, np.shape(Z)[1], title)
+    return ax
+
+
+def _opacity(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the share of the pixels with points that hold no more points than a pixel, from 0.25 up; 0 for none."""
+    held = counts[counts > 0]
+    share = np.searchsorted(np.sort(held), counts, side="right") / held.size
+    return np.where(counts > 0, 0.25 + 0.75 * share, 0.0)
+
+
+def _mean_colors(
+    ax: Axes, pixel: NDArray[np.int64], n_pixels: int, labels: NDArray[Any] | None, legend: bool
+) -> NDArray[np.float64]:
+    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize, to_rgba
+
+    image = np.zeros((n_pixels, 4))
+    if labels is None:
+        image[:] = to_rgba(PALETTE[0])
+        return image
+    counts = np.maximum(np.bincount(pixel, minlength=n_pixels), 1)
+    if is_categorical(labels):
+        names, codes = np.unique(labels, return_inverse=True)
+        colors = class_colors(len(names))
+        for channel in range(3):
+            image[:, channel] = np.bincount(pixel, colors[codes, channel], n_pixels) / counts
+        if legend:
+            class_legend(ax, names)
+        return image
+    values = labels.astype(np.float64)
+    scale = ScalarMappable(Normalize(values.min(), values.max()), colormaps["viridis"])
+    if legend:
+        ax.figure.colorbar(scale, ax=ax, shrink=0.8)
+    return scale.to_rgba(np.bincount(pixel, values, n_pixels) / counts)
+
+
+def plot_class_means(Z: ArrayLike, y: ArrayLike, *, ax: Axes | None = None, title: str | None = None) -> Axes:
+    """Draw the mean of each class by its name, over faint points.
+
+    Parameters
+    ----------
+    Z : array of shape (n_samples, n_components)
+    y : array of shape (n_samples,)
+        Classes.
+    ax : matplotlib Axes, optional
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ModuleNotFoundError, TypeError, ValueError
+        As `plot`; and when `y` is not of classes.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> ax = gc.plotting.plot_class_means(X[:, 2:], y)
+    >>> [text.get_text() for text in ax.texts]
+    ['0', '1', '2']
+    """
+    from matplotlib.patheffects import withStroke
+
+    points = check_points(Z)
+    labels = check_labels(y, len(points))
+    if labels is None or not is_categorical(labels):
+        raise ValueError("y must hold classes: names, or up to 30 whole numbers.")
+    ax = plot(Z, labels, ax=ax, title=title, legend=False)
+    for drawn in ax.collections:
+        drawn.set_alpha(0.25)
+    for image in ax.images:
+        image.set_alpha(0.35)
+    names, codes = np.unique(labels, return_inverse=True)
+    colors = class_colors(len(names))
+    halo = [withStroke(linewidth=3, foreground="white")]
+    for c, name in enumerate(names):
+        x, z = points[codes == c, :2].mean(axis=0)
+        ax.scatter(x, z, s=60, color=colors[c], marker=class_marker(c), edgecolors="white", linewidths=1.2, zorder=3)
+        ax.annotate(
+            label(name),
+            (x, z),
+            xytext=(5, 5),
+            textcoords="offset points",
+            color="#222222",
+            weight="bold",
+            path_effects=halo,
+            zorder=4,
+        )
+    return ax

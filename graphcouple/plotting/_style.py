@@ -1,0 +1,145 @@
+"""What all pictures share: axes, colours, labels, and the checks of what is drawn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Paul Tol's "muted" scheme, told apart under the common colour-vision deficiencies, and black.
+PALETTE = (
+    "#332288",
+    "#88ccee",
+    "#44aa99",
+    "#117733",
+    "#999933",
+    "#ddcc77",
+    "#cc6677",
+    "#882255",
+    "#aa4499",
+    "#000000",
+)
+MARKERS = ("o", "^", "s")
+MAX_CLASSES = len(PALETTE) * len(MARKERS)
+GREY = "#cccccc"
+
+
+def require_matplotlib() -> Any:
+    """Return matplotlib's figures, or say how to install them."""
+    try:
+        from matplotlib import figure
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "plotting needs matplotlib; install it with: pip install 'graphcouple[plot]'"
+        ) from error
+    return figure
+
+
+def new_axes(ax: Axes | None, width: float = 7.5, height: float = 6.0) -> Axes:
+    """Return the axes given, or those of a new figure."""
+    figure = require_matplotlib()
+    return figure.Figure(figsize=(width, height), layout="constrained").add_subplot() if ax is None else ax
+
+
+def check_points(Z: Any) -> NDArray[np.float64]:
+    """Return a finite array of two columns or more; one column is drawn against its rank."""
+    if hasattr(Z, "embedding_"):
+        raise TypeError(f"Z must be an array; pass {type(Z).__name__}.embedding_ rather than the estimator.")
+    points = np.asarray(Z, dtype=np.float64)
+    if points.ndim != 2 or min(points.shape) < 1 or not np.isfinite(points).all():
+        raise ValueError(f"Z must be a finite array of shape (n_samples, n_components), got shape {points.shape}.")
+    if points.shape[1] == 1:
+        return np.column_stack([points[:, 0], points[:, 0].argsort().argsort()])
+    return points
+
+
+def check_labels(y: Any, n: int) -> NDArray[Any] | None:
+    """Return labels as a flat array of one a point."""
+    if y is None:
+        return None
+    labels = np.asarray(y).ravel()
+    if labels.size != n:
+        raise ValueError(f"y has {labels.size} labels, but Z has {n} points.")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("y holds NaN or infinity; drop those points first.")
+    return labels
+
+
+def is_categorical(labels: NDArray[Any]) -> bool:
+    """Return whether labels are classes: names, or up to 30 whole numbers."""
+    if labels.dtype.kind not in "iufb":
+        return True
+    whole = labels.dtype.kind in "iub" or bool(np.all(labels == np.floor(labels)))
+    return whole and np.unique(labels).size <= MAX_CLASSES
+
+
+def class_colors(n: int) -> NDArray[np.float64]:
+    """Return n colours of shape (n, 4): the palette, over and over."""
+    from matplotlib.colors import to_rgba_array
+
+    return to_rgba_array([PALETTE[c % len(PALETTE)] for c in range(n)])
+
+
+def class_marker(c: int) -> str:
+    """Return the marker that tells classes of one colour apart."""
+    return MARKERS[c // len(PALETTE) % len(MARKERS)]
+
+
+def plain_axes(ax: Axes, n_components: int, title: str | None) -> None:
+    """Leave out the ticks, which mean nothing in an embedding, and give all directions one scale."""
+    if n_components > 1:
+        ax.set_aspect("equal", adjustable="datalim")
+    if n_components != 2:
+        ax.set_xlabel("component 1")
+        ax.set_ylabel("rank" if n_components == 1 else f"component 2 of {n_components}")
+    ax.set_xticks([])
+    ax.set_yticks([])
+    for spine in ax.spines.values():
+        spine.set_color(GREY)
+    if title:
+        ax.set_title(title)
+
+
+def legend_handles(names: NDArray[Any]) -> list[Any]:
+    """Return what stands for each class in a legend."""
+    from matplotlib.lines import Line2D
+
+    colors = class_colors(len(names))
+    return [
+        Line2D([], [], marker=class_marker(c), linestyle="", color=tuple(colors[c]), label=label(name), markersize=6)
+        for c, name in enumerate(names)
+    ]
+
+
+def class_legend(ax: Axes, names: NDArray[Any]) -> None:
+    """List the classes beside the axes, where no point can be; too many are not listed."""
+    if len(names) > MAX_CLASSES:
+        return
+    columns = 1 if len(names) <= 15 else 2
+    ax.legend(
+        handles=legend_handles(names), loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, ncols=columns
+    )
+
+
+def label(name: Any) -> str:
+    """Return a label as it is shown."""
+    return f"{name:g}" if isinstance(name, np.floating) else str(name)
+
+
+def line_axes(ax: Axes, x: str, y: str) -> None:
+    """Name the axes of a diagram, and leave out the frame where nothing stands."""
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(color="#eeeeee", linewidth=0.8)
+    ax.set_axisbelow(True)
+
+
+def line_legend(ax: Axes, n_lines: int) -> None:
+    """List the lines of a diagram beside it, when there is more than one."""
+    if n_lines > 1:
+        ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)

@@ -1,0 +1,125 @@
+"""The commands compare and evaluate."""
+
+import csv
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import graphcouple as gc
+from graphcouple import cli
+
+
+@pytest.fixture
+def run(capfd, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments):
+        monkeypatch.setattr(sys, "argv", ["graphcouple", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+        out, err = capfd.readouterr()
+        return stopped.value.code, out, err
+
+    return command
+
+
+def read(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_evaluate_prints_and_writes_the_scores_of_evaluate(run, tmp_path):
+    X, y = gc.datasets.load("iris")
+    np.save("petals.npy", X[:, 2:])
+    np.savetxt("sepals.csv", X[:, :2], delimiter=",")
+    code, out, err = run("evaluate", "iris", "petals.npy", "sepals.csv", "-o", "scores.csv")
+    assert (code, err) == (0, "")
+    expected = gc.metrics.evaluate(X, {"petals.npy": X[:, 2:], "sepals.csv": X[:, :2]}, y)
+    for row, (name, scores) in zip(read("scores.csv"), expected.iterrows(), strict=True):
+        assert row.pop("embedding") == name
+        assert {key: float(value) for key, value in row.items()} == pytest.approx(dict(scores))
+    for score in expected.columns:
+        line = next(line for line in out.splitlines() if line.startswith(score))
+        assert [float(cell) for cell in line.removeprefix(score).split()] == pytest.approx(
+            expected[score].tolist(), abs=1e-4
+        )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["petals.npy", "scores.csv", "sepals.csv"]
+
+
+def test_evaluate_from_a_sample_with_sizes_and_without_classes(run):
+    X, t = gc.datasets.load("swiss_roll")
+    np.save("flat.npy", np.column_stack([t, X[:, 1]]))
+    code, out, err = run("evaluate", "swiss_roll", "flat.npy", "-k", 5, "-k", 40, "--rows", 200)
+    assert code == 0
+    assert "scores of classes are left out" in err
+    assert "NMI" not in out
+    line = next(line for line in out.splitlines() if line.startswith("R(40)"))
+    value, error = map(float, re.findall(r"\d\.\d+", line))
+    assert abs(value - gc.metrics.k_ary_preservation(X, np.load("flat.npy"), 40)) < 5 * error
+
+
+def test_compare_fits_every_method_start_and_seed(run, tmp_path):
+    code, out, _ = run("compare", "iris", "-m", "tsne,ccpca", "-i", "pca,random", "--seeds", 2, "-n", 60)
+    assert code == 0
+    lines = read("iris-compare.csv")
+    found = [(line["method"], line["init"], line["seed"]) for line in lines]
+    assert found == [
+        ("tsne", "pca", "0"),
+        ("tsne", "pca", "1"),
+        ("tsne", "random", "0"),
+        ("tsne", "random", "1"),
+        ("ccpca", "default", "0"),
+        ("ccpca", "default", "1"),
+    ]
+    X, y = gc.datasets.load("iris")
+    Z = gc.TSNE(init="random", max_iter=60, random_state=1).fit_transform(X)
+    expected = gc.metrics.evaluate(X, Z, y)
+    for score in ("R(10)", "R(n/2)", "10-NN accuracy", "NMI"):
+        assert float(lines[3][score]) == pytest.approx(expected[score], abs=1e-12)
+    maps = [gc.TSNE(init="random", max_iter=60, random_state=seed).fit_transform(X) for seed in (0, 1)]
+    row = next(line for line in out.splitlines() if line.split()[:2] == ["tsne", "random"])
+    assert f" {gc.metrics.seed_stability(maps):.3f} " in row
+    assert (tmp_path / "iris-compare.png").read_bytes()[:4] == b"\x89PNG"
+    assert "iris-compare.png" in out
+
+
+def test_compare_with_own_starts_and_no_picture(run, tmp_path):
+    code, out, _ = run("compare", "iris", "-n", 30, "--no-plot", "-o", "out.csv")
+    assert code == 0
+    assert [line["method"] for line in read("out.csv")] == ["tsne", "umap"]
+    assert "stability" not in out
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["compare", "iris", "-m", "tsne,isomap"], "--methods 'isomap' must be one of"),
+        (["compare", "iris", "-m", ","], "--methods must name at least one"),
+        (["compare", "iris", "-i", "zero"], "--inits 'zero' must be one of"),
+        (["compare", "iris", "--seeds", 0], "--seeds"),
+        (["compare", "iris", "-o", "out.txt"], "the ending must be one of .csv"),
+        (["compare", "none"], "unknown data 'none'"),
+        (["evaluate", "iris"], "EMBEDDINGS"),
+        (["evaluate", "iris", "none.npy"], "no such file"),
+        (["evaluate", "iris", "short.npy"], "Z has 3 rows, but X has 150"),
+        (["evaluate", "iris", "nan.npy"], "Z holds NaN"),
+        (["evaluate", "iris", "good.npy", "-k", 149], "K=149 must be at most"),
+        (["evaluate", "iris", "good.npy", "-o", "out.txt"], "the ending must be .csv"),
+        (["evaluate", "iris", "good.npy", "-o", "no/out.csv"], "folder no does not exist"),
+        (["evaluate", "iris", "good.npy", "--metric", "fast"], "metric"),
+    ],
+)
+def test_failures_are_one_line_and_write_nothing(run, tmp_path, arguments, message):
+    np.save("short.npy", np.ones((3, 2)))
+    np.save("nan.npy", np.full((150, 2), np.nan))
+    np.save("good.npy", gc.datasets.load("iris")[0][:, :2])
+    before = sorted(tmp_path.iterdir())
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("graphcouple: error: ")
+    assert err.count("\n") == 1
+    assert message in err
+    assert sorted(tmp_path.iterdir()) == before
