@@ -137,6 +137,40 @@ def test_a_samples_standard_error_is_its_spread(rng):
         np.testing.assert_allclose(errors[at], spread[at], rtol=0.2)
         assert (np.abs(drawn.mean(axis=0) - getattr(exact, name))[at] <= 4.0 * spread[at] / np.sqrt(200)).all()
     assert samples[0].n_rows == 100
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+def test_what_is_known_of_all_points_makes_a_sample_more_accurate(rng, monkeypatch, metric):
+    from graphcouple.metrics import _covariates
+
+    monkeypatch.setattr(_covariates, "_REFERENCES", 128)
+    X = rng.normal(size=(1200, 6)) + 4.0 * np.eye(6)[rng.integers(0, 6, 1200)]
+    Z = X[:, :2] + 0.3 * rng.normal(size=(1200, 2))
+    exact = metrics.neighborhood_curves(X, Z, metric=metric)
+
+    def sample(seed):
+        return metrics.neighborhood_curves(X, Z, metric=metric, n_rows=500, random_state=seed)
+
+    informed = [sample(seed) for seed in range(40)]
+    monkeypatch.setattr(_relations, "_FEW_ROWS", 10**9)
+    plain = sample(0)
+    at = [0, 9, 99, 600, 1000]
+    for name in ("preservation", "trustworthiness", "continuity"):
+        drawn = np.array([getattr(curves, name)[at] for curves in informed])
+        errors = np.mean([getattr(curves, f"{name}_error")[at] for curves in informed], axis=0)
+        spread = drawn.std(axis=0, ddof=1)
+        np.testing.assert_allclose(errors, spread, rtol=0.35, atol=1e-9)
+        assert (np.abs(drawn.mean(axis=0) - getattr(exact, name)[at]) <= 4.0 * spread / np.sqrt(40) + 1e-12).all()
+        assert (errors < getattr(plain, f"{name}_error")[at]).all()
+    ratio = informed[0].preservation_error / plain.preservation_error
+    # Neighbors by other metrics than Euclidean and cosine are not searched; reference points tell of large K.
+    assert (ratio[[0, 9, 15]] < 0.1).all() if metric == "euclidean" else (ratio[[600, 900]] < 0.75).all()
+
+
+def test_a_sample_of_all_points_is_exact(rng):
+    X = rng.normal(size=(500, 6))
+    Z = X[:, :2]
+    exact = metrics.neighborhood_curves(X, Z)
     everyone = metrics.neighborhood_curves(X, Z, n_rows=500, random_state=0)
     np.testing.assert_array_equal(everyone.preservation, exact.preservation)
 

@@ -55,7 +55,7 @@ def _runs(methods: list[str], inits: list[str], n_seeds: int) -> Iterator[_Run]:
 @click.option("--n-neighbors", type=int, help="Of the methods that have such.")
 @click.option("-n", "--iterations", "max_iter", type=int, help="Iterations at most.  [default: each method's own]")
 @click.option("--metric", help="Distance of the points; 'precomputed' when DATA holds distances.")
-@click.option("--rows", type=int, help="Score from this many random points.  [default: all to 12,000, then 1,536]")
+@click.option("--rows", type=int, help="Score from this many random points.  [default: all to 12,000, then 1,280]")
 @click.option("--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")
 @labels_option
 @click.option(

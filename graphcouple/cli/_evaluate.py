@@ -16,7 +16,7 @@ from graphcouple.cli._common import classes_or_none, labels_option, load_data
 @labels_option
 @click.option("--metric", default="euclidean", show_default=True, help="Distance of the points of DATA.")
 @click.option("-k", "sizes", type=int, multiple=True, help="Size of a neighborhood; several times for several.")
-@click.option("--rows", type=int, help="Look at this many random points only.  [default: all to 12,000, then 1,536]")
+@click.option("--rows", type=int, help="Look at this many random points only.  [default: all to 12,000, then 1,280]")
 @click.option("-s", "--seed", type=int, default=0, show_default=True, help="Seed of all randomness.")
 @click.option("--jobs", type=int, help="Threads.  [default: every core]")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the scores to this .csv file too.")

@@ -2,7 +2,7 @@
 
 from graphcouple.metrics._classes import ClusterScores, class_mean_disparity, cluster_scores, knn_accuracy
 from graphcouple.metrics._distances import distance_correlation, seed_stability, triplet_correlation
-from graphcouple.metrics._evaluate import evaluate
+from graphcouple.metrics._evaluate import SAMPLED_ROWS, evaluate
 from graphcouple.metrics._neighborhoods import (
     NeighborhoodCurves,
     continuity,
@@ -12,6 +12,7 @@ from graphcouple.metrics._neighborhoods import (
 )
 
 __all__ = [
+    "SAMPLED_ROWS",
     "ClusterScores",
     "NeighborhoodCurves",
     "class_mean_disparity",

@@ -58,16 +58,22 @@ def covariates(
     over_rows(n, n_jobs, among_references)
     if metric not in SEARCHED or n <= 2 * _NEIGHBORS:
         return found
-    before = _nearest(points, metric, "approximate", n_jobs)
-    near = [_shared(before, _nearest(Z, "euclidean", "auto", n_jobs)) for Z in maps]
-    return [np.hstack(pair) for pair in zip(found, near, strict=True)]
+    before, far_before = _nearest(points, metric, n_jobs)
+    for c, Z in enumerate(maps):
+        after, far_after = _nearest(Z, "euclidean", n_jobs)
+        found[c] = np.hstack([found[c], _shared(before, after), far_before, far_after])
+    return found
 
 
-def _nearest(points: Any, metric: str, search: str, n_jobs: int | None) -> NDArray[Any]:
-    """Return the nearest points of each, from near to far."""
-    support, sq_dist = nearest_neighbors(points, _NEIGHBORS, metric, n_jobs=n_jobs, search=search)
-    by_distance = np.argsort(sq_dist.reshape(-1, _NEIGHBORS), axis=1, kind="stable")
-    return np.take_along_axis(support.indices.reshape(-1, _NEIGHBORS), by_distance, axis=1)
+def _nearest(points: Any, metric: str, n_jobs: int | None) -> tuple[NDArray[Any], FloatArray]:
+    """Return the nearest points of each, from near to far, and the logarithms of some of their distances."""
+    support, sq_dist = nearest_neighbors(points, _NEIGHBORS, metric, n_jobs=n_jobs)
+    sq_dist = sq_dist.reshape(-1, _NEIGHBORS)
+    by_distance = np.argsort(sq_dist, axis=1, kind="stable")
+    far = np.take_along_axis(sq_dist, by_distance[:, [7, _NEIGHBORS - 1]], axis=1)
+    smallest = float(far[far > 0].min(initial=1.0))
+    nearest = np.take_along_axis(support.indices.reshape(-1, _NEIGHBORS), by_distance, axis=1)
+    return nearest, np.log(np.maximum(far, smallest)).astype(np.float32)
 
 
 def _shared(before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.float32]:

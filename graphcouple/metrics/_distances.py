@@ -78,8 +78,8 @@ def triplet_correlation(
     """Return how well random triplets keep their order: which of two points is nearer to a third.
 
     The mean of sign(d_ij − d_ik) sign(e_ij − e_ik) over triplets, with distances d in the data and e in the embedding:
-    1 when all orders are kept, 0 for chance, −1 when all are reversed. The share of triplets kept ("random-triplet
-    accuracy") is half of one more than that. 100 random pairs j, k are seen from each row i.
+    1 when all orders are kept (ties count as 0), 0 for chance, −1 when all are reversed. The share of triplets kept
+    ("random-triplet accuracy") is half of one more than that. 100 random pairs j, k are seen from each row i.
 
     Parameters
     ----------
@@ -109,8 +109,8 @@ def triplet_correlation(
     --------
     >>> import graphcouple as gc
     >>> X, y = gc.datasets.load("iris")
-    >>> gc.metrics.triplet_correlation(X, 2.0 * X, random_state=0)
-    1.0
+    >>> bool(gc.metrics.triplet_correlation(X, X[:, 2:], random_state=0) > 0.8)
+    True
     """
     [relations] = relate(X, [Z], metric=metric, n_rows=n_rows, random_state=random_state, n_jobs=n_jobs, ranks=False)
     return triplets_of(relations)[0]

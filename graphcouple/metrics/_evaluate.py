@@ -12,7 +12,7 @@ from graphcouple.metrics._relations import Relations, relate
 from graphcouple.neighbors import as_points
 
 ALL_ROWS = 12_000
-SAMPLED_ROWS = 1536
+SAMPLED_ROWS = 1280
 _LOCAL = 10
 
 
@@ -42,7 +42,7 @@ def evaluate(
         Sizes of the neighborhoods whose preservation is reported; the default is 10, n/4 and n/2.
     n_rows : int, "auto" or None, default="auto"
         The number of random points whose distances to all others are looked at; None for all. "auto" is all up to
-        12,000 points and 1,536 beyond. A sample's scores come with standard errors.
+        12,000 points and 1,280 beyond. A sample's scores come with standard errors.
     random_state : int, RandomState or None, default=0
     n_jobs : int, optional
         Threads; the default is every core.

@@ -64,29 +64,22 @@ def curves_of(relations: Relations) -> NeighborhoodCurves:
     columns = slice(1, n - 1)
     mean = relations.sums[:, columns] / m
     spread = np.maximum(relations.squares[:, columns] - m * np.square(mean), 0.0)
-    n_covariates = relations.offset.size
-    if n_covariates:
-        correction, unexplained = _regression(relations, spread)
-        mean, spread = mean + correction, spread * unexplained
-    error = np.sqrt(spread / max(m - 1 - n_covariates, 1) / m * (1.0 - m / n))
     # R = ((n − 1) s/K − K) / (n − 1 − K) of s shared neighbors; the most intrusions a row can have are K rows with the
     # largest ranks, or all rows left when K is larger than that.
-    scale = (n - 1) / (K * (n - 1 - K))
     most = np.where(n > 2 * K, 0.5 * K * (2 * n - 3 * K - 1), 0.5 * (n - K) * (n - K - 1))
-    return NeighborhoodCurves(
-        K=K.astype(np.int64),
-        preservation=((n - 1) * (mean[0] / K) - K) / (n - 1 - K),
-        trustworthiness=1.0 - mean[1] / most,
-        continuity=1.0 - mean[2] / most,
-        preservation_error=error[0] * scale,
-        trustworthiness_error=error[1] / most,
-        continuity_error=error[2] / most,
-        n_rows=m,
-    )
+    shared_by_all = ((n - 1) * (mean[0] / K) - K) / (n - 1 - K)
+    curves = np.stack([shared_by_all, 1.0 - mean[1] / most, 1.0 - mean[2] / most])
+    slopes = np.stack([(n - 1) / (K * (n - 1 - K)), -1.0 / most, -1.0 / most])
+    n_covariates = relations.offset.size
+    if n_covariates:
+        correction, left = _regression(relations, spread, slopes)
+        curves, spread = curves + correction, spread * left
+    error = np.abs(slopes) * np.sqrt(spread / max(m - 1 - n_covariates, 1) / m * (1.0 - m / n))
+    return NeighborhoodCurves(K.astype(np.int64), *curves, *error, n_rows=m)  # type: ignore[misc]
 
 
-def _regression(relations: Relations, spread: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return what the sample's means are off by, as far as covariates know, and the share of spread that they leave.
+def _regression(relations: Relations, spread: FloatArray, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return what the sample's curves are off by, as far as covariates know, and the share of spread that they leave.
 
     The regression estimator of survey sampling: covariates' means over all points are known.
     """
@@ -97,6 +90,7 @@ def _regression(relations: Relations, spread: FloatArray) -> tuple[FloatArray, F
     correction = (relations.offset @ slopes).reshape(3, -1)
     explained = np.einsum("ck,ck->k", slopes, cross).reshape(3, -1)
     at = np.minimum(sizes, K[-1]) - 1
+    correction *= scale[:, at]
     share = explained / np.where(spread[:, at] > 0, spread[:, at], np.inf)
     left = np.clip(1.0 - share, 0.0, 1.0)
     return (

@@ -192,6 +192,6 @@ def _signs(distances: FloatArray, pairs: NDArray[np.int64]) -> FloatArray:
 
 def _moments(before: FloatArray, after: FloatArray) -> FloatArray:
     # The row itself adds a distance of zero to all sums but the count.
-    d, e = before.ravel(), after.ravel()
-    products = [np.einsum("i,i->", a, b, dtype=np.float64) for a, b in ((d, d), (e, e), (d, e))]
-    return np.array([d.size - len(before), d.sum(dtype=np.float64), e.sum(dtype=np.float64), *products])
+    sums = [block.sum(axis=1) for block in (before, after)]
+    sums += [np.einsum("ij,ij->i", a, b) for a, b in ((before, before), (after, after), (before, after))]
+    return np.array([before.size - len(before), *(rows.sum(dtype=np.float64) for rows in sums)])

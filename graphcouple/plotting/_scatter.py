@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SCATTER_POINTS = 100_000
-_PIXELS = 1000
 
 
 def plot(
@@ -124,7 +123,7 @@ def plot_density(
     ax: Axes | None = None,
     title: str | None = None,
     legend: bool = True,
-    n_pixels: int = _PIXELS,
+    n_pixels: int | None = None,
 ) -> Axes:
     """Draw an embedding as an image of how many points each pixel holds: millions in a second.
 
@@ -140,8 +139,8 @@ def plot_density(
     ax : matplotlib Axes, optional
     title : str, optional
     legend : bool, default=True
-    n_pixels : int, default=1000
-        Of the longer side of the image.
+    n_pixels : int, optional
+        Of the longer side of the image. The default grows with √n_samples, from 300 to 1,000.
 
     Returns
     -------
@@ -163,6 +162,8 @@ def plot_density(
     """
     points = check_points(Z)
     labels = check_labels(y, len(points))
+    if n_pixels is None:
+        n_pixels = int(np.clip(1.5 * np.sqrt(len(points)), 300, 1000))
     if n_pixels < 2:
         raise ValueError(f"n_pixels must be at least 2, got {n_pixels}.")
     ax = new_axes(ax)
@@ -176,7 +177,7 @@ def plot_density(
     image[:, 3] = _opacity(np.bincount(pixel, minlength=len(image)))
     (left, bottom), (right, top) = low, low + span
     drawn = image.reshape(shape[1], shape[0], 4)
-    ax.imshow(drawn, origin="lower", extent=(left, right, bottom, top), aspect="auto", interpolation="nearest")
+    ax.imshow(drawn, origin="lower", extent=(left, right, bottom, top), aspect="auto")
     ax.margins(0.05)
     ax.update_datalim([low - 0.05 * span, low + 1.05 * span])
     ax.autoscale_view()
