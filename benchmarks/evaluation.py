@@ -61,14 +61,17 @@ def main():
     n_rows = gc.metrics.SAMPLED_ROWS
     name = f"curves of {n_rows:,} of {len(X):,} points"
     found = timed(name, lambda: gc.metrics.neighborhood_curves(X, Z, n_rows=n_rows, random_state=0))
+    at = np.array([10, len(X) // 4, len(X) // 2]) - 1
     for curve in CURVES:
         error = 100 * getattr(found, f"{curve}_error")
-        print(f"  {curve}: standard error at most {error.max():.2f} points, beyond K = 10 {error[9:].max():.2f}")
+        few = ", ".join(f"{value:.2f}" for value in error[at])
+        print(f"  {curve}: standard errors {few} points at 10, n/4, n/2; at most {error[9 : at[2]].max():.2f} between")
     if asked.exact:
         exact = gc.metrics.neighborhood_curves(X, Z)
         for curve in CURVES:
             off = 100 * np.abs(getattr(found, curve) - getattr(exact, curve))
-            print(f"  {curve}: off by at most {off.max():.2f} points, beyond K = 10 {off[9:].max():.2f}")
+            few = ", ".join(f"{value:.2f}" for value in off[at])
+            print(f"  {curve}: off by {few} points at 10, n/4, n/2; at most {off[9 : at[2]].max():.2f} between")
 
 
 if __name__ == "__main__":

@@ -118,6 +118,22 @@ def report(rows: list[tuple[str, str]]) -> None:
     Console().print(table, highlight=False)
 
 
+def print_table(names: list[str], numbers: list[str], rows: list[list[str]]) -> None:
+    """Print columns of names and of numbers, as wide as they are: no terminal makes numbers shorter."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
+    for name in names:
+        table.add_column(name, no_wrap=True)
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    needed = Console(width=10_000).measure(table).maximum
+    Console(width=max(Console().width, needed)).print(table, highlight=False)
+
+
 def save_picture(path: Path, target: Path, figure: Any) -> None:
     """Write a figure to `path` in the format that the name of `target` asks for."""
     from matplotlib import rc_context

@@ -17,6 +17,7 @@ from graphcouple.cli._common import (
     labels_option,
     load_data,
     preset,
+    print_table,
     save_picture,
     targets,
 )
@@ -140,27 +141,22 @@ def _grid(maps: dict[_Run, Any], y: Any, name: str) -> Any:
 
 
 def _print(lines: list[dict[str, Any]], maps: dict[_Run, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     from graphcouple.metrics import seed_stability
 
     several = any(run.seed for run in maps)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("method", "start"):
-        table.add_column(column)
     shown = [score for score in _SHOWN if score in lines[0]]
-    for column in (*shown, *(["stability"] if several else []), "seconds"):
-        table.add_column(column.replace(" correlation", "s").replace(" accuracy", ""), justify="right")
+    names = [score.replace(" correlation", "s").replace(" accuracy", "") for score in shown]
+    rows = []
     for method, init in dict.fromkeys((run.method, run.init) for run in maps):
         mine = [line for line in lines if (line["method"], line["init"]) == (method, init)]
-        cells = [_spread([line[score] for line in mine], 3) for score in shown]
+        cells = [_spread([100 * line[score] for line in mine]) for score in shown]
         if several:
-            cells.append(f"{seed_stability([Z for run, Z in maps.items() if run[:2] == (method, init)]):.3f}")
-        table.add_row(method, init, *cells, _spread([line["seconds"] for line in mine], 1))
-    Console().print(table, highlight=False)
+            cells.append(f"{100 * seed_stability([Z for run, Z in maps.items() if run[:2] == (method, init)]):.1f}")
+        rows.append([method, init, *cells, _spread([line["seconds"] for line in mine])])
+    print_table(["method", "start"], [*names, *(["stability"] if several else []), "seconds"], rows)
+    click.echo("Scores are in hundredths" + (", mean±standard deviation over seeds." if several else "."))
 
 
-def _spread(values: list[float], digits: int) -> str:
-    mean = f"{np.mean(values):.{digits}f}"
-    return mean if len(values) == 1 else f"{mean} ± {np.std(values, ddof=1):.{digits}f}"
+def _spread(values: list[float]) -> str:
+    mean = f"{np.mean(values):.1f}"
+    return mean if len(values) == 1 else f"{mean}±{np.std(values, ddof=1):.1f}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from graphcouple.cli._common import classes_or_none, labels_option, load_data
+from graphcouple.cli._common import classes_or_none, labels_option, load_data, print_table
 
 
 @click.command()
@@ -66,20 +66,13 @@ def evaluate(
 
 
 def _print(scores: dict[str, dict[str, float]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("")
-    for name in scores:
-        table.add_column(name, justify="right", overflow="fold")
-    first = next(iter(scores.values()))
-    for score in first:
+    rows = []
+    for score in next(iter(scores.values())):
         if score.endswith(" ±"):
             continue
         cells = []
         for row in scores.values():
             error = row.get(f"{score} ±")
             cells.append(f"{row[score]:.4f}" + (f" ± {error:.4f}" if error is not None else ""))
-        table.add_row(score, *cells)
-    Console().print(table, highlight=False)
+        rows.append([score, *cells])
+    print_table([""], list(scores), rows)
