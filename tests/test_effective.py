@@ -83,6 +83,20 @@ def test_any_kernel_and_a_bandwidth(points):
     assert relative_error(objective.gradient(Z), numerical_gradient(objective.value, Z)) < 1e-6
 
 
+def test_blocks_of_edges_do_not_show(points, monkeypatch):
+    from graphcouple.couplings import effective
+
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(4), n_neighbors=9).posterior(points[0])
+    model = gc.GraphModel(gc.Odds(gc.Student()), "B")
+    whole = gc.EffectiveCrossEntropy(posterior, model, noise_exponent=0.75)
+    dense = posterior.mean().toarray()
+    np.testing.assert_allclose(whole.degrees, (dense + dense.T).sum(axis=0), rtol=1e-12)
+    monkeypatch.setattr(effective, "_BLOCK_EDGES", 7)
+    parts = gc.EffectiveCrossEntropy(posterior, model, noise_exponent=0.75)
+    np.testing.assert_allclose(parts.degrees, whole.degrees, rtol=1e-13)
+    assert parts.lower_bound == pytest.approx(whole.lower_bound, rel=1e-13)
+
+
 def test_the_lower_bound_is_reached_by_a_single_pair():
     support = sp.csr_array(np.array([[0.0, 0.3], [0.3, 0.0]]))
     posterior = gc.Binary().posterior(support).thresholded()

@@ -12,7 +12,9 @@ repel, as in the cross-entropy, but by c_ij, which for uniform noise is (d_i + d
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import xlogy
@@ -26,6 +28,8 @@ from graphcouple.models import GraphModel
 from graphcouple.priors import GraphPosterior
 from graphcouple.radials import EdgeLogPartition, LogEdgeProbability
 from graphcouple.summation import Auto, Summation
+
+_BLOCK_EDGES = 2**20
 
 
 class EffectiveCrossEntropy(CrossEntropy):
@@ -93,9 +97,9 @@ class EffectiveCrossEntropy(CrossEntropy):
         self.repulsion_strength = check_positive("repulsion_strength", repulsion_strength)
         if not np.isfinite(noise_exponent):
             raise ValueError(f"noise_exponent must be a finite number, got {noise_exponent!r}.")
-        indptr, _, weights = self._attraction.symmetric_edges
-        rows = _rows(indptr)
-        self.degrees: FloatArray = np.bincount(rows, weights=weights, minlength=self.n_points).astype(np.float64)
+        self.degrees: FloatArray = np.zeros(self.n_points)
+        for rows, _, weights in _edge_blocks(*self.edges):
+            self.degrees += np.bincount(rows, weights=weights, minlength=self.n_points)
         noise = np.where(self.degrees > 0, self.degrees, 1.0) ** noise_exponent
         self.noise: FloatArray = noise / noise.sum()
 
@@ -126,13 +130,20 @@ class EffectiveCrossEntropy(CrossEntropy):
     @cached_property
     def lower_bound(self) -> float:
         """The sum of every edge's least loss, at v = μ/(μ + γ c); pairs without an edge lose nothing far apart."""
-        indptr, columns, weights = self.edges
-        rows = _rows(indptr)
-        against = self.degrees[rows] * self.noise[columns] + self.noise[rows] * self.degrees[columns]
-        against *= 0.5 * self.repulsion_strength * self.negative_sample_rate
-        best = weights / (weights + against)
-        return -0.5 * float((xlogy(weights, best) + xlogy(against, 1.0 - best)).sum())
+        share, total = 0.5 * self.repulsion_strength * self.negative_sample_rate, 0.0
+        for rows, columns, weights in _edge_blocks(*self.edges):
+            against = self.degrees[rows] * self.noise[columns] + self.noise[rows] * self.degrees[columns]
+            against *= share
+            best = weights / (weights + against)
+            total += float((xlogy(weights, best) + xlogy(against, 1.0 - best)).sum())
+        return -0.5 * total
 
 
-def _rows(indptr: IntArray) -> IntArray:
-    return np.repeat(np.arange(indptr.size - 1), np.diff(indptr.astype(np.int64)).astype(np.int64))
+def _edge_blocks(indptr: IntArray, columns: IntArray, weights: FloatArray) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows, columns and weights of a csr matrix, some at a time: there may be tens of millions."""
+    starts = indptr.astype(np.int64)
+    for a in range(0, columns.size, _BLOCK_EDGES):
+        b = min(a + _BLOCK_EDGES, columns.size)
+        first, last = np.searchsorted(starts, a, side="right") - 1, np.searchsorted(starts, b)
+        bounds = np.clip(starts[first : last + 1], a, b)
+        yield np.repeat(np.arange(first, last), bounds[1:] - bounds[:-1]), columns[a:b], weights[a:b]
