@@ -1,5 +1,6 @@
 from . import datasets as datasets
 from . import metrics as metrics
+from . import plotting as plotting
 from ._version import __version__ as __version__
 from .bandwidths import Bandwidth as Bandwidth
 from .bandwidths import ConstantBandwidth as ConstantBandwidth

@@ -104,7 +104,7 @@ def _read_npz(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | None]
         raise ValueError(f"{path.name} is damaged: {_one_line(error)}.") from None
 
 
-def _text_of(path: Path, n_lines: int | None = None) -> list[str]:
+def text_of(path: Path, n_lines: int | None = None) -> list[str]:
     """Return the (first) lines of a text file; a byte-order mark is no part of them."""
     try:
         with (gzip.open if _is_gzip(path) else open)(path, "rt", encoding=ENCODING) as lines:
@@ -126,7 +126,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _read_csv(path: Path, labels: str | None) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
-    cells = list(csv.reader(_text_of(path, 2)))
+    cells = list(csv.reader(text_of(path, 2)))
     first = [cell.strip() for cell in cells[0]] if cells else [""]
     second = [cell.strip() for cell in cells[1]] if len(cells) > 1 else []
     if first == [""]:
@@ -180,7 +180,7 @@ def read_labels(path: Path, n_points: int) -> NDArray[Any]:
     """Read a file of one label a row: ``.npy``, or text, where one line too many is taken for a header."""
     if suffix_of(path) == ".npy":
         return _load_numpy(path).ravel()
-    rows = np.array([line.strip().strip('"') for line in _text_of(path) if line.strip()])
+    rows = np.array([line.strip().strip('"') for line in text_of(path) if line.strip()])
     return _as_labels(rows[1:] if rows.size == n_points + 1 else rows)
 
 

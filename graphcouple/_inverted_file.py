@@ -12,6 +12,7 @@ are known.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -36,9 +37,11 @@ _WIDE = 8000
 _POINTS_A_LIST = 512
 _MOST_LISTS = 4096
 _ITERATIONS = 8
+_POINTS_A_MEDIAN = 64
 _TRAINING_POINTS_A_LIST = 64
 _ROWS_AT_ONCE = 1024
 _COLUMNS_AT_ONCE = 2048
+_DENSE_ENTRIES = 2**28
 
 
 class _Sample(NamedTuple):
@@ -87,8 +90,15 @@ def inverted_file_neighbors(
         enough = _enough_candidates(points, sample, n_neighbors)
         if enough is not None:
             n_candidates, sample = enough
-        elif sp.issparse(X):
+        elif sp.issparse(X) and X.shape[0] * X.shape[1] > _DENSE_ENTRIES:
             n_candidates = _MOST_CANDIDATES * n_neighbors
+            warnings.warn(
+                f"the {X.shape[1]} sparse columns of X have no few directions that tell neighbors: more than "
+                f"{1 - RECALL:.0%} of them will be missed. search='exact' finds all; so does a projection of your own, "
+                "as by TruncatedSVD, of the neighbors it keeps.",
+                UserWarning,
+                stacklevel=2,
+            )
         else:
             points, projected = _unprojected(X), False
     # Each point finds itself too.
@@ -105,7 +115,7 @@ class _InvertedFile:
     Of projected points the last coordinate is the length of what the projection leaves out.
     """
 
-    def __init__(self, points: NDArray[np.float32], projected: bool, n_candidates: int, n_jobs: int | None) -> None:
+    def __init__(self, points: NDArray[Any], projected: bool, n_candidates: int, n_jobs: int | None) -> None:
         import faiss
 
         n, n_dims = points.shape
@@ -118,12 +128,20 @@ class _InvertedFile:
             min_points_per_centroid=1,
         )
         with _faiss_threads(n_jobs):
-            clustering.train(points)
-            self.list_of = clustering.assign(points)[1]
-        self.centres: NDArray[np.float32] = np.asarray(clustering.centroids)
+            single = points.astype(np.float32, copy=False)
+            clustering.train(single)
+            self.list_of = clustering.assign(single)[1]
+        self.centres: NDArray[np.float64] = np.asarray(clustering.centroids, dtype=np.float64)
         self.order = np.argsort(self.list_of, kind="stable").astype(np.int32)
         self.starts = np.searchsorted(self.list_of[self.order], np.arange(n_lists + 1))
-        self.points = points[self.order]
+        # Around the middle of their own list points are small: single precision keeps what tells them apart. A median
+        # is not moved by a point far away that has no list of its own.
+        self.points = np.empty(points.shape, dtype=np.float32)
+        for center, (a, b) in enumerate(zip(self.starts[:-1], self.starts[1:], strict=True)):
+            if b > a:
+                mine = points[self.order[a:b]]
+                self.centres[center] = np.median(mine[:: -(-len(mine) // _POINTS_A_MEDIAN)], axis=0)
+                self.points[a:b] = mine - self.centres[center]
         self.projected = projected
         self.n_candidates = n_candidates
         sq_norms = np.einsum("ij,ij->i", self.centres, self.centres)
@@ -166,25 +184,24 @@ class _InvertedFile:
         return indices, sq_dist
 
     def _candidates(self, center: int, points: NDArray[np.float32]) -> NDArray[np.int32]:
-        """Return the candidate neighbours of points of one list."""
+        """Return the candidate neighbours of points of one list, given around its centre."""
         from graphcouple._numba.nearest import keep_nearest
 
         # ‖b − q‖² less what is the same for all b, around the list's centre: few digits are lost to cancellation.
-        around = self.centres[center]
         seeking = np.empty((points.shape[0], points.shape[1] + 1), dtype=np.float32)
         seeking[:, :-1] = points
         if self.projected:
-            seeking[:, -2] = 0.0
-        seeking[:, :-1] -= around
+            seeking[:, -2] = -self.centres[center, -1]
         seeking[:, :-1] *= -2.0
         seeking[:, -1] = 1.0
         distances = np.full((points.shape[0], self.n_candidates), np.inf, dtype=np.float32)
         candidates = np.empty(distances.shape, dtype=np.int32)
         for searched in self.nearest_lists[center, : self.n_searched[center]]:
+            beside = (self.centres[searched] - self.centres[center]).astype(np.float32)
             for a in range(self.starts[searched], self.starts[searched + 1], _COLUMNS_AT_ONCE):
                 b = min(a + _COLUMNS_AT_ONCE, self.starts[searched + 1])
                 held = np.empty((b - a, seeking.shape[1]), dtype=np.float32)
-                np.subtract(self.points[a:b], around, out=held[:, :-1])
+                np.add(self.points[a:b], beside, out=held[:, :-1])
                 np.einsum("ij,ij->i", held[:, :-1], held[:, :-1], out=held[:, -1])
                 keep_nearest(seeking @ held.T, self.order[a:b], distances, candidates)
         return candidates
@@ -232,11 +249,11 @@ def _sample(X: Any, n_neighbors: int) -> _Sample:
     product[np.arange(size), rows] = np.inf
     kth = np.partition(product, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
     # Ties, and distances that expanding the square cannot tell apart, are as good as each other.
-    farthest = kth + 1e-5 * np.abs(kth) + 1e-6 * float(np.abs(kth).mean())
+    farthest = kth + 1e-5 * np.abs(kth) + 1e-6 * float(np.median(np.abs(kth)))
     return _Sample(rows, [np.flatnonzero(near <= far) for near, far in zip(product, farthest, strict=True)])
 
 
-def _enough_candidates(points: NDArray[np.float32], sample: _Sample, n_neighbors: int) -> tuple[int, _Sample] | None:
+def _enough_candidates(points: NDArray[Any], sample: _Sample, n_neighbors: int) -> tuple[int, _Sample] | None:
     """Return how many of a row's nearest projected points hold its true neighbours, and those held.
 
     None when too many would.
@@ -260,7 +277,7 @@ def _enough_candidates(points: NDArray[np.float32], sample: _Sample, n_neighbors
     return n_candidates, _Sample(sample.rows, held)
 
 
-def _projected(X: Any) -> tuple[NDArray[np.float32], bool]:
+def _projected(X: Any) -> tuple[NDArray[Any], bool]:
     """Return points on their leading principal components with the length of the rest, or as they are if narrow."""
     if X.shape[1] <= _MOST_COMPONENTS:
         return _unprojected(X), False
@@ -303,8 +320,8 @@ def _principal_axes(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     return mean, np.ascontiguousarray(axes[:, :n_components].astype(X.dtype))
 
 
-def _unprojected(X: Any) -> NDArray[np.float32]:
+def _unprojected(X: Any) -> NDArray[Any]:
     dense = X.toarray() if sp.issparse(X) else X
     centred = dense - dense.mean(axis=0)
     unit = float(np.abs(centred).max()) or 1.0
-    return np.ascontiguousarray(centred / unit, dtype=np.float32)
+    return np.ascontiguousarray(centred / unit)

@@ -45,3 +45,58 @@ def check_embedding(Z: Any, name: str = "Z", n_points: int | None = None) -> NDA
     if not np.isfinite(array).all():
         raise ValueError(f"{name} holds NaN or infinity.")
     return array
+
+
+def refuse_estimator(value: Any, name: str = "Z") -> None:
+    """Raise when a fitted estimator is given for its embedding."""
+    if hasattr(value, "embedding_"):
+        raise TypeError(f"{name} must be an array; pass {type(value).__name__}.embedding_ rather than the estimator.")
+
+
+def check_labels(y: Any, n: int) -> NDArray[Any]:
+    """Return labels as a flat array of numbers, strings or booleans, one a point and none missing.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When there is another number of them, one is missing, or numbers and names are mixed.
+    """
+    # Of a list NumPy would make one type, names of numbers too.
+    labels = np.asarray(y) if hasattr(y, "dtype") else np.array(y, dtype=object)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels.ravel()
+    if labels.shape != (n,):
+        counted = f"{labels.size} labels" if labels.ndim == 1 else f"shape {labels.shape}"
+        raise ValueError(f"y has {counted}, but there are {n} points; give one label for each.")
+    if labels.dtype.kind not in "biufUS":
+        labels = _plain_labels(labels.tolist())
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("y holds NaN or infinity; drop those points first.")
+    return labels
+
+
+def _plain_labels(labels: list[Any]) -> NDArray[Any]:
+    # NaN is the one float that differs from itself; pandas' NA cannot be compared.
+    if any(
+        value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)
+        for value in labels
+    ):
+        raise ValueError("y holds missing labels; drop those points first.")
+    if all(isinstance(value, str) for value in labels):
+        return np.array(labels, dtype=np.str_)
+    if all(isinstance(value, Real) for value in labels):
+        return np.array(labels)
+    kinds = ", ".join(sorted({type(value).__name__ for value in labels}))
+    raise TypeError(f"y must hold numbers or names, and not both, got {kinds}; convert them to str.")
+
+
+def check_random_state(random_state: Any) -> np.random.Generator:
+    """Return a generator for a seed, a Generator, a RandomState or None."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31))
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state must be a seed of at least 0, a Generator, or None, got {random_state!r}."
+        ) from None

@@ -263,7 +263,8 @@ def _unit_rows(X: Any) -> Any:
 def near_origin(X: FloatArray) -> FloatArray:
     """Centre points far from the origin, where expanding the square would lose their differences.
 
-    Others are left alone: whole numbers have exact distances, and ties, as they are.
+    Others are left alone, and the shift is a multiple of a power of two below the points' spread: whole numbers keep
+    their exact distances, and ties.
     """
     shift = _shift(X)
     return X - shift.astype(X.dtype) if shift.any() else X
@@ -274,8 +275,11 @@ def _shift(X: FloatArray) -> FloatArray:
     # A part at a time: whole, the deviations would take as much memory as the points, or twice as much.
     parts = (X[a : a + 2048] - mean for a in range(0, X.shape[0], 2048))
     variance = sum(float(np.vdot(part, part)) for part in parts) / X.shape[0]
-    far = float(mean @ mean) > 1e4 * variance
-    return mean if far else np.zeros_like(mean)
+    if float(mean @ mean) <= 1e4 * variance:
+        return np.zeros_like(mean)
+    spread = np.sqrt(variance / X.shape[1])
+    unit = 2.0 ** np.floor(np.log2(spread)) if spread > 0 else 0.0
+    return np.rint(mean / unit) * unit if 0 < unit < np.inf else mean
 
 
 def graph_distances(X: Any, support: Support, metric: str = "euclidean", n_jobs: int | None = None) -> FloatArray:

@@ -101,11 +101,15 @@ def test_compare_with_own_starts_and_no_picture(run, tmp_path):
         (["compare", "iris", "-i", "zero"], "--inits 'zero' must be one of"),
         (["compare", "iris", "--seeds", 0], "--seeds"),
         (["compare", "iris", "-o", "out.txt"], "the ending must be one of .csv"),
+        (["compare", "iris", "--rows", 1], "n_rows must be at least 2"),
+        (["compare", "short.npy"], "n_samples = 3"),
+        (["evaluate", "iris", "good.npy", "good.npy"], "named twice"),
+        (["evaluate", "iris", "good.npy", "-o", "folder.csv"], "is a folder"),
         (["compare", "none"], "unknown data 'none'"),
         (["evaluate", "iris"], "EMBEDDINGS"),
         (["evaluate", "iris", "none.npy"], "no such file"),
-        (["evaluate", "iris", "short.npy"], "Z has 3 rows, but X has 150"),
-        (["evaluate", "iris", "nan.npy"], "Z holds NaN"),
+        (["evaluate", "iris", "short.npy"], "Z['short.npy'] has 3 rows, but X has 150"),
+        (["evaluate", "iris", "nan.npy"], "Z['nan.npy'] holds NaN"),
         (["evaluate", "iris", "good.npy", "-k", 149], "K=149 must be at most"),
         (["evaluate", "iris", "good.npy", "-o", "out.txt"], "the ending must be .csv"),
         (["evaluate", "iris", "good.npy", "-o", "no/out.csv"], "folder no does not exist"),
@@ -116,6 +120,7 @@ def test_failures_are_one_line_and_write_nothing(run, tmp_path, arguments, messa
     np.save("short.npy", np.ones((3, 2)))
     np.save("nan.npy", np.full((150, 2), np.nan))
     np.save("good.npy", gc.datasets.load("iris")[0][:, :2])
+    (tmp_path / "folder.csv").mkdir()
     before = sorted(tmp_path.iterdir())
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")

@@ -72,6 +72,9 @@ def test_a_folder_of_idx_files_is_read_training_images_first(tmp_path, rng):
     np.testing.assert_array_equal(X, np.concatenate([images[3:], images[:3]]).reshape(7, 12))
     np.testing.assert_array_equal(labels, np.concatenate([y[3:], y[:3]]))
     assert X.dtype == np.float32
+    packed = tmp_path / "train-images-idx3-ubyte.gz"
+    packed.with_suffix("").write_bytes(gzip.decompress(packed.read_bytes()))
+    np.testing.assert_array_equal(gc.datasets.load("fashion_mnist", tmp_path)[0], X)
     X, labels = gc.datasets.load("mnist", tmp_path / "t10k-images-idx3-ubyte.gz")
     np.testing.assert_array_equal(X, images[:3].reshape(3, 12))
     np.testing.assert_array_equal(labels, y[:3])
@@ -85,7 +88,12 @@ def test_local_copies_in_other_formats(tmp_path, rng):
     savemat(tmp_path / "b.mat", {"fea": X, "gnd": y})
     np.savez(tmp_path / "c.npz", X=X, y=y)
     np.savetxt(tmp_path / "d.csv", np.column_stack([X, y]), delimiter=",", fmt="%d")
-    for file in ("a.mat", "b.mat", "c.npz", "d.csv"):
+    header = ",".join(["Label", *(f"p{i}" for i in range(5))])
+    labelled = np.column_stack([y, X])
+    np.savetxt(tmp_path / "e.csv", labelled, delimiter=",", fmt="%d", header=header, comments="")
+    np.savez(tmp_path / "f.npz", X=X[:, :4].reshape(6, 2, 2), y=y[:, None])
+    np.testing.assert_array_equal(gc.datasets.load("mnist", tmp_path / "f.npz")[0], X[:, :4])
+    for file in ("a.mat", "b.mat", "c.npz", "d.csv", "e.csv"):
         found, labels = gc.datasets.load("coil20", tmp_path / file)
         np.testing.assert_array_equal(found, X)
         np.testing.assert_array_equal(labels, y)
@@ -113,6 +121,15 @@ def test_local_copies_that_are_none_are_refused(tmp_path, rng):
     with pytest.raises(ValueError, match="not a MATLAB file"):
         gc.datasets.load("coil20", tmp_path / "text.mat")
     np.save(tmp_path / "points.npy", np.ones((3, 2)))
+    np.savez(tmp_path / "cube.npz", X=np.ones((4, 2, 3)), y=np.eye(4))
+    with pytest.raises(ValueError, match=r"shape \(4, 4\), but there are 4 points"):
+        gc.datasets.load("mnist", tmp_path / "cube.npz")
+    np.savez(tmp_path / "big.npz", X=np.full((4, 2), 1e300), y=np.arange(4))
+    with pytest.raises(ValueError, match="beyond single precision"):
+        gc.datasets.load("mnist", tmp_path / "big.npz")
+    np.savez(tmp_path / "flat.npz", X=np.ones(4), y=np.arange(4))
+    with pytest.raises(ValueError, match="a row for each point"):
+        gc.datasets.load("mnist", tmp_path / "flat.npz")
     with pytest.raises(ValueError, match="no labels for its 3 points"):
         gc.datasets.load("pendigits", tmp_path / "points.npy")
     with pytest.raises(ValueError, match="unknown data set 'nothing'; the names are"):

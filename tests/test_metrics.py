@@ -151,6 +151,7 @@ def test_what_is_known_of_all_points_makes_a_sample_more_accurate(rng, monkeypat
     def sample(seed):
         return metrics.neighborhood_curves(X, Z, metric=metric, n_rows=500, random_state=seed)
 
+    monkeypatch.setattr(_relations, "_FEW_ROWS", 400)
     informed = [sample(seed) for seed in range(40)]
     monkeypatch.setattr(_relations, "_FEW_ROWS", 10**9)
     plain = sample(0)
@@ -348,7 +349,7 @@ def test_neighborhoods_that_cannot_be_compared_are_refused(score, Z, K, error, m
         (lambda: metrics.triplet_correlation(X10[:2], X10[:2]), "at least 3 rows"),
         (lambda: metrics.knn_accuracy(X10, np.zeros(10)), "single class"),
         (lambda: metrics.knn_accuracy(X10, np.arange(10)), "class of its own"),
-        (lambda: metrics.knn_accuracy(X10, np.arange(9)), "one label for each of the 10"),
+        (lambda: metrics.knn_accuracy(X10, np.arange(9)), "y has 9 labels, but there are 10 points"),
         (lambda: metrics.knn_accuracy(X10, np.arange(10) / 3), "must hold classes"),
         (lambda: metrics.knn_accuracy(X10, [0.0] * 5 + [np.nan] * 5), "y holds NaN"),
         (lambda: metrics.knn_accuracy(X10, [0] * 5 + [1] * 5, 9), "n_neighbors=9 must be at most 8"),
@@ -370,4 +371,91 @@ def test_neighborhoods_that_cannot_be_compared_are_refused(score, Z, K, error, m
 )
 def test_what_cannot_be_scored_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.parametrize("scale", [1e25, 1e-25, 1e60])
+def test_no_score_depends_on_the_unit_of_length(rng, scale):
+    X = rng.normal(size=(700, 20))
+    Z = X[:, :2] + 0.1 * rng.normal(size=(700, 2))
+    for given, metric in ((X, "euclidean"), (distances(X), "precomputed")):
+        for n_rows in (None, 300):
+            options = {"n_rows": n_rows, "random_state": 0, "metric": metric}
+            plain = metrics.neighborhood_curves(given, Z, **options).preservation
+            np.testing.assert_allclose(
+                metrics.neighborhood_curves(scale * given, Z, **options).preservation, plain, atol=2e-3
+            )
+            for score in (metrics.distance_correlation, metrics.triplet_correlation):
+                assert score(scale * given, Z, **options) == pytest.approx(score(given, Z, **options), abs=1e-4)
+
+
+def test_a_points_distance_from_itself_is_not_looked_at(rng):
+    X, Z = maps(rng, "plain")
+    D = distances(X)
+    own = D + 5.0 * np.eye(60)
+    for score in (metrics.distance_correlation, metrics.triplet_correlation):
+        assert score(own, Z, "precomputed", random_state=0) == pytest.approx(score(D, Z, "precomputed", random_state=0))
+
+
+def test_points_far_from_the_origin_keep_their_ties(rng):
+    X, Z = rng.integers(0, 3, size=(60, 30)).astype(float), rng.normal(size=(60, 2))
+    expected = metrics.neighborhood_curves(X, Z).preservation
+    np.testing.assert_array_equal(metrics.neighborhood_curves(X + 1e6, Z).preservation, expected)
+
+
+def test_any_kind_of_labels_random_state_and_map(rng):
+    X, y = gc.datasets.load("iris")
+    Z = X[:, 2:]
+    expected = metrics.evaluate(X, Z, y)
+    for labels in (
+        y[:, None],
+        y.astype(float),
+        [f"class {c}" for c in y],
+        pd.Series(y, dtype="category"),
+        pd.Series([f"class {c}" for c in y]),
+        np.array([f"class {c}" for c in y], dtype=object),
+    ):
+        pd.testing.assert_series_equal(metrics.evaluate(X, Z, labels), expected)
+    pd.testing.assert_series_equal(metrics.evaluate(X, sp.csr_array(Z), y), expected)
+    for state in (np.random.default_rng(3), np.random.RandomState(3), None, 2**40):
+        assert metrics.evaluate(X, Z, y, random_state=state)["R(10)"] == expected["R(10)"]
+
+
+def test_few_points_and_small_classes_get_the_scores_there_are(rng):
+    X = rng.normal(size=(8, 4))
+    table = metrics.evaluate(X, X[:, :2], [0, 0, 0, 1, 1, 1, 2, 2])
+    assert {"R(6)", "trustworthiness(6)", "5-NN accuracy", "NMI"} <= set(table.index)
+
+
+D10 = distances(X10)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: metrics.k_ary_preservation(sp.csr_array(np.triu(D10)), X10, 2, "precomputed"),
+            ValueError,
+            "all pairs",
+        ),
+        (lambda: metrics.k_ary_preservation(np.zeros((10, 2)), X10, 2, "correlation"), ValueError, "NaN or infinite"),
+        (lambda: metrics.k_ary_preservation(X10, X10, 2, "fast"), ValueError, "metric='fast' cannot be used; name"),
+        (lambda: metrics.k_ary_preservation(X10, X10, 2, "seuclidean"), ValueError, "takes no parameters"),
+        (lambda: metrics.k_ary_preservation(X10, X10, 2, None), TypeError, "metric must be the name"),
+        (
+            lambda: metrics.k_ary_preservation(X10, gc.PrecisionCoupling(2).fit(X10), 2),
+            TypeError,
+            "embedding_ rather than",
+        ),
+        (lambda: metrics.class_mean_disparity(X10, np.full((10, 2), 0.1), [0, 1] * 5), ValueError, "class means of Z"),
+        (lambda: metrics.knn_accuracy(X10, ["a", None] * 5), ValueError, "missing labels"),
+        (lambda: metrics.knn_accuracy(X10, ["a", 1] * 5), TypeError, "numbers or names"),
+        (lambda: metrics.knn_accuracy(X10, np.eye(10)), ValueError, "shape"),
+        (lambda: metrics.evaluate(X10, X10, random_state=-1), ValueError, "random_state must be a seed"),
+        (lambda: metrics.evaluate(X10, X10, n_jobs="2"), TypeError, "n_jobs must be an integer"),
+        (lambda: metrics.evaluate(X10, {"a": X10, "b": X10[:5]}), ValueError, r"Z\['b'\] has 5 rows"),
+    ],
+)
+def test_unusual_input_is_refused_by_name(call, error, message):
+    with pytest.raises(error, match=message):
         call()

@@ -150,6 +150,30 @@ def test_unknown_searches_are_refused(rng):
         gc.GraphModel(gc.Gaussian(), "D", search="fast")
 
 
+@pytest.mark.parametrize("far", ["groups", "one point"])
+def test_points_far_apart_keep_their_near_neighbours(rng, far):
+    X = rng.normal(size=(3000, 10))
+    X[:, 0] += 1e8 * rng.integers(0, 2, 3000) if far == "groups" else 0.0
+    X[0] += 0.0 if far == "groups" else 1e12
+    support, _ = nearest_neighbors(X, K, search="approximate")
+    exact = nearest_neighbors(X, K, search="exact")[0]
+    assert (exact.find(support.rows, support.indices) >= 0).mean() >= 0.95
+
+
+def test_sparse_points_without_few_directions_are_found(rng):
+    X = sp.random(3000, 300, density=0.02, random_state=0, data_rvs=rng.standard_normal, format="csr")
+    assert recall(nearest_neighbors(X, K, search="approximate")[0], X.toarray(), "euclidean") >= 0.95
+
+
+def test_too_many_sparse_columns_for_that_are_warned_of(rng, monkeypatch):
+    from graphcouple import _inverted_file
+
+    monkeypatch.setattr(_inverted_file, "_DENSE_ENTRIES", 1000)
+    X = sp.random(2000, 400, density=0.02, random_state=0, data_rvs=rng.standard_normal, format="csr")
+    with pytest.warns(UserWarning, match="have no few directions"):
+        nearest_neighbors(X, K, search="approximate")
+
+
 def test_lists_shorter_than_the_neighbours_wanted_leave_no_row_short(rng):
     """Clusters far apart, with fewer points each than neighbours: the nearest other clusters are searched too."""
     centres = 30.0 * rng.normal(size=(400, 10))

@@ -108,8 +108,10 @@ def test_many_points_are_drawn_as_a_density(rng):
         assert x0 < Z[:, 0].min()
         assert x1 > Z[:, 0].max()
     assert len(gc.plot(Z[:100_000]).collections) == 1
-    for odd in (Z[:, :1], np.zeros((100_001, 2))):
-        assert len(gc.plot(odd).images) == 1
+    for odd in (Z[:, :1], np.zeros((100_001, 2)), Z * [1.0, 0.0]):
+        ax = gc.plot(odd)
+        left, right, bottom, top = ax.images[0].get_extent()
+        assert min(right - left, top - bottom) >= 0.009 * max(right - left, top - bottom)
 
 
 def test_class_means_are_where_they_are(Z):
@@ -118,6 +120,9 @@ def test_class_means_are_where_they_are(Z):
     assert {text.get_text(): tuple(text.xy) for text in ax.texts} == {
         name: pytest.approx(tuple(Z[y == name].mean(axis=0))) for name in "abc"
     }
+    other = gc.plot(Z)
+    gc.plotting.plot_class_means(Z, y, ax=other)
+    assert other.collections[0].get_alpha() == 0.85
     with pytest.raises(ValueError, match="must hold classes"):
         gc.plotting.plot_class_means(Z, np.linspace(0, 1, 60))
 
@@ -175,6 +180,9 @@ def test_the_heaviest_edges_are_drawn(rng):
     for graph, message in [(weights[:5, :5], "20 points"), (-weights, "not negative"), (np.nan * weights, "finite")]:
         with pytest.raises(ValueError, match=message):
             gc.plotting.plot_graph(Z, graph)
+    for graph in (None, "graph", object()):
+        with pytest.raises(TypeError, match="graph must be a matrix"):
+            gc.plotting.plot_graph(Z, graph)
     with pytest.raises(ValueError, match="n_edges must be"):
         gc.plotting.plot_graph(Z, weights, n_edges=0)
 
@@ -195,10 +203,14 @@ def test_grids_have_a_panel_for_each_embedding_and_one_legend(Z):
     assert [ax.get_title() for ax in table[0]] == ["pca", "random"]
     assert [ax.get_ylabel() for ax in table[:, 0]] == ["tsne", "umap"]
     assert not table[1, 1].get_visible()
+    ragged = gc.plotting.plot_grid({("tsne", "pca"): Z, ("ccpca", "default"): Z})
+    assert (ragged[1, 1].get_title(), ragged[1, 1].get_ylabel()) == ("default", "ccpca")
     numbers = gc.plotting.plot_grid({"a": Z}, np.linspace(0, 1, 60))
     assert len(numbers[0, 0].figure.axes) == 2
     with pytest.raises(ValueError, match="at least one embedding"):
         gc.plotting.plot_grid({})
+    with pytest.raises(TypeError, match="mapping of names"):
+        gc.plotting.plot_grid([Z, Z])
     with pytest.raises(ValueError, match="ax must hold 1 axes"):
         gc.plotting.plot_grid({"a": Z}, ax=axes)
     with pytest.raises(ValueError, match="n_columns"):

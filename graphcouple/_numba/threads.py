@@ -7,12 +7,15 @@ result has the same bits for any number of threads.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
 import joblib
+
+from graphcouple._validation import check_integer
 
 _BLOCKS_PER_THREAD = 2
 
@@ -32,13 +35,14 @@ def _cores() -> int:
     return joblib.cpu_count()
 
 
-def effective_n_jobs(n_jobs: int | None) -> int:
+def effective_n_jobs(n_jobs: Any) -> int:
     """Return the number of threads `n_jobs` stands for; None means every available core."""
     if n_jobs is None:
         return _cores()
-    if n_jobs == 0:
+    threads = check_integer("n_jobs", n_jobs, -sys.maxsize)
+    if threads == 0:
         raise ValueError("n_jobs must not be 0; use None for every core, or a number of threads.")
-    return max(1, n_jobs if n_jobs > 0 else _cores() + 1 + n_jobs)
+    return max(1, threads if threads > 0 else _cores() + 1 + threads)
 
 
 def over_rows(n_rows: int, n_jobs: int | None, loop: Callable[..., Any], *args: Any, at_least: int = 64) -> None:

@@ -153,9 +153,10 @@ labels_option = click.option(
 
 def classes_or_none(y: Any) -> Any:
     """Return labels if they are classes; otherwise say that they are left out."""
-    from graphcouple.plotting import is_categorical
+    import numpy as np
 
-    if y is None or is_categorical(y):
+    labels = None if y is None else np.asarray(y)
+    if labels is None or labels.dtype.kind != "f" or bool((labels == np.floor(labels)).all()):
         return y
     click.echo("graphcouple: the labels are numbers, not classes: scores of classes are left out.", err=True)
     return None

@@ -84,7 +84,7 @@ def compare(
     deviation over seeds; stability is that of the map from seed to seed.
     """
     from graphcouple._files import finished_files, write_table
-    from graphcouple.metrics._evaluate import score_each
+    from graphcouple.metrics._evaluate import check_scoring, score_each
 
     chosen = _names(methods, METHODS, "--methods")
     if not chosen:
@@ -92,16 +92,21 @@ def compare(
     starts = _names(inits, INITS, "--inits") or [_OWN]
     name, X, y = load_data(data, labels)
     table, picture = targets(f"{name}-compare.csv", (".csv",), output, plot, no_plot)
-    estimators = {run: _estimator(run, options) for run in _runs(chosen, starts, seeds)}
-    seconds = {run: _fit(run, estimator, X) for run, estimator in estimators.items()}
-    maps = {run: estimator.embedding_ for run, estimator in estimators.items()}
+    classes, n_rows = classes_or_none(y), rows if rows is not None else "auto"
+    # What cannot be scored is found before all the work.
+    check_scoring(X, classes, None, n_rows)
+    maps, seconds = {}, {}
+    for run in _runs(chosen, starts, seeds):
+        estimator = _estimator(run, options)
+        seconds[run] = _fit(run, estimator, X)
+        maps[run] = estimator.embedding_
     scores = score_each(
         X,
         maps,
-        classes_or_none(y),
+        classes,
         metric=options["metric"] or "euclidean",
         K=None,
-        n_rows=rows if rows is not None else "auto",
+        n_rows=n_rows,
         random_state=0,
         n_jobs=options["n_jobs"],
     )

@@ -43,10 +43,14 @@ def evaluate(
         raise ValueError(f"--output {output}: the ending must be .csv.")
     if output is not None and not output.parent.is_dir():
         raise ValueError(f"--output {output}: the folder {output.parent} does not exist.")
+    if output is not None and output.is_dir():
+        raise ValueError(f"--output {output} is a folder.")
     _, X, y = load_data(data, labels)
     maps: dict[str, Any] = {}
     for path in embeddings:
         name = path.name if path.name not in maps else str(path)
+        if name in maps:
+            raise ValueError(f"{path} is named twice.")
         maps[name] = read_points(path, None)[0]
     scores = score_each(
         X,

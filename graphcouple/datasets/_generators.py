@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._validation import check_integer, check_positive
+from graphcouple._validation import check_integer, check_positive, check_random_state
 
 
 def make_hierarchical_mixture(
@@ -62,7 +62,7 @@ def make_hierarchical_mixture(
             f"scales must hold one number for each of the {len(splits)} levels of branching (at least one), and one "
             f"for the points, got {len(spreads)}."
         )
-    rng = np.random.default_rng(random_state)
+    rng = check_random_state(random_state)
     centres = np.zeros((1, p))
     for split, spread in zip(splits, spreads, strict=False):
         centres = np.repeat(centres, split, axis=0)
@@ -85,7 +85,7 @@ def make_swiss_roll(
         Standard deviation of Gaussian noise on every coordinate.
     hole : bool, default=False
         Cut a rectangular hole into the sheet.
-    random_state : int, RandomState or None, default=None
+    random_state : int, Generator, RandomState or None, default=None
 
     Returns
     -------
@@ -111,7 +111,10 @@ def make_swiss_roll(
     """
     from sklearn.datasets import make_swiss_roll as roll
 
-    return roll(n_samples, noise=noise, hole=hole, random_state=random_state)
+    seed = random_state
+    if isinstance(seed, np.random.Generator):
+        seed = int(seed.integers(2**31))
+    return roll(check_integer("n_samples", n_samples, 1), noise=noise, hole=hole, random_state=seed)
 
 
 def make_waveform(
@@ -154,12 +157,11 @@ def make_waveform(
     """
     n = check_integer("n_samples", n_samples, 1)
     more = check_integer("n_noise_features", n_noise_features, 0)
-    rng = np.random.default_rng(random_state)
+    rng = check_random_state(random_state)
     i = np.arange(1, 22)
     triangles = np.maximum(6.0 - np.abs(i - np.array([[7], [15], [11]])), 0.0)
     y = rng.integers(0, 3, n)
     first, second = np.array([[0, 1], [0, 2], [1, 2]])[y].T
     u = rng.random((n, 1))
-    X = rng.normal(size=(n, 21 + more))
-    X[:, :21] += u * triangles[first] + (1.0 - u) * triangles[second]
-    return X, y
+    waves = u * triangles[first] + (1.0 - u) * triangles[second] + rng.normal(size=(n, 21))
+    return np.hstack([waves, rng.normal(size=(n, more))]), y

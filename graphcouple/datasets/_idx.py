@@ -76,6 +76,8 @@ def read_idx_pairs(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
     """
     folder = path if path.is_dir() else path.parent
     files = sorted(folder.glob("*images*idx3*"), key=lambda file: ("train" not in file.name, file.name))
+    # Unpacked and packed, a file is there once.
+    files = list({file.name.removesuffix(".gz"): file for file in reversed(files)}.values())[::-1]
     if path.is_file():
         files = [path]
     if not files:
@@ -83,6 +85,9 @@ def read_idx_pairs(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
     images, labels = [], []
     for file in files:
         partner = file.with_name(re.sub("images(.)idx3", r"labels\1idx1", file.name))
+        if not partner.is_file():
+            packed = partner.suffix == ".gz"
+            partner = partner.with_name(partner.name.removesuffix(".gz") if packed else f"{partner.name}.gz")
         if partner == file or not partner.is_file():
             raise FileNotFoundError(f"no labels beside {file}: {partner.name} is missing")
         images.append(read_idx(file))

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._files import READABLE, read_points, suffix_of
+from graphcouple._files import READABLE, read_points, suffix_of, text_of
+from graphcouple._validation import check_labels
 from graphcouple.datasets._idx import read_idx_pairs
 
 NAMES = ("breast_cancer", "diabetes", "digits", "iris", "swiss_roll", "wine")
@@ -35,6 +36,7 @@ FETCHED = {
 }
 """The data sets that are fetched from OpenML, or read from a local copy."""
 
+_LABEL_COLUMNS = ("label", "labels", "class", "target", "y")
 _LOCAL = "a folder of IDX files or one of its images files, a .mat file with X and Y, or " + ", ".join(READABLE)
 
 
@@ -55,8 +57,9 @@ def load(
 
         Features are as they come, not standardised.
     path : path, optional
-        A local copy of a data set that would be fetched: a folder of IDX files or one of its images files; a .mat file
-        with X and Y; .npz, .npy or .csv as the command line takes them. Any number of rows is taken.
+        A local copy of a data set that would be fetched, of any number of rows: a folder of IDX files or one of its
+        images files; a .mat file with X and Y; an .npz file with X and y; a .csv file whose column "label", "class",
+        "target" or "y" holds the labels, or else the last one.
     data_home : path, optional
         Where scikit-learn keeps what it fetches; the default is its own, ~/scikit_learn_data.
 
@@ -82,7 +85,7 @@ def load(
     """
     if name in FETCHED:
         X, y = _read(Path(path)) if path is not None else _fetch(name, data_home)
-        return np.ascontiguousarray(X, dtype=np.float32), _numbers_if_whole(np.asarray(y).ravel())
+        return _checked(X, y, f"{name} at {path}" if path is not None else name)
     if name not in NAMES:
         raise ValueError(f"unknown data set {name!r}; the names are {', '.join((*NAMES, *FETCHED))}.")
     if path is not None or data_home is not None:
@@ -131,12 +134,32 @@ def _read(path: Path) -> tuple[Any, Any]:
         return read_idx_pairs(path)
     if not path.is_file():
         raise FileNotFoundError(f"no such file or folder: {path}; path= takes {_LOCAL}")
-    if path.suffix == ".mat":
+    if path.suffix.lower() == ".mat":
         return _read_mat(path)
-    X, y = read_points(path, "-1" if suffix_of(path) in (".csv", ".csv.gz") else None)
-    if y is None or len(y) != X.shape[0]:
-        raise ValueError(f"{path} holds no labels for its {X.shape[0]} points; path= takes {_LOCAL}.")
-    return X.toarray() if hasattr(X, "toarray") else X, y
+    X, y = read_points(path, _label_column(path) if suffix_of(path) in (".csv", ".csv.gz") else None)
+    if y is None:
+        raise ValueError(f"{path} holds no labels for its {np.shape(X)[0]} points; path= takes {_LOCAL}.")
+    return X, y
+
+
+def _label_column(path: Path) -> str:
+    """Return the name of a csv file's column of labels, or -1 for its last."""
+    header = [cell.strip().strip('"') for cell in "".join(text_of(path, 1)).split(",")]
+    return next((cell for cell in header if cell.lower() in _LABEL_COLUMNS), "-1")
+
+
+def _checked(X: Any, y: Any, source: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return points of two dimensions and their labels, images one a row."""
+    X = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+    if X.ndim < 2 or X.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{source} must hold an array of numbers with a row for each point, got shape {X.shape} of {X.dtype}."
+        )
+    with np.errstate(over="ignore"):
+        points = np.ascontiguousarray(X.reshape(len(X), -1), dtype=np.float32)
+    if not np.isfinite(points).all():
+        raise ValueError(f"{source} holds entries that are NaN, infinite, or beyond single precision.")
+    return points, _numbers_if_whole(check_labels(y, len(points)))
 
 
 def _read_mat(path: Path) -> tuple[Any, Any]:
@@ -149,10 +172,7 @@ def _read_mat(path: Path) -> tuple[Any, Any]:
         raise ValueError(f"{path} is not a MATLAB file that scipy reads ({error}).") from None
     for points, labels in (("X", "Y"), ("X", "y"), ("fea", "gnd")):
         if points in arrays and labels in arrays:
-            X, y = arrays[points], arrays[labels].ravel()
-            if len(y) != len(X):
-                raise ValueError(f"{path} holds {len(X)} points, but {len(y)} labels.")
-            return X, y
+            return arrays[points], np.squeeze(arrays[labels])
     names = ", ".join(name for name in arrays if not name.startswith("__"))
     raise ValueError(f"{path} must hold points X and labels Y; it holds {names or 'nothing'}.")
 

@@ -18,31 +18,80 @@ _NARROW = 16
 
 
 def distances_of(points: Any, metric: str, dtype: Any) -> Distances:
-    """Return what computes the distances of rows to all points, or to the points named as its second argument."""
+    """Return what computes the distances of rows to all points, or to the points named as its second argument.
+
+    Euclidean distances are in `dtype` and in a unit of the points' own, which no score depends on.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When the metric is not known, needs parameters, or does not take such points.
+    """
+    if metric == "precomputed":
+        given = _complete(points)
+        return lambda rows, columns=None: _checked(given[rows] if columns is None else given[np.ix_(rows, columns)])
+    if metric != "euclidean" or sp.issparse(points):
+        _check_metric(points, metric)
+        return lambda rows, columns=None: _checked(
+            _pairwise(points[rows], points if columns is None else points[columns], metric)
+        )
+    points = near_origin(points)
+    largest = float(np.abs(points).max())
+    # A power of two, so that equal distances stay equal.
+    points = np.ldexp(points, -int(np.frexp(largest)[1])) if largest > 0 else points
+    return (
+        _by_differences(points, dtype) if points.shape[1] <= _NARROW else _by_products(points.astype(dtype, copy=False))
+    )
+
+
+def _pairwise(some: Any, others: Any, metric: str) -> FloatArray:
     from sklearn.metrics import pairwise_distances
 
-    if metric == "precomputed":
-        if points.shape[0] != points.shape[1]:
-            raise ValueError(f"metric='precomputed' takes a square array of distances, got shape {points.shape}.")
-        given = points.toarray() if sp.issparse(points) else points
-        return lambda rows, columns=None: _checked(
-            given[rows] if columns is None else given[np.ix_(rows, columns)], dtype
-        )
-    if metric != "euclidean" or sp.issparse(points):
-        return lambda rows, columns=None: _checked(
-            pairwise_distances(points[rows], points if columns is None else points[columns], metric=metric), dtype
-        )
-    points = near_origin(points).astype(dtype, copy=False)
-    return _by_differences(points) if points.shape[1] <= _NARROW else _by_products(points)
+    return pairwise_distances(some, others, metric=metric)
 
 
-def _checked(block: FloatArray, dtype: Any) -> FloatArray:
+def _check_metric(points: Any, metric: Any) -> None:
+    if not isinstance(metric, str):
+        raise TypeError(f"metric must be the name of a distance, got {metric!r} of type {type(metric).__name__}.")
+    try:
+        _pairwise(points[:2], points[:2], metric)
+    except (TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        known = "" if "must be a str among" in reason else f" ({reason.rstrip('.')})"
+        raise ValueError(
+            f"metric={metric!r} cannot be used{known}; name a distance of sklearn.metrics.pairwise_distances that "
+            "takes no parameters, or give metric='precomputed' and a square array of distances."
+        ) from None
+
+
+def _complete(distances: Any) -> FloatArray:
+    n = distances.shape[0]
+    if distances.shape[1] != n:
+        raise ValueError(f"metric='precomputed' takes a square array of distances, got shape {distances.shape}.")
+    if not sp.issparse(distances):
+        return distances
+    stored = sp.csr_array(
+        (np.ones(distances.nnz, dtype=bool), distances.indices, distances.indptr), shape=distances.shape
+    )
+    if stored.nnz - int(stored.diagonal().sum()) < n * (n - 1):
+        raise ValueError(
+            "metric='precomputed' takes the distances of all pairs, but the sparse matrix leaves some out; "
+            "a graph of neighbors does not say how far all others are."
+        )
+    return distances.toarray()
+
+
+def _checked(block: FloatArray) -> FloatArray:
+    if not np.isfinite(block).all():
+        raise ValueError(
+            "the metric gives distances that are NaN or infinite, as of rows of zeros; drop or mend those rows."
+        )
     if block.min() < 0:
         raise ValueError(f"distances must not be negative, got {block.min():g}; check the metric or its matrix.")
-    return block.astype(dtype)
+    return block.astype(np.float64, copy=True)
 
 
-def _by_differences(points: FloatArray) -> Distances:
+def _by_differences(points: FloatArray, dtype: Any) -> Distances:
     from graphcouple._numba.ranks import sq_dists_by_differences
 
     coordinates = np.ascontiguousarray(points.T)
@@ -51,7 +100,7 @@ def _by_differences(points: FloatArray) -> Distances:
         others = coordinates if columns is None else np.ascontiguousarray(coordinates[:, columns])
         block = np.empty((rows.size, others.shape[1]), dtype=points.dtype)
         sq_dists_by_differences(points[rows], others, block)
-        return np.sqrt(block, out=block)
+        return np.sqrt(block, out=block).astype(dtype, copy=False)
 
     return distances
 

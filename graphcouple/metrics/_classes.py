@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._validation import check_integer
+from graphcouple._validation import check_integer, check_labels, check_random_state
 from graphcouple.metrics._distances import disparity
+from graphcouple.metrics._relations import as_map
 from graphcouple.neighbors import as_points
 
 _SILHOUETTE_ROWS = 10_000
@@ -20,30 +21,20 @@ def check_classes(y: Any, n: int) -> NDArray[np.int64]:
 
     Raises
     ------
-    ValueError
-        When y is not one label a point, or not of at least two classes.
+    TypeError, ValueError
+        When y is not one label a point, one is missing, or they are not of at least two classes.
     """
-    labels = np.asarray(y)
-    if labels.shape != (n,):
-        raise ValueError(f"y must hold one label for each of the {n} points, got shape {labels.shape}.")
-    if labels.dtype.kind == "f":
-        if not np.isfinite(labels).all():
-            raise ValueError("y holds NaN or infinity; drop those points first.")
-        if (labels != np.floor(labels)).any():
-            raise ValueError(
-                "y must hold classes, got numbers that are not whole; cut them into classes or leave y out."
-            )
-    try:
-        names, classes = np.unique(labels.astype(str) if labels.dtype == object else labels, return_inverse=True)
-    except TypeError:
-        raise ValueError(f"y must hold labels that can be told apart, got dtype {labels.dtype}.") from None
+    labels = check_labels(y, n)
+    if labels.dtype.kind == "f" and (labels != np.floor(labels)).any():
+        raise ValueError("y must hold classes, got numbers that are not whole; cut them into classes or leave y out.")
+    names, classes = np.unique(labels, return_inverse=True)
     if names.size < 2:
-        raise ValueError(f"y holds a single class, {names[0]!r}; scores of classes need two or more.")
+        raise ValueError(f"y holds a single class, {names[0].item()!r}; scores of classes need two or more.")
     if names.size == n:
         raise ValueError(
             f"each of the {n} points has a class of its own; scores of classes need points that share one."
         )
-    return classes.ravel().astype(np.int64)
+    return classes.astype(np.int64)
 
 
 def knn_accuracy(Z: Any, y: Any, n_neighbors: int = 10, *, n_folds: int = 5, n_jobs: int | None = None) -> float:
@@ -85,7 +76,7 @@ def knn_accuracy(Z: Any, y: Any, n_neighbors: int = 10, *, n_folds: int = 5, n_j
 
     from graphcouple._numba.threads import effective_n_jobs
 
-    points = as_points(Z, "Z")
+    points = as_map(Z)
     classes = check_classes(y, points.shape[0])
     largest = int(np.bincount(classes).max())
     if check_integer("n_folds", n_folds, 2) > largest:
@@ -132,7 +123,7 @@ def cluster_scores(
         The default is the number of classes.
     n_init : int, default=10
         Runs of k-means; the best counts.
-    random_state : int, RandomState or None, default=0
+    random_state : int, Generator, RandomState or None, default=0
         Starts k-means, and chooses the 10,000 points whose silhouettes are averaged where there are more.
 
     Returns
@@ -159,7 +150,7 @@ def cluster_scores(
     from sklearn.cluster import KMeans
     from sklearn.metrics import davies_bouldin_score, normalized_mutual_info_score, silhouette_score
 
-    points = as_points(Z, "Z").astype(np.float64, copy=False)
+    points = as_map(Z).astype(np.float64, copy=False)
     n = points.shape[0]
     classes = None if y is None else check_classes(y, n)
     if n_clusters is None and classes is None:
@@ -171,11 +162,14 @@ def cluster_scores(
     different = np.unique(points, axis=0).shape[0]
     if different < wanted:
         raise ValueError(f"there are only {different} different points to put into {wanted} clusters.")
-    found = KMeans(wanted, n_init=n_init, random_state=random_state).fit_predict(points)
+    seed = random_state
+    if not (isinstance(seed, np.random.RandomState) or (isinstance(seed, (int, np.integer)) and 0 <= seed < 2**32)):
+        seed = int(check_random_state(random_state).integers(2**31))
+    found = KMeans(wanted, n_init=n_init, random_state=seed).fit_predict(points)
     sample = _SILHOUETTE_ROWS if n > _SILHOUETTE_ROWS else None
     return ClusterScores(
         float("nan") if classes is None else float(normalized_mutual_info_score(classes, found)),
-        float(silhouette_score(points, found, sample_size=sample, random_state=random_state)),
+        float(silhouette_score(points, found, sample_size=sample, random_state=seed)),
         float(davies_bouldin_score(points, found)),
     )
 
@@ -210,9 +204,8 @@ def class_mean_disparity(X: Any, Z: Any, y: Any) -> float:
     >>> round(gc.metrics.class_mean_disparity(X, X[:, :2], y), 3)
     0.025
     """
-    points, embedding = as_points(X), as_points(Z, "Z")
-    if embedding.shape[0] != points.shape[0]:
-        raise ValueError(f"Z has {embedding.shape[0]} rows, but X has {points.shape[0]}.")
+    points = as_points(X)
+    embedding = as_map(Z, n=points.shape[0])
     classes = check_classes(y, points.shape[0])
     before, after = _class_means(points, classes), _class_means(embedding, classes)
     centred = before - before.mean(axis=0)
@@ -220,7 +213,7 @@ def class_mean_disparity(X: Any, Z: Any, y: Any) -> float:
     arranged = np.zeros_like(after)
     q = min(after.shape[1], lengths.size)
     arranged[:, :q] = centred @ axes[:q].T
-    return disparity(arranged, after)
+    return disparity(arranged, after, ("the class means of X", "the class means of Z"))
 
 
 def _class_means(points: Any, classes: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from graphcouple._validation import check_integer
+from graphcouple._validation import check_integer, refuse_estimator
 from graphcouple.metrics._neighborhoods import k_ary_preservation
-from graphcouple.metrics._relations import Relations, relate
-from graphcouple.neighbors import as_points
+from graphcouple.metrics._relations import Relations, as_map, relate
 
 
 def distance_correlation(
@@ -60,8 +59,10 @@ def distance_correlation(
 def correlation_of(relations: Relations) -> float:
     count, d, e, dd, ee, de = relations.moments.tolist()
     variances = dd - d * d / count, ee - e * e / count
-    for name, variance, square in zip("XZ", variances, (dd, ee), strict=True):
-        if variance <= 1e-12 * square:
+    # Distances of a sample are in single precision.
+    tol = 1e-12 if relations.n_rows == relations.n else 1e-6
+    for name, variance, size in zip("XZ", variances, relations.sizes.tolist(), strict=True):
+        if variance <= count * (tol * size) ** 2:
             raise ValueError(f"all points of {name} are equally far from each other: no correlation is defined.")
     return (de - d * e / count) / float(np.sqrt(variances[0] * variances[1]))
 
@@ -156,9 +157,10 @@ def seed_stability(embeddings: Sequence[Any], K: int | None = None, *, n_jobs: i
     >>> bool(gc.metrics.seed_stability(maps) > 0.99)
     True
     """
-    maps = [as_points(Z, "embeddings") for Z in embeddings]
-    if len(maps) < 2:
-        raise ValueError(f"embeddings must hold at least two arrays to compare, got {len(maps)}.")
+    refuse_estimator(embeddings, "embeddings")
+    if len(embeddings) < 2:
+        raise ValueError(f"embeddings must hold at least two arrays to compare, got {len(embeddings)}.")
+    maps = [as_map(Z, f"embeddings[{c}]") for c, Z in enumerate(embeddings)]
     for Z in maps[1:]:
         if Z.shape != maps[0].shape:
             raise ValueError(f"embeddings must have one shape, got {maps[0].shape} and {Z.shape}.")
@@ -168,11 +170,11 @@ def seed_stability(embeddings: Sequence[Any], K: int | None = None, *, n_jobs: i
     return float(np.mean([1.0 - disparity(a, b) for a, b in combinations(maps, 2)]))
 
 
-def disparity(A: Any, B: Any) -> float:
+def disparity(A: Any, B: Any, names: tuple[str, str] = ("an embedding", "an embedding")) -> float:
     """Return the Procrustes disparity of two arrangements of the same points."""
     from scipy.spatial import procrustes
 
-    for Z in (A, B):
-        if not np.ptp(Z, axis=0).any():
-            raise ValueError("all points of an embedding coincide: its arrangement cannot be compared.")
+    for Z, name in zip((A, B), names, strict=True):
+        if float(np.ptp(Z, axis=0).max()) <= 1e-12 * float(np.abs(Z).max()):
+            raise ValueError(f"all points of {name} coincide: there is no arrangement to compare.")
     return float(procrustes(A, B)[2])

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from graphcouple._validation import check_integer
 from graphcouple.metrics._classes import check_classes, class_mean_disparity, cluster_scores, knn_accuracy
 from graphcouple.metrics._distances import correlation_of, triplets_of
 from graphcouple.metrics._neighborhoods import check_sizes, curves_of
-from graphcouple.metrics._relations import Relations, relate
+from graphcouple.metrics._relations import Relations, as_map, relate
 from graphcouple.neighbors import as_points
 
 ALL_ROWS = 12_000
 SAMPLED_ROWS = 1280
 _LOCAL = 10
+_FOLDS = 5
 
 
 def evaluate(
@@ -43,7 +47,7 @@ def evaluate(
     n_rows : int, "auto" or None, default="auto"
         The number of random points whose distances to all others are looked at; None for all. "auto" is all up to
         12,000 points and 1,280 beyond. A sample's scores come with standard errors.
-    random_state : int, RandomState or None, default=0
+    random_state : int, Generator, RandomState or None, default=0
     n_jobs : int, optional
         Threads; the default is every core.
 
@@ -55,8 +59,8 @@ def evaluate(
         - "R(10)", "R(n/4)", "R(n/2)": `k_ary_preservation`, and "R area", the area under R(K) over log K;
         - "trustworthiness(10)", "continuity(10)";
         - "distance correlation", "triplet correlation";
-        - with classes, "10-NN accuracy" (5 folds), "NMI", "silhouette" and "Davies-Bouldin" of k-means, and
-          "class-mean disparity".
+        - with classes, "10-NN accuracy" (5 folds, or as many as the largest class has points), "NMI", "silhouette" and
+          "Davies-Bouldin" of k-means, and "class-mean disparity".
 
         Names that end in " ±" are standard errors.
 
@@ -83,27 +87,35 @@ def score_each(
     X: Any, named: dict[Any, Any], y: Any, *, metric: str, K: Any, n_rows: Any, random_state: Any, n_jobs: int | None
 ) -> dict[Any, dict[str, float]]:
     """Return the scores of each embedding by its name."""
-    points = as_points(X, at_least=4)
-    n = points.shape[0]
+    points, sizes, n_rows = check_scoring(X, y, K, n_rows)
     if not named:
         raise ValueError("Z must name at least one embedding.")
-    sizes = _named_sizes(K, n)
-    if y is not None:
-        check_classes(y, n)
-    if n_rows == "auto":
-        n_rows = None if n <= ALL_ROWS else SAMPLED_ROWS
-    elif isinstance(n_rows, str):
-        raise ValueError(f"n_rows must be a number of points, 'auto' or None, got {n_rows!r}.")
+    maps = {name: as_map(Z, f"Z[{name!r}]" if name else "Z", points.shape[0]) for name, Z in named.items()}
     relations = relate(
-        points, list(named.values()), metric=metric, n_rows=n_rows, random_state=random_state, n_jobs=n_jobs
+        points, list(maps.values()), metric=metric, n_rows=n_rows, random_state=random_state, n_jobs=n_jobs
     )
     table = {}
-    for (name, embedding), related in zip(named.items(), relations, strict=True):
-        scores = _geometry(related, sizes, min(_LOCAL, n - 2))
+    for (name, embedding), related in zip(maps.items(), relations, strict=True):
+        scores = _geometry(related, sizes, min(_LOCAL, points.shape[0] - 2))
         if y is not None:
             scores |= _classes(None if metric == "precomputed" else points, embedding, y, random_state, n_jobs)
         table[name] = scores
     return table
+
+
+def check_scoring(X: Any, y: Any, K: Any, n_rows: Any) -> tuple[Any, dict[str, int], int | None]:
+    """Return checked points, the sizes of neighborhoods by name, and the number of rows to look at."""
+    points = as_points(X, at_least=4)
+    n = points.shape[0]
+    if y is not None:
+        check_classes(y, n)
+    if isinstance(n_rows, str):
+        if n_rows != "auto":
+            raise ValueError(f"n_rows must be a number of points, 'auto' or None, got {n_rows!r}.")
+        n_rows = None if n <= ALL_ROWS else SAMPLED_ROWS
+    elif n_rows is not None:
+        check_integer("n_rows", n_rows, 2)
+    return points, _named_sizes(K, n), n_rows
 
 
 def _named_sizes(K: Any, n: int) -> dict[str, int]:
@@ -132,8 +144,11 @@ def _geometry(relations: Relations, sizes: dict[str, int], local: int) -> dict[s
 
 def _classes(points: Any, Z: Any, y: Any, random_state: Any, n_jobs: int | None) -> dict[str, float]:
     clusters = cluster_scores(Z, y, random_state=random_state)
+    counts = np.unique(check_classes(y, len(Z)), return_counts=True)[1]
+    folds = min(_FOLDS, int(counts.max()))
+    nearest = min(_LOCAL, len(Z) - -(-len(Z) // folds))
     scores = {
-        "10-NN accuracy": knn_accuracy(Z, y, n_jobs=n_jobs),
+        f"{nearest}-NN accuracy": knn_accuracy(Z, y, nearest, n_folds=folds, n_jobs=n_jobs),
         "NMI": clusters.nmi,
         "silhouette": clusters.silhouette,
         "Davies-Bouldin": clusters.davies_bouldin,

@@ -71,10 +71,13 @@ def curves_of(relations: Relations) -> NeighborhoodCurves:
     curves = np.stack([shared_by_all, 1.0 - mean[1] / most, 1.0 - mean[2] / most])
     slopes = np.stack([(n - 1) / (K * (n - 1 - K)), -1.0 / most, -1.0 / most])
     n_covariates = relations.offset.size
+    leverage = 1.0
     if n_covariates:
+        # What the slopes are uncertain by counts where the sample's covariates are off.
+        leverage += m * float(relations.offset @ np.linalg.pinv(relations.gram, hermitian=True) @ relations.offset)
         correction, left = _regression(relations, spread, slopes)
         curves, spread = curves + correction, spread * left
-    error = np.abs(slopes) * np.sqrt(spread / max(m - 1 - n_covariates, 1) / m * (1.0 - m / n))
+    error = np.abs(slopes) * np.sqrt(spread * leverage / max(m - 1 - n_covariates, 1) / m * (1.0 - m / n))
     return NeighborhoodCurves(K.astype(np.int64), *curves, *error, n_rows=m)  # type: ignore[misc]
 
 

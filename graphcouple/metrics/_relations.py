@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from graphcouple._numba.threads import effective_n_jobs
-from graphcouple._validation import check_integer
+from graphcouple._validation import check_integer, check_random_state, refuse_estimator
 from graphcouple.graphs import FloatArray
 from graphcouple.metrics._blocks import Distances, distances_of, orders_of, ranks_of
 from graphcouple.metrics._covariates import covariates
@@ -19,7 +20,7 @@ from graphcouple.neighbors import as_points
 _BLOCK_ENTRIES = 2**19
 _BLOCK_ROWS = 32
 _PAIRS_A_POINT = 100
-_FEW_ROWS = 500
+_FEW_ROWS = 1000
 
 
 class Relations(NamedTuple):
@@ -29,8 +30,8 @@ class Relations(NamedTuple):
     neighborhood size; of a sample, `cross` are their products with covariates, of shape (n_covariates, 3, n_sizes) for
     `sizes_of_slopes`, `gram` those of covariates with each other, and `offset` is the covariates' mean over all points,
     where that over the sample is zero. `moments` are the count, Σd, Σe, Σd², Σe², Σde of distances d in the data and e
-    in the embedding;
-    `triplets` the sum and the sum of squares over rows of the mean agreement of random pairs, seen from the row.
+    in the embedding, less their rough `sizes`; `triplets` the sum and the sum of squares over rows of the mean
+    agreement of random pairs, seen from the row.
     """
 
     n: int
@@ -41,11 +42,12 @@ class Relations(NamedTuple):
     gram: FloatArray
     offset: FloatArray
     moments: FloatArray
+    sizes: FloatArray
     triplets: FloatArray
 
     def __add__(self, other: Any) -> Relations:
         added = (mine + theirs for mine, theirs in zip(self[2:], other[2:], strict=True))
-        return Relations(self.n, self.n_rows + other.n_rows, *added)
+        return Relations(self.n, self.n_rows + other.n_rows, *added)._replace(sizes=self.sizes)
 
 
 def sizes_of_slopes(n: int) -> NDArray[np.int64]:
@@ -55,9 +57,10 @@ def sizes_of_slopes(n: int) -> NDArray[np.int64]:
 
 
 class _Map(NamedTuple):
-    """An embedding's distances, and the standardised covariates of the rows looked at."""
+    """An embedding's distances, about how large they are, and the standardised covariates of the rows looked at."""
 
     distances: Distances
+    size: float
     covariates: FloatArray
 
 
@@ -82,11 +85,8 @@ def relate(
     """
     points = as_points(X, at_least=3)
     n = points.shape[0]
-    maps = [as_points(Z, "Z") for Z in embeddings]
-    for Z in maps:
-        if Z.shape[0] != n:
-            raise ValueError(f"Z has {Z.shape[0]} rows, but X has {n}.")
-    rng = _generator(random_state)
+    maps = [as_map(Z, n=n) for Z in embeddings]
+    rng = check_random_state(random_state)
     rows = np.arange(n)
     sampled = n_rows is not None and check_integer("n_rows", n_rows, 2) < n
     if sampled:
@@ -101,24 +101,28 @@ def relate(
     for distances, values in zip(mapped, known, strict=True):
         centre, spread = values[rows].mean(axis=0, dtype=np.float64), values[rows].std(axis=0, dtype=np.float64)
         spread = np.where(spread > 0, spread, 1.0)
-        parts.append(_Map(distances, ((values[rows] - centre) / spread)))
+        parts.append(_Map(distances, float(distances(rows[:8]).mean()), ((values[rows] - centre) / spread)))
         offsets.append((values.mean(axis=0, dtype=np.float64) - centre) / spread)
+    size = float(given(rows[:8]).mean())
     step = max(_BLOCK_ROWS, _BLOCK_ENTRIES // n)
     starts = range(0, rows.size, step)
     seeds = rng.integers(2**63, size=len(starts))
 
     def block(a: int, seed: int) -> list[Relations]:
         rng = np.random.default_rng(seed)
-        return _relate_block(slice(a, a + step), rows, n, given, parts, rng, ranks)
+        return _relate_block(slice(a, a + step), rows, n, given, size, parts, rng, ranks)
 
     totals = _sum_blocks(block, list(zip(starts, seeds.tolist(), strict=True)), n_jobs)
     return [total._replace(offset=offset) for total, offset in zip(totals, offsets, strict=True)]
 
 
-def _generator(random_state: Any) -> np.random.Generator:
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31))
-    return np.random.default_rng(random_state)
+def as_map(Z: Any, name: str = "Z", n: int | None = None) -> FloatArray:
+    """Return an embedding, of n points where that is known, as a finite float array."""
+    refuse_estimator(Z, name)
+    embedding = as_points(Z.toarray() if sp.issparse(Z) else Z, name)
+    if n is not None and embedding.shape[0] != n:
+        raise ValueError(f"{name} has {embedding.shape[0]} rows, but X has {n}.")
+    return embedding
 
 
 def _sum_blocks(block: Callable[..., list[Relations]], jobs: list[Any], n_jobs: int | None) -> list[Relations]:
@@ -139,6 +143,7 @@ def _relate_block(
     all_rows: NDArray[Any],
     n: int,
     given: Distances,
+    size: float,
     maps: Sequence[_Map],
     rng: np.random.Generator,
     ranks: bool,
@@ -151,7 +156,7 @@ def _relate_block(
     places = ranks_of(orders_of(before, own)) if ranks else None
     pairs = random_pairs(rng, rows, n)
     relations = []
-    for distances, values in maps:
+    for distances, map_size, values in maps:
         after = distances(rows)
         sizes = sizes_of_slopes(n) if values.shape[1] else np.empty(0, dtype=np.int64)
         curves = np.zeros((rows.size, 3, sizes.size))
@@ -169,7 +174,8 @@ def _relate_block(
                 np.einsum("ic,iak->cak", mine, curves),
                 mine.T @ mine,
                 np.zeros(mine.shape[1]),
-                _moments(before, after),
+                _moments(before - before.dtype.type(size), after - after.dtype.type(map_size), own),
+                np.array([size, map_size]),
                 np.array([agreed.sum(), np.square(agreed).sum()]),
             )
         )
@@ -190,8 +196,8 @@ def _signs(distances: FloatArray, pairs: NDArray[np.int64]) -> FloatArray:
     return np.sign(near - far)
 
 
-def _moments(before: FloatArray, after: FloatArray) -> FloatArray:
-    # The row itself adds a distance of zero to all sums but the count.
+def _moments(before: FloatArray, after: FloatArray, own: tuple[Any, ...]) -> FloatArray:
+    before[own] = after[own] = 0.0
     sums = [block.sum(axis=1) for block in (before, after)]
     sums += [np.einsum("ij,ij->i", a, b) for a, b in ((before, before), (after, after), (before, after))]
     return np.array([before.size - len(before), *(rows.sum(dtype=np.float64) for rows in sums)])

@@ -4,11 +4,10 @@ from graphcouple.plotting._diagrams import plot_loss, plot_preservation
 from graphcouple.plotting._graph import plot_graph
 from graphcouple.plotting._grid import plot_grid
 from graphcouple.plotting._scatter import plot, plot_class_means, plot_density
-from graphcouple.plotting._style import PALETTE, is_categorical, require_matplotlib
+from graphcouple.plotting._style import PALETTE, require_matplotlib
 
 __all__ = [
     "PALETTE",
-    "is_categorical",
     "plot",
     "plot_class_means",
     "plot_density",

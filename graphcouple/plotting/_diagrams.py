@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple.plotting._style import PALETTE, line_axes, line_legend, new_axes
+from graphcouple.plotting._style import PALETTE, label, line_axes, line_legend, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,15 +62,17 @@ def plot_preservation(curves: Any, *, ax: Axes | None = None, title: str | None 
             raise TypeError(f"{name or 'curves'} must be what neighborhood_curves returns, got {type(curve).__name__}.")
     ax = new_axes(ax, 7.5, 4.5)
     for c, (name, curve) in enumerate(named.items()):
-        shown = name if not name else f"{name}  (area {curve.area:.2f})"
-        ax.plot(curve.K, curve.preservation, label=shown, **_line_style(c))
+        shown = label(f"{name}  (area {curve.area:.2f})") if name else ""
+        # A few points make no line.
+        marker = "o" if curve.K.size < 10 else ""
+        ax.plot(curve.K, curve.preservation, label=shown, marker=marker, **_line_style(c))
         if curve.preservation_error.any():
             low, high = (curve.preservation + side * curve.preservation_error for side in (-2.0, 2.0))
             ax.fill_between(curve.K, low, high, color=PALETTE[c % len(PALETTE)], alpha=0.2, linewidth=0)
     ax.set_xscale("log")
     ax.set_ylim(min(0.0, *(float(curve.preservation.min()) for curve in named.values())), 1.0)
     line_axes(ax, "neighbors K", "preservation R(K)")
-    line_legend(ax, len(named))
+    line_legend(ax, list(named))
     if title:
         ax.set_title(title)
     return ax
@@ -109,9 +111,9 @@ def plot_loss(history: Any, *, ax: Axes | None = None, title: str | None = None)
     ax = new_axes(ax, 7.5, 4.5)
     for c, (name, run) in enumerate(named.items()):
         iterations, losses = _history(run)
-        ax.plot(iterations, losses, label=name, **_line_style(c))
+        ax.plot(iterations, losses, label=label(name), **_line_style(c))
     line_axes(ax, "iteration", "loss (nats)")
-    line_legend(ax, len(named))
+    line_legend(ax, list(named))
     if title:
         ax.set_title(title)
     return ax

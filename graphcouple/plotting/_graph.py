@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from graphcouple._validation import check_integer
 from graphcouple.plotting._scatter import plot
 from graphcouple.plotting._style import check_points, require_matplotlib
 
@@ -62,9 +63,11 @@ def plot_graph(
     from matplotlib.collections import LineCollection
 
     points = check_points(Z)
-    if n_edges < 1:
-        raise ValueError(f"n_edges must be at least 1, got {n_edges}.")
-    weights = sp.coo_array(graph.mean() if hasattr(graph, "edge_means") else graph).astype(np.float64)
+    check_integer("n_edges", n_edges, 1)
+    given = graph.mean() if hasattr(graph, "edge_means") else graph
+    if not (sp.issparse(given) or (np.ndim(given) == 2 and np.asarray(given).dtype.kind in "biuf")):
+        raise TypeError(f"graph must be a matrix of weights or a law of a graph, got {type(graph).__name__}.")
+    weights = sp.coo_array(given).astype(np.float64)
     if weights.shape != (len(points), len(points)):
         raise ValueError(f"graph has shape {weights.shape}, but Z has {len(points)} points.")
     if weights.nnz and not (np.isfinite(weights.data).all() and weights.data.min() >= 0):

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graphcouple._validation import check_integer
 from graphcouple.plotting._scatter import plot
 from graphcouple.plotting._style import (
     MAX_CLASSES,
-    check_labels,
     is_categorical,
+    labels_or_none,
     legend_handles,
     require_matplotlib,
 )
@@ -65,6 +66,8 @@ def plot_grid(
     ((1, 2), 'sepals')
     """
     require_matplotlib()
+    if not isinstance(embeddings, Mapping):
+        raise TypeError(f"embeddings must be a mapping of names to arrays, got {type(embeddings).__name__}.")
     if not embeddings:
         raise ValueError("embeddings must name at least one embedding.")
     places, shape, tabular = _layout(list(embeddings), n_columns)
@@ -75,16 +78,18 @@ def plot_grid(
         panel.set(xlabel="", ylabel="")
         if not tabular:
             panel.set_title(str(name), fontsize=10)
-        elif place[0] == 0:
+            continue
+        # The first panel there is of a column, and of a row, has its name.
+        if place[0] == min(row for row, column in places if column == place[1]):
             panel.set_title(str(name[1]), fontsize=10)
-        if tabular and place[1] == 0:
+        if place[1] == min(column for row, column in places if row == place[0]):
             panel.set_ylabel(str(name[0]), fontsize=10)
     for panel in set(axes.flat) - set(panels):
         panel.set_visible(False)
     figure = axes.flat[0].figure
     if title:
         figure.suptitle(title)
-    labels = check_labels(y, len(np.asarray(next(iter(embeddings.values())))))
+    labels = labels_or_none(y, len(np.asarray(next(iter(embeddings.values())))))
     if legend and labels is not None and not (is_categorical(labels) and np.unique(labels).size > MAX_CLASSES):
         _legend(figure, axes, labels)
     return axes
@@ -95,8 +100,8 @@ def _layout(names: list[Any], n_columns: int | None) -> tuple[list[tuple[int, in
     if all(isinstance(name, tuple) and len(name) == 2 for name in names):
         rows, columns = (list(dict.fromkeys(name[side] for name in names)) for side in (0, 1))
         return [(rows.index(r), columns.index(c)) for r, c in names], (len(rows), len(columns)), True
-    if n_columns is not None and n_columns < 1:
-        raise ValueError(f"n_columns must be at least 1, got {n_columns}.")
+    if n_columns is not None:
+        check_integer("n_columns", n_columns, 1)
     across = min(n_columns or int(np.ceil(np.sqrt(len(names)))), len(names))
     places = [divmod(k, across) for k in range(len(names))]
     return places, (places[-1][0] + 1, across), False
@@ -116,7 +121,12 @@ def _legend(figure: Any, axes: NDArray[Any], labels: NDArray[Any]) -> None:
     if is_categorical(labels):
         names = np.unique(labels)
         columns = 1 if len(names) <= 20 else 2
-        figure.legend(handles=legend_handles(names), loc="outside right center", frameon=False, ncols=columns)
+        style = {"handles": legend_handles(names), "frameon": False, "ncols": columns}
+        if figure.get_constrained_layout():
+            figure.legend(loc="outside right center", **style)
+        else:
+            rightmost = max(axes.flat, key=lambda ax: (ax.get_position().x1, ax.get_position().y1))
+            rightmost.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), **style)
         return
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graphcouple._validation import check_integer
 from graphcouple.plotting._style import (
     PALETTE,
-    check_labels,
     check_points,
     class_colors,
     class_legend,
     class_marker,
     is_categorical,
     label,
+    labels_or_none,
     new_axes,
     plain_axes,
 )
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SCATTER_POINTS = 100_000
+_MOST_PIXELS = 10_000
 
 
 def plot(
@@ -46,7 +48,8 @@ def plot(
         the axes; other numbers are shown by a colour bar. From the eleventh class on, colours repeat with other
         markers.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        Where to draw; a new figure by default. In a figure of several axes, ``layout="constrained"`` makes room for the
+        legend.
     title : str, optional
     legend : bool, default=True
         Whether to list classes, or show a colour bar, beside the axes.
@@ -76,7 +79,7 @@ def plot(
     points = check_points(Z)
     if len(points) > _SCATTER_POINTS:
         return plot_density(Z, y, ax=ax, title=title, legend=legend)
-    labels = check_labels(y, len(points))
+    labels = labels_or_none(y, len(points))
     ax = new_axes(ax)
     size = float(np.clip(15000.0 / len(points), 0.5, 40.0)) * _share_of_a_page(ax)
     _scatter(ax, points[:, :2], labels, size, legend)
@@ -161,15 +164,18 @@ def plot_density(
     4
     """
     points = check_points(Z)
-    labels = check_labels(y, len(points))
+    labels = labels_or_none(y, len(points))
     if n_pixels is None:
         n_pixels = int(np.clip(1.5 * np.sqrt(len(points)), 300, 1000))
-    if n_pixels < 2:
-        raise ValueError(f"n_pixels must be at least 2, got {n_pixels}.")
+    if check_integer("n_pixels", n_pixels, 2) > _MOST_PIXELS:
+        raise ValueError(f"n_pixels must be at most {_MOST_PIXELS}, got {n_pixels}: no figure shows more.")
     ax = new_axes(ax)
     low, high = points[:, :2].min(axis=0), points[:, :2].max(axis=0)
     equal = np.shape(Z)[1] > 1
-    span = np.maximum(high - low, 1e-9 * max(float((high - low).max()), 1e-300))
+    span = high - low
+    # Points on one line, or on one point, are as thick as a few pixels.
+    span = np.maximum(span, 0.01 * (float(span.max()) or 1.0))
+    low = 0.5 * (low + high) - 0.5 * span
     shape = np.maximum(np.ceil(n_pixels * span / (span.max() if equal else span)), 2).astype(np.int64)
     at = np.minimum(((points[:, :2] - low) / span * shape).astype(np.int64), shape - 1)
     pixel = at[:, 1] * shape[0] + at[:, 0]
@@ -210,7 +216,7 @@ def _mean_colors(
         for channel in range(3):
             image[:, channel] = np.bincount(pixel, colors[codes, channel], n_pixels) / counts
         if legend:
-            class_legend(ax, names)
+            class_legend(ax, names, markers=False)
         return image
     values = labels.astype(np.float64)
     scale = ScalarMappable(Normalize(values.min(), values.max()), colormaps["viridis"])
@@ -250,14 +256,14 @@ def plot_class_means(Z: ArrayLike, y: ArrayLike, *, ax: Axes | None = None, titl
     from matplotlib.patheffects import withStroke
 
     points = check_points(Z)
-    labels = check_labels(y, len(points))
+    labels = labels_or_none(y, len(points))
     if labels is None or not is_categorical(labels):
         raise ValueError("y must hold classes: names, or up to 30 whole numbers.")
-    ax = plot(Z, labels, ax=ax, title=title, legend=False)
-    for drawn in ax.collections:
-        drawn.set_alpha(0.25)
-    for image in ax.images:
-        image.set_alpha(0.35)
+    ax = new_axes(ax)
+    before = {*ax.collections, *ax.images}
+    plot(Z, labels, ax=ax, title=title, legend=False)
+    for drawn in {*ax.collections, *ax.images} - before:
+        drawn.set_alpha(0.3)
     names, codes = np.unique(labels, return_inverse=True)
     colors = class_colors(len(names))
     halo = [withStroke(linewidth=3, foreground="white")]

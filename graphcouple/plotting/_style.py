@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphcouple._validation import check_embedding, check_labels, refuse_estimator
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -47,30 +49,22 @@ def new_axes(ax: Axes | None, width: float = 7.5, height: float = 6.0) -> Axes:
 
 def check_points(Z: Any) -> NDArray[np.float64]:
     """Return a finite array of two columns or more; one column is drawn against its rank."""
-    if hasattr(Z, "embedding_"):
-        raise TypeError(f"Z must be an array; pass {type(Z).__name__}.embedding_ rather than the estimator.")
-    points = np.asarray(Z, dtype=np.float64)
-    if points.ndim != 2 or min(points.shape) < 1 or not np.isfinite(points).all():
-        raise ValueError(f"Z must be a finite array of shape (n_samples, n_components), got shape {points.shape}.")
+    refuse_estimator(Z)
+    points = check_embedding(Z).astype(np.float64)
+    if len(points) < 1:
+        raise ValueError("Z holds no points to draw.")
     if points.shape[1] == 1:
         return np.column_stack([points[:, 0], points[:, 0].argsort().argsort()])
     return points
 
 
-def check_labels(y: Any, n: int) -> NDArray[Any] | None:
-    """Return labels as a flat array of one a point."""
-    if y is None:
-        return None
-    labels = np.asarray(y).ravel()
-    if labels.size != n:
-        raise ValueError(f"y has {labels.size} labels, but Z has {n} points.")
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError("y holds NaN or infinity; drop those points first.")
-    return labels
+def labels_or_none(y: Any, n: int) -> NDArray[Any] | None:
+    """Return labels as a flat array of one a point, if there are any."""
+    return None if y is None else check_labels(y, n)
 
 
 def is_categorical(labels: NDArray[Any]) -> bool:
-    """Return whether labels are classes: names, or up to 30 whole numbers."""
+    """Return whether labels are shown as classes: names, or up to 30 whole numbers."""
     if labels.dtype.kind not in "iufb":
         return True
     whole = labels.dtype.kind in "iub" or bool(np.all(labels == np.floor(labels)))
@@ -104,30 +98,43 @@ def plain_axes(ax: Axes, n_components: int, title: str | None) -> None:
         ax.set_title(title)
 
 
-def legend_handles(names: NDArray[Any]) -> list[Any]:
-    """Return what stands for each class in a legend."""
+def legend_handles(names: NDArray[Any], markers: bool = True) -> list[Any]:
+    """Return what stands for each class in a legend, by its marker or by a dot."""
     from matplotlib.lines import Line2D
 
     colors = class_colors(len(names))
     return [
-        Line2D([], [], marker=class_marker(c), linestyle="", color=tuple(colors[c]), label=label(name), markersize=6)
+        Line2D(
+            [],
+            [],
+            marker=class_marker(c if markers else 0),
+            linestyle="",
+            color=tuple(colors[c]),
+            label=label(name),
+            markersize=6,
+        )
         for c, name in enumerate(names)
     ]
 
 
-def class_legend(ax: Axes, names: NDArray[Any]) -> None:
+def class_legend(ax: Axes, names: NDArray[Any], markers: bool = True) -> None:
     """List the classes beside the axes, where no point can be; too many are not listed."""
     if len(names) > MAX_CLASSES:
         return
     columns = 1 if len(names) <= 15 else 2
     ax.legend(
-        handles=legend_handles(names), loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, ncols=columns
+        handles=legend_handles(names, markers),
+        loc="center left",
+        bbox_to_anchor=(1.01, 0.5),
+        frameon=False,
+        ncols=columns,
     )
 
 
 def label(name: Any) -> str:
-    """Return a label as it is shown."""
-    return f"{name:g}" if isinstance(name, np.floating) else str(name)
+    """Return a label as it is shown; a legend would leave out one that begins with an underscore."""
+    shown = f"{name:g}" if isinstance(name, np.floating) else str(name)
+    return f" {shown}" if shown.startswith("_") else shown
 
 
 def line_axes(ax: Axes, x: str, y: str) -> None:
@@ -139,7 +146,7 @@ def line_axes(ax: Axes, x: str, y: str) -> None:
     ax.set_axisbelow(True)
 
 
-def line_legend(ax: Axes, n_lines: int) -> None:
-    """List the lines of a diagram beside it, when there is more than one."""
-    if n_lines > 1:
+def line_legend(ax: Axes, names: list[str]) -> None:
+    """List the lines of a diagram beside it, when they have names."""
+    if any(names):
         ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
