@@ -351,7 +351,7 @@ def test_neighborhoods_that_cannot_be_compared_are_refused(score, Z, K, error, m
         (lambda: metrics.knn_accuracy(X10, np.arange(10)), "class of its own"),
         (lambda: metrics.knn_accuracy(X10, np.arange(9)), "y has 9 labels, but there are 10 points"),
         (lambda: metrics.knn_accuracy(X10, np.arange(10) / 3), "must hold classes"),
-        (lambda: metrics.knn_accuracy(X10, [0.0] * 5 + [np.nan] * 5), "y holds NaN"),
+        (lambda: metrics.knn_accuracy(X10, np.array([0.0] * 5 + [np.nan] * 5)), "y holds NaN"),
         (lambda: metrics.knn_accuracy(X10, [0] * 5 + [1] * 5, 9), "n_neighbors=9 must be at most 8"),
         (lambda: metrics.knn_accuracy(X10, [0] * 5 + [1] * 5, 2, n_folds=6), "n_folds=6 must be at most 5"),
         (lambda: metrics.cluster_scores(X10), "n_clusters must be given"),
