@@ -32,7 +32,7 @@ def _map(method, X, seed):
 
 
 def fitted_accuracy(Z, y, k):
-    """Return the accuracy on the points that the classifier knows, each its own nearest neighbor: the paper's figures."""
+    """Return the accuracy on the points that the classifier knows, each its own nearest: the paper's figures."""
     return float(KNeighborsClassifier(k).fit(Z, y).score(Z, y))
 
 
