@@ -101,6 +101,8 @@ def test_neither_blocks_nor_threads_show(rng, monkeypatch):
         parts = metrics.neighborhood_curves(X, Z, n_jobs=n_jobs)
         np.testing.assert_array_equal(parts.preservation, whole.preservation)
         np.testing.assert_array_equal(parts.continuity, whole.continuity)
+    monkeypatch.setattr(_relations, "_FEW_ROWS", 30)
+    X, Z = rng.normal(size=(700, 30)), rng.normal(size=(700, 2))
     one, three = (metrics.evaluate(X, Z, n_rows=40, n_jobs=n_jobs) for n_jobs in (1, 3))
     pd.testing.assert_series_equal(one, three, check_exact=True)
 
@@ -387,6 +389,13 @@ def test_no_score_depends_on_the_unit_of_length(rng, scale):
             )
             for score in (metrics.distance_correlation, metrics.triplet_correlation):
                 assert score(scale * given, Z, **options) == pytest.approx(score(given, Z, **options), abs=1e-4)
+
+
+def test_single_precision_points_are_ranked_in_double(rng):
+    X, Z = (rng.normal(size=(60, q)).astype(np.float32) for q in (20, 2))
+    found = metrics.neighborhood_curves(X, Z).preservation
+    exact = [literal(X.astype(np.float64), Z.astype(np.float64), K)[0] for K in range(1, 59)]
+    np.testing.assert_allclose(found, exact, atol=1e-12)
 
 
 def test_a_points_distance_from_itself_is_not_looked_at(rng):

@@ -35,13 +35,12 @@ def distances_of(points: Any, metric: str, dtype: Any) -> Distances:
         return lambda rows, columns=None: _checked(
             _pairwise(points[rows], points if columns is None else points[columns], metric)
         )
-    points = near_origin(points)
-    largest = float(np.abs(points).max())
+    narrow = points.shape[1] <= _NARROW
+    points = near_origin(points.astype(np.float64, copy=False) if narrow or dtype == np.float64 else points)
+    largest = max(float(points.max()), -float(points.min()))
     # A power of two, so that equal distances stay equal.
     points = np.ldexp(points, -int(np.frexp(largest)[1])) if largest > 0 else points
-    return (
-        _by_differences(points, dtype) if points.shape[1] <= _NARROW else _by_products(points.astype(dtype, copy=False))
-    )
+    return _by_differences(points, dtype) if narrow else _by_products(points.astype(dtype, copy=False))
 
 
 def _pairwise(some: Any, others: Any, metric: str) -> FloatArray:

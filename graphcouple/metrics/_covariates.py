@@ -37,16 +37,18 @@ def covariates(
     n_jobs: int | None,
 ) -> list[FloatArray]:
     """Return for each embedding the covariates of all points, of shape (n, n_covariates)."""
+    from threadpoolctl import threadpool_limits
+
     n = points.shape[0]
     columns = np.sort(rng.choice(n, min(_REFERENCES, n), replace=False))
     levels = np.unique(np.maximum([int(level * columns.size) for level in _LEVELS], 1))
     found = [np.empty((n, 3 * levels.size), dtype=np.float32) for _ in maps]
 
-    def among_references(start: int, stop: int) -> None:
+    def among_references(first: int, last: int) -> None:
         from graphcouple._numba.ranks import agreement
 
-        for a in range(start, stop, _ROWS):
-            rows = np.arange(a, min(a + _ROWS, stop))
+        for a in range(first * _ROWS, min(last * _ROWS, n), _ROWS):
+            rows = np.arange(a, min(a + _ROWS, n))
             own = rows[:, None] == columns
             ranks = ranks_of(orders_of(given(rows, columns), own))
             curves = np.empty((rows.size, 3, levels.size))
@@ -55,7 +57,9 @@ def covariates(
                 agreement(ranks, orders_of(distances(rows, columns), own), levels, curves, *unused)
                 covariate[rows] = curves.reshape(rows.size, -1)
 
-    over_rows(n, n_jobs, among_references)
+    # The bits of products depend on the shape of a block and on the threads of one: both stay the same.
+    with threadpool_limits(1, "blas"):
+        over_rows(-(-n // _ROWS), n_jobs, among_references, at_least=2)
     if metric not in SEARCHED or n <= 2 * _NEIGHBORS:
         return found
     before, far_before = _nearest(points, metric, n_jobs)

@@ -158,9 +158,9 @@ def seed_stability(embeddings: Sequence[Any], K: int | None = None, *, n_jobs: i
     True
     """
     refuse_estimator(embeddings, "embeddings")
-    if len(embeddings) < 2:
-        raise ValueError(f"embeddings must hold at least two arrays to compare, got {len(embeddings)}.")
     maps = [as_map(Z, f"embeddings[{c}]") for c, Z in enumerate(embeddings)]
+    if len(maps) < 2:
+        raise ValueError(f"embeddings must hold at least two arrays to compare, got {len(maps)}.")
     for Z in maps[1:]:
         if Z.shape != maps[0].shape:
             raise ValueError(f"embeddings must have one shape, got {maps[0].shape} and {Z.shape}.")
