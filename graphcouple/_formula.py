@@ -95,6 +95,20 @@ def _bytecode_parts(code: types.CodeType) -> Iterator[str]:
             yield repr(constant)
 
 
+def has_recursive_helper(cls: type) -> bool:
+    """Return whether a function that a formula's methods use calls itself, directly or through others."""
+
+    def recurs(function: types.FunctionType, above: tuple[types.FunctionType, ...]) -> bool:
+        if function in above:
+            return True
+        used = (function.__globals__.get(name) for name in global_names(function.__code__))
+        helpers = (getattr(value, "py_func", value) for value in used)
+        return any(recurs(value, (*above, function)) for value in helpers if isinstance(value, types.FunctionType))
+
+    methods = (getattr(cls, name, None) for name in FORMULA_METHODS)
+    return any(recurs(method, ()) for method in methods if isinstance(method, types.FunctionType))
+
+
 def formula_digest(cls: type) -> str:
     """Return a digest of the source-level meaning of a formula class.
 

@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -240,6 +243,37 @@ def test_the_digest_sees_constants_of_any_kind():
 
     values = [(1.0,), (4.0,), [1.0, 2.0], np.ones(2), np.arange(2.0), (np.int64(1),)]
     assert len({digest(value) for value in values}) == len(values)
+
+
+def test_helpers_that_call_themselves_are_compiled_in_every_process(tmp_path):
+    """numba would store their machine code, and crash where another process loads it."""
+    kernel = """
+from dataclasses import dataclass
+import numpy as np
+import graphcouple as gc
+from graphcouple.kernels import Assumptions
+def factorial(n):
+    return 1.0 if n <= 1 else n * factorial(n - 1)
+@dataclass(frozen=True)
+class Recursive(gc.Kernel):
+    def log(self, sq_dist):
+        return -np.log(1.0 + sq_dist) * factorial(3) / 6.0
+    def grad_log(self, sq_dist):
+        return -1.0 / (1.0 + sq_dist)
+    def assumptions(self, dim):
+        return Assumptions(bounded=True, integrable=False)
+Z = np.random.default_rng(0).normal(size=(50, 2))
+model = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(Z)
+print(gc.CrossEntropy(model, gc.GraphModel(Recursive(), "E")).value(Z))
+"""
+    script = tmp_path / "script.py"
+    script.write_text(kernel)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    values = {
+        subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    }
+    assert len(values) == 1
 
 
 def test_helper_functions_of_any_name(rng):

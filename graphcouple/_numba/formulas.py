@@ -27,7 +27,7 @@ from numba.extending import (
     unbox,
 )
 
-from graphcouple._formula import FORMULA_METHODS, Formula, formula_digest, global_names
+from graphcouple._formula import FORMULA_METHODS, Formula, formula_digest, global_names, has_recursive_helper
 from graphcouple._numba import elementary
 from graphcouple._numba.jit import FASTMATH
 
@@ -40,8 +40,10 @@ _INLINED = {"fastmath": FASTMATH, "error_model": "numpy", "forceinline": True}
 class FormulaType(types.Type):
     """The numba type of a formula: a struct of floats and of other formulas."""
 
-    def __init__(self, class_name, digest, fields, constants):
+    def __init__(self, class_name, digest, fields, constants, recursive):
         self.digest = digest
+        # numba stores machine code of functions that call themselves, but crashes where it loads it.
+        self.storable = not recursive and all(getattr(kind, "storable", True) for _, kind in fields)
         self.fields = fields
         self.constants = constants
         inner = ", ".join([*(f"{name}: {kind}" for name, kind in fields), *(f"{n} = {v!r}" for n, v in constants)])
@@ -59,7 +61,7 @@ def _formula_type(cls, nested, constants):
     kinds = dict(nested)
     fixed = dict(constants)
     fields = tuple((f.name, kinds.get(f.name, types.float64)) for f in dataclasses.fields(cls) if f.name not in fixed)
-    return FormulaType(cls.__name__, digest, fields, constants)
+    return FormulaType(cls.__name__, digest, fields, constants, has_recursive_helper(cls))
 
 
 @typeof_impl.register(Formula)

@@ -17,15 +17,17 @@ def jit(function):
         dispatcher = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba found no writable cache folder
         return numba.njit(cache=False, **options)(function)
-    _survive_full_disk(dispatcher._cache)
+    _store_what_can_be(dispatcher._cache)
     return dispatcher
 
 
-def _survive_full_disk(cache):
+def _store_what_can_be(cache):
     """Let a compiled loop run where its machine code cannot be stored after all."""
     save = cache.save_overload
 
     def save_if_possible(signature, data):
+        if not all(getattr(kind, "storable", True) for kind in data.signature.args):
+            return
         with contextlib.suppress(OSError):
             save(signature, data)
 
