@@ -98,3 +98,21 @@ def relative_error(found, wanted):
 
 def dense(matrix):
     return matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)
+
+
+def ranks(A):
+    """Ranks of the other points from 1, the smaller index first among ties; the point itself has rank 0."""
+    D = distances(np.asarray(A, dtype=float))
+    np.fill_diagonal(D, -1.0)
+    return np.argsort(np.argsort(D, axis=1, kind="stable"), axis=1)
+
+
+def literal_neighborhoods(X, Z, K):
+    """R, T and M from the definitions."""
+    rho, r, n = ranks(X), ranks(Z), len(X)
+    near_x, near_z = (rho >= 1) & (rho <= K), (r >= 1) & (r <= K)
+    Q = (near_x & near_z).sum() / (n * K)
+    most = K * (2 * n - 3 * K - 1) / 2 if n / 2 > K else (n - K) * (n - K - 1) / 2
+    T = 1 - (rho - K)[near_z & ~near_x].sum() / (n * most)
+    M = 1 - (r - K)[near_x & ~near_z].sum() / (n * most)
+    return ((n - 1) * Q - K) / (n - 1 - K), T, M

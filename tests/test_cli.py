@@ -17,18 +17,6 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.fixture
-def run(capfd, monkeypatch):
-    def command(*arguments):
-        monkeypatch.setattr(sys, "argv", ["graphcouple", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        out, err = capfd.readouterr()
-        return stopped.value.code, out, err
-
-    return command
-
-
 @pytest.fixture(scope="module")
 def points():
     rng = np.random.default_rng(0)

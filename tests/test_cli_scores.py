@@ -2,27 +2,16 @@
 
 import csv
 import re
-import sys
 
 import numpy as np
 import pytest
 
 import graphcouple as gc
-from graphcouple import cli
 
 
-@pytest.fixture
-def run(capfd, monkeypatch, tmp_path):
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-    def command(*arguments):
-        monkeypatch.setattr(sys, "argv", ["graphcouple", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        out, err = capfd.readouterr()
-        return stopped.value.code, out, err
-
-    return command
 
 
 def read(path):

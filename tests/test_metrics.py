@@ -1,43 +1,17 @@
-"""Every score against a literal transcription of its definition, and against scikit-learn where it has one."""
+"""Neighborhood curves, distances and triplets against literal transcriptions, and scikit-learn."""
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.stats import pearsonr
-from sklearn import metrics as sk
-from sklearn.cluster import KMeans
 from sklearn.manifold import trustworthiness as sk_trustworthiness
-from sklearn.model_selection import cross_val_score
-from sklearn.neighbors import KNeighborsClassifier
 
-import graphcouple as gc
 from graphcouple import metrics
 from graphcouple.metrics import _relations
+from tests.reference import distances, literal_neighborhoods
 
 CURVES = (metrics.k_ary_preservation, metrics.trustworthiness, metrics.continuity)
-
-
-def distances(A):
-    return np.sqrt(np.square(A[:, None] - A[None]).sum(axis=2))
-
-
-def ranks(A):
-    """Ranks of the other points from 1, the smaller index first among ties; the point itself has rank 0."""
-    D = distances(np.asarray(A, dtype=float))
-    np.fill_diagonal(D, -1.0)
-    return np.argsort(np.argsort(D, axis=1, kind="stable"), axis=1)
-
-
-def literal(X, Z, K):
-    """R, T and M from the definitions."""
-    rho, r, n = ranks(X), ranks(Z), len(X)
-    near_x, near_z = (rho >= 1) & (rho <= K), (r >= 1) & (r <= K)
-    Q = (near_x & near_z).sum() / (n * K)
-    most = K * (2 * n - 3 * K - 1) / 2 if n / 2 > K else (n - K) * (n - K - 1) / 2
-    T = 1 - (rho - K)[near_z & ~near_x].sum() / (n * most)
-    M = 1 - (r - K)[near_x & ~near_z].sum() / (n * most)
-    return ((n - 1) * Q - K) / (n - 1 - K), T, M
 
 
 def maps(rng, kind):
@@ -59,7 +33,7 @@ def test_curves_are_the_definitions(rng, kind):
     X, Z = maps(rng, kind)
     curves = metrics.neighborhood_curves(X, Z)
     found = np.stack([curves.preservation, curves.trustworthiness, curves.continuity])
-    np.testing.assert_allclose(found, np.transpose([literal(X, Z, K) for K in range(1, 59)]), atol=1e-12)
+    np.testing.assert_allclose(found, np.transpose([literal_neighborhoods(X, Z, K) for K in range(1, 59)]), atol=1e-12)
     np.testing.assert_array_equal(curves.K, np.arange(1, 59))
     for error in (curves.preservation_error, curves.trustworthiness_error, curves.continuity_error):
         np.testing.assert_array_equal(error, 0.0)
@@ -83,10 +57,10 @@ def test_any_metric_sparse_points_and_given_distances(rng):
     X, Z = maps(rng, "plain")
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     for K in (1, 5, 40):
-        R, T, M = literal(unit, Z, K)
+        R, T, M = literal_neighborhoods(unit, Z, K)
         found = [curve(X, Z, K, metric="cosine") for curve in CURVES]
         np.testing.assert_allclose(found, [R, T, M], atol=1e-12)
-        expected = literal(X, Z, K)
+        expected = literal_neighborhoods(X, Z, K)
         D = distances(X)
         D.flags.writeable = False
         for given, metric in ((sp.csr_matrix(X), "euclidean"), (D, "precomputed"), (X + 1e4, "euclidean")):
@@ -219,163 +193,6 @@ def test_triplet_correlation_is_that_of_the_triplets_drawn(rng, monkeypatch):
     assert abs(found - every) < 4.0 * np.std(agreed) / np.sqrt(len(agreed))
 
 
-def test_knn_accuracy_and_clusters_are_those_of_scikit_learn():
-    X, y = gc.datasets.load("iris")
-    Z = X[:, 1:3]
-    expected = cross_val_score(KNeighborsClassifier(7), Z, y, cv=4).mean()
-    assert metrics.knn_accuracy(Z, y, 7, n_folds=4) == pytest.approx(expected, abs=1e-12)
-    found = KMeans(3, n_init=10, random_state=0).fit_predict(Z)
-    scores = metrics.cluster_scores(Z, np.array(["a", "b", "c"])[y])
-    assert scores.nmi == pytest.approx(sk.normalized_mutual_info_score(y, found), abs=1e-12)
-    assert scores.silhouette == pytest.approx(sk.silhouette_score(Z, found), abs=1e-12)
-    assert scores.davies_bouldin == pytest.approx(sk.davies_bouldin_score(Z, found), abs=1e-12)
-    assert np.isnan(metrics.cluster_scores(Z, n_clusters=4).nmi)
-
-
-def test_silhouette_from_its_definition(rng):
-    Z = rng.normal(size=(40, 2)) + 5.0 * np.repeat(np.eye(2), 20, axis=0)
-    found = KMeans(2, n_init=10, random_state=0).fit_predict(Z)
-    D = distances(Z)
-    values = []
-    for i in range(40):
-        own = D[i, (found == found[i]) & (np.arange(40) != i)].mean()
-        other = D[i, found != found[i]].mean()
-        values.append((other - own) / max(own, other))
-    assert metrics.cluster_scores(Z, n_clusters=2).silhouette == pytest.approx(np.mean(values), abs=1e-12)
-
-
-def procrustes_left(A, B):
-    """1 − (Σ singular values of A'B)² of centred arrangements of norm 1."""
-    A, B = (Z - Z.mean(axis=0) for Z in (A, B))
-    lengths = np.linalg.svd((A / np.linalg.norm(A)).T @ (B / np.linalg.norm(B)), compute_uv=False)
-    return 1 - lengths.sum() ** 2
-
-
-def test_class_means_are_compared_with_their_principal_components(rng):
-    y = rng.integers(0, 6, 200)
-    X = 2.0 * rng.normal(size=(6, 8))[y] + rng.normal(size=(200, 8))
-    Z = rng.normal(size=(6, 2))[y] + 0.1 * rng.normal(size=(200, 2))
-    means = np.array([X[y == c].mean(axis=0) for c in range(6)])
-    centred = means - means.mean(axis=0)
-    values, axes = np.linalg.eigh(centred.T @ centred)
-    planar = centred @ axes[:, np.argsort(values)[-2:]]
-    expected = procrustes_left(planar, np.array([Z[y == c].mean(axis=0) for c in range(6)]))
-    assert metrics.class_mean_disparity(X, Z, y) == pytest.approx(expected, abs=1e-12)
-    assert metrics.class_mean_disparity(sp.csr_array(X), Z, y) == pytest.approx(expected, abs=1e-12)
-    turned = planar[y] @ np.array([[0.0, -3.0], [3.0, 0.0]]) + 7.0
-    assert metrics.class_mean_disparity(X, turned, y) == pytest.approx(0.0, abs=1e-12)
-    two = (y > 2).astype(int)
-    assert metrics.class_mean_disparity(X, Z, two) == pytest.approx(0.0, abs=1e-12)
-
-
-def test_seed_stability_is_the_mean_over_pairs(rng):
-    A, B, C = (rng.normal(size=(30, 2)) for _ in range(3))
-    expected = 1 - np.mean([procrustes_left(A, B), procrustes_left(A, C), procrustes_left(B, C)])
-    assert metrics.seed_stability([A, B, C]) == pytest.approx(expected, abs=1e-12)
-    pairs = [literal(A, B, 6)[0], literal(A, C, 6)[0], literal(B, C, 6)[0]]
-    assert metrics.seed_stability([A, B, C], K=6) == pytest.approx(np.mean(pairs), abs=1e-12)
-    assert metrics.seed_stability([A, 2.0 * A[:, ::-1] + 1.0]) == pytest.approx(1.0, abs=1e-12)
-
-
-def test_evaluate_gathers_the_scores(rng):
-    X, y = gc.datasets.load("iris")
-    Z = {"petals": X[:, 2:], "sepals": X[:, :2]}
-    table = metrics.evaluate(X, Z, y)
-    assert list(table.index) == ["petals", "sepals"]
-    for name, embedding in Z.items():
-        row = table.loc[name]
-        R = metrics.k_ary_preservation(X, embedding, [10, 37, 75])
-        np.testing.assert_array_equal(row[["R(10)", "R(n/4)", "R(n/2)"]], R)
-        assert row["trustworthiness(10)"] == metrics.trustworthiness(X, embedding, 10)
-        assert row["continuity(10)"] == metrics.continuity(X, embedding, 10)
-        assert row["R area"] == metrics.neighborhood_curves(X, embedding).area
-        assert row["distance correlation"] == metrics.distance_correlation(X, embedding)
-        assert row["triplet correlation"] == metrics.triplet_correlation(X, embedding, n_rows=None, random_state=0)
-        assert row["10-NN accuracy"] == metrics.knn_accuracy(embedding, y)
-        scores = metrics.cluster_scores(embedding, y)
-        np.testing.assert_array_equal(row[["NMI", "silhouette", "Davies-Bouldin"]], scores)
-        assert row["class-mean disparity"] == metrics.class_mean_disparity(X, embedding, y)
-    one = metrics.evaluate(X, Z["petals"], y)
-    pd.testing.assert_series_equal(one, table.loc["petals"], check_names=False)
-
-
-def test_evaluate_without_classes_with_distances_and_from_a_sample(rng):
-    X, y = gc.datasets.load("iris")
-    Z = X[:, 2:]
-    bare = metrics.evaluate(X, Z, K=[3, 7])
-    assert list(bare.index[:3]) == ["R(3)", "R(7)", "R area"]
-    assert not {"NMI", "10-NN accuracy", "class-mean disparity"} & set(bare.index)
-    given = metrics.evaluate(distances(X), Z, y, metric="precomputed")
-    assert given["R(n/4)"] == pytest.approx(metrics.k_ary_preservation(X, Z, 37), abs=1e-3)
-    assert "class-mean disparity" not in given
-    sampled = metrics.evaluate(X, Z, n_rows=60)
-    for name in ("R(10)", "R(n/4)", "trustworthiness(10)", "triplet correlation"):
-        assert abs(sampled[name] - metrics.evaluate(X, Z)[name]) < 5.0 * sampled[f"{name} ±"]
-
-
-def test_without_pandas_the_table_is_a_dict(rng, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
-    X, Z = rng.normal(size=(40, 4)), rng.normal(size=(40, 2))
-    plain = metrics.evaluate(X, Z)
-    assert isinstance(plain, dict)
-    assert metrics.evaluate(X, {"map": Z}) == {"map": plain}
-
-
-X10 = np.random.default_rng(0).normal(size=(10, 3))
-
-
-@pytest.mark.parametrize("score", [metrics.k_ary_preservation, metrics.trustworthiness, metrics.continuity])
-@pytest.mark.parametrize(
-    ("Z", "K", "error", "message"),
-    [
-        (np.ones((9, 2)), 3, ValueError, "9 rows, but X has 10"),
-        (np.full((10, 2), np.nan), 3, ValueError, "Z holds NaN"),
-        (np.ones((10, 2)), 0, ValueError, "K must be at least 1"),
-        (np.ones((10, 2)), 9, ValueError, "K=9 must be at most"),
-        (np.ones((10, 2)), 2.5, TypeError, "K must be an integer"),
-        (np.ones((10, 2)), [], ValueError, "at least one"),
-    ],
-)
-def test_neighborhoods_that_cannot_be_compared_are_refused(score, Z, K, error, message):
-    with pytest.raises(error, match=message):
-        score(X10, Z, K)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: metrics.distance_correlation(X10, np.ones((10, 2))), "all points of Z are equally far"),
-        (lambda: metrics.distance_correlation(-distances(X10), X10, "precomputed"), "must not be negative"),
-        (lambda: metrics.k_ary_preservation(X10, X10, 2, "precomputed"), "square array"),
-        (lambda: metrics.neighborhood_curves(X10, X10, n_rows=1), "n_rows must be at least 2"),
-        (lambda: metrics.triplet_correlation(X10[:2], X10[:2]), "at least 3 rows"),
-        (lambda: metrics.knn_accuracy(X10, np.zeros(10)), "single class"),
-        (lambda: metrics.knn_accuracy(X10, np.arange(10)), "class of its own"),
-        (lambda: metrics.knn_accuracy(X10, np.arange(9)), "y has 9 labels, but there are 10 points"),
-        (lambda: metrics.knn_accuracy(X10, np.arange(10) / 3), "must hold classes"),
-        (lambda: metrics.knn_accuracy(X10, np.array([0.0] * 5 + [np.nan] * 5)), "y holds NaN"),
-        (lambda: metrics.knn_accuracy(X10, [0] * 5 + [1] * 5, 9), "n_neighbors=9 must be at most 8"),
-        (lambda: metrics.knn_accuracy(X10, [0] * 5 + [1] * 5, 2, n_folds=6), "n_folds=6 must be at most 5"),
-        (lambda: metrics.cluster_scores(X10), "n_clusters must be given"),
-        (lambda: metrics.cluster_scores(X10, n_clusters=10), "n_clusters=10 must be at most 9"),
-        (lambda: metrics.cluster_scores(np.ones((10, 2)), n_clusters=2), "only 1 different points"),
-        (lambda: metrics.class_mean_disparity(X10, X10[:9], [0] * 5 + [1] * 5), "9 rows, but X has 10"),
-        (lambda: metrics.class_mean_disparity(X10, np.ones((10, 2)), [0] * 5 + [1] * 5), "coincide"),
-        (lambda: metrics.seed_stability([X10]), "at least two"),
-        (lambda: metrics.seed_stability([X10, X10[:9]]), "one shape"),
-        (lambda: metrics.seed_stability([X10, np.full((10, 3), np.nan)]), "holds NaN"),
-        (lambda: metrics.evaluate(X10, X10, np.zeros(10)), "single class"),
-        (lambda: metrics.evaluate(X10, X10[:9]), "9 rows, but X has 10"),
-        (lambda: metrics.evaluate(X10, {}), "at least one embedding"),
-        (lambda: metrics.evaluate(X10, X10, n_rows="some"), "n_rows must be"),
-        (lambda: metrics.evaluate(X10, X10, K=9), "K=9 must be at most"),
-    ],
-)
-def test_what_cannot_be_scored_is_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
 @pytest.mark.parametrize("scale", [1e25, 1e-25, 1e60])
 def test_no_score_depends_on_the_unit_of_length(rng, scale):
     X = rng.normal(size=(700, 20))
@@ -394,7 +211,7 @@ def test_no_score_depends_on_the_unit_of_length(rng, scale):
 def test_single_precision_points_are_ranked_in_double(rng):
     X, Z = (rng.normal(size=(60, q)).astype(np.float32) for q in (20, 2))
     found = metrics.neighborhood_curves(X, Z).preservation
-    exact = [literal(X.astype(np.float64), Z.astype(np.float64), K)[0] for K in range(1, 59)]
+    exact = [literal_neighborhoods(X.astype(np.float64), Z.astype(np.float64), K)[0] for K in range(1, 59)]
     np.testing.assert_allclose(found, exact, atol=1e-12)
 
 
@@ -410,61 +227,3 @@ def test_points_far_from_the_origin_keep_their_ties(rng):
     X, Z = rng.integers(0, 3, size=(60, 30)).astype(float), rng.normal(size=(60, 2))
     expected = metrics.neighborhood_curves(X, Z).preservation
     np.testing.assert_array_equal(metrics.neighborhood_curves(X + 1e6, Z).preservation, expected)
-
-
-def test_any_kind_of_labels_random_state_and_map(rng):
-    X, y = gc.datasets.load("iris")
-    Z = X[:, 2:]
-    expected = metrics.evaluate(X, Z, y)
-    for labels in (
-        y[:, None],
-        y.astype(float),
-        [f"class {c}" for c in y],
-        pd.Series(y, dtype="category"),
-        pd.Series([f"class {c}" for c in y]),
-        np.array([f"class {c}" for c in y], dtype=object),
-    ):
-        pd.testing.assert_series_equal(metrics.evaluate(X, Z, labels), expected)
-    pd.testing.assert_series_equal(metrics.evaluate(X, sp.csr_array(Z), y), expected)
-    for state in (np.random.default_rng(3), np.random.RandomState(3), None, 2**40):
-        assert metrics.evaluate(X, Z, y, random_state=state)["R(10)"] == expected["R(10)"]
-
-
-def test_few_points_and_small_classes_get_the_scores_there_are(rng):
-    X = rng.normal(size=(8, 4))
-    table = metrics.evaluate(X, X[:, :2], [0, 0, 0, 1, 1, 1, 2, 2])
-    assert {"R(6)", "trustworthiness(6)", "5-NN accuracy", "NMI"} <= set(table.index)
-
-
-D10 = distances(X10)
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (
-            lambda: metrics.k_ary_preservation(sp.csr_array(np.triu(D10)), X10, 2, "precomputed"),
-            ValueError,
-            "all pairs",
-        ),
-        (lambda: metrics.k_ary_preservation(np.zeros((10, 2)), X10, 2, "correlation"), ValueError, "NaN or infinite"),
-        (lambda: metrics.k_ary_preservation(X10, X10, 2, "fast"), ValueError, "metric='fast' cannot be used; name"),
-        (lambda: metrics.k_ary_preservation(X10, X10, 2, "seuclidean"), ValueError, "takes no parameters"),
-        (lambda: metrics.k_ary_preservation(X10, X10, 2, None), TypeError, "metric must be the name"),
-        (
-            lambda: metrics.k_ary_preservation(X10, gc.PrecisionCoupling(2).fit(X10), 2),
-            TypeError,
-            "embedding_ rather than",
-        ),
-        (lambda: metrics.class_mean_disparity(X10, np.full((10, 2), 0.1), [0, 1] * 5), ValueError, "class means of Z"),
-        (lambda: metrics.knn_accuracy(X10, ["a", None] * 5), ValueError, "missing labels"),
-        (lambda: metrics.knn_accuracy(X10, ["a", 1] * 5), TypeError, "numbers or names"),
-        (lambda: metrics.knn_accuracy(X10, np.eye(10)), ValueError, "shape"),
-        (lambda: metrics.evaluate(X10, X10, random_state=-1), ValueError, "random_state must be a seed"),
-        (lambda: metrics.evaluate(X10, X10, n_jobs="2"), TypeError, "n_jobs must be an integer"),
-        (lambda: metrics.evaluate(X10, {"a": X10, "b": X10[:5]}), ValueError, r"Z\['b'\] has 5 rows"),
-    ],
-)
-def test_unusual_input_is_refused_by_name(call, error, message):
-    with pytest.raises(error, match=message):
-        call()
