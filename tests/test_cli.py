@@ -276,3 +276,10 @@ def test_laws_of_a_preset_that_chooses_its_own_iterations_can_be_exchanged(run, 
     status, _, err = run("embed", "iris", "-m", "umap", "--latent-kernel", "student", "--no-plot", "-o", "out.npy")
     assert (status, err) == (0, "")
     assert np.load("out.npy").shape == (150, 2)
+
+
+def test_warnings_of_the_library_are_printed(folder, run):
+    np.save("equal.npy", np.ones((30, 3)))
+    code, _, err = run("embed", "equal.npy", "--init", "ccpca", "--perplexity", 5, "-n", 5, "--no-plot")
+    assert code == 0
+    assert "graphcouple: warning: init='ccpca': the means of all components are the same" in err

@@ -100,7 +100,7 @@ def fit_reporting(estimator: Any, X: Any) -> float:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         estimator.fit(X)
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     for text in dict.fromkeys(str(w.message) for w in caught if Path(w.filename).is_relative_to(package)):
         click.echo(f"graphcouple: warning: {' '.join(text.split())}", err=True)
     return time.perf_counter() - start
