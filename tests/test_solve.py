@@ -1,5 +1,8 @@
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
 from graphcouple.initializations import initialize
@@ -266,3 +269,34 @@ def test_no_embedding_is_below_the_lower_bound(estimator, iris):
 def test_share_of_what_is_left_is_checked():
     with pytest.raises(ValueError, match="settled_within"):
         gc.solve(Decaying(0.9), np.zeros((3, 2)), settled_within=1.5)
+
+
+def noise_objective(perplexity=30.0):
+    X = np.random.RandomState(0).randn(300, 5)
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(perplexity)).posterior(X)
+    return gc.CrossEntropy(posterior, gc.GraphModel(gc.Student(), "E")), X
+
+
+def test_noise_does_not_stay_on_the_saddle_that_exaggeration_leaves():
+    objective, X = noise_objective()
+    solution = gc.solve(objective, 1e-4 * X[:, :2], gc.MomentumGains(), max_iter=550)
+    at_zero = objective.value(np.zeros_like(solution.Z))
+    assert solution.loss - objective.lower_bound < 0.6 * (at_zero - objective.lower_bound)
+    assert "collapsed" not in solution.message
+
+
+def test_a_collapsed_result_says_so():
+    objective, X = noise_objective()
+    with pytest.warns(ConvergenceWarning, match="collapsed"):
+        solution = gc.solve(objective, 1e-9 * X[:, :2], gc.MomentumGains(1e-3), max_iter=20, tol=1.0)
+    assert solution.message.startswith("collapsed")
+    assert not solution.converged
+
+
+def test_duplicates_at_the_lowest_loss_have_not_collapsed():
+    posterior = gc.FixedEdges().posterior(np.zeros((5, 5)))
+    objective = gc.CrossEntropy(posterior, gc.GraphModel(gc.Gaussian(), "E"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        solution = gc.solve(objective, np.zeros((5, 2)), max_iter=10)
+    assert solution.loss == pytest.approx(objective.lower_bound, rel=1e-12)

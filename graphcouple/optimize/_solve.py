@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,12 +11,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from graphcouple._validation import check_embedding, check_integer
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 
 _SETTLE_SPAN = 50
+_FLAT_SHARE = 1e-6
+_ROUNDING = 1e-10
 
 Callback = Callable[[int, float, FloatArray], Any]
 
@@ -51,6 +55,19 @@ class Solution:
     iterations: NDArray[np.int64] = field(repr=False)
 
 
+def is_collapsed(objective: Objective, Z: FloatArray, loss: float) -> bool:
+    """Return whether all points are in one place, as far as the objective can tell.
+
+    They are when moving them into one place changes the loss by less than a millionth of what there is to gain. That
+    is a saddle point, which a gradient's norm cannot tell from a minimum. Points that lie in one place at the lowest
+    loss there is, as duplicates do, have not collapsed.
+    """
+    gain = loss - objective.lower_bound
+    if not _ROUNDING * abs(loss) < gain < np.inf:
+        return False
+    return abs(objective.value(np.zeros_like(Z)) - loss) <= _FLAT_SHARE * gain
+
+
 class Monitor:
     """What every run is watched by: finiteness, the history, the callback and the convergence tests.
 
@@ -66,20 +83,21 @@ class Monitor:
     callback : callable or None
     settled_within : float, default=0.0
         Converged when the iterations left can hardly lower the loss by this share of its height above `lower_bound`.
-    lower_bound : float, default=-inf
-        What the loss cannot fall below.
+    objective : Objective
+        What is minimised.
     """
 
     def __init__(
         self,
+        objective: Objective,
         max_iter: int,
         tol: float,
         patience: int,
         check_every: int,
         callback: Callback | None,
         settled_within: float = 0.0,
-        lower_bound: float = -np.inf,
     ) -> None:
+        self.objective = objective
         self.max_iter = check_integer("max_iter", max_iter, 1)
         self.check_every = check_integer("check_every", check_every, 1)
         self.patience = check_integer("patience", patience, 1)
@@ -98,7 +116,7 @@ class Monitor:
         if not 0 <= settled_within < 1:
             raise ValueError(f"settled_within must lie in [0, 1), got {settled_within!r}.")
         self.settled_within = settled_within
-        self.lower_bound = lower_bound
+        self.lower_bound = objective.lower_bound
         self._falls: list[tuple[int, float]] = []
 
     def due(self, iteration: int) -> bool:
@@ -133,13 +151,14 @@ class Monitor:
             self._falls = []
             return False
         if grad_norm <= self.tol:
-            return self._converge(f"gradient norm {grad_norm:.3g} at most tol={self.tol:.3g}")
+            return self._converge(Z, loss, f"gradient norm {grad_norm:.3g} at most tol={self.tol:.3g}")
         if loss < self._best:
             self._best, self._best_iteration = loss, iteration
         elif iteration - self._best_iteration >= self.patience:
-            return self._converge(f"no lower loss for {self.patience} iterations")
+            return self._converge(Z, loss, f"no lower loss for {self.patience} iterations")
         if self._has_settled(iteration, loss):
-            return self._converge(f"settled: to iteration {self.max_iter} less than {self.settled_within:.1%} to gain")
+            left = f"settled: to iteration {self.max_iter} less than {self.settled_within:.1%} to gain"
+            return self._converge(Z, loss, left)
         return False
 
     def _has_settled(self, iteration: int, loss: float) -> bool:
@@ -154,7 +173,10 @@ class Monitor:
         left = max(falls) * (self.max_iter - iteration)
         return min(falls) >= 0 and left <= self.settled_within * (loss - self.lower_bound) < np.inf
 
-    def _converge(self, message: str) -> bool:
+    def _converge(self, Z: FloatArray, loss: float, message: str) -> bool:
+        # Early exaggeration can leave all points in one place. Descent leaves it again, slowly at first.
+        if is_collapsed(self.objective, Z, loss):
+            return False
         self.message, self.converged = message, True
         return True
 
@@ -211,6 +233,11 @@ def solve(
     -------
     Solution
 
+    Warns
+    -----
+    ConvergenceWarning
+        When all points ended in one place.
+
     Raises
     ------
     FloatingPointError
@@ -240,7 +267,7 @@ def solve(
     start = check_embedding(Z0, "Z0", objective.n_points)
     if check_every is None:
         check_every = 50 if callback is None else 1
-    monitor = Monitor(max_iter, tol, patience, check_every, callback, settled_within, objective.lower_bound)
+    monitor = Monitor(objective, max_iter, tol, patience, check_every, callback, settled_within)
     Z, n_iter = (optimizer or LBFGS()).run(objective, start.copy(), monitor)
     if monitor.iterations and monitor.iterations[-1] == n_iter:
         loss = monitor.losses[-1]
@@ -249,5 +276,13 @@ def solve(
         monitor.check_finite(n_iter, loss, Z)
         monitor.losses.append(loss)
         monitor.iterations.append(n_iter)
+    if is_collapsed(objective, Z, loss):
+        monitor.converged, monitor.message = False, f"collapsed: all points are in one place ({monitor.message})"
+        warnings.warn(
+            "the embedding has collapsed: all points are in one place, which is no minimum. Lower early_exaggeration "
+            "(1 for none) or the perplexity, or start from a wider embedding.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
     history = np.array(monitor.losses)
     return Solution(Z, loss, n_iter, monitor.converged, monitor.message, history, np.array(monitor.iterations))
