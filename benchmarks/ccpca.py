@@ -25,11 +25,11 @@ RUN = """
 import json, os, pickle, resource, sys, time
 import numpy as np
 import graphcouple as gc
-from graphcouple.ccpca import component_pca
+from graphcouple.components.pca import component_pca
 X = np.load(sys.argv[1], mmap_mode=None)
 posterior = pickle.load(open(sys.argv[2], "rb"))
 n_samples = int(sys.argv[3])
-gc.CCPCA(input=posterior.__class__(posterior.support, posterior.log_weights), n_samples=2, random_state=0).fit(X)
+gc.CCPCA(input=posterior.__class__(posterior.support, posterior.natural_parameters), n_samples=2, random_state=0).fit(X)
 before = int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 start = time.perf_counter()
 fitted = gc.CCPCA(input=posterior, n_samples=n_samples, random_state=0).fit(X)

@@ -8,7 +8,7 @@ from typing import Any
 
 
 @contextmanager
-def progress_bar(total: int, description: str, measure: str = "loss") -> Iterator[Callable[[int, float], None]]:
+def progress_bar(total: int | None, description: str, measure: str = "loss") -> Iterator[Callable[[int, float], None]]:
     """Show a bar on a terminal's standard error; yield ``update(iteration, value)``, the value of the `measure`."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

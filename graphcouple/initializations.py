@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from graphcouple._registry import Registry
 from graphcouple._validation import check_embedding, check_integer
-from graphcouple.ccpca import sampled_pca, why_constant
-from graphcouple.components import structuring_law
+from graphcouple.components import component_law, sampled_pca
+from graphcouple.components.pca import why_constant
 from graphcouple.graphs import FloatArray
-from graphcouple.priors import GraphPosterior
+from graphcouple.laws.priors import GraphPosterior
 
+# From 5,000 points on, iteration is faster than scikit-learn's solvers.
 _ITERATE_FROM = 5000
 
 Initializer = Callable[[Any, GraphPosterior, int, np.random.RandomState, int | None], FloatArray]
@@ -95,7 +97,7 @@ def ccpca(
     """Return principal components of the averaged component means of graphs drawn from the posterior.
 
     A posterior of prior B, whose graphs are connected as a rule, is thinned to one edge a node first; see
-    `graphcouple.components.structuring_law`.
+    `graphcouple.components.component_law`.
 
     Warns
     -----
@@ -103,16 +105,55 @@ def ccpca(
         When every graph is connected: the start is then PCA of X.
     """
     found = min(n_components, *X.shape)
-    M, means = sampled_pca(X, structuring_law(posterior), found, rng=rng, n_jobs=n_jobs)
+    M, means = sampled_pca(X, component_law(posterior), found, rng=rng, n_jobs=n_jobs)
     if means.constant:
         warnings.warn(f"init='ccpca': {why_constant(M)}; starting from PCA.", UserWarning, stacklevel=2)
         return pca(X, posterior, n_components, rng)
     return np.pad(means.embedding, ((0, 0), (0, n_components - found)))
 
 
-INITIALIZERS: dict[str, Initializer] = {"ccpca": ccpca, "pca": pca, "random": random, "spectral": spectral}
+STARTS: Registry[Initializer] = Registry("init", "an array")
 
-_NEED_POINTS = ("ccpca", "pca")
+_NEED_POINTS: set[str] = set()
+
+
+def register(name: str, *, needs_points: bool = False) -> Callable[[Initializer], Initializer]:
+    """Make a start known by a name to every estimator and to the command: a decorator of a function.
+
+    Parameters
+    ----------
+    name : str
+        What ``init=`` may then be.
+    needs_points : bool, default=False
+        Whether it cannot do with distances, or a graph, in the place of points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> @gc.initializations.register("circle")
+    ... def circle(X, posterior, n_components, rng, n_jobs=None):
+    ...     angle = np.linspace(0.0, 2.0 * np.pi, posterior.n_nodes, endpoint=False)
+    ...     return np.column_stack([np.cos(angle), np.sin(angle)])[:, :n_components]
+    >>> X, y = gc.datasets.load("iris")
+    >>> gc.TSNE(init="circle", random_state=0).fit_transform(X).shape
+    (150, 2)
+    """
+
+    def remember(function: Initializer) -> Initializer:
+        STARTS.add(name, function)
+        _NEED_POINTS.discard(name)
+        if needs_points:
+            _NEED_POINTS.add(name)
+        return function
+
+    return remember
+
+
+register("ccpca", needs_points=True)(ccpca)
+register("pca", needs_points=True)(pca)
+register("random")(random)
+register("spectral")(spectral)
 
 
 def initialize(
@@ -131,8 +172,8 @@ def initialize(
 
     Parameters
     ----------
-    init : {"ccpca", "pca", "random", "spectral"} or array of shape (n_samples, n_components)
-        An array is used as it is, copied.
+    init : str or array of shape (n_samples, n_components)
+        "ccpca", "pca", "random", "spectral" or another name that is registered. An array is used as it is, copied.
     X : array or sparse matrix of shape (n_samples, n_features)
     posterior : GraphPosterior
         The input's graph, for "ccpca" and "spectral".
@@ -165,11 +206,13 @@ def initialize(
         if Z.shape[1] != n_components:
             raise ValueError(f"init has {Z.shape[1]} columns, but n_components={n_components}.")
         return Z
-    if init not in INITIALIZERS:
-        raise ValueError(f"init must be one of {sorted(INITIALIZERS)} or an array, got {init!r}.")
-    if init in _NEED_POINTS and metric == "precomputed":
-        raise ValueError(f"init={init!r} needs points, not precomputed distances; use init='spectral' or 'random'.")
-    Z = INITIALIZERS[init](X, posterior, n_components, rng, n_jobs).astype(np.float64)
+    make = STARTS[init]
+    if init in _NEED_POINTS and (X is None or metric == "precomputed"):
+        lacking = "and there are none" if X is None else "not precomputed distances"
+        raise ValueError(f"init={init!r} needs points, {lacking}; use init='spectral' or 'random'.")
+    Z = np.asarray(make(X, posterior, n_components, rng, n_jobs), dtype=np.float64)
+    if Z.shape != (n, n_components):
+        raise ValueError(f"init={init!r} gave an array of shape {Z.shape}, not {(n, n_components)}.")
     spread = float(Z[:, 0].std())
     if spread > 0 and np.isfinite(spread):
         Z = Z * (scale / spread)

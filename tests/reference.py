@@ -6,6 +6,8 @@ from math import factorial
 import numpy as np
 
 import graphcouple as gc
+from graphcouple.couplings.recipes import as_coupling
+from graphcouple.summation import as_summation
 
 KERNELS = {
     "gaussian": gc.Gaussian(),
@@ -34,6 +36,23 @@ def literal_kernel(kernel, d):
     if isinstance(kernel, gc.Student):
         return (1 + d**2 / kernel.dof) ** (-(kernel.dof + 1) / 2)
     return 1 / (1 + kernel.a * d ** (2 * kernel.b))
+
+
+def coupling_of(estimator):
+    """The coupling a fitted estimator minimised, from what its sentence says."""
+    said = estimator.sentence
+    problem = gc.Problem(
+        X=None,
+        y=None,
+        posterior=estimator.posterior_,
+        latent=said.latent,
+        n_components=said.n_components,
+        summation=as_summation(said.get("summation", "auto")),
+        metric="euclidean",
+        rng=np.random.RandomState(0),
+        n_jobs=None,
+    )
+    return as_coupling(said.coupling).bind(problem)
 
 
 def distances(Z):

@@ -4,6 +4,7 @@ import scipy.sparse as sp
 
 import graphcouple as gc
 from graphcouple._numba.calibration import perplexity_rows
+from graphcouple.neighbors import nearest_neighbors
 from tests.reference import literal_kernel
 
 SHARP = {"gaussian": gc.Gaussian(), "exponential": gc.Exponential(), "student-30": gc.Student(30.0)}
@@ -91,7 +92,7 @@ def test_local_connectivity_has_umaps_values(digits, local_connectivity, duplica
     dist, _ = NearestNeighbors(n_neighbors=14).fit(X).kneighbors()
     own = np.concatenate([np.zeros((len(X), 1)), dist], axis=1).astype(np.float32)
     sigma, rho = smooth_knn_dist(own, 15.0, local_connectivity=local_connectivity)
-    support, sq_dist = gc.GraphModel(gc.Exponential(), "B", n_neighbors=14)._distances(X, None)
+    support, sq_dist = nearest_neighbors(X, 14)
     bandwidth = gc.LocalConnectivity(15, local_connectivity)
     shift, scale = bandwidth.fit_edges(support, sq_dist, gc.Odds(gc.Exponential()))
     np.testing.assert_allclose(shift, rho, rtol=1e-5)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import graphcouple as gc
-from graphcouple.radials import EdgeLogPartition, EdgeWeight, LogWeight, Weighted
-from graphcouple.summation import BarnesHut, Exact, as_summation
+from graphcouple.kernels import ScaledKernel
+from graphcouple.summation import BarnesHut, Exact, KernelValue, LogKernel, LogOnePlusKernel, as_summation
 
 from .reference import KERNELS, relative_error
 
-ALL = {**KERNELS, "weighted": Weighted(gc.Exponential(), -0.7)}
+ALL = {**KERNELS, "weighted": ScaledKernel(gc.Exponential(), -0.7)}
 EVERY = pytest.mark.parametrize("kernel", ALL.values(), ids=ALL.keys())
 PRIORS = {"B": gc.Binary(), "D": gc.UnitOutDegree(), "E": gc.FixedEdges()}
 
@@ -25,7 +25,7 @@ def Z(rng):
 
 
 @EVERY
-@pytest.mark.parametrize("radial_class", [EdgeWeight, EdgeLogPartition, LogWeight])
+@pytest.mark.parametrize("radial_class", [KernelValue, LogOnePlusKernel, LogKernel])
 @pytest.mark.parametrize("dim", [2, 3])
 def test_default_accuracy(Z, rng, kernel, radial_class, dim):
     radial, points, charges = radial_class(kernel), Z[:, :dim], rng.uniform(0.0, 2.0, size=len(Z))
@@ -54,15 +54,15 @@ def test_forces_of_every_prior_converge_to_exact(Z, kernel, prior, dim):
 def test_no_angle_is_exact(Z, rng):
     charges = rng.uniform(-1.0, 1.0, size=len(Z))
     for kernel in (gc.Student(), gc.Odds(gc.Exponential())):
-        wanted = Exact().potential(Z, EdgeLogPartition(kernel), charges)
-        found = BarnesHut(angle=1e-9, leaf_size=1).potential(Z, EdgeLogPartition(kernel), charges)
+        wanted = Exact().potential(Z, LogOnePlusKernel(kernel), charges)
+        found = BarnesHut(angle=1e-9, leaf_size=1).potential(Z, LogOnePlusKernel(kernel), charges)
         np.testing.assert_allclose(found[0], wanted[0], rtol=1e-10, atol=1e-10)
         np.testing.assert_allclose(found[1], wanted[1], rtol=1e-9, atol=1e-9)
 
 
 def test_same_bits_for_any_number_of_threads(Z, rng):
     charges = rng.uniform(size=len(Z))
-    results = [BarnesHut(jobs).potential(Z, EdgeWeight(gc.Student()), charges) for jobs in (1, 2)]
+    results = [BarnesHut(jobs).potential(Z, KernelValue(gc.Student()), charges) for jobs in (1, 2)]
     np.testing.assert_array_equal(results[0][0], results[1][0])
     np.testing.assert_array_equal(results[0][1], results[1][1])
 
@@ -71,17 +71,17 @@ def test_same_bits_for_any_number_of_threads(Z, rng):
 def test_points_in_one_place_do_not_overflow_the_tree(rng, leaf_size):
     places = rng.normal(size=(5, 2))
     points = np.concatenate([np.repeat(places, 40, axis=0), places + 1e-9, np.zeros((60, 2))])
-    wanted = Exact().potential(points, EdgeWeight(gc.Student()))
-    found = BarnesHut(leaf_size=leaf_size).potential(points, EdgeWeight(gc.Student()))
+    wanted = Exact().potential(points, KernelValue(gc.Student()))
+    found = BarnesHut(leaf_size=leaf_size).potential(points, KernelValue(gc.Student()))
     assert relative_error(found[0], wanted[0]) < 1e-2
     assert relative_error(found[1], wanted[1]) < 1e-2
-    same = BarnesHut(leaf_size=leaf_size).potential(np.zeros((50, 3)), EdgeWeight(gc.Student()))
+    same = BarnesHut(leaf_size=leaf_size).potential(np.zeros((50, 3)), KernelValue(gc.Student()))
     np.testing.assert_allclose(same[0], 49.0, rtol=1e-12)
 
 
 def test_does_not_change_its_arguments(Z):
     before, charges = Z.copy(), np.ones(len(Z))
-    BarnesHut().potential(Z, EdgeWeight(gc.Student()), charges)
+    BarnesHut().potential(Z, KernelValue(gc.Student()), charges)
     np.testing.assert_array_equal(Z, before)
     np.testing.assert_array_equal(charges, 1.0)
 
@@ -96,7 +96,7 @@ def test_an_embedding_in_three_dimensions(iris):
 def test_refuses_what_it_cannot_do():
     for dim, remedy in ((1, "particle_mesh"), (4, "exact")):
         with pytest.raises(ValueError, match=f"has {dim}; use.*{remedy}"):
-            BarnesHut().potential(np.zeros((5, dim)), EdgeWeight(gc.Student()))
+            BarnesHut().potential(np.zeros((5, dim)), KernelValue(gc.Student()))
     with pytest.raises(ValueError, match="angle"):
         BarnesHut(angle=0.0)
     assert isinstance(as_summation("barnes_hut", 2), BarnesHut)

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import graphcouple as gc
-from graphcouple.ccpca import component_pca
+from graphcouple.components.pca import component_pca
 from graphcouple.initializations import initialize
 
 from .reference import relative_error
@@ -207,10 +207,10 @@ def test_new_points_go_where_their_edges_lead(iris):
 )
 def test_any_law_can_place_new_points(iris, model):
     X = np.unique(iris[0], axis=0)
-    links = model.links(X, X[:7] + 0.05)
+    links = model.new_edges(X, X[:7] + 0.05)
     assert links.shape == (7, len(X))
     np.testing.assert_allclose(links.sum(axis=1), 1.0, rtol=1e-12)
-    np.testing.assert_array_equal(model.links(X, X[:7]).toarray(), np.eye(len(X))[:7])
+    np.testing.assert_array_equal(model.new_edges(X, X[:7]).toarray(), np.eye(len(X))[:7])
     if model.n_neighbors is None:
         # The joint law of old and new points has these rows, but for the new points' edges among themselves.
         joint = np.asarray(model.posterior(np.vstack([X, X[:1] + 0.05])).mean())[-1, :-1]
@@ -334,14 +334,14 @@ def test_points_of_the_fit_are_themselves_whatever_the_metric(iris, metric):
 def test_links_take_any_kind_of_numbers_and_refuse_others(rng):
     X = rng.integers(0, 9, size=(40, 3))
     model = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5), n_neighbors=15)
-    wanted = model.links(X.astype(float), X[:4] + 1.0)
-    np.testing.assert_allclose(model.links(X.astype(np.uint8), X[:4] + 1).toarray(), wanted.toarray(), rtol=1e-12)
-    far = model.links(X + 1e7, X[:4] + 1.0 + 1e7)
+    wanted = model.new_edges(X.astype(float), X[:4] + 1.0)
+    np.testing.assert_allclose(model.new_edges(X.astype(np.uint8), X[:4] + 1).toarray(), wanted.toarray(), rtol=1e-12)
+    far = model.new_edges(X + 1e7, X[:4] + 1.0 + 1e7)
     np.testing.assert_allclose(far.toarray(), wanted.toarray(), rtol=1e-5, atol=1e-7)
     with pytest.raises(ValueError, match="X_new has 2 columns, but X has 3"):
-        model.links(X, X[:, :2])
+        model.new_edges(X, X[:, :2])
     with pytest.raises(ValueError, match="X_new holds NaN"):
-        model.links(X, np.full((1, 3), np.nan))
+        model.new_edges(X, np.full((1, 3), np.nan))
 
 
 def test_the_callback_cannot_change_the_embedding(iris):

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 import graphcouple as gc
-from graphcouple.components import structuring_law, weak_components
+from graphcouple.components import component_law, weak_components
 
 from .reference import enumerated_law, pairs
 
@@ -149,15 +149,15 @@ def test_progress_counts_the_graphs_drawn(rng):
 def test_a_binary_law_is_thinned_to_one_edge_a_node(rng):
     X = rng.normal(size=(60, 3))
     binary = gc.UMAP(n_neighbors=8).models(60)[0].posterior(X)
-    thin = structuring_law(binary)
+    thin = component_law(binary)
     P = binary.mean().toarray()
     np.testing.assert_allclose(thin.mean().toarray(), P / P.sum(axis=1, keepdims=True), rtol=1e-10)
     for code in "DE":
         posterior = gc.GraphModel(gc.Gaussian(), code).posterior(X)
-        assert structuring_law(posterior) is posterior
+        assert component_law(posterior) is posterior
     alone = sp.csr_array((np.zeros(2), ([0, 1], [1, 0])), shape=(3, 3))
     isolated = gc.Binary().posterior(alone)
-    assert structuring_law(isolated) is isolated
+    assert component_law(isolated) is isolated
 
 
 def test_pickles(rng):

@@ -66,7 +66,7 @@ def test_attraction_weight_scales_the_attraction_alone(pair):
     code_x, code_z = pair.split("-")
     objective = gc.CrossEntropy(_posterior(code_x), gc.GraphModel(gc.Student(), code_z))
     Z = np.random.default_rng(0).normal(size=(N, 2))
-    value, gradient = objective.value_and_grad(Z, attraction=12.0)
+    value, gradient = objective.exaggerated(12.0).value_and_grad(Z)
     assert value == pytest.approx(objective.repulsion(Z) - 12.0 * objective.attraction(Z), rel=1e-12)
 
     def weighted(Y):
@@ -167,9 +167,11 @@ def test_objectives_add_and_scale(rng):
     Z = rng.normal(size=(N, 2))
     both = a + 0.1 * b * 2
     assert both.value(Z) == pytest.approx(a.value(Z) + 0.2 * b.value(Z), rel=1e-13)
-    _, gradient = both.value_and_grad(Z, attraction=3.0)
-    np.testing.assert_allclose(gradient, a.gradient(Z, 3.0) + 0.2 * b.gradient(Z, 3.0), rtol=1e-12)
-    np.testing.assert_allclose(both.gradient(Z, 3.0), gradient, rtol=1e-9)
+    _, gradient = both.exaggerated(3.0).value_and_grad(Z)
+    wanted = a.exaggerated(3.0).gradient(Z) + 0.2 * b.exaggerated(3.0).gradient(Z)
+    np.testing.assert_allclose(gradient, wanted, rtol=1e-12)
+    np.testing.assert_allclose(both.exaggerated(3.0).gradient(Z), gradient, rtol=1e-9)
+    assert both.curvature(Z) == pytest.approx(a.curvature(Z) + 0.2 * b.curvature(Z))
     other = gc.CrossEntropy(_posterior("D", n=9), gc.GraphModel(gc.Student(), "E"))
     with pytest.raises(ValueError, match="different numbers of points"):
         a + other

@@ -8,9 +8,9 @@ from scipy.spatial.distance import cdist
 
 import graphcouple as gc
 from graphcouple._numba.sampling import alias_table
-from graphcouple.radials import EdgeLogPartition, EdgeWeight
 from graphcouple.summation import Auto, Exact, ParticleMesh
 from graphcouple.summation.particle_mesh import _cap as cap_of
+from graphcouple.summation.radials import KernelValue, LogOnePlusKernel
 from tests.reference import numerical_gradient, relative_error
 
 N = 60
@@ -119,7 +119,7 @@ def test_automatic_sums_soften_the_very_near_alone(rng):
     Z = 5.0 * rng.normal(size=(4000, 2))
     exact, soft = (gc.EffectiveCrossEntropy(posterior, latent, summation=s) for s in ("exact", "auto"))
     assert soft.value(Z) == pytest.approx(exact.value(Z), rel=5e-3)
-    radial, mesh = EdgeLogPartition(latent.kernel), ParticleMesh(soften=True)
+    radial, mesh = LogOnePlusKernel(latent.kernel), ParticleMesh(soften=True)
     reach = (mesh.near * mesh._grid(Z, radial).spacing) ** 2
     s = cdist(Z, Z, "sqeuclidean")
     slope = np.where(s < reach, 0.0, radial.slope(s))
@@ -241,7 +241,7 @@ def test_every_repulsion_keeps_the_classes(estimator, repulsion, iris):
 
 
 def test_auto_is_what_it_chooses(rng):
-    kernel = EdgeWeight(gc.Student())
+    kernel = KernelValue(gc.Student())
     for shape, kind in (((300, 2), Exact), ((3000, 2), ParticleMesh), ((3000, 1), ParticleMesh), ((3000, 4), Exact)):
         Z = rng.normal(size=shape)
         chosen = Auto().for_points(Z, kernel)
@@ -252,5 +252,7 @@ def test_auto_is_what_it_chooses(rng):
 
 def test_auto_takes_a_tree_where_a_grid_would_be_too_wide(rng):
     Z = 1e4 * rng.normal(size=(25_000, 2))
-    assert type(Auto().for_points(Z, EdgeWeight(gc.Student()))).__name__ == "BarnesHut"
-    assert type(Auto().for_points(Z[:, :1], EdgeWeight(gc.Student()))).__name__ == "Exact"
+    assert type(Auto().for_points(Z, KernelValue(gc.Student()))).__name__ == "BarnesHut"
+    # A line's grid is narrow: it may be far longer.
+    assert type(Auto().for_points(Z[:, :1], KernelValue(gc.Student()))).__name__ == "ParticleMesh"
+    assert type(Auto().for_points(1e4 * Z[:, :1], KernelValue(gc.Student()))).__name__ == "Exact"

@@ -8,6 +8,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import graphcouple as gc
+from tests.reference import coupling_of
 
 MODELS = {
     "input": gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(2)),
@@ -50,8 +51,7 @@ def test_scikit_learn_conventions(estimator, check):
 @EVERY
 def test_loss_is_the_objective_at_the_embedding(name, X):
     estimator = _preset(name).fit(X)
-    latent = estimator.models(len(X))[1]
-    objective = estimator._coupling(estimator.posterior_, latent)
+    objective = coupling_of(estimator)
     assert estimator.loss_ == pytest.approx(objective.value(estimator.embedding_), rel=1e-12)
     assert estimator.loss_history_[-1] == estimator.loss_
     assert estimator.n_iter_ == 20

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import graphcouple as gc
 
-from .reference import numerical_gradient, relative_error
+from .reference import coupling_of, numerical_gradient, relative_error
 
 PRESETS = {
     "SNE": gc.SNE(perplexity=4, max_iter=60),
@@ -109,7 +109,7 @@ def test_stochastic_gradients_average_to_the_gradient(iris):
     Z = PCA(2).fit_transform(X) + np.random.default_rng(0).normal(size=(150, 2))
     J = gc.ComponentCrossEntropy(X, posterior, scale=1.0, epsilon=0.01, n_graphs=4000, seed=1)
     stochastic = gc.ComponentCrossEntropy(X, posterior, scale=1.0, epsilon=0.01, n_graphs=1, seed=2)
-    drawn = np.array([stochastic.gradient(Z) for _ in range(1000)])
+    drawn = np.array([stochastic.at(t, Z).gradient(Z) for t in range(1000)])
     error = drawn.std(axis=0) / np.sqrt(1000)
     z = (drawn.mean(axis=0) - J.value_and_grad(Z)[1]) / np.hypot(error, drawn.std(axis=0) / np.sqrt(4000))
     assert np.abs(z).max() < 5.0
@@ -120,8 +120,15 @@ def test_fresh_graphs_are_others_than_those_of_the_value(iris):
     posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(8)).posterior(iris[0])
     J = gc.ComponentCrossEntropy(iris[0], posterior, n_graphs=5, seed=3)
     drawn = gc.sample_components(posterior, 5 + 40, seed=3)
-    for wanted in drawn[5:]:
-        np.testing.assert_array_equal(J._fresh(), wanted)
+    Z = np.random.default_rng(0).normal(size=(150, 2))
+    # Whatever the order they are asked for in.
+    for t in (0, 39, 7, 7):
+        given = gc.ComponentCrossEntropy(iris[0], drawn[5 + t][None], epsilon=J.epsilon)
+        fresh = J.at(t, Z)
+        for points in (Z, 2 * Z):
+            assert fresh.epsilon == given.epsilon
+            assert fresh.value(points) == J.at(t, points).value(points)
+        assert J._fresh(t).tolist() == drawn[5 + t].tolist()
 
 
 def test_sparse_points_are_the_dense_ones(rng, labels):
@@ -193,8 +200,7 @@ def test_the_joint_loss_is_the_weighted_sum_at_the_embedding(rng, name):
     X = _clusters(rng)
     both = _fit(name, X, weight=0.7)
     plain = both.estimator_
-    latent = plain.models(len(X))[1]
-    coupling = plain._coupling(both.posterior_, latent)
+    coupling = coupling_of(both)
     assert both.coupling_loss_ == pytest.approx(coupling.value(both.embedding_), rel=1e-9)
     assert both.loss_ == pytest.approx(both.coupling_loss_ + 0.7 * both.component_loss_, rel=1e-12)
     assert both.loss_history_[-1] == both.loss_

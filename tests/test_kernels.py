@@ -10,8 +10,8 @@ from scipy.integrate import quad
 import graphcouple as gc
 from graphcouple._formula import formula_digest
 from graphcouple.kernels import Assumptions
-from graphcouple.radials import EdgeWeight
 from graphcouple.summation import Exact
+from graphcouple.summation.radials import KernelValue
 from tests.reference import KERNELS, literal_kernel
 
 EVERY = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
@@ -229,9 +229,9 @@ class WithHelpers(gc.Kernel):
 
 def test_kernels_that_differ_in_what_they_close_over_are_compiled_apart(rng):
     Z = rng.normal(size=(100, 2))
-    sums = [Exact().potential(Z, EdgeWeight(_scaled(c)))[0] for c in (0.5, 3.0)]
+    sums = [Exact().potential(Z, KernelValue(_scaled(c)))[0] for c in (0.5, 3.0)]
     for found, c in zip(sums, (0.5, 3.0), strict=True):
-        wanted = Exact().potential(np.sqrt(2.0 * c) * Z, EdgeWeight(gc.Gaussian()))[0]
+        wanted = Exact().potential(np.sqrt(2.0 * c) * Z, KernelValue(gc.Gaussian()))[0]
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
@@ -278,7 +278,7 @@ print(gc.CrossEntropy(model, gc.GraphModel(Recursive(), "E")).value(Z))
 
 def test_helper_functions_of_any_name(rng):
     Z = rng.normal(size=(100, 2))
-    found = Exact().potential(Z, EdgeWeight(WithHelpers()))
-    wanted = Exact().potential(Z, EdgeWeight(gc.Student()))
+    found = Exact().potential(Z, KernelValue(WithHelpers()))
+    wanted = Exact().potential(Z, KernelValue(gc.Student()))
     np.testing.assert_allclose(found[0], wanted[0], rtol=1e-12)
     np.testing.assert_allclose(found[1], wanted[1], rtol=1e-10, atol=1e-12)

@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from scipy.integrate import quad
 
 import graphcouple as gc
-from graphcouple._normalizers import _RadialLaw
-from graphcouple.finite_epsilon import enumerate_graphs
-from graphcouple.mrf import component_indicators, laplacian, split
+from graphcouple.theory.field import component_indicators, laplacian, split
+from graphcouple.theory.finite_epsilon import enumerate_graphs
+from graphcouple.theory.normalizers import _RadialLaw
 from tests.reference import distances, literal_kernel
 from tests.reference import enumerate_graphs as literal_graphs
 

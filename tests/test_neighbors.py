@@ -166,9 +166,9 @@ def test_sparse_points_without_few_directions_are_found(rng):
 
 
 def test_too_many_sparse_columns_for_that_are_warned_of(rng, monkeypatch):
-    from graphcouple import _inverted_file
+    from graphcouple.neighbors import inverted_file
 
-    monkeypatch.setattr(_inverted_file, "_DENSE_ENTRIES", 1000)
+    monkeypatch.setattr(inverted_file, "_DENSE_ENTRIES", 1000)
     X = sp.random(2000, 400, density=0.02, random_state=0, data_rvs=rng.standard_normal, format="csr")
     with pytest.warns(UserWarning, match="have no few directions"):
         nearest_neighbors(X, K, search="approximate")

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import graphcouple as gc
-from graphcouple.radials import EdgeLogPartition, EdgeWeight, LogWeight, Weighted
-from graphcouple.summation import Exact, ParticleMesh, as_summation
+from graphcouple.kernels import ScaledKernel
+from graphcouple.summation import Exact, KernelValue, LogKernel, LogOnePlusKernel, ParticleMesh, as_summation
 
 from .reference import KERNELS, relative_error
 
-ALL = {**KERNELS, "weighted": Weighted(gc.Exponential(), -0.7)}
+ALL = {**KERNELS, "weighted": ScaledKernel(gc.Exponential(), -0.7)}
 EVERY = pytest.mark.parametrize("kernel", ALL.values(), ids=ALL.keys())
 PRIORS = {"B": gc.Binary(), "D": gc.UnitOutDegree(), "E": gc.FixedEdges()}
 
@@ -28,7 +28,7 @@ def Z(rng):
 
 
 @EVERY
-@pytest.mark.parametrize("radial_class", [EdgeWeight, EdgeLogPartition, LogWeight])
+@pytest.mark.parametrize("radial_class", [KernelValue, LogOnePlusKernel, LogKernel])
 @pytest.mark.parametrize("dim", [1, 2])
 def test_default_accuracy(Z, rng, kernel, radial_class, dim):
     radial, points, charges = radial_class(kernel), Z[:, :dim], rng.uniform(0.0, 2.0, size=len(Z))
@@ -58,8 +58,8 @@ def test_forces_of_every_prior_converge_to_exact(Z, kernel, prior, size):
 def test_a_point_exerts_no_force_on_itself(rng):
     for kernel in (gc.Student(), gc.Exponential(), gc.Odds(gc.Student())):
         points = rng.normal(size=(2, 2)) * 40.0
-        potential, gradient = ParticleMesh().potential(points, EdgeLogPartition(kernel), np.array([1e6, 1e-6]))
-        wanted = Exact().potential(points, EdgeLogPartition(kernel), np.array([1e6, 1e-6]))
+        potential, gradient = ParticleMesh().potential(points, LogOnePlusKernel(kernel), np.array([1e6, 1e-6]))
+        wanted = Exact().potential(points, LogOnePlusKernel(kernel), np.array([1e6, 1e-6]))
         np.testing.assert_allclose(potential, wanted[0], rtol=1e-3, atol=1e-4)
         np.testing.assert_allclose(gradient, wanted[1], rtol=1e-3, atol=1e-4)
 
@@ -67,31 +67,31 @@ def test_a_point_exerts_no_force_on_itself(rng):
 def test_same_bits_for_any_number_of_threads(Z, rng):
     charges = rng.uniform(size=len(Z))
     for kernel in (gc.Student(), gc.Odds(gc.Exponential())):
-        results = [ParticleMesh(jobs).potential(Z, EdgeWeight(kernel), charges) for jobs in (1, 2)]
+        results = [ParticleMesh(jobs).potential(Z, KernelValue(kernel), charges) for jobs in (1, 2)]
         np.testing.assert_array_equal(results[0][0], results[1][0])
         np.testing.assert_array_equal(results[0][1], results[1][1])
 
 
 def test_translation_changes_nothing(Z):
     mesh = ParticleMesh(spacing=0.05)
-    here, there = (mesh.potential(Z + shift, EdgeWeight(gc.Student())) for shift in (0.0, 0.123))
+    here, there = (mesh.potential(Z + shift, KernelValue(gc.Student())) for shift in (0.0, 0.123))
     assert relative_error(there[1], here[1]) < 1e-4
 
 
 def test_points_in_one_place_and_on_a_line(rng):
     same = np.zeros((50, 2))
-    potential, gradient = ParticleMesh().potential(same, EdgeWeight(gc.Student()))
+    potential, gradient = ParticleMesh().potential(same, KernelValue(gc.Student()))
     np.testing.assert_allclose(potential, 49.0, rtol=1e-6)
     np.testing.assert_allclose(gradient, 0.0, atol=1e-6)
     line = np.column_stack([rng.normal(size=100), np.zeros(100)])
-    wanted = Exact().potential(line, EdgeWeight(gc.Student()))[1]
-    assert relative_error(ParticleMesh().potential(line, EdgeWeight(gc.Student()))[1], wanted) < 1e-2
+    wanted = Exact().potential(line, KernelValue(gc.Student()))[1]
+    assert relative_error(ParticleMesh().potential(line, KernelValue(gc.Student()))[1], wanted) < 1e-2
 
 
 def test_does_not_change_its_arguments(Z):
     charges = np.ones(len(Z))
     before = Z.copy()
-    ParticleMesh().potential(Z, EdgeWeight(gc.Student()), charges)
+    ParticleMesh().potential(Z, KernelValue(gc.Student()), charges)
     np.testing.assert_array_equal(Z, before)
     np.testing.assert_array_equal(charges, 1.0)
 
@@ -107,7 +107,7 @@ def test_an_embedding_by_mesh_is_as_good_as_an_exact_one(digits):
 
 
 def test_refuses_what_it_cannot_do(Z):
-    radial = EdgeWeight(gc.Student())
+    radial = KernelValue(gc.Student())
     with pytest.raises(ValueError, match="3; use 'barnes_hut'"):
         ParticleMesh().potential(np.zeros((5, 3)), radial)
     with pytest.raises(ValueError, match="4096"):

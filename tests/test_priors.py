@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import graphcouple as gc
-from graphcouple.priors.fixed_edges import expected_log_factorial
+from graphcouple.laws.priors.fixed_edges import expected_log_factorial
 from tests.reference import dense, enumerated_law
 
 PRIORS = {"B": gc.Binary, "D": gc.UnitOutDegree, "E": gc.FixedEdges}

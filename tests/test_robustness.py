@@ -258,7 +258,7 @@ def test_damaged_files_are_one_line_and_status_two(tmp_path, name):
 
 
 def test_a_byte_order_mark_and_quoted_headers_lose_no_row(tmp_path, monkeypatch):
-    from graphcouple._files import read_points
+    from graphcouple.datasets._files import read_points
 
     X = np.random.default_rng(0).normal(size=(20, 3))
     rows = "\n".join(",".join(f"{v:.17g}" for v in row) for row in X)

@@ -7,13 +7,17 @@ from sklearn.exceptions import ConvergenceWarning
 import graphcouple as gc
 from graphcouple.initializations import initialize
 from graphcouple.optimize import MomentumState
+from tests.reference import coupling_of
 
 
 class Quadratic(gc.Objective):
-    """½ Σ c (Z − T)²: attraction weighs the linear term."""
+    """½ Σ c (Z − T)²: exaggeration weighs the linear term."""
 
-    def __init__(self, curvature, target):
-        self.curvature, self.target = curvature, target
+    def __init__(self, stiffness, target, weight=1.0):
+        self.stiffness, self.target, self.weight = stiffness, target, weight
+
+    def exaggerated(self, factor):
+        return Quadratic(self.stiffness, self.target, factor)
 
     @property
     def n_points(self):
@@ -22,10 +26,10 @@ class Quadratic(gc.Objective):
     def value(self, Z):
         return self.value_and_grad(Z)[0]
 
-    def value_and_grad(self, Z, attraction=1.0):
-        pull = self.curvature * self.target
-        value = (0.5 * self.curvature * Z**2 - attraction * pull * Z).sum()
-        return float(value), (self.curvature * Z - attraction * pull).astype(Z.dtype)
+    def value_and_grad(self, Z):
+        pull = self.weight * self.stiffness * self.target
+        value = (0.5 * self.stiffness * Z**2 - pull * Z).sum()
+        return float(value), (self.stiffness * Z - pull).astype(Z.dtype)
 
 
 @pytest.fixture
@@ -54,7 +58,7 @@ def test_finds_the_minimum_and_says_it_converged(quadratic, optimizer):
 def test_momentum_step_is_the_published_recurrence(rng):
     Z, gradient = rng.normal(size=(6, 2)), rng.normal(size=(6, 2))
     update, gains = rng.normal(size=(6, 2)), rng.uniform(0.01, 2, size=(6, 2))
-    state = gc.MomentumGains(max_step=1e9).step(MomentumState(Z, update, gains), gradient, 0.3, 0.8)
+    state = gc.MomentumGains(max_step=1e9).move(MomentumState(Z, update, gains), gradient, 0.3, 0.8)
     wanted_gains = np.where(update * gradient < 0, gains + 0.2, gains * 0.8).clip(min=0.01)
     wanted = 0.8 * update - 0.3 * wanted_gains * gradient
     np.testing.assert_allclose(state.gains, wanted_gains)
@@ -65,7 +69,7 @@ def test_momentum_step_is_the_published_recurrence(rng):
 def test_no_point_moves_further_than_max_step(rng):
     optimizer = gc.MomentumGains(max_step=0.5)
     gradient = rng.normal(size=(6, 2)) * 1e6
-    state = optimizer.step(optimizer.init(np.zeros((6, 2))), gradient, 1.0, 0.0)
+    state = optimizer.move(MomentumState(np.zeros((6, 2)), np.zeros((6, 2)), np.ones((6, 2))), gradient, 1.0, 0.0)
     np.testing.assert_allclose(np.linalg.norm(state.update, axis=1), 0.5)
     np.testing.assert_allclose(state.update / gradient, (state.update / gradient)[:, :1] * np.ones(2), rtol=1e-9)
 
@@ -144,8 +148,8 @@ def test_non_finite_values_stop_the_run_and_name_the_iteration(optimizer):
     class Breaks(Quadratic):
         calls = 0
 
-        def value_and_grad(self, Z, attraction=1.0):
-            value, gradient = super().value_and_grad(Z, attraction)
+        def value_and_grad(self, Z):
+            value, gradient = super().value_and_grad(Z)
             Breaks.calls += 1
             return (np.nan, gradient * np.nan) if Breaks.calls > 6 else (value, gradient)
 
@@ -206,10 +210,10 @@ class Decaying(gc.Objective):
         self.asked += 1
         return 5.0 + self.height * self.factor**self.asked
 
-    def value_and_grad(self, Z, attraction=1.0):
+    def value_and_grad(self, Z):
         return self.value(Z), self.gradient(Z)
 
-    def gradient(self, Z, attraction=1.0):
+    def gradient(self, Z):
         return np.ones_like(Z)
 
 
@@ -240,9 +244,10 @@ def test_a_loss_that_rises_has_not_settled():
 def test_an_early_stop_costs_less_than_half_a_percent_of_the_divergence(make, n, digits):
     X = digits[0][:n]
     stopped = make(perplexity=15, random_state=0).fit(X)
-    objective = stopped._coupling(stopped.posterior_, stopped.models(n)[1])
+    said = stopped.sentence
+    objective = gc.CrossEntropy(stopped.posterior_, said.latent)
     start = initialize("pca", X, stopped.posterior_, 2, np.random.RandomState(0), scale=1e-4)
-    optimizer = stopped._optimizer(objective.latent, n, None)
+    optimizer = said.optimizer.for_problem(said.latent, said.coupling, 550)
     full = gc.solve(objective, start, optimizer, max_iter=550)
     assert full.n_iter >= stopped.n_iter_
     assert stopped.kl_divergence_ <= 1.005 * objective.kl_divergence(full.Z)
@@ -258,7 +263,7 @@ def test_a_callback_does_not_change_where_a_run_stops(iris):
 @pytest.mark.parametrize("estimator", [gc.TSNE(perplexity=10), gc.SNE(perplexity=10), gc.UMAP(repulsion="full")])
 def test_no_embedding_is_below_the_lower_bound(estimator, iris):
     fitted = estimator.set_params(random_state=0).fit(iris[0])
-    objective = fitted._coupling(fitted.posterior_, fitted.models(150)[1])
+    objective = coupling_of(fitted)
     assert fitted.loss_ > objective.lower_bound
     assert (
         gc.CrossEntropy(fitted.posterior_, gc.GraphModel(gc.Student(), fitted.models(150)[1].prior)) + objective

@@ -2,15 +2,15 @@ import numpy as np
 import pytest
 
 import graphcouple as gc
-from graphcouple.radials import EdgeLogPartition, EdgeWeight, LogWeight, Weighted
-from graphcouple.summation import Auto, Exact, Summation, as_summation
+from graphcouple.kernels import ScaledKernel
+from graphcouple.summation import Auto, Exact, KernelValue, LogKernel, LogOnePlusKernel, Summation, as_summation
 from tests.reference import KERNELS
 
-ALL = {**KERNELS, "weighted": Weighted(gc.Student(2.5), -0.7)}
+ALL = {**KERNELS, "weighted": ScaledKernel(gc.Student(2.5), -0.7)}
 
 
 @pytest.mark.parametrize("kernel", ALL.values(), ids=ALL.keys())
-@pytest.mark.parametrize("radial_class", [EdgeWeight, EdgeLogPartition, LogWeight])
+@pytest.mark.parametrize("radial_class", [KernelValue, LogOnePlusKernel, LogKernel])
 @pytest.mark.parametrize("dim", [1, 2, 3, 4, 7])
 def test_exact_summation_matches_numpy(kernel, radial_class, dim):
     rng = np.random.default_rng(dim)
@@ -32,7 +32,7 @@ def test_exact_summation_matches_numpy(kernel, radial_class, dim):
 def test_summation_does_not_change_its_arguments(rng):
     Z, charges = rng.normal(size=(80, 2)), np.ones(80)
     before = Z.copy(), charges.copy()
-    Exact().potential(Z, EdgeWeight(gc.Student()), charges)
+    Exact().potential(Z, KernelValue(gc.Student()), charges)
     np.testing.assert_array_equal(Z, before[0])
     np.testing.assert_array_equal(charges, before[1])
 
@@ -65,4 +65,4 @@ def test_a_users_summation_plugs_in(rng):
 
 def test_bad_number_of_jobs():
     with pytest.raises(ValueError, match="n_jobs"):
-        Exact(0).potential(np.zeros((100, 2)), EdgeWeight(gc.Student()))
+        Exact(0).potential(np.zeros((100, 2)), KernelValue(gc.Student()))

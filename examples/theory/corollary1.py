@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import graphcouple as gc
-from graphcouple.mrf import component_indicators
+from graphcouple.theory.field import component_indicators
 
 EPSILONS = np.logspace(-3, 3, 7)
 

@@ -11,9 +11,29 @@ from typing import Any
 import click
 
 METHODS = ("tsne", "sne", "symmetric-sne", "largevis", "umap", "ccpca")
-INITS = ("ccpca", "pca", "random", "spectral")
 OPTIONS = {"max_iter": "iterations", "n_components": "components", "n_jobs": "jobs", "random_state": "seed"}
 PLOT_ENDINGS = (".png", ".svg", ".pdf")
+
+
+def known(kind: str, *, upper: bool = False) -> Any:
+    """Return the check of an option whose value is a registered name: of a "prior", an "init" or a "coupling"."""
+
+    def check(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+        name = value.upper() if value and upper else value
+        if name is not None and name not in registry(kind):
+            raise click.BadParameter(f"{value!r} is not one of {', '.join(registry(kind).names())}.")
+        return name
+
+    return check
+
+
+def registry(kind: str) -> Any:
+    """Return what goes by which name; loaded here, so that --help is not kept waiting."""
+    from graphcouple.couplings.recipes import COUPLINGS
+    from graphcouple.initializations import STARTS
+    from graphcouple.laws.priors import PRIORS
+
+    return {"coupling": COUPLINGS, "init": STARTS, "prior": PRIORS}[kind]
 
 
 def preset(method: str, options: dict[str, Any]) -> Any:
@@ -39,7 +59,8 @@ def preset(method: str, options: dict[str, Any]) -> Any:
 
 def load_data(data: str, labels: str | None) -> tuple[str, Any, Any]:
     """Return a short name, the points, and the labels or None."""
-    from graphcouple import _files, datasets
+    from graphcouple import datasets
+    from graphcouple.datasets import _files
 
     path = Path(data)
     y: Any

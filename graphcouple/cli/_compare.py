@@ -10,7 +10,6 @@ import click
 import numpy as np
 
 from graphcouple.cli._common import (
-    INITS,
     METHODS,
     classes_or_none,
     fit_reporting,
@@ -18,6 +17,7 @@ from graphcouple.cli._common import (
     load_data,
     preset,
     print_table,
+    registry,
     save_picture,
     targets,
 )
@@ -50,7 +50,7 @@ def _runs(methods: list[str], inits: list[str], n_seeds: int) -> Iterator[_Run]:
 @click.command()
 @click.argument("data")
 @click.option("-m", "--methods", default="tsne,umap", show_default=True, help=f"Of {', '.join(METHODS)}.")
-@click.option("-i", "--inits", help=f"Starts, of {', '.join(INITS)}.  [default: each method's own]")
+@click.option("-i", "--inits", help="Starts, of ccpca, pca, random, spectral.  [default: each method's own]")
 @click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Fits of each, seeded 0, 1, …")
 @click.option("--perplexity", type=float, help="Of the methods that have one.")
 @click.option("--n-neighbors", type=int, help="Of the methods that have such.")
@@ -83,13 +83,13 @@ def compare(
     The picture has a row for each method and a column for each start, of the first seed. Scores are mean ± standard
     deviation over seeds; stability is that of the map from seed to seed.
     """
-    from graphcouple._files import finished_files, write_table
+    from graphcouple.datasets._files import finished_files, write_table
     from graphcouple.metrics._evaluate import check_scoring, score_each
 
     chosen = _names(methods, METHODS, "--methods")
     if not chosen:
         raise ValueError(f"--methods must name at least one of {', '.join(METHODS)}.")
-    starts = _names(inits, INITS, "--inits") or [_OWN]
+    starts = _names(inits, tuple(registry("init").names()), "--inits") or [_OWN]
     name, X, y = load_data(data, labels)
     table, picture = targets(f"{name}-compare.csv", (".csv",), output, plot, no_plot)
     classes, n_rows = classes_or_none(y), rows if rows is not None else "auto"

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from pathlib import Path
 from typing import Any
 
 import click
 
 from graphcouple.cli._common import (
-    INITS,
     METHODS,
     fit_reporting,
+    known,
     labels_option,
     load_data,
     preset,
@@ -21,7 +20,24 @@ from graphcouple.cli._common import (
     targets,
 )
 
-KERNELS = ("gaussian", "exponential", "student[:DOF]", "rational:A:B", "odds-KERNEL")
+KERNELS = "gaussian, exponential, student[:DOF], rational:A:B, odds-KERNEL"
+
+
+def _kernel_usage() -> str:
+    from graphcouple import kernels
+
+    return ", ".join([*(_usage(name) for name in kernels.KERNELS.names()), "odds-KERNEL"])
+
+
+def _usage(name: str) -> str:
+    """Return how a kernel is written: the numbers it needs, and in brackets those it may have."""
+    from graphcouple import kernels
+
+    fields = dataclasses.fields(kernels.KERNELS[name])
+    return name + "".join(
+        f":{field.name.upper()}" if field.default is dataclasses.MISSING else f"[:{field.name.upper()}]"
+        for field in fields
+    )
 
 
 def _parse_kernel(text: str) -> Any:
@@ -30,73 +46,64 @@ def _parse_kernel(text: str) -> Any:
     name, *parts = text.lower().split(":")
     if name.startswith("odds-"):
         return kernels.Odds(_parse_kernel(text.lower().removeprefix("odds-")))
-    forms: dict[str, tuple[type, tuple[int, ...], str]] = {
-        "gaussian": (kernels.Gaussian, (0,), "gaussian takes no number"),
-        "exponential": (kernels.Exponential, (0,), "exponential takes no number"),
-        "student": (kernels.Student, (0, 1), "student takes its degrees of freedom, as in student:0.5"),
-        "rational": (kernels.RationalPower, (2,), "rational takes a and b, as in rational:1.5:0.9"),
-    }
-    if name not in forms:
-        raise ValueError(f"unknown kernel {text!r}; it must be one of {', '.join(KERNELS)}.")
-    kernel, counts, usage = forms[name]
+    if name not in kernels.KERNELS:
+        raise ValueError(f"unknown kernel {text!r}; it must be one of {_kernel_usage()}.")
+    kernel = kernels.KERNELS[name]
+    fields = dataclasses.fields(kernel)
+    least = sum(field.default is dataclasses.MISSING for field in fields)
     try:
         numbers = [float(part) for part in parts]
     except ValueError:
         numbers = []
-    if len(numbers) != len(parts) or len(numbers) not in counts:
-        raise ValueError(f"cannot read the kernel {text!r}: {usage}.")
+    if len(numbers) != len(parts) or not least <= len(numbers) <= len(fields):
+        raise ValueError(f"cannot read the kernel {text!r}: write {_usage(name)}, with numbers.")
     return kernel(*numbers)
 
 
-def _compose(preset: Any, n_samples: int, sides: dict[str, str | None]) -> Any:
-    """Return the preset, or its two laws with the kernels and priors that were asked for put in their place."""
-    given = [f"--{name.replace('_', '-')}" for name, value in sides.items() if value]
+def _compose(preset: Any, sides: dict[str, str | None], coupling: str | None) -> Any:
+    """Return the preset, or its sentence with the laws and the coupling that were asked for in their place."""
+    given = [f"--{name.replace('_', '-')}" for name, value in (*sides.items(), ("coupling", coupling)) if value]
     if not given:
         return preset
-    if not hasattr(preset, "models"):
+    if not hasattr(preset, "sentence"):
         if given != ["--input-prior"]:
             raise ValueError(f"{given[-1]} does not apply to --method ccpca, which has a prior of the input only.")
         return preset.set_params(prior=sides["input_prior"])
+    from graphcouple.couplings.recipes import as_coupling
     from graphcouple.estimators import GraphCoupling
+    from graphcouple.laws.priors import as_prior
 
-    laws = dict(zip(("input", "latent"), preset.models(n_samples), strict=True))
-    for side, law in laws.items():
-        changes: dict[str, Any] = {}
+    said = preset.sentence
+    changed: dict[str, Any] = {}
+    for side in ("input", "latent"):
+        parts: dict[str, Any] = {}
         if kernel := sides[f"{side}_kernel"]:
-            changes["kernel"] = _parse_kernel(kernel)
+            parts["kernel"] = _parse_kernel(kernel)
         if prior := sides[f"{side}_prior"]:
-            changes["prior"] = prior
-            if prior != "B" and law.symmetrize:
-                changes["symmetrize"] = None
-        laws[side] = dataclasses.replace(law, **changes)
-    shared = {name: getattr(preset, name) for name in ("init", "n_components", "random_state", "n_jobs")}
-    return GraphCoupling(**laws, **shared, max_iter=preset._iterations(n_samples))
+            parts["prior"] = as_prior(prior)
+            if not parts["prior"].independent_edges:
+                parts["symmetrize"] = None
+        changed[side] = dataclasses.replace(said[side], **parts)
+    if coupling:
+        changed["coupling"] = as_coupling(coupling)
+    return GraphCoupling(**said.replace(**changed))
 
 
 def _with_component_means(estimator: Any, weight: float | None) -> Any:
     """Return the estimator, or hierarchical coupling of it where a weight is given."""
     if weight is None:
         return estimator
-    if not hasattr(estimator, "models"):
+    if not hasattr(estimator, "sentence"):
         raise ValueError("--component-weight does not apply to --method ccpca, which is all component means.")
     from graphcouple.estimators import HierarchicalCoupling
 
     return HierarchicalCoupling(estimator, weight=weight, random_state=estimator.random_state)
 
 
-def _laws_of(estimator: Any, n_samples: int) -> str:
-    def law(model: Any) -> str:
-        parts = [f"{model.prior.code}{' thresholded' if model.symmetrize else ''}", model.kernel, model.bandwidth]
-        text = ", ".join(str(part) for part in parts if part is not None)
-        return re.sub(r"\d+\.\d{5,}", lambda number: f"{float(number[0]):.4g}", text)
-
-    if not hasattr(estimator, "models"):
-        return f"input {law(estimator.model(n_samples))}"
-    given, latent = estimator.models(n_samples)
-    return f"input {law(given)}\nlatent {law(latent)}"
-
-
-PRIOR = click.Choice(["B", "D", "E"], case_sensitive=False)
+def _laws_of(estimator: Any) -> list[tuple[str, str]]:
+    if not hasattr(estimator, "sentence"):
+        return [("input", str(estimator.model(estimator.embedding_.shape[0])))]
+    return [row for row in estimator.sentence.rows() if row[0] not in ("init", "max_iter", "n_components")]
 
 
 @click.command()
@@ -104,19 +111,29 @@ PRIOR = click.Choice(["B", "D", "E"], case_sensitive=False)
 @click.option("-m", "--method", type=click.Choice(METHODS), default="tsne", show_default=True)
 @click.option(
     "--input-prior",
-    type=PRIOR,
+    metavar="PRIOR",
+    callback=known("prior", upper=True),
     help="Prior of the input's graph, in place of the method's: B independent edges, D one edge a node, E n edges.",
 )
-@click.option("--input-kernel", metavar="KERNEL", help=f"Kernel of the input: {', '.join(KERNELS)}.")
-@click.option("--latent-prior", type=PRIOR, help="Prior of the embedding's graph.")
+@click.option("--input-kernel", metavar="KERNEL", help=f"Kernel of the input: {KERNELS}.")
+@click.option(
+    "--latent-prior", metavar="PRIOR", callback=known("prior", upper=True), help="Prior of the embedding's graph."
+)
 @click.option("--latent-kernel", metavar="KERNEL", help="Kernel of the embedding.")
 @click.option("--perplexity", type=float, help="Effective number of neighbors.  [default: 30; largevis 50]")
 @click.option("--n-neighbors", type=int, help="Neighbors that can carry a point's edges.  [default: by size; umap 15]")
 @click.option("--metric", help="Distance of the points; 'precomputed' when DATA holds distances.")
 @click.option(
+    "--coupling",
+    metavar="NAME",
+    callback=known("coupling"),
+    help="How the two laws are compared: cross-entropy or effective.  [default: the method's]",
+)
+@click.option(
     "--init",
-    type=click.Choice(INITS),
-    help="Start of the embedding.  [default: pca; umap spectral]",
+    metavar="NAME",
+    callback=known("init"),
+    help="Start of the embedding: ccpca, pca, random or spectral.  [default: pca; umap spectral]",
 )
 @click.option(
     "--component-weight",
@@ -154,6 +171,7 @@ def embed(
     input_kernel: str | None,
     latent_prior: str | None,
     latent_kernel: str | None,
+    coupling: str | None,
     component_weight: float | None,
     **options: Any,
 ) -> None:
@@ -162,7 +180,7 @@ def embed(
     DATA is a name (breast_cancer, diabetes, digits, iris, swiss_roll, wine; or mnist, fashion_mnist, coil20, pendigits,
     fetched from OpenML) or a file: .npy, .npz, .csv, .csv.gz or .mtx, one row a point.
     """
-    from graphcouple._files import finished_files, write_embedding
+    from graphcouple.datasets._files import finished_files, write_embedding
 
     name, X, y = load_data(data, labels)
     sides = {
@@ -171,11 +189,11 @@ def embed(
         "latent_prior": latent_prior,
         "latent_kernel": latent_kernel,
     }
-    composed = any(sides.values()) and method != "ccpca"
+    composed = any((*sides.values(), coupling)) and method != "ccpca"
     table, picture = targets(
         f"{name}-{'composed' if composed else method}.npy", (".npy", ".csv"), output, plot, no_plot
     )
-    plain = _compose(preset(method, options), X.shape[0], sides)
+    plain = _compose(preset(method, options), sides, coupling)
     estimator = _with_component_means(plain, component_weight)
     seconds = fit_reporting(estimator, X)
     with finished_files(table, picture) as (draft, sketch):
@@ -187,7 +205,7 @@ def embed(
             axes = scatter(estimator.embedding_, y, title=f"{type(estimator).__name__} of {name}")
             save_picture(sketch, picture, axes.figure)
     shown = f"{type(estimator).__name__} on {name}, {X.shape[0]:,} × {X.shape[1]:,}"
-    rows = [("method", shown), ("laws", _laws_of(plain, X.shape[0])), *_outcome(estimator, seconds)]
+    rows = [("method", shown), *_laws_of(estimator), *_outcome(estimator, seconds)]
     rows.append(("written", "\n".join(str(path) for path in (table, picture) if path is not None)))
     report(rows)
 
@@ -205,9 +223,9 @@ def _outcome(estimator: Any, seconds: float) -> list[tuple[str, str]]:
             ("time", f"{seconds:.1f} s"),
         ]
     rows = [("loss", f"{estimator.loss_:.6g} nats")]
-    if hasattr(estimator, "coupling_loss_"):
-        parts = f"graphs {estimator.coupling_loss_:.6g}, component means {estimator.component_loss_:.6g}"
-        rows.append(("of which", f"{parts} × {estimator.weight:g}"))
+    if estimator.term_losses_:
+        parts = ", ".join(f"{loss:.6g}" for loss in estimator.term_losses_)
+        rows.append(("of which", f"coupling {estimator.coupling_loss_:.6g}; terms, not weighted: {parts}"))
     if hasattr(estimator, "kl_divergence_"):
         rows.append(("KL", f"{estimator.kl_divergence_:.4f} nats"))
     return [*rows, ("time", f"{seconds:.1f} s, {estimator.n_iter_} iterations; {estimator.stop_reason_}")]

@@ -36,7 +36,7 @@ def evaluate(
     1 is perfect and 0 chance for R(K), the agreement of neighborhoods of K points; graphcouple.metrics in the
     documentation says what each score is.
     """
-    from graphcouple._files import finished_files, read_points, write_table
+    from graphcouple.datasets._files import finished_files, read_points, write_table
     from graphcouple.metrics._evaluate import score_each
 
     if output is not None and output.suffix.lower() != ".csv":

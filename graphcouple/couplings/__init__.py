@@ -1,9 +1,35 @@
-"""Objectives on an embedding: how well two graph laws agree."""
+"""Objectives on an embedding: how well two graph laws agree, and what may be added."""
 
-from graphcouple.couplings._base import Objective
+from graphcouple.couplings.base import Objective, WeightedSum
+from graphcouple.couplings.component_means import ComponentCrossEntropy
 from graphcouple.couplings.cross_entropy import CrossEntropy
-from graphcouple.couplings.effective import EffectiveCrossEntropy
-from graphcouple.couplings.hierarchical import ComponentCrossEntropy
+from graphcouple.couplings.effective import ChargedPartition, EffectiveCrossEntropy
+from graphcouple.couplings.pair import EdgeEnergy, LogPartition, PairCoupling
 from graphcouple.couplings.precision import PrecisionCrossEntropy
+from graphcouple.couplings.recipes import (
+    ComponentMeans,
+    Coupling,
+    CrossEntropyCoupling,
+    EffectiveCoupling,
+    Problem,
+    Term,
+)
 
-__all__ = ["ComponentCrossEntropy", "CrossEntropy", "EffectiveCrossEntropy", "Objective", "PrecisionCrossEntropy"]
+__all__ = [
+    "ChargedPartition",
+    "ComponentCrossEntropy",
+    "ComponentMeans",
+    "Coupling",
+    "CrossEntropy",
+    "CrossEntropyCoupling",
+    "EdgeEnergy",
+    "EffectiveCoupling",
+    "EffectiveCrossEntropy",
+    "LogPartition",
+    "Objective",
+    "PairCoupling",
+    "PrecisionCrossEntropy",
+    "Problem",
+    "Term",
+    "WeightedSum",
+]

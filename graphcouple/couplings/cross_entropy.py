@@ -10,56 +10,17 @@ embedding's. Since ∂A/∂η is the mean, every method has the gradient
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from scipy.special import xlogy
 
-from graphcouple._formula import Formula
-from graphcouple._validation import check_embedding
-from graphcouple.bandwidths import ConstantBandwidth
-from graphcouple.couplings._base import Objective
-from graphcouple.couplings._edges import EdgeEnergy, EdgePartition
+from graphcouple.couplings.pair import EdgeEnergy, LogPartition, PairCoupling
 from graphcouple.graphs import FloatArray
-from graphcouple.kernels import Kernel
-from graphcouple.models import GraphModel
-from graphcouple.priors import GraphPosterior
-from graphcouple.radials import LogWeight
-from graphcouple.summation import Summation, as_summation
-
-_PART_EDGES = 2**22
+from graphcouple.laws import GraphModel
+from graphcouple.laws.priors import N_EDGES, GraphPosterior
+from graphcouple.summation import EdgeSum, LogKernel, Summation
 
 
-def check_feasible(posterior: GraphPosterior, latent: GraphModel) -> None:
-    """Raise unless every graph the posterior can produce is possible under the latent prior.
-
-    Raises
-    ------
-    ValueError
-        Naming both priors and the part of the support that is not contained.
-    """
-    missing = latent.prior.constraints - posterior.constraints
-    if missing:
-        raise ValueError(
-            f"the cross-entropy from prior {posterior.code} ({posterior.prior_name}) to prior {latent.prior.code} "
-            f"({type(latent.prior).__name__}) is undefined: the embedding's graphs have "
-            f"{' and '.join(sorted(missing))}, which the input's graphs need not have, so their support is not "
-            "contained. Feasible pairs (input, embedding) are B–B, D–B, D–D, D–E and E–E."
-        )
-
-
-def _latent_scale(latent: GraphModel) -> float:
-    if latent.bandwidth is None:
-        return 1.0
-    if isinstance(latent.bandwidth, ConstantBandwidth):
-        return float(latent.bandwidth.scale)
-    raise ValueError(
-        f"latent_model.bandwidth must be None or ConstantBandwidth, got {latent.bandwidth!r}: "
-        "distances in the embedding are what is being found."
-    )
-
-
-class CrossEntropy(Objective):
+class CrossEntropy(PairCoupling):
     """Cross-entropy from the input's graph posterior to the embedding's, as a function of the embedding.
 
     ``value(Z)`` is A_Z(η_Z) − <M_X, η_Z> in nats. The constant −E[log h_Z(W)] is left
@@ -106,6 +67,8 @@ class CrossEntropy(Objective):
     (40, 2)
     """
 
+    partition: LogPartition
+
     def __init__(
         self,
         posterior: GraphPosterior,
@@ -113,42 +76,18 @@ class CrossEntropy(Objective):
         summation: str | Summation = "exact",
         n_jobs: int | None = None,
     ) -> None:
-        if not isinstance(posterior, GraphPosterior):
-            raise TypeError(
-                f"posterior must be a GraphPosterior, got {type(posterior).__name__}; "
-                "a GraphModel gives one by model.posterior(X)."
-            )
-        if not isinstance(latent_model, GraphModel):
-            raise TypeError(f"latent_model must be a GraphModel, got {type(latent_model).__name__}.")
-        if latent_model.n_neighbors is not None or latent_model.symmetrize is not None:
-            raise ValueError(
-                "latent_model must leave n_neighbors and symmetrize at None: the embedding has no neighbors before it "
-                "is found, and a thresholded input graph is coupled over unordered pairs with a plain Binary latent."
-            )
-        check_feasible(posterior, latent_model)
-        self.posterior = posterior
-        self.latent = latent_model
-        self.summation = as_summation(summation, n_jobs)
-        self.n_jobs = n_jobs
-        self._scale = _latent_scale(latent_model)
-        self._share = 0.5 if posterior.unordered else 1.0
-        self._kernel = latent_model.prior.latent_kernel(latent_model.kernel)
-        weights = posterior.edge_means if self._share == 1.0 else self._share * posterior.edge_means
-        self._attraction = EdgeEnergy(posterior.support, weights, self._attracting(latent_model.kernel), n_jobs)
-        self._log_prior_energy, self._partition = self._confine(n_jobs)
+        super().__init__(posterior, latent_model, summation, n_jobs)
+        prior, kernel, n = latent_model.prior, latent_model.kernel, posterior.n_nodes
+        self.partition = LogPartition(prior, kernel, n, self.summation, self._share, n_jobs)
+        edges = EdgeSum(posterior.support, self._shared_means(), LogKernel(kernel), n_jobs)
+        self.energy = EdgeEnergy(edges, n, self._log_prior_energy())
 
-    @staticmethod
-    def _attracting(kernel: Kernel) -> Formula:
-        """Return the radial function whose mean over the input's edges attracts."""
-        return LogWeight(kernel)
-
-    def _confine(self, n_jobs: int | None) -> tuple[float, EdgePartition | None]:
-        """Return <M_X, log π_Z>, and the partition over π_Z's edges when π_Z names them."""
-        prior, posterior = self.latent.prior, self.posterior
-        allowed = prior.edges(posterior.n_nodes)
-        if allowed is None:
-            return prior.log_scalar * self._share * float(posterior.edge_means.sum()), None
-        support, log_prior = allowed
+    def _log_prior_energy(self) -> float:
+        """Return <M_X, log π_Z>."""
+        prior, posterior, confined = self.latent.prior, self.posterior, self.partition.confined
+        if confined is None:
+            return prior.log_scalar * self._share * float(posterior.edge_means.sum())
+        support, log_prior = confined.support, confined.log_prior
         at = support.find(posterior.support.rows, posterior.support.indices)
         lost = (at < 0) & (posterior.edge_means > 0)
         if lost.any():
@@ -163,105 +102,12 @@ class CrossEntropy(Objective):
             weights = support.to_csr(np.exp(log_prior))
             if abs(weights - weights.T).max() > 1e-12 * weights.max():
                 raise ValueError("the latent edge_prior must be symmetric when the input's graph is thresholded.")
-        energy = float(posterior.edge_means @ np.where(at < 0, 0.0, log_prior[at])) * self._share
-        return energy, EdgePartition(prior, support, log_prior, self.latent.kernel, n_jobs)
+        return float(posterior.edge_means @ np.where(at < 0, 0.0, log_prior[at])) * self._share
 
     @property
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
-        return self.posterior.n_nodes
-
-    @property
-    def scale(self) -> float:
-        """The bandwidth of the embedding's graph: kernels see distances divided by it."""
-        return self._scale
-
-    @property
-    def kernel(self) -> Kernel:
-        """The embedding's kernel, with a scalar edge prior in it."""
-        return self._kernel
-
-    def _points(self, Z: Any) -> FloatArray:
-        Z = check_embedding(Z, n_points=self.n_points)
-        return Z if self._scale == 1.0 else Z / np.asarray(self._scale, dtype=Z.dtype)
-
-    def _repulsion(
-        self, points: FloatArray, with_value: bool = True, with_gradient: bool = True
-    ) -> tuple[float, FloatArray | None]:
-        if self._partition is not None:
-            value, gradient = self._partition.terms(points, with_gradient=with_gradient)
-        else:
-            value, gradient = self.latent.prior.log_partition_and_grad(
-                self._kernel, points, self.summation, with_value=with_value, with_gradient=with_gradient
-            )
-        return self._share * value, None if gradient is None else self._share * gradient
-
-    def repulsion(self, Z: FloatArray) -> float:
-        """Return A_Z(η_Z), the log-partition of the embedding's graph law; the data do not enter."""
-        return self._repulsion(self._points(Z), with_gradient=False)[0]
-
-    def attraction(self, Z: FloatArray) -> float:
-        """Return <M_X, η_Z>, the expected log-density of the embedding given the input's graph."""
-        return self._attraction.terms(self._points(Z), with_gradient=False)[0] + self._log_prior_energy
-
-    def value(self, Z: FloatArray) -> float:
-        """Return A_Z(η_Z) − <M_X, η_Z>, in nats.
-
-        Parameters
-        ----------
-        Z : array of shape (n_points, n_components)
-
-        Raises
-        ------
-        TypeError, ValueError
-            When `Z` is not numeric or has another shape.
-        """
-        return self.repulsion(Z) - self.attraction(Z)
-
-    def value_and_grad(self, Z: FloatArray, attraction: float = 1.0) -> tuple[float, FloatArray]:
-        """Return A_Z(η_Z) − α <M_X, η_Z>, α the attraction's weight, and its gradient in Z.
-
-        The gradient at z_i is Σ_j [(M_Z − α M_X)_ij + (M_Z − α M_X)_ji] · 2 ψ(d²_ij) (z_i − z_j),
-        with the factor that follows from the definition: for t-SNE it is n times
-        scikit-learn's gradient, whose factor 4 comes out of the 2 here and the two
-        directions of each pair.
-
-        Parameters
-        ----------
-        Z : array of shape (n_points, n_components)
-        attraction : float, default=1.0
-            α: early exaggeration, without touching M_X.
-
-        Returns
-        -------
-        value : float
-        gradient : ndarray of the shape and dtype of `Z`
-        """
-        points = self._points(Z)
-        held, pull = self._attraction.terms(points)
-        spread, push = self._repulsion(points)
-        assert push is not None
-        return spread - attraction * (held + self._log_prior_energy), self._combine(points, push, pull, attraction)
-
-    def gradient(self, Z: FloatArray, attraction: float = 1.0) -> FloatArray:
-        """Return the gradient alone, without the logarithms that only the value needs."""
-        points = self._points(Z)
-        pull = self._attraction.terms(points, with_value=False)[1]
-        push = self._repulsion(points, with_value=False)[1]
-        assert push is not None
-        return self._combine(points, push, pull, attraction)
-
-    def learning_rate(self, attraction: float = 1.0, Z: FloatArray | None = None) -> float:
-        """Return the rate that suits the latent prior."""
-        return self.latent.prior.learning_rate(self.n_points, attraction)
-
-    def _combine(self, points: FloatArray, push: FloatArray, pull: FloatArray, attraction: float) -> FloatArray:
-        return ((push - attraction * pull) / self._scale).astype(points.dtype, copy=False)
-
-    @property
-    def has_kl_divergence(self) -> bool:
+    def has_kl_divergence(self) -> bool:  # type: ignore[override]
         """Whether both graphs have n edges (pairs D–D, D–E, E–E), so that means divided by n are probabilities."""
-        return self.posterior.code in "DE" and self.latent.prior.code in "DE"
+        return N_EDGES in self.posterior.constraints and self.latent.prior.fixed_edge_count
 
     def kl_divergence(self, Z: FloatArray) -> float:
         """Return KL(M_X/n ‖ M_Z/n), in nats, on the scale t-SNE users know.
@@ -289,19 +135,9 @@ class CrossEntropy(Objective):
         With n edges on both sides, that of its mean graph divided by n, symmetrised where the embedding's is, which
         is the value at which the KL divergence would be 0.
         """
+        prior = self.latent.prior
         if not self.has_kl_divergence:
             return self.posterior.entropy()
-        joint = self.latent.prior.code == "E"
-        symmetric = joint and self._partition is None
-        means, share = self.posterior.edge_means, 1.0
-        if symmetric:
-            means, share = self._attraction.symmetric_weights, 0.5
-        total, mass = 0.0, 0.0
-        flat = means.reshape(-1)
-        # A part at a time: there may be far more edges than memory for three more arrays of them.
-        for a in range(0, flat.size, _PART_EDGES):
-            part = share * flat[a : a + _PART_EDGES].astype(np.float64)
-            total += float(xlogy(part, part).sum())
-            mass += float(part.sum())
-        # Logarithms are taken before dividing by n, which would round the smallest means to zero.
-        return -total + (mass * np.log(self.n_points) if joint else 0.0)
+        if prior.symmetric_mean and self.partition.confined is None:
+            return prior.least_cross_entropy(self.energy.edges.symmetric_weights, self.n_points, 0.5)
+        return prior.least_cross_entropy(self.posterior.edge_means, self.n_points)

@@ -19,20 +19,19 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
-from graphcouple._formula import Formula
 from graphcouple._validation import check_positive
-from graphcouple.couplings.cross_entropy import CrossEntropy
+from graphcouple.couplings.base import Objective
+from graphcouple.couplings.pair import UNNORMALIZED_CURVATURE, EdgeEnergy, PairCoupling
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
-from graphcouple.models import GraphModel
-from graphcouple.priors import GraphPosterior
-from graphcouple.radials import EdgeLogPartition, LogEdgeProbability
-from graphcouple.summation import Auto, Summation
+from graphcouple.laws import GraphModel
+from graphcouple.laws.priors import GraphPosterior
+from graphcouple.summation import EdgeSum, LogEdgeProbability, LogOnePlusKernel, Summation
 
 _BLOCK_EDGES = 2**20
 
 
-class EffectiveCrossEntropy(CrossEntropy):
+class EffectiveCrossEntropy(PairCoupling):
     """The expected loss of a method that samples its repulsion: no sampling, and charges in the place of samples.
 
     Parameters
@@ -48,8 +47,8 @@ class EffectiveCrossEntropy(CrossEntropy):
     noise_exponent : float, default=0.0
         The noise law is P_i ∝ d_i to this power: 0 in UMAP, ¾ in LargeVis.
     summation : str or Summation, default="auto"
-        How sums over all pairs are done. "auto" softens, for many points, the repulsion of the very near, who are of
-        no account among all that repel a point.
+        How sums over all pairs are done. "auto" softens the repulsion of very near pairs when there are more than 500
+        points; `Summation.softened` says which summations do.
     n_jobs : int or None, default=None
         Threads; None means every core. Results do not depend on it.
 
@@ -74,6 +73,8 @@ class EffectiveCrossEntropy(CrossEntropy):
     2.0
     """
 
+    partition: ChargedPartition
+
     def __init__(
         self,
         posterior: GraphPosterior,
@@ -85,47 +86,33 @@ class EffectiveCrossEntropy(CrossEntropy):
         summation: str | Summation = "auto",
         n_jobs: int | None = None,
     ) -> None:
-        soft = isinstance(summation, str) and summation == "auto"
-        super().__init__(posterior, latent_model, Auto(n_jobs, soften=True) if soft else summation, n_jobs)
+        super().__init__(posterior, latent_model, summation, n_jobs)
+        self.summation = self.summation.softened()
         prior = latent_model.prior
-        if prior.code != "B" or prior.edge_prior is not None:
+        if not prior.independent_edges or prior.edge_prior is not None:
             raise ValueError(
                 f"latent_model must have prior B without an edge prior, got {prior!r}: edges are sampled against "
-                "non-edges only where they are independent and all pairs alike."
+                "non-edges only where they are independent and all pairs alike. Others are coupled by 'cross-entropy'."
             )
         self.negative_sample_rate = check_positive("negative_sample_rate", negative_sample_rate)
         self.repulsion_strength = check_positive("repulsion_strength", repulsion_strength)
         if not np.isfinite(noise_exponent):
             raise ValueError(f"noise_exponent must be a finite number, got {noise_exponent!r}.")
+        radial = LogEdgeProbability(latent_model.kernel)
+        edges = EdgeSum(posterior.support, self._shared_means(), radial, n_jobs)
+        self.energy = EdgeEnergy(edges, self.n_points)
         self.degrees: FloatArray = np.zeros(self.n_points)
         for rows, _, weights in _edge_blocks(*self.edges):
             self.degrees += np.bincount(rows, weights=weights, minlength=self.n_points)
         noise = np.where(self.degrees > 0, self.degrees, 1.0) ** noise_exponent
         self.noise: FloatArray = noise / noise.sum()
-
-    @staticmethod
-    def _attracting(kernel: Kernel) -> Formula:
-        return LogEdgeProbability(kernel)
+        strength = 0.5 * self.repulsion_strength * self.negative_sample_rate
+        self.partition = ChargedPartition(self.kernel, self.degrees, self.noise, strength, self.summation)
 
     @property
     def edges(self) -> tuple[IntArray, IntArray, FloatArray]:
         """μ as the row pointers, column indices and entries of a symmetric csr matrix."""
-        return self._attraction.symmetric_edges
-
-    def _repulsion(
-        self, points: FloatArray, with_value: bool = True, with_gradient: bool = True
-    ) -> tuple[float, FloatArray | None]:
-        """Return ½ γ m Σ_i d_i Φ_i[log(1 + k); P] and its gradient ½ γ m (d_i ∇Φ_i[·; P] + P_i ∇Φ_i[·; d])."""
-        radial = EdgeLogPartition(self._kernel)
-        share = 0.5 * self.repulsion_strength * self.negative_sample_rate
-        potential, pull = self.summation.potential(
-            points, radial, self.noise, with_potential=with_value, with_gradient=with_gradient
-        )
-        value = share * float(self.degrees @ potential) if with_value else np.nan
-        if not with_gradient:
-            return value, None
-        _, push = self.summation.potential(points, radial, self.degrees, with_potential=False)
-        return value, share * (self.degrees[:, None] * pull + self.noise[:, None] * push)
+        return self.energy.edges.symmetric_edges
 
     @cached_property
     def lower_bound(self) -> float:
@@ -137,6 +124,53 @@ class EffectiveCrossEntropy(CrossEntropy):
             best = weights / (weights + against)
             total += float((xlogy(weights, best) + xlogy(against, 1.0 - best)).sum())
         return -0.5 * total
+
+
+class ChargedPartition(Objective):
+    """½ γ m Σ_i d_i Φ_i[log(1 + k); P], the repulsion of all pairs by charges in the place of samples.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    degrees, noise : ndarray of shape (n,)
+        d and P.
+    strength : float
+        ½ γ m.
+    summation : Summation
+    """
+
+    def __init__(
+        self, kernel: Kernel, degrees: FloatArray, noise: FloatArray, strength: float, summation: Summation
+    ) -> None:
+        self.radial = LogOnePlusKernel(kernel)
+        self.degrees, self.noise, self.strength, self.summation = degrees, noise, strength, summation
+
+    @property
+    def n_points(self) -> int:
+        """The number of points of the embedding."""
+        return self.degrees.size
+
+    def value(self, Z: FloatArray) -> float:
+        """Return the repulsion at `Z`."""
+        potential, _ = self.summation.potential(Z, self.radial, self.noise, with_gradient=False)
+        return self.strength * float(self.degrees @ potential)
+
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return the repulsion at `Z` and its gradient ½ γ m (d_i ∇Φ_i[·; P] + P_i ∇Φ_i[·; d])."""
+        potential, of_noise = self.summation.potential(Z, self.radial, self.noise)
+        return self.strength * float(self.degrees @ potential), self._forces(Z, of_noise)
+
+    def gradient(self, Z: FloatArray) -> FloatArray:
+        """Return the gradient alone."""
+        return self._forces(Z, self.summation.potential(Z, self.radial, self.noise, with_potential=False)[1])
+
+    def _forces(self, Z: FloatArray, of_noise: FloatArray) -> FloatArray:
+        of_degrees = self.summation.potential(Z, self.radial, self.degrees, with_potential=False)[1]
+        return self.strength * (self.degrees[:, None] * of_noise + self.noise[:, None] * of_degrees)
+
+    def curvature(self, Z: FloatArray) -> float:
+        """Return 36, of repulsion that is not normalised."""
+        return UNNORMALIZED_CURVATURE
 
 
 def _edge_blocks(indptr: IntArray, columns: IntArray, weights: FloatArray) -> Iterator[tuple[Any, ...]]:

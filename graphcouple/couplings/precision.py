@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from graphcouple._validation import check_embedding
-from graphcouple.couplings._base import Objective
+from graphcouple.couplings.base import Objective
 from graphcouple.graphs import FloatArray
 
 
@@ -103,25 +103,23 @@ class PrecisionCrossEntropy(Objective):
         """Return J(Z), in nats."""
         return self.value_and_grad(Z)[0]
 
-    def value_and_grad(self, Z: FloatArray, attraction: float = 1.0) -> tuple[float, FloatArray]:
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return J(Z) and its gradient (ν_X + p)(I + XXᵀ)⁻¹Z − (ν_Z + q) Z (I + ZᵀZ)⁻¹.
 
         Parameters
         ----------
         Z : array of shape (n, q)
-        attraction : float, default=1.0
-            Weight of the trace, the term that sees X.
         """
         points = check_embedding(Z, n_points=self.n_points)
         given, latent = self._weights(points.shape[1])
         Y = points.astype(np.float64)
-        pulled = self._conditional(Y)
+        conditional = self._conditional(Y)
         inner = np.eye(Y.shape[1]) + Y.T @ Y
-        value = 0.5 * attraction * given * float((Y * pulled).sum())
+        value = 0.5 * given * float((Y * conditional).sum())
         value -= 0.5 * latent * float(np.linalg.slogdet(inner)[1])
-        gradient = attraction * given * pulled - latent * np.linalg.solve(inner, Y.T).T
+        gradient = given * conditional - latent * np.linalg.solve(inner, Y.T).T
         return value, gradient.astype(points.dtype, copy=False)
 
-    def learning_rate(self, attraction: float = 1.0, Z: FloatArray | None = None) -> float:
-        """Return n over the largest curvature of the trace term."""
-        return self.n_points / (attraction * self._weights(1)[0])
+    def curvature(self, Z: FloatArray) -> float:
+        """Return the largest curvature of the trace term, ν_X + p."""
+        return self._weights(1)[0]

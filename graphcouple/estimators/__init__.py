@@ -1,12 +1,13 @@
 """Thin scikit-learn shells: each chooses two graph laws and hands them to the same machinery."""
 
-from graphcouple.estimators._base import CouplingEstimator
+from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.estimators.binary import UMAP, LargeVis
 from graphcouple.estimators.ccpca import CCPCA
 from graphcouple.estimators.graph_coupling import GraphCoupling
 from graphcouple.estimators.hierarchical import HierarchicalCoupling
 from graphcouple.estimators.precision import PrecisionCoupling
 from graphcouple.estimators.sne import SNE, TSNE, SymmetricSNE
+from graphcouple.sentence import Sentence
 
 __all__ = [
     "CCPCA",
@@ -18,5 +19,6 @@ __all__ = [
     "HierarchicalCoupling",
     "LargeVis",
     "PrecisionCoupling",
+    "Sentence",
     "SymmetricSNE",
 ]

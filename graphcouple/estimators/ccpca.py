@@ -5,25 +5,24 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from graphcouple._parameters import POSTERIOR_OR_MODEL, VOCABULARY, estimator, parameter
 from graphcouple._progress import progress_bar
-from graphcouple.bandwidths import Perplexity
-from graphcouple.ccpca import MOST_SAMPLES, ComponentPCA, component_pca, identity_projection, sampled_pca, why_constant
-from graphcouple.components import AveragedProjection
-from graphcouple.estimators._base import PERPLEXITY_CONSTRAINTS, EmbeddingEstimator, neighbors_for
+from graphcouple.components import AveragedProjection, ComponentPCA, component_pca, identity_projection, sampled_pca
+from graphcouple.components.pca import MOST_SAMPLES, why_constant
+from graphcouple.estimators.base import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Gaussian
-from graphcouple.models import GraphModel
-from graphcouple.priors import GraphPosterior, GraphPrior, as_prior
+from graphcouple.laws import GraphModel, Perplexity
+from graphcouple.laws.priors import GraphPosterior, as_prior
 
 
+@estimator
 class CCPCA(EmbeddingEstimator):
     """PCA of MX, where M averages the projection onto connected components over posterior graphs.
 
@@ -33,37 +32,7 @@ class CCPCA(EmbeddingEstimator):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Dimension of the embedding; at most min(n_samples, n_features).
-    prior : {"D", "B", "E"} or GraphPrior, default="D"
-        The law's prior: one edge out of every node, independent edges, or as many edges as nodes.
-    perplexity : float, default=30.0
-        Effective number of neighbours of each point; above 1 and below the number of neighbours. The higher, the
-        fewer components.
-    n_neighbors : int, None or "auto", default="auto"
-        Neighbours of each point that can carry its edge, the point itself not counted; None means all pairs. "auto" is
-        all pairs up to 2,000 points, and three times the perplexity beyond.
-    metric : str, default="euclidean"
-        The distance of the points in the law; not "precomputed", for the means need points.
-    input : GraphModel or GraphPosterior, optional
-        The law of the input's graph in place of the one that `prior`, `perplexity`, `n_neighbors` and `metric`
-        describe; or its posterior, made beforehand (those parameters then say how `transform` links new points).
-    n_samples : int or "auto", default=100
-        Graphs drawn. "auto" draws until `relative_error_` is at most `tol`, or 2,000.
-    tol : float, default=0.02
-        For "auto".
-    svd_solver : {"auto", "full", "randomized"}, default="auto"
-        See `graphcouple.ccpca.component_pca`.
-    random_state : int, RandomState or None, default=None
-        Seeds the graphs and the randomized decomposition.
-    n_jobs : int or None, default=None
-        Workers; None means every core, or as many as `joblib.parallel_config` says if more than one. The embedding
-        does not depend on it.
-    verbose : int, default=0
-        Above 0, show a progress bar on a terminal.
-    callback : callable, optional
-        Called after each round of "auto" (once, for a number of graphs) as ``callback(n_drawn, relative_error, Z)``; a
-        true value stops.
+    {parameters}
 
     Attributes
     ----------
@@ -116,70 +85,48 @@ class CCPCA(EmbeddingEstimator):
     (3, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PERPLEXITY_CONSTRAINTS,
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "prior": [StrOptions({"B", "D", "E"}), GraphPrior],
-        "input": [None, GraphModel, GraphPosterior],
-        "n_samples": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "svd_solver": [StrOptions({"auto", "full", "randomized"})],
-        "random_state": ["random_state"],
-        "n_jobs": [None, Integral],
-        "verbose": ["verbose"],
-        "callback": [None, callable],
-    }
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        prior: Any = "D",
-        perplexity: float = 30.0,
-        n_neighbors: Any = "auto",
-        metric: str = "euclidean",
-        input: GraphModel | GraphPosterior | None = None,
-        n_samples: Any = 100,
-        tol: float = 0.02,
-        svd_solver: str = "auto",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        callback: Callable[[int, float, FloatArray], Any] | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.prior = prior
-        self.perplexity = perplexity
-        self.n_neighbors = n_neighbors
-        self.metric = metric
-        self.input = input
-        self.n_samples = n_samples
-        self.tol = tol
-        self.svd_solver = svd_solver
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.callback = callback
+    n_components: int = parameter(
+        default=2, doc="Dimension of the embedding; at most min(n_samples, n_features).", kw_only=False
+    )
+    prior: Any = parameter(default="D")
+    perplexity: float = parameter(default=30.0, doc=VOCABULARY["perplexity"].doc + " The higher, the fewer components.")
+    n_neighbors: Any = parameter(default="auto")
+    metric: str = parameter(
+        default="euclidean", doc='The distance of the points in the law; not "precomputed", for the means need points.'
+    )
+    input: GraphModel | GraphPosterior | None = parameter(
+        default=None,
+        kind="GraphModel or GraphPosterior, optional",
+        doc="The law of the input's graph in place of the one that `prior`, `perplexity`, `n_neighbors` and `metric` "
+        "describe; or its posterior, made beforehand (those parameters then say how `transform` links new points).",
+        checks=POSTERIOR_OR_MODEL,
+    )
+    n_samples: Any = parameter(default=100)
+    tol: float = parameter(default=0.02)
+    svd_solver: str = parameter(default="auto")
+    random_state: Any = parameter(default=None, doc="Seeds the graphs and the randomized decomposition.")
+    n_jobs: int | None = parameter(
+        default=None,
+        doc="Workers; None means every core, or as many as `joblib.parallel_config` says if more than one. The "
+        "embedding does not depend on it.",
+    )
+    verbose: int = parameter(default=0)
+    callback: Callable[[int, float, FloatArray], Any] | None = parameter(
+        default=None,
+        doc='Called after each round of "auto" (once, for a number of graphs) as '
+        "``callback(n_drawn, relative_error, Z)``; a true value stops.",
+    )
 
     def model(self, n_samples: int) -> GraphModel:
         """Return the law of the graph of this many points, as the parameters describe it."""
         if isinstance(self.input, GraphModel):
             return self.input
-        neighbors = neighbors_for(self.n_neighbors, self.perplexity, n_samples)
-        return GraphModel(Gaussian(), as_prior(self.prior), Perplexity(self.perplexity), neighbors, metric=self.metric)
+        bandwidth = Perplexity(self.perplexity)
+        law = GraphModel(Gaussian(), as_prior(self.prior), bandwidth, self.n_neighbors, metric=self.metric)
+        return law.for_points(n_samples)
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Draw graphs and embed `X`.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
+        """Draw graphs and embed `X`, of shape (n_samples, n_features); `y` is ignored.
 
         Raises
         ------
@@ -264,5 +211,5 @@ class CCPCA(EmbeddingEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         if self._constant:
             return np.asarray(X @ self.components_.T - self.mean_ @ self.components_.T)
-        weights = self.model(self._X.shape[0]).links(self._X, X, self.n_jobs)
+        weights = self.model(self._X.shape[0]).new_edges(self._X, X, self.n_jobs)
         return np.asarray(weights @ self.embedding_).astype(X.dtype, copy=False)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from contextlib import nullcontext
+from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn import config_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
+from graphcouple._numba.threads import effective_n_jobs
+from graphcouple._parameters import AT_LEAST_1, estimator, parameter
 from graphcouple.couplings.precision import shrunk_eigenvalues
-from graphcouple.estimators._base import EmbeddingEstimator
+from graphcouple.couplings.precision_svd import leading_svd
+from graphcouple.estimators.base import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
 
 
+@estimator
 class PrecisionCoupling(EmbeddingEstimator):
     """Couple Wishart laws of the rows' precisions: PCA at γ = 1, PCA with shrinkage below.
 
@@ -26,18 +29,7 @@ class PrecisionCoupling(EmbeddingEstimator):
 
     Parameters
     ----------
-    n_components : int or "auto", default=2
-        q. "auto" keeps the components with λ_i > 0: with γ = 1 that is the rank of X.
-    nu_x : float, optional
-        ν_X, at least n; n by default.
-    nu_z : float, optional
-        ν_Z, at least n; ν_X + p − q by default, which makes γ = 1.
-    center : bool, default=True
-        Subtract the columns' means first (implicitly, for sparse X).
-    svd_solver : {"auto", "full", "covariance_eigh", "arpack", "randomized"}, default="auto"
-        As scikit-learn's PCA has it.
-    random_state : int, RandomState or None, default=None
-        For "arpack" and "randomized".
+    {parameters}
 
     Attributes
     ----------
@@ -75,49 +67,29 @@ class PrecisionCoupling(EmbeddingEstimator):
     1
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "nu_x": [None, Interval(Real, 0, None, closed="neither")],
-        "nu_z": [None, Interval(Real, 0, None, closed="neither")],
-        "center": ["boolean"],
-        "svd_solver": [StrOptions({"auto", "full", "covariance_eigh", "arpack", "randomized"})],
-        "random_state": ["random_state"],
-    }
-
-    def __init__(
-        self,
-        n_components: Any = 2,
-        *,
-        nu_x: float | None = None,
-        nu_z: float | None = None,
-        center: bool = True,
-        svd_solver: str = "auto",
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.nu_x = nu_x
-        self.nu_z = nu_z
-        self.center = center
-        self.svd_solver = svd_solver
-        self.random_state = random_state
+    n_components: Any = parameter(
+        default=2,
+        kind='int or "auto"',
+        doc='q. "auto" keeps the components with λ_i > 0: with γ = 1 that is the rank of X.',
+        checks=[AT_LEAST_1, StrOptions({"auto"})],
+        kw_only=False,
+    )
+    nu_x: float | None = parameter(default=None)
+    nu_z: float | None = parameter(default=None)
+    center: bool = parameter(default=True)
+    svd_solver: str = parameter(
+        default="auto",
+        kind='{"auto", "full", "covariance_eigh", "arpack", "randomized"}',
+        doc="As scikit-learn's PCA has it.",
+        checks=[StrOptions({"auto", "full", "covariance_eigh", "arpack", "randomized"})],
+    )
+    random_state: Any = parameter(default=None, doc='For "arpack" and "randomized".')
+    n_jobs: int | None = parameter(
+        default=None, doc="Threads of matrix products; None means every core. The last bits may depend on it."
+    )
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Compute the coupling's minimiser.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-        y : None
-            Ignored.
-        """
-        self._fit(X)
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
-        """Compute the coupling's minimiser and return it, of shape (n_samples, n_components_)."""
-        return self._fit(X)
-
-    def _fit(self, X: Any) -> FloatArray:
+        """Compute the coupling's minimiser from `X`, of shape (n_samples, n_features); `y` is ignored."""
         self._validate_params()
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
         n, p = X.shape
@@ -131,7 +103,16 @@ class PrecisionCoupling(EmbeddingEstimator):
                 f"n_components={wanted} must be at most min(n_samples, n_features)={min(n, p)}; "
                 "lower it, or use 'auto'."
             )
-        scores, singular, components, squared = self._svd(X, wanted)
+        limit = nullcontext() if self.n_jobs is None else threadpool_limits(effective_n_jobs(self.n_jobs), "blas")
+        with limit:
+            found = leading_svd(
+                X,
+                wanted,
+                center=self.center,
+                svd_solver=self.svd_solver,
+                rng=check_random_state(self.random_state),
+            )
+        scores, singular, components, self.mean_, squared = found
         # Through a Gram matrix singular values are known to the square root of the precision only.
         eps = float(np.finfo(X.dtype).eps)
         tolerance = (10.0 * eps) ** 0.5 if squared else max(n, p) * eps
@@ -150,7 +131,7 @@ class PrecisionCoupling(EmbeddingEstimator):
         ratio = np.sqrt(self.eigenvalues_) / np.where(self.singular_values_ > 0, self.singular_values_, 1.0)
         self._ratio = ratio.astype(X.dtype)
         self.embedding_ = scores[:, :kept] * self._ratio
-        return self.embedding_
+        return self
 
     def _gamma(self, nu_x: float, p: int, q: int) -> float:
         return 1.0 if self.nu_z is None else (self.nu_z + q) / (nu_x + p)
@@ -161,50 +142,6 @@ class PrecisionCoupling(EmbeddingEstimator):
             if self._gamma(nu_x, p, q) * (1.0 + float(singular[q - 1]) ** 2) > 1.0:
                 return q
         return 1
-
-    def _svd(self, X: Any, k: int) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
-        """Return the leading scores X B, singular values, right singular vectors, and whether by a Gram matrix.
-
-        Sets `mean_`.
-        """
-        rng = check_random_state(self.random_state)
-        if self.center:
-            from sklearn.decomposition import PCA
-
-            solver = self.svd_solver
-            if sp.issparse(X) and k >= min(X.shape):
-                solver = "covariance_eigh"
-            pca = PCA(k, svd_solver=solver, random_state=rng)
-            # X is known to be finite by now, and constant data have no variance to take a ratio of.
-            with np.errstate(invalid="ignore", divide="ignore"), config_context(assume_finite=True):
-                scores = pca.fit_transform(X)
-            self.mean_ = pca.mean_
-            return scores, pca.singular_values_, pca.components_, pca._fit_svd_solver == "covariance_eigh"
-        self.mean_ = np.zeros(X.shape[1], dtype=X.dtype)
-        if k < min(X.shape) and (self.svd_solver in ("arpack", "randomized") or sp.issparse(X)):
-            from sklearn.decomposition import TruncatedSVD
-
-            algorithm = "randomized" if self.svd_solver == "randomized" else "arpack"
-            svd = TruncatedSVD(k, algorithm=algorithm, random_state=rng)
-            scores = svd.fit_transform(X)
-            return scores, svd.singular_values_, svd.components_, False
-        tall = self.svd_solver == "auto" and X.shape[0] >= 10 * X.shape[1]
-        if sp.issparse(X) or tall or self.svd_solver == "covariance_eigh":
-            return *self._gram_svd(X), True
-        left, singular, components = np.linalg.svd(X, full_matrices=False)
-        return left[:, :k] * singular[:k], singular[:k], components[:k], False
-
-    def _gram_svd(self, X: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the whole SVD through the smaller of the two Gram matrices."""
-        tall = X.shape[0] >= X.shape[1]
-        gram = X.T @ X if tall else X @ X.T
-        values, vectors = np.linalg.eigh(gram.toarray() if sp.issparse(gram) else gram)
-        singular = np.sqrt(np.maximum(values[::-1], 0.0)).astype(X.dtype)
-        vectors = vectors[:, ::-1]
-        if tall:
-            return X @ vectors, singular, vectors.T
-        inverse = np.where(singular > 0, 1.0 / np.where(singular > 0, singular, 1.0), 0.0).astype(X.dtype)
-        return vectors * singular, singular, inverse[:, None] * (vectors.T @ X)
 
     def transform(self, X: Any) -> FloatArray:
         """Embed new points: (x − mean) B diag(λ^½ / s), of shape (n_samples, n_components_)."""

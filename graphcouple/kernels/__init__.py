@@ -14,13 +14,28 @@ RationalPower(a, b)       −log(1 + a d^{2b})                  UMAP's embedding
 Odds(k)                   log k − log(1 − k)                  edge probabilities k
 ========================  ==================================  =========================
 
-A new kernel is a frozen dataclass with ``log``, ``grad_log``, ``assumptions``
-(and ``order_at_zero``, if its odds are wanted). It works at once with every
-prior, summation and estimator: compiled loops run these very methods.
+A new kernel is a frozen dataclass with ``log`` and ``grad_log``. It works at once
+with every prior, summation and estimator: compiled loops run these very methods.
+`check_kernel` says whether it is sound.
 """
 
-from graphcouple.kernels._base import Assumptions, Kernel
+from graphcouple.kernels.base import KERNELS, Assumptions, Kernel, register
+from graphcouple.kernels.check import KernelReport, check_kernel
 from graphcouple.kernels.families import Exponential, Gaussian, RationalPower, Student
 from graphcouple.kernels.odds import Odds
+from graphcouple.kernels.scaled import ScaledKernel
 
-__all__ = ["Assumptions", "Exponential", "Gaussian", "Kernel", "Odds", "RationalPower", "Student"]
+__all__ = [
+    "KERNELS",
+    "Assumptions",
+    "Exponential",
+    "Gaussian",
+    "Kernel",
+    "KernelReport",
+    "Odds",
+    "RationalPower",
+    "ScaledKernel",
+    "Student",
+    "check_kernel",
+    "register",
+]

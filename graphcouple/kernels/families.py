@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from graphcouple._validation import check_integer, check_positive
-from graphcouple.kernels._base import TINY, Assumptions, Kernel
+from graphcouple.kernels.base import TINY, Assumptions, Kernel, register
 
 
+@register("gaussian")
 @dataclass(frozen=True)
 class Gaussian(Kernel):
     """Gaussian kernel, log k = −d²/2.
@@ -40,7 +41,18 @@ class Gaussian(Kernel):
         check_integer("dim", dim, 1)
         return Assumptions(bounded=True, integrable=True)
 
+    @property
+    def order_at_zero(self) -> float:
+        """1 − k behaves like d²."""
+        return 2.0
 
+    @property
+    def length(self) -> float:
+        """√2."""
+        return 2.0**0.5
+
+
+@register("exponential")
 @dataclass(frozen=True)
 class Exponential(Kernel):
     """Exponential kernel, log k = −d.
@@ -73,7 +85,13 @@ class Exponential(Kernel):
         """1 − k behaves like d."""
         return 1.0
 
+    @property
+    def length(self) -> float:
+        """1."""
+        return 1.0
 
+
+@register("student")
 @dataclass(frozen=True)
 class Student(Kernel):
     """Student kernel with ν degrees of freedom, k = (1 + d²/ν)^(−(ν+1)/2).
@@ -161,7 +179,18 @@ class Student(Kernel):
         check_integer("dim", dim, 1)
         return Assumptions(bounded=True, integrable=dim < self.dof + 1.0)
 
+    @property
+    def order_at_zero(self) -> float:
+        """1 − k behaves like d²."""
+        return 2.0
 
+    @property
+    def length(self) -> float:
+        """(2ν / (ν + 1))^(1/2)."""
+        return (0.5 * (self.dof + 1.0) / self.dof) ** -0.5
+
+
+@register("rational")
 @dataclass(frozen=True)
 class RationalPower(Kernel):
     """Rational power kernel, k = 1 / (1 + a d^{2b}): UMAP's membership strength in the embedding.
@@ -275,3 +304,8 @@ class RationalPower(Kernel):
     def order_at_zero(self) -> float:
         """1 − k behaves like d^{2b}."""
         return 2.0 * self.b
+
+    @property
+    def length(self) -> float:
+        """Where k is ½: a^(−1/(2b))."""
+        return self.a ** (-0.5 / self.b)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from graphcouple.kernels._base import Assumptions, Kernel
+from graphcouple.kernels.base import Assumptions, Kernel
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,11 @@ class Odds(Kernel):
     def order_at_zero(self) -> float:
         """Odds are singular, never flat, at zero."""
         return 0.0
+
+    @property
+    def length(self) -> float:
+        """1: odds such as 1/d² look the same at every scale, and have no length of their own."""
+        return 1.0
 
     def log(self, sq_dist: Any) -> Any:
         """Return log k − log(1 − k)."""

@@ -10,7 +10,8 @@ import numpy as np
 from graphcouple._validation import check_integer
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
-from graphcouple.optimize._solve import Monitor, Optimizer
+from graphcouple.optimize.base import Optimizer, Run
+from graphcouple.optimize.monitor import Monitor
 
 # scipy's statuses for a test that is met and a line search that fails: a minimum is reached, to rounding.
 _NOTHING_LOWER = (0, 2)
@@ -22,7 +23,8 @@ class LBFGS(Optimizer):
 
     Needs no learning rate and decreases the loss at every iteration: the choice for
     going on to a precise minimum, or for objectives with no attraction to
-    exaggerate. From a poor start `MomentumGains` is usually faster.
+    exaggerate. From a poor start `MomentumGains` is usually faster. Of a stochastic
+    objective it sees the average that `Objective.value` states, not a sample for each iteration.
 
     Parameters
     ----------
@@ -40,7 +42,15 @@ class LBFGS(Optimizer):
     def __post_init__(self) -> None:
         check_integer("memory", self.memory, 1)
 
-    def run(self, objective: Objective, Z0: FloatArray, monitor: Monitor) -> tuple[FloatArray, int]:
+    def init(self, objective: Objective, Z0: FloatArray, run: Run) -> Any:
+        """Raise: scipy has the loop; see `minimize`."""
+        raise NotImplementedError("LBFGS takes no single steps; call solve.")
+
+    def step(self, objective: Objective, state: Any, iteration: int, run: Run) -> Any:
+        """Raise: scipy has the loop; see `minimize`."""
+        raise NotImplementedError("LBFGS takes no single steps; call solve.")
+
+    def minimize(self, objective: Objective, Z0: FloatArray, run: Run, monitor: Monitor) -> tuple[FloatArray, int]:
         """Return the final embedding and the number of iterations done."""
         from scipy.optimize import minimize
 
@@ -68,8 +78,8 @@ class LBFGS(Optimizer):
             return Z0, 0
         # The monitor judges convergence; scipy's own tests are kept out of its way.
         options = {
-            "maxiter": monitor.max_iter,
-            "maxfun": 20 * monitor.max_iter,
+            "maxiter": run.max_iter,
+            "maxfun": 20 * run.max_iter,
             "maxcor": self.memory,
             "ftol": 0.0,
             "gtol": 0.0,

@@ -10,9 +10,9 @@ import numpy as np
 from graphcouple._validation import check_integer, check_positive
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
-from graphcouple.optimize._solve import Monitor, Optimizer
+from graphcouple.optimize.base import Optimizer, Run
 
-EXAGGERATED = 150
+EXAGGERATION_ITERATIONS = 150
 """For how many iterations the attraction is exaggerated."""
 
 
@@ -40,7 +40,7 @@ class Exaggeration:
     """
 
     factor: float = 12.0
-    n_iter: int = EXAGGERATED
+    n_iter: int = EXAGGERATION_ITERATIONS
 
     def __post_init__(self) -> None:
         check_positive("factor", self.factor)
@@ -57,11 +57,14 @@ class MomentumState(NamedTuple):
     Attributes
     ----------
     Z, update, gains : ndarray of shape (n_points, n_components)
+    grad_norm : float
+        Of the gradient of objective/n that the last step followed.
     """
 
     Z: FloatArray
     update: FloatArray
     gains: FloatArray
+    grad_norm: float = np.inf
 
 
 @dataclass(frozen=True)
@@ -76,8 +79,8 @@ class MomentumGains(Optimizer):
     Parameters
     ----------
     learning_rate : float or "auto", default="auto"
-        "auto" asks the objective, which asks the latent prior: max(n / (4α), 25) for
-        D and E, with α the attraction's weight at the iteration, and n/36 for B.
+        "auto" is n over the objective's own curvature at the iteration: max(n / (4α), 25) for
+        latent priors D and E, with α the attraction's weight, and n/36 for B.
     momentum : float, default=0.8
         After the exaggeration; in [0, 1). The estimators take 0.9 for latent priors D and E.
     initial_momentum : float, default=0.5
@@ -117,41 +120,48 @@ class MomentumGains(Optimizer):
             raise TypeError(f"exaggeration must be an Exaggeration, got {self.exaggeration!r}.")
         check_positive("max_step", self.max_step)
 
-    def rate(self, objective: Objective, iteration: int, Z: FloatArray | None = None) -> float:
-        """Return the learning rate at an iteration, where the embedding is `Z`."""
+    def warming_up(self, iteration: int) -> bool:
+        """Return whether the attraction is exaggerated at this iteration."""
+        return iteration < self.exaggeration.n_iter
+
+    def rate(self, objective: Objective, Z: FloatArray) -> float:
+        """Return the learning rate on an iteration's objective, where the embedding is `Z`."""
         if isinstance(self.learning_rate, str):
-            return objective.learning_rate(self.exaggeration(iteration), Z)
+            curvature = objective.curvature(Z)
+            # Nothing is known of an objective without curvature but that it is flat.
+            return objective.n_points / curvature if curvature > 0 else float(objective.n_points)
         return float(self.learning_rate)
 
-    def init(self, Z0: FloatArray) -> MomentumState:
+    def init(self, objective: Objective, Z0: FloatArray, run: Run) -> MomentumState:
         """Return the state at the start."""
         return MomentumState(Z0, np.zeros_like(Z0), np.ones_like(Z0))
 
-    def step(self, state: MomentumState, gradient: FloatArray, rate: float, momentum: float) -> MomentumState:
+    def step(self, objective: Objective, state: MomentumState, iteration: int, run: Run) -> MomentumState:
+        """Return the state after one step down the objective, its attraction exaggerated as the schedule says."""
+        weighted = objective.exaggerated(self.exaggeration(iteration))
+        # Parts may give their gradients in more digits than the embedding has.
+        gradient = (weighted.gradient(state.Z) / objective.n_points).astype(state.Z.dtype, copy=False)
+        norm = float(np.linalg.norm(gradient))
+        if not np.isfinite(norm):
+            raise FloatingPointError(
+                f"the gradient is no longer finite at iteration {iteration}: lower learning_rate or "
+                "early_exaggeration, or start from a smaller embedding."
+            )
+        warming_up = self.warming_up(iteration)
+        momentum = self.initial_momentum if warming_up else self.momentum
+        moved = self.move(state, gradient, self.rate(weighted, state.Z), momentum, run.n_jobs)
+        # The gradient of an exaggerated objective says nothing of the objective itself.
+        return moved._replace(grad_norm=np.inf if warming_up else norm)
+
+    def move(
+        self, state: MomentumState, gradient: FloatArray, rate: float, momentum: float, n_jobs: int | None = None
+    ) -> MomentumState:
         """Return the state after one step along the gradient of objective/n."""
         from graphcouple._numba.descent import momentum_rows
         from graphcouple._numba.threads import over_rows
 
-        following = MomentumState(*(np.empty_like(part) for part in state))
+        arrays = state.Z, state.update, state.gains
+        moved, update, gains = (np.empty_like(part) for part in arrays)
         rates = (float(rate), float(momentum), float(self.max_step))
-        over_rows(state.Z.shape[0], None, momentum_rows, gradient, *rates, *state, *following)
-        return following
-
-    def run(self, objective: Objective, Z0: FloatArray, monitor: Monitor) -> tuple[FloatArray, int]:
-        """Return the final embedding and the number of iterations done."""
-        state = self.init(Z0)
-        n = objective.n_points
-        for iteration in range(monitor.max_iter):
-            weight, settled = self.exaggeration(iteration), iteration >= self.exaggeration.n_iter
-            gradient = objective.gradient(state.Z, weight) / n
-            norm = float(np.linalg.norm(gradient))
-            monitor.check_finite(iteration, norm)
-            if monitor.due(iteration):
-                # The loss on record is always the objective's own, its attraction not exaggerated.
-                loss = objective.value(state.Z)
-                if monitor.record(iteration, loss, state.Z, norm, settled):
-                    return state.Z, iteration
-            momentum = self.momentum if settled else self.initial_momentum
-            state = self.step(state, gradient, self.rate(objective, iteration, state.Z), momentum)
-            monitor.check_finite(iteration + 1, state.Z)
-        return state.Z, monitor.max_iter
+        over_rows(state.Z.shape[0], n_jobs, momentum_rows, gradient, *rates, *arrays, moved, update, gains)
+        return MomentumState(moved, update, gains)

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from graphcouple._validation import check_integer, check_positive
 from graphcouple.couplings import EffectiveCrossEntropy, Objective
 from graphcouple.graphs import FloatArray
-from graphcouple.optimize._solve import Monitor, Optimizer
-from graphcouple.radials import EdgeLogPartition, LogEdgeProbability
+from graphcouple.optimize.base import Optimizer, Run
+from graphcouple.summation import LogEdgeProbability, LogOnePlusKernel
+
+
+class SamplingState(NamedTuple):
+    """Where a run stands.
+
+    Attributes
+    ----------
+    Z : ndarray of shape (n_points, n_components)
+    epoch_of : callable
+        Does an epoch at a rate, from one array of points to another.
+    grad_norm : float
+        Not known.
+    """
+
+    Z: FloatArray
+    epoch_of: Callable[[int, float, FloatArray, FloatArray], None]
+    grad_norm: float = np.inf
 
 
 @dataclass(frozen=True)
@@ -36,8 +54,8 @@ class NegativeSampling(Optimizer):
     softening : float, default=0.001
         Added to d² where points repel, as in UMAP: forces that are infinite at 0 stay below the clip.
     n_pulls : int, default=2
-    random_state : int, default=0
-        The seed.
+    random_state : int or None, default=0
+        The seed; None takes one from the estimator that the optimizer is given to.
 
     Raises
     ------
@@ -67,7 +85,7 @@ class NegativeSampling(Optimizer):
     clip: float = 4.0
     softening: float = 1e-3
     n_pulls: int = 2
-    random_state: int = 0
+    random_state: int | None = 0
 
     def __post_init__(self) -> None:
         check_positive("learning_rate", self.learning_rate)
@@ -77,27 +95,49 @@ class NegativeSampling(Optimizer):
         if not 0 <= self.softening < np.inf:
             raise ValueError(f"softening must be a finite number of at least 0, got {self.softening!r}.")
         check_integer("n_pulls", self.n_pulls, 1)
-        check_integer("random_state", self.random_state, 0)
+        if self.random_state is not None:
+            check_integer("random_state", self.random_state, 0)
 
-    def run(self, objective: Objective, Z0: FloatArray, monitor: Monitor) -> tuple[FloatArray, int]:
-        """Return the final embedding and the number of epochs done."""
+    def check(self, objective: Objective) -> None:
+        """Raise unless the objective says which edges and which points are drawn.
+
+        Raises
+        ------
+        TypeError, ValueError
+        """
         if not isinstance(objective, EffectiveCrossEntropy):
             raise TypeError(
                 f"NegativeSampling needs an EffectiveCrossEntropy, the loss that it descends, got "
                 f"{type(objective).__name__}; use MomentumGains() or LBFGS(), or an estimator's repulsion='effective'."
             )
-        epoch_of = self._epochs(objective)
-        scale = np.asarray(objective.scale, dtype=Z0.dtype)
-        Z: FloatArray = np.ascontiguousarray(Z0 / scale)
-        spare = np.empty_like(Z)
-        for epoch in range(monitor.max_iter):
-            if monitor.due(epoch) and monitor.record(epoch, objective.value(Z * scale), Z * scale, np.inf, False):
-                return Z * scale, epoch
-            rate = self.learning_rate * (1.0 - epoch / monitor.max_iter)
-            epoch_of(epoch, rate, Z, spare)
-            Z, spare = spare, Z
-            monitor.check_finite(epoch + 1, Z)
-        return Z * scale, monitor.max_iter
+        if not float(objective.negative_sample_rate).is_integer():
+            raise ValueError(
+                f"NegativeSampling draws whole points: negative_sample_rate={objective.negative_sample_rate!r} must be "
+                "an integer; other optimizers take any number."
+            )
+
+    def seeded(self, seed: Callable[[], int]) -> NegativeSampling:
+        """Return the optimizer with a seed where it has none."""
+        return self if self.random_state is not None else replace(self, random_state=seed())
+
+    def warming_up(self, iteration: int) -> bool:
+        """Return True: the step falls to the end, and noise hides what is left to gain."""
+        return True
+
+    def init(self, objective: Objective, Z0: FloatArray, run: Run) -> SamplingState:
+        """Return the state at the start."""
+        assert isinstance(objective, EffectiveCrossEntropy)
+        return SamplingState(np.ascontiguousarray(Z0), self._epochs(objective))
+
+    def step(self, objective: Objective, state: SamplingState, iteration: int, run: Run) -> SamplingState:
+        """Return the state after one epoch."""
+        assert isinstance(objective, EffectiveCrossEntropy)
+        scale = np.asarray(objective.scale, dtype=state.Z.dtype)
+        points = state.Z if objective.scale == 1.0 else state.Z / scale
+        moved = np.empty_like(points)
+        rate = self.learning_rate * (1.0 - iteration / run.max_iter)
+        state.epoch_of(iteration, rate, points, moved)
+        return state._replace(Z=moved if objective.scale == 1.0 else moved * scale)
 
     def _epochs(self, objective: EffectiveCrossEntropy) -> Any:
         """Return a function that does an epoch at a rate, from one array of points to another."""
@@ -105,20 +145,15 @@ class NegativeSampling(Optimizer):
         from graphcouple._numba.threads import over_rows
 
         n = objective.n_points
-        if not float(objective.negative_sample_rate).is_integer():
-            raise ValueError(
-                f"NegativeSampling draws whole points: negative_sample_rate={objective.negative_sample_rate!r} must be "
-                "an integer; other optimizers take any number."
-            )
         n_negative = int(objective.negative_sample_rate)
         indptr, indices, weights = objective.edges
         frequency = (weights / self._heaviest(weights, n)).astype(np.float32)
         keep, other = np.empty(n), np.empty(n, dtype=np.int64)
         alias_table(objective.noise, keep, other)
-        forces = (LogEdgeProbability(objective.kernel), EdgeLogPartition(objective.kernel))
+        forces = (LogEdgeProbability(objective.kernel), LogOnePlusKernel(objective.kernel))
         law = (*forces, float(objective.repulsion_strength), n_negative, self.n_pulls)
         graph = (indptr, indices, frequency, keep, other)
-        seed = np.uint64(self.random_state)
+        seed = np.uint64(self.random_state or 0)
 
         def epoch_of(epoch: int, rate: float, old: FloatArray, new: FloatArray) -> None:
             step = (float(rate), float(self.clip), float(self.softening))

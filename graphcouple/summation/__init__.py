@@ -1,9 +1,28 @@
-"""How sums over all pairs of points are done: one N-body primitive, several ways to compute it."""
+"""How sums over pairs of points are done: one N-body primitive over all pairs, several ways to compute it."""
 
-from graphcouple.summation._base import Summation, as_summation, names
-from graphcouple.summation.auto import MESH_FROM, Auto
+from graphcouple.summation.auto import Auto
 from graphcouple.summation.barnes_hut import BarnesHut
+from graphcouple.summation.base import SUMMATIONS, Summation, as_summation, names, register
+from graphcouple.summation.edges import EdgeSum
 from graphcouple.summation.exact import Exact
-from graphcouple.summation.particle_mesh import ParticleMesh
+from graphcouple.summation.particle_mesh import MESH_FROM, ParticleMesh
+from graphcouple.summation.radials import KernelValue, LogEdgeProbability, LogKernel, LogOnePlusKernel, RadialFunction
 
-__all__ = ["MESH_FROM", "Auto", "BarnesHut", "Exact", "ParticleMesh", "Summation", "as_summation", "names"]
+__all__ = [
+    "MESH_FROM",
+    "SUMMATIONS",
+    "Auto",
+    "BarnesHut",
+    "EdgeSum",
+    "Exact",
+    "KernelValue",
+    "LogEdgeProbability",
+    "LogKernel",
+    "LogOnePlusKernel",
+    "ParticleMesh",
+    "RadialFunction",
+    "Summation",
+    "as_summation",
+    "names",
+    "register",
+]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from graphcouple._formula import Formula
 from graphcouple.graphs import FloatArray
-from graphcouple.summation._base import Summation, register
 from graphcouple.summation.barnes_hut import BarnesHut
+from graphcouple.summation.base import Summation, register
 from graphcouple.summation.exact import Exact
-from graphcouple.summation.particle_mesh import ParticleMesh
-
-MESH_FROM = 2000
-"""Points from which the particle mesh is faster than exact sums, in one or two dimensions."""
+from graphcouple.summation.particle_mesh import MESH_FROM, ParticleMesh
+from graphcouple.summation.radials import RadialFunction
 
 SOFT_MESH_FROM = 500
 """The same, of functions that are not smooth at zero, where it may soften them."""
@@ -39,10 +36,10 @@ class Auto(Summation):
     --------
     >>> import numpy as np
     >>> import graphcouple as gc
-    >>> from graphcouple.radials import EdgeWeight
+    >>> from graphcouple.summation.radials import KernelValue
     >>> from graphcouple.summation import Auto
     >>> rng = np.random.default_rng(0)
-    >>> kernel = EdgeWeight(gc.Student())
+    >>> kernel = KernelValue(gc.Student())
     >>> [type(Auto().for_points(rng.normal(size=shape), kernel)).__name__ for shape in ((500, 2), (5000, 2), (5000, 3))]
     ['Exact', 'ParticleMesh', 'Exact']
     """
@@ -53,10 +50,16 @@ class Auto(Summation):
         self._mesh = ParticleMesh(n_jobs, soften=soften)
         self._tree = BarnesHut(n_jobs)
 
-    def for_points(self, Z: FloatArray, radial: Formula) -> Summation:
+    single_from = MESH_FROM
+
+    def softened(self) -> Auto:
+        """Return the same with `soften`."""
+        return Auto(self.n_jobs, soften=True)
+
+    def for_points(self, Z: FloatArray, radial: RadialFunction) -> Summation:
         """Return the summation used for these points."""
         n, n_dims = Z.shape
-        softened = self._mesh.soften and not getattr(radial, "smooth_at_zero", False)
+        softened = self._mesh.soften and not radial.smooth_at_zero
         if n_dims <= 2 and n > (SOFT_MESH_FROM if softened else MESH_FROM) and self._mesh.holds(Z, radial):
             return self._mesh
         if 2 <= n_dims <= 3 and n > TREE_FROM:
@@ -66,7 +69,7 @@ class Auto(Summation):
     def potential(
         self,
         Z: FloatArray,
-        radial: Formula,
+        radial: RadialFunction,
         charges: FloatArray | None = None,
         *,
         with_potential: bool = True,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphcouple._formula import Formula
 from graphcouple._validation import check_integer, check_positive
 from graphcouple.graphs import FloatArray
-from graphcouple.summation._base import Summation, register
+from graphcouple.summation.base import Summation, register
+from graphcouple.summation.particle_mesh import MESH_FROM
+from graphcouple.summation.radials import RadialFunction
 
 
 @register("barnes_hut")
@@ -43,13 +44,15 @@ class BarnesHut(Summation):
     --------
     >>> import numpy as np
     >>> import graphcouple as gc
-    >>> from graphcouple.radials import EdgeWeight
+    >>> from graphcouple.summation.radials import KernelValue
     >>> from graphcouple.summation import BarnesHut, Exact
     >>> Z = 10.0 * np.random.default_rng(0).normal(size=(500, 3))
-    >>> tree, exact = (s.potential(Z, EdgeWeight(gc.Student())) for s in (BarnesHut(), Exact()))
+    >>> tree, exact = (s.potential(Z, KernelValue(gc.Student())) for s in (BarnesHut(), Exact()))
     >>> bool(np.linalg.norm(tree[1] - exact[1]) < 1e-2 * np.linalg.norm(exact[1]))
     True
     """
+
+    single_from = MESH_FROM
 
     def __init__(self, n_jobs: int | None = None, *, angle: float = 0.35, leaf_size: int = 8) -> None:
         super().__init__(n_jobs)
@@ -60,7 +63,7 @@ class BarnesHut(Summation):
     def potential(
         self,
         Z: FloatArray,
-        radial: Formula,
+        radial: RadialFunction,
         charges: FloatArray | None = None,
         *,
         with_potential: bool = True,
@@ -90,8 +93,7 @@ class BarnesHut(Summation):
         n_cells = build(keys[order], n_dims, self.leaf_size, first, last, level, child, n_children)
         centre, charge, sq_size = np.empty((n_cells, n_dims)), np.empty(n_cells), np.empty(n_cells)
         summarise(n_cells, points, c, first, last, centre, charge, sq_size)
-        smooth = getattr(radial, "smooth_at_zero", False)
-        sq_length = 0.25 * float(getattr(radial, "length", 0.0)) ** 2 if smooth else 0.0
+        sq_length = 0.25 * radial.length**2 if radial.smooth_at_zero else 0.0
         potential, gradient = np.empty(n), np.empty((n, n_dims))
         tree = (first, last, child, n_children, centre, charge, sq_size)
         over_rows(n, self.n_jobs, walk, points, c, radial, self.angle**2, sq_length, *tree, potential, gradient)

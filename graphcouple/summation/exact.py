@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphcouple._formula import Formula
 from graphcouple.graphs import FloatArray
-from graphcouple.summation._base import Summation, register
+from graphcouple.summation.base import Summation, register
+from graphcouple.summation.radials import RadialFunction
 
 
 @register("exact")
@@ -22,9 +22,9 @@ class Exact(Summation):
     --------
     >>> import numpy as np
     >>> import graphcouple as gc
-    >>> from graphcouple.radials import EdgeWeight
+    >>> from graphcouple.summation.radials import KernelValue
     >>> from graphcouple.summation import Exact
-    >>> potential, gradient = Exact().potential(np.array([[0.0], [1.0], [3.0]]), EdgeWeight(gc.Student()))
+    >>> potential, gradient = Exact().potential(np.array([[0.0], [1.0], [3.0]]), KernelValue(gc.Student()))
     >>> potential
     array([0.6, 0.7, 0.3])
     """
@@ -32,7 +32,7 @@ class Exact(Summation):
     def potential(
         self,
         Z: FloatArray,
-        radial: Formula,
+        radial: RadialFunction,
         charges: FloatArray | None = None,
         *,
         with_potential: bool = True,

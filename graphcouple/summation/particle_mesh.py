@@ -8,18 +8,36 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._formula import Formula
 from graphcouple._numba.threads import effective_n_jobs, over_rows
 from graphcouple._validation import check_integer, check_positive
 from graphcouple.graphs import FloatArray
-from graphcouple.summation._base import Summation, register
+from graphcouple.summation.base import Summation, register
+from graphcouple.summation.radials import RadialFunction
 
+MESH_FROM = 2000
+"""Points from which the particle mesh is faster than exact sums, in one or two dimensions (measured on 2 cores)."""
+
+# Forces are right to 1e-2 for every kernel of the package: tests/test_particle_mesh.py.
 _SPACING = 1.0 / 3.0
+
+# A cubic B-spline reaches two nodes; one more, so that rounding never leaves the grid.
 _MARGIN = 3
+
+# Bands of rows that threads write to by turns: wider than a spline's reach of 4, and few enough points in each.
 _BAND = 8
+
+# 4,096² nodes take some 0.5 GB: charges, field, spectrum, transform.
 _LARGEST = 4096
+_MOST_NODES = _LARGEST**2
+
+# Columns transformed at once: 32 of 4,096 doubles take 1 MB, which a level 2 cache holds.
 _STRIP = 32
+
+# On a grid only a few lengths wide the function hardly varies, and its slopes drown in single precision's rounding.
 _FLAT_LENGTHS = 4.0
+
+# Cells along a side for each √n points. Of points spread evenly some π · 4² / 2² = 13 then lie within the four cells
+# where pairs are summed one by one; softened within three cells, at 1, some π · 3² = 28.
 _CELLS_FOR_NEAR = 2.0
 _CELLS_IF_SOFT = 1.0
 
@@ -93,13 +111,15 @@ class ParticleMesh(Summation):
     --------
     >>> import numpy as np
     >>> import graphcouple as gc
-    >>> from graphcouple.radials import EdgeWeight
+    >>> from graphcouple.summation.radials import KernelValue
     >>> from graphcouple.summation import Exact, ParticleMesh
     >>> Z = np.random.default_rng(0).normal(size=(500, 2))
-    >>> mesh, exact = (s.potential(Z, EdgeWeight(gc.Student())) for s in (ParticleMesh(), Exact()))
+    >>> mesh, exact = (s.potential(Z, KernelValue(gc.Student())) for s in (ParticleMesh(), Exact()))
     >>> bool(np.linalg.norm(mesh[1] - exact[1]) < 1e-3 * np.linalg.norm(exact[1]))
     True
     """
+
+    single_from = MESH_FROM
 
     def __init__(
         self,
@@ -127,7 +147,7 @@ class ParticleMesh(Summation):
     def potential(
         self,
         Z: FloatArray,
-        radial: Formula,
+        radial: RadialFunction,
         charges: FloatArray | None = None,
         *,
         with_potential: bool = True,
@@ -145,11 +165,11 @@ class ParticleMesh(Summation):
         points = np.ascontiguousarray(Z)
         c = np.ones(n) if charges is None else np.ascontiguousarray(charges, dtype=np.float64)
         grid = self._grid(points, radial)
-        if max(grid.shape) > _LARGEST:
+        if not _fits(grid):
             raise ValueError(
                 f"the embedding spans {np.ptp(points, axis=0).max():.3g}, which takes {max(grid.shape)} grid nodes of "
-                f"spacing {grid.spacing:.3g} a side, more than {_LARGEST}; use summation='barnes_hut', or a wider "
-                "spacing."
+                f"spacing {grid.spacing:.3g} a side, more than {_LARGEST} (the kernel's length: {radial.length:.3g}); "
+                "use summation='barnes_hut', or a wider spacing."
             )
         cap = _cap(radial, (self.near * grid.spacing) ** 2)
         transform = self._transform(radial, grid, cap, grid.dtype)
@@ -164,17 +184,17 @@ class ParticleMesh(Summation):
             self._add_near(points, c, radial, cap, potential, gradient)
         return potential, gradient
 
-    def holds(self, Z: FloatArray, radial: Formula) -> bool:
-        """Return whether a grid for these points has at most 4,096 nodes a side."""
-        return max(self._grid(Z, radial).shape) <= _LARGEST
+    def holds(self, Z: FloatArray, radial: RadialFunction) -> bool:
+        """Return whether a grid for these points has at most 4,096 nodes a side, 2,097,152 on a line."""
+        return _fits(self._grid(Z, radial))
 
-    def _grid(self, points: FloatArray, radial: Formula) -> _Grid:
+    def _grid(self, points: FloatArray, radial: RadialFunction) -> _Grid:
         low, high = np.array([[float(column.min()), float(column.max())] for column in points.T]).T
         longest = float((high - low).max())
-        length = float(getattr(radial, "length", 1.0))
+        length = radial.length
         # Where near pairs are summed one by one, or softened, there should be few of them.
         per_root = _CELLS_IF_SOFT if self.soften else _CELLS_FOR_NEAR
-        few = 0.0 if getattr(radial, "smooth_at_zero", False) else per_root * len(points) ** 0.5
+        few = 0.0 if radial.smooth_at_zero else per_root * len(points) ** 0.5
         spacing = self.spacing * length
         if 0 < longest < spacing * max(self.n_cells, few):
             # In steps, so that a slowly growing embedding keeps its grid, and the transform of the kernel.
@@ -188,7 +208,7 @@ class ParticleMesh(Summation):
             return _Grid(np.array([low[0] - _MARGIN * spacing, _MARGIN]), spacing, (int(nodes[0]), 8), dtype)
         return _Grid(low - _MARGIN * spacing, float(spacing), (int(nodes[0]), int(nodes[1])), dtype)
 
-    def _transform(self, radial: Formula, grid: _Grid, cap: FloatArray | None, dtype: Any) -> _Transform:
+    def _transform(self, radial: RadialFunction, grid: _Grid, cap: FloatArray | None, dtype: Any) -> _Transform:
         key = (radial, grid.spacing, grid.shape, dtype)
         if key in self._known:
             self._known.move_to_end(key)
@@ -259,7 +279,7 @@ class ParticleMesh(Summation):
         self,
         points: FloatArray,
         charges: FloatArray,
-        radial: Formula,
+        radial: RadialFunction,
         cap: FloatArray,
         potential: FloatArray,
         gradient: FloatArray,
@@ -289,6 +309,12 @@ class ParticleMesh(Summation):
         )
 
 
+def _fits(grid: _Grid) -> bool:
+    # The grid of a line is 8 nodes wide.
+    widest = _MOST_NODES // 8 if grid.shape[1] == 8 else _LARGEST
+    return max(grid.shape) <= widest
+
+
 def _sorted(bins: NDArray[Any], n_bins: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     from graphcouple._numba.mesh import sort_by_bin
 
@@ -297,20 +323,22 @@ def _sorted(bins: NDArray[Any], n_bins: int) -> tuple[NDArray[np.int32], NDArray
     return order, starts
 
 
-def _cap(radial: Formula, edge: float) -> FloatArray | None:
+def _cap(radial: RadialFunction, edge: float) -> FloatArray | None:
     """Return the smooth cap below d² = edge: the cubic that matches three derivatives there; None where not needed."""
-    if getattr(radial, "smooth_at_zero", False):
+    if radial.smooth_at_zero:
         return None
     h = 1e-2 * edge
     s = edge + h * np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
-    slope = np.asarray(radial.slope(s), dtype=np.float64)  # type: ignore[attr-defined]
+    slope = np.asarray(radial.slope(s), dtype=np.float64)
     first = (slope[0] - 8.0 * slope[1] + 8.0 * slope[3] - slope[4]) / (12.0 * h)
     second = (-slope[0] + 16.0 * slope[1] - 30.0 * slope[2] + 16.0 * slope[3] - slope[4]) / (12.0 * h**2)
-    value = float(radial.potential(np.array([edge]))[0])  # type: ignore[attr-defined]
+    value = float(radial.potential(np.array([edge]))[0])
     return np.array([edge, value, slope[2], first / 2.0, second / 6.0])
 
 
-def _kernel_transform(radial: Formula, grid: _Grid, cap: FloatArray | None, dtype: Any, workers: int) -> _Transform:
+def _kernel_transform(
+    radial: RadialFunction, grid: _Grid, cap: FloatArray | None, dtype: Any, workers: int
+) -> _Transform:
     from scipy.fft import dctn, next_fast_len
 
     # An even length of at least twice the grid keeps the images of a periodic convolution apart.
@@ -318,11 +346,11 @@ def _kernel_transform(radial: Formula, grid: _Grid, cap: FloatArray | None, dtyp
     offsets = [np.square(grid.spacing * np.arange(size + 1)) for size in half]
     sq_dist = offsets[0][:, None] + offsets[1][None]
     if cap is None:
-        values = radial.potential(sq_dist)  # type: ignore[attr-defined]
+        values = radial.potential(sq_dist)
     else:
         u = np.minimum(sq_dist, cap[0]) - cap[0]
         smooth = cap[1] + u * (cap[2] + u * (cap[3] + u * cap[4]))
-        values = np.where(u < 0.0, smooth, radial.potential(np.maximum(sq_dist, cap[0])))  # type: ignore[attr-defined]
+        values = np.where(u < 0.0, smooth, radial.potential(np.maximum(sq_dist, cap[0])))
     # The transform of an even array is a cosine transform of its quarter.
     spectrum = dctn(values, type=1, workers=workers)
     for axis, size in enumerate(half):

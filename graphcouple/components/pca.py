@@ -1,0 +1,308 @@
+"""ccPCA: principal components of the averaged component means MX, and their Monte Carlo error.
+
+Given one graph, the coupling of component means by precisions is minimised by PCA of UUᵀX (graph-coupling paper,
+corollary 1); ccPCA is PCA of MX, M = E[UUᵀ] over posterior graphs (algorithm 1). The singular value decomposition
+needs the products M(XΩ) and Xᵀ(MQ) only, so the p-dimensional data are touched a few times however many graphs
+are drawn.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from graphcouple.components.projection import AveragedProjection, sample_components
+from graphcouple.graphs import FloatArray
+from graphcouple.laws.priors import GraphPosterior
+from graphcouple.neighbors import as_points
+
+OVERSAMPLING = 10
+FULL_UP_TO = 1_000_000
+"""The number of entries of X up to which MX is formed and decomposed in full."""
+
+MOST_SAMPLES = 2000
+"""Where ``n_samples="auto"`` ends."""
+
+_FIRST_ROUND = 20
+_MAX_POWER_ITERATIONS = 30
+_SETTLED = 1e-7
+_NO_VARIANCE = 1e-10
+
+
+@dataclass(frozen=True)
+class ComponentPCA:
+    """PCA of MX.
+
+    Attributes
+    ----------
+    embedding : ndarray of shape (n, q)
+        Scores M(X − mean)Bᵀ, B the components.
+    singular_values : ndarray of shape (q,)
+        Of M(X − mean).
+    components : ndarray of shape (q, p)
+        B: right singular vectors.
+    mean : ndarray of shape (p,)
+        Of the columns of X, and of MX.
+    standard_error : ndarray of shape (n,)
+        The root mean square displacement of each point that another draw of as many graphs would bring, up to a
+        rotation of the embedding; nan for a single graph.
+    relative_error : float
+        All points together: the norm of `standard_error` over the Frobenius norm of the embedding.
+    """
+
+    embedding: FloatArray
+    singular_values: FloatArray
+    components: FloatArray
+    mean: FloatArray
+    standard_error: FloatArray
+    relative_error: float
+
+    @property
+    def constant(self) -> bool:
+        """Whether MX has no variance but that of rounding."""
+        return not self.singular_values[0] > 0
+
+
+class _Centred:
+    """X − 1 meanᵀ as two products, for dense and sparse X, without a centred copy."""
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+        self.shape = X.shape
+        self.mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+
+    def times(self, Q: FloatArray) -> FloatArray:
+        """Return (X − 1 meanᵀ)Q, in float64."""
+        rounded = Q.astype(self.X.dtype, copy=False)
+        return np.asarray(self.X @ rounded, dtype=np.float64) - self.mean @ rounded.astype(np.float64)
+
+    def transpose_times(self, Y: FloatArray) -> FloatArray:
+        """Return (X − 1 meanᵀ)ᵀY, in float64."""
+        rounded = Y.astype(self.X.dtype, copy=False)
+        product = np.asarray(self.X.T @ rounded, dtype=np.float64)
+        return product - np.outer(self.mean, rounded.sum(axis=0, dtype=np.float64))
+
+    def dense(self) -> FloatArray:
+        """Return X − 1 meanᵀ."""
+        return (self.X.toarray() if sp.issparse(self.X) else self.X) - self.mean
+
+    def rounding(self) -> float:
+        """Return a bound on the Frobenius norm of what rounding leaves of a product that is zero."""
+        size = self.norm() + float(np.linalg.norm(self.mean)) * self.shape[0] ** 0.5
+        return _NO_VARIANCE * self.norm() + 10.0 * float(np.finfo(self.X.dtype).eps) * size
+
+    def norm(self) -> float:
+        """Return the Frobenius norm of X − 1 meanᵀ."""
+        if sp.issparse(self.X):
+            squares = float(np.square(self.X.data, dtype=np.float64).sum())
+            return max(squares - self.shape[0] * float(self.mean @ self.mean), 0.0) ** 0.5
+        return float(np.sqrt(self.X.var(axis=0, dtype=np.float64).sum() * self.shape[0]))
+
+
+def _right_vectors(X: _Centred, M: AveragedProjection, width: int, solver: str, rng: np.random.RandomState) -> Any:
+    """Return approximate leading right singular vectors of MX, of shape (p, width)."""
+    if solver == "full":
+        return np.linalg.svd(M @ X.dense(), full_matrices=False)[2][:width].T
+    # Subspace iteration from a random start (Halko, Martinsson and Tropp 2011, algorithm 4.4), on an operator that
+    # scikit-learn's function does not take, until the singular values have settled.
+    basis = np.linalg.qr(rng.normal(size=(X.shape[1], width)))[0]
+    known = np.zeros(width)
+    settled = max(_SETTLED, 20.0 * float(np.finfo(X.X.dtype).eps))
+    for _ in range(_MAX_POWER_ITERATIONS):
+        left = np.linalg.qr(M @ X.times(basis))[0]
+        basis, triangle = np.linalg.qr(X.transpose_times(M @ left))
+        found = np.linalg.svd(triangle, compute_uv=False)
+        if np.abs(found - known).max() <= settled * found[0]:
+            break
+        known = found
+    return basis
+
+
+def identity_projection(n_nodes: int) -> AveragedProjection:
+    """Return M = I, every point a component of its own: PCA of MX is then PCA of X."""
+    return AveragedProjection(np.arange(n_nodes, dtype=np.int32)[None])
+
+
+def sampled_pca(
+    X: Any,
+    posterior: GraphPosterior,
+    n_components: int,
+    *,
+    n_samples: int | str = 100,
+    tol: float = 0.02,
+    svd_solver: str = "auto",
+    rng: np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    progress: Callable[[int, float], Any] | None = None,
+    callback: Callable[[int, float, FloatArray], Any] | None = None,
+) -> tuple[AveragedProjection, ComponentPCA]:
+    """Draw graphs from a posterior and return the averaged projection with PCA of MX.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, p)
+    posterior : GraphPosterior
+    n_components : int
+    n_samples : int or "auto", default=100
+        "auto" goes on in rounds until the relative error is at most `tol`, or 2,000 graphs are drawn.
+    tol : float, default=0.02
+    svd_solver : {"auto", "full", "randomized"}, default="auto"
+    rng : numpy.random.RandomState, optional
+    n_jobs : int or None, default=None
+    progress : callable, optional
+        Called as ``progress(n_drawn, relative_error)`` while graphs are drawn.
+    callback : callable, optional
+        Called as ``callback(n_drawn, relative_error, Z)`` after each round; a true value ends it.
+
+    Warns
+    -----
+    ConvergenceWarning
+        When 2,000 graphs leave an error above `tol`.
+    """
+    rng = np.random.RandomState(0) if rng is None else rng
+    seed = int(rng.randint(np.iinfo(np.int32).max))
+    goal = _FIRST_ROUND if n_samples == "auto" else int(n_samples)
+    labels = np.empty((0, posterior.n_nodes), dtype=np.int32)
+    error = np.nan
+    while True:
+        drawn = labels.shape[0]
+
+        def advance(more: int, drawn: int = drawn, error: float = error) -> None:
+            if progress is not None:
+                progress(drawn + more, error)
+
+        fresh = sample_components(posterior, goal - drawn, seed, first=drawn, n_jobs=n_jobs, progress=advance)
+        labels = np.concatenate([labels, fresh])
+        M = AveragedProjection(labels, n_jobs)
+        found = component_pca(X, M, n_components, svd_solver=svd_solver, rng=rng)
+        error = found.relative_error
+        view = found.embedding.view()
+        view.flags.writeable = False
+        stop = callback is not None and bool(callback(goal, error, view))
+        done = n_samples != "auto" or found.constant or error <= tol
+        if n_samples == "auto" and goal >= MOST_SAMPLES and not (done or stop):
+            warnings.warn(
+                f"after {goal} graphs the relative error is {error:.3g}, above tol={tol}.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        if stop or done or goal >= MOST_SAMPLES:
+            return M, found
+        # The error falls like N^(−1/2); a margin saves a round.
+        wanted = int(1.2 * goal * min(error / tol, 100.0) ** 2)
+        goal = min(max(wanted, goal + _FIRST_ROUND), 4 * goal, MOST_SAMPLES)
+
+
+def why_constant(M: AveragedProjection) -> str:
+    """Say why MX has no variance."""
+    if M.labels.max() == 0:
+        return (
+            f"every one of the {M.n_samples} graphs drawn is connected, so the component means are all the same "
+            "(a lower perplexity, or fewer neighbors, gives components)"
+        )
+    return "the means of all components are the same"
+
+
+def component_pca(
+    X: Any,
+    M: AveragedProjection,
+    n_components: int,
+    *,
+    svd_solver: str = "auto",
+    rng: np.random.RandomState | None = None,
+) -> ComponentPCA:
+    """Return PCA of MX.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, p)
+        Not centred beforehand.
+    M : AveragedProjection
+    n_components : int
+        q, at most min(n, p).
+    svd_solver : {"auto", "full", "randomized"}, default="auto"
+        "full" forms MX and decomposes it; "randomized" needs a few products with X and M; "auto" is "full" up to a
+        million entries of X.
+    rng : numpy.random.RandomState, optional
+        For "randomized".
+
+    Returns
+    -------
+    ComponentPCA
+        With `singular_values` of exactly zero where MX has no variance but that of rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.components.pca import component_pca
+    >>> from graphcouple.components import AveragedProjection
+    >>> X = np.array([[0.0, 0.0], [0.0, 2.0], [6.0, 0.0], [6.0, 2.0]])
+    >>> found = component_pca(X, AveragedProjection(np.array([[0, 0, 1, 1]])), 1)
+    >>> np.abs(found.embedding).ravel()
+    array([3., 3., 3., 3.])
+    """
+    data = _Centred(as_points(X))
+    solver = svd_solver
+    if solver == "auto":
+        solver = "full" if data.shape[0] * data.shape[1] <= FULL_UP_TO else "randomized"
+    width = min(n_components + OVERSAMPLING, *data.shape)
+    basis = _right_vectors(data, M, width, solver, np.random.RandomState(0) if rng is None else rng)
+    sums = M.batch_sums(data.times(basis))
+    # M keeps means; far from the origin rounding does not.
+    sums -= sums.mean(axis=1, keepdims=True)
+    counts = np.diff(M.batch_bounds())
+    total = sums.sum(axis=0)
+    scores, singular, rotation = _leading(total / M.n_samples, n_components)
+    singular = np.where(singular > data.rounding(), singular, 0.0)
+    scores = scores * (singular > 0)
+    error = _jackknife(scores, total, sums, counts)
+    norm = float(np.linalg.norm(scores))
+    components = (basis @ rotation).T
+    return ComponentPCA(
+        embedding=_fix_signs(scores, components),
+        singular_values=singular,
+        components=components,
+        mean=data.mean,
+        standard_error=error,
+        relative_error=float(np.linalg.norm(error)) / norm if norm > 0 else np.nan,
+    )
+
+
+def _leading(A: FloatArray, q: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the q leading principal scores of a tall array, its singular values and right vectors."""
+    left, singular, right = np.linalg.svd(A, full_matrices=False)
+    return left[:, :q] * singular[:q], singular[:q], right[:q].T
+
+
+def _fix_signs(scores: FloatArray, components: FloatArray) -> FloatArray:
+    """Give each component's largest entry a positive sign, in place, and its scores along; return the scores."""
+    largest = np.abs(components).argmax(axis=1)
+    signs = np.where(components[np.arange(len(components)), largest] < 0, -1.0, 1.0)
+    components *= signs[:, None]
+    return scores * signs
+
+
+def _jackknife(scores: FloatArray, total: FloatArray, sums: FloatArray, counts: FloatArray) -> FloatArray:
+    """Return each point's standard error: PCA without one batch of graphs at a time, turned onto the whole.
+
+    Within the leading subspace, whose width leaves room for the components to turn.
+    """
+    from scipy.linalg import orthogonal_procrustes
+
+    n_batches, q = counts.size, scores.shape[1]
+    if n_batches < 2:
+        return np.full(scores.shape[0], np.nan)
+    without = np.empty((n_batches, *scores.shape))
+    for b in range(n_batches):
+        rest = (total - sums[b]) / (counts.sum() - counts[b])
+        vectors = np.linalg.eigh(rest.T @ rest)[1][:, ::-1][:, :q]
+        found = rest @ vectors
+        without[b] = found @ orthogonal_procrustes(found, scores)[0]
+    spread = np.square(without - without.mean(axis=0)).sum(axis=(0, 2))
+    return np.sqrt((n_batches - 1) / n_batches * spread)

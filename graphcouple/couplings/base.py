@@ -1,0 +1,152 @@
+"""What an objective is, and how objectives add and scale."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from graphcouple.graphs import FloatArray
+
+
+class Objective(ABC):
+    """A function of the embedding to be minimised.
+
+    Every part of a method has this one contract: a cross-entropy, the log-partition and
+    the edge energy it is made of, a term that is added. Objectives add and scale:
+    ``coupling + 0.1 * other`` is an objective, and its curvature is the sum.
+
+    An objective is pure: the same `Z` gives the same bits, whatever was asked before. What
+    changes from iteration to iteration (graphs drawn afresh, a mini-batch, a frozen
+    eigenbasis) is a pure objective for each iteration, given by `at`.
+    """
+
+    @property
+    @abstractmethod
+    def n_points(self) -> int:
+        """The number of points of the embedding."""
+
+    @abstractmethod
+    def value(self, Z: FloatArray) -> float:
+        """Return the objective at `Z`, of shape (n_points, n_components)."""
+
+    @abstractmethod
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return the objective at `Z` and its gradient, of the shape of `Z`."""
+
+    def gradient(self, Z: FloatArray) -> FloatArray:
+        """Return the gradient alone; cheaper than `value_and_grad` where an objective can make it so."""
+        return self.value_and_grad(Z)[1]
+
+    def curvature(self, Z: FloatArray) -> float:
+        """Return about how fast the gradient changes along the stiffest direction at `Z`.
+
+        Gradient descent is stable at rates somewhat below its inverse. The default, 4, is that of t-SNE's
+        attraction, whose edges are one for each point.
+        """
+        return 4.0
+
+    @property
+    def lower_bound(self) -> float:
+        """A number no embedding has a lower objective than; −inf when none is known."""
+        return -np.inf
+
+    def at(self, iteration: int, Z: FloatArray) -> Objective:
+        """Return the objective of one iteration, which starts from `Z`: a pure one; itself if it never changes."""
+        return self
+
+    def exaggerated(self, factor: float) -> Objective:
+        """Return the objective with its attraction to the data `factor` times as strong; itself if it names none."""
+        return self
+
+    def __add__(self, other: Any) -> Objective:
+        if not isinstance(other, Objective):
+            return NotImplemented
+        return WeightedSum((*_parts(self), *_parts(other)))
+
+    def __mul__(self, factor: Any) -> Objective:
+        if not isinstance(factor, Real):
+            return NotImplemented
+        if not np.isfinite(float(factor)):
+            raise ValueError(f"an objective can only be scaled by a finite number, got {factor!r}.")
+        return WeightedSum(tuple((float(factor) * weight, term) for weight, term in _parts(self)))
+
+    __rmul__ = __mul__
+
+
+def _parts(objective: Objective) -> tuple[tuple[float, Objective], ...]:
+    return objective.terms if isinstance(objective, WeightedSum) else ((1.0, objective),)
+
+
+@dataclass(frozen=True)
+class WeightedSum(Objective):
+    """A weighted sum of objectives on the same points.
+
+    Parameters
+    ----------
+    terms : tuple of (float, Objective)
+        What is there twice is evaluated once, with the sum of its weights.
+
+    Raises
+    ------
+    ValueError
+        When the objectives are on different numbers of points.
+    """
+
+    terms: tuple[tuple[float, Objective], ...]
+
+    def __post_init__(self) -> None:
+        sizes = sorted({term.n_points for _, term in self.terms})
+        if len(sizes) != 1:
+            raise ValueError(f"objectives on different numbers of points cannot be added: {sizes}.")
+        weights: dict[int, list[Any]] = {}
+        for weight, term in self.terms:
+            weights.setdefault(id(term), [0.0, term])[0] += weight
+        object.__setattr__(self, "terms", tuple((weight, term) for weight, term in weights.values()))
+
+    @property
+    def n_points(self) -> int:
+        """The number of points of the embedding."""
+        return self.terms[0][1].n_points
+
+    def value(self, Z: FloatArray) -> float:
+        """Return the weighted sum of the values."""
+        return sum(weight * term.value(Z) for weight, term in self.terms)
+
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return the weighted sums of the values and of the gradients."""
+        results = [term.value_and_grad(Z) for _, term in self.terms]
+        value = sum(weight * value for (weight, _), (value, _) in zip(self.terms, results, strict=True))
+        return value, self._weighted([gradient for _, gradient in results])
+
+    def gradient(self, Z: FloatArray) -> FloatArray:
+        """Return the weighted sum of the gradients."""
+        return self._weighted([term.gradient(Z) for _, term in self.terms])
+
+    def _weighted(self, gradients: list[FloatArray]) -> FloatArray:
+        total = np.zeros_like(gradients[0])
+        for (weight, _), gradient in zip(self.terms, gradients, strict=True):
+            total += weight * gradient
+        return total
+
+    def curvature(self, Z: FloatArray) -> float:
+        """Return the sum of the terms' curvatures, by the size of their weights."""
+        return sum(abs(weight) * term.curvature(Z) for weight, term in self.terms if weight)
+
+    @property
+    def lower_bound(self) -> float:
+        """The weighted sum of the terms' lower bounds; −inf where a weight is negative."""
+        if any(weight < 0 for weight, _ in self.terms):
+            return -np.inf
+        return sum(weight * term.lower_bound for weight, term in self.terms if weight)
+
+    def at(self, iteration: int, Z: FloatArray) -> WeightedSum:
+        """Return the sum of the terms' objectives of that iteration."""
+        return WeightedSum(tuple((weight, term.at(iteration, Z)) for weight, term in self.terms))
+
+    def exaggerated(self, factor: float) -> WeightedSum:
+        """Return the sum of the terms, the attraction of each so weighted."""
+        return WeightedSum(tuple((weight, term.exaggerated(factor)) for weight, term in self.terms))

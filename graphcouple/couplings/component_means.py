@@ -1,0 +1,247 @@
+"""Component means coupled by precisions: the part of hierarchical coupling that places components.
+
+Given a graph with normalised component indicators U, the component means X̃ = UᵀX and Z̃ = UᵀZ get Gaussian laws with
+precisions of Wishart law, and their cross-entropy is
+
+    J_ε(Z̃) = ε(ν_X + p)/2 · tr(Z̃ᵀ (I + εX̃X̃ᵀ)⁻¹ Z̃) − (ν_Z + q)/2 · log det(I + εZ̃Z̃ᵀ)
+
+(graph-coupling paper, section 4.2 and corollary 1): the precision coupling of √ε X̃, at √ε Z̃.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcouple._validation import check_embedding, check_integer, check_positive
+from graphcouple.components import AveragedProjection, component_law, sample_components
+from graphcouple.couplings.base import Objective
+from graphcouple.couplings.precision import PrecisionCrossEntropy
+from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.laws.priors import GraphPosterior
+from graphcouple.neighbors import as_points
+
+# Graphs drawn in one call: enough to keep several workers busy.
+_DRAWN_AT_ONCE = 32
+
+# Beyond, variances differ by more than the digits that solving against their Gram matrix keeps.
+_WORST_CONDITION = 1e10
+
+# Squares below this share of the largest are rounding.
+_ROUNDING = 1e-24
+
+# Descent on fresh graphs is stable at a smaller rate than on their average.
+_CAUTION = 8.0
+
+
+class _Means:
+    """Component means of one graph: U as a sparse matrix, and X̃ with the columns' means of X taken off."""
+
+    def __init__(self, labels: IntArray, X: Any, mean: FloatArray) -> None:
+        _, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+        n = labels.size
+        self.indicators = sp.csr_array((sizes[codes] ** -0.5, codes, np.arange(n + 1)), shape=(n, sizes.size))
+        sums = self.indicators.T @ X
+        self.X = np.asarray(sums.toarray() if sp.issparse(sums) else sums, dtype=np.float64)
+        self.X -= np.sqrt(sizes)[:, None] * mean
+
+
+class ComponentCrossEntropy(Objective):
+    """J_ε of the component means, averaged over graphs, as a function of the embedding, in nats.
+
+    With the weights of γ = 1 its minimiser, for one graph, has PCA of UUᵀX for its component means, whatever ε.
+    The objective averages over graphs that stay the same. Of a law, ``at(iteration, Z)`` is J_ε of one graph that
+    belongs to the iteration: descent then sees all graphs, and the same ones whenever it is run again.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, p)
+        Its columns' means are subtracted.
+    graphs : GraphPosterior, AveragedProjection or array of shape (n_graphs, n)
+        A law to draw graphs from; or graphs, by their nodes' components. A law of prior B is thinned to one edge
+        a node, see `graphcouple.components.component_law`.
+    n_components : int, default=2
+        q.
+    scale : "free" or float, default="free"
+        The embedding's length for a unit of length of X. "free" compares shapes only: Z̃ is taken at the size of
+        the best q-dimensional X̃, as Z̃ · S/(‖Z̃‖² + n)^½ with S² the sum of the q largest eigenvalues of X̃X̃ᵀ, so
+        the other terms of an objective decide how large the embedding is.
+    epsilon : "auto" or float, default="auto"
+        ε, per squared unit of X. "auto" is q/S²: a well-conditioned choice.
+    nu_x : float, optional
+        ν_X, at least n; n by default. ν_Z is ν_X + p − q, which makes γ = 1.
+    n_graphs : int, default=10
+        How many graphs of a law the value is averaged over.
+    seed : int, default=0
+        For drawing graphs.
+    n_jobs : int or None, default=None
+        Workers that draw graphs; results do not depend on it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When `X` is not finite, `graphs` do not fit it, or a number is out of range: ε too, where ε times the
+        largest variances of the means exceeds 1e10.
+
+    References
+    ----------
+    Graph-coupling paper, equations 9 and 21 (which lacks the factors ε of the trace), corollary 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> posterior = gc.TSNE(perplexity=10).models(150)[0].posterior(X)
+    >>> local = gc.CrossEntropy(posterior, gc.GraphModel(gc.Student(), "E"))
+    >>> both = local + 2.0 * gc.ComponentCrossEntropy(X, posterior)
+    >>> Z0 = np.random.default_rng(0).normal(size=(150, 2))
+    >>> gc.solve(both, Z0, gc.MomentumGains(), max_iter=100).loss < both.value(Z0)
+    True
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        graphs: Any,
+        *,
+        n_components: int = 2,
+        scale: float | str = "free",
+        epsilon: float | str = "auto",
+        nu_x: float | None = None,
+        n_graphs: int = 10,
+        seed: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self._X = as_points(X)
+        n, self._p = self._X.shape
+        self.n_components = check_integer("n_components", n_components, 1)
+        self.scale = scale if scale == "free" else check_positive("scale", scale)
+        self.nu_x = float(n if nu_x is None else nu_x)
+        if not self.nu_x >= n:
+            raise ValueError(f"nu_x={nu_x} must be at least n = {n}, for the Wishart law to have a density.")
+        self._law: GraphPosterior | None = None
+        self._seed, self._n_jobs = seed, n_jobs
+        if isinstance(graphs, GraphPosterior):
+            self._law = component_law(graphs)
+            labels = sample_components(self._law, n_graphs, seed, n_jobs=n_jobs)
+        else:
+            labels = (graphs if isinstance(graphs, AveragedProjection) else AveragedProjection(graphs)).labels
+        if labels.shape[1] != n:
+            raise ValueError(f"graphs have {labels.shape[1]} nodes, but X has {n} rows.")
+        self._first_fresh = labels.shape[0]
+        self._drawn: tuple[int, IntArray] = (-1, labels)
+        self._caution = 1.0
+        self._mean = np.asarray(self._X.mean(axis=0, dtype=np.float64)).ravel()
+        means = [_Means(row, self._X, self._mean) for row in labels]
+        self._target, size = self._sizes(means)
+        self.epsilon = self.n_components / size if epsilon == "auto" else check_positive("epsilon", epsilon)
+        self._unit = 1.0 if self.scale == "free" else float(self.scale)
+        if self.epsilon * self._unit**2 * self._target > _WORST_CONDITION:
+            raise ValueError(
+                f"epsilon={epsilon} makes the component means' largest variances {self.epsilon * self._target:.3g} "
+                f"times the noise's (with scale={scale}), more than double precision can tell apart, "
+                f"{_WORST_CONDITION:.0e}; lower it, or use 'auto'."
+            )
+        self._graphs = [(m, self._precision(m)) for m in means]
+
+    def _sizes(self, means: list[_Means]) -> tuple[float, float]:
+        """Return S², zero where the means differ by rounding only, and a size that ε can be the inverse of."""
+        found = float(np.mean([_leading_variance(m.X, self.n_components) for m in means]))
+        n = self.n_points
+        if sp.issparse(self._X):
+            squares = float(np.square(self._X.data, dtype=np.float64).sum())
+        else:
+            squares = float(np.einsum("ij,ij->", self._X, self._X, dtype=np.float64))
+        if found > _ROUNDING * squares:
+            return found, found
+        # All means are in one place: J draws them together, at the scale of the data.
+        around = squares - n * float(self._mean @ self._mean)
+        return 0.0, around if around > _ROUNDING * squares else float(n)
+
+    def _precision(self, means: _Means) -> PrecisionCrossEntropy:
+        return PrecisionCrossEntropy(self.epsilon**0.5 * self._unit * means.X, nu_x=self.nu_x)
+
+    @property
+    def n_points(self) -> int:
+        """n."""
+        return self._X.shape[0]
+
+    def value(self, Z: FloatArray) -> float:
+        """Return J_ε at `Z`, of shape (n, q), averaged over the graphs that stay the same."""
+        return self.value_and_grad(Z)[0]
+
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return J_ε and its gradient, averaged over the graphs that stay the same.
+
+        Parameters
+        ----------
+        Z : array of shape (n, q)
+        """
+        points = self._points(Z)
+        results = [self._of(means, precision, points) for means, precision in self._graphs]
+        value = sum(value for value, _ in results) / len(results)
+        gradient = np.sum([gradient for _, gradient in results], axis=0) / len(results)
+        return value, gradient.astype(points.dtype, copy=False)
+
+    def at(self, iteration: int, Z: FloatArray) -> ComponentCrossEntropy:
+        """Return J_ε of a graph of the law that belongs to the iteration; itself where graphs were given."""
+        if self._law is None:
+            return self
+        means = _Means(self._fresh(iteration), self._X, self._mean)
+        one = copy.copy(self)
+        one._graphs, one._law, one._caution = [(means, self._precision(means))], None, _CAUTION
+        return one
+
+    def _fresh(self, iteration: int) -> IntArray:
+        """Return the components of the iteration's graph; some are drawn at once and kept."""
+        assert self._law is not None
+        block, at = divmod(iteration, _DRAWN_AT_ONCE)
+        if self._drawn[0] != block:
+            first = self._first_fresh + block * _DRAWN_AT_ONCE
+            labels = sample_components(self._law, _DRAWN_AT_ONCE, self._seed, first=first, n_jobs=self._n_jobs)
+            self._drawn = block, labels
+            return labels[at]
+        return self._drawn[1][at]
+
+    def _points(self, Z: Any) -> FloatArray:
+        points = check_embedding(Z, n_points=self.n_points)
+        if points.shape[1] != self.n_components:
+            raise ValueError(f"Z has {points.shape[1]} columns, but n_components={self.n_components}.")
+        return points
+
+    def _of(self, means: _Means, precision: PrecisionCrossEntropy, Z: FloatArray) -> tuple[float, FloatArray]:
+        centres = means.indicators.T @ Z.astype(np.float64, copy=False)
+        if self.scale != "free":
+            unit = self.epsilon**0.5
+            value, gradient = precision.value_and_grad(unit * centres)
+            return value, means.indicators @ (unit * gradient)
+        sq_norm = self._sq_norm(centres)
+        unit = (self.epsilon * self._target / sq_norm) ** 0.5
+        value, gradient = precision.value_and_grad(unit * centres)
+        # The factor changes with the centres too: their own direction is all but projected out.
+        radial = float((gradient * centres).sum()) / sq_norm
+        return value, means.indicators @ (unit * (gradient - radial * centres))
+
+    def _sq_norm(self, centres: FloatArray) -> float:
+        return float(np.square(centres).sum()) + self.n_points
+
+    def curvature(self, Z: FloatArray) -> float:
+        """Return the largest curvature of the trace term, at the size of `Z`; eight times that for a single graph."""
+        curvature = self.epsilon * (self.nu_x + self._p)
+        if self.scale == "free":
+            centres = self._graphs[0][0].indicators.T @ Z.astype(np.float64, copy=False)
+            curvature *= max(self._target, 1.0 / self.epsilon) / self._sq_norm(centres)
+        return curvature * self._caution
+
+
+def _leading_variance(X: FloatArray, q: int) -> float:
+    """Return the sum of the q largest eigenvalues of XXᵀ."""
+    from scipy.linalg import eigvalsh
+
+    gram = X @ X.T if X.shape[0] <= X.shape[1] else X.T @ X
+    size = gram.shape[0]
+    return float(eigvalsh(gram, subset_by_index=(max(size - q, 0), size - 1)).clip(min=0.0).sum())

@@ -1,0 +1,314 @@
+"""A law of the input's graph against a law of the embedding's: a log-partition repels, an edge energy attracts.
+
+Every coupling of two graph laws is repulsion minus attraction, and both are objectives of their own. Only the
+attraction sees X; it is what early exaggeration weighs.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+
+from graphcouple._validation import check_embedding
+from graphcouple.couplings.base import Objective
+from graphcouple.graphs import FloatArray
+from graphcouple.kernels import Kernel
+from graphcouple.laws import ConstantBandwidth, GraphModel
+from graphcouple.laws.priors import ConfinedPartition, GraphPosterior, GraphPrior
+from graphcouple.summation import EdgeSum, Summation, as_summation
+
+# 4: of t-SNE's attraction Σ m log(1 + d²), 2 |ψ(0)| (M + Mᵀ)1 = 2 · 1 · 2 a coordinate. Rates n/4 are openTSNE's too.
+ATTRACTION_CURVATURE = 4.0
+
+# Rates of at least 25, half of scikit-learn's floor: the momentum here is twice as inert.
+SMALLEST_RATE = 25.0
+
+# Of repulsion that is not normalised: the best of a geometric grid on iris, digits and MNIST (150 to 4,000 points), for
+# LargeVis and UMAP alike, whatever the attraction's weight.
+UNNORMALIZED_CURVATURE = 36.0
+
+
+class EdgeEnergy(Objective):
+    """<M, φ(d²)>, the mean of a radial function over the input's edges, as a function of the embedding.
+
+    Gradients are in double precision, whatever the dtype of `Z`.
+
+    Parameters
+    ----------
+    edges : EdgeSum
+        The weights M and φ.
+    n_points : int
+    constant : float, default=0.0
+        Added to the value.
+    """
+
+    def __init__(self, edges: EdgeSum, n_points: int, constant: float = 0.0) -> None:
+        self.edges, self._n_points, self.constant = edges, n_points, constant
+
+    @property
+    def n_points(self) -> int:
+        """The number of points of the embedding."""
+        return self._n_points
+
+    def value(self, Z: FloatArray) -> float:
+        """Return the energy at `Z`."""
+        return self.edges.evaluate(Z, with_gradient=False)[0] + self.constant
+
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return the energy at `Z` and its gradient."""
+        value, gradient = self.edges.evaluate(Z)
+        return value + self.constant, gradient
+
+    def gradient(self, Z: FloatArray) -> FloatArray:
+        """Return the gradient alone."""
+        return self.edges.evaluate(Z, with_value=False)[1]
+
+    def curvature(self, Z: FloatArray) -> float:
+        """Return 4; see `ATTRACTION_CURVATURE`."""
+        return ATTRACTION_CURVATURE
+
+
+class LogPartition(Objective):
+    """A(η_Z), the log-partition of the embedding's graph law, as a function of the embedding.
+
+    Gradients are in double precision, whatever the dtype of `Z`.
+
+    Parameters
+    ----------
+    prior : GraphPrior
+    kernel : Kernel
+        Without the edge prior.
+    n_points : int
+    summation : Summation
+    share : float, default=1.0
+        ½ for laws of undirected graphs.
+    n_jobs : int or None, default=None
+    """
+
+    def __init__(
+        self,
+        prior: GraphPrior,
+        kernel: Kernel,
+        n_points: int,
+        summation: Summation,
+        share: float = 1.0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.prior, self.summation, self.share = prior, summation, share
+        self.kernel = prior.latent_kernel(kernel)
+        self._n_points = n_points
+        allowed = prior.edges(n_points)
+        self.confined = None if allowed is None else ConfinedPartition(prior, *allowed, kernel, n_jobs)
+
+    @property
+    def n_points(self) -> int:
+        """The number of points of the embedding."""
+        return self._n_points
+
+    def _evaluate(self, Z: FloatArray, **wanted: bool) -> tuple[float, Any]:
+        if self.confined is not None:
+            value, gradient = self.confined.evaluate(Z, **wanted)
+        else:
+            value, gradient = self.prior.log_partition_and_grad(self.kernel, Z, self.summation, **wanted)
+        return self.share * value, None if gradient is None else self.share * gradient
+
+    def value(self, Z: FloatArray) -> float:
+        """Return A at `Z`, in nats."""
+        return self._evaluate(Z, with_gradient=False)[0]
+
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return A at `Z` and its gradient, mean numbers of edges times forces."""
+        return self._evaluate(Z)
+
+    def gradient(self, Z: FloatArray) -> FloatArray:
+        """Return the gradient alone."""
+        return self._evaluate(Z, with_value=False)[1]
+
+    def curvature(self, Z: FloatArray) -> float:
+        """Return 36 where the mean number of edges is free; 0 where it is given, and pushes no more than it pulls."""
+        return 0.0 if self.prior.normalized else UNNORMALIZED_CURVATURE
+
+
+class PairCoupling(Objective):
+    """Repulsion minus attraction, of an input's posterior and an embedding's law; the base of such couplings.
+
+    Attributes
+    ----------
+    posterior : GraphPosterior
+    latent : GraphModel
+    partition : Objective
+        What repels, at distances divided by `scale`.
+    energy : EdgeEnergy
+        What attracts; early exaggeration weighs it.
+    summation : Summation
+    scale : float
+        The bandwidth of the embedding's graph: kernels see distances divided by it.
+    """
+
+    has_kl_divergence: bool = False
+    """Whether `kl_divergence` is defined."""
+
+    partition: Objective
+    energy: EdgeEnergy
+
+    def __init__(
+        self, posterior: GraphPosterior, latent_model: GraphModel, summation: str | Summation, n_jobs: int | None
+    ) -> None:
+        if not isinstance(posterior, GraphPosterior):
+            raise TypeError(
+                f"posterior must be a GraphPosterior, got {type(posterior).__name__}; "
+                "a GraphModel gives one by model.posterior(X)."
+            )
+        if not isinstance(latent_model, GraphModel):
+            raise TypeError(f"latent_model must be a GraphModel, got {type(latent_model).__name__}.")
+        check_latent(latent_model)
+        check_feasible(posterior, latent_model)
+        self.posterior = posterior
+        self.latent = latent_model
+        self.summation = as_summation(summation, n_jobs)
+        self.n_jobs = n_jobs
+        self.scale = 1.0 if latent_model.bandwidth is None else float(latent_model.bandwidth.scale)  # type: ignore[attr-defined]
+        self.attraction_weight = 1.0
+
+    @property
+    def n_points(self) -> int:
+        """The number of points of the embedding."""
+        return self.posterior.n_nodes
+
+    @property
+    def kernel(self) -> Kernel:
+        """The embedding's kernel, with a scalar edge prior in it."""
+        return self.latent.prior.latent_kernel(self.latent.kernel)
+
+    @property
+    def _share(self) -> float:
+        return 0.5 if self.posterior.unordered else 1.0
+
+    def _shared_means(self) -> FloatArray:
+        """Return the expected edges that attract; unordered ones are there in both directions, half of each."""
+        means = self.posterior.edge_means
+        return means if self._share == 1.0 else self._share * means
+
+    def exaggerated(self, factor: float) -> Self:
+        """Return the coupling with its attraction `factor` times as strong."""
+        if factor == 1.0:
+            return self
+        weighted = copy.copy(self)
+        weighted.attraction_weight = self.attraction_weight * factor
+        return weighted
+
+    def _points(self, Z: Any) -> FloatArray:
+        Z = check_embedding(Z, n_points=self.n_points)
+        return Z if self.scale == 1.0 else Z / np.asarray(self.scale, dtype=Z.dtype)
+
+    def repulsion(self, Z: FloatArray) -> float:
+        """Return the repulsive part at `Z`, for the cross-entropy A_Z(η_Z); the data's distances do not enter."""
+        return self.partition.value(self._points(Z))
+
+    def attraction(self, Z: FloatArray) -> float:
+        """Return the attractive part at `Z`, for the cross-entropy <M_X, η_Z>."""
+        return self.energy.value(self._points(Z))
+
+    def value(self, Z: FloatArray) -> float:
+        """Return repulsion minus attraction, in nats.
+
+        Parameters
+        ----------
+        Z : array of shape (n_points, n_components)
+
+        Raises
+        ------
+        TypeError, ValueError
+            When `Z` is not numeric or has another shape.
+        """
+        points = self._points(Z)
+        return self.partition.value(points) - self.attraction_weight * self.energy.value(points)
+
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return repulsion minus attraction, and its gradient in Z.
+
+        For the cross-entropy the gradient at z_i is Σ_j [(M_Z − M_X)_ij + (M_Z − M_X)_ji] · 2 ψ(d²_ij) (z_i − z_j),
+        with the factor that follows from the definition: for t-SNE it is n times scikit-learn's gradient, whose
+        factor 4 comes out of the 2 here and the two directions of each pair.
+
+        Parameters
+        ----------
+        Z : array of shape (n_points, n_components)
+
+        Returns
+        -------
+        value : float
+        gradient : ndarray of the shape and dtype of `Z`
+        """
+        points = self._points(Z)
+        attracted, attraction = self.energy.value_and_grad(points)
+        repelled, repulsion = self.partition.value_and_grad(points)
+        return repelled - self.attraction_weight * attracted, self._combine(points, repulsion, attraction)
+
+    def gradient(self, Z: FloatArray) -> FloatArray:
+        """Return the gradient alone, without the logarithms that only the value needs."""
+        points = self._points(Z)
+        return self._combine(points, self.partition.gradient(points), self.energy.gradient(points))
+
+    def _combine(self, points: FloatArray, repulsion: FloatArray, attraction: FloatArray) -> FloatArray:
+        gradient = (repulsion - self.attraction_weight * attraction) / self.scale
+        return gradient.astype(points.dtype, copy=False)
+
+    def curvature(self, Z: FloatArray) -> float:
+        """Return the curvature of the attraction where repulsion is normalised, else that of the repulsion."""
+        points = self._points(Z)
+        repulsion = self.partition.curvature(points)
+        if repulsion > 0.0:
+            return repulsion
+        return min(self.attraction_weight * self.energy.curvature(points), self.n_points / SMALLEST_RATE)
+
+    @property
+    @abstractmethod
+    def lower_bound(self) -> float:
+        """What the coupling cannot fall below."""
+
+
+def check_latent(latent: GraphModel) -> None:
+    """Raise where a law of the embedding asks for what the embedding cannot have.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter.
+    """
+    if latent.n_neighbors is not None or latent.symmetrize is not None:
+        raise ValueError(
+            "latent_model must leave n_neighbors and symmetrize at None: the embedding has no neighbors before it "
+            "is found, and a thresholded input graph is coupled over unordered pairs with a plain Binary latent."
+        )
+    if latent.metric != "euclidean" or latent.search != "auto":
+        raise ValueError(
+            f"latent_model must leave metric and search as they are, got metric={latent.metric!r}, "
+            f"search={latent.search!r}: distances in the embedding are Euclidean, and all are summed over."
+        )
+    if latent.bandwidth is not None and not isinstance(latent.bandwidth, ConstantBandwidth):
+        raise ValueError(
+            f"latent_model.bandwidth must be None or ConstantBandwidth, got {latent.bandwidth!r}: "
+            "distances in the embedding are what is being found."
+        )
+
+
+def check_feasible(posterior: GraphPosterior, latent: GraphModel) -> None:
+    """Raise unless every graph the posterior can produce is possible under the latent prior.
+
+    Raises
+    ------
+    ValueError
+        Naming both priors and the part of the support that is not contained.
+    """
+    missing = latent.prior.constraints - posterior.constraints
+    if missing:
+        raise ValueError(
+            f"the cross-entropy from prior {posterior.code} ({posterior.prior_name}) to prior {latent.prior.code} "
+            f"({type(latent.prior).__name__}) is undefined: the embedding's graphs have "
+            f"{' and '.join(sorted(missing))}, which the input's graphs need not have, so their support is not "
+            "contained. Feasible pairs (input, embedding) are B–B, D–B, D–D, D–E and E–E."
+        )

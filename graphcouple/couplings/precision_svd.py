@@ -1,0 +1,75 @@
+"""The singular value decomposition that the minimiser of the precision coupling is made of."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn import config_context
+
+from graphcouple.graphs import FloatArray
+
+
+class LeadingSVD(NamedTuple):
+    """Leading singular vectors of X − 1 meanᵀ.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n, k)
+        (X − 1 meanᵀ)B, B the components.
+    singular_values : ndarray of shape (k,)
+    components : ndarray of shape (k, p)
+        Bᵀ: right singular vectors.
+    mean : ndarray of shape (p,)
+    squared : bool
+        Whether they were found through a Gram matrix, which halves the digits of small singular values.
+    """
+
+    scores: FloatArray
+    singular_values: FloatArray
+    components: FloatArray
+    mean: FloatArray
+    squared: bool
+
+
+def leading_svd(X: Any, k: int, *, center: bool, svd_solver: str, rng: np.random.RandomState) -> LeadingSVD:
+    """Return the leading singular vectors of an array or sparse matrix, centred if asked."""
+    if center:
+        from sklearn.decomposition import PCA
+
+        solver = svd_solver
+        if sp.issparse(X) and k >= min(X.shape):
+            solver = "covariance_eigh"
+        pca = PCA(k, svd_solver=solver, random_state=rng)
+        # X is known to be finite by now, and constant data have no variance to take a ratio of.
+        with np.errstate(invalid="ignore", divide="ignore"), config_context(assume_finite=True):
+            scores = pca.fit_transform(X)
+        squared = pca._fit_svd_solver == "covariance_eigh"
+        return LeadingSVD(scores, pca.singular_values_, pca.components_, pca.mean_, squared)
+    mean = np.zeros(X.shape[1], dtype=X.dtype)
+    if k < min(X.shape) and (svd_solver in ("arpack", "randomized") or sp.issparse(X)):
+        from sklearn.decomposition import TruncatedSVD
+
+        algorithm = "randomized" if svd_solver == "randomized" else "arpack"
+        svd = TruncatedSVD(k, algorithm=algorithm, random_state=rng)
+        scores = svd.fit_transform(X)
+        return LeadingSVD(scores, svd.singular_values_, svd.components_, mean, False)
+    tall = svd_solver == "auto" and X.shape[0] >= 10 * X.shape[1]
+    if sp.issparse(X) or tall or svd_solver == "covariance_eigh":
+        return LeadingSVD(*_gram_svd(X), mean, True)
+    left, singular, components = np.linalg.svd(X, full_matrices=False)
+    return LeadingSVD(left[:, :k] * singular[:k], singular[:k], components[:k], mean, False)
+
+
+def _gram_svd(X: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the whole SVD through the smaller of the two Gram matrices."""
+    tall = X.shape[0] >= X.shape[1]
+    gram = X.T @ X if tall else X @ X.T
+    values, vectors = np.linalg.eigh(gram.toarray() if sp.issparse(gram) else gram)
+    singular = np.sqrt(np.maximum(values[::-1], 0.0)).astype(X.dtype)
+    vectors = vectors[:, ::-1]
+    if tall:
+        return X @ vectors, singular, vectors.T
+    inverse = np.where(singular > 0, 1.0 / np.where(singular > 0, singular, 1.0), 0.0).astype(X.dtype)
+    return vectors * singular, singular, inverse[:, None] * (vectors.T @ X)

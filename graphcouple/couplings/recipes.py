@@ -1,0 +1,263 @@
+"""Recipes: what an estimator is told of its objective, before there are data.
+
+A recipe is inert: a frozen dataclass that can be printed, compared, copied and pickled. `bind` makes an objective of it
+when data are there. A `Coupling` compares the two graph laws; a `Term` is added to it, with a weight.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphcouple._registry import Registry
+from graphcouple._validation import check_integer, check_positive
+from graphcouple.couplings.base import Objective
+from graphcouple.couplings.component_means import ComponentCrossEntropy
+from graphcouple.couplings.cross_entropy import CrossEntropy
+from graphcouple.couplings.effective import EffectiveCrossEntropy
+from graphcouple.laws import GraphModel
+from graphcouple.laws.priors import GraphPosterior
+from graphcouple.summation import Summation
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a recipe may know when it is bound.
+
+    Attributes
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features), or None
+        The points, checked; distances for ``metric="precomputed"``; None where a graph was fitted without points.
+    y : any
+        What was given to ``fit`` as `y`.
+    posterior : GraphPosterior
+        The law of the input's graph.
+    latent : GraphModel
+        The law of the embedding's.
+    n_components : int
+        Dimension of the embedding.
+    summation : Summation
+        How sums over all pairs are done.
+    metric : str
+        What X holds: points of this metric, or "precomputed" distances.
+    rng : numpy.random.RandomState
+        The estimator's source of randomness.
+    n_jobs : int or None
+    """
+
+    X: Any
+    y: Any
+    posterior: GraphPosterior
+    latent: GraphModel
+    n_components: int
+    summation: Summation
+    metric: str
+    rng: np.random.RandomState
+    n_jobs: int | None
+
+    def seed(self) -> int:
+        """Return a fresh seed from the estimator's source of randomness."""
+        return int(self.rng.randint(np.iinfo(np.int32).max))
+
+    @property
+    def points(self) -> Any:
+        """X, which must be points.
+
+        Raises
+        ------
+        ValueError
+            When there are distances in their place, or nothing.
+        """
+        if self.X is None or self.metric == "precomputed":
+            found = "no points were given" if self.X is None else "precomputed distances were given in their place"
+            raise ValueError(
+                f"this needs points, but {found}; pass the points as X and the graph's posterior as the input of "
+                "GraphCoupling."
+            )
+        return self.X
+
+
+class Recipe(ABC):
+    """What has `bind`, and parameters that scikit-learn's searches can set, as in ``coupling__repulsion_strength``."""
+
+    @abstractmethod
+    def bind(self, problem: Problem) -> Objective:
+        """Return the objective on the embedding.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When the recipe does not suit the problem; the message says why.
+        """
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+
+    def set_params(self, **params: Any) -> Recipe:
+        """Change parameters in place, as scikit-learn's searches do; the recipe stays as it was if one is refused."""
+        changed = dataclasses.replace(self, **params)  # type: ignore[type-var]
+        for name in params:
+            object.__setattr__(self, name, getattr(changed, name))
+        return self
+
+
+class Coupling(Recipe):
+    """How the two graph laws are compared."""
+
+    suited_exaggeration: float = 12.0
+    """The attraction's weight at first that ``early_exaggeration="auto"`` stands for."""
+
+
+class Term(Recipe):
+    """What is added to a coupling.
+
+    A frozen dataclass with a field ``weight``: the objective that `bind` returns enters the sum with it.
+    """
+
+    weight: float
+
+
+@dataclass(frozen=True)
+class CrossEntropyCoupling(Coupling):
+    """The cross-entropy, every pair of points weighing the same; see `CrossEntropy`.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> gc.TSNE().sentence.coupling
+    CrossEntropyCoupling()
+    """
+
+    def bind(self, problem: Problem) -> CrossEntropy:
+        """Return the cross-entropy of the problem's laws."""
+        return CrossEntropy(problem.posterior, problem.latent, problem.summation, problem.n_jobs)
+
+    def __str__(self) -> str:
+        return "cross-entropy"
+
+
+@dataclass(frozen=True)
+class EffectiveCoupling(Coupling):
+    """What sampled repulsion minimises in expectation; see `EffectiveCrossEntropy`.
+
+    Parameters
+    ----------
+    negative_sample_rate : float, default=5.0
+        How many points repel for each edge that attracts.
+    repulsion_strength : float, default=1.0
+        Weight of their repulsion.
+    noise_exponent : float, default=0.0
+        Points repel in proportion to this power of their degree: 0 in UMAP, ¾ in LargeVis.
+    """
+
+    negative_sample_rate: float = 5.0
+    repulsion_strength: float = 1.0
+    noise_exponent: float = 0.0
+    suited_exaggeration = 1.0
+
+    def __post_init__(self) -> None:
+        check_positive("negative_sample_rate", self.negative_sample_rate)
+        check_positive("repulsion_strength", self.repulsion_strength)
+
+    def bind(self, problem: Problem) -> EffectiveCrossEntropy:
+        """Return the effective cross-entropy of the problem's laws."""
+        return EffectiveCrossEntropy(
+            problem.posterior,
+            problem.latent,
+            self.negative_sample_rate,
+            repulsion_strength=self.repulsion_strength,
+            noise_exponent=self.noise_exponent,
+            summation=problem.summation,
+            n_jobs=problem.n_jobs,
+        )
+
+    def __str__(self) -> str:
+        strength = "" if self.repulsion_strength == 1.0 else f", weighing {self.repulsion_strength:g}"
+        noise = f" of law degree^{self.noise_exponent:g}" if self.noise_exponent else ""
+        return f"effective cross-entropy of {self.negative_sample_rate:g} negative samples{noise}{strength}"
+
+
+@dataclass(frozen=True)
+class ComponentMeans(Term):
+    """Add the coupling of the component means by precisions, which places components; see `ComponentCrossEntropy`.
+
+    Parameters
+    ----------
+    weight : float, default=1.0
+        At least 0.
+    scale : "free" or float, default="free"
+        The embedding's length for a unit of length of X; "free" compares shapes only.
+    epsilon : "auto" or float, default="auto"
+        ε; "auto" suits the means' own size.
+    n_graphs : int, default=10
+        Graphs that the reported loss is averaged over.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> tsne = gc.TSNE(perplexity=10, terms=[gc.ComponentMeans(weight=1.0)], random_state=0).fit(X)
+    >>> len(tsne.term_losses_)
+    1
+    """
+
+    weight: float = 1.0
+    scale: float | str = "free"
+    epsilon: float | str = "auto"
+    n_graphs: int = 10
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.weight, (int, float, np.number)) and 0 <= self.weight < np.inf):
+            raise ValueError(f"weight must be a finite number of at least 0, got {self.weight!r}.")
+        for name, word in (("scale", "free"), ("epsilon", "auto")):
+            value = getattr(self, name)
+            if isinstance(value, str) and value != word:
+                raise ValueError(f"{name} must be {word!r} or a number above 0, got {value!r}.")
+            if not isinstance(value, str):
+                check_positive(name, value)
+        check_integer("n_graphs", self.n_graphs, 1)
+
+    def bind(self, problem: Problem) -> ComponentCrossEntropy:
+        """Return J_ε of the problem's points and graphs."""
+        return ComponentCrossEntropy(
+            problem.points,
+            problem.posterior,
+            n_components=problem.n_components,
+            scale=self.scale,
+            epsilon=self.epsilon,
+            n_graphs=self.n_graphs,
+            seed=problem.seed(),
+            n_jobs=problem.n_jobs,
+        )
+
+    def __str__(self) -> str:
+        return f"{self.weight:g} × component means coupled by precisions"
+
+
+COUPLINGS: Registry[type[Coupling]] = Registry("coupling", "a Coupling such as EffectiveCoupling()")
+COUPLINGS.add("cross-entropy", CrossEntropyCoupling)
+COUPLINGS.add("effective", EffectiveCoupling)
+
+
+def register(name: str) -> Any:
+    """Make a coupling known by a name to every estimator and to the command: a class decorator."""
+    return COUPLINGS.register(name)
+
+
+def as_coupling(coupling: Any) -> Coupling:
+    """Return a coupling itself, or the one its name stands for."""
+    return coupling if isinstance(coupling, Coupling) else COUPLINGS[coupling]()
+
+
+def with_terms(coupling: Objective, terms: tuple[tuple[float, Objective], ...]) -> Objective:
+    """Return a coupling plus weighted terms; those of weight 0 have no part."""
+    total = coupling
+    for weight, term in terms:
+        if weight:
+            total = total + float(weight) * term
+    return total

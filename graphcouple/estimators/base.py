@@ -1,0 +1,173 @@
+"""What every coupling estimator does: its sentence, posterior, start, objective, descent."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from contextlib import nullcontext
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from graphcouple._parameters import estimator, parameter
+from graphcouple._progress import progress_bar
+from graphcouple.graphs import FloatArray
+from graphcouple.laws import GraphModel
+from graphcouple.laws.priors import GraphPosterior
+from graphcouple.optimize import Callback
+from graphcouple.sentence import Result, Sentence, carry_out
+
+# Iterations between looks at the loss: it costs logarithms that the gradient does not, so rarely where nobody watches.
+_CHECK_EVERY = 50
+_CALLBACK_EVERY = 10
+
+
+class EmbeddingEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """What scikit-learn asks of an estimator whose result is `embedding_`."""
+
+    embedding_: FloatArray
+
+    @abstractmethod
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Embed `X`."""
+
+    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
+        """Embed `X` and return the embedding; see `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        return self.fit(X, y).embedding_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.embedding_.shape[1]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+@estimator
+class CouplingEstimator(EmbeddingEstimator):
+    """Base of the estimators that minimise a coupling of two hidden graphs, and terms beside it.
+
+    A subclass declares its parameters and says what they mean, in `sentence`; the rest is here.
+
+    Parameters
+    ----------
+    {parameters}
+    """
+
+    terms: Any = parameter(default=())
+    summation: Any = parameter(default="auto")
+    random_state: Any = parameter(default=None)
+    n_jobs: int | None = parameter(default=None)
+    verbose: int = parameter(default=0)
+    callback: Callback | None = parameter(default=None)
+
+    @property
+    @abstractmethod
+    def sentence(self) -> Sentence:
+        """The method as `GraphCoupling` has it: two laws, a coupling, terms, an optimizer, a start."""
+
+    def models(self, n_samples: int) -> tuple[GraphModel | GraphPosterior, GraphModel]:
+        """Return the laws of the input's and of the embedding's graph for this many samples."""
+        law, latent = self.sentence.input, self.sentence.latent
+        return (law.for_points(n_samples) if isinstance(law, GraphModel) else law), latent
+
+    @property
+    def takes_distances(self) -> bool:
+        """Whether `X` holds precomputed distances in the place of points."""
+        return getattr(getattr(self, "input", self), "metric", None) == "precomputed"
+
+    @property
+    def _has_own_graph(self) -> bool:
+        """Whether the input is a graph or a posterior, made without `X`."""
+        return False
+
+    def _run_options(self) -> dict[str, Any]:
+        """Return what the sentence says of the run: the options that are not at their defaults."""
+        fields = CouplingEstimator.__dataclass_fields__
+        names = ("summation", "random_state", "n_jobs", "verbose", "callback")
+        given = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in given.items() if not _same(value, fields[name].default)}
+
+    def fit(self, X: Any = None, y: Any = None) -> Self:
+        """Embed `X`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Points; or distances, a square array or a sparse graph, for
+            ``metric="precomputed"``. None where the input is a graph of your own, and neither the start nor a term
+            needs points.
+        y : any
+            Handed to the coupling and the terms; those of the library do not use it.
+
+        Returns
+        -------
+        self
+
+        Warns
+        -----
+        ConvergenceWarning
+            When the embedding has collapsed: all points ended in one place.
+
+        Raises
+        ------
+        ValueError, TypeError
+            When `X` or a parameter is not usable; the message says why.
+        FloatingPointError
+            When the optimisation leaves the finite numbers.
+        """
+        self._validate_params()
+        if X is not None or not self._has_own_graph:
+            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+            self.models(X.shape[0])
+        said = self.sentence
+        rng = check_random_state(self.random_state)
+        self._keep(self._carry_out(said, X, y, rng), np.float64 if X is None else X.dtype)
+        return self
+
+    def _carry_out(self, said: Sentence, X: Any, y: Any, rng: np.random.RandomState) -> Result:
+        total = said.iterations(None if X is None else X.shape[0])
+        with progress_bar(total, type(self).__name__) if self.verbose else nullcontext() as update:
+
+            def watch(iteration: int, loss: float, Z: FloatArray) -> Any:
+                if update is not None:
+                    update(iteration, loss)
+                return self.callback(iteration, loss, Z) if self.callback is not None else False
+
+            every = _CHECK_EVERY if self.callback is None else _CALLBACK_EVERY
+            return carry_out(said, X, y, rng, watch=watch, check_every=every)
+
+    def _keep(self, result: Result, dtype: Any) -> None:
+        solution, coupling = result.solution, result.coupling
+        self.posterior_ = result.posterior
+        self.embedding_ = solution.Z.astype(dtype, copy=False)
+        self.loss_ = solution.loss
+        self.loss_history_ = solution.loss_history
+        self.loss_iterations_ = solution.iterations
+        self.n_iter_ = solution.n_iter
+        self.stop_reason_ = solution.message
+        self.term_losses_ = [term.value(solution.Z) for _, term in result.terms]
+        weights = [float(weight) for weight, _ in result.terms]
+        self.coupling_loss_ = solution.loss - sum(w * loss for w, loss in zip(weights, self.term_losses_, strict=True))
+        self.__dict__.pop("kl_divergence_", None)
+        if getattr(coupling, "has_kl_divergence", False):
+            self.kl_divergence_ = coupling.kl_divergence(solution.Z)  # type: ignore[attr-defined]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.takes_distances
+        return tags
+
+
+def _same(value: Any, default: Any) -> bool:
+    return value is default or (type(value) is type(default) and value == default)

@@ -1,0 +1,78 @@
+"""What the named methods share: the parameters of their start and of their descent."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+from graphcouple._parameters import estimator, parameter
+from graphcouple.couplings import Coupling, CrossEntropyCoupling
+from graphcouple.estimators.base import CouplingEstimator
+from graphcouple.kernels import Gaussian
+from graphcouple.laws import GraphModel, Perplexity
+from graphcouple.laws.priors import UnitOutDegree
+from graphcouple.optimize import Descent
+from graphcouple.sentence import Sentence
+
+
+@estimator
+class Preset(CouplingEstimator):
+    """Base of the named methods.
+
+    Parameters
+    ----------
+    {parameters}
+    """
+
+    n_components: int = parameter(default=2, kw_only=False)
+    metric: str = parameter(default="euclidean")
+    early_exaggeration: Any = parameter(default="auto")
+    learning_rate: Any = parameter(default="auto")
+    max_iter: Any = parameter(default=550)
+    init: Any = parameter(default="pca")
+
+    @abstractmethod
+    def _input_law(self) -> GraphModel:
+        """Return the law of the input's graph."""
+
+    @abstractmethod
+    def _latent_law(self) -> GraphModel:
+        """Return the law of the embedding's graph."""
+
+    def _coupling(self) -> Coupling:
+        return CrossEntropyCoupling()
+
+    def _optimizer(self) -> Any:
+        return Descent(self.learning_rate, self.early_exaggeration)
+
+    @property
+    def sentence(self) -> Sentence:
+        """The method as `GraphCoupling` has it."""
+        return Sentence(
+            input=self._input_law(),
+            latent=self._latent_law(),
+            coupling=self._coupling(),
+            terms=self.terms,
+            optimizer=self._optimizer(),
+            init=self.init,
+            max_iter=self.max_iter,
+            n_components=self.n_components,
+            **self._run_options(),
+        )
+
+
+@estimator
+class PerplexityPreset(Preset):
+    """Base of the methods with prior D and a perplexity given the input.
+
+    Parameters
+    ----------
+    {parameters}
+    """
+
+    perplexity: float = parameter(default=30.0)
+    n_neighbors: Any = parameter(default="auto")
+
+    def _input_law(self) -> GraphModel:
+        bandwidth = Perplexity(self.perplexity)
+        return GraphModel(Gaussian(), UnitOutDegree(), bandwidth, self.n_neighbors, metric=self.metric)

@@ -1,0 +1,110 @@
+"""What every kernel has, and the two assumptions of theorem 1."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphcouple._formula import Formula
+from graphcouple._registry import Registry
+from graphcouple.kernels import measured
+
+# A positive normal number of float32 too: distances are kept off an exact zero where a formula is singular there.
+TINY = 1e-37
+HUGE = 1e37
+
+
+class Assumptions(NamedTuple):
+    """Whether a kernel meets the two assumptions of theorem 1 of the graph-coupling paper on R^q.
+
+    A shift-invariant graph density is normalisable on the centred subspace
+    when the kernel is bounded above and integrable.
+    """
+
+    bounded: bool
+    integrable: bool
+
+
+@dataclass(frozen=True)
+class Kernel(Formula, ABC):
+    """Base of all kernels.
+
+    Subclasses give ``log`` and ``grad_log``. The rest follows, and may be given too
+    where a direct formula is faster or more accurate; `order_at_zero`, `length` and
+    `assumptions` are measured from the formulas unless they are stated.
+    Formulas use arithmetic and NumPy ufuncs only, and take the argument
+    ``sq_dist``, because the compiled loops run them on scalars. `graphcouple.check_kernel`
+    says in words whether a kernel of your own is sound.
+    """
+
+    @abstractmethod
+    def log(self, sq_dist: Any) -> Any:
+        """Return log k at squared distances `sq_dist`, in their dtype."""
+
+    @abstractmethod
+    def grad_log(self, sq_dist: Any) -> Any:
+        """Return ψ = d log k / d(d²) at squared distances `sq_dist`, in their dtype."""
+
+    def assumptions(self, dim: int) -> Assumptions:
+        """Return whether k is bounded, and integrable on R^dim (graph-coupling paper, theorem 1)."""
+        return Assumptions(*measured.assumptions(self, dim))
+
+    @property
+    def order_at_zero(self) -> float:
+        """The exponent m for which 1 − k/k(0) behaves like d^m near d = 0; 0 where k is infinite there."""
+        return measured.order_at_zero(self)
+
+    @property
+    def length(self) -> float:
+        """The distance over which k varies: |ψ(0)|^(−1/2) where k is smooth, else where it has fallen by a factor e."""
+        return measured.length(self)
+
+    @property
+    def membership(self) -> Kernel:
+        """The kernel whose values are edge strengths in [0, 1]: itself, or what an `Odds` was made of."""
+        return self
+
+    def value(self, sq_dist: Any) -> Any:
+        """Return k at squared distances `sq_dist`."""
+        return np.exp(self.log(sq_dist))
+
+    def log1p(self, sq_dist: Any) -> Any:
+        """Return log(1 + k), a pair's share of the binary prior's log-partition."""
+        return np.log1p(self.value(sq_dist))
+
+    def edge_probability(self, sq_dist: Any) -> Any:
+        """Return k / (1 + k), a pair's edge probability under the binary prior."""
+        odds = np.minimum(self.value(sq_dist), HUGE)
+        return odds / (1.0 + odds)
+
+    def log_probability(self, sq_dist: Any) -> Any:
+        """Return log(k / (1 + k)), of a pair's edge probability under the binary prior."""
+        return self.log(sq_dist) - self.log1p(sq_dist)
+
+    def grad_log_probability(self, sq_dist: Any) -> Any:
+        """Return the derivative of `log_probability` in d², ψ / (1 + k)."""
+        return self.grad_log(sq_dist) / (1.0 + np.minimum(self.value(sq_dist), HUGE))
+
+    def log_complement(self, sq_dist: Any) -> Any:
+        """Return log(1 − k), accurate near d = 0."""
+        return np.log(-np.expm1(self.log(np.maximum(sq_dist, TINY))))
+
+    def log_odds(self, sq_dist: Any) -> Any:
+        """Return log k − log(1 − k)."""
+        return self.log(sq_dist) - self.log_complement(sq_dist)
+
+    def grad_log_odds(self, sq_dist: Any) -> Any:
+        """Return the derivative of `log_odds` in d²."""
+        away = np.maximum(sq_dist, TINY)
+        return -self.grad_log(away) / np.expm1(self.log(away))
+
+
+KERNELS: Registry[type[Kernel]] = Registry("kernel", "a Kernel")
+
+
+def register(name: str) -> Any:
+    """Make a kernel known to the command by a name, its fields being numbers after colons: a class decorator."""
+    return KERNELS.register(name)

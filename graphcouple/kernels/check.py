@@ -1,0 +1,225 @@
+"""Whether a kernel of one's own is sound, said in words."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from functools import lru_cache
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from graphcouple.kernels import measured
+from graphcouple.kernels.base import Assumptions, Kernel
+
+_RELATIVE_DISTANCES = 10.0 ** np.linspace(-4.0, 3.0, 29)
+_STEP = 1e-4
+_SLOPE_TOLERANCE = 1e-3
+_ORDER_TOLERANCE = 0.05
+_LENGTH_FACTOR = 1e3
+
+
+@dataclass(frozen=True)
+class KernelReport:
+    """What `check_kernel` found of a sound kernel.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    order_at_zero : float
+        m, 1 − k/k(0) behaving like d^m near zero; 0 where k is infinite there.
+    length : float
+        The distance over which k varies.
+    plane : Assumptions
+        Whether k is bounded, and integrable in two dimensions.
+    """
+
+    kernel: Kernel
+    order_at_zero: float
+    length: float
+    plane: Assumptions
+
+    def __str__(self) -> str:
+        shapes = {0.0: "infinite", 1.0: "a cusp", 2.0: "smooth"}
+        near = shapes.get(self.order_at_zero, f"1 − k like d^{self.order_at_zero:.3g}")
+        bounded = "bounded" if self.plane.bounded else "unbounded"
+        integrable = "integrable" if self.plane.integrable else "not integrable"
+        return (
+            f"{self.kernel!r} is sound: {near} at distance 0, varies over a length of {self.length:.4g}, "
+            f"{bounded} and {integrable} in the plane"
+        )
+
+
+def check_kernel(kernel: Any) -> KernelReport:
+    """Check a kernel: its fields, its derivative in d², its dtype, its compilation, what it states of itself.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        An instance of a frozen dataclass derived from `Kernel`.
+
+    Returns
+    -------
+    KernelReport
+        Prints as one sentence.
+
+    Raises
+    ------
+    TypeError, ValueError
+        In words: what is wrong, and how to mend it. Estimators refuse such a kernel with the same words.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> @dataclass(frozen=True)
+    ... class Laplace(gc.Kernel):
+    ...     width: float = 1.0
+    ...     def log(self, sq_dist):
+    ...         return -np.sqrt(sq_dist) / self.width
+    ...     def grad_log(self, sq_dist):
+    ...         return -0.5 / (self.width * np.sqrt(np.maximum(sq_dist, 1e-30)))
+    >>> print(gc.check_kernel(Laplace(0.1)))
+    Laplace(width=0.1) is sound: a cusp at distance 0, varies over a length of 0.1, bounded and integrable in the plane
+    """
+    _check_fields(kernel)
+    _check_arrays(kernel)
+    _check_derivative(kernel)
+    _check_statements(kernel)
+    _check_compilation(kernel)
+    return KernelReport(kernel, float(kernel.order_at_zero), float(kernel.length), Assumptions(*kernel.assumptions(2)))
+
+
+def require_sound(kernel: Kernel) -> None:
+    """Raise what `check_kernel` raises for a kernel that is not the package's own; each is checked once."""
+    if type(kernel).__module__.startswith("graphcouple.") and not any(
+        isinstance(getattr(kernel, field.name), Kernel) for field in dataclasses.fields(kernel)
+    ):
+        return
+    try:
+        _checked(kernel)
+    except TypeError as error:
+        if "unhashable" not in str(error):
+            raise
+        check_kernel(kernel)
+
+
+@lru_cache(maxsize=256)
+def _checked(kernel: Kernel) -> None:
+    check_kernel(kernel)
+
+
+def _name(kernel: Any) -> str:
+    return type(kernel).__name__
+
+
+def _check_fields(kernel: Any) -> None:
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"kernel must be an instance of graphcouple.Kernel, got {kernel!r}.")
+    cls = type(kernel)
+    if "__dataclass_params__" not in vars(cls) or not cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        raise TypeError(f"{cls.__name__} must be a frozen dataclass; decorate it with @dataclass(frozen=True).")
+    for field in dataclasses.fields(kernel):
+        value = getattr(kernel, field.name)
+        if isinstance(value, Kernel):
+            _check_fields(value)
+        elif isinstance(value, bool) or not isinstance(value, Real):
+            raise TypeError(
+                f"{cls.__name__}.{field.name} must be a number or another kernel, got {value!r}: compiled loops take "
+                "nothing else. Keep arrays and names out of the fields."
+            )
+
+
+def _distances(kernel: Kernel) -> Any:
+    return _RELATIVE_DISTANCES * measured.length(kernel)
+
+
+def _check_arrays(kernel: Kernel) -> None:
+    for dtype in (np.float64, np.float32):
+        sq_dist = np.square(_RELATIVE_DISTANCES).astype(dtype)
+        for method in ("log", "grad_log"):
+            try:
+                with np.errstate(all="ignore"):
+                    found = np.asarray(getattr(kernel, method)(sq_dist))
+            except Exception as error:
+                raise TypeError(
+                    f"{_name(kernel)}.{method} fails on an array of squared distances ({error}): write it with "
+                    "arithmetic and NumPy functions, np.where in the place of if, as a function of sq_dist."
+                ) from error
+            if found.shape != sq_dist.shape:
+                raise ValueError(
+                    f"{_name(kernel)}.{method} must return one value for each squared distance, an array of shape "
+                    f"{sq_dist.shape}, got shape {found.shape}; for a constant c return c + 0.0 * sq_dist."
+                )
+            if found.dtype != dtype:
+                raise ValueError(
+                    f"{_name(kernel)}.{method} must keep the dtype of sq_dist, {np.dtype(dtype)}, got {found.dtype}: "
+                    "use plain Python numbers for its constants."
+                )
+            if np.isnan(found).any():
+                at = float(_RELATIVE_DISTANCES[int(np.argmax(np.isnan(found)))])
+                raise ValueError(f"{_name(kernel)}.{method} is NaN at distance {at:.3g}.")
+
+
+def _check_derivative(kernel: Kernel) -> None:
+    dist = _distances(kernel)
+    s = np.square(dist)
+    with np.errstate(all="ignore"):
+        up, down = kernel.log(s * (1.0 + _STEP)), kernel.log(s * (1.0 - _STEP))
+        # In units of 1/d², where formulas of any scale compare.
+        wanted = (up - down) / (2.0 * _STEP)
+        stated = s * kernel.grad_log(s)
+        rounding = 8.0 * np.finfo(np.float64).eps * np.maximum(np.abs(up), np.abs(down)) / _STEP
+    usable = np.isfinite(wanted) & np.isfinite(stated) & (rounding < 0.1 * _SLOPE_TOLERANCE * np.abs(wanted))
+    wrong = usable & (np.abs(stated - wanted) > _SLOPE_TOLERANCE * np.abs(wanted))
+    if not wrong.any():
+        return
+    at = int(np.flatnonzero(wrong)[len(np.flatnonzero(wrong)) // 2])
+    in_d = np.allclose(stated[usable], 2.0 * dist[usable] * wanted[usable], rtol=1e-2)
+    hint = " It is the derivative in d: divide it by 2 d." if in_d else ""
+    raise ValueError(
+        f"{_name(kernel)}.grad_log is not the derivative of log in the squared distance: at d = {dist[at]:.4g} it is "
+        f"{stated[at] / s[at]:.6g}, and log changes by {wanted[at] / s[at]:.6g}.{hint}"
+    )
+
+
+def _check_statements(kernel: Kernel) -> None:
+    stated, found = float(kernel.order_at_zero), measured.order_at_zero(kernel)
+    if np.isfinite(found) and abs(stated - found) > _ORDER_TOLERANCE:
+        raise ValueError(
+            f"{_name(kernel)}.order_at_zero is {stated:g}, but 1 − k behaves like d^{found:.3g} near zero; state that, "
+            "or leave it out and it is measured."
+        )
+    length, wanted = float(kernel.length), measured.length(kernel)
+    if stated > 0 and not wanted / _LENGTH_FACTOR < length < wanted * _LENGTH_FACTOR:
+        raise ValueError(
+            f"{_name(kernel)}.length is {length:g}, but the kernel varies over {wanted:.3g}; state that, or leave it "
+            "out and it is measured."
+        )
+
+
+def _check_compilation(kernel: Kernel) -> None:
+    from numba.core.errors import NumbaError
+
+    from graphcouple._numba.probe import probe
+
+    s = np.square(_distances(kernel))
+    log, slope = np.empty_like(s), np.empty_like(s)
+    try:
+        probe(kernel, s, log, slope)
+    except NumbaError as error:
+        reason = next((line for line in reversed(str(error).splitlines()) if line.strip()), type(error).__name__)
+        raise TypeError(
+            f"{_name(kernel)} cannot be compiled: its formulas may use arithmetic, comparisons and NumPy functions of "
+            f"one number, its own numeric fields, and plain functions of the same kind. (numba: {reason.strip()})"
+        ) from error
+    for method, found in (("log", log), ("grad_log", slope)):
+        with np.errstate(all="ignore"):
+            wanted = getattr(kernel, method)(s)
+        if not np.allclose(found, wanted, rtol=1e-6, atol=1e-12, equal_nan=True):
+            raise ValueError(
+                f"{_name(kernel)}.{method} differs between NumPy and compiled code: it must depend on its fields and "
+                "sq_dist alone, and treat each squared distance by itself."
+            )

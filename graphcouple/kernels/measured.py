@@ -1,0 +1,72 @@
+"""How a kernel behaves near zero and far away, measured from its formulas.
+
+Everything follows from the logarithmic slope t(d) = −d log k / d log d = −2 d² ψ(d²): near zero a kernel with
+1 − k/k(0) ~ c d^m has t ~ m c d^m, and an infinite one, k ~ d^(−m), has t = m; far away k falls like d^(−t).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+_DISTANCES = 10.0 ** np.arange(-14.0, 15.0, 0.25)
+_NEAR = np.array([1e-5, 1e-4])
+_FLAT = 1e-9
+
+
+def _slopes(kernel: Any, dist: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return -2.0 * np.square(dist) * np.asarray(kernel.grad_log(np.square(dist)), dtype=np.float64)
+
+
+def _log(kernel: Any, dist: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return np.asarray(kernel.log(np.square(dist)), dtype=np.float64)
+
+
+@lru_cache(maxsize=256)
+def _scale(kernel: Any) -> float:
+    """Return where k has fallen by a factor e from what it is at zero; where it is 1 if it is infinite there."""
+    from scipy.optimize import brentq
+
+    level = _log(kernel, _DISTANCES)
+    level = level[0] - 1.0 - level if _slopes(kernel, _DISTANCES[:1])[0] < 0.5 else -level
+    below = np.flatnonzero(level > 0.0)
+    if not below.size or below[0] == 0:
+        return 1.0
+    bounds = np.log(_DISTANCES[[below[0] - 1, below[0]]])
+    at = level[below[0] - 1], level[below[0]]
+    target = _log(kernel, np.exp(bounds[:1]))[0] + at[0]
+    root = brentq(lambda t: float(target - _log(kernel, np.exp(np.array([t])))[0]), *bounds, xtol=1e-14)
+    return float(np.exp(root))
+
+
+@lru_cache(maxsize=256)
+def order_at_zero(kernel: Any) -> float:
+    """Return the exponent m of 1 − k/k(0) ~ d^m at zero: 0 where k is infinite, inf where it is flat."""
+    dist = _NEAR * _scale(kernel)
+    slopes = np.abs(_slopes(kernel, dist))
+    if not (slopes > 0).all():
+        return float("inf")
+    order = float(np.diff(np.log(slopes))[0] / np.diff(np.log(dist))[0])
+    nearest = round(order)
+    return float(nearest) if abs(order - nearest) < 2e-3 else order
+
+
+@lru_cache(maxsize=256)
+def length(kernel: Any) -> float:
+    """Return |ψ(0)|^(−1/2) of a smooth kernel, and of others where they have fallen by a factor e."""
+    if order_at_zero(kernel) == 2.0:
+        slope = float(np.abs(np.asarray(kernel.grad_log(np.zeros(1)), dtype=np.float64))[0])
+        if 0.0 < slope < np.inf:
+            return slope**-0.5
+    return _scale(kernel)
+
+
+def assumptions(kernel: Any, dim: int) -> tuple[bool, bool]:
+    """Return whether k is bounded, and integrable on R^dim."""
+    near, far = _slopes(kernel, _scale(kernel) * np.array([1e-12, 1e12]))
+    falls = np.isnan(far) or far > dim + _FLAT
+    return bool(near < _FLAT), bool(near < dim - _FLAT and falls)

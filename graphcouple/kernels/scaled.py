@@ -1,0 +1,57 @@
+"""A kernel times a constant."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from graphcouple.kernels.base import Assumptions, Kernel
+
+
+@dataclass(frozen=True)
+class ScaledKernel(Kernel):
+    """A kernel times a positive constant: what a scalar edge prior π makes of it.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    log_weight : float
+        log π.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> from graphcouple.kernels import ScaledKernel
+    >>> float(ScaledKernel(gc.Gaussian(), log_weight=1.0).log(2.0))
+    0.0
+    """
+
+    kernel: Kernel
+    log_weight: float
+
+    def log(self, sq_dist: Any) -> Any:
+        """Return log π + log k."""
+        return self.log_weight + self.kernel.log(sq_dist)
+
+    def grad_log(self, sq_dist: Any) -> Any:
+        """Return the derivative of log k."""
+        return self.kernel.grad_log(sq_dist)
+
+    def value(self, sq_dist: Any) -> Any:
+        """Return π k."""
+        return math.exp(self.log_weight) * self.kernel.value(sq_dist)
+
+    @property
+    def length(self) -> float:
+        """That of the kernel."""
+        return self.kernel.length
+
+    @property
+    def order_at_zero(self) -> float:
+        """That of the kernel."""
+        return self.kernel.order_at_zero
+
+    def assumptions(self, dim: int) -> Assumptions:
+        """Those of the kernel."""
+        return self.kernel.assumptions(dim)

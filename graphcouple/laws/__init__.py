@@ -1,0 +1,6 @@
+"""Laws of hidden graphs: a kernel, a prior and a bandwidth."""
+
+from graphcouple.laws.bandwidths import Bandwidth, ConstantBandwidth, LocalConnectivity, Perplexity, SelfTuning
+from graphcouple.laws.model import GraphModel
+
+__all__ = ["Bandwidth", "ConstantBandwidth", "GraphModel", "LocalConnectivity", "Perplexity", "SelfTuning"]

@@ -1,0 +1,250 @@
+"""A law of a hidden graph: kernel, prior, bandwidth."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcouple._validation import check_integer
+from graphcouple.graphs import FloatArray, Support
+from graphcouple.kernels import Kernel
+from graphcouple.laws.bandwidths import Bandwidth
+from graphcouple.laws.priors import GraphPosterior, GraphPrior, as_prior
+from graphcouple.laws.priors.binary import threshold
+from graphcouple.neighbors import SEARCHES, Distances, as_points, distances_of
+
+ALL_PAIRS_UP_TO = 2000
+"""With ``n_neighbors="auto"``, the number of points up to which the graph may use every pair."""
+
+
+@dataclass(frozen=True, eq=False)
+class GraphModel:
+    """The law of a hidden graph given points, before the points are known.
+
+    Two of them, one for the input and one for the embedding, make a method; see
+    `GraphCoupling`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        How strongly two points call for an edge.
+    prior : GraphPrior or {"B", "D", "E"}
+        Which graphs are possible, and how likely they are beforehand.
+    bandwidth : Bandwidth, optional
+        How each point rescales its distances; none by default.
+    n_neighbors : int, None or "auto", default=None
+        Restrict each point's edges to this many nearest others (the point
+        itself is not counted); None means all pairs. "auto" means all pairs of up to 2,000 points, and
+        beyond as many neighbours as the bandwidth needs to see: three times the perplexity.
+    symmetrize : {None, "threshold"}, default=None
+        "threshold" takes the undirected graph 1{W + Wᵀ ≥ 1}, as UMAP does;
+        prior B only.
+    metric : str, default="euclidean"
+        The distance of the points; "precomputed" when they are given as a square
+        array, or a sparse graph, of distances.
+    search : {"auto", "exact", "approximate"}, default="auto"
+        How nearest neighbours are searched; "auto" is approximate where an exact search takes seconds. See
+        `graphcouple.neighbors.nearest_neighbors`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is of the wrong kind or unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> X = np.random.default_rng(0).normal(size=(50, 4))
+    >>> model = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5), n_neighbors=15)
+    >>> posterior = model.posterior(X)
+    >>> posterior
+    <UnitOutDegreePosterior (prior D) of 50 nodes, 750 possible edges>
+    >>> round(posterior.entropy() / 50, 6) == round(float(np.log(5)), 6)
+    True
+    >>> posterior.sample(rng=0).to_igraph().ecount()
+    50
+    """
+
+    kernel: Kernel
+    prior: GraphPrior
+    bandwidth: Bandwidth | None = None
+    n_neighbors: int | str | None = None
+    symmetrize: str | None = None
+    metric: str = "euclidean"
+    search: str = "auto"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kernel, Kernel):
+            raise TypeError(f"kernel must be a graphcouple kernel such as Gaussian(), got {self.kernel!r}.")
+        object.__setattr__(self, "prior", as_prior(self.prior))
+        if self.bandwidth is not None and not isinstance(self.bandwidth, Bandwidth):
+            raise TypeError(f"bandwidth must be a graphcouple bandwidth or None, got {self.bandwidth!r}.")
+        if isinstance(self.n_neighbors, str):
+            if self.n_neighbors != "auto":
+                raise ValueError(f"n_neighbors must be an integer, None or 'auto', got {self.n_neighbors!r}.")
+        elif self.n_neighbors is not None:
+            check_integer("n_neighbors", self.n_neighbors, 1)
+        if self.search not in SEARCHES:
+            raise ValueError(f"search must be one of {sorted(SEARCHES)}, got {self.search!r}.")
+        if self.symmetrize not in (None, "threshold"):
+            raise ValueError(f"symmetrize must be None or 'threshold', got {self.symmetrize!r}.")
+        if self.symmetrize and not self.prior.independent_edges:
+            raise ValueError(f"symmetrize='threshold' needs prior B, whose edges are independent; got {self.prior!r}.")
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self.get_params(deep=False) == other.get_params(deep=False)
+
+    # `set_params` changes a model in place, so that it can be searched over.
+    __hash__ = None  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        prior = "" if self.prior.edge_prior is None else f" with {self.prior!r}"
+        parts = [f"prior {self.prior.code}{prior}{', thresholded' if self.symmetrize else ''}", str(self.kernel)]
+        if self.bandwidth is not None:
+            parts.append(str(self.bandwidth))
+        if self.n_neighbors is not None:
+            parts.append(f"{'' if self.n_neighbors == 'auto' else f'{self.n_neighbors} '}nearest neighbors")
+        if self.metric != "euclidean":
+            parts.append(f"{self.metric} distances")
+        return ", ".join(parts)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; `deep` adds those of the kernel and the bandwidth, as in ``kernel__dof``."""
+        params = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        if deep:
+            for name in ("kernel", "prior", "bandwidth"):
+                part = params[name]
+                for field in dataclasses.fields(part) if dataclasses.is_dataclass(part) else ():
+                    params[f"{name}__{field.name}"] = getattr(part, field.name)
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters in place, as scikit-learn's searches do; ``kernel__dof=2.0`` changes a part.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When there is no such parameter, or the value is refused; the model is then as it was.
+        """
+        # A part is set before its own parameters are, whatever the order they are given in.
+        changes = {name: value for name, value in params.items() if "__" not in name}
+        for name in changes:
+            if name not in self.get_params(deep=False):
+                raise ValueError(f"GraphModel has no parameter {name!r}; it has {sorted(self.get_params())}.")
+        for name, value in params.items():
+            part, _, inner = name.partition("__")
+            if inner:
+                held = changes.get(part, getattr(self, part, None))
+                if not dataclasses.is_dataclass(held) or inner not in {f.name for f in dataclasses.fields(held)}:
+                    raise ValueError(f"GraphModel has no parameter {name!r}; it has {sorted(self.get_params())}.")
+                changes[part] = dataclasses.replace(held, **{inner: value})  # type: ignore[type-var]
+        changed = dataclasses.replace(self, **changes)
+        for field in dataclasses.fields(self):
+            object.__setattr__(self, field.name, getattr(changed, field.name))
+        return self
+
+    def neighbors_among(self, n_points: int) -> int | None:
+        """Return how many nearest others carry the edges of a point of this many; None means all pairs."""
+        if not isinstance(self.n_neighbors, str):
+            return self.n_neighbors
+        suited = None if self.bandwidth is None else self.bandwidth.suited_neighbors
+        return None if n_points <= ALL_PAIRS_UP_TO or suited is None else min(n_points - 1, suited)
+
+    def for_points(self, n_points: int) -> GraphModel:
+        """Return the model with the neighbours that "auto" means for this many points."""
+        if self.n_neighbors != "auto":
+            return self
+        return dataclasses.replace(self, n_neighbors=self.neighbors_among(n_points))
+
+    def posterior(self, X: Any, n_jobs: int | None = None) -> GraphPosterior:
+        """Return the law of the graph given the points `X`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Or distances, for ``metric="precomputed"``.
+        n_jobs : int or None, default=None
+            Threads; None means every core.
+
+        Returns
+        -------
+        GraphPosterior
+
+        Raises
+        ------
+        TypeError, ValueError
+            When `X` is not numeric, not finite, has a single row, or fewer rows
+            than the model's neighbours or perplexity ask for.
+        """
+        support, sq_dist = self._edges(distances_of(as_points(X), self.metric), n_jobs)
+        if self.bandwidth is not None:
+            shift, scale = self.bandwidth.fit_edges(support, sq_dist, self.kernel, n_jobs)
+            sq_dist = self.bandwidth.rescale(support, sq_dist, shift, scale)
+        posterior = self.prior.posterior_on(support, self.kernel.log(sq_dist))
+        return threshold(posterior) if self.symmetrize else posterior
+
+    def new_edges(self, X: Any, X_new: Any, n_jobs: int | None = None) -> sp.csr_array:
+        """Return where the edges of points unseen lead: the mean numbers of their edges, divided by each row's sum.
+
+        A point that coincides with points of `X` leads to those alone. An edge prior, which says nothing of new
+        points, does not enter.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The points of the graph.
+        X_new : array or sparse matrix of shape (n_new, n_features)
+            Or their distances to the points of `X`, for ``metric="precomputed"``.
+        n_jobs : int or None, default=None
+
+        Returns
+        -------
+        csr_array of shape (n_new, n_samples)
+            Rows that sum to 1.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When an array is not numeric or not finite, or the columns differ.
+        """
+        distances = distances_of(as_points(X), self.metric)
+        n_neighbors = self.neighbors_among(distances.n_points)
+        support, sq_dist = distances.to(as_points(X_new, "X_new", at_least=1), n_neighbors, n_jobs)
+        same = sq_dist == 0.0
+        log_kernel = self.prior.log_strength(self.kernel.log(self._rescaled(distances, support, sq_dist, n_jobs)))
+        coincident = np.bincount(support.rows, weights=same, minlength=support.n_nodes) > 0
+        log_kernel = np.where(coincident[support.rows], np.where(same, 0.0, -np.inf), log_kernel)
+        largest = np.maximum.reduceat(log_kernel, support.indptr[:-1])
+        weights = np.exp(log_kernel - largest[support.rows])
+        weights /= np.add.reduceat(weights, support.indptr[:-1])[support.rows]
+        return sp.csr_array((weights, support.indices, support.indptr), shape=(support.n_nodes, distances.n_points))
+
+    def _rescaled(self, distances: Distances, support: Support, sq_dist: FloatArray, n_jobs: int | None) -> FloatArray:
+        if self.bandwidth is None:
+            return sq_dist
+        shift, scale = self.bandwidth.fit_edges(support, sq_dist, self.kernel, n_jobs)
+        ahead = None
+        if self.bandwidth.pairs_scales:
+            ahead = self.bandwidth.fit_edges(*self._edges(distances, n_jobs), self.kernel, n_jobs)[1]
+        return self.bandwidth.rescale(support, sq_dist, shift, scale, ahead)
+
+    def _edges(self, distances: Distances, n_jobs: int | None) -> tuple[Support, FloatArray]:
+        """Return the edges the law may use, and their squared distances."""
+        n_neighbors = self.neighbors_among(distances.n_points)
+        allowed = self.prior.edges(distances.n_points)
+        if n_neighbors is not None:
+            support, sq_dist = distances.nearest(n_neighbors, n_jobs, self.search)
+            if allowed is None:
+                return support, sq_dist
+            keep = allowed[0].find(support.rows, support.indices) >= 0
+            return support.select(keep), sq_dist[keep]
+        if allowed is not None:
+            return allowed[0], distances.along(allowed[0], n_jobs)
+        return distances.all_pairs()

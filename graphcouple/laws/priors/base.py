@@ -1,0 +1,473 @@
+"""What every graph law shares: edges, natural parameters, and the algebra around them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.special import xlogy
+
+from graphcouple._registry import Registry
+from graphcouple._validation import check_positive
+from graphcouple.graphs import FloatArray, Graph, GraphLike, IntArray, Support, as_csr, edges_of
+from graphcouple.kernels import Kernel, ScaledKernel
+from graphcouple.summation import Summation
+
+_PART_EDGES = 2**22
+
+Rng = np.random.Generator | int | None
+
+
+# What the graphs of a law can be bound to. The pair of two priors is feasible where those of the embedding's are among
+# those of the input's.
+BINARY = "at most one edge per pair"
+ONE_EACH = "one edge out of every node"
+N_EDGES = "as many edges as nodes"
+
+
+class GraphPosterior(ABC):
+    """The law of a hidden graph given points: an exponential family with one natural parameter per edge.
+
+    ``log_prob(W) = <W, η> − A(η) + log h(W)`` on the law's support, where
+    A is the log-partition and h the base measure.
+
+    Parameters
+    ----------
+    support : Support
+        The ordered pairs that can carry an edge.
+    natural_parameters : ndarray of shape (n_edges,)
+        The natural parameters η, finite.
+    """
+
+    prior_class: ClassVar[type[GraphPrior]]
+    """The prior this is the posterior of."""
+
+    def __init__(self, support: Support, natural_parameters: FloatArray) -> None:
+        self.support = support
+        self.natural_parameters = natural_parameters
+
+    @property
+    def code(self) -> str:
+        """The name the prior goes by: its letter in the graph-coupling paper."""
+        return self.prior_class.code
+
+    @property
+    def prior_name(self) -> str:
+        """The name of the prior's class."""
+        return self.prior_class.__name__
+
+    @property
+    def constraints(self) -> frozenset[str]:
+        """What every graph of the law obeys."""
+        return self.prior_class.constraints
+
+    def __repr__(self) -> str:
+        edges = "all pairs" if self.support.complete else f"{self.n_edges} possible edges"
+        return f"<{type(self).__name__} (prior {self.code}) of {self.n_nodes} nodes, {edges}>"
+
+    @property
+    def n_nodes(self) -> int:
+        """The number of nodes."""
+        return self.support.n_nodes
+
+    @property
+    def n_edges(self) -> int:
+        """The number of ordered pairs that can carry an edge."""
+        return self.support.n_edges
+
+    @property
+    def unordered(self) -> bool:
+        """True for a law of undirected graphs, whose sums run over pairs i < j."""
+        return False
+
+    @abstractmethod
+    def log_partition(self) -> float:
+        """Return A(η), in nats."""
+
+    @cached_property
+    @abstractmethod
+    def edge_means(self) -> FloatArray:
+        """E[W_ij] = ∂A/∂η_ij on the edges of `support`."""
+
+    @abstractmethod
+    def entropy(self) -> float:
+        """Return −E[log P(W)], in nats."""
+
+    @abstractmethod
+    def _draw(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+        """Return the positions in `support` of the edges of one sample, and their counts."""
+
+    @abstractmethod
+    def _log_base_measure(self, rows: IntArray, counts: FloatArray) -> float:
+        """Return log h(W) of the graph with these edges; −inf off the law's support."""
+
+    def mean(self) -> FloatArray | sp.csr_array:
+        """Return E[W].
+
+        Returns
+        -------
+        ndarray or csr_array of shape (n, n)
+            Dense for a law on all pairs; else sparse, with an entry for every
+            possible edge.
+        """
+        return self.support.to_array(self.edge_means)
+
+    def sample(self, rng: Rng = None) -> Graph:
+        """Draw one graph.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator, int or None
+            The source of randomness; an integer seeds a new one.
+
+        Returns
+        -------
+        Graph
+            A csr array of integer edge counts, with ``to_networkx()`` and
+            ``to_igraph()``.
+        """
+        at, counts = self._draw(np.random.default_rng(rng))
+        columns = self.support.indices[at]
+        starts = np.searchsorted(at, self.support.indptr)
+        graph = Graph((counts.astype(np.int32), columns, starts.astype(columns.dtype)), shape=(self.n_nodes,) * 2)
+        graph.has_canonical_format = True
+        return graph
+
+    def sample_edges(self, rng: Rng = None) -> tuple[IntArray, IntArray]:
+        """Draw one graph as the starts and ends of its edges, each edge once whatever its count.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator, int or None
+
+        Returns
+        -------
+        rows, columns : ndarray of shape (n_edges,)
+        """
+        at, _ = self._draw(np.random.default_rng(rng))
+        return self.support.rows[at], self.support.indices[at]
+
+    def log_prob(self, W: GraphLike) -> float:
+        """Return the log-probability of a graph, in nats; −inf when the law cannot produce it.
+
+        Parameters
+        ----------
+        W : array, sparse matrix, networkx or igraph graph
+            Integer edge counts; an undirected graph means both directions.
+
+        Raises
+        ------
+        ValueError
+            When `W` has another number of nodes, or counts that are negative or
+            not integers.
+        """
+        graph = as_csr(W, "W", self.n_nodes)
+        if (graph.data < 0).any() or (graph.data != np.floor(graph.data)).any():
+            raise ValueError("W must hold non-negative integers, the number of edges from i to j.")
+        present = graph.data > 0
+        whole = Support(graph.indptr, graph.indices)
+        rows, columns, counts = (
+            whole.rows[present],
+            whole.indices[present],
+            graph.data[present].astype(np.float64),
+        )
+        at = self.support.find(rows, columns)
+        if (at < 0).any():
+            return -np.inf
+        base = self._log_base_measure(rows, counts)
+        if base == -np.inf or (self.unordered and not _is_symmetric(rows, columns)):
+            return -np.inf
+        share = 0.5 if self.unordered else 1.0
+        return float(share * (counts @ self.natural_parameters[at]) - self.log_partition() + base)
+
+
+def _is_symmetric(rows: IntArray, columns: IntArray) -> bool:
+    order = np.lexsort((columns, rows))
+    back = np.lexsort((rows, columns))
+    return bool(np.array_equal(rows[order], columns[back]) and np.array_equal(columns[order], rows[back]))
+
+
+def draw_by_inversion(cumulative: FloatArray, uniforms: FloatArray) -> NDArray[np.int64]:
+    """Return the index of the interval of an increasing `cumulative` that each number falls in."""
+    return np.minimum(np.searchsorted(cumulative, uniforms, side="right"), cumulative.size - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class GraphPrior(ABC):
+    """A prior over graphs, with an edge prior π ≥ 0.
+
+    Parameters
+    ----------
+    edge_prior : float, array, sparse matrix, networkx or igraph graph, optional
+        π: how much each ordered pair is favoured before any point is seen. None
+        and a number favour all pairs alike. Of an array, zero entries (of a sparse
+        matrix, absent or zero entries) forbid the edge; an observed network
+        restricts the hidden graph to its edges.
+
+    Raises
+    ------
+    ValueError
+        When π has negative or infinite entries.
+    """
+
+    edge_prior: float | GraphLike | None = None
+
+    code: ClassVar[str]
+    """The name it goes by."""
+
+    constraints: ClassVar[frozenset[str]]
+    """What every graph obeys; see `BINARY`, `ONE_EACH` and `N_EDGES`."""
+
+    posterior_class: ClassVar[type[GraphPosterior]]
+
+    independent_edges: ClassVar[bool] = False
+    """Whether edges are independent given the points: graphs can then be thresholded, and edges drawn one by one."""
+
+    normalized: ClassVar[bool] = True
+    """Whether the mean number of edges is given: repulsion is then the logarithm of a sum, and no stiffer than 1."""
+
+    symmetric_mean: ClassVar[bool] = False
+    """Whether the mean of a law whose kernel is symmetric is symmetric too."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "posterior_class" in vars(cls) and "prior_class" not in vars(cls.posterior_class):
+            cls.posterior_class.prior_class = cls
+
+    def __post_init__(self) -> None:
+        if self.edge_prior is None:
+            return
+        if isinstance(self.edge_prior, Real):
+            check_positive("edge_prior", self.edge_prior)
+            return
+        values = as_csr(self.edge_prior, "edge_prior").data
+        if (values < 0).any() or not np.isfinite(values).all():
+            raise ValueError("edge_prior must be finite and at least 0; 0 forbids an edge.")
+
+    def __repr__(self) -> str:
+        prior = self.edge_prior
+        if prior is None:
+            return f"{type(self).__name__}()"
+        shown = prior if isinstance(prior, Real) else f"<{type(prior).__name__}>"
+        return f"{type(self).__name__}(edge_prior={shown})"
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return same_weights(self.edge_prior, other.edge_prior)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def fixed_edge_count(self) -> bool:
+        """Whether every graph has as many edges as nodes: means divided by n are then probabilities."""
+        return N_EDGES in self.constraints
+
+    def edges(self, n_nodes: int) -> tuple[Support, FloatArray] | None:
+        """Return the edges π allows with log π, or None when it treats all pairs alike."""
+        if self.edge_prior is None or isinstance(self.edge_prior, Real):
+            return None
+        support, values = edges_of(as_csr(self.edge_prior, "edge_prior", n_nodes))
+        allowed = values > 0
+        return support.select(allowed), np.log(values[allowed].astype(np.float64))
+
+    @property
+    def log_scalar(self) -> float:
+        """Log π when it treats all pairs alike."""
+        return float(np.log(float(self.edge_prior))) if isinstance(self.edge_prior, Real) else 0.0
+
+    def posterior(self, log_kernel: Any) -> GraphPosterior:
+        """Return the law of the graph with natural parameters η = log π + log k.
+
+        Parameters
+        ----------
+        log_kernel : array or sparse matrix of shape (n, n)
+            log k(x_i − x_j). In a dense array −inf forbids an edge; in a sparse
+            matrix an absent entry does, and a stored zero means log k = 0. The
+            diagonal is ignored.
+
+        Returns
+        -------
+        GraphPosterior
+
+        Raises
+        ------
+        ValueError
+            When an entry is NaN or +inf, or no graph obeys the prior's constraint.
+        """
+        matrix: Any
+        if sp.issparse(log_kernel):
+            matrix = as_csr(log_kernel, "log_kernel")
+            support, values = edges_of(matrix)
+        else:
+            matrix = np.asarray(log_kernel)
+            if matrix.dtype.kind not in "iufb":
+                raise TypeError(f"log_kernel must hold real numbers, got dtype {matrix.dtype}.")
+            if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+                raise ValueError(f"log_kernel must be square, got shape {matrix.shape}.")
+            support = Support.all_pairs(matrix.shape[0])
+            values = matrix[support.rows, support.indices]
+        return self.posterior_on(support, values.astype(np.float64))
+
+    def posterior_on(self, support: Support, log_kernel: FloatArray) -> GraphPosterior:
+        """Return the posterior from the flat log-kernel of a support; see `posterior`."""
+        if np.isnan(log_kernel).any() or (log_kernel == np.inf).any():
+            raise ValueError("log_kernel must not hold NaN or +inf.")
+        allowed = self.edges(support.n_nodes)
+        if allowed is None:
+            natural_parameters = log_kernel + self.log_scalar if self.log_scalar else log_kernel
+        else:
+            at = allowed[0].find(support.rows, support.indices)
+            keep = at >= 0
+            support, natural_parameters = support.select(keep), log_kernel[keep] + allowed[1][at[keep]]
+        finite = natural_parameters > -np.inf
+        return self.posterior_class(support.select(finite), natural_parameters[finite])
+
+    def latent_kernel(self, kernel: Kernel) -> Kernel:
+        """Return π k for an edge prior that treats all pairs alike."""
+        return ScaledKernel(kernel, self.log_scalar) if self.log_scalar else kernel
+
+    def around(self, graph: Any, name: str = "graph") -> GraphPosterior:
+        """Return the law of this prior that a graph of one's own stands for, its weights being the edges' strengths.
+
+        Priors with a fixed number of edges take them up to a factor, of a row or of the graph; independent edges have
+        them for their probabilities.
+
+        Parameters
+        ----------
+        graph : array, sparse matrix, networkx or igraph graph
+            Weights of at least 0; 0 for no edge. An undirected graph means both directions.
+        name : str, default="graph"
+            What to call it in an error.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When it is no such graph, or the prior cannot give it.
+        """
+        support, weights = edges_of(as_csr(graph, name))
+        if (weights < 0).any() or not np.isfinite(weights).all():
+            raise ValueError(f"{name} must have finite edge weights of at least 0.")
+        keep = weights > 0
+        return self._around(support.select(keep), weights[keep].astype(np.float64))
+
+    def _around(self, support: Support, weights: FloatArray) -> GraphPosterior:
+        return self.posterior_on(support, np.log(weights))
+
+    def log_strength(self, log_kernel: FloatArray) -> FloatArray:
+        """Return the logarithm of an edge's mean from its log-kernel, up to a factor of its row."""
+        return log_kernel
+
+    def least_cross_entropy(self, means: FloatArray, n_nodes: int, share: float = 1.0) -> float:
+        """Return min over η of A(η) − share <means, η>, which no embedding falls below; −inf where it is not known."""
+        return -np.inf
+
+    @classmethod
+    def enumerate(cls, n_nodes: int) -> tuple[IntArray, FloatArray]:
+        """Return every graph of very few nodes, of shape (n_graphs, n, n), and its log base measure.
+
+        Raises
+        ------
+        ValueError
+            When there are too many graphs to list, or the prior cannot list them.
+        """
+        raise ValueError(f"there is no enumeration of the graphs of {cls.__name__}; give it a classmethod `enumerate`.")
+
+    @abstractmethod
+    def log_partition_and_grad(
+        self,
+        kernel: Kernel,
+        Z: FloatArray,
+        summation: Summation,
+        *,
+        with_value: bool = True,
+        with_gradient: bool = True,
+    ) -> tuple[float, FloatArray | None]:
+        """Return A(η_Z) over all ordered pairs, η_Z = log k(d²_ij), and its gradient in Z.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            With a scalar edge prior already in it; see `latent_kernel`.
+        Z : ndarray of shape (n, q)
+        summation : Summation
+            How sums over all pairs are done.
+        with_value, with_gradient : bool
+            What is wanted; the other may be nan or None.
+        """
+
+
+def same_weights(left: Any, right: Any) -> bool:
+    """Return whether two edge priors are equal: numbers, arrays, sparse matrices or graphs."""
+    if left is right:
+        return True
+    if left is None or right is None:
+        return False
+    if isinstance(left, Real) or isinstance(right, Real):
+        return isinstance(left, Real) and isinstance(right, Real) and float(left) == float(right)
+    first, second = as_csr(left, "edge_prior"), as_csr(right, "edge_prior")
+    return first.shape == second.shape and not (first != second).nnz
+
+
+def sum_x_log_x(values: FloatArray, share: float = 1.0) -> tuple[float, float]:
+    """Return Σ x log x and Σ x of x = share · values, in double precision.
+
+    A part at a time: there may be far more edges than memory for copies.
+    """
+    total, mass, flat = 0.0, 0.0, values.reshape(-1)
+    for a in range(0, flat.size, _PART_EDGES):
+        part = share * flat[a : a + _PART_EDGES].astype(np.float64)
+        total += float(xlogy(part, part).sum())
+        mass += float(part.sum())
+    return total, mass
+
+
+def check_enumerable(name: str, n_nodes: int, most: int) -> None:
+    """Raise unless the graphs of this many nodes can be listed."""
+    if not 2 <= n_nodes <= most:
+        raise ValueError(f"prior {name} is enumerated for 2 to {most} nodes, got {n_nodes}.")
+
+
+def ordered_pairs(n_nodes: int) -> list[tuple[int, int]]:
+    """Return all (i, j), i ≠ j."""
+    return [(i, j) for i in range(n_nodes) for j in range(n_nodes) if i != j]
+
+
+def graphs_of_counts(n_nodes: int, counts: IntArray) -> IntArray:
+    """Return graphs, of shape (n_graphs, n, n), from the counts of their ordered pairs."""
+    graphs = np.zeros((len(counts), n_nodes, n_nodes), dtype=np.int64)
+    rows, columns = np.array(ordered_pairs(n_nodes)).T
+    graphs[:, rows, columns] = counts
+    return graphs
+
+
+PRIORS: Registry[type[GraphPrior]] = Registry("prior", "a graph prior")
+
+
+def register(prior: type[GraphPrior]) -> type[GraphPrior]:
+    """Make a prior known by its `code`, everywhere a prior is accepted: a class decorator."""
+    PRIORS.add(prior.code, prior)
+    return prior
+
+
+def as_prior(prior: Any) -> GraphPrior:
+    """Return `prior` itself, or the prior its letter stands for.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When it is neither a prior nor one of the letters.
+
+    Examples
+    --------
+    >>> from graphcouple.laws.priors import as_prior
+    >>> as_prior("D")
+    UnitOutDegree()
+    """
+    return prior if isinstance(prior, GraphPrior) else PRIORS[prior]()

@@ -1,0 +1,196 @@
+"""Prior B: every ordered pair carries an edge or not, independently."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit, logit
+
+from graphcouple.graphs import FloatArray, IntArray, Support
+from graphcouple.kernels import Kernel
+from graphcouple.laws.priors.base import (
+    BINARY,
+    GraphPosterior,
+    GraphPrior,
+    check_enumerable,
+    graphs_of_counts,
+    register,
+)
+from graphcouple.summation import LogOnePlusKernel, Summation
+
+# Log-odds of an edge of weight 1: its probability is 1 in double precision.
+_SURE = 40.0
+_MOST_ENUMERATED = 3
+
+
+class BinaryPosterior(GraphPosterior):
+    """Independent Bernoulli edges with probability e^η/(1 + e^η).
+
+    With ``unordered=True`` it is a law of undirected graphs: the support is
+    symmetric, each pair {i, j} is one Bernoulli variable, and all sums run over
+    pairs i < j.
+    """
+
+    def __init__(self, support: Support, natural_parameters: FloatArray, unordered: bool = False) -> None:
+        super().__init__(support, natural_parameters)
+        self._unordered = unordered
+
+    @property
+    def unordered(self) -> bool:
+        """True for a law of undirected graphs, whose sums run over pairs i < j."""
+        return self._unordered
+
+    @property
+    def _share(self) -> float:
+        return 0.5 if self._unordered else 1.0
+
+    def log_partition(self) -> float:
+        """Return Σ log(1 + e^η), in nats."""
+        return self._share * float(np.logaddexp(0.0, self.natural_parameters).sum())
+
+    @cached_property
+    def edge_means(self) -> FloatArray:
+        """Edge probabilities e^η/(1 + e^η) on the edges of `support`."""
+        return expit(self.natural_parameters)
+
+    def entropy(self) -> float:
+        """Return the sum of the edges' entropies, in nats."""
+        # Per edge log(1 + e^η) − p η, written in |η| so that a sure edge has entropy 0 exactly.
+        size = np.abs(self.natural_parameters)
+        return self._share * float((np.log1p(np.exp(-size)) + size * expit(-size)).sum())
+
+    def _draw(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+        if not self._unordered:
+            at = np.flatnonzero(rng.random(self.n_edges) < self.edge_means)
+            return at, np.ones(at.size, dtype=np.int32)
+        upper = np.flatnonzero(self.support.rows < self.support.indices)
+        drawn = upper[rng.random(upper.size) < self.edge_means[upper]]
+        mirrored = self.support.find(self.support.indices[drawn], self.support.rows[drawn])
+        at = np.sort(np.concatenate([drawn, mirrored]))
+        return at, np.ones(at.size, dtype=np.int32)
+
+    def _log_base_measure(self, rows: IntArray, counts: FloatArray) -> float:
+        return 0.0 if (counts <= 1).all() else -np.inf
+
+    def thresholded(self) -> BinaryPosterior:
+        """Return the law of the undirected graph W̃ = 1{W + Wᵀ ≥ 1}.
+
+        Its edges are independent over unordered pairs with probability
+        P̃ = P + Pᵀ − P∘Pᵀ (UMAP's fuzzy union; graph-coupling paper, section 3.1).
+
+        Raises
+        ------
+        ValueError
+            When the law is of undirected graphs already.
+        """
+        if self._unordered:
+            raise ValueError("the law is thresholded already: it is over unordered pairs.")
+        # 1 − P̃ = (1 − P)(1 − Pᵀ): the pair's log(1 + e^η̃) is the sum of its two directions'.
+        softplus = np.logaddexp(0.0, self.natural_parameters)
+        if self.support.complete:
+            support = self.support
+            mirrored = support.to_csr(softplus).T.tocsr().data
+            total = softplus + mirrored
+        else:
+            # Stored zeros survive neither sparse addition nor subtraction, so positions are kept as i·n + j.
+            n = np.int64(self.n_nodes)
+            keys = self.support.keys
+            swapped = self.support.indices.astype(np.int64) * n + self.support.rows
+            union, inverse = np.unique(np.concatenate([keys, swapped]), return_inverse=True)
+            total = np.bincount(inverse, weights=np.concatenate([softplus, softplus]), minlength=union.size)
+            dtype = self.support.indices.dtype if union.size <= np.iinfo(np.int32).max else np.int64
+            indptr = np.searchsorted(union, np.arange(n + 1) * n).astype(dtype)
+            support = Support(indptr, (union % n).astype(dtype))
+        log_odds = total + np.log(-np.expm1(-np.maximum(total, np.finfo(np.float64).tiny)))
+        return BinaryPosterior(support, log_odds, unordered=True)
+
+
+@register
+@dataclass(frozen=True, eq=False, repr=False)
+class Binary(GraphPrior):
+    """Prior B: W_ij ∈ {0, 1}, independently.
+
+    The posterior has edge probabilities k/(1 + k), so a kernel with k ≤ 1 never
+    gives an edge a probability above ½: wrap a kernel that states probabilities
+    in `Odds`. The prior of UMAP (either side) and of LargeVis (embedding).
+
+    Parameters
+    ----------
+    edge_prior : float, array, sparse matrix, networkx or igraph graph, optional
+        π; None favours all pairs alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> gc.Binary().posterior(np.zeros((2, 2))).mean()
+    array([[0. , 0.5],
+           [0.5, 0. ]])
+    """
+
+    code: ClassVar[str] = "B"
+    constraints: ClassVar[frozenset[str]] = frozenset({BINARY})
+    posterior_class: ClassVar[type[GraphPosterior]] = BinaryPosterior
+    independent_edges: ClassVar[bool] = True
+    normalized: ClassVar[bool] = False
+    symmetric_mean: ClassVar[bool] = True
+
+    def log_strength(self, log_kernel: FloatArray) -> FloatArray:
+        """Return log(k / (1 + k)), the logarithm of an edge's probability."""
+        return -np.logaddexp(0.0, -log_kernel)
+
+    def _around(self, support: Support, weights: FloatArray) -> GraphPosterior:
+        if (weights > 1).any():
+            raise ValueError(
+                f"graph has an edge of weight {weights.max():.4g}, but under prior B weights are probabilities; "
+                "divide them by the largest."
+            )
+        posterior = BinaryPosterior(support, np.minimum(logit(weights), _SURE))
+        mirrored = support.find(support.indices, support.rows)
+        symmetric = bool((mirrored >= 0).all() and np.allclose(weights, weights[mirrored], rtol=1e-12))
+        return BinaryPosterior(support, posterior.natural_parameters, unordered=True) if symmetric else posterior
+
+    @classmethod
+    def enumerate(cls, n_nodes: int) -> tuple[IntArray, FloatArray]:
+        """Return every graph of at most 3 nodes, and its log base measure, 0."""
+        check_enumerable(cls.code, n_nodes, _MOST_ENUMERATED)
+        counts = np.array(list(product((0, 1), repeat=n_nodes * (n_nodes - 1))))
+        return graphs_of_counts(n_nodes, counts), np.zeros(len(counts))
+
+    def log_partition_and_grad(
+        self,
+        kernel: Kernel,
+        Z: FloatArray,
+        summation: Summation,
+        *,
+        with_value: bool = True,
+        with_gradient: bool = True,
+    ) -> tuple[float, FloatArray | None]:
+        """Return Σ_{i≠j} log(1 + k(d²_ij)) and its gradient 2 ∇Φ_i[log(1 + k); 1]."""
+        potential, gradient = summation.potential(
+            Z, LogOnePlusKernel(kernel), with_potential=with_value, with_gradient=with_gradient
+        )
+        value = float(potential.sum()) if with_value else np.nan
+        return value, 2.0 * gradient if with_gradient else None
+
+
+def threshold(posterior: GraphPosterior) -> BinaryPosterior:
+    """Return the thresholded law of a posterior with independent edges.
+
+    Raises
+    ------
+    ValueError
+        When the posterior's edges are not independent (priors D and E).
+    """
+    if not isinstance(posterior, BinaryPosterior):
+        raise ValueError(
+            f"symmetrize='threshold' needs prior B, whose edges are independent; got {posterior.prior_name}."
+        )
+    return posterior.thresholded()
+
+
+__all__ = ["Binary", "BinaryPosterior", "threshold"]

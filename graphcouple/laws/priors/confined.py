@@ -1,0 +1,49 @@
+"""The log-partition of any prior whose edge prior π confines it to given edges."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphcouple.graphs import FloatArray, Support
+from graphcouple.kernels import Kernel
+from graphcouple.laws.priors.base import GraphPrior
+from graphcouple.neighbors import graph_distances
+from graphcouple.summation import EdgeSum, LogKernel
+
+
+class ConfinedPartition:
+    """A(η_Z), η = log π + log k(d²) on given edges and −∞ elsewhere; ∂A/∂η is the law's own mean.
+
+    Parameters
+    ----------
+    prior : GraphPrior
+    support : Support
+        The edges.
+    log_prior : ndarray of shape (n_edges,)
+        log π.
+    kernel : Kernel
+    n_jobs : int or None, default=None
+    """
+
+    def __init__(
+        self,
+        prior: GraphPrior,
+        support: Support,
+        log_prior: FloatArray,
+        kernel: Kernel,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.prior, self.support, self.log_prior = prior, support, log_prior
+        self.kernel, self.n_jobs = kernel, n_jobs
+
+    def evaluate(
+        self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True
+    ) -> tuple[float, FloatArray | None]:
+        """Return A and its gradient in `Z`; what is not wanted may be nan or None."""
+        eta = self.log_prior + self.kernel.log(graph_distances(Z, self.support, n_jobs=self.n_jobs))
+        law = self.prior.posterior_class(self.support, eta)
+        value = law.log_partition() if with_value else np.nan
+        if not with_gradient:
+            return value, None
+        forces = EdgeSum(self.support, law.edge_means, LogKernel(self.kernel), self.n_jobs)
+        return value, forces.evaluate(Z, with_value=False)[1]

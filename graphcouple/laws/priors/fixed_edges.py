@@ -1,0 +1,160 @@
+"""Prior E: as many edges as nodes, anywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations_with_replacement
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+from scipy.stats import binom
+
+from graphcouple.graphs import FloatArray, IntArray, Support
+from graphcouple.kernels import Kernel
+from graphcouple.laws.priors.base import (
+    N_EDGES,
+    GraphPosterior,
+    GraphPrior,
+    check_enumerable,
+    draw_by_inversion,
+    graphs_of_counts,
+    register,
+    sum_x_log_x,
+)
+from graphcouple.laws.priors.log_domain import UNDERFLOW, mean_forces, row_log_sums
+from graphcouple.summation import KernelValue, Summation
+
+_MOST_ENUMERATED = 4
+
+
+def expected_log_factorial(n: int, probability: FloatArray) -> float:
+    """Return Σ_e E[log W_e!] for W_e ~ Binomial(n, p_e), to double precision.
+
+    Counts 0 and 1 contribute nothing. For each count w the sum runs over the
+    edges whose mean λ is at least w, or λ^w/w! (a bound on the probability of w) above rounding.
+    """
+    p = np.sort(probability)[::-1]
+    mean = n * p
+    negligible = -45.0 - np.log(max(p.size, 1))
+    total = 0.0
+    for w in range(2, n + 1):
+        least = min(float(w), float(np.exp((negligible + gammaln(w + 1.0)) / w)))
+        m = int(np.searchsorted(-mean, -least, side="right"))
+        if m == 0:
+            break
+        total += float(gammaln(w + 1.0) * binom.pmf(w, n, p[:m]).sum())
+    return total
+
+
+class FixedEdgesPosterior(GraphPosterior):
+    """A multinomial law: n edges drawn independently over all pairs, with probability e^η / Σ e^η each."""
+
+    def __init__(self, support: Support, natural_parameters: FloatArray) -> None:
+        super().__init__(support, natural_parameters)
+        if not support.n_edges:
+            raise ValueError("prior E needs at least one possible edge; edge_prior and kernel allow none.")
+
+    @cached_property
+    def _log_total(self) -> float:
+        return float(logsumexp(self.natural_parameters))
+
+    def log_partition(self) -> float:
+        """Return n log Σ_ij e^η_ij, in nats."""
+        return self.n_nodes * self._log_total
+
+    @cached_property
+    def edge_means(self) -> FloatArray:
+        """Expected counts n e^η_ij / Σ e^η on the edges of `support`."""
+        return self.n_nodes * np.exp(self.natural_parameters - self._log_total)
+
+    def entropy(self) -> float:
+        """Return A − <mean, η> − E[log h], h = n!/Π W_ij!, in nats."""
+        surprise = float((self.edge_means * (self._log_total - self.natural_parameters)).sum())
+        log_base = gammaln(self.n_nodes + 1.0) - expected_log_factorial(self.n_nodes, self.edge_means / self.n_nodes)
+        return surprise - float(log_base)
+
+    @cached_property
+    def _cumulative(self) -> FloatArray:
+        return np.cumsum(self.edge_means)
+
+    def _draw(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+        drawn = draw_by_inversion(self._cumulative, self._cumulative[-1] * rng.random(self.n_nodes))
+        at, counts = np.unique(drawn, return_counts=True)
+        return at, counts
+
+    def _log_base_measure(self, rows: IntArray, counts: FloatArray) -> float:
+        if counts.sum() != self.n_nodes:
+            return -np.inf
+        return float(gammaln(self.n_nodes + 1.0) - gammaln(counts + 1.0).sum())
+
+
+@register
+@dataclass(frozen=True, eq=False, repr=False)
+class FixedEdges(GraphPrior):
+    """Prior E: W_++ = n, with the base measure n!/Π W_ij!.
+
+    The prior of the embedding of symmetric SNE and t-SNE.
+
+    Parameters
+    ----------
+    edge_prior : float, array, sparse matrix, networkx or igraph graph, optional
+        π; None favours all pairs alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> gc.FixedEdges().posterior(np.zeros((2, 2))).mean()
+    array([[0., 1.],
+           [1., 0.]])
+    """
+
+    code: ClassVar[str] = "E"
+    constraints: ClassVar[frozenset[str]] = frozenset({N_EDGES})
+    posterior_class: ClassVar[type[GraphPosterior]] = FixedEdgesPosterior
+
+    symmetric_mean: ClassVar[bool] = True
+
+    def least_cross_entropy(self, means: FloatArray, n_nodes: int, share: float = 1.0) -> float:
+        """Return −Σ m log(m/n): means that sum to n are reached by η = log m."""
+        # Logarithms are taken before dividing by n, which would round the smallest means to zero.
+        total, mass = sum_x_log_x(means, share)
+        return -total + mass * float(np.log(n_nodes))
+
+    @classmethod
+    def enumerate(cls, n_nodes: int) -> tuple[IntArray, FloatArray]:
+        """Return every graph of at most 4 nodes, and its log base measure, log n!/Π W_ij!."""
+        check_enumerable(cls.code, n_nodes, _MOST_ENUMERATED)
+        edges = n_nodes * (n_nodes - 1)
+        drawn = list(combinations_with_replacement(range(edges), n_nodes))
+        counts = np.array([np.bincount(choice, minlength=edges) for choice in drawn])
+        return graphs_of_counts(n_nodes, counts), gammaln(n_nodes + 1.0) - gammaln(counts + 1.0).sum(axis=1)
+
+    def log_partition_and_grad(
+        self,
+        kernel: Kernel,
+        Z: FloatArray,
+        summation: Summation,
+        *,
+        with_value: bool = True,
+        with_gradient: bool = True,
+    ) -> tuple[float, FloatArray | None]:
+        """Return n log S, S = Σ_{i≠j} k(d²_ij), and its gradient 2n ∇Φ_i[k; 1] / S."""
+        radial = KernelValue(kernel)
+        summation = summation.for_points(Z, radial)
+        potential, pull = summation.potential(Z, radial, with_gradient=with_gradient)
+        total, n = float(potential.sum()), Z.shape[0]
+        if total < max(UNDERFLOW, n * summation.resolution):
+            return self._in_the_log(kernel, Z.astype(np.float64, copy=False), with_gradient)
+        value = n * float(np.log(total))
+        return value, pull * (2.0 * n / total) if with_gradient else None
+
+    def _in_the_log(self, kernel: Kernel, Z: FloatArray, with_gradient: bool) -> tuple[float, FloatArray | None]:
+        n = Z.shape[0]
+        log_total = float(logsumexp(row_log_sums(kernel, Z)))
+        if not with_gradient:
+            return n * log_total, None
+        shift = float(np.log(2.0 * n)) - log_total
+        return n * log_total, mean_forces(kernel, Z, lambda log_kernel, rows: log_kernel + shift)

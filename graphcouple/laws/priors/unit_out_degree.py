@@ -1,0 +1,150 @@
+"""Prior D: every node sends out exactly one edge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import ClassVar
+
+import numpy as np
+
+from graphcouple.graphs import FloatArray, IntArray, Support
+from graphcouple.kernels import Kernel
+from graphcouple.laws.priors.base import (
+    BINARY,
+    N_EDGES,
+    ONE_EACH,
+    GraphPosterior,
+    GraphPrior,
+    check_enumerable,
+    draw_by_inversion,
+    register,
+    sum_x_log_x,
+)
+from graphcouple.laws.priors.log_domain import UNDERFLOW, isolated_terms
+from graphcouple.summation import KernelValue, Summation
+
+_MOST_ENUMERATED = 4
+
+
+class UnitOutDegreePosterior(GraphPosterior):
+    """One categorical variable per node: the end of its only edge, with probability e^η_ij / Σ_l e^η_il."""
+
+    def __init__(self, support: Support, natural_parameters: FloatArray) -> None:
+        super().__init__(support, natural_parameters)
+        isolated = np.flatnonzero(np.diff(support.indptr) == 0)
+        if isolated.size:
+            raise ValueError(
+                f"prior D needs an edge out of every node, but {isolated.size} node(s) have none allowed, "
+                f"the first is node {isolated[0]}; give each an edge with positive edge_prior and kernel, or use "
+                "prior B or E."
+            )
+
+    @cached_property
+    def _row_log_partition(self) -> FloatArray:
+        start = self.support.indptr[:-1]
+        largest = np.maximum.reduceat(self.natural_parameters, start)
+        return largest + np.log(np.add.reduceat(np.exp(self.natural_parameters - largest[self.support.rows]), start))
+
+    def log_partition(self) -> float:
+        """Return Σ_i log Σ_j e^η_ij, in nats."""
+        return float(self._row_log_partition.sum())
+
+    @cached_property
+    def edge_means(self) -> FloatArray:
+        """Edge probabilities e^η_ij / Σ_l e^η_il on the edges of `support`."""
+        return np.exp(self.natural_parameters - self._row_log_partition[self.support.rows])
+
+    def entropy(self) -> float:
+        """Return the sum of the rows' entropies, in nats."""
+        surprise = self._row_log_partition[self.support.rows] - self.natural_parameters
+        return float((self.edge_means * surprise).sum())
+
+    @cached_property
+    def _cumulative(self) -> FloatArray:
+        return np.cumsum(self.edge_means)
+
+    def _draw(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+        first, end = self.support.indptr[:-1], self.support.indptr[1:]
+        below = np.where(first > 0, self._cumulative[first - 1], 0.0)
+        mass = self._cumulative[end - 1] - below
+        at = draw_by_inversion(self._cumulative, below + mass * rng.random(self.n_nodes))
+        return np.clip(at, first, end - 1), np.ones(self.n_nodes, dtype=np.int32)
+
+    def _log_base_measure(self, rows: IntArray, counts: FloatArray) -> float:
+        degrees = np.bincount(rows, weights=counts, minlength=self.n_nodes)
+        return 0.0 if (degrees == 1).all() else -np.inf
+
+
+@register
+@dataclass(frozen=True, eq=False, repr=False)
+class UnitOutDegree(GraphPrior):
+    """Prior D: W_i+ = 1 for every node i.
+
+    The prior of the input side of SNE, t-SNE and LargeVis, and of SNE's embedding.
+
+    Parameters
+    ----------
+    edge_prior : float, array, sparse matrix, networkx or igraph graph, optional
+        π; None favours all pairs alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> gc.UnitOutDegree().posterior(np.zeros((3, 3))).mean()
+    array([[0. , 0.5, 0.5],
+           [0.5, 0. , 0.5],
+           [0.5, 0.5, 0. ]])
+    """
+
+    code: ClassVar[str] = "D"
+    constraints: ClassVar[frozenset[str]] = frozenset({BINARY, ONE_EACH, N_EDGES})
+    posterior_class: ClassVar[type[GraphPosterior]] = UnitOutDegreePosterior
+
+    def least_cross_entropy(self, means: FloatArray, n_nodes: int, share: float = 1.0) -> float:
+        """Return −Σ m log m: rows of means that sum to 1 are reached by η = log m."""
+        return -sum_x_log_x(means, share)[0]
+
+    @classmethod
+    def enumerate(cls, n_nodes: int) -> tuple[IntArray, FloatArray]:
+        """Return every graph of at most 4 nodes, and its log base measure, 0."""
+        check_enumerable(cls.code, n_nodes, _MOST_ENUMERATED)
+        ends = np.array(list(product(*[[j for j in range(n_nodes) if j != i] for i in range(n_nodes)])))
+        graphs = np.zeros((len(ends), n_nodes, n_nodes), dtype=np.int64)
+        graphs[np.arange(len(ends))[:, None], np.arange(n_nodes), ends] = 1
+        return graphs, np.zeros(len(ends))
+
+    def log_partition_and_grad(
+        self,
+        kernel: Kernel,
+        Z: FloatArray,
+        summation: Summation,
+        *,
+        with_value: bool = True,
+        with_gradient: bool = True,
+    ) -> tuple[float, FloatArray | None]:
+        """Return Σ_i log S_i, S_i = Σ_{j≠i} k(d²_ij), and its gradient ∇Φ_i[k; 1]/S_i + ∇Φ_i[k; 1/S]."""
+        radial = KernelValue(kernel)
+        summation = summation.for_points(Z, radial)
+        mass, pull = summation.potential(Z, radial, with_gradient=with_gradient)
+        lost = mass < max(UNDERFLOW, summation.resolution)
+        if not lost.any():
+            value = float(np.log(mass).sum())
+            if not with_gradient:
+                return value, None
+            _, push = summation.potential(Z, radial, 1.0 / mass, with_potential=False)
+            return value, pull / mass[:, None] + push
+        # Points that nothing is near to: few as a rule, and as many exact sums.
+        isolated, kept = np.flatnonzero(lost), ~lost
+        points = Z.astype(np.float64, copy=False)
+        logs, gradient = isolated_terms(kernel, points, isolated, with_gradient)
+        value = float(np.log(mass[kept]).sum()) + float(logs.sum())
+        if gradient is None:
+            return value, None
+        if kept.any():
+            inverse = np.where(lost, 0.0, 1.0 / np.where(lost, 1.0, mass))
+            _, push = summation.potential(Z, radial, inverse, with_potential=False)
+            gradient += push + np.where(lost, 0.0, inverse)[:, None] * np.where(lost[:, None], 0.0, pull)
+        return value, gradient

@@ -1,0 +1,17 @@
+"""Distances between points, and the nearest of many."""
+
+from graphcouple.neighbors.distances import SEARCHES, Distances, distances_of
+from graphcouple.neighbors.points import as_points, near_origin
+from graphcouple.neighbors.search import all_pairs, graph_distances, nearest_neighbors, neighbors_among
+
+__all__ = [
+    "SEARCHES",
+    "Distances",
+    "all_pairs",
+    "as_points",
+    "distances_of",
+    "graph_distances",
+    "near_origin",
+    "nearest_neighbors",
+    "neighbors_among",
+]

@@ -1,0 +1,357 @@
+"""What the distance of two points is: one object, chosen once, that gives every kind of distances that laws ask for.
+
+All pairs, nearest neighbours, distances along given edges, and from new points to old ones.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcouple._validation import check_integer
+from graphcouple.graphs import FloatArray, IntArray, Support, as_csr, edges_of, off_diagonal
+from graphcouple.neighbors.points import near_origin, shift_of, unit_rows
+
+SEARCHES = ("auto", "exact", "approximate")
+"""How nearest neighbours are searched."""
+
+# A sparse matrix of up to 50 million entries is made dense (0.4 GB) rather than multiplied as it is.
+_DENSE_ENTRIES = 50_000_000
+
+# n² p from which an exact search takes longer than about a second on 2 cores.
+_EXACT_WORK = 2e10
+
+# scikit-learn's trees are fast up to about as many dimensions.
+_TREE_DIMS = 4
+
+# Entries of the differences held at once along edges: 128 MB.
+_CHUNK_ENTRIES = 2**24
+
+# Below this share of the largest squared distance, a metric's rounding is taken for coincidence.
+_COINCIDENT = 1e-24
+
+
+class Distances(ABC):
+    """Squared distances between points, of one kind.
+
+    Parameters
+    ----------
+    X : array or sparse matrix
+        The points, or distances between them.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+
+    @property
+    def n_points(self) -> int:
+        """The number of points."""
+        return self.X.shape[0]
+
+    @abstractmethod
+    def all_pairs(self) -> tuple[Support, FloatArray]:
+        """Return all ordered pairs that have a distance, and their squared distances, float64."""
+
+    @abstractmethod
+    def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
+        """Return the graph of each point's nearest other points, with squared distances, float64."""
+
+    @abstractmethod
+    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
+        """Return the squared distances of the edges of a support."""
+
+    @abstractmethod
+    def to(self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None) -> tuple[Support, FloatArray]:
+        """Return the nearest points to each of other points; see `neighbors_among`."""
+
+    def _check_count(self, n_neighbors: int) -> int:
+        k = check_integer("n_neighbors", n_neighbors, 1)
+        if k >= self.n_points:
+            raise ValueError(f"n_neighbors={k} must be below the number of points, n_samples = {self.n_points}.")
+        return k
+
+
+def distances_of(X: Any, metric: str = "euclidean") -> Distances:
+    """Return the distances of points by a metric, or those given in the place of points.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+        Checked beforehand by `as_points`. For ``metric="precomputed"`` distances: a square array, or a sparse matrix
+        whose stored entries are the known ones.
+    metric : str, default="euclidean"
+        "precomputed", or any metric of `sklearn.metrics.pairwise_distances`.
+
+    Raises
+    ------
+    ValueError
+        When precomputed distances are not square.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.neighbors import distances_of
+    >>> support, sq_dist = distances_of(np.array([[0.0], [1.0], [3.0]])).nearest(1)
+    >>> support.indices.tolist(), sq_dist.tolist()
+    ([1, 0, 1], [1.0, 1.0, 4.0])
+    """
+    if metric == "precomputed":
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(f"precomputed distances must be square, got shape {X.shape}.")
+        return _StoredDistances(X) if sp.issparse(X) else _SquareDistances(X)
+    return _Euclidean(X) if metric == "euclidean" else _ByMetric(X, metric)
+
+
+def squares_of(values: FloatArray) -> FloatArray:
+    """Return the squares of precomputed distances, which must not be negative."""
+    if (values < 0).any():
+        raise ValueError("precomputed distances must not be negative; pass distances, not similarities.")
+    return np.square(values, dtype=np.float64)
+
+
+def _regular_support(indices: IntArray) -> Support:
+    """Return the support of a graph with the same number of edges in each row, from their sorted ends."""
+    n, k = indices.shape
+    dtype = np.int32 if n * k <= np.iinfo(np.int32).max else np.int64
+    return Support(np.arange(0, n * k + 1, k, dtype=dtype), indices.ravel().astype(dtype, copy=False))
+
+
+class _Searched(Distances):
+    """Distances that scikit-learn's `NearestNeighbors` can search."""
+
+    metric: str
+    approximate: bool = False
+    """Whether an approximate search is there."""
+
+    def _points(self) -> Any:
+        return self.X
+
+    def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
+        k = self._check_count(n_neighbors)
+        if self._approximately(search):
+            return self._nearly(k, n_jobs)
+        found, dist = _search(self._points(), None, k, self.metric, n_jobs)
+        support = _regular_support(found)
+        return support, self._exactly(support, dist, n_jobs)
+
+    def _exactly(self, support: Support, dist: FloatArray, n_jobs: int | None) -> FloatArray:
+        """Return the squares of the distances a search has found."""
+        return np.square(dist.ravel(), dtype=np.float64)
+
+    def _approximately(self, search: str) -> bool:
+        if search not in SEARCHES:
+            raise ValueError(f"search must be one of {sorted(SEARCHES)}, got {search!r}.")
+        if search == "approximate" and not self.approximate:
+            raise ValueError(
+                f"search='approximate' is for the metrics euclidean and cosine, got metric={self.metric!r}; "
+                "use search='auto', or metric='precomputed' with a sparse graph of distances."
+            )
+        if search != "auto":
+            return search == "approximate"
+        n, n_features = self.X.shape
+        return self.approximate and n_features > _TREE_DIMS and n * n * n_features > _EXACT_WORK
+
+    def _nearly(self, k: int, n_jobs: int | None) -> tuple[Support, FloatArray]:
+        raise NotImplementedError
+
+    def to(self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None) -> tuple[Support, FloatArray]:
+        k = self.n_points if n_neighbors is None else min(n_neighbors, self.n_points)
+        self._check_new(X_new)
+        X, X_new = self._beside(X_new)
+        found, dist = _search(X, X_new, k, self.metric, n_jobs)
+        support = _regular_support(found)
+        return support, self._exactly_to(X, X_new, support, dist)
+
+    def _check_new(self, X_new: Any) -> None:
+        if X_new.shape[1] != self.X.shape[1]:
+            raise ValueError(f"X_new has {X_new.shape[1]} columns, but X has {self.X.shape[1]}.")
+
+    def _beside(self, X_new: Any) -> tuple[Any, Any]:
+        return self.X, X_new
+
+    def _exactly_to(self, X: Any, X_new: Any, support: Support, dist: FloatArray) -> FloatArray:
+        known = np.square(dist.ravel(), dtype=np.float64)
+        return np.where(known > _COINCIDENT * known.max(), known, 0.0)
+
+
+def _search(X: Any, X_new: Any, k: int, metric: str, n_jobs: int | None) -> tuple[IntArray, FloatArray]:
+    """Return each row's nearest points in order of their numbers, and the distances."""
+    from sklearn.neighbors import NearestNeighbors
+
+    finder = NearestNeighbors(n_neighbors=k, metric=metric, n_jobs=-1 if n_jobs is None else n_jobs).fit(X)
+    dist, found = finder.kneighbors(X_new)
+    order = np.argsort(found, axis=1)
+    return np.take_along_axis(found, order, axis=1), np.take_along_axis(dist, order, axis=1)
+
+
+class _Euclidean(_Searched):
+    """Of points, dense or sparse. Differences come first, then squares: duplicates are at distance 0 exactly."""
+
+    metric = "euclidean"
+    approximate = True
+
+    def all_pairs(self) -> tuple[Support, FloatArray]:
+        X = self.X
+        support = Support.all_pairs(self.n_points)
+        if not sp.issparse(X) or X.shape[0] * X.shape[1] <= _DENSE_ENTRIES:
+            from scipy.spatial.distance import cdist
+
+            dense = X.toarray() if sp.issparse(X) else X
+            return support, off_diagonal(cdist(dense, dense, "sqeuclidean"))
+        from sklearn.metrics import pairwise_distances
+
+        return support, np.square(off_diagonal(pairwise_distances(X)), dtype=np.float64)
+
+    def _points(self) -> Any:
+        return self.X if sp.issparse(self.X) else near_origin(self.X)
+
+    def _exactly(self, support: Support, dist: FloatArray, n_jobs: int | None) -> FloatArray:
+        # The search expands the square, which leaves duplicates at a small distance that is not zero.
+        return super()._exactly(support, dist, n_jobs) if sp.issparse(self.X) else self.along(support, n_jobs)
+
+    def _nearly(self, k: int, n_jobs: int | None) -> tuple[Support, FloatArray]:
+        from graphcouple.neighbors.inverted_file import inverted_file_neighbors
+
+        indices, sq_dist = inverted_file_neighbors(self._points(), k, n_jobs)
+        return _regular_support(indices), sq_dist.ravel()
+
+    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
+        if sp.issparse(self.X):
+            return _in_chunks(self.X, self.X, support, _sq_differences)
+        from graphcouple._numba.pairs import edge_sq_dists
+        from graphcouple._numba.threads import over_rows
+
+        out = np.empty(support.n_edges)
+        points = np.ascontiguousarray(self.X)
+        over_rows(support.n_nodes, n_jobs, edge_sq_dists, points, support.indptr, support.indices, out)
+        return out
+
+    def _beside(self, X_new: Any) -> tuple[Any, Any]:
+        if sp.issparse(self.X) or sp.issparse(X_new):
+            return self.X, X_new
+        shift = shift_of(self.X)
+        return self.X - shift.astype(self.X.dtype), X_new - shift.astype(X_new.dtype)
+
+    def _exactly_to(self, X: Any, X_new: Any, support: Support, dist: FloatArray) -> FloatArray:
+        return _in_chunks(X_new, X, support, _sq_differences)
+
+
+class _ByMetric(_Searched):
+    """By any other metric of scikit-learn's."""
+
+    def __init__(self, X: Any, metric: str) -> None:
+        super().__init__(X)
+        self.metric = metric
+        self.approximate = metric == "cosine"
+
+    def all_pairs(self) -> tuple[Support, FloatArray]:
+        from sklearn.metrics import pairwise_distances
+
+        found = off_diagonal(pairwise_distances(self.X, metric=self.metric))
+        return Support.all_pairs(self.n_points), np.square(found, dtype=np.float64)
+
+    def _nearly(self, k: int, n_jobs: int | None) -> tuple[Support, FloatArray]:
+        from graphcouple.neighbors.inverted_file import inverted_file_neighbors
+
+        indices, sq_dist = inverted_file_neighbors(unit_rows(self.X), k, n_jobs)
+        # ‖u − v‖² of unit vectors is twice their cosine distance.
+        return _regular_support(indices), np.square(0.5 * sq_dist).ravel()
+
+    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
+        from sklearn.metrics.pairwise import paired_distances
+
+        def paired(left: Any, right: Any) -> FloatArray:
+            if sp.issparse(left):
+                left, right = left.toarray(), right.toarray()
+            return np.square(paired_distances(left, right, metric=self.metric), dtype=np.float64)
+
+        try:
+            return _in_chunks(self.X, self.X, support, paired)
+        except ValueError as error:
+            raise ValueError(
+                f"metric={self.metric!r} is not available along the edges of an edge prior; "
+                "pass metric='precomputed' distances."
+            ) from error
+
+
+class _SquareDistances(_Searched):
+    """Given as a square array."""
+
+    metric = "precomputed"
+
+    def all_pairs(self) -> tuple[Support, FloatArray]:
+        return Support.all_pairs(self.n_points), squares_of(off_diagonal(self.X))
+
+    def _points(self) -> Any:
+        squares_of(self.X)
+        return self.X
+
+    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
+        return squares_of(self.X[support.rows, support.indices])
+
+    def _check_new(self, X_new: Any) -> None:
+        if X_new.shape[1] != self.n_points:
+            raise ValueError(
+                f"X_new has {X_new.shape[1]} columns of distances, but there are {self.n_points} points to be near to."
+            )
+
+
+class _StoredDistances(Distances):
+    """Given as the stored entries of a sparse matrix; others are not known, and carry no edge."""
+
+    def _edges(self) -> tuple[Support, FloatArray]:
+        return edges_of(as_csr(self.X, "X"))
+
+    def all_pairs(self) -> tuple[Support, FloatArray]:
+        support, dist = self._edges()
+        return support, squares_of(dist)
+
+    def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
+        k = self._check_count(n_neighbors)
+        support, sq_dist = self.all_pairs()
+        counts = np.diff(support.indptr)
+        if (counts < k).any():
+            short = int(np.argmax(counts < k))
+            raise ValueError(
+                f"row {short} of the precomputed graph stores {counts[short]} distances, fewer than "
+                f"n_neighbors={k}; store more of them or lower n_neighbors."
+            )
+        by_row = np.lexsort((sq_dist, support.rows))
+        rank = np.arange(support.n_edges) - np.repeat(support.indptr[:-1], counts)
+        keep = np.zeros(support.n_edges, dtype=bool)
+        keep[by_row[rank < k]] = True
+        return support.select(keep), sq_dist[keep]
+
+    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
+        known, dist = self._edges()
+        at = known.find(support.rows, support.indices)
+        if (at < 0).any():
+            e = int(np.argmax(at < 0))
+            raise ValueError(
+                f"the precomputed graph stores no distance for the edge ({support.rows[e]}, "
+                f"{support.indices[e]}) of the edge prior; store it or drop the edge."
+            )
+        return squares_of(dist[at])
+
+    def to(self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None) -> tuple[Support, FloatArray]:
+        return _SquareDistances(self.X).to(X_new, n_neighbors, n_jobs)
+
+
+def _in_chunks(left: Any, right: Any, support: Support, paired: Any) -> FloatArray:
+    """Return what `paired` gives of the rows at the two ends of every edge, some edges at a time."""
+    out = np.empty(support.n_edges)
+    chunk = max(1, _CHUNK_ENTRIES // right.shape[1])
+    for a in range(0, support.n_edges, chunk):
+        part = slice(a, a + chunk)
+        out[part] = paired(left[support.rows[part]], right[support.indices[part]])
+    return out
+
+
+def _sq_differences(left: Any, right: Any) -> FloatArray:
+    difference = left - right
+    if not sp.issparse(difference):
+        return np.einsum("ij,ij->i", difference, difference, dtype=np.float64)
+    return np.asarray(difference.multiply(difference).sum(axis=1), dtype=np.float64).ravel()

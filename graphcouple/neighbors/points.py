@@ -1,0 +1,95 @@
+"""Points: what is accepted, and how they are moved where distances between them keep their digits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcouple.graphs import FloatArray
+
+
+def as_points(X: Any, name: str = "X", at_least: int = 2) -> Any:
+    """Return `X` as a finite 2-D float array, or as a finite csr matrix.
+
+    Raises
+    ------
+    TypeError
+        When `X` is not numeric.
+    ValueError
+        When `X` is not 2-D, has fewer rows than needed, no columns, or an entry that is NaN or infinite.
+    """
+    if sp.issparse(X):
+        X = X.tocsr()
+        if X.dtype.kind not in "iufb":
+            raise TypeError(f"{name} must hold real numbers, got dtype {X.dtype}.")
+        entries = X.data
+    else:
+        try:
+            X = np.asarray(X)
+            if X.dtype.kind in "cmM":
+                raise TypeError
+            if X.dtype.kind not in "iufb":
+                X = X.astype(np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"{name} must be numeric; encode or drop its other columns first.") from None
+        entries = X
+    if X.ndim != 2 or X.shape[1] < 1:
+        raise ValueError(f"{name} must have shape (n_samples, n_features), got {X.shape}.")
+    if X.shape[0] < at_least:
+        raise ValueError(f"{name} must have at least {at_least} rows to relate, got n_samples = {X.shape[0]}.")
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+        entries = X.data if sp.issparse(X) else X
+    if not np.isfinite(entries).all():
+        raise ValueError(f"{name} holds NaN or infinity; impute or drop those entries first.")
+    _check_scale(entries, name)
+    return X
+
+
+def _check_scale(entries: FloatArray, name: str) -> None:
+    """Raise where squared distances would overflow, or vanish though the points differ."""
+    if not entries.size:
+        return
+    low, high = float(entries.min()), float(entries.max())
+    if max(-low, high) > 1e150:
+        raise ValueError(f"{name} has entries of up to {max(-low, high):.3g}, whose squares overflow; rescale it.")
+    if 0.0 < high - low < 1e-150:
+        raise ValueError(f"{name} has a range of only {high - low:.3g}, whose square underflows; rescale it.")
+
+
+def near_origin(X: FloatArray) -> FloatArray:
+    """Centre points far from the origin, where expanding the square would lose their differences.
+
+    Others are left alone, and the shift is a multiple of a power of two below the points' spread: whole numbers keep
+    their exact distances, and ties.
+    """
+    shift = shift_of(X)
+    return X - shift.astype(X.dtype) if shift.any() else X
+
+
+def shift_of(X: FloatArray) -> FloatArray:
+    """Return what is subtracted from points far from the origin; zeros for others."""
+    mean = X.mean(axis=0, dtype=np.float64)
+    # A part at a time: whole, the deviations would take as much memory as the points, or twice as much.
+    parts = (X[a : a + 2048] - mean for a in range(0, X.shape[0], 2048))
+    variance = sum(float(np.vdot(part, part)) for part in parts) / X.shape[0]
+    if float(mean @ mean) <= 1e4 * variance:
+        return np.zeros_like(mean)
+    spread = np.sqrt(variance / X.shape[1])
+    unit = 2.0 ** np.floor(np.log2(spread)) if spread > 0 else 0.0
+    return np.rint(mean / unit) * unit if 0 < unit < np.inf else mean
+
+
+def unit_rows(X: Any) -> Any:
+    """Return rows of length 1; rows of zeros get a direction of their own, at distance 1 of every other."""
+    from sklearn.preprocessing import normalize
+
+    # Whoever normalises takes very short rows for zeros.
+    X = normalize(X / (float(abs(X).max()) or 1.0))
+    zero = np.flatnonzero((np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else X.any(axis=1)) == 0)
+    if not zero.size:
+        return X
+    aside = sp.csr_array((np.ones(zero.size, X.dtype), (zero, np.zeros_like(zero))), shape=(X.shape[0], 1))
+    return sp.hstack([X, aside], format="csr") if sp.issparse(X) else np.hstack([X, aside.toarray()])

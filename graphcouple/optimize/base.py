@@ -1,0 +1,107 @@
+"""What an optimizer is, what it knows of a run, and what a run ends with."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphcouple.couplings import Objective
+from graphcouple.graphs import FloatArray
+
+Callback = Callable[[int, float, FloatArray], Any]
+
+
+class Run(NamedTuple):
+    """What an optimizer may know of a run.
+
+    Attributes
+    ----------
+    max_iter : int
+        Iterations at most.
+    n_jobs : int or None
+        Threads; None means every core.
+    """
+
+    max_iter: int
+    n_jobs: int | None = None
+
+
+class State(Protocol):
+    """Where a run stands: a NamedTuple with at least these fields.
+
+    Attributes
+    ----------
+    Z : ndarray of shape (n_points, n_components)
+        The embedding.
+    grad_norm : float
+        The norm of the gradient of objective/n where the last step was taken from; inf where it is not known.
+    """
+
+    @property
+    def Z(self) -> FloatArray: ...  # noqa: D102
+
+    @property
+    def grad_norm(self) -> float: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What `solve` found.
+
+    Attributes
+    ----------
+    Z : ndarray of shape (n_points, n_components)
+        The embedding, in the dtype of the start.
+    loss : float
+        The objective at `Z`.
+    n_iter : int
+        Iterations done.
+    converged : bool
+        Whether a convergence test ended the run, rather than `max_iter` or the callback.
+    message : str
+        Why the run ended.
+    loss_history : ndarray of shape (n_checks,)
+        The objective (not exaggerated) at the start, at every check, and at the end.
+    iterations : ndarray of shape (n_checks,)
+        The iteration each entry of `loss_history` belongs to.
+    """
+
+    Z: FloatArray
+    loss: float
+    n_iter: int
+    converged: bool
+    message: str
+    loss_history: NDArray[np.float64] = field(repr=False)
+    iterations: NDArray[np.int64] = field(repr=False)
+
+
+class Optimizer(ABC):
+    """How `solve` moves from a start to a minimum.
+
+    `init` gives the first state and `step` the next; the loop is `solve`'s. Optimizers are
+    inert: frozen dataclasses of their settings.
+    """
+
+    def check(self, objective: Objective) -> None:  # noqa: B027  most need nothing but a gradient
+        """Raise `TypeError` or `ValueError`, with the reason, when the objective lacks what the optimizer needs."""
+
+    @abstractmethod
+    def init(self, objective: Objective, Z0: FloatArray, run: Run) -> Any:
+        """Return the first state, a NamedTuple with fields `Z` and `grad_norm`; see `State`."""
+
+    @abstractmethod
+    def step(self, objective: Objective, state: Any, iteration: int, run: Run) -> Any:
+        """Return the state after one step on the objective of this iteration."""
+
+    def warming_up(self, iteration: int) -> bool:
+        """Return whether a schedule is still at work at this iteration: nothing counts as converged before its end."""
+        return False
+
+    def seeded(self, seed: Callable[[], int]) -> Self:
+        """Return the optimizer with a seed where it needs one and has none."""
+        return self

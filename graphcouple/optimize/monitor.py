@@ -1,0 +1,146 @@
+"""What every run is watched by: finiteness, history, callback, convergence."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from graphcouple._validation import check_integer
+from graphcouple.couplings import Objective
+from graphcouple.graphs import FloatArray
+from graphcouple.optimize.base import Callback
+
+# Iterations between the looks by which a run is judged to have settled.
+_SETTLE_SPAN = 50
+
+# Of what there is to gain, the share that tells a point from points that have spread.
+_FLAT_SHARE = 1e-6
+_ROUNDING = 1e-10
+
+
+def is_collapsed(objective: Objective, Z: FloatArray, loss: float) -> bool:
+    """Return whether all points are in one place, as far as the objective can tell.
+
+    They are when moving them into one place changes the loss by less than a millionth of what there is to gain. That
+    is a saddle point, which a gradient's norm cannot tell from a minimum. Points that lie in one place at the lowest
+    loss there is, as duplicates do, have not collapsed.
+    """
+    gain = loss - objective.lower_bound
+    if not _ROUNDING * abs(loss) < gain < np.inf:
+        return False
+    return abs(objective.value(np.zeros_like(Z)) - loss) <= _FLAT_SHARE * gain
+
+
+class Monitor:
+    """What every run is watched by: finiteness, the history, the callback and the convergence tests.
+
+    Parameters
+    ----------
+    max_iter : int
+    tol : float
+        Converged when the gradient of objective/n has at most this norm.
+    patience : int
+        Converged when the loss has not improved for this many iterations.
+    check_every : int
+        Iterations between checks.
+    callback : callable or None
+    settled_within : float, default=0.0
+        Converged when the iterations left can hardly lower the loss by this share of its height above its lower bound.
+    objective : Objective
+        What is minimised.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        max_iter: int,
+        tol: float,
+        patience: int,
+        check_every: int,
+        callback: Callback | None,
+        settled_within: float = 0.0,
+    ) -> None:
+        self.objective = objective
+        self.max_iter = check_integer("max_iter", max_iter, 1)
+        self.check_every = check_integer("check_every", check_every, 1)
+        self.patience = check_integer("patience", patience, 1)
+        if not tol >= 0:
+            raise ValueError(f"tol must be at least 0, got {tol!r}.")
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback must be callable as callback(iteration, loss, Z), got {callback!r}.")
+        self.tol = tol
+        self.callback = callback
+        self.message = f"max_iter={max_iter} reached"
+        self.converged = False
+        self.losses: list[float] = []
+        self.iterations: list[int] = []
+        self._best = np.inf
+        self._best_iteration = 0
+        if not 0 <= settled_within < 1:
+            raise ValueError(f"settled_within must lie in [0, 1), got {settled_within!r}.")
+        self.settled_within = settled_within
+        self.lower_bound = objective.lower_bound
+        self._falls: list[tuple[int, float]] = []
+
+    def due(self, iteration: int) -> bool:
+        """Return whether the loss is wanted at this iteration."""
+        return iteration % self.check_every == 0
+
+    def check_finite(self, iteration: int, *values: Any) -> None:
+        """Raise `FloatingPointError` naming the iteration unless everything is finite."""
+        if not all(np.isfinite(value).all() for value in values):
+            raise FloatingPointError(
+                f"the loss, gradient or embedding is no longer finite at iteration {iteration}: lower learning_rate "
+                "or early_exaggeration, or start from a smaller embedding."
+            )
+
+    def record(self, iteration: int, loss: float, Z: FloatArray, grad_norm: float, settled: bool = True) -> bool:
+        """Note the loss, call the callback, and return whether the run shall stop.
+
+        `settled` is False while a schedule still weighs the attraction: then
+        nothing counts as converged, or as progress missed.
+        """
+        self.check_finite(iteration, loss, Z)
+        self.losses.append(float(loss))
+        self.iterations.append(iteration)
+        if self.callback is not None:
+            view = Z.view()
+            view.flags.writeable = False
+            if self.callback(iteration, float(loss), view):
+                self.message = f"stopped by the callback at iteration {iteration}"
+                return True
+        if not settled:
+            self._best, self._best_iteration = np.inf, iteration
+            self._falls = []
+            return False
+        if grad_norm <= self.tol:
+            return self._converge(Z, loss, f"gradient norm {grad_norm:.3g} at most tol={self.tol:.3g}")
+        if loss < self._best:
+            self._best, self._best_iteration = loss, iteration
+        elif iteration - self._best_iteration >= self.patience:
+            return self._converge(Z, loss, f"no lower loss for {self.patience} iterations")
+        if self._has_settled(iteration, loss):
+            left = f"settled: to iteration {self.max_iter} less than {self.settled_within:.1%} to gain"
+            return self._converge(Z, loss, left)
+        return False
+
+    def _has_settled(self, iteration: int, loss: float) -> bool:
+        """Return whether the iterations left, each lowering the loss as much as the last ones, would change little."""
+        if not self.settled_within or iteration % _SETTLE_SPAN:
+            return False
+        self._falls.append((iteration, loss))
+        recent = self._falls[-3:]
+        if len(recent) < 3:
+            return False
+        falls = [(before - after) / (b - a) for (a, before), (b, after) in pairwise(recent)]
+        left = max(falls) * (self.max_iter - iteration)
+        return min(falls) >= 0 and left <= self.settled_within * (loss - self.lower_bound) < np.inf
+
+    def _converge(self, Z: FloatArray, loss: float, message: str) -> bool:
+        # Early exaggeration can leave all points in one place. Descent leaves it again, slowly at first.
+        if is_collapsed(self.objective, Z, loss):
+            return False
+        self.message, self.converged = message, True
+        return True

@@ -1,0 +1,220 @@
+"""A method in one sentence: two laws, a coupling, terms, an optimizer, a start; and how it is carried out.
+
+Estimators are shells around this: they say their sentence, and keep what carrying it out has found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphcouple.couplings import Coupling, Objective, Problem, Term
+from graphcouple.couplings.recipes import as_coupling, with_terms
+from graphcouple.initializations import initialize
+from graphcouple.kernels.check import require_sound
+from graphcouple.laws import GraphModel
+from graphcouple.laws.priors import GraphPosterior
+from graphcouple.optimize import Callback, Descent, Optimizer, Solution, solve, start_scale
+from graphcouple.optimize.defaults import SETTLED_WITHIN, suited_iterations
+from graphcouple.summation import as_summation
+
+_LONG_NUMBER = re.compile(r"\d+\.\d{5,}")
+_NOT_SHOWN = ("random_state", "n_jobs", "verbose", "callback")
+
+
+class Sentence(Mapping[str, Any]):
+    """The parameters of `GraphCoupling` that make a method, by name; ``GraphCoupling(**sentence)`` is the method.
+
+    Its parts are attributes too. Options of a run (`random_state`, `n_jobs` and their kin) are
+    there when they were given. It prints as one reads it.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> print(gc.TSNE(perplexity=20).sentence)
+    input         prior D, Gaussian(), Perplexity(perplexity=20), nearest neighbors
+    latent        prior E, Student(dof=1.0)
+    coupling      cross-entropy
+    optimizer     Descent(learning_rate='auto', early_exaggeration=12.0)
+    init          pca
+    max_iter      550
+    n_components  2
+    >>> X, y = gc.datasets.load("iris")
+    >>> named, said = gc.UMAP(random_state=0), gc.GraphCoupling(**gc.UMAP(random_state=0).sentence)
+    >>> bool((named.fit_transform(X) == said.fit_transform(X)).all())
+    True
+    """
+
+    def __init__(self, **parts: Any) -> None:
+        self._parts = parts
+
+    def __getitem__(self, name: str) -> Any:
+        return self._parts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self._parts:
+            raise AttributeError(
+                f"the sentence has no part {name!r}; it has {sorted(self.__dict__.get('_parts', ()))}."
+            )
+        return self._parts[name]
+
+    def replace(self, **parts: Any) -> Sentence:
+        """Return the sentence with other parts."""
+        return Sentence(**{**self._parts, **parts})
+
+    def __repr__(self) -> str:
+        return f"Sentence({', '.join(f'{name}={value!r}' for name, value in self._parts.items())})"
+
+    def iterations(self, n_points: int | None) -> int | None:
+        """Return the most iterations for this many points; None where neither is known."""
+        if self.max_iter != "auto":
+            return int(self.max_iter)
+        return None if n_points is None else suited_iterations(self.latent, n_points)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return the parts by name, in words."""
+        rows = []
+        for name, value in self._parts.items():
+            if name in _NOT_SHOWN or (name == "terms" and not value):
+                continue
+            values = value if name == "terms" else [value]
+            rows += [(name if i == 0 else "", _readable(part)) for i, part in enumerate(values)]
+        return rows
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
+
+
+def _readable(part: Any) -> str:
+    text = f"array of shape {part.shape}" if hasattr(part, "shape") and hasattr(part, "dtype") else str(part)
+    return _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.4g}", text)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What carrying out a sentence has found.
+
+    Attributes
+    ----------
+    solution : Solution
+    posterior : GraphPosterior
+        The law of the input's graph.
+    coupling : Objective
+        Without the terms.
+    terms : tuple of (float, Objective)
+        Weights and terms.
+    """
+
+    solution: Solution
+    posterior: GraphPosterior
+    coupling: Objective
+    terms: tuple[tuple[float, Objective], ...]
+
+
+def posterior_of(said: Sentence, X: Any, n_jobs: int | None = None) -> GraphPosterior:
+    """Return the law of the input's graph: from points, as it was given, or around a graph of the user's own.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When the points or the graph are not usable, a kernel is not sound, or the graph has another number of nodes.
+    """
+    for law in (said.input, said.latent):
+        if isinstance(law, GraphModel):
+            require_sound(law.kernel)
+    given = said.input
+    if isinstance(given, GraphModel):
+        return given.posterior(X, n_jobs)
+    posterior = given if isinstance(given, GraphPosterior) else said.latent.prior.around(given, "input")
+    if X is not None and posterior.n_nodes != X.shape[0]:
+        raise ValueError(f"input is a graph of {posterior.n_nodes} nodes, but X has {X.shape[0]} rows.")
+    return posterior
+
+
+def carry_out(
+    said: Sentence,
+    X: Any,
+    y: Any,
+    rng: np.random.RandomState,
+    *,
+    watch: Callback | None = None,
+    check_every: int | None = None,
+) -> Result:
+    """Embed `X` by the method of a sentence.
+
+    Parameters
+    ----------
+    said : Sentence
+    X : array or sparse matrix of shape (n_samples, n_features), or None
+    y : any
+        Handed to the coupling and the terms.
+    rng : numpy.random.RandomState
+    watch : callable, optional
+        Called as ``watch(iteration, loss, Z)``; a true value stops.
+    check_every : int, optional
+        Iterations between two calls.
+    """
+    n_jobs = said.get("n_jobs")
+    posterior = posterior_of(said, X, n_jobs)
+    n = posterior.n_nodes
+    problem = Problem(
+        X=X,
+        y=y,
+        posterior=posterior,
+        latent=said.latent,
+        n_components=said.n_components,
+        summation=as_summation(said.get("summation", "auto"), n_jobs),
+        metric=getattr(said.input, "metric", "euclidean"),
+        rng=rng,
+        n_jobs=n_jobs,
+    )
+    recipe = as_coupling(said.coupling)
+    coupling = recipe.bind(problem)
+    start = initialize(
+        said.init,
+        X,
+        posterior,
+        said.n_components,
+        rng,
+        scale=start_scale(said.latent),
+        metric=problem.metric,
+        dtype=problem.summation.points_dtype(n, np.float64 if X is None else X.dtype),
+        n_jobs=n_jobs,
+    )
+    terms = tuple((term.weight, term.bind(problem)) for term in _checked(said.get("terms", ())))
+    max_iter = said.iterations(n) or 1
+    solution = solve(
+        with_terms(coupling, terms),
+        start,
+        _optimizer(said, recipe, max_iter).seeded(problem.seed),
+        max_iter=max_iter,
+        check_every=check_every,
+        settled_within=SETTLED_WITHIN,
+        callback=watch,
+        n_jobs=n_jobs,
+    )
+    return Result(solution, posterior, coupling, terms)
+
+
+def _optimizer(said: Sentence, recipe: Coupling, max_iter: int) -> Optimizer:
+    wanted = Descent() if isinstance(said.optimizer, str) else said.optimizer
+    return wanted.for_problem(said.latent, recipe, max_iter) if isinstance(wanted, Descent) else wanted
+
+
+def _checked(terms: Any) -> list[Term]:
+    for term in terms:
+        if not isinstance(term, Term):
+            raise TypeError(f"terms must be Terms such as ComponentMeans(), got {term!r}.")
+    return list(terms)

@@ -1,0 +1,108 @@
+"""The contract of a summation, and the names summations go by."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphcouple._registry import Registry
+from graphcouple.graphs import FloatArray
+from graphcouple.summation.radials import RadialFunction
+
+
+class Summation(ABC):
+    """One N-body primitive carries the repulsion of every method.
+
+    Parameters
+    ----------
+    n_jobs : int or None, default=None
+        Threads; None means every core. The result has the same bits for any
+        number of them.
+    """
+
+    resolution: float = 0.0
+    """Absolute error of a potential of unit charges under a radial function of values up to 1; 0 when exact."""
+
+    single_from: int | None = None
+    """More points than this may be given in single precision: the sums are not exact to its digits. None for never."""
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        self.n_jobs = n_jobs
+
+    def for_points(self, Z: FloatArray, radial: RadialFunction) -> Summation:
+        """Return the summation that does the sums for these points: this one, or one of those it chooses among."""
+        return self
+
+    def softened(self) -> Summation:
+        """Return a summation that may soften functions that are not smooth at zero, if this one has that choice."""
+        return self
+
+    def points_dtype(self, n_points: int, dtype: Any) -> np.dtype[Any]:
+        """Return the precision that points of a given one do well to be moved in."""
+        single = self.single_from is not None and n_points > self.single_from
+        return np.dtype(np.float32 if single else dtype)
+
+    @abstractmethod
+    def potential(
+        self,
+        Z: FloatArray,
+        radial: RadialFunction,
+        charges: FloatArray | None = None,
+        *,
+        with_potential: bool = True,
+        with_gradient: bool = True,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the potential of charges at the points, and its gradient.
+
+        Φ_i = Σ_{j≠i} c_j φ(d²_ij) and ∇Φ_i = Σ_{j≠i} c_j 2 φ'(d²_ij) (z_i − z_j),
+        the gradient in z_i with the charges held fixed.
+
+        Parameters
+        ----------
+        Z : ndarray of shape (n, q)
+        radial : RadialFunction
+            φ and φ', functions of d².
+        charges : ndarray of shape (n,), optional
+            1 for every point by default.
+        with_potential, with_gradient : bool, default=True
+            What to compute; the array of what is not wanted has undefined content.
+
+        Returns
+        -------
+        potential : ndarray of shape (n,)
+        gradient : ndarray of shape (n, q)
+            Both float64, whatever the dtype of `Z`.
+        """
+
+
+SUMMATIONS: Registry[Callable[[int | None], Summation]] = Registry("summation", "a Summation")
+
+
+def register(name: str) -> Callable[[Callable[[int | None], Summation]], Callable[[int | None], Summation]]:
+    """Make a summation known by a name to every estimator: a class decorator.
+
+    Parameters
+    ----------
+    name : str
+        What ``summation=`` may then be. The class is called with ``n_jobs``.
+    """
+    return SUMMATIONS.register(name)
+
+
+def names() -> list[str]:
+    """Return what a summation may be called."""
+    return SUMMATIONS.names()
+
+
+def as_summation(summation: Any, n_jobs: int | None = None) -> Summation:
+    """Return a summation itself, or the one its name stands for.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When it is neither a `Summation` nor a known name.
+    """
+    return summation if isinstance(summation, Summation) else SUMMATIONS[summation](n_jobs)

@@ -1,0 +1,105 @@
+"""Sums over the edges of a graph with fixed weights: the attraction of every method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcouple._numba.pairs import sum_edges, sum_pairs
+from graphcouple.graphs import FloatArray, IntArray, Support
+from graphcouple.summation.radials import RadialFunction
+
+# Edges symmetrised at once: a part of 2 million takes some 100 MB.
+_PART_EDGES = 2_000_000
+
+# From 5 million edges on weights are kept in single precision: what is read from memory sets the time.
+_SINGLE_FROM = 5_000_000
+
+
+def _unsigned(index: IntArray) -> IntArray:
+    return index.astype(np.uint32 if index.size == 0 or index.max() < 2**32 else np.uint64)
+
+
+def _symmetrised(support: Support, weights: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return m + mᵀ, without zeros, as unsigned row pointers and column indices, and entries.
+
+    A part of the rows at a time: whole, the sum would take several times the memory of its result.
+    """
+    n, many = support.n_nodes, support.n_edges > _SINGLE_FROM
+    matrix = support.to_csr(weights.astype(np.float32 if many else np.float64, copy=False))
+    mirrored = sp.csr_array(matrix.T)
+    step = max(1, n * _PART_EDGES // max(support.n_edges, 1))
+    columns, entries = [], []
+    counts = np.zeros(n + 1, dtype=np.int64)
+    for a in range(0, n, step):
+        part = sp.csr_array(matrix[a : a + step] + mirrored[a : a + step])
+        part.eliminate_zeros()
+        part.sort_indices()
+        columns.append(_unsigned(part.indices))
+        entries.append(part.data)
+        counts[a + 1 : a + 1 + part.shape[0]] = np.diff(part.indptr)
+    del matrix, mirrored
+    all_columns = np.concatenate(columns)
+    del columns
+    return _unsigned(np.cumsum(counts)), all_columns, np.concatenate(entries)
+
+
+class EdgeSum:
+    """Σ_ij m_ij φ(d²_ij) and its gradient, for fixed weights m; with φ = log k it is <M, log k_Z>.
+
+    Parameters
+    ----------
+    support : Support
+        The edges with weights; on all pairs the weights are held as a dense array.
+    weights : ndarray of shape (n_edges,)
+        m. Only m + mᵀ matters, since distances are symmetric.
+    radial : RadialFunction
+        φ.
+    n_jobs : int or None
+        Threads; each row's sum is made by one of them.
+    """
+
+    def __init__(
+        self, support: Support, weights: FloatArray, radial: RadialFunction, n_jobs: int | None = None
+    ) -> None:
+        self.radial = radial
+        self.n_jobs = n_jobs
+        self._rounded: dict[Any, tuple[Any, ...]] = {}
+        if support.complete:
+            dense = support.to_array(weights.astype(np.float64, copy=False))
+            self._sum: Callable[..., tuple[FloatArray, FloatArray]] = sum_pairs
+            self._exact: tuple[Any, ...] = (dense + dense.T,)
+            return
+        self._sum = sum_edges
+        self._exact = _symmetrised(support, weights)
+
+    @property
+    def symmetric_weights(self) -> FloatArray:
+        """The entries of m + mᵀ."""
+        return self._exact[-1]
+
+    @property
+    def symmetric_edges(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """m + mᵀ as the row pointers, column indices and entries of a csr matrix."""
+        if self._sum is sum_edges:
+            return self._exact
+        matrix = sp.csr_array(self._exact[0])
+        return _unsigned(matrix.indptr), _unsigned(matrix.indices), matrix.data
+
+    def _charges_for(self, Z: FloatArray) -> tuple[Any, ...]:
+        """Return the weights in the precision of the embedding, which sets how much memory each sum reads."""
+        if self._sum is sum_pairs or Z.dtype == self._exact[-1].dtype:
+            return self._exact
+        if Z.dtype not in self._rounded:
+            self._rounded[Z.dtype] = (*self._exact[:-1], self._exact[-1].astype(Z.dtype))
+        return self._rounded[Z.dtype]
+
+    def evaluate(
+        self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True
+    ) -> tuple[float, FloatArray]:
+        """Return the sum and its gradient in `Z`, in double precision; what is not wanted has undefined content."""
+        value, gradient = self._sum(Z, self.radial, *self._charges_for(Z), self.n_jobs, with_value, with_gradient)
+        return 0.5 * float(value.sum()) if with_value else np.nan, gradient

@@ -1,0 +1,115 @@
+"""Radial functions: what is summed over all pairs to get a prior's log-partition and its gradient.
+
+A prior says which radial functions and charges it needs; a summation knows how
+to sum any of them: Φ_i = Σ_{j≠i} c_j φ(d²_ij).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphcouple._formula import Formula
+from graphcouple.kernels import Kernel
+
+
+class RadialFunction(Formula):
+    """What a summation asks of a function φ of the squared distance.
+
+    Subclasses are frozen dataclasses with ``potential(sq_dist)`` = φ and ``slope(sq_dist)`` = φ', written as the
+    formulas of kernels are, and state how smooth φ is.
+    """
+
+    def potential(self, sq_dist: Any) -> Any:
+        """Return φ."""
+        raise NotImplementedError(f"{type(self).__name__} must give potential, φ of the squared distance.")
+
+    def slope(self, sq_dist: Any) -> Any:
+        """Return φ'."""
+        raise NotImplementedError(f"{type(self).__name__} must give slope, the derivative of φ.")
+
+    @property
+    def smooth_at_zero(self) -> bool:
+        """Whether φ is smooth in z at distance 0: no cusp, and not infinite."""
+        raise NotImplementedError(f"{type(self).__name__} must state smooth_at_zero, whether it is smooth at d = 0.")
+
+    @property
+    def length(self) -> float:
+        """The distance over which φ varies."""
+        raise NotImplementedError(f"{type(self).__name__} must state length, the distance over which it varies.")
+
+
+class _OfKernel(RadialFunction):
+    """What the radial functions of a kernel share."""
+
+    kernel: Kernel
+
+    @property
+    def smooth_at_zero(self) -> bool:
+        """Whether the function is smooth in z, as 1 − k ~ d² makes it; not where it has a cusp or is infinite."""
+        return self.kernel.order_at_zero == 2.0
+
+    @property
+    def length(self) -> float:
+        """That of the kernel."""
+        return self.kernel.length
+
+
+@dataclass(frozen=True)
+class LogKernel(_OfKernel):
+    """The radial function log k: weighted by expected edges it sums to the attraction <M, log k>."""
+
+    kernel: Kernel
+
+    def potential(self, sq_dist: Any) -> Any:
+        """Return log k."""
+        return self.kernel.log(sq_dist)
+
+    def slope(self, sq_dist: Any) -> Any:
+        """Return ψ."""
+        return self.kernel.grad_log(sq_dist)
+
+
+@dataclass(frozen=True)
+class KernelValue(_OfKernel):
+    """The radial function k: its potential is S_i = Σ_j k(d²_ij), whence the priors D and E."""
+
+    kernel: Kernel
+
+    def potential(self, sq_dist: Any) -> Any:
+        """Return k."""
+        return self.kernel.value(sq_dist)
+
+    def slope(self, sq_dist: Any) -> Any:
+        """Return dk/d(d²) = k ψ."""
+        return self.kernel.value(sq_dist) * self.kernel.grad_log(sq_dist)
+
+
+@dataclass(frozen=True)
+class LogOnePlusKernel(_OfKernel):
+    """The radial function log(1 + k): its potential sums to the log-partition of prior B."""
+
+    kernel: Kernel
+
+    def potential(self, sq_dist: Any) -> Any:
+        """Return log(1 + k)."""
+        return self.kernel.log1p(sq_dist)
+
+    def slope(self, sq_dist: Any) -> Any:
+        """Return ψ k/(1 + k)."""
+        return self.kernel.edge_probability(sq_dist) * self.kernel.grad_log(sq_dist)
+
+
+@dataclass(frozen=True)
+class LogEdgeProbability(_OfKernel):
+    """The radial function log(k / (1 + k)): what an observed edge says of its ends under prior B."""
+
+    kernel: Kernel
+
+    def potential(self, sq_dist: Any) -> Any:
+        """Return log(k / (1 + k))."""
+        return self.kernel.log_probability(sq_dist)
+
+    def slope(self, sq_dist: Any) -> Any:
+        """Return ψ / (1 + k)."""
+        return self.kernel.grad_log_probability(sq_dist)

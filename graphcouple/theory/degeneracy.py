@@ -1,0 +1,226 @@
+"""How degenerate a graph posterior is: what its field forgets about the points."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphcouple.components import AveragedProjection, sample_components
+from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.kernels import Assumptions, Kernel
+from graphcouple.laws.model import GraphModel
+from graphcouple.laws.priors import GraphPosterior
+
+
+@dataclass(frozen=True, eq=False)
+class DegeneracyReport:
+    """What a posterior's graphs leave undetermined; see `degeneracy_report`.
+
+    Attributes
+    ----------
+    n_nodes : int
+    n_features : int
+        p.
+    n_samples : int
+        Posterior graphs drawn.
+    kernel : Kernel or None
+        None for a posterior given without its model.
+    assumptions : Assumptions or None
+        Whether the kernel is bounded, and integrable on R^p.
+    n_components : ndarray of shape (n_samples,)
+        Weak components of each graph: the dimension of its Laplacian's null space.
+    sizes : list of ndarray
+        The component sizes of each graph, largest first.
+    box_exponents : ndarray of shape (n_samples,)
+        R·p of each graph: the field's integral over a box of side s grows like s^(Rp).
+    pairs : ndarray of shape (n_pairs, 2)
+        The pairs asked about.
+    co_membership : ndarray of shape (n_pairs,)
+        The share of graphs in which a pair lies in one component.
+    classes : ndarray of shape (n_classes,)
+    class_co_membership : ndarray of shape (n_classes, n_classes)
+        The probability that points of two classes (two distinct points, within one) share a component.
+    """
+
+    n_nodes: int
+    n_features: int
+    n_samples: int
+    kernel: Kernel | None
+    assumptions: Assumptions | None
+    n_components: IntArray
+    sizes: list[IntArray] = field(repr=False)
+    box_exponents: IntArray = field(repr=False)
+    pairs: IntArray = field(repr=False)
+    co_membership: FloatArray = field(repr=False)
+    classes: NDArray[Any] = field(repr=False)
+    class_co_membership: FloatArray = field(repr=False)
+
+    def _kernel_text(self) -> str:
+        if self.kernel is None or self.assumptions is None:
+            return "not known: a posterior was given without its model"
+        bounded, integrable = self.assumptions
+        if bounded and integrable:
+            return f"{self.kernel!r} is bounded and integrable on R^{self.n_features}: theorem 1 applies"
+        why = []
+        if not bounded:
+            why.append("unbounded at distance 0")
+        if not integrable:
+            why.append(f"not integrable on R^{self.n_features}")
+        return f"{self.kernel!r} is {' and '.join(why)}: the assumptions of theorem 1 are violated"
+
+    def _rows(self) -> list[tuple[str, str]]:
+        low, middle, high = np.quantile(self.n_components, [0.05, 0.5, 0.95])
+        largest = np.array([s[0] for s in self.sizes]) / self.n_nodes
+        alone = np.array([np.count_nonzero(s == 1) for s in self.sizes])
+        rows = [
+            ("graphs", f"{self.n_samples} drawn, {self.n_nodes:,} nodes"),
+            ("kernel", self._kernel_text()),
+            (
+                "null space",
+                f"{self.n_components.mean():.1f} components on average (5 %, 50 %, 95 %: "
+                f"{low:g}, {middle:g}, {high:g}), the positions of which the field ignores",
+            ),
+            ("sizes", f"the largest holds {100 * largest.mean():.1f} % of the points; {alone.mean():.1f} points alone"),
+            (
+                "box integral",
+                f"grows like s^(R·{self.n_features}): exponent {self.box_exponents.mean():.1f} on average",
+            ),
+        ]
+        rows += [
+            (f"pair {i}, {j}", f"in one component with probability {share:.2f}")
+            for (i, j), share in zip(self.pairs.tolist(), self.co_membership, strict=True)
+        ]
+        if self.classes.size:
+            diagonal = np.diag(self.class_co_membership)
+            off = self.class_co_membership[~np.eye(self.classes.size, dtype=bool)]
+            text = f"one component with probability {np.nanmean(diagonal):.2f} within a class"
+            if off.size:
+                text += f", {off.mean():.2f} across classes"
+            rows.append(("labels", text))
+        return rows
+
+    def __str__(self) -> str:
+        rows = self._rows()
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
+            for name, text in self._rows()
+        )
+        return f"<table>{cells}</table>"
+
+
+def degeneracy_report(
+    model_or_posterior: GraphModel | GraphPosterior,
+    X: Any,
+    *,
+    n_samples: int = 100,
+    pairs: Sequence[tuple[int, int]] | None = None,
+    y: Any = None,
+    rng: np.random.Generator | int | None = 0,
+) -> DegeneracyReport:
+    """Say what a graph law leaves undetermined about the points' large-scale arrangement.
+
+    The field of a graph with R components ignores where the components are: its
+    null space has dimension R, its integral over a box of side s grows like s^(Rp) (graph-coupling paper, section 2).
+
+    Parameters
+    ----------
+    model_or_posterior : GraphModel or GraphPosterior
+        A model is fitted to `X`; for a posterior, `X` gives only the number of features.
+    X : array or sparse matrix of shape (n_samples, n_features)
+    n_samples : int, default=100
+        Posterior graphs to draw.
+    pairs : sequence of (int, int), optional
+        Pairs of points whose co-membership is wanted.
+    y : array of shape (n_samples,), optional
+        Labels: co-membership within and across classes.
+    rng : numpy.random.Generator, int or None, default=0
+
+    Returns
+    -------
+    DegeneracyReport
+        Prints as a table; its numbers are attributes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When the first argument is no law, `X` or `y` does not fit it, or a pair names a point there is not.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> model = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(20))
+    >>> report = gc.degeneracy_report(model, X, y=y, pairs=[(0, 1), (0, 149)])
+    >>> float(report.co_membership[1])
+    0.0
+    >>> print(report)  # doctest: +ELLIPSIS
+    graphs        100 drawn, 150 nodes
+    kernel        Gaussian() is bounded and integrable on R^4: theorem 1 applies
+    ...
+    """
+    if isinstance(model_or_posterior, GraphModel):
+        posterior, kernel = model_or_posterior.posterior(X), model_or_posterior.kernel
+    elif isinstance(model_or_posterior, GraphPosterior):
+        posterior, kernel = model_or_posterior, None
+    else:
+        raise TypeError(f"a GraphModel or a GraphPosterior is needed, got {type(model_or_posterior).__name__}.")
+    n_nodes, n_features = X.shape if hasattr(X, "shape") else np.asarray(X).shape
+    if n_nodes != posterior.n_nodes:
+        raise ValueError(f"X has {n_nodes} rows, but the posterior has {posterior.n_nodes} nodes.")
+    wanted = np.asarray([] if pairs is None else pairs, dtype=np.int64).reshape(-1, 2)
+    if wanted.size and (wanted.min() < 0 or wanted.max() >= n_nodes):
+        raise ValueError(f"pairs must name points 0 to {n_nodes - 1}.")
+    classes, codes = _classes(y, n_nodes)
+    generator = np.random.default_rng(rng)
+    seed = int(generator.integers(np.iinfo(np.int32).max))
+    projection = AveragedProjection(sample_components(posterior, n_samples, seed))
+    counts = projection.n_components
+    return DegeneracyReport(
+        n_nodes=n_nodes,
+        n_features=n_features,
+        n_samples=n_samples,
+        kernel=kernel,
+        assumptions=None if kernel is None else kernel.assumptions(n_features),
+        n_components=counts,
+        sizes=projection.sizes,
+        box_exponents=counts * n_features,
+        pairs=wanted,
+        co_membership=projection.co_membership(wanted[:, 0], wanted[:, 1]),
+        classes=classes,
+        class_co_membership=_class_co_membership(projection.labels, codes, classes.size),
+    )
+
+
+def _classes(y: Any, n_nodes: int) -> tuple[NDArray[Any], IntArray]:
+    if y is None:
+        return np.empty(0), np.empty(0, dtype=np.int64)
+    labels = np.asarray(y).ravel()
+    if labels.size != n_nodes:
+        raise ValueError(f"y has {labels.size} labels, but X has {n_nodes} rows.")
+    return np.unique(labels, return_inverse=True)
+
+
+def _class_co_membership(labels: IntArray, codes: IntArray, n_classes: int) -> FloatArray:
+    """Return, for each two classes, the share of (graph, pair of distinct points) in one component."""
+    if n_classes == 0:
+        return np.empty((0, 0))
+    together = np.zeros((n_classes, n_classes))
+    for row in labels:
+        table = np.zeros((row.max() + 1, n_classes))
+        np.add.at(table, (row, codes), 1.0)
+        together += table.T @ table
+    sizes = np.bincount(codes, minlength=n_classes).astype(np.float64)
+    possible = np.outer(sizes, sizes) - np.diag(sizes)
+    together -= len(labels) * np.diag(sizes)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return together / (len(labels) * possible)

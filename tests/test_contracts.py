@@ -1,0 +1,116 @@
+"""One contract for each kind of part; the package's own and those written outside it meet the same."""
+
+import numpy as np
+import pytest
+
+import graphcouple as gc
+from graphcouple.kernels import ScaledKernel
+from graphcouple.summation import KernelValue, LogEdgeProbability, LogKernel, LogOnePlusKernel
+from tests.contracts import check_objective, check_optimizer, check_prior, check_summation
+from tests.extensions.kernel import Laplace
+from tests.extensions.objective import Stress
+from tests.extensions.optimizer import Cautious
+from tests.extensions.prior import TwoOut
+from tests.extensions.summation import Plain
+from tests.extensions.term import Cohesion
+
+N = 24
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 5))
+Z = 2.0 * RNG.normal(size=(N, 2))
+D = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X)
+B = gc.GraphModel(gc.Odds(gc.Exponential()), "B", n_neighbors=5, symmetrize="threshold").posterior(X)
+E = gc.GraphModel(gc.Gaussian(), "E", gc.SelfTuning(3)).posterior(X)
+RING = np.roll(np.eye(N), 1, axis=1) + np.roll(np.eye(N), -1, axis=1)
+
+
+def confined():
+    """Both laws confined to a wheel of neighbours."""
+    wheel = RING + RING @ RING - 2 * np.eye(N)
+    model = gc.GraphModel(gc.Gaussian(), gc.UnitOutDegree(edge_prior=wheel), gc.Perplexity(2))
+    return gc.CrossEntropy(model.posterior(X), gc.GraphModel(gc.Student(), gc.FixedEdges(edge_prior=wheel)))
+
+
+def tsne():
+    return gc.CrossEntropy(D, gc.GraphModel(gc.Student(), "E"))
+
+
+OBJECTIVES = {
+    "D-E": tsne,
+    "D-D": lambda: gc.CrossEntropy(D, gc.GraphModel(gc.Gaussian(), "D", gc.ConstantBandwidth(2.0))),
+    "E-E": lambda: gc.CrossEntropy(E, gc.GraphModel(Laplace(0.7), "E")),
+    "B-B": lambda: gc.CrossEntropy(B, gc.GraphModel(gc.Student(2.5), gc.Binary(edge_prior=0.3))),
+    "D-B": lambda: gc.CrossEntropy(D, gc.GraphModel(gc.Odds(gc.Student()), "B")),
+    "confined": confined,
+    "effective": lambda: gc.EffectiveCrossEntropy(B, gc.GraphModel(gc.Odds(gc.Student()), "B"), noise_exponent=0.75),
+    "partition": lambda: tsne().partition,
+    "energy": lambda: tsne().energy,
+    "charged": lambda: OBJECTIVES["effective"]().partition,
+    "precision": lambda: gc.PrecisionCrossEntropy(X),
+    "components": lambda: gc.ComponentCrossEntropy(X, D, n_graphs=3),
+    "sum": lambda: 0.3 * tsne() + 2.0 * gc.ComponentCrossEntropy(X, D, n_graphs=2),
+    "stress (outside)": lambda: Stress(D, 1.0),
+    "cohesion (outside)": lambda: Cohesion(np.arange(N) % 3),
+}
+
+
+@pytest.mark.parametrize("make", OBJECTIVES.values(), ids=OBJECTIVES.keys())
+def test_objective(make):
+    check_objective(make(), Z)
+
+
+OPTIMIZERS = {
+    "lbfgs": gc.LBFGS(),
+    "momentum": gc.MomentumGains(),
+    "plain momentum": gc.MomentumGains(exaggeration=gc.Exaggeration(1.0, 0)),
+    "cautious (outside)": Cautious(),
+}
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS.keys())
+@pytest.mark.parametrize("make", [OBJECTIVES["D-E"], OBJECTIVES["sum"]], ids=["tsne", "stochastic sum"])
+def test_optimizer(optimizer, make):
+    # Still exaggerated, a run may end above its start.
+    check_optimizer(optimizer, make(), Z, lowers=optimizer != gc.MomentumGains())
+
+
+def test_sampling():
+    check_optimizer(gc.NegativeSampling(random_state=3), OBJECTIVES["effective"](), Z)
+
+
+ARCHETYPES = {
+    "smooth": KernelValue(gc.Student()),
+    "cusp": KernelValue(Laplace(0.5)),
+    "between": LogOnePlusKernel(gc.RationalPower(1.577, 0.895)),
+    "singular": LogOnePlusKernel(gc.Odds(gc.Student())),
+    "weighted": LogOnePlusKernel(ScaledKernel(gc.Gaussian(), -0.7)),
+    "growing": LogKernel(gc.Student(2.5)),
+    "probability": LogEdgeProbability(gc.Student(0.5)),
+}
+SUMMATIONS = {
+    "exact": (gc.Exact, (1, 2, 3, 5), 1e-9),
+    "mesh": (gc.ParticleMesh, (1, 2), 1e-2),
+    "tree": (gc.BarnesHut, (2, 3), 1e-2),
+    "auto": (gc.Auto, (2, 4), 1e-2),
+    "plain (outside)": (Plain, (2,), 1e-9),
+}
+
+
+EVERY_SUMMATION = [
+    pytest.param(make, dim, tolerance, id=f"{name}-{dim}")
+    for name, (make, dims, tolerance) in SUMMATIONS.items()
+    for dim in dims
+]
+
+
+@pytest.mark.parametrize("radial", ARCHETYPES.values(), ids=ARCHETYPES.keys())
+@pytest.mark.parametrize(("make", "dim", "tolerance"), EVERY_SUMMATION)
+def test_summation(make, dim, tolerance, radial):
+    rng = np.random.default_rng(dim)
+    parts = rng.normal(size=(150, dim)), 0.3 * rng.normal(size=(100, dim)) + 6.0, np.full((1, dim), 15.0)
+    check_summation(make, radial, np.concatenate(parts), rng, tolerance)
+
+
+@pytest.mark.parametrize("prior", [gc.Binary(), gc.UnitOutDegree(), gc.FixedEdges(), TwoOut()], ids=lambda p: p.code)
+def test_prior(prior):
+    check_prior(prior)

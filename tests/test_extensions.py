@@ -1,0 +1,132 @@
+"""Parts written outside the package, one small file each, through an estimator and by name."""
+
+import inspect
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import graphcouple as gc
+from tests import extensions
+from tests.extensions.kernel import Laplace
+from tests.extensions.objective import StressCoupling
+from tests.extensions.optimizer import Cautious
+from tests.extensions.prior import TwoOut
+from tests.extensions.start import circle
+from tests.extensions.summation import Plain
+from tests.extensions.term import ClassCohesion, Cohesion
+
+INPUT = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10))
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = gc.datasets.load("iris")
+    return X[::2], y[::2]
+
+
+def composed(**parts):
+    given = {"input": INPUT, "latent": gc.GraphModel(gc.Student(), "E"), "random_state": 0, "max_iter": 60, **parts}
+    return gc.GraphCoupling(**given)
+
+
+@pytest.mark.parametrize("prior", ["D", "E", "B"])
+def test_a_kernel(data, prior):
+    latent = gc.GraphModel(Laplace(0.5), prior)
+    fitted = composed(latent=latent, optimizer=gc.LBFGS()).fit(data[0])
+    objective = gc.CrossEntropy(fitted.posterior_, latent)
+    assert fitted.loss_ == pytest.approx(objective.value(fitted.embedding_), rel=1e-9)
+    assert fitted.loss_ < fitted.loss_history_[0]
+
+
+def test_a_kernel_is_summed_fast_and_right_whatever_its_length(rng):
+    for width in (1e-3, 1.0, 1e3):
+        points = width * 30 * rng.normal(size=(3000, 2))
+        radial = gc.summation.KernelValue(Laplace(width))
+        chosen = gc.Auto().for_points(points, radial)
+        assert isinstance(chosen, gc.ParticleMesh)
+        wanted = gc.Exact().potential(points, radial)
+        found = chosen.potential(points, radial)
+        for a, b in zip(found, wanted, strict=True):
+            assert np.linalg.norm(a - b) < 1e-2 * np.linalg.norm(b)
+
+
+def test_a_prior(data):
+    law = gc.GraphModel(gc.Gaussian(), TwoOut(), gc.Perplexity(10))
+    fitted = composed(input=law, latent=gc.GraphModel(gc.Student(), "TwoOut"), max_iter=300).fit(data[0])
+    twice = composed(latent=gc.GraphModel(gc.Student(), "D"), max_iter=300).fit(data[0])
+    # Two independent edges out of every node are twice the law of one.
+    objective = gc.CrossEntropy(twice.posterior_, gc.GraphModel(gc.Student(), "D"))
+    assert fitted.loss_ == pytest.approx(2 * objective.value(fitted.embedding_), rel=1e-9)
+    assert gc.CCPCA(prior="TwoOut", perplexity=5, random_state=0).fit(data[0]).posterior_.code == "TwoOut"
+    with pytest.raises(ValueError, match="two edges out of every node"):
+        composed(latent=gc.GraphModel(gc.Student(), TwoOut())).fit(data[0])
+
+
+@pytest.mark.parametrize("coupling", [StressCoupling(2.0), "stress"], ids=["recipe", "name"])
+def test_an_objective(data, coupling):
+    fitted = composed(coupling=coupling, optimizer=Cautious(), max_iter=200).fit(data[0])
+    assert fitted.loss_ < 0.5 * fitted.loss_history_[0]
+    assert not hasattr(fitted, "kl_divergence_")
+
+
+@pytest.mark.parametrize("make", [gc.TSNE, gc.UMAP, gc.LargeVis, composed], ids=lambda make: make.__name__)
+def test_terms_stack_on_any_estimator(data, make):
+    X, y = data
+    terms = [ClassCohesion(0.2), gc.ComponentMeans(0.5)]
+    parameters = {"perplexity": 10} if make in (gc.TSNE, gc.LargeVis) else {}
+    fitted = make(terms=terms, random_state=0, max_iter=60, **parameters).fit(X, y)
+    assert len(fitted.term_losses_) == 2
+    wanted = fitted.coupling_loss_ + 0.2 * fitted.term_losses_[0] + 0.5 * fitted.term_losses_[1]
+    assert fitted.loss_ == pytest.approx(wanted, rel=1e-9)
+    again = clone(fitted).fit(X, y)
+    np.testing.assert_array_equal(again.embedding_, fitted.embedding_)
+    with pytest.raises(ValueError, match="labels"):
+        clone(fitted).fit(X)
+
+
+def test_a_term_pulls(data):
+    X, y = data
+    plain, pulled = (
+        gc.TSNE(perplexity=10, random_state=0, terms=terms).fit(X, y).embedding_ for terms in ((), [ClassCohesion(5.0)])
+    )
+    within = [Cohesion(y).value(Z) / Z.var() for Z in (plain, pulled)]
+    assert within[1] < within[0]
+
+
+def test_an_optimizer(data):
+    fitted = composed(optimizer=Cautious(), max_iter=300).fit(data[0])
+    assert fitted.loss_ < fitted.loss_history_[0]
+    assert (np.diff(fitted.loss_history_) <= 0).all()
+
+
+@pytest.mark.parametrize("summation", [Plain(), "numpy"], ids=["object", "name"])
+def test_a_summation(data, summation):
+    found, wanted = (composed(summation=s, max_iter=10).fit(data[0]).embedding_ for s in (summation, "exact"))
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-12)
+
+
+def test_a_start(data):
+    fitted = composed(init="circle", max_iter=1, optimizer=gc.MomentumGains(1e-12)).fit(data[0])
+    wanted = circle(data[0], None, 2, None)
+    np.testing.assert_allclose(fitted.embedding_, wanted * (1e-4 / wanted[:, 0].std()), rtol=1e-6, atol=1e-12)
+    with pytest.raises(ValueError, match="circle"):
+        gc.TSNE(init="circle", metric="precomputed", perplexity=5).fit(np.ones((20, 20)) - np.eye(20))
+
+
+def test_the_command_knows_late_names(run, tmp_path):
+    arguments = ("--init", "circle", "--latent-kernel", "laplace:0.5", "-n", 20, "--no-plot", "-o", tmp_path / "Z.npy")
+    status, out, err = run("embed", "iris", *arguments)
+    assert (status, err) == (0, "")
+    assert "Laplace(width=0.5)" in out
+
+
+def test_each_is_one_small_file_through_public_names_only():
+    files = [path for path in Path(extensions.__file__).parent.glob("*.py") if path.name != "__init__.py"]
+    assert len(files) == 7
+    for path in files:
+        text = path.read_text()
+        assert len(text.splitlines()) < 90
+        assert "._" not in text.replace("self._", "").replace("state._replace", "")
+    assert not [name for name in vars(extensions) if inspect.isfunction(getattr(extensions, name))]
