@@ -10,8 +10,9 @@ from __future__ import annotations
 import dataclasses
 import textwrap
 from numbers import Integral, Real
-from typing import Any, NamedTuple, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, dataclass_transform
 
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphcouple.couplings import Coupling
@@ -21,6 +22,24 @@ from graphcouple.optimize import Descent, Optimizer
 from graphcouple.summation import Summation
 
 T = TypeVar("T", bound=type)
+
+if TYPE_CHECKING:
+
+    class ScikitTransformer:
+        """What scikit-learn's bases give; to a type checker they are unknown, and would hide every constructor."""
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: Any) -> Self: ...
+        def set_output(self, *, transform: str | None = None) -> Self: ...
+        def get_feature_names_out(self, input_features: Any = None) -> Any: ...
+        def _validate_params(self) -> None: ...
+        def __sklearn_tags__(self) -> Any: ...
+
+else:
+
+    class ScikitTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+        """A transformer with scikit-learn's conventions, whose features are named after its class."""
+
 
 _WIDTH = 108
 AT_LEAST_1 = Interval(Integral, 1, None, closed="left")

@@ -39,6 +39,10 @@ class Registry(Generic[T]):
             raise TypeError(f"a {self.parameter} goes by a name of at least one letter, got {name!r}.")
         self._known[name] = thing
 
+    def remove(self, name: str) -> None:
+        """Forget a name."""
+        del self._known[name]
+
     def register(self, name: str) -> Callable[[T], T]:
         """Return a decorator that makes what it decorates known by a name."""
 

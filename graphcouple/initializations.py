@@ -138,6 +138,7 @@ def register(name: str, *, needs_points: bool = False) -> Callable[[Initializer]
     >>> X, y = gc.datasets.load("iris")
     >>> gc.TSNE(init="circle", random_state=0).fit_transform(X).shape
     (150, 2)
+    >>> gc.initializations.STARTS.remove("circle")
     """
 
     def remember(function: Initializer) -> Initializer:

@@ -4,6 +4,7 @@ from itertools import combinations_with_replacement, product
 from math import factorial
 
 import numpy as np
+import pytest
 
 import graphcouple as gc
 from graphcouple.couplings.recipes import as_coupling
@@ -22,6 +23,28 @@ KERNELS = {
     "odds-exponential": gc.Odds(gc.Exponential()),
     "odds-gaussian": gc.Odds(gc.Gaussian()),
 }
+
+
+ARCHETYPES = ("gaussian", "exponential", "student-0.5", "odds-rational", "weighted")
+"""Of every kind of radial function one: smooth, with a cusp, heavy-tailed, singular, weighted."""
+
+
+def fast_and_nightly(known, fast=ARCHETYPES):
+    """Parameters from a dict: those named in `fast`, and the rest for the nightly set."""
+    return [
+        pytest.param(thing, id=name, marks=[] if name in fast else pytest.mark.nightly) for name, thing in known.items()
+    ]
+
+
+def pairwise(first, second, third):
+    """All pairs of the first two, each with one of the third in the fast set, so that all pairs of values occur."""
+    cases = []
+    for i, a in enumerate(first):
+        for j, b in enumerate(second):
+            for k, c in enumerate(third):
+                marks = [] if k == (i + j) % len(third) else pytest.mark.nightly
+                cases.append(pytest.param(a, second[b], c, id=f"{a}-{b}-{c}", marks=marks))
+    return cases
 
 
 def literal_kernel(kernel, d):

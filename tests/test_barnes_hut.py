@@ -7,10 +7,10 @@ import graphcouple as gc
 from graphcouple.kernels import ScaledKernel
 from graphcouple.summation import BarnesHut, Exact, KernelValue, LogKernel, LogOnePlusKernel, as_summation
 
-from .reference import KERNELS, relative_error
+from .reference import KERNELS, fast_and_nightly, relative_error
 
 ALL = {**KERNELS, "weighted": ScaledKernel(gc.Exponential(), -0.7)}
-EVERY = pytest.mark.parametrize("kernel", ALL.values(), ids=ALL.keys())
+EVERY = pytest.mark.parametrize("kernel", fast_and_nightly(ALL))
 PRIORS = {"B": gc.Binary(), "D": gc.UnitOutDegree(), "E": gc.FixedEdges()}
 
 

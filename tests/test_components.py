@@ -13,7 +13,7 @@ from scipy.sparse.linalg import LinearOperator
 import graphcouple as gc
 from graphcouple.components import component_law, weak_components
 
-from .reference import enumerated_law, pairs
+from .reference import enumerated_law, fast_and_nightly, pairs
 
 
 def _projection(labels):
@@ -34,7 +34,7 @@ def _dense(M):
     return M @ np.eye(M.shape[0])
 
 
-@pytest.mark.parametrize("code", ["D", "B", "E"])
+@pytest.mark.parametrize("code", fast_and_nightly({"D": "D", "B": "B", "E": "E"}, fast=("D",)))
 def test_averaged_projection_is_its_expectation_over_every_graph(rng, code):
     """All graphs at n = 4 for D (81); at n = 3 for B (64) and E."""
     n = 4 if code == "D" else 3

@@ -11,6 +11,7 @@ from tests.reference import (
     enumerated_law,
     literal_kernel,
     numerical_gradient,
+    pairwise,
     relative_error,
 )
 
@@ -45,9 +46,7 @@ def _literal_value(posterior, kernel, code, Z):
     return total / 2 if posterior.unordered else total
 
 
-@pytest.mark.parametrize("dim", [1, 2, 3, 5])
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
-@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize(("pair", "kernel", "dim"), pairwise(PAIRS, KERNELS, [1, 2, 3, 5]))
 def test_value_is_the_literal_one_and_gradient_its_derivative(pair, kernel, dim):
     code_x, code_z = pair.split("-")
     Z = np.random.default_rng(dim).normal(size=(N, dim)) * 1.5

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import graphcouple as gc
 
-from .reference import coupling_of, numerical_gradient, relative_error
+from .reference import coupling_of, fast_and_nightly, numerical_gradient, relative_error
 
 PRESETS = {
     "SNE": gc.SNE(perplexity=4, max_iter=60),
@@ -208,7 +208,7 @@ def test_the_joint_loss_is_the_weighted_sum_at_the_embedding(rng, name):
     assert hasattr(both, "kl_divergence_") == coupling.has_kl_divergence
 
 
-@EVERY
+@pytest.mark.parametrize("name", fast_and_nightly({name: name for name in PRESETS}, fast=("TSNE", "UMAP")))
 def test_the_larger_the_weight_the_closer_the_means_to_ccpca(rng, name):
     X = _clusters(rng)
     plain = clone(PRESETS[name]).set_params(init="random", max_iter=500)

@@ -84,6 +84,7 @@ def test_fuzzy_graph_of_umap(digits, n_neighbors):
     assert abs(ours - theirs).max() < 1e-4
 
 
+@pytest.mark.nightly
 def test_digits_end_below_scikit_learns_exact_tsne(digits):
     from sklearn.manifold import TSNE
 

@@ -1,9 +1,8 @@
 """ccPCA: principal components of the averaged component means MX, and their Monte Carlo error.
 
-Given one graph, the coupling of component means by precisions is minimised by PCA of UUᵀX (graph-coupling paper,
-corollary 1); ccPCA is PCA of MX, M = E[UUᵀ] over posterior graphs (algorithm 1). The singular value decomposition
-needs the products M(XΩ) and Xᵀ(MQ) only, so the p-dimensional data are touched a few times however many graphs
-are drawn.
+For one graph, PCA of UUᵀX minimises the coupling of component means by precisions (graph-coupling paper, corollary 1).
+ccPCA is PCA of MX with M = E[UUᵀ] over posterior graphs (algorithm 1). Its singular value decomposition needs only the
+products M(XΩ) and Xᵀ(MQ), so it passes over the p-dimensional data a few times, however many graphs are drawn.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from graphcouple.neighbors import as_points
 
 OVERSAMPLING = 10
 FULL_UP_TO = 1_000_000
-"""The number of entries of X up to which MX is formed and decomposed in full."""
+"""Up to this many entries of X, MX is formed and decomposed in full."""
 
 MOST_SAMPLES = 2000
-"""Where ``n_samples="auto"`` ends."""
+"""The most graphs that ``n_samples="auto"`` draws."""
 
 _FIRST_ROUND = 20
 _MAX_POWER_ITERATIONS = 30
@@ -42,18 +41,18 @@ class ComponentPCA:
     Attributes
     ----------
     embedding : ndarray of shape (n, q)
-        Scores M(X − mean)Bᵀ, B the components.
+        Scores M(X − mean)Bᵀ, where B are the components.
     singular_values : ndarray of shape (q,)
         Of M(X − mean).
     components : ndarray of shape (q, p)
-        B: right singular vectors.
+        B: the right singular vectors.
     mean : ndarray of shape (p,)
         Of the columns of X, and of MX.
     standard_error : ndarray of shape (n,)
-        The root mean square displacement of each point that another draw of as many graphs would bring, up to a
-        rotation of the embedding; nan for a single graph.
+        Root mean square displacement of each point under another draw of as many graphs, up to a rotation of the
+        embedding; nan for a single graph.
     relative_error : float
-        All points together: the norm of `standard_error` over the Frobenius norm of the embedding.
+        The norm of `standard_error` divided by the Frobenius norm of the embedding.
     """
 
     embedding: FloatArray
@@ -65,7 +64,7 @@ class ComponentPCA:
 
     @property
     def constant(self) -> bool:
-        """Whether MX has no variance but that of rounding."""
+        """Whether MX has no variance beyond rounding."""
         return not self.singular_values[0] > 0
 
 
@@ -93,7 +92,7 @@ class _Centred:
         return (self.X.toarray() if sp.issparse(self.X) else self.X) - self.mean
 
     def rounding(self) -> float:
-        """Return a bound on the Frobenius norm of what rounding leaves of a product that is zero."""
+        """Return a bound on the Frobenius norm, after rounding, of a product that is exactly zero."""
         size = self.norm() + float(np.linalg.norm(self.mean)) * self.shape[0] ** 0.5
         return _NO_VARIANCE * self.norm() + 10.0 * float(np.finfo(self.X.dtype).eps) * size
 
@@ -109,8 +108,8 @@ def _right_vectors(X: _Centred, M: AveragedProjection, width: int, solver: str, 
     """Return approximate leading right singular vectors of MX, of shape (p, width)."""
     if solver == "full":
         return np.linalg.svd(M @ X.dense(), full_matrices=False)[2][:width].T
-    # Subspace iteration from a random start (Halko, Martinsson and Tropp 2011, algorithm 4.4), on an operator that
-    # scikit-learn's function does not take, until the singular values have settled.
+    # Subspace iteration from a random start until the singular values settle (Halko, Martinsson and Tropp 2011,
+    # algorithm 4.4). scikit-learn's randomized SVD does not accept an operator.
     basis = np.linalg.qr(rng.normal(size=(X.shape[1], width)))[0]
     known = np.zeros(width)
     settled = max(_SETTLED, 20.0 * float(np.finfo(X.X.dtype).eps))
@@ -125,7 +124,7 @@ def _right_vectors(X: _Centred, M: AveragedProjection, width: int, solver: str, 
 
 
 def identity_projection(n_nodes: int) -> AveragedProjection:
-    """Return M = I, every point a component of its own: PCA of MX is then PCA of X."""
+    """Return M = I, with each point a component of its own, for which PCA of MX is PCA of X."""
     return AveragedProjection(np.arange(n_nodes, dtype=np.int32)[None])
 
 
@@ -150,20 +149,21 @@ def sampled_pca(
     posterior : GraphPosterior
     n_components : int
     n_samples : int or "auto", default=100
-        "auto" goes on in rounds until the relative error is at most `tol`, or 2,000 graphs are drawn.
+        "auto" draws in rounds until the relative error is at most `tol` or 2,000 graphs are drawn.
     tol : float, default=0.02
+        Ignored if `n_samples` is a number.
     svd_solver : {"auto", "full", "randomized"}, default="auto"
     rng : numpy.random.RandomState, optional
     n_jobs : int or None, default=None
     progress : callable, optional
         Called as ``progress(n_drawn, relative_error)`` while graphs are drawn.
     callback : callable, optional
-        Called as ``callback(n_drawn, relative_error, Z)`` after each round; a true value ends it.
+        Called as ``callback(n_drawn, relative_error, Z)`` after each round; a true value stops.
 
     Warns
     -----
     ConvergenceWarning
-        When 2,000 graphs leave an error above `tol`.
+        When the relative error is above `tol` after 2,000 graphs.
     """
     rng = np.random.RandomState(0) if rng is None else rng
     seed = int(rng.randint(np.iinfo(np.int32).max))
@@ -200,11 +200,11 @@ def sampled_pca(
 
 
 def why_constant(M: AveragedProjection) -> str:
-    """Say why MX has no variance."""
+    """Return the reason why MX has no variance, in words."""
     if M.labels.max() == 0:
         return (
-            f"every one of the {M.n_samples} graphs drawn is connected, so the component means are all the same "
-            "(a lower perplexity, or fewer neighbors, gives components)"
+            f"every one of the {M.n_samples} graphs drawn is connected, so all component means are the same "
+            "(a lower perplexity or fewer neighbors gives more components)"
         )
     return "the means of all components are the same"
 
@@ -222,12 +222,12 @@ def component_pca(
     Parameters
     ----------
     X : array or sparse matrix of shape (n, p)
-        Not centred beforehand.
+        Need not be centred.
     M : AveragedProjection
     n_components : int
         q, at most min(n, p).
     svd_solver : {"auto", "full", "randomized"}, default="auto"
-        "full" forms MX and decomposes it; "randomized" needs a few products with X and M; "auto" is "full" up to a
+        "full" forms MX and decomposes it; "randomized" computes a few products with X and M; "auto" is "full" up to a
         million entries of X.
     rng : numpy.random.RandomState, optional
         For "randomized".
@@ -235,7 +235,7 @@ def component_pca(
     Returns
     -------
     ComponentPCA
-        With `singular_values` of exactly zero where MX has no variance but that of rounding.
+        Its `singular_values` are exactly zero where MX has no variance beyond rounding.
 
     Examples
     --------
@@ -254,7 +254,7 @@ def component_pca(
     width = min(n_components + OVERSAMPLING, *data.shape)
     basis = _right_vectors(data, M, width, solver, np.random.RandomState(0) if rng is None else rng)
     sums = M.batch_sums(data.times(basis))
-    # M keeps means; far from the origin rounding does not.
+    # M preserves the mean of the columns, but rounding does not if the data are far from the origin.
     sums -= sums.mean(axis=1, keepdims=True)
     counts = np.diff(M.batch_bounds())
     total = sums.sum(axis=0)
@@ -281,7 +281,7 @@ def _leading(A: FloatArray, q: int) -> tuple[FloatArray, FloatArray, FloatArray]
 
 
 def _fix_signs(scores: FloatArray, components: FloatArray) -> FloatArray:
-    """Give each component's largest entry a positive sign, in place, and its scores along; return the scores."""
+    """Flip components in place so that each one's largest entry is positive; return the scores flipped alike."""
     largest = np.abs(components).argmax(axis=1)
     signs = np.where(components[np.arange(len(components)), largest] < 0, -1.0, 1.0)
     components *= signs[:, None]
@@ -289,9 +289,9 @@ def _fix_signs(scores: FloatArray, components: FloatArray) -> FloatArray:
 
 
 def _jackknife(scores: FloatArray, total: FloatArray, sums: FloatArray, counts: FloatArray) -> FloatArray:
-    """Return each point's standard error: PCA without one batch of graphs at a time, turned onto the whole.
+    """Return each point's standard error by a jackknife: PCA without one batch of graphs, rotated onto the whole.
 
-    Within the leading subspace, whose width leaves room for the components to turn.
+    It works within the leading subspace, which is wide enough for the components to rotate.
     """
     from scipy.linalg import orthogonal_procrustes
 

@@ -1,12 +1,12 @@
 """Connected components of posterior graphs, and the averaged projection onto their means.
 
-Where a shift-invariant kernel says nothing is the null space of a graph's Laplacian, spanned by the normalised
-indicators U of its components (graph-coupling paper, section 4). Over posterior graphs the projection onto it
-averages to
+A shift-invariant kernel determines nothing in the null space of the graph's Laplacian, which is spanned by the
+normalised indicators U of the components (graph-coupling paper, section 4). The projection onto this space, averaged
+over posterior graphs, is
 
-    M = E[U Uᵀ],    M_ij = E[1{i and j in one component} / size of it],
+    M = E[U Uᵀ],    M_ij = E[1{i and j in one component} / size of that component].
 
-symmetric, doubly stochastic and with a spectrum in [0, 1]. A sample of a graph is one membership vector, and M is
+M is symmetric and doubly stochastic, with spectrum in [0, 1]. A sampled graph is stored as one membership vector. M is
 never formed: v ↦ Mv costs N·n for N samples.
 """
 
@@ -26,13 +26,13 @@ from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.laws.priors import GraphPosterior, UnitOutDegree
 
 BATCHES = 10
-"""Into how many batches samples are grouped: for parallel sums, and for the error of what is made of them."""
+"""The number of batches that samples are grouped into, for parallel sums and for jackknife errors."""
 
 _TASKS_PER_ROUND = 16
 
 
 def weak_components(n_nodes: int, rows: IntArray, columns: IntArray) -> NDArray[np.int32]:
-    """Return each node's weak component, 0 … R − 1, in the order of their first nodes.
+    """Return each node's weak component, numbered 0 … R − 1 in the order of their first nodes.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ def sample_components(
 ) -> NDArray[np.int32]:
     """Draw graphs from a posterior and label their weak components.
 
-    Sample s has a random stream of its own, made from `seed` and s: the labels do not depend on the number of
-    workers, and drawing samples 0 to 9 and then 10 to 19 is drawing 0 to 19.
+    Sample s has its own random stream, derived from `seed` and s. So the labels do not depend on the number of workers,
+    and samples 0 to 9 followed by 10 to 19 equal samples 0 to 19.
 
     Parameters
     ----------
@@ -85,10 +85,10 @@ def sample_components(
     first : int, default=0
         The number of the first sample.
     n_jobs : int or None, default=None
-        Workers; None means every core, or as many as `joblib.parallel_config` says if more than one. The backend is
-        the one it names; threads by default.
+        Workers; None means every core, or the number set by `joblib.parallel_config` if that is more than one. That
+        context also sets the backend; the default is threads.
     progress : callable, optional
-        Called as ``progress(n_drawn)`` now and then.
+        Called as ``progress(n_drawn)`` from time to time.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def sample_components(
     Raises
     ------
     TypeError, ValueError
-        When the posterior is none, or a number is out of range.
+        When `posterior` is not a GraphPosterior, or a number is out of range.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def sample_components(
     labels = np.empty((n_samples, posterior.n_nodes), dtype=np.int32)
     if n_jobs is None and joblib.effective_n_jobs(None) == 1:
         n_jobs = -1
-    # What every sample needs is computed once, here, and not in each worker.
+    # Cached here, so that the workers do not each compute what all samples share.
     posterior.sample_edges(0)
     task = joblib.delayed(_draw_labels)
     with joblib.Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
@@ -132,19 +132,19 @@ def sample_components(
 class AveragedProjection(LinearOperator):
     """The operator v ↦ Mv with M = (1/N) Σ_s U_s U_sᵀ, from the memberships of N sampled graphs.
 
-    A `scipy.sparse.linalg.LinearOperator` that holds nothing but the memberships.
+    A `scipy.sparse.linalg.LinearOperator` that stores only the memberships.
 
     Parameters
     ----------
     labels : array of shape (n_samples, n_nodes)
         Each node's component in each graph: integers of at least 0, below the number of nodes.
     n_jobs : int or None, default=None
-        Threads of a product; None means every core. Results do not depend on it.
+        Threads for a product; None means every core. Results do not depend on it.
 
     Raises
     ------
     TypeError, ValueError
-        When `labels` are no such integers.
+        When `labels` are not such integers.
 
     References
     ----------
@@ -194,7 +194,7 @@ class AveragedProjection(LinearOperator):
         return np.array([size.size for size in self.sizes])
 
     def batch_bounds(self) -> IntArray:
-        """Return where the batches of samples start and end: as equal as can be, at most ten."""
+        """Return where the batches of samples start and end: at most ten, of nearly equal size."""
         return np.linspace(0, self.n_samples, min(BATCHES, self.n_samples) + 1).astype(np.int64)
 
     def batch_sums(self, V: FloatArray) -> FloatArray:
@@ -220,7 +220,7 @@ class AveragedProjection(LinearOperator):
     _transpose = _adjoint
 
     def co_membership(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Return the share of graphs in which both ends of each pair are in one component.
+        """Return, for each pair of nodes, the share of graphs in which both are in one component.
 
         Parameters
         ----------
@@ -229,7 +229,7 @@ class AveragedProjection(LinearOperator):
         Raises
         ------
         ValueError
-            When they differ in length, or name a node there is not.
+            When they differ in length, or name a node that does not exist.
 
         Examples
         --------
@@ -244,7 +244,7 @@ class AveragedProjection(LinearOperator):
 
         i, j = np.asarray(rows, dtype=np.int64).ravel(), np.asarray(columns, dtype=np.int64).ravel()
         if i.size != j.size:
-            raise ValueError(f"rows and columns must be of one length, got {i.size} and {j.size}.")
+            raise ValueError(f"rows and columns must have one length, got {i.size} and {j.size}.")
         n = self.shape[0]
         if i.size and (min(i.min(), j.min()) < 0 or max(i.max(), j.max()) >= n):
             raise ValueError(f"rows and columns must name nodes 0 to {n - 1}.")
@@ -254,11 +254,11 @@ class AveragedProjection(LinearOperator):
 
 
 def component_law(posterior: GraphPosterior) -> GraphPosterior:
-    """Return the law whose components tell parts of the data from each other.
+    """Return the law whose components separate parts of the data.
 
-    Priors D and E: the posterior itself. Graphs of independent edges are, with the weights of UMAP, connected in one
-    piece, so a posterior of prior B is thinned: every node keeps one of its edges, drawn in proportion to their
-    probabilities (prior D on the same edges). A node that has no edge leaves the law as it is.
+    For priors D and E this is the posterior itself. With prior B and UMAP's weights, nearly every graph is connected.
+    So a posterior of prior B is thinned: every node keeps one of its edges, drawn in proportion to their probabilities
+    (prior D on the same edges). If some node has no edge, the posterior is returned unchanged.
 
     Examples
     --------

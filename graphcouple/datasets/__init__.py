@@ -1,4 +1,4 @@
-"""Real data by name, files in the format of MNIST, and generators."""
+"""Data sets by name, a reader of MNIST's file format, and generators."""
 
 from graphcouple.datasets._generators import make_hierarchical_mixture, make_swiss_roll, make_waveform
 from graphcouple.datasets._idx import read_idx

@@ -1,4 +1,4 @@
-"""Reading points and labels from files, and writing results without ever leaving half a file."""
+"""Read points and labels from files; write results so that a failure never leaves half a file."""
 
 from __future__ import annotations
 
@@ -23,22 +23,21 @@ READABLE = (".npy", ".npz", ".csv", ".csv.gz", ".mtx")
 
 
 def suffix_of(path: Path) -> str:
-    """Return the ending of a path, ``.csv.gz`` taken whole."""
+    """Return the ending of a path; ``.csv.gz`` is one ending."""
     name = path.name.lower()
     return next((ending for ending in sorted(READABLE, key=len, reverse=True) if name.endswith(ending)), path.suffix)
 
 
 def read_points(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | None]:
-    """Read points, and labels when they are in the same file.
+    """Read points, and labels if they are in the same file.
 
     Parameters
     ----------
     path : Path
-        ``.npy``; ``.npz`` with an array ``X`` (or a single array, or a scipy sparse matrix) and
-        perhaps ``y``; ``.csv`` or ``.csv.gz`` with or without a header line; ``.mtx``.
+        ``.npy``; ``.npz`` with an array ``X`` (or a single array, or a scipy sparse matrix) and optionally ``y``;
+        ``.csv`` or ``.csv.gz``, with or without a header line; ``.mtx``.
     labels : str or None
-        For csv, the name or the number (from 0) of the column that holds labels;
-        for npz, the key of the labels.
+        For csv, the name or the number (from 0) of the column of labels; for npz, the key of the labels.
 
     Returns
     -------
@@ -48,10 +47,9 @@ def read_points(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | Non
     Raises
     ------
     FileNotFoundError
-        When there is no such file.
+        When the file does not exist.
     ValueError
-        When the ending is unknown or the content cannot be read as numbers; the message
-        names the column or key.
+        When the ending is unknown or the content is not numeric; the message names the column or key.
     """
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder, not a file of points")
@@ -105,7 +103,7 @@ def _read_npz(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | None]
 
 
 def text_of(path: Path, n_lines: int | None = None) -> list[str]:
-    """Return the (first) lines of a text file; a byte-order mark is no part of them."""
+    """Return the (first) lines of a text file, without a byte-order mark."""
     try:
         with (gzip.open if _is_gzip(path) else open)(path, "rt", encoding=ENCODING) as lines:
             return [line.rstrip("\r\n") for line in islice(lines, n_lines)]
@@ -132,13 +130,13 @@ def _read_csv(path: Path, labels: str | None) -> tuple[NDArray[np.float64], NDAr
     if first == [""]:
         raise ValueError(f"{path} is empty.")
     if len(first) == 1 and any(mark in first[0] for mark in ";\t"):
-        raise ValueError(f"{path.name} seems separated by semicolons or tabs; only commas are read.")
-    # A header is a first line without a single number.
+        raise ValueError(f"{path.name} seems to be separated by semicolons or tabs; use commas.")
+    # Data have a number in every line, so a first line without any is a header.
     header = not any(_is_number(cell) for cell in first)
     at = _label_column(path, labels, first, header)
     columns = [c for c in range(len(first)) if c != at]
     if not columns:
-        raise ValueError(f"{path.name} has no column left besides the labels.")
+        raise ValueError(f"{path.name} has no columns of points besides the labels.")
     options: dict[str, Any] = {"delimiter": ",", "skiprows": int(header), "quotechar": '"', "comments": None}
     options["encoding"] = ENCODING
     try:
@@ -177,7 +175,7 @@ def _as_labels(texts: NDArray[np.str_]) -> NDArray[Any]:
 
 
 def read_labels(path: Path, n_points: int) -> NDArray[Any]:
-    """Read a file of one label a row: ``.npy``, or text, where one line too many is taken for a header."""
+    """Read a file with one label in each row: ``.npy``, or text, where one extra line counts as a header."""
     if suffix_of(path) == ".npy":
         return _load_numpy(path).ravel()
     rows = np.array([line.strip().strip('"') for line in text_of(path) if line.strip()])
@@ -210,7 +208,7 @@ def finished_files(*targets: Path | None) -> Iterator[list[Path | None]]:
 
 
 def write_embedding(path: Path, target: Path, Z: NDArray[Any]) -> None:
-    """Write an embedding to `path` in the format that the name of `target` asks for."""
+    """Write an embedding to `path` in the format given by the ending of `target`."""
     writers: dict[str, Callable[[], None]] = {
         ".npy": lambda: _save_npy(path, Z),
         ".csv": lambda: np.savetxt(
@@ -231,7 +229,7 @@ def _save_npy(path: Path, Z: NDArray[Any]) -> None:
 
 
 def write_table(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Write rows as csv, with a header; a row may leave columns out."""
+    """Write rows as csv with a header; rows may lack columns."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, names)

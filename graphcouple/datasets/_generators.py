@@ -1,4 +1,4 @@
-"""Points drawn from known laws."""
+"""Generators of points from known laws."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def make_hierarchical_mixture(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Draw points from a mixture of spherical Gaussians whose centres are clustered, level by level.
 
-    The centre of a cluster is that of the cluster one level up, plus a Gaussian vector with standard deviation
-    ``scales[level]`` in every coordinate; a point is the centre of its last cluster plus one of ``scales[-1]``. Every
-    last cluster is as likely.
+    The centre of a cluster is the centre of its parent plus a Gaussian vector with standard deviation ``scales[level]``
+    in every coordinate. A point is the centre of a cluster of the last level plus a Gaussian vector with standard
+    deviation ``scales[-1]``. All clusters of the last level are equally likely.
 
     Parameters
     ----------
@@ -32,19 +32,19 @@ def make_hierarchical_mixture(
     branching : sequence of int, default=(3, 4)
         The number of clusters that each cluster of the level above splits into.
     scales : sequence of float, default=(10, 3, 1)
-        Standard deviations: one for each level, and that of the points.
+        Standard deviations: one for each level, and one for the points.
     random_state : int, Generator or None, default=None
 
     Returns
     -------
     X : ndarray of shape (n_samples, n_features)
     y : ndarray of shape (n_samples, len(branching))
-        The cluster on each level, numbered from 0 through the whole level.
+        The cluster on each level; the clusters of a level are numbered from 0.
 
     Raises
     ------
     TypeError, ValueError
-        When a number is out of range, or there is not one scale more than levels.
+        When a number is out of range, or the number of scales is not one more than that of levels.
 
     Examples
     --------
@@ -59,8 +59,8 @@ def make_hierarchical_mixture(
     spreads = [check_positive("scales", s) for s in scales]
     if not splits or len(spreads) != len(splits) + 1:
         raise ValueError(
-            f"scales must hold one number for each of the {len(splits)} levels of branching (at least one), and one "
-            f"for the points, got {len(spreads)}."
+            f"scales must hold one number for each of the {len(splits)} levels of branching (at least one level), and "
+            f"one for the points, got {len(spreads)}."
         )
     rng = check_random_state(random_state)
     centres = np.zeros((1, p))
@@ -84,7 +84,7 @@ def make_swiss_roll(
     noise : float, default=0
         Standard deviation of Gaussian noise on every coordinate.
     hole : bool, default=False
-        Cut a rectangular hole into the sheet.
+        Whether to cut a rectangular hole into the sheet.
     random_state : int, Generator, RandomState or None, default=None
 
     Returns
@@ -122,15 +122,15 @@ def make_waveform(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Draw noisy waves of three classes with 21 features.
 
-    A wave is u h_a(i) + (1 − u) h_b(i) + ε_i for i = 1 … 21, with u uniform on [0, 1], standard normal ε, and two of
-    the triangles h₁(i) = max(6 − |i − 7|, 0), h₂(i) = h₁(i − 8) and h₃(i) = h₁(i − 4): (a, b) is (1, 2), (1, 3) or
-    (2, 3) with equal probability.
+    A wave is u h_a(i) + (1 − u) h_b(i) + ε_i for i = 1 … 21, with u uniform on [0, 1] and ε standard normal. The
+    triangles are h₁(i) = max(6 − |i − 7|, 0), h₂(i) = h₁(i − 8) and h₃(i) = h₁(i − 4). The class (a, b) is (1, 2),
+    (1, 3) or (2, 3) with equal probability.
 
     Parameters
     ----------
     n_samples : int, default=5000
     n_noise_features : int, default=0
-        Standard normal columns added to the 21; 19 makes the 40 features of the second version.
+        Standard normal columns added to the 21; 19 gives the 40 features of the second version.
     random_state : int, Generator or None, default=None
 
     Returns

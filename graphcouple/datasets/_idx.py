@@ -27,14 +27,14 @@ def read_idx(path: str | PathLike[str]) -> NDArray[Any]:
     Returns
     -------
     ndarray
-        Of the file's own shape and type: labels of shape (n,), images of shape (n, height, width).
+        With the file's shape and type: labels of shape (n,), images of shape (n, height, width).
 
     Raises
     ------
     OSError
         When the file cannot be read.
     ValueError
-        When it is no IDX file, or ends too early.
+        When it is not an IDX file, or ends too early.
 
     Examples
     --------
@@ -64,19 +64,19 @@ def read_idx(path: str | PathLike[str]) -> NDArray[Any]:
 
 
 def read_idx_pairs(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return images, one a row, and labels, from one file of images or a folder of several, and the labels beside them.
+    """Return the images, one in each row, and the labels of one file of images or of all those in a folder.
 
-    Files of labels have the name of their images with "labels" for "images" and 1 for 3 dimensions. Training images
-    come first.
+    The file of labels lies beside that of images and has its name, with "labels" for "images" and "idx1" for "idx3".
+    Training images come first.
 
     Raises
     ------
     OSError, ValueError
-        When a file is missing, is no IDX file, or holds another number of labels than images.
+        When a file is missing or is not an IDX file, or the numbers of images and labels differ.
     """
     folder = path if path.is_dir() else path.parent
     files = sorted(folder.glob("*images*idx3*"), key=lambda file: ("train" not in file.name, file.name))
-    # Unpacked and packed, a file is there once.
+    # A file that is there both packed and unpacked is read once.
     files = list({file.name.removesuffix(".gz"): file for file in reversed(files)}.values())[::-1]
     if path.is_file():
         files = [path]

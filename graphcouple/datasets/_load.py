@@ -1,4 +1,4 @@
-"""Data sets by name: those that come with scikit-learn, and those it fetches."""
+"""Data sets by name: those bundled with scikit-learn, and those it fetches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from graphcouple.datasets._files import READABLE, read_points, suffix_of, text_o
 from graphcouple.datasets._idx import read_idx_pairs
 
 NAMES = ("breast_cancer", "diabetes", "digits", "iris", "swiss_roll", "wine")
-"""The data sets that are always there."""
+"""The bundled data sets."""
 
 
 class _Source(NamedTuple):
@@ -34,7 +34,7 @@ FETCHED = {
     "mnist": _Source("mnist_784", 1, (70_000, 784)),
     "pendigits": _Source("pendigits", 1, (10_992, 16)),
 }
-"""The data sets that are fetched from OpenML, or read from a local copy."""
+"""The data sets fetched from OpenML or read from a local copy."""
 
 _LABEL_COLUMNS = ("label", "labels", "class", "target", "y")
 _LOCAL = "a folder of IDX files or one of its images files, a .mat file with X and Y, or " + ", ".join(READABLE)
@@ -49,30 +49,30 @@ def load(
     ----------
     name : str
         Bundled with scikit-learn: "breast_cancer", "diabetes", "digits" (1,797 images of 8×8 pixels), "iris", "wine",
-        and "swiss_roll", 1,500 points of a generator with a fixed seed, labelled by their position along the roll.
+        and "swiss_roll" (1,500 points generated with a fixed seed, labelled by their position along the roll).
 
         Fetched from OpenML, or read from `path`: "mnist" and "fashion_mnist" (70,000 images of 28×28 pixels, the last
         10,000 for testing), "coil20" (1,440 images of 20 objects, 32×32 pixels), "pendigits" (10,992 pen trajectories
         of 8 points).
 
-        Features are as they come, not standardised.
+        Features are not standardised.
     path : path, optional
-        A local copy of a data set that would be fetched, of any number of rows: a folder of IDX files or one of its
-        images files; a .mat file with X and Y; an .npz file with X and y; a .csv file whose column "label", "class",
-        "target" or "y" holds the labels, or else the last one.
+        A local copy to read instead of fetching, with any number of rows: a folder of IDX files or one of its images
+        files; a .mat file with X and Y; an .npz file with X and y; a .csv file with labels in the column "label",
+        "class", "target" or "y", or else in the last one.
     data_home : path, optional
-        Where scikit-learn keeps what it fetches; the default is its own, ~/scikit_learn_data.
+        Where scikit-learn stores what it fetches; the default is its own folder, ~/scikit_learn_data.
 
     Returns
     -------
     X : ndarray of shape (n_samples, n_features)
-        float64; float32 where fetched or read.
+        float64; float32 if fetched or read.
     y : ndarray of shape (n_samples,)
 
     Raises
     ------
     ValueError
-        When the name is unknown, or a file does not hold points and labels.
+        When the name is unknown, or a file does not contain points and labels.
     OSError
         When a file cannot be read, or OpenML cannot be reached.
 
@@ -111,7 +111,7 @@ def _fetch(name: str, data_home: str | PathLike[str] | None) -> tuple[Any, Any]:
     from sklearn.datasets import fetch_openml
 
     source = FETCHED[name]
-    # Text by liac-arff takes a minute for MNIST.
+    # liac-arff takes a minute to parse MNIST.
     parser = "pandas" if find_spec("pandas") else "liac-arff"
     options = {"as_frame": False, "return_X_y": True, "parser": parser, "data_home": data_home}
     try:
@@ -120,11 +120,11 @@ def _fetch(name: str, data_home: str | PathLike[str] | None) -> tuple[Any, Any]:
         reason = " ".join(str(getattr(error, "reason", None) or error).split()).rstrip(".")
         raise OSError(
             f"cannot fetch {name!r} from OpenML ({reason}). Without a network, give path= a local copy: {_LOCAL}; "
-            "or data_home= a folder where scikit-learn has fetched it before."
+            "or data_home= a folder that scikit-learn has fetched it into."
         ) from None
     if X.shape[1] != source.shape[1]:
         raise ValueError(
-            f"OpenML's {source.name!r} has {X.shape[1]} columns, not {source.shape[1]}; give path= a copy."
+            f"OpenML's {source.name!r} has {X.shape[1]} columns, not {source.shape[1]}; give path= a local copy."
         )
     return X, y
 
@@ -143,13 +143,13 @@ def _read(path: Path) -> tuple[Any, Any]:
 
 
 def _label_column(path: Path) -> str:
-    """Return the name of a csv file's column of labels, or -1 for its last."""
+    """Return the name of a csv file's column of labels, or "-1" for the last column."""
     header = [cell.strip().strip('"') for cell in "".join(text_of(path, 1)).split(",")]
     return next((cell for cell in header if cell.lower() in _LABEL_COLUMNS), "-1")
 
 
 def _checked(X: Any, y: Any, source: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return points of two dimensions and their labels, images one a row."""
+    """Return a 2-D array of points, with images flattened, and the labels."""
     X = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
     if X.ndim < 2 or X.dtype.kind not in "biuf":
         raise ValueError(
@@ -169,7 +169,7 @@ def _read_mat(path: Path) -> tuple[Any, Any]:
     try:
         arrays = loadmat(path)
     except (MatReadError, ValueError, NotImplementedError, zlib.error, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} is not a MATLAB file that scipy reads ({error}).") from None
+        raise ValueError(f"{path} is not a MATLAB file that scipy can read ({error}).") from None
     for points, labels in (("X", "Y"), ("X", "y"), ("fea", "gnd")):
         if points in arrays and labels in arrays:
             return arrays[points], np.squeeze(arrays[labels])
@@ -178,7 +178,7 @@ def _read_mat(path: Path) -> tuple[Any, Any]:
 
 
 def _numbers_if_whole(y: NDArray[Any]) -> NDArray[Any]:
-    """Return labels as integers where their texts are whole numbers."""
+    """Return labels as integers if all of them are whole numbers."""
     try:
         numbers = y.astype(np.float64)
     except ValueError:

@@ -7,11 +7,10 @@ from contextlib import nullcontext
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from graphcouple._parameters import estimator, parameter
+from graphcouple._parameters import ScikitTransformer, estimator, parameter
 from graphcouple._progress import progress_bar
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import GraphModel
@@ -24,7 +23,7 @@ _CHECK_EVERY = 50
 _CALLBACK_EVERY = 10
 
 
-class EmbeddingEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class EmbeddingEstimator(ScikitTransformer):
     """What scikit-learn asks of an estimator whose result is `embedding_`."""
 
     embedding_: FloatArray

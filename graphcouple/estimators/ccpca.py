@@ -171,19 +171,10 @@ class CCPCA(EmbeddingEstimator):
         self, X: Any, posterior: GraphPosterior, rng: np.random.RandomState
     ) -> tuple[AveragedProjection, ComponentPCA]:
         total = MOST_SAMPLES if self.n_samples == "auto" else self.n_samples
+        names = ("n_samples", "tol", "svd_solver", "n_jobs", "callback")
+        options = {name: getattr(self, name) for name in names}
         with progress_bar(total, "CCPCA", measure="error") if self.verbose else nullcontext() as update:
-            return sampled_pca(
-                X,
-                posterior,
-                self.n_components,
-                n_samples=self.n_samples,
-                tol=self.tol,
-                svd_solver=self.svd_solver,
-                rng=rng,
-                n_jobs=self.n_jobs,
-                progress=update,
-                callback=self.callback,
-            )
+            return sampled_pca(X, posterior, self.n_components, rng=rng, progress=update, **options)
 
     @property
     def co_membership_(self) -> Any:

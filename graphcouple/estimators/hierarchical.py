@@ -96,11 +96,6 @@ class HierarchicalCoupling(EmbeddingEstimator):
         """Embed `X`, of shape (n_samples, n_features); see `CouplingEstimator.fit`."""
         self._validate_params()
         plain = self._plain()
-        if plain.takes_distances and self.strategy == "sequential":
-            raise ValueError(
-                "component means need points, not precomputed distances; pass the points as X and the graph's "
-                "posterior as the input of GraphCoupling."
-            )
         self.estimator_ = plain.fit(X, y)
         self.__dict__.pop("kl_divergence_", None)
         fitted = {name: value for name, value in vars(plain).items() if name.endswith("_")}

@@ -153,10 +153,10 @@ def _check_arrays(kernel: Kernel) -> None:
                     f"{_name(kernel)}.{method} must return one value for each squared distance, an array of shape "
                     f"{sq_dist.shape}, got shape {found.shape}; for a constant c return c + 0.0 * sq_dist."
                 )
-            if found.dtype != dtype:
+            if found.dtype.kind != "f" or found.dtype.itemsize < np.dtype(dtype).itemsize:
                 raise ValueError(
-                    f"{_name(kernel)}.{method} must keep the dtype of sq_dist, {np.dtype(dtype)}, got {found.dtype}: "
-                    "use plain Python numbers for its constants."
+                    f"{_name(kernel)}.{method} must keep the precision of sq_dist, {np.dtype(dtype)}, got "
+                    f"{found.dtype}: compute with floating-point numbers, and do not round them."
                 )
             if np.isnan(found).any():
                 at = float(_RELATIVE_DISTANCES[int(np.argmax(np.isnan(found)))])

@@ -142,6 +142,7 @@ class GraphModel:
             part, _, inner = name.partition("__")
             if inner:
                 held = changes.get(part, getattr(self, part, None))
+                held = as_prior(held) if part == "prior" else held
                 if not dataclasses.is_dataclass(held) or inner not in {f.name for f in dataclasses.fields(held)}:
                     raise ValueError(f"GraphModel has no parameter {name!r}; it has {sorted(self.get_params())}.")
                 changes[part] = dataclasses.replace(held, **{inner: value})  # type: ignore[type-var]

@@ -2,7 +2,7 @@
 
 from graphcouple.metrics._classes import ClusterScores, class_mean_disparity, cluster_scores, knn_accuracy
 from graphcouple.metrics._distances import distance_correlation, seed_stability, triplet_correlation
-from graphcouple.metrics._evaluate import SAMPLED_ROWS, evaluate
+from graphcouple.metrics._evaluate import SAMPLED_ROWS, evaluate, register, unregister
 from graphcouple.metrics._neighborhoods import (
     NeighborhoodCurves,
     continuity,
@@ -23,7 +23,9 @@ __all__ = [
     "k_ary_preservation",
     "knn_accuracy",
     "neighborhood_curves",
+    "register",
     "seed_stability",
     "triplet_correlation",
     "trustworthiness",
+    "unregister",
 ]

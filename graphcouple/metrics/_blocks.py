@@ -18,14 +18,14 @@ _NARROW = 16
 
 
 def distances_of(points: Any, metric: str, dtype: Any) -> Distances:
-    """Return what computes the distances of rows to all points, or to the points named as its second argument.
+    """Return a function of rows that gives their distances to all points, or to the columns in its second argument.
 
-    Euclidean distances are in `dtype` and in a unit of the points' own, which no score depends on.
+    Euclidean distances are in `dtype`. Their unit is chosen for the points; no score depends on it.
 
     Raises
     ------
     TypeError, ValueError
-        When the metric is not known, needs parameters, or does not take such points.
+        When the metric is unknown, needs parameters, or does not accept these points.
     """
     if metric == "precomputed":
         given = _complete(points)
@@ -59,7 +59,7 @@ def _check_metric(points: Any, metric: Any) -> None:
         known = "" if "must be a str among" in reason else f" ({reason.rstrip('.')})"
         raise ValueError(
             f"metric={metric!r} cannot be used{known}; name a distance of sklearn.metrics.pairwise_distances that "
-            "takes no parameters, or give metric='precomputed' and a square array of distances."
+            "takes no parameters, or pass metric='precomputed' and a square array of distances."
         ) from None
 
 
@@ -74,8 +74,8 @@ def _complete(distances: Any) -> FloatArray:
     )
     if stored.nnz - int(stored.diagonal().sum()) < n * (n - 1):
         raise ValueError(
-            "metric='precomputed' takes the distances of all pairs, but the sparse matrix leaves some out; "
-            "a graph of neighbors does not say how far all others are."
+            "metric='precomputed' needs the distances of all pairs, but the sparse matrix lacks some; "
+            "pass a full matrix, not a graph of neighbors."
         )
     return distances.toarray()
 
@@ -83,7 +83,7 @@ def _complete(distances: Any) -> FloatArray:
 def _checked(block: FloatArray) -> FloatArray:
     if not np.isfinite(block).all():
         raise ValueError(
-            "the metric gives distances that are NaN or infinite, as of rows of zeros; drop or mend those rows."
+            "the metric gives distances that are NaN or infinite, as for rows of zeros; drop or fix those rows."
         )
     if block.min() < 0:
         raise ValueError(f"distances must not be negative, got {block.min():g}; check the metric or its matrix.")
@@ -121,10 +121,10 @@ def _by_products(points: FloatArray) -> Distances:
 
 
 def orders_of(distances: FloatArray, own: NDArray[np.bool_] | tuple[Any, ...]) -> NDArray[np.int32]:
-    """Return the columns of each row from near to far, ties by their number, where `own` selects put last."""
+    """Return the columns of each row from near to far, ties by column number, the entries selected by `own` last."""
     from graphcouple._numba.ranks import order_rows
 
-    # The bits of floats that are not negative are in the order of the floats; adding zero makes −0 a zero.
+    # The bits of non-negative floats sort like the floats; adding zero turns −0 into 0.
     away = distances + distances.dtype.type(0.0)
     away[own] = np.inf
     orders = np.empty(away.shape, dtype=np.int32)

@@ -22,7 +22,7 @@ def check_classes(y: Any, n: int) -> NDArray[np.int64]:
     Raises
     ------
     TypeError, ValueError
-        When y is not one label a point, one is missing, or they are not of at least two classes.
+        When y does not hold one label for each point, a label is missing, or there are fewer than two classes.
     """
     labels = check_labels(y, n)
     if labels.dtype.kind == "f" and (labels != np.floor(labels)).any():
@@ -32,13 +32,13 @@ def check_classes(y: Any, n: int) -> NDArray[np.int64]:
         raise ValueError(f"y holds a single class, {names[0].item()!r}; scores of classes need two or more.")
     if names.size == n:
         raise ValueError(
-            f"each of the {n} points has a class of its own; scores of classes need points that share one."
+            f"each of the {n} points has a class of its own; scores of classes need points that share a class."
         )
     return classes.astype(np.int64)
 
 
 def knn_accuracy(Z: Any, y: Any, n_neighbors: int = 10, *, n_folds: int = 5, n_jobs: int | None = None) -> float:
-    """Return how often a point's class is that of most of its neighbors in the embedding, by cross-validation.
+    """Return the cross-validated accuracy of classifying points by their nearest neighbors in the embedding.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def knn_accuracy(Z: Any, y: Any, n_neighbors: int = 10, *, n_folds: int = 5, n_j
     Raises
     ------
     TypeError, ValueError
-        When lengths differ, there is a single class, or the neighbors or folds are more than the points allow.
+        When lengths differ, there is a single class, or there are too few points for the neighbors or folds.
 
     See Also
     --------
@@ -86,7 +86,7 @@ def knn_accuracy(Z: Any, y: Any, n_neighbors: int = 10, *, n_folds: int = 5, n_j
         raise ValueError(f"n_neighbors={n_neighbors} must be at most {trained}, the points of all folds but one.")
     classifier = KNeighborsClassifier(n_neighbors, n_jobs=effective_n_jobs(n_jobs))
     with warnings.catch_warnings():
-        # Classes with fewer points than folds are fine here: the others judge them.
+        # scikit-learn warns of classes with fewer points than folds; they are simply missing from some folds.
         warnings.simplefilter("ignore", UserWarning)
         return float(cross_val_score(classifier, points, classes, cv=StratifiedKFold(n_folds)).mean())
 
@@ -122,9 +122,9 @@ def cluster_scores(
     n_clusters : int, optional
         The default is the number of classes.
     n_init : int, default=10
-        Runs of k-means; the best counts.
+        Runs of k-means; the best one is used.
     random_state : int, Generator, RandomState or None, default=0
-        Starts k-means, and chooses the 10,000 points whose silhouettes are averaged where there are more.
+        Seeds k-means, and the choice of the 10,000 points whose silhouettes are averaged if there are more.
 
     Returns
     -------
@@ -133,8 +133,8 @@ def cluster_scores(
     Raises
     ------
     TypeError, ValueError
-        When lengths differ, there is a single class, or neither `y` nor `n_clusters` says how many clusters to find,
-        or there are fewer different points than clusters.
+        When lengths differ, there is a single class, neither `y` nor `n_clusters` is given, or there are fewer
+        different points than clusters.
 
     References
     ----------
@@ -154,14 +154,14 @@ def cluster_scores(
     n = points.shape[0]
     classes = None if y is None else check_classes(y, n)
     if n_clusters is None and classes is None:
-        raise ValueError("n_clusters must be given where there are no classes y to count.")
+        raise ValueError("n_clusters must be given if y is not.")
     wanted = int(classes.max()) + 1 if n_clusters is None and classes is not None else n_clusters
     wanted = check_integer("n_clusters", wanted, 2)
     if wanted > n - 1:
         raise ValueError(f"n_clusters={wanted} must be at most {n - 1}, one less than the points.")
     different = np.unique(points, axis=0).shape[0]
     if different < wanted:
-        raise ValueError(f"there are only {different} different points to put into {wanted} clusters.")
+        raise ValueError(f"there are only {different} different points for n_clusters={wanted}; lower it.")
     seed = random_state
     if not (isinstance(seed, np.random.RandomState) or (isinstance(seed, (int, np.integer)) and 0 <= seed < 2**32)):
         seed = int(check_random_state(random_state).integers(2**31))
@@ -177,7 +177,7 @@ def cluster_scores(
 def class_mean_disparity(X: Any, Z: Any, y: Any) -> float:
     """Return how far the arrangement of the classes is from the best linear one.
 
-    The Procrustes disparity between the classes' means in the embedding and the principal components of the classes'
+    This is the Procrustes disparity between the class means in the embedding and the principal components of the class
     means in the data: the share of variance left after the best translation, rotation, reflection and scaling.
 
     Parameters
@@ -190,7 +190,7 @@ def class_mean_disparity(X: Any, Z: Any, y: Any) -> float:
     Returns
     -------
     float
-        From 0, the same arrangement, to 1. Two classes are always arranged alike.
+        From 0 (the same arrangement) to 1. It is always 0 for two classes.
 
     Raises
     ------

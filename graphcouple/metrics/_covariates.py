@@ -1,10 +1,9 @@
-"""What can be had cheaply of all points, to make up for the chance of a sample of them.
+"""Cheap covariates of all points, which reduce the standard errors of scores from a sample of points.
 
-A row's agreement of neighborhoods is costly: all points are ranked by their
-distance to it. Its agreement among a few hundred reference points, and that of its
-nearest neighbors as an approximate search finds them, are cheap enough for every
-row. Over the sampled rows they tell how the costly curves depend on them; over all
-rows they tell how far the sample is off.
+The agreement of neighborhoods is costly for a row: it ranks all points by their distance to that row. Its agreement
+among a few hundred reference points, and among the nearest neighbors from an approximate search, is cheap enough for
+every row. Over the sampled rows, a regression of the costly curves on these covariates gives slopes; the covariates'
+means over all rows then correct the sample.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ def covariates(
                 agreement(ranks, orders_of(distances(rows, columns), own), levels, curves, *unused)
                 covariate[rows] = curves.reshape(rows.size, -1)
 
-    # The bits of products depend on the shape of a block and on the threads of one: both stay the same.
+    # The bits of a matrix product depend on the block's shape and on the number of threads, so both are fixed.
     with threadpool_limits(1, "blas"):
         over_rows(-(-n // _ROWS), n_jobs, among_references, at_least=2)
     if metric not in SEARCHED or n <= 2 * _NEIGHBORS:
@@ -70,7 +69,7 @@ def covariates(
 
 
 def _nearest(points: Any, metric: str, n_jobs: int | None) -> tuple[NDArray[Any], FloatArray]:
-    """Return the nearest points of each, from near to far, and the logarithms of some of their distances."""
+    """Return the nearest points of each point, from near to far, and the logarithms of some of the distances."""
     support, sq_dist = nearest_neighbors(points, _NEIGHBORS, metric, n_jobs=n_jobs)
     sq_dist = sq_dist.reshape(-1, _NEIGHBORS)
     by_distance = np.argsort(sq_dist, axis=1, kind="stable")
@@ -81,7 +80,7 @@ def _nearest(points: Any, metric: str, n_jobs: int | None) -> tuple[NDArray[Any]
 
 
 def _shared(before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.float32]:
-    """Return how many of each row's first few are the same, for several numbers of them."""
+    """Return how many of the first k neighbors agree in each row, for each k in `_NEAR`."""
     shared = np.empty((len(before), len(_NEAR)), dtype=np.float32)
     later = np.maximum.outer(np.arange(_NEIGHBORS), np.arange(_NEIGHBORS)).ravel()
     counted = later[:, None] < np.array(_NEAR)

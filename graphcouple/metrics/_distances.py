@@ -31,7 +31,7 @@ def distance_correlation(
     metric : str, default="euclidean"
         The distance of `X`, as in `neighborhood_curves`.
     n_rows : int, optional
-        Take the pairs of this many random points with all points. The default is all pairs, in O(n) memory.
+        Use the pairs of this many random points with all points. The default is all pairs, in O(n) memory.
     random_state, n_jobs
         As in `neighborhood_curves`.
 
@@ -59,11 +59,11 @@ def distance_correlation(
 def correlation_of(relations: Relations) -> float:
     count, d, e, dd, ee, de = relations.moments.tolist()
     variances = dd - d * d / count, ee - e * e / count
-    # Distances of a sample are in single precision.
+    # A sample's distances are in single precision.
     tol = 1e-12 if relations.n_rows == relations.n else 1e-6
     for name, variance, size in zip("XZ", variances, relations.sizes.tolist(), strict=True):
         if variance <= count * (tol * size) ** 2:
-            raise ValueError(f"all points of {name} are equally far from each other: no correlation is defined.")
+            raise ValueError(f"all points of {name} are equally far from each other: the correlation is undefined.")
     return (de - d * e / count) / float(np.sqrt(variances[0] * variances[1]))
 
 
@@ -78,9 +78,9 @@ def triplet_correlation(
 ) -> float:
     """Return how well random triplets keep their order: which of two points is nearer to a third.
 
-    The mean of sign(d_ij − d_ik) sign(e_ij − e_ik) over triplets, with distances d in the data and e in the embedding:
-    1 when all orders are kept (ties count as 0), 0 for chance, −1 when all are reversed. The share of triplets kept
-    ("random-triplet accuracy") is half of one more than that. 100 random pairs j, k are seen from each row i.
+    The score is the mean of sign(d_ij − d_ik) sign(e_ij − e_ik) over triplets, with distances d in the data and e in
+    the embedding: 1 if all orders are kept (ties count as 0), 0 for chance, −1 if all are reversed. The share of
+    triplets kept ("random-triplet accuracy") is (1 + score)/2. Each row i draws 100 random pairs j, k.
 
     Parameters
     ----------
@@ -125,24 +125,25 @@ def triplets_of(relations: Relations) -> tuple[float, float]:
 
 
 def seed_stability(embeddings: Sequence[Any], K: int | None = None, *, n_jobs: int | None = None) -> float:
-    """Return how alike embeddings of the same points are, such as those of several seeds.
+    """Return how similar embeddings of the same points are, for example those of several seeds.
 
-    The mean over pairs of embeddings of 1 − m², where m² is the Procrustes disparity, the share of one map's variance
-    that no translation, rotation, reflection and scaling of the other explains; or, with `K`, of their R(K).
+    The score is the mean of 1 − m² over pairs of embeddings. m² is the Procrustes disparity: the share of one map's
+    variance that no translation, rotation, reflection and scaling of the other explains. With `K`, it is the mean of
+    their R(K).
 
     Parameters
     ----------
     embeddings : sequence of arrays of shape (n, q)
         At least two, of one shape.
     K : int, optional
-        Compare neighborhoods of this size rather than positions.
+        Compare neighborhoods of this size instead of positions.
     n_jobs : int, optional
         Threads for neighborhoods; the default is every core.
 
     Returns
     -------
     float
-        1 when all are alike; 0 when they have nothing in common.
+        1 if all are the same; 0 if they have nothing in common.
 
     Raises
     ------

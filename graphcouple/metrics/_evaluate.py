@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from graphcouple._registry import Registry
 from graphcouple._validation import check_integer
 from graphcouple.metrics._classes import check_classes, class_mean_disparity, cluster_scores, knn_accuracy
 from graphcouple.metrics._distances import correlation_of, triplets_of
@@ -18,6 +19,36 @@ ALL_ROWS = 12_000
 SAMPLED_ROWS = 1280
 _LOCAL = 10
 _FOLDS = 5
+
+Score = Callable[[Any, Any, Any], float | None]
+
+SCORES: Registry[Score] = Registry("score", "a function of X, Z and y")
+"""Registered scores, which `evaluate` adds to its own."""
+
+
+def register(name: str) -> Callable[[Score], Score]:
+    """Add a score to `evaluate` and to the commands: a decorator of a function ``score(X, Z, y)``.
+
+    The function returns a number, or None if the score does not apply. `y` is None if no classes were given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> @gc.metrics.register("spread")
+    ... def spread(X, Z, y):
+    ...     return float(np.std(Z))
+    >>> X, y = gc.datasets.load("iris")
+    >>> bool(gc.metrics.evaluate(X, X[:, :2])["spread"] == np.std(X[:, :2]))
+    True
+    >>> gc.metrics.unregister("spread")
+    """
+    return SCORES.register(name)
+
+
+def unregister(name: str) -> None:
+    """Remove a score that `register` added."""
+    SCORES.remove(name)
 
 
 def evaluate(
@@ -31,22 +62,22 @@ def evaluate(
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> Any:
-    """Score an embedding, or several of the same data, in one pass over the distances of the data.
+    """Score one or several embeddings of the same data, in one pass over the distances of the data.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n, p)
     Z : array of shape (n, q), or mapping of names to such arrays
     y : array of shape (n,), optional
-        Classes. Without them the scores of classes are left out.
+        Classes; without them there are no scores of classes.
     metric : str, default="euclidean"
         The distance of `X`: any of `sklearn.metrics.pairwise_distances`, or "precomputed" for a square array of
-        distances, which leaves the arrangement of class means out.
+        distances, for which there is no class-mean disparity.
     K : int or sequence of int, optional
         Sizes of the neighborhoods whose preservation is reported; the default is 10, n/4 and n/2.
     n_rows : int, "auto" or None, default="auto"
-        The number of random points whose distances to all others are looked at; None for all. "auto" is all up to
-        12,000 points and 1,280 beyond. A sample's scores come with standard errors.
+        The number of random points whose distances to all others are used; None for all. "auto" is all up to 12,000
+        points and 1,280 beyond. The scores of a sample come with standard errors.
     random_state : int, Generator, RandomState or None, default=0
     n_jobs : int, optional
         Threads; the default is every core.
@@ -54,7 +85,7 @@ def evaluate(
     Returns
     -------
     pandas.Series, or pandas.DataFrame with a row for each name
-        Without pandas, a dict, or a dict of dicts. The scores:
+        Without pandas, a dict or a dict of dicts. The scores are:
 
         - "R(10)", "R(n/4)", "R(n/2)": `k_ary_preservation`, and "R area", the area under R(K) over log K;
         - "trustworthiness(10)", "continuity(10)";
@@ -99,12 +130,13 @@ def score_each(
         scores = _geometry(related, sizes, min(_LOCAL, points.shape[0] - 2))
         if y is not None:
             scores |= _classes(None if metric == "precomputed" else points, embedding, y, random_state, n_jobs)
-        table[name] = scores
+        own = {score: SCORES[score](points, embedding, y) for score in SCORES.names()}
+        table[name] = scores | {score: float(value) for score, value in own.items() if value is not None}
     return table
 
 
 def check_scoring(X: Any, y: Any, K: Any, n_rows: Any) -> tuple[Any, dict[str, int], int | None]:
-    """Return checked points, the sizes of neighborhoods by name, and the number of rows to look at."""
+    """Return the checked points, the sizes of neighborhoods by name, and the number of rows to use."""
     points = as_points(X, at_least=4)
     n = points.shape[0]
     if y is not None:

@@ -27,9 +27,9 @@ class NeighborhoodCurves:
     trustworthiness, continuity : ndarray of shape (n - 2,)
         See the functions of these names.
     preservation_error, trustworthiness_error, continuity_error : ndarray of shape (n - 2,)
-        Standard errors, from the spread over the sampled rows; zero where every row was looked at.
+        Standard errors, from the spread over the sampled rows; zero if every row was used.
     n_rows : int
-        The number of points whose neighborhoods were looked at.
+        The number of points whose neighborhoods were compared.
     """
 
     K: FloatArray
@@ -43,11 +43,11 @@ class NeighborhoodCurves:
 
     @property
     def area(self) -> float:
-        """Area under R(K) over log K: Σ R(K)/K / Σ 1/K, one figure for all scales (Lee et al. 2015)."""
+        """Area under R(K) over log K, Σ R(K)/K / Σ 1/K: one number for all scales (Lee et al. 2015)."""
         return float((self.preservation / self.K).sum() / (1.0 / self.K).sum())
 
     def at(self, K: Any) -> Any:
-        """Return R(K) of some numbers of neighbors.
+        """Return R(K) for some numbers of neighbors.
 
         Raises
         ------
@@ -58,14 +58,14 @@ class NeighborhoodCurves:
 
 
 def curves_of(relations: Relations) -> NeighborhoodCurves:
-    """Return the curves of summed shared neighbors, intrusions and extrusions."""
+    """Return the curves from the sums of shared neighbors, intrusions and extrusions."""
     n, m = relations.n, relations.n_rows
     K = np.arange(1, n - 1, dtype=np.float64)
     columns = slice(1, n - 1)
     mean = relations.sums[:, columns] / m
     spread = np.maximum(relations.squares[:, columns] - m * np.square(mean), 0.0)
-    # R = ((n − 1) s/K − K) / (n − 1 − K) of s shared neighbors; the most intrusions a row can have are K rows with the
-    # largest ranks, or all rows left when K is larger than that.
+    # R = ((n − 1) s/K − K) / (n − 1 − K) for s shared neighbors. A row has the most intrusions when the K points of
+    # largest rank intrude, or all n − 1 − K points outside the neighborhood if that is fewer.
     most = np.where(n > 2 * K, 0.5 * K * (2 * n - 3 * K - 1), 0.5 * (n - K) * (n - K - 1))
     shared_by_all = ((n - 1) * (mean[0] / K) - K) / (n - 1 - K)
     curves = np.stack([shared_by_all, 1.0 - mean[1] / most, 1.0 - mean[2] / most])
@@ -73,7 +73,7 @@ def curves_of(relations: Relations) -> NeighborhoodCurves:
     n_covariates = relations.offset.size
     leverage = 1.0
     if n_covariates:
-        # What the slopes are uncertain by counts where the sample's covariates are off.
+        # The error of the slopes counts in proportion to how far the sample's covariates are off.
         leverage += m * float(relations.offset @ np.linalg.pinv(relations.gram, hermitian=True) @ relations.offset)
         correction, left = _regression(relations, spread, slopes)
         curves, spread = curves + correction, spread * left
@@ -82,9 +82,9 @@ def curves_of(relations: Relations) -> NeighborhoodCurves:
 
 
 def _regression(relations: Relations, spread: FloatArray, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return what the sample's curves are off by, as far as covariates know, and the share of spread that they leave.
+    """Return the correction of the sample's curves that the covariates predict, and the share of spread they leave.
 
-    The regression estimator of survey sampling: covariates' means over all points are known.
+    This is the regression estimator of survey sampling: the covariates' means over all points are known.
     """
     sizes = sizes_of_slopes(relations.n)
     K = np.arange(1, relations.n - 1)
@@ -113,8 +113,8 @@ def neighborhood_curves(
 ) -> NeighborhoodCurves:
     """Return preservation, trustworthiness and continuity for all numbers of neighbors, in one pass.
 
-    Points are ranked by their distance to each row in turn, in the data and in the embedding: O(n² log n) time and
-    O(n) memory for all K together.
+    For each row, all points are ranked by their distance to it, in the data and in the embedding. That takes
+    O(n² log n) time and O(n) memory for all K together.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def neighborhood_curves(
         The distance of `X`: any of `sklearn.metrics.pairwise_distances`, or "precomputed" for a square array of
         distances. Embeddings have Euclidean distances.
     n_rows : int, optional
-        Look at the neighborhoods, among all points, of this many random points only. The default is all points, which
+        Compare only the neighborhoods of this many random points, among all points. The default is all points, which
         is exact.
     random_state : int, Generator or RandomState, optional
         Chooses the rows.
@@ -164,12 +164,12 @@ def check_sizes(K: Any, n: int) -> list[int]:
     if not sizes:
         raise ValueError("K must name at least one number of neighbors.")
     if max(sizes) > n - 2:
-        raise ValueError(f"K={max(sizes)} must be at most n − 2 = {n - 2}: all other points are neighbors otherwise.")
+        raise ValueError(f"K={max(sizes)} must be at most n − 2 = {n - 2}, or all other points are neighbors.")
     return sizes
 
 
 def pick(curve: FloatArray, K: Any) -> Any:
-    """Return a curve's values at some K: a float for a single one, an array for several."""
+    """Return a curve's values at some K: a float for a single K, an array for several."""
     found = curve[np.array(check_sizes(K, curve.size + 2)) - 1]
     return float(found[0]) if np.ndim(K) == 0 else found
 
@@ -190,8 +190,8 @@ def k_ary_preservation(
 
         R(K) = ((n − 1) Q(K) − K) / (n − 1 − K).
 
-    Small K asks for local structure, K = n/4 or n/2 for global structure. Exact, in O(n) memory, on every core; among
-    points at the same distance, those with the smaller index count as nearer.
+    Small K measures local structure, K = n/4 or n/2 global structure. The result is exact, and takes O(n) memory and
+    all cores. Of points at the same distance, the one with the smaller index counts as nearer.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def k_ary_preservation(
     K : int or sequence of int
         From 1 to n − 2.
     metric, n_rows, random_state, n_jobs
-        As in `neighborhood_curves`, which has all K and their standard errors.
+        As in `neighborhood_curves`, which returns all K and their standard errors.
 
     Returns
     -------
@@ -238,12 +238,12 @@ def trustworthiness(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> float | FloatArray:
-    """Return how few points come near in the embedding that are far in the data.
+    """Return the trustworthiness T(K): high if points near in the embedding are near in the data.
 
         T(K) = 1 − 1/(n G_K) Σ_i Σ_{j ∈ N_Z^K(i) ∖ N_X^K(i)} (ρ_ij − K)
 
-    with the rank ρ_ij of j among the other points by distance from i in X, and G_K the most that a row's sum can be:
-    K(2n − 3K − 1)/2 for K < n/2, else (n − K)(n − K − 1)/2. Between 0 and 1, the best.
+    where ρ_ij is the rank of j among the other points by distance from i in X, and G_K is the largest possible sum of a
+    row: K(2n − 3K − 1)/2 for K < n/2, else (n − K)(n − K − 1)/2. It lies between 0 and 1; 1 is best.
 
     Parameters
     ----------
@@ -283,10 +283,10 @@ def continuity(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> float | FloatArray:
-    """Return how few points are torn away in the embedding that are near in the data.
+    """Return the continuity: high if points near in the data are near in the embedding.
 
-    Trustworthiness with data and embedding changing places: 1 − 1/(n G_K) Σ_i Σ_{j ∈ N_X^K(i) ∖ N_Z^K(i)} (r_ij − K),
-    with the rank r_ij in the embedding.
+    This is trustworthiness with data and embedding exchanged: 1 − 1/(n G_K) Σ_i Σ_{j ∈ N_X^K(i) ∖ N_Z^K(i)} (r_ij − K),
+    where r_ij is the rank in the embedding.
 
     Parameters
     ----------

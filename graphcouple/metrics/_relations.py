@@ -24,14 +24,15 @@ _FEW_ROWS = 1000
 
 
 class Relations(NamedTuple):
-    """What one embedding's distances have in common with the data's.
+    """Sums over rows that compare an embedding's distances with those of the data.
 
-    `sums` and `squares`, of shape (3, n), are those of shared neighbors, intrusions and extrusions over rows, by
-    neighborhood size; of a sample, `cross` are their products with covariates, of shape (n_covariates, 3, n_sizes) for
-    `sizes_of_slopes`, `gram` those of covariates with each other, and `offset` is the covariates' mean over all points,
-    where that over the sample is zero. `moments` are the count, Σd, Σe, Σd², Σe², Σde of distances d in the data and e
-    in the embedding, less their rough `sizes`; `triplets` the sum and the sum of squares over rows of the mean
-    agreement of random pairs, seen from the row.
+    `sums` and `squares`, of shape (3, n), are the sums and sums of squares of shared neighbors, intrusions and
+    extrusions, by neighborhood size. For a sample, `cross` holds their products with the covariates, of shape
+    (n_covariates, 3, n_sizes) for `sizes_of_slopes`; `gram` holds the products of the covariates with each other;
+    `offset` is the mean of the covariates over all points, in coordinates where their mean over the sample is zero.
+    `moments` are the count, Σd, Σe, Σd², Σe², Σde of distances d in the data and e in the embedding, each shifted by
+    its rough size in `sizes`. `triplets` are the sum and the sum of squares, over rows, of the mean agreement of the
+    row's random pairs.
     """
 
     n: int
@@ -51,13 +52,13 @@ class Relations(NamedTuple):
 
 
 def sizes_of_slopes(n: int) -> NDArray[np.int64]:
-    """Return the neighborhood sizes for which slopes on covariates are found: all small ones, then ever fewer."""
+    """Return the neighborhood sizes at which slopes are computed: all small ones, then ever sparser."""
     small = np.arange(1, min(65, n))
     return np.unique(np.concatenate([small, np.geomspace(small[-1], n - 1, 256).astype(np.int64)]))
 
 
 class _Map(NamedTuple):
-    """An embedding's distances, about how large they are, and the standardised covariates of the rows looked at."""
+    """An embedding's distances, their rough size, and the standardised covariates of the rows used."""
 
     distances: Distances
     size: float
@@ -76,7 +77,7 @@ def relate(
 ) -> list[Relations]:
     """Return the relations of each embedding to the data, from all points or from a random sample of them.
 
-    Distances are in double precision when every point is looked at, in single precision when a sample is.
+    Distances are in double precision for all points, in single precision for a sample.
 
     Raises
     ------
@@ -117,7 +118,7 @@ def relate(
 
 
 def as_map(Z: Any, name: str = "Z", n: int | None = None) -> FloatArray:
-    """Return an embedding, of n points where that is known, as a finite float array."""
+    """Return an embedding as a finite float array, checked to have n points if n is given."""
     refuse_estimator(Z, name)
     embedding = as_points(Z.toarray() if sp.issparse(Z) else Z, name)
     if n is not None and embedding.shape[0] != n:
@@ -128,7 +129,7 @@ def as_map(Z: Any, name: str = "Z", n: int | None = None) -> FloatArray:
 def _sum_blocks(block: Callable[..., list[Relations]], jobs: list[Any], n_jobs: int | None) -> list[Relations]:
     from threadpoolctl import threadpool_limits
 
-    # A block is one thread's, and blocks are added in order: the same bits for any number of threads.
+    # One thread computes a block, and blocks are added in order: the bits do not depend on the number of threads.
     with threadpool_limits(1, "blas"):
         parallel = joblib.Parallel(effective_n_jobs(n_jobs), prefer="threads", return_as="generator")
         found: Iterator[list[Relations]] = parallel(joblib.delayed(block)(*job) for job in jobs)
@@ -187,7 +188,7 @@ def random_pairs(rng: np.random.Generator, rows: NDArray[Any], n: int) -> NDArra
     first = rng.integers(0, n - 1, size=(rows.size, _PAIRS_A_POINT))
     second = rng.integers(0, n - 2, size=first.shape)
     second += second >= first
-    # Numbered among the other points so far: the row itself is left out.
+    # The draws number the other points; shift them past the row itself.
     return np.stack([first + (first >= rows[:, None]), second + (second >= rows[:, None])])
 
 

@@ -23,17 +23,17 @@ def _line_style(c: int) -> dict[str, Any]:
 def _named(curves: Any) -> dict[str, Any]:
     named = dict(curves) if isinstance(curves, Mapping) else {"": curves}
     if not named:
-        raise ValueError("there are no curves to draw.")
+        raise ValueError("there are no curves to draw; pass at least one.")
     return named
 
 
 def plot_preservation(curves: Any, *, ax: Axes | None = None, title: str | None = None) -> Axes:
-    """Draw R(K) over the logarithm of K: near neighborhoods left, the whole data right.
+    """Draw R(K) over the logarithm of K: small neighborhoods on the left, the whole data on the right.
 
     Parameters
     ----------
-    curves : result of `graphcouple.metrics.neighborhood_curves`, or mapping of names to such
-        Of a sample of points, a band of two standard errors is drawn too.
+    curves : result of `graphcouple.metrics.neighborhood_curves`, or mapping of names to such results
+        Curves from a sample of points get a band of two standard errors.
     ax : matplotlib Axes, optional
     title : str, optional
 
@@ -46,7 +46,7 @@ def plot_preservation(curves: Any, *, ax: Axes | None = None, title: str | None 
     ModuleNotFoundError
         When matplotlib is not installed.
     TypeError, ValueError
-        When there are no curves, or they have no K and preservation.
+        When there are no curves, or they do not come from `neighborhood_curves`.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def plot_preservation(curves: Any, *, ax: Axes | None = None, title: str | None 
     ax = new_axes(ax, 7.5, 4.5)
     for c, (name, curve) in enumerate(named.items()):
         shown = label(f"{name}  (area {curve.area:.2f})") if name else ""
-        # A few points make no line.
+        # A line through a few values is hard to see without markers.
         marker = "o" if curve.K.size < 10 else ""
         ax.plot(curve.K, curve.preservation, label=shown, marker=marker, **_line_style(c))
         if curve.preservation_error.any():
@@ -83,8 +83,8 @@ def plot_loss(history: Any, *, ax: Axes | None = None, title: str | None = None)
 
     Parameters
     ----------
-    history : fitted estimator, result of `graphcouple.solve`, array of losses, pair of arrays (iterations, losses), or
-            mapping of names to such
+    history : fitted estimator, Solution, array, (iterations, losses), or mapping of names to such
+        A Solution is the result of `graphcouple.solve`; an array holds losses.
     ax : matplotlib Axes, optional
     title : str, optional
 
@@ -127,7 +127,7 @@ def _history(run: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     elif isinstance(run, tuple) and len(run) == 2:
         iterations, losses = run
     elif hasattr(run, "fit"):
-        raise TypeError(f"{type(run).__name__} has no loss to draw; fit it first, or draw another method's.")
+        raise TypeError(f"{type(run).__name__} has no loss to draw; fit it first, or use another method.")
     else:
         losses = np.asarray(run, dtype=np.float64)
         iterations = np.arange(losses.size)

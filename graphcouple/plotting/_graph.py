@@ -26,17 +26,18 @@ def plot_graph(
     title: str | None = None,
     legend: bool = True,
 ) -> Axes:
-    """Draw the edges of a graph between the points of an embedding, the heaviest ones where there are many.
+    """Draw the heaviest edges of a graph between the points of an embedding.
 
     Parameters
     ----------
     Z : array of shape (n_samples, n_components)
     graph : array or sparse matrix of shape (n_samples, n_samples), or law of a graph
-        Weights of edges; of a law, such as ``estimator.posterior_``, the expected edges. Both directions are added.
+        Edge weights; for a law, such as ``estimator.posterior_``, the expected edges. The weights of both directions
+        are added.
     y : array of shape (n_samples,), optional
         Labels, as for `plot`.
     n_edges : int, default=10000
-        The number of edges drawn at most.
+        Draw at most this many edges.
     ax : matplotlib Axes, optional
     title : str, optional
     legend : bool, default=True
@@ -48,7 +49,7 @@ def plot_graph(
     Raises
     ------
     ModuleNotFoundError, TypeError, ValueError
-        As `plot`; and when the graph has another number of nodes, or weights that are negative or not finite.
+        As `plot`. Also when the number of nodes is not that of points, or weights are negative or not finite.
 
     Examples
     --------
@@ -71,7 +72,7 @@ def plot_graph(
     if weights.shape != (len(points), len(points)):
         raise ValueError(f"graph has shape {weights.shape}, but Z has {len(points)} points.")
     if weights.nnz and not (np.isfinite(weights.data).all() and weights.data.min() >= 0):
-        raise ValueError("the weights of a graph's edges must be finite and not negative.")
+        raise ValueError("the edge weights of graph must be finite and not negative.")
     edges = sp.triu(weights.tocsr() + weights.tocsr().T, k=1).tocoo()
     heaviest = np.argsort(-edges.data, kind="stable")[:n_edges]
     heaviest = heaviest[edges.data[heaviest] > 0]
@@ -79,7 +80,7 @@ def plot_graph(
     ends = np.stack([points[edges.row[heaviest], :2], points[edges.col[heaviest], :2]], axis=1)
     strength = edges.data[heaviest] / edges.data[heaviest].max() if heaviest.size else edges.data[heaviest]
     colors = np.full((heaviest.size, 4), 0.25)
-    # The lightest of the edges drawn still show.
+    # Even the lightest edge must stay visible.
     colors[:, 3] = 0.08 + 0.6 * strength
     lines = LineCollection(list(ends), colors=colors, linewidths=0.6, zorder=0.5, rasterized=heaviest.size > 20_000)
     ax.add_collection(lines, autolim=False)

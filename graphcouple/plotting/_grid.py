@@ -35,27 +35,27 @@ def plot_grid(
     Parameters
     ----------
     embeddings : mapping of names to arrays of shape (n_samples, n_components)
-        Names that are pairs (row, column) make a table; others are laid out in reading order.
+        Names that are pairs (row, column) form a table; others are laid out in reading order.
     y : array of shape (n_samples,), optional
         Labels, as for `plot`.
     n_columns : int, optional
-        Of names in reading order; the default is about as many columns as rows.
+        For names in reading order; the default is about as many columns as rows.
     ax : sequence of matplotlib Axes, optional
         One for each embedding, in reading order; a new figure by default.
     title : str, optional
         Of the figure.
     legend : bool, default=True
-        Whether to list classes, or show a colour bar, beside the panels.
+        Whether to show a list of classes or a colour bar beside the panels.
 
     Returns
     -------
     ndarray of matplotlib Axes, of shape (n_rows, n_columns)
-        Or of the shape of `ax`. Panels without an embedding are invisible.
+        If `ax` is given, of its shape. Panels without an embedding are invisible.
 
     Raises
     ------
     ModuleNotFoundError, TypeError, ValueError
-        As `plot`; and when there are no embeddings, or another number of axes.
+        As `plot`. Also when there are no embeddings, or `ax` does not hold one axes for each.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def plot_grid(
         if not tabular:
             panel.set_title(str(name), fontsize=10)
             continue
-        # The first panel there is of a column, and of a row, has its name.
+        # A table can have holes: the first panel in a column or row carries its name.
         if place[0] == min(row for row, column in places if column == place[1]):
             panel.set_title(str(name[1]), fontsize=10)
         if place[1] == min(column for row, column in places if row == place[0]):
@@ -96,7 +96,7 @@ def plot_grid(
 
 
 def _layout(names: list[Any], n_columns: int | None) -> tuple[list[tuple[int, int]], tuple[int, int], bool]:
-    """Return the place of each name, the number of rows and columns, and whether the names are of rows and columns."""
+    """Return the place of each name, the shape of the grid, and whether the names are pairs (row, column)."""
     if all(isinstance(name, tuple) and len(name) == 2 for name in names):
         rows, columns = (list(dict.fromkeys(name[side] for name in names)) for side in (0, 1))
         return [(rows.index(r), columns.index(c)) for r, c in names], (len(rows), len(columns)), True

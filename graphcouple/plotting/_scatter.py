@@ -41,18 +41,17 @@ def plot(
     Parameters
     ----------
     Z : array of shape (n_samples, n_components)
-        The first two components are drawn; a single one against its rank. More than 100,000 points are drawn as
-        `plot_density` draws them.
+        The first two components are drawn, or a single one against its rank. More than 100,000 points are drawn by
+        `plot_density`.
     y : array of shape (n_samples,), optional
-        Labels. Names or up to 30 whole numbers are classes, listed in a legend beside
-        the axes; other numbers are shown by a colour bar. From the eleventh class on, colours repeat with other
-        markers.
+        Labels. Names, or up to 30 different whole numbers, are classes and get a legend beside the axes; other numbers
+        get a colour bar. From the eleventh class on, colours repeat with other markers.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default. In a figure of several axes, ``layout="constrained"`` makes room for the
         legend.
     title : str, optional
     legend : bool, default=True
-        Whether to list classes, or show a colour bar, beside the axes.
+        Whether to show a list of classes or a colour bar beside the axes.
 
     Returns
     -------
@@ -88,7 +87,7 @@ def plot(
 
 
 def _share_of_a_page(ax: Axes) -> float:
-    """Return the area of axes, where a figure of its own has 1: points of small panels are small."""
+    """Return the area of axes relative to a figure of its own, so that small panels get small points."""
     box = ax.get_position()
     figure: Any = ax.figure.get_figure(root=True)
     width, height = figure.get_size_inches()
@@ -97,7 +96,7 @@ def _share_of_a_page(ax: Axes) -> float:
 
 def _scatter(ax: Axes, points: NDArray[np.float64], labels: NDArray[Any] | None, size: float, legend: bool) -> None:
     style: dict[str, Any] = {"s": size, "linewidths": 0, "alpha": 0.85, "rasterized": len(points) > 20000}
-    # Points are drawn in a shuffled order, so that no class hides the others.
+    # Shuffled, so that no class hides the others.
     order = np.random.default_rng(0).permutation(len(points))
     x, y = points[order].T
     if labels is None:
@@ -128,22 +127,22 @@ def plot_density(
     legend: bool = True,
     n_pixels: int | None = None,
 ) -> Axes:
-    """Draw an embedding as an image of how many points each pixel holds: millions in a second.
+    """Draw an embedding as an image of the number of points in each pixel: millions of points in a second.
 
-    A pixel is the less transparent the more points it holds, by rank among the pixels, so that sparse and dense places
-    both show. Its colour is the mean of its points' colours.
+    The more points a pixel holds, the more opaque it is. Opacity follows the rank among pixels, so sparse and dense
+    places are both visible. A pixel's colour is the mean of its points' colours.
 
     Parameters
     ----------
     Z : array of shape (n_samples, n_components)
-        The first two components are drawn; a single one against its rank.
+        The first two components are drawn, or a single one against its rank.
     y : array of shape (n_samples,), optional
         Labels, as for `plot`. From the eleventh class on, colours repeat.
     ax : matplotlib Axes, optional
     title : str, optional
     legend : bool, default=True
     n_pixels : int, optional
-        Of the longer side of the image. The default grows with √n_samples, from 300 to 1,000.
+        Pixels on the longer side of the image. The default grows with √n_samples, from 300 to 1,000.
 
     Returns
     -------
@@ -152,7 +151,7 @@ def plot_density(
     Raises
     ------
     ModuleNotFoundError, TypeError, ValueError
-        As `plot`; and when `n_pixels` is less than 2.
+        As `plot`. Also when `n_pixels` is less than 2 or more than 10,000.
 
     Examples
     --------
@@ -173,7 +172,7 @@ def plot_density(
     low, high = points[:, :2].min(axis=0), points[:, :2].max(axis=0)
     equal = np.shape(Z)[1] > 1
     span = high - low
-    # Points on one line, or on one point, are as thick as a few pixels.
+    # Points on one line, or in one place, still get a few pixels.
     span = np.maximum(span, 0.01 * (float(span.max()) or 1.0))
     low = 0.5 * (low + high) - 0.5 * span
     shape = np.maximum(np.ceil(n_pixels * span / (span.max() if equal else span)), 2).astype(np.int64)
@@ -192,7 +191,7 @@ def plot_density(
 
 
 def _opacity(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the share of the pixels with points that hold no more points than a pixel, from 0.25 up; 0 for none."""
+    """Return each pixel's opacity by its rank among the pixels with points, from 0.25 to 1; 0 for empty pixels."""
     held = counts[counts > 0]
     share = np.searchsorted(np.sort(held), counts, side="right") / held.size
     return np.where(counts > 0, 0.25 + 0.75 * share, 0.0)
@@ -226,7 +225,7 @@ def _mean_colors(
 
 
 def plot_class_means(Z: ArrayLike, y: ArrayLike, *, ax: Axes | None = None, title: str | None = None) -> Axes:
-    """Draw the mean of each class by its name, over faint points.
+    """Draw the mean of each class, with its name, over faint points.
 
     Parameters
     ----------
@@ -243,7 +242,7 @@ def plot_class_means(Z: ArrayLike, y: ArrayLike, *, ax: Axes | None = None, titl
     Raises
     ------
     ModuleNotFoundError, TypeError, ValueError
-        As `plot`; and when `y` is not of classes.
+        As `plot`. Also when `y` does not hold classes.
 
     Examples
     --------
@@ -258,7 +257,7 @@ def plot_class_means(Z: ArrayLike, y: ArrayLike, *, ax: Axes | None = None, titl
     points = check_points(Z)
     labels = labels_or_none(y, len(points))
     if labels is None or not is_categorical(labels):
-        raise ValueError("y must hold classes: names, or up to 30 whole numbers.")
+        raise ValueError("y must hold classes: names, or up to 30 different whole numbers.")
     ax = new_axes(ax)
     before = {*ax.collections, *ax.images}
     plot(Z, labels, ax=ax, title=title, legend=False)

@@ -1,4 +1,4 @@
-"""What all pictures share: axes, colours, labels, and the checks of what is drawn."""
+"""Shared by all pictures: axes, colours, labels and checks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from graphcouple._validation import check_embedding, check_labels, refuse_estima
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Paul Tol's "muted" scheme, told apart under the common colour-vision deficiencies, and black.
+# Paul Tol's "muted" scheme, distinct under the common colour-vision deficiencies, and black.
 PALETTE = (
     "#332288",
     "#88ccee",
@@ -31,7 +31,7 @@ GREY = "#cccccc"
 
 
 def require_matplotlib() -> Any:
-    """Return matplotlib's figures, or say how to install them."""
+    """Return the module `matplotlib.figure`; raise with the install command if it is missing."""
     try:
         from matplotlib import figure
     except ModuleNotFoundError as error:
@@ -42,29 +42,29 @@ def require_matplotlib() -> Any:
 
 
 def new_axes(ax: Axes | None, width: float = 7.5, height: float = 6.0) -> Axes:
-    """Return the axes given, or those of a new figure."""
+    """Return the given axes, or those of a new figure."""
     figure = require_matplotlib()
     return figure.Figure(figsize=(width, height), layout="constrained").add_subplot() if ax is None else ax
 
 
 def check_points(Z: Any) -> NDArray[np.float64]:
-    """Return a finite array of two columns or more; one column is drawn against its rank."""
+    """Return a finite array of at least two columns; a single column gets its rank as the second."""
     refuse_estimator(Z)
     points = check_embedding(Z).astype(np.float64)
     if len(points) < 1:
-        raise ValueError("Z holds no points to draw.")
+        raise ValueError("Z holds no points to draw; pass at least one row.")
     if points.shape[1] == 1:
         return np.column_stack([points[:, 0], points[:, 0].argsort().argsort()])
     return points
 
 
 def labels_or_none(y: Any, n: int) -> NDArray[Any] | None:
-    """Return labels as a flat array of one a point, if there are any."""
+    """Return labels as a flat array with one for each point, or None."""
     return None if y is None else check_labels(y, n)
 
 
 def is_categorical(labels: NDArray[Any]) -> bool:
-    """Return whether labels are shown as classes: names, or up to 30 whole numbers."""
+    """Return whether labels are shown as classes: names, or up to 30 different whole numbers."""
     if labels.dtype.kind not in "iufb":
         return True
     whole = labels.dtype.kind in "iub" or bool(np.all(labels == np.floor(labels)))
@@ -72,19 +72,19 @@ def is_categorical(labels: NDArray[Any]) -> bool:
 
 
 def class_colors(n: int) -> NDArray[np.float64]:
-    """Return n colours of shape (n, 4): the palette, over and over."""
+    """Return n colours of shape (n, 4), repeating the palette."""
     from matplotlib.colors import to_rgba_array
 
     return to_rgba_array([PALETTE[c % len(PALETTE)] for c in range(n)])
 
 
 def class_marker(c: int) -> str:
-    """Return the marker that tells classes of one colour apart."""
+    """Return the marker of a class; classes of the same colour have different markers."""
     return MARKERS[c // len(PALETTE) % len(MARKERS)]
 
 
 def plain_axes(ax: Axes, n_components: int, title: str | None) -> None:
-    """Leave out the ticks, which mean nothing in an embedding, and give all directions one scale."""
+    """Remove the ticks, which mean nothing in an embedding, and use one scale for all directions."""
     if n_components > 1:
         ax.set_aspect("equal", adjustable="datalim")
     if n_components != 2:
@@ -99,7 +99,7 @@ def plain_axes(ax: Axes, n_components: int, title: str | None) -> None:
 
 
 def legend_handles(names: NDArray[Any], markers: bool = True) -> list[Any]:
-    """Return what stands for each class in a legend, by its marker or by a dot."""
+    """Return the legend entries of the classes, each with its marker or with a dot."""
     from matplotlib.lines import Line2D
 
     colors = class_colors(len(names))
@@ -118,7 +118,7 @@ def legend_handles(names: NDArray[Any], markers: bool = True) -> list[Any]:
 
 
 def class_legend(ax: Axes, names: NDArray[Any], markers: bool = True) -> None:
-    """List the classes beside the axes, where no point can be; too many are not listed."""
+    """List the classes beside the axes, where they hide no points; list none if there are too many."""
     if len(names) > MAX_CLASSES:
         return
     columns = 1 if len(names) <= 15 else 2
@@ -132,13 +132,13 @@ def class_legend(ax: Axes, names: NDArray[Any], markers: bool = True) -> None:
 
 
 def label(name: Any) -> str:
-    """Return a label as it is shown; a legend would leave out one that begins with an underscore."""
+    """Return the text of a label, led by a space if it starts with "_": matplotlib's legends drop such labels."""
     shown = f"{name:g}" if isinstance(name, np.floating) else str(name)
     return f" {shown}" if shown.startswith("_") else shown
 
 
 def line_axes(ax: Axes, x: str, y: str) -> None:
-    """Name the axes of a diagram, and leave out the frame where nothing stands."""
+    """Name the axes of a diagram, and remove the top and right of the frame."""
     ax.set_xlabel(x)
     ax.set_ylabel(y)
     ax.spines[["top", "right"]].set_visible(False)
@@ -147,6 +147,6 @@ def line_axes(ax: Axes, x: str, y: str) -> None:
 
 
 def line_legend(ax: Axes, names: list[str]) -> None:
-    """List the lines of a diagram beside it, when they have names."""
+    """List the lines beside the diagram if they have names."""
     if any(names):
         ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)

@@ -1,4 +1,4 @@
-"""How degenerate a graph posterior is: what its field forgets about the points."""
+"""How degenerate a graph posterior is: what its field leaves undetermined."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ class DegeneracyReport:
     n_samples : int
         Posterior graphs drawn.
     kernel : Kernel or None
-        None for a posterior given without its model.
+        None if a posterior was given without its model.
     assumptions : Assumptions or None
         Whether the kernel is bounded, and integrable on R^p.
     n_components : ndarray of shape (n_samples,)
-        Weak components of each graph: the dimension of its Laplacian's null space.
+        Number of weak components of each graph: the dimension of its Laplacian's null space.
     sizes : list of ndarray
         The component sizes of each graph, largest first.
     box_exponents : ndarray of shape (n_samples,)
         R·p of each graph: the field's integral over a box of side s grows like s^(Rp).
     pairs : ndarray of shape (n_pairs, 2)
-        The pairs asked about.
+        The pairs that were passed.
     co_membership : ndarray of shape (n_pairs,)
         The share of graphs in which a pair lies in one component.
     classes : ndarray of shape (n_classes,)
     class_co_membership : ndarray of shape (n_classes, n_classes)
-        The probability that points of two classes (two distinct points, within one) share a component.
+        The probability that two distinct points, one of each class, share a component.
     """
 
     n_nodes: int
@@ -62,7 +62,7 @@ class DegeneracyReport:
 
     def _kernel_text(self) -> str:
         if self.kernel is None or self.assumptions is None:
-            return "not known: a posterior was given without its model"
+            return "unknown: the posterior was given without its model"
         bounded, integrable = self.assumptions
         if bounded and integrable:
             return f"{self.kernel!r} is bounded and integrable on R^{self.n_features}: theorem 1 applies"
@@ -83,7 +83,7 @@ class DegeneracyReport:
             (
                 "null space",
                 f"{self.n_components.mean():.1f} components on average (5 %, 50 %, 95 %: "
-                f"{low:g}, {middle:g}, {high:g}), the positions of which the field ignores",
+                f"{low:g}, {middle:g}, {high:g}), whose positions the field ignores",
             ),
             ("sizes", f"the largest holds {100 * largest.mean():.1f} % of the points; {alone.mean():.1f} points alone"),
             (
@@ -127,10 +127,10 @@ def degeneracy_report(
     y: Any = None,
     rng: np.random.Generator | int | None = 0,
 ) -> DegeneracyReport:
-    """Say what a graph law leaves undetermined about the points' large-scale arrangement.
+    """Report what a graph law leaves undetermined about the points' large-scale arrangement.
 
-    The field of a graph with R components ignores where the components are: its
-    null space has dimension R, its integral over a box of side s grows like s^(Rp) (graph-coupling paper, section 2).
+    The field of a graph with R components ignores where the components are. The null space of the Laplacian has
+    dimension R, and the field's integral over a box of side s grows like s^(Rp) (graph-coupling paper, section 2).
 
     Parameters
     ----------
@@ -140,9 +140,9 @@ def degeneracy_report(
     n_samples : int, default=100
         Posterior graphs to draw.
     pairs : sequence of (int, int), optional
-        Pairs of points whose co-membership is wanted.
+        Pairs of points whose co-membership to report.
     y : array of shape (n_samples,), optional
-        Labels: co-membership within and across classes.
+        Labels, for the co-membership within and across classes.
     rng : numpy.random.Generator, int or None, default=0
 
     Returns
@@ -153,7 +153,7 @@ def degeneracy_report(
     Raises
     ------
     TypeError, ValueError
-        When the first argument is no law, `X` or `y` does not fit it, or a pair names a point there is not.
+        When the first argument is not a law, `X` or `y` does not fit it, or a pair names a point that does not exist.
 
     Examples
     --------
@@ -173,13 +173,15 @@ def degeneracy_report(
     elif isinstance(model_or_posterior, GraphPosterior):
         posterior, kernel = model_or_posterior, None
     else:
-        raise TypeError(f"a GraphModel or a GraphPosterior is needed, got {type(model_or_posterior).__name__}.")
+        raise TypeError(
+            f"model_or_posterior must be a GraphModel or a GraphPosterior, got {type(model_or_posterior).__name__}."
+        )
     n_nodes, n_features = X.shape if hasattr(X, "shape") else np.asarray(X).shape
     if n_nodes != posterior.n_nodes:
         raise ValueError(f"X has {n_nodes} rows, but the posterior has {posterior.n_nodes} nodes.")
     wanted = np.asarray([] if pairs is None else pairs, dtype=np.int64).reshape(-1, 2)
     if wanted.size and (wanted.min() < 0 or wanted.max() >= n_nodes):
-        raise ValueError(f"pairs must name points 0 to {n_nodes - 1}.")
+        raise ValueError(f"pairs must name points 0 to {n_nodes - 1}, got {wanted.min()} to {wanted.max()}.")
     classes, codes = _classes(y, n_nodes)
     generator = np.random.default_rng(rng)
     seed = int(generator.integers(np.iinfo(np.int32).max))
@@ -211,7 +213,7 @@ def _classes(y: Any, n_nodes: int) -> tuple[NDArray[Any], IntArray]:
 
 
 def _class_co_membership(labels: IntArray, codes: IntArray, n_classes: int) -> FloatArray:
-    """Return, for each two classes, the share of (graph, pair of distinct points) in one component."""
+    """Return, for each pair of classes, the share of (graph, two distinct points) in one component."""
     if n_classes == 0:
         return np.empty((0, 0))
     together = np.zeros((n_classes, n_classes))

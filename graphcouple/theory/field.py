@@ -1,9 +1,9 @@
 """The pairwise Markov random field of points given a graph, and why shift-invariant kernels leave it improper.
 
 Given a graph W, points follow f(X, W) = Π_ij k(x_i − x_j)^W_ij (graph-coupling paper, equation 1). Let L be the
-Laplacian of W + Wᵀ and U the normalised indicators of its R components, which span the null space of L. Moving
-a whole component changes nothing, f(X, W) = f(X_C, W) with X_C = X − UUᵀX, so f is not integrable over
-all X; on the centred points, (ker L)^⊥ ⊗ R^p, it is, when k is bounded and integrable (theorem 1).
+Laplacian of W + Wᵀ and U the normalised indicators of its R components, which span the null space of L. Moving a whole
+component does not change f: f(X, W) = f(X_C, W) with X_C = X − UUᵀX. So f is not integrable over all X. On the centred
+points, (ker L)^⊥ ⊗ R^p, it is integrable if k is bounded and integrable (theorem 1).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _DENSE_UP_TO = 5000
 
 
 def laplacian(W: GraphLike) -> sp.csr_array:
-    """Return the Laplacian L = diag(W̄1) − W̄ of W̄ = W + Wᵀ, loops dropped.
+    """Return the Laplacian L = diag(W̄1) − W̄ of W̄ = W + Wᵀ, without loops.
 
     Parameters
     ----------
     W : array, sparse matrix, networkx or igraph graph
-        Edge counts; an undirected graph means both directions.
+        Edge counts; an undirected edge counts in both directions.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class PairwiseMRF:
     Raises
     ------
     TypeError, ValueError
-        When `kernel` is no kernel, or `covariance` is not symmetric positive definite.
+        When `kernel` is not a kernel, or `covariance` is not symmetric positive definite.
 
     Examples
     --------
@@ -132,7 +132,7 @@ class PairwiseMRF:
     >>> mrf.log_normalizer(W, dim=1).method
     'gaussian'
 
-    What depends on the graph alone is at hand as functions of this module, and here:
+    Functions of the graph alone are in this module, and also methods:
 
     >>> mrf.laplacian(W).toarray().tolist()
     [[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
@@ -152,7 +152,7 @@ class PairwiseMRF:
             if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1] or not np.allclose(sigma, sigma.T):
                 raise ValueError(f"covariance must be a symmetric (p, p) array, got shape {sigma.shape}.")
             if np.linalg.eigvalsh(sigma)[0] <= 0:
-                raise ValueError("covariance must be positive definite; its smallest eigenvalue is not above 0.")
+                raise ValueError("covariance must be positive definite, but its smallest eigenvalue is not above 0.")
 
     laplacian = staticmethod(laplacian)
     component_indicators = staticmethod(component_indicators)
@@ -162,7 +162,7 @@ class PairwiseMRF:
         if self.covariance is None:
             return X
         if self.covariance.shape[0] != X.shape[1]:
-            raise ValueError(f"covariance is {self.covariance.shape}, but X has {X.shape[1]} columns.")
+            raise ValueError(f"covariance has shape {self.covariance.shape}, but X has {X.shape[1]} columns.")
         return np.linalg.solve(np.linalg.cholesky(self.covariance), X.T).T
 
     def log_density(self, X: Any, W: GraphLike) -> float:
@@ -191,10 +191,10 @@ class PairwiseMRF:
     ) -> LogNormalizer:
         """Return log ∫ f(X, W) dX over the centred points (ker L)^⊥ ⊗ R^dim.
 
-        Closed forms: (p/2)[(n − R) log 2π − log det* L] for the Gaussian kernel; on a forest
-        Π_r n_r^(−p/2) Π_e ∫ k^w_e for any kernel. Otherwise quadrature for at most three coordinates, and
-        Monte Carlo beyond: differences along a spanning forest are drawn from their own laws, and the
-        remaining edges' densities averaged. A covariance adds (n − R)/2 · log det Σ.
+        The closed forms are (p/2)[(n − R) log 2π − log det* L] for the Gaussian kernel, and the log of
+        Π_r n_r^(−p/2) Π_e ∫ k^w_e on a forest for any kernel. Otherwise at most two coordinates are integrated by
+        quadrature and more by Monte Carlo, which draws the differences along a spanning forest from their own laws and
+        averages the densities of the remaining edges. A covariance adds (n − R)/2 · log det Σ.
 
         Parameters
         ----------
@@ -210,16 +210,16 @@ class PairwiseMRF:
         Returns
         -------
         LogNormalizer
-            Infinite where the kernel is not integrable along an edge.
+            Infinite if the kernel is not integrable along an edge.
 
         Raises
         ------
         ValueError
-            When `method` is unknown, or asks for a closed form that is not there.
+            When `method` is unknown, has no closed form, or is quadrature over more than three coordinates.
         """
         check_integer("dim", dim, 1)
         if self.covariance is not None and self.covariance.shape[0] != dim:
-            raise ValueError(f"covariance is {self.covariance.shape}, but dim={dim}.")
+            raise ValueError(f"covariance has shape {self.covariance.shape}, but dim={dim}.")
         graph = _undirected(W)
         n_components, labels = csgraph.connected_components(graph, directed=False)
         free = graph.shape[0] - n_components
@@ -238,9 +238,8 @@ class PairwiseMRF:
     ) -> LogNormalizer:
         """Return log ∫ f(X, W) dX over all X with every coordinate in [0, side].
 
-        As the box grows the integral grows like side^(Rp), R the number of components: over the whole space
-        it diverges, whatever the kernel. Estimated by Monte Carlo, with one node of each component
-        uniform in the box and the others drawn around it.
+        The integral grows like side^(Rp) with R components, so it diverges over the whole space for every kernel. It is
+        estimated by Monte Carlo, with one node of each component uniform in the box and the others drawn around it.
 
         Parameters
         ----------
@@ -258,10 +257,10 @@ class PairwiseMRF:
         Raises
         ------
         ValueError
-            When the field has a covariance: a box is not invariant under it.
+            When the field has a covariance, under which a box is not invariant.
         """
         if self.covariance is not None:
-            raise ValueError("the box integral is for the identity covariance.")
+            raise ValueError("the box integral needs the identity covariance; leave covariance out.")
         graph = _undirected(W)
         box = check_positive("side", side)
         check_integer("dim", dim, 1)
@@ -279,7 +278,7 @@ class PairwiseMRF:
             p.
         rng : numpy.random.Generator, int or None
         size : int, optional
-            How many draws; one by default.
+            Number of draws; one by default.
 
         Returns
         -------
@@ -288,14 +287,14 @@ class PairwiseMRF:
         Raises
         ------
         ValueError
-            When the kernel is not Gaussian, or the graph has more than 5,000 nodes (its spectrum is taken
-            densely).
+            When the kernel is not Gaussian, or the graph has more than 5,000 nodes, too many for a dense
+            eigendecomposition.
         """
         if not isinstance(self.kernel, Gaussian):
             raise ValueError(f"only the Gaussian kernel's field can be sampled directly, got {self.kernel!r}.")
         L = laplacian(W)
         if L.shape[0] > _DENSE_UP_TO:
-            raise ValueError(f"W has {L.shape[0]} nodes; sampling takes a dense spectrum, of at most {_DENSE_UP_TO}.")
+            raise ValueError(f"W has {L.shape[0]} nodes; sampling needs a dense spectrum, of at most {_DENSE_UP_TO}.")
         values, vectors = np.linalg.eigh(L.toarray())
         free = slice(component_labels(W)[0], None)
         noise = np.random.default_rng(rng).normal(size=(size or 1, L.shape[0], dim))[:, free]

@@ -1,4 +1,4 @@
-"""The graph's exact posterior at a finite ε, graph by graph, and its distance to the limit."""
+"""The exact posterior of the graph at a finite ε, graph by graph, and its distance to the limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from graphcouple.theory.field import component_indicators
 
 @dataclass(frozen=True, eq=False)
 class EnumeratedPosterior:
-    """A law over all graphs of a prior's support, graph by graph.
+    """A law over all graphs in a prior's support, listed one by one.
 
     Attributes
     ----------
@@ -34,24 +34,24 @@ class EnumeratedPosterior:
     def total_variation(self, other: EnumeratedPosterior) -> float:
         """Return ½ Σ |p − q|, the total variation distance to a law over the same graphs."""
         if self.graphs.shape != other.graphs.shape or (self.graphs != other.graphs).any():
-            raise ValueError("total variation is between laws over the same graphs: same prior, same number of nodes.")
+            raise ValueError("total variation needs two laws over the same graphs: the same prior and number of nodes.")
         return 0.5 * float(np.abs(self.probabilities - other.probabilities).sum())
 
 
 def enumerate_graphs(code: str, n_nodes: int) -> tuple[IntArray, FloatArray]:
-    """Return every graph of a prior's support and its log base measure.
+    """Return every graph in a prior's support and its log base measure.
 
     Parameters
     ----------
     code : str
-        The prior's letter, or the name it is registered by.
+        The prior's code, such as "B".
     n_nodes : int
         At most 3 for B, 4 for D and E.
 
     Raises
     ------
     ValueError
-        When there are too many graphs to list.
+        When there are too many graphs to enumerate.
     """
     return PRIORS[code].enumerate(n_nodes)
 
@@ -64,24 +64,23 @@ def finite_epsilon_posterior(
     covariance: FloatArray | None = None,
     theta: Callable[[int], FloatArray] | None = None,
 ) -> EnumeratedPosterior:
-    """Return the graph's exact posterior at a finite ε, by enumeration of all graphs.
+    """Return the exact posterior of the graph at a finite ε, by enumerating all graphs.
 
-    P^ε(W | X) ∝ exp(−ε/2 tr(Σ⁻¹ XᵀUΘUᵀX)) · h(W) Π_ij (π_ij k(x_i − x_j))^W_ij: the limit
-    posterior times a factor of the component means, which tends to 1 as ε → 0 (graph-coupling paper, section 2.3 and
-    proposition 1).
+    P^ε(W | X) ∝ exp(−ε/2 tr(Σ⁻¹ XᵀUΘUᵀX)) · h(W) Π_ij (π_ij k(x_i − x_j))^W_ij is the limit posterior times a factor
+    of the component means, which tends to 1 as ε → 0 (graph-coupling paper, section 2.3 and proposition 1).
 
     Parameters
     ----------
     model : GraphModel
         The limit posterior's model, without thresholding.
     X : array of shape (n, p)
-        n at most 3 for prior B, 4 for D and E.
+        At most 3 points for prior B, 4 for D and E.
     epsilon : float
         At least 0; 0 gives the limit.
     covariance : ndarray of shape (p, p), optional
         Σ; the identity by default.
     theta : callable, optional
-        The precision Θ of the means of R components, ``theta(R)`` of shape (R, R); the identity by default.
+        ``theta(R)`` is the precision Θ, of shape (R, R), of the means of R components; the identity by default.
 
     Returns
     -------
@@ -108,7 +107,7 @@ def finite_epsilon_posterior(
     if not epsilon >= 0:
         raise ValueError(f"epsilon must be at least 0, got {epsilon!r}.")
     if model.symmetrize is not None:
-        raise ValueError("the finite-epsilon posterior is a law of directed graphs; use a model without symmetrize.")
+        raise ValueError("the finite-epsilon posterior is a law of directed graphs; pass a model with symmetrize=None.")
     points = np.asarray(as_points(X), dtype=np.float64)
     law = model.posterior(points)
     graphs, log_base = law.prior_class.enumerate(law.n_nodes)

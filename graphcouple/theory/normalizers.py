@@ -27,7 +27,7 @@ class LogNormalizer(NamedTuple):
     Attributes
     ----------
     value : float
-        In nats; inf where the integral diverges.
+        In nats; inf if the integral diverges.
     standard_error : float
         Of `value`; 0 for a closed form, the quadrature's own estimate for quadrature.
     method : str
@@ -44,7 +44,7 @@ class _RadialLaw:
 
     def __init__(self, kernel: Kernel, weight: float, dim: int) -> None:
         self.kernel, self.weight, self.dim = kernel, weight, dim
-        # An exponent of the radius on either side that does not vanish means a divergent integral.
+        # As a function of t the integrand must vanish like a power of ‖x‖ at both ends, or the integral diverges.
         near, far = (weight * 2.0 * s * float(kernel.grad_log(s)) + dim for s in (1e-32, 1e60))
         self.integrable = near > 1e-9 and far < -1e-9
         if self.integrable:
@@ -128,7 +128,7 @@ def _quadrature(kernel: Kernel, graph: sp.csr_array, n_components: int, dim: int
     n_dims = (n - n_components) * dim
     if n_dims > _QUADRATURE_DIMS:
         raise ValueError(
-            f"quadrature is for at most {_QUADRATURE_DIMS} coordinates, but this graph has {n_dims}; use 'monte carlo'."
+            f"quadrature takes at most {_QUADRATURE_DIMS} coordinates, but this graph has {n_dims}; use 'monte carlo'."
         )
     if n_dims == 0:
         return LogNormalizer(0.0, 0.0, "quadrature")
@@ -156,8 +156,8 @@ def monte_carlo(
 ) -> LogNormalizer:
     """Estimate the integral over the centred points, or over the box [0, box]^(n p).
 
-    Along a spanning forest differences are drawn from their own normalised laws; what is averaged is the
-    product of the kernels on the remaining edges, and for a box whether all points lie in it.
+    The differences along a spanning forest are drawn from their own normalised laws. The estimate is the mean of the
+    product of the kernels on the remaining edges, times, for a box, the indicator that all points lie in it.
     """
     generator = np.random.default_rng(rng)
     n_components, labels = csgraph.connected_components(graph, directed=False)

@@ -1,7 +1,7 @@
-"""Wishart laws of precision matrices whose scale is the inverse of I plus a product of thin factors.
+"""Wishart laws of precision matrices with scale (I + XXᵀ)⁻¹ for a thin X.
 
-The posterior of rows' precision Θ ~ Wishart(ν, I) given X is W(ν + p, (I + XXᵀ)⁻¹). Its log-density needs
-log det Θ and tr Θ + tr XᵀΘX; the scale itself, n×n, is never formed.
+With prior Θ ~ W(ν, I), the posterior of the rows' precision given X is W(ν + p, (I + XXᵀ)⁻¹). Its log-density needs
+log det Θ and tr Θ + tr XᵀΘX; the n×n scale is never formed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class PrecisionPosterior:
     ----------
     X : array of shape (n, p)
     dof : float
-        ν of the prior, at least n.
+        ν of the prior; at least n.
 
     Raises
     ------
@@ -76,7 +76,7 @@ class PrecisionPosterior:
         return 0.5 * nu * n * math.log(2.0) + gamma - 0.5 * nu * self._log_det_inverse_scale()
 
     def log_prob(self, theta: Any) -> float:
-        """Return the log-density at a precision matrix, in nats; −inf when it is not positive definite."""
+        """Return the log-density at a precision matrix, in nats; −inf if it is not positive definite."""
         precision = np.asarray(theta, dtype=np.float64)
         if precision.shape != (self.n_nodes,) * 2:
             raise ValueError(f"theta must have shape {(self.n_nodes,) * 2}, got {precision.shape}.")
@@ -102,10 +102,10 @@ class PrecisionPosterior:
         return float(terms.sum()) + n * math.log(2.0) - self._log_det_inverse_scale()
 
     def cross_entropy(self, other: PrecisionPosterior) -> float:
-        """Return −E[log q(Θ)], Θ from this law and q the other's density, in nats."""
+        """Return −E[log q(Θ)] in nats, where Θ follows this law and q is the density of the other."""
         if other.n_nodes != self.n_nodes:
-            raise ValueError(f"the laws are of {self.n_nodes} and {other.n_nodes} rows.")
-        # tr E[Θ] + tr YᵀE[Θ]Y, through n×p products only.
+            raise ValueError(f"other has {other.n_nodes} rows, but this law has {self.n_nodes}.")
+        # tr E[Θ] + tr YᵀE[Θ]Y, by n×p products only.
         inner = np.linalg.svd(self.X, compute_uv=False) ** 2
         trace = self.n_nodes - float((inner / (1.0 + inner)).sum())
         trace += float((other.X * self._apply_scale(other.X)).sum())

@@ -1,0 +1,173 @@
+"""Seeded faults: each breaks one formula, loop or boundary, and the fast tests must catch every one.
+
+    python tests/mutations.py            # all faults, each against the files that know it best
+    python tests/mutations.py kernel     # those whose name holds a word
+
+A fault is put into a copy of the repository. It is caught when a test of the named files fails; all of them are in the
+fast set. Prints one line a fault, and exits with 1 if one survives.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+
+
+class Fault(NamedTuple):
+    """A line of the package and what it is changed into."""
+
+    name: str
+    file: str
+    before: str
+    after: str
+    tests: str
+
+
+FAULTS = [
+    Fault("kernel: Student's slope", "kernels/families.py", "return -0.5 * (self.dof + 1.0) / (self.dof + sq_dist)",
+          "return -0.5 * (self.dof + 1.0) / (1.0 + sq_dist)", "test_check_kernel test_kernels"),
+    Fault("kernel: Student's shortcut at ½", "kernels/families.py", "root = np.sqrt(1.0 + 2.0 * sq_dist)",
+          "root = np.sqrt(1.0 + sq_dist)", "test_kernels test_summation"),
+    Fault("kernel: Gaussian without ½", "kernels/families.py", "return -0.5 * sq_dist", "return -sq_dist",
+          "test_kernels test_check_kernel"),
+    Fault("kernel: odds of the slope", "kernels/base.py", "return -self.grad_log(away) / np.expm1(self.log(away))",
+          "return -self.grad_log(away) / np.exp(self.log(away))", "test_check_kernel test_kernels"),
+    Fault("kernel: measured order", "kernels/measured.py", "np.diff(np.log(slopes))[0] / np.diff(np.log(dist))[0]",
+          "0.5 * np.diff(np.log(slopes))[0] / np.diff(np.log(dist))[0]", "test_check_kernel"),
+    Fault("kernel: π forgotten in log π k", "kernels/scaled.py", "return self.log_weight + self.kernel.log(sq_dist)",
+          "return self.kernel.log(sq_dist)", "test_check_kernel test_kernels test_cross_entropy"),
+    Fault("radial: slope of log(1 + k)", "summation/radials.py",
+          "return self.kernel.edge_probability(sq_dist) * self.kernel.grad_log(sq_dist)",
+          "return self.kernel.value(sq_dist) * self.kernel.grad_log(sq_dist)", "test_contracts"),
+    Fault("exact loop: factor 2 of forces", "_numba/pairs.py", "gradient[i, a] = 2.0 * (before[a + 1] + after[a + 1])",
+          "gradient[i, a] = before[a + 1] + after[a + 1]", "test_contracts"),
+    Fault("exact loop: own charge", "_numba/pairs.py", "j = i + 1\n            after",
+          "j = i\n            after", "test_contracts test_summation"),
+    Fault("edge loop: last edge lost", "_numba/pairs.py", "end = np.int64(indptr[i + 1])",
+          "end = np.int64(indptr[i + 1]) - 1", "test_contracts"),
+    Fault("edges: m without its mirror", "summation/edges.py", "matrix[a : a + step] + mirrored[a : a + step]",
+          "matrix[a : a + step] + matrix[a : a + step]", "test_contracts test_cross_entropy"),
+    Fault("mesh: spline weight", "_numba/mesh.py", "(t * t * (3.0 * t - 6.0) + 4.0) / 6.0",
+          "(t * t * (3.0 * t - 6.0) + 4.1) / 6.0", "test_contracts"),
+    Fault("mesh: own charge stays", "_numba/mesh.py", "potential[i] = value - c * ", "potential[i] = value + 0.0 * c * ",
+          "test_contracts test_particle_mesh"),
+    Fault("mesh: cap of near pairs", "summation/particle_mesh.py", "value, slope[2], first / 2.0, second / 6.0",
+          "value, slope[2], first, second / 6.0", "test_contracts test_particle_mesh"),
+    Fault("mesh: near pairs of one row only", "_numba/mesh.py", "min(row + 2, shape[0])", "min(row + 1, shape[0])",
+          "test_contracts test_particle_mesh"),
+    Fault("tree: opening angle", "_numba/tree.py", "sq_size[c] <= sq_angle * (sq_dist + sq_length)",
+          "sq_size[c] <= 30 * sq_angle * (sq_dist + sq_length)", "test_contracts test_barnes_hut"),
+    Fault("tree: leaves skip a point", "_numba/tree.py", "for j in range(first[c], last[c]):\n                    if j != i",
+          "for j in range(first[c] + 1, last[c]):\n                    if j != i", "test_contracts"),
+    Fault("threads: a block of rows lost", "_numba/threads.py", "min(a + size, n_rows)", "min(a + size, n_rows - 1)",
+          "test_contracts"),
+    Fault("prior D: log-partition", "laws/priors/unit_out_degree.py", "return float(self._row_log_partition.sum())",
+          "return float(self._row_log_partition.mean())", "test_contracts test_priors"),
+    Fault("prior D: second half of the force", "laws/priors/unit_out_degree.py", "pull / mass[:, None] + push",
+          "pull / mass[:, None]", "test_contracts"),
+    Fault("prior E: base measure", "laws/priors/fixed_edges.py",
+          "return float(gammaln(self.n_nodes + 1.0) - gammaln(counts + 1.0).sum())",
+          "return float(gammaln(self.n_nodes + 1.0))", "test_contracts test_priors"),
+    Fault("prior B: entropy", "laws/priors/binary.py", "np.log1p(np.exp(-size)) + size * expit(-size)",
+          "np.log1p(np.exp(-size)) + size * expit(size)", "test_contracts test_priors"),
+    Fault("prior B: threshold without the product", "laws/priors/binary.py",
+          "log_odds = total + np.log(-np.expm1(-np.maximum(total, np.finfo(np.float64).tiny)))",
+          "log_odds = total", "test_models test_priors"),
+    Fault("bandwidth: perplexity's target", "laws/bandwidths.py", "target = float(np.log(self.perplexity))",
+          "target = float(np.log2(self.perplexity))", "test_bandwidths"),
+    Fault("bandwidth: shift of UMAP", "laws/bandwidths.py", "dist = np.sqrt(sq_dist) - shift[support.rows]",
+          "dist = np.sqrt(sq_dist)", "test_bandwidths test_models test_peers"),
+    Fault("neighbors: duplicates lose their zero", "neighbors/distances.py",
+          "super()._exactly(support, dist, n_jobs) if sp.issparse(self.X) else self.along(support, n_jobs)",
+          "super()._exactly(support, dist, n_jobs)", "test_neighbors test_models test_robustness"),
+    Fault("neighbors: cosine from unit vectors", "neighbors/distances.py", "np.square(0.5 * sq_dist).ravel()",
+          "np.square(sq_dist).ravel()", "test_neighbors"),
+    Fault("coupling: share of unordered pairs", "couplings/pair.py", "return 0.5 if self.posterior.unordered else 1.0",
+          "return 1.0", "test_cross_entropy test_contracts"),
+    Fault("coupling: bandwidth of the embedding", "couplings/pair.py",
+          "(repulsion - self.attraction_weight * attraction) / self.scale",
+          "(repulsion - self.attraction_weight * attraction)", "test_contracts test_cross_entropy"),
+    Fault("coupling: exaggeration forgotten", "couplings/pair.py", "weighted.attraction_weight = self.attraction_weight * factor",
+          "weighted.attraction_weight = self.attraction_weight", "test_cross_entropy test_literal_losses"),
+    Fault("coupling: feasibility", "couplings/pair.py", "missing = latent.prior.constraints - posterior.constraints",
+          "missing = posterior.constraints - latent.prior.constraints", "test_cross_entropy"),
+    Fault("sum: curvatures do not add", "couplings/base.py",
+          "return sum(abs(weight) * term.curvature(Z) for weight, term in self.terms if weight)",
+          "return max(abs(weight) * term.curvature(Z) for weight, term in self.terms if weight)", "test_cross_entropy"),
+    Fault("effective: degrees", "couplings/effective.py", "of_noise + self.noise[:, None] * of_degrees",
+          "of_noise + self.noise[:, None] * of_noise", "test_contracts test_effective"),
+    Fault("precision: Woodbury", "couplings/precision.py", "gram[np.diag_indices_from(gram)] += 1.0",
+          "gram[np.diag_indices_from(gram)] += 1.1", "test_precision"),
+    Fault("components: the same graph every time", "couplings/component_means.py",
+          "means = _Means(self._fresh(iteration), self._X, self._mean)",
+          "means = _Means(self._fresh(0), self._X, self._mean)", "test_hierarchical"),
+    Fault("components: ε lost from the trace", "couplings/component_means.py",
+          "self.epsilon**0.5 * self._unit * means.X", "self._unit * means.X", "test_hierarchical"),
+    Fault("descent: gains", "_numba/descent.py", "gain = gains[i, a] + 0.2", "gain = gains[i, a] + 0.3", "test_solve"),
+    Fault("descent: a saddle counts as converged", "optimize/monitor.py",
+          "if is_collapsed(self.objective, Z, loss):", "if False:", "test_solve"),
+    Fault("descent: the exaggerated gradient stops the run", "optimize/momentum.py",
+          "grad_norm=np.inf if warming_up else norm", "grad_norm=norm", "test_solve"),
+    Fault("descent: exaggeration one iteration long", "optimize/momentum.py",
+          "return float(self.factor) if iteration < self.n_iter else 1.0",
+          "return float(self.factor) if iteration < 1 else 1.0", "test_solve"),
+    Fault("sampling: the repelling end", "_numba/sampling.py", "weight[r] = -size * repelling.slope(sq_dist[r])",
+          "weight[r] = size * repelling.slope(sq_dist[r])", "test_effective"),
+    Fault("start: scale", "initializations.py", "Z = Z * (scale / spread)", "Z = Z * scale", "test_initializations test_extensions"),
+    Fault("sentence: terms forgotten", "sentence.py", "with_terms(coupling, terms)", "with_terms(coupling, ())",
+          "test_extensions test_sentences"),
+    Fault("projection: mean of components", "_numba/components.py", "sums[c, k] /= counts[c]", "sums[c, k] /= counts[0]",
+          "test_components test_ccpca"),
+    Fault("ccPCA: centring", "components/pca.py", "- self.mean @ rounded.astype(np.float64)", "", "test_ccpca"),
+    Fault("metrics: K-ary preservation", "_numba/ranks.py", "shared[rho] += 1", "shared[rho - 1] += 1", "test_metrics test_scores"),
+    Fault("theory: forest formula", "theory/normalizers.py", "return -0.5 * dim * float(np.log(np.bincount(labels)).sum())",
+          "return -dim * float(np.log(np.bincount(labels)).sum())", "test_mrf"),
+]  # fmt: skip
+
+
+def is_caught(fault: Fault) -> bool:
+    """Return whether a test fails in a copy of the repository with the fault in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder)
+        for name in ("graphcouple", "tests"):
+            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / "pyproject.toml", copy)
+        path = copy / "graphcouple" / fault.file
+        text = path.read_text()
+        if text.count(fault.before) < 1:
+            raise SystemExit(f"{fault.name}: {fault.file} no longer holds {fault.before!r}; write the fault anew")
+        path.write_text(text.replace(fault.before, fault.after, 1))
+        files = [f"tests/{name}.py" for name in fault.tests.split()]
+        environment = {**os.environ, "PYTHONPATH": folder, "NUMBA_CACHE_DIR": f"{folder}/cache"}
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *files]
+        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode not in (0, 1):
+            sys.stdout.write(done.stdout[-2000:])
+        return done.returncode == 1
+
+
+def main() -> int:
+    """Try the faults; return 1 if one survives."""
+    wanted = [fault for fault in FAULTS if not sys.argv[1:] or any(word in fault.name for word in sys.argv[1:])]
+    survivors = []
+    for fault in wanted:
+        start = time.perf_counter()
+        caught = is_caught(fault)
+        survivors += [] if caught else [fault.name]
+        seconds = time.perf_counter() - start
+        sys.stdout.write(f"{'caught  ' if caught else 'SURVIVED'} {seconds:5.1f} s  {fault.name}\n")
+        sys.stdout.flush()
+    sys.stdout.write(f"{len(wanted) - len(survivors)} of {len(wanted)} caught\n")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+"""What `check_kernel` says of kernels that are sound, and of those that are not."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import graphcouple as gc
+from graphcouple.kernels import ScaledKernel, measured
+from tests.extensions.kernel import Laplace
+from tests.reference import KERNELS
+
+
+@pytest.mark.parametrize("kernel", [*KERNELS.values(), ScaledKernel(gc.Student(), -0.7)], ids=repr)
+def test_the_packages_kernels_are_sound_and_state_what_is_measured(kernel):
+    report = gc.check_kernel(kernel)
+    assert report.order_at_zero == pytest.approx(measured.order_at_zero(kernel), abs=5e-3)
+    if kernel.order_at_zero == 2.0:
+        assert report.length == pytest.approx(measured.length(kernel), rel=1e-9)
+    for dim in (1, 2, 5):
+        assert measured.assumptions(kernel, dim) == tuple(kernel.assumptions(dim))
+
+
+@pytest.mark.parametrize("width", [1e-6, 1.0, 1e6])
+def test_a_cusp_is_measured_at_any_scale(width):
+    kernel = Laplace(width)
+    assert kernel.order_at_zero == 1.0
+    assert kernel.length == pytest.approx(width, rel=1e-6)
+    assert kernel.assumptions(2) == (True, True)
+
+
+class InD(Laplace):
+    def grad_log(self, sq_dist):
+        return -1.0 / self.width + 0.0 * sq_dist
+
+
+class Wrong(Laplace):
+    def grad_log(self, sq_dist):
+        return -0.4 / (self.width * np.sqrt(np.maximum(sq_dist, 1e-30)))
+
+
+class Single(Laplace):
+    def log(self, sq_dist):
+        return (-np.sqrt(sq_dist) / self.width).astype(np.float32)
+
+
+class Branches(Laplace):
+    def log(self, sq_dist):
+        return 0.0 if sq_dist < 1 else -np.sqrt(sq_dist)
+
+
+class Constant(Laplace):
+    def grad_log(self, sq_dist):
+        return -0.5
+
+
+class Smooth(Laplace):
+    @property
+    def order_at_zero(self):
+        return 2.0
+
+
+class Long(Laplace):
+    @property
+    def length(self):
+        return 1e9
+
+
+class Uncompiled(Laplace):
+    def log(self, sq_dist):
+        return -np.sqrt(sq_dist) / {"width": self.width}["width"] * len(str(type(self))) ** 0
+
+
+class Undecorated(gc.Kernel):
+    def log(self, sq_dist):
+        return -sq_dist
+
+    def grad_log(self, sq_dist):
+        return -1.0 + 0.0 * sq_dist
+
+
+@dataclass(frozen=True)
+class Named(gc.Kernel):
+    name: str = "mine"
+
+    def log(self, sq_dist):
+        return -sq_dist
+
+    def grad_log(self, sq_dist):
+        return -1.0 + 0.0 * sq_dist
+
+
+FAULTS = {
+    "derivative in d": (dataclass(frozen=True)(InD)(), "divide it by 2 d"),
+    "wrong derivative": (dataclass(frozen=True)(Wrong)(), "not the derivative of log in the squared distance"),
+    "dtype": (dataclass(frozen=True)(Single)(), "must keep the precision"),
+    "branches": (dataclass(frozen=True)(Branches)(), "np.where in the place of if"),
+    "shape": (dataclass(frozen=True)(Constant)(), "one value for each squared distance"),
+    "order": (dataclass(frozen=True)(Smooth)(), "order_at_zero is 2"),
+    "length": (dataclass(frozen=True)(Long)(), "length is 1e"),
+    "compilation": (dataclass(frozen=True)(Uncompiled)(), "cannot be compiled"),
+    "undecorated": (Undecorated(), "frozen dataclass"),
+    "fields": (Named(), "Named.name must be a number"),
+}
+
+
+@pytest.mark.parametrize(("kernel", "words"), FAULTS.values(), ids=FAULTS.keys())
+def test_faults_are_said_in_words_and_estimators_say_the_same(kernel, words, iris):
+    with pytest.raises((TypeError, ValueError), match=words) as said:
+        gc.check_kernel(kernel)
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5))
+    with pytest.raises(said.type) as refused:
+        gc.GraphCoupling(law, gc.GraphModel(kernel, "E")).fit(iris[0])
+    assert str(refused.value) == str(said.value)
+
+
+def test_not_a_kernel():
+    with pytest.raises(TypeError, match="instance of"):
+        gc.check_kernel(gc.Student)

@@ -1,0 +1,164 @@
+"""Every preset is a sentence that GraphCoupling carries out to the same bits; parameters are declared once."""
+
+import inspect
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from mypy import api
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+
+import graphcouple as gc
+
+PRESETS = {
+    "SNE": gc.SNE(perplexity=8),
+    "SymmetricSNE": gc.SymmetricSNE(perplexity=8, learning_rate=20.0),
+    "TSNE": gc.TSNE(perplexity=8, dof=0.7, early_exaggeration=3.0, init="ccpca"),
+    "LargeVis": gc.LargeVis(perplexity=8),
+    "LargeVis sampled": gc.LargeVis(perplexity=8, repulsion="sampled"),
+    "UMAP": gc.UMAP(n_neighbors=8, summation="exact"),
+    "UMAP full": gc.UMAP(n_neighbors=8, repulsion="full", n_components=3),
+    "terms": gc.TSNE(perplexity=8, terms=[gc.ComponentMeans(0.5), gc.ComponentMeans(0.1, n_graphs=2)]),
+    "hierarchical": gc.HierarchicalCoupling(gc.TSNE(perplexity=8), weight=0.5),
+    "sequential": gc.HierarchicalCoupling(gc.UMAP(n_neighbors=8), strategy="sequential"),
+}
+
+
+@pytest.mark.parametrize("estimator", PRESETS.values(), ids=PRESETS.keys())
+def test_the_sentence_is_the_method(estimator, iris):
+    X = iris[0][::2]
+    named = clone(estimator).set_params(random_state=3)
+    said = named.sentence
+    np.testing.assert_array_equal(gc.GraphCoupling(**said).fit(X).embedding_, named.fit(X).embedding_)
+    # Data do not change what is said, and what is said is inert.
+    assert str(named.sentence) == str(said)
+    again = clone(gc.GraphCoupling(**said))
+    assert str(again.sentence) == str(said)
+
+
+def test_a_sentence_reads_as_it_is():
+    text = str(gc.UMAP(terms=[gc.ComponentMeans(2.0)]).sentence)
+    for part in ("prior B, thresholded", "Odds", "LocalConnectivity", "effective cross-entropy", "2 × component means"):
+        assert part in text
+    assert "random_state" not in gc.TSNE().sentence
+    assert gc.TSNE(random_state=1, n_jobs=2).sentence["n_jobs"] == 2
+    with pytest.raises(AttributeError, match="no part"):
+        gc.TSNE().sentence.nothing  # noqa: B018
+
+
+ALL = (gc.GraphCoupling, gc.SNE, gc.SymmetricSNE, gc.TSNE, gc.LargeVis, gc.UMAP, gc.CCPCA, gc.PrecisionCoupling)
+
+
+@pytest.mark.parametrize("cls", [*ALL, gc.HierarchicalCoupling], ids=lambda cls: cls.__name__)
+def test_signature_help_and_checks_show_every_parameter(cls):
+    names = list(inspect.signature(cls).parameters)
+    assert "n_jobs" in names
+    assert set(cls._parameter_constraints) == set(names)
+    section = inspect.getdoc(cls).split("Parameters\n")[1].split("Attributes\n")[0]
+    for name, parameter in inspect.signature(cls).parameters.items():
+        line = next(line for line in section.splitlines() if line.startswith(f"{name} : "))
+        if parameter.default not in (None, inspect.Parameter.empty):
+            shown = f'"{parameter.default}"' if isinstance(parameter.default, str) else repr(parameter.default)
+            assert line.endswith(f"default={shown}")
+    assert "{" not in section.replace("{", "", section.count('{"'))
+
+
+def test_laws_can_be_searched_over(iris):
+    X = iris[0][::3]
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5))
+    method = gc.GraphCoupling(law, gc.GraphModel(gc.Student(), "E"), max_iter=5, random_state=0)
+    grid = {"latent__kernel": [gc.Student(0.5), gc.Gaussian()], "input__bandwidth__perplexity": [5, 8]}
+    found = []
+    for parameters in ParameterGrid(grid):
+        fitted = clone(method).set_params(**parameters).fit(X)
+        assert fitted.latent.kernel == parameters["latent__kernel"]
+        found.append(fitted.loss_)
+    assert len(set(found)) == 4
+    assert method.latent == gc.GraphModel(gc.Student(), "E")
+    assert method.input == law
+
+
+def test_models_are_equal_by_value_and_refuse_what_they_cannot_be():
+    model = gc.GraphModel(gc.Student(2.0), gc.Binary(edge_prior=np.eye(3)), gc.Perplexity(3))
+    assert model == clone(model)
+    assert model != gc.GraphModel(gc.Student(2.0), gc.Binary(edge_prior=np.ones((3, 3))), gc.Perplexity(3))
+    changed = clone(model).set_params(kernel__dof=3.0, prior="D", prior__edge_prior=None)
+    assert changed.kernel == gc.Student(3.0)
+    assert changed.prior == gc.UnitOutDegree()
+    before = clone(changed)
+    for wrong in ({"kernel__dof": -1.0}, {"colour": 1}, {"kernel__colour": 1}, {"n_neighbors": 0}):
+        with pytest.raises(ValueError, match=r"dof|no parameter|n_neighbors"):
+            changed.set_params(**wrong)
+        assert changed == before
+
+
+@pytest.mark.parametrize("prior", ["B", "D", "E"])
+def test_a_graph_of_ones_own_goes_in_as_it_is(prior):
+    graph = nx.karate_club_graph()
+    weights = sp.csr_array(nx.to_scipy_sparse_array(graph, dtype=float))
+    weights = weights / weights.max()
+    latent = gc.GraphModel(gc.Student(), prior)
+    given = gc.GraphCoupling(weights, latent, init="spectral", random_state=0, max_iter=50).fit()
+    dense = weights.toarray()
+    totals = {"B": 1.0, "D": dense.sum(axis=1, keepdims=True), "E": dense.sum() / 34}
+    np.testing.assert_allclose(given.posterior_.mean().toarray(), dense / totals[prior], atol=1e-12)
+    posterior = gc.GraphCoupling(given.posterior_, latent, init="spectral", random_state=0, max_iter=50).fit()
+    np.testing.assert_array_equal(posterior.embedding_, given.embedding_)
+    if prior != "B":
+        same = gc.GraphCoupling(graph, latent, init="spectral", random_state=0, max_iter=50).fit(np.zeros((34, 1)))
+        np.testing.assert_allclose(same.loss_, given.loss_, rtol=1e-6)
+    with pytest.raises(ValueError, match="needs points"):
+        gc.GraphCoupling(weights, latent).fit()
+    with pytest.raises(ValueError, match="nodes"):
+        gc.GraphCoupling(weights, latent, init="spectral").fit(np.zeros((5, 2)))
+
+
+def test_an_observed_graph_under_prior_b_is_itself():
+    ring = nx.cycle_graph(8)
+    law = gc.Binary().around(ring)
+    assert law.unordered
+    assert law.entropy() < 1e-10
+    assert law.log_prob(ring) == pytest.approx(0.0, abs=1e-10)
+    for wrong, error in (("a graph", TypeError), (-np.eye(3, k=1), ValueError), (3 * np.eye(3, k=1), ValueError)):
+        with pytest.raises(error, match="graph"):
+            gc.Binary().around(wrong)
+
+
+def test_what_a_latent_law_cannot_use_is_refused(iris):
+    for parameters in ({"metric": "cosine"}, {"search": "exact"}):
+        latent = gc.GraphModel(gc.Student(), "E", **parameters)
+        with pytest.raises(ValueError, match=next(iter(parameters))):
+            gc.GraphCoupling(gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)), latent).fit(iris[0])
+
+
+def test_type_checkers_see_the_constructors(tmp_path):
+    good, bad = tmp_path / "good.py", tmp_path / "bad.py"
+    good.write_text("import graphcouple as gc\ngc.TSNE(2, perplexity=3.0, n_jobs=1)\ngc.UMAP(min_dist=0.2)\n")
+    bad.write_text("import graphcouple as gc\ngc.TSNE(2, perplexty=3.0)\n")
+    assert api.run([str(good)])[2] == 0
+    out, _, status = api.run([str(bad)])
+    assert status == 1
+    assert "perplexty" in out
+
+
+def test_halves_of_an_objective_are_descended_as_the_whole(iris):
+    X = iris[0]
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10)).posterior(X)
+    whole = gc.CrossEntropy(posterior, gc.GraphModel(gc.Student(), "E"))
+    for optimizer in (gc.MomentumGains(), gc.LBFGS()):
+        first, second = (
+            gc.solve(objective, 1e-4 * X[:, :2], optimizer, max_iter=200)
+            for objective in (whole, 0.5 * whole + 0.5 * whole)
+        )
+        np.testing.assert_array_equal(first.Z, second.Z)
+        assert first.loss == second.loss
+
+
+def test_a_stochastic_objective_solved_twice_gives_the_same_bits(iris):
+    X = iris[0]
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10)).posterior(X)
+    both = gc.CrossEntropy(posterior, gc.GraphModel(gc.Student(), "E")) + gc.ComponentCrossEntropy(X, posterior)
+    runs = [gc.solve(both, 1e-4 * X[:, :2], gc.MomentumGains(), max_iter=100).Z for _ in range(2)]
+    np.testing.assert_array_equal(*runs)
