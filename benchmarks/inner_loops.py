@@ -73,7 +73,7 @@ def test_sampled_epoch(benchmark, points, data):
 def test_momentum_step(benchmark, points):
     optimizer = gc.MomentumGains()
     state = MomentumState(points, np.zeros_like(points), np.ones_like(points))
-    benchmark(optimizer.step, state, 1e-6 * points, 100.0, 0.9)
+    benchmark(optimizer.move, state, 1e-6 * points, 100.0, 0.9)
 
 
 @pytest.mark.parametrize("search", ["exact", "approximate"])

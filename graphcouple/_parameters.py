@@ -1,8 +1,8 @@
-"""Parameters of estimators, declared once: default, check, and the words of the documentation.
+"""Parameters of estimators, declared once: default, check and documentation.
 
-An estimator is a class of fields. `estimator` makes its constructor of them, as a dataclass has it, so that signatures,
-``help`` and type checkers see every parameter in full; it gathers the checks for scikit-learn, and writes the section
-"Parameters" of the docstring. What a parameter of some name means as a rule stands in `VOCABULARY`.
+An estimator is a class whose fields are its parameters. `estimator` turns it into a dataclass, so signatures, ``help``
+and type checkers show every parameter. It also collects the checks for scikit-learn and writes the "Parameters" section
+of the docstring. `VOCABULARY` holds the usual meaning of each parameter name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ T = TypeVar("T", bound=type)
 if TYPE_CHECKING:
 
     class ScikitTransformer:
-        """What scikit-learn's bases give; to a type checker they are unknown, and would hide every constructor."""
+        """The methods of scikit-learn's bases, which are untyped and hide every constructor from type checkers."""
 
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
         def set_params(self, **params: Any) -> Self: ...
@@ -47,7 +47,7 @@ ABOVE_0 = Interval(Real, 0, None, closed="neither")
 
 
 class Word(NamedTuple):
-    """What a parameter is: its type in words, what it does, and what scikit-learn is to accept."""
+    """A parameter: its type in words, what it does, and the values scikit-learn should accept."""
 
     kind: str
     doc: str
@@ -57,56 +57,57 @@ class Word(NamedTuple):
 VOCABULARY: dict[str, Word] = {
     "callback": Word(
         "callable, optional",
-        "Called every 10 iterations as ``callback(iteration, loss, Z)``; a true value stops.",
+        "Called every 10 iterations as ``callback(iteration, loss, Z)``; a true return value stops the run.",
         [None, callable],
     ),
-    "center": Word("bool", "Subtract the columns' means first (implicitly, for sparse X).", ["boolean"]),
+    "center": Word("bool", "Subtract the column means first (implicitly, for sparse X).", ["boolean"]),
     "coupling": Word(
         '{"cross-entropy", "effective"} or Coupling',
-        "How the two laws are compared: `CrossEntropyCoupling`, or `EffectiveCoupling`, what UMAP and LargeVis "
-        "minimise in expectation.",
+        "How the two laws are compared: `CrossEntropyCoupling`, or `EffectiveCoupling`, the loss that UMAP and "
+        "LargeVis minimise in expectation.",
         [str, Coupling],
     ),
     "dof": Word(
         "float",
-        "Degrees of freedom of the embedding's Student kernel; below 1 for heavier tails and finer clusters.",
+        "Degrees of freedom of the embedding's Student kernel; values below 1 give heavier tails and finer clusters.",
         [ABOVE_0],
     ),
     "early_exaggeration": Word(
         'float or "auto"',
-        "Weight of the attraction in the first 150 iterations (in the first half of a run of fewer than 300); 1 for "
-        'none. "auto" is 12 for the cross-entropy and 1 for the effective one. Sampling has none.',
+        "Weight of the attraction in the first 150 iterations (or in the first half of a run of fewer than 300); 1 for "
+        'none. "auto" is 12 for the cross-entropy and 1 for the effective one. `NegativeSampling` ignores it.',
         [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
     ),
     "epsilon": Word('"auto" or float', "ε; see `ComponentCrossEntropy`.", [StrOptions({"auto"}), ABOVE_0]),
     "init": Word(
         '{"ccpca", "pca", "random", "spectral"} or array of shape (n_samples, n_components)',
-        "The start: principal components of the averaged means of the input graph's connected components (see "
-        "`CCPCA`), principal components of X, Gaussian noise, or Laplacian eigenvectors of the input's graph; scaled "
-        "to the standard deviation that suits the latent prior (1e-4 for D and E, 10 for B). An array is used as it "
-        "is.",
+        'The start. "ccpca": principal components of the averaged means of the input graph\'s connected components '
+        '(see `CCPCA`). "pca": principal components of X. "random": Gaussian noise. "spectral": Laplacian eigenvectors '
+        "of the input's graph. Each is scaled to the standard deviation that suits the latent prior (1e-4 for D and "
+        "E, 10 for B). An array is used as it is.",
         [str, "array-like"],
     ),
     "input": Word(
         "GraphModel, GraphPosterior, or a graph",
-        "The law of the input's graph; its posterior, made beforehand; or a graph of your own (networkx, igraph, a "
-        "sparse matrix or a square array of weights), which stands for the law of the latent prior's kind whose mean "
-        "it is (see `GraphPrior.around`).",
+        "The law of the input's graph; a posterior computed beforehand; or your own graph (networkx, igraph, a sparse "
+        "matrix or a square array of weights). Your own graph is taken as the mean of a law of the latent prior's "
+        "family (see `GraphPrior.around`).",
         "no_validation",
     ),
     "latent": Word("GraphModel", "The law of the embedding's graph: kernel and prior.", [GraphModel]),
     "learning_rate": Word(
         'float or "auto"',
-        "In scikit-learn's convention; see `MomentumGains`. Of sampling, in umap-learn's; see `NegativeSampling`.",
+        "Step size, in scikit-learn's convention (see `MomentumGains`). For sampled repulsion, in umap-learn's (see "
+        "`NegativeSampling`).",
         [StrOptions({"auto"}), ABOVE_0],
     ),
     "local_connectivity": Word(
-        "float", "Nearest neighbours that count as connected; see `LocalConnectivity`.", [ABOVE_0]
+        "float", "Number of nearest neighbours that count as connected; see `LocalConnectivity`.", [ABOVE_0]
     ),
     "max_iter": Word(
         'int or "auto"',
-        'Iterations, or epochs of sampling, at most; "auto" is 550 for latent priors D and E, and for B 500 up to '
-        "10,000 points and 150 beyond.",
+        'Maximum number of iterations, or of epochs when sampling. "auto" is 550 for latent priors D and E. For B it '
+        "is 500 up to 10,000 points and 150 beyond.",
         [StrOptions({"auto"}), AT_LEAST_1],
     ),
     "metric": Word("str", 'The distance of the points, or "precomputed".', [str]),
@@ -116,7 +117,7 @@ VOCABULARY: dict[str, Word] = {
         [Interval(Real, 0, None, closed="left")],
     ),
     "n_components": Word("int", "Dimension of the embedding.", [AT_LEAST_1]),
-    "n_graphs": Word("int", "Graphs that the reported loss is averaged over.", [AT_LEAST_1]),
+    "n_graphs": Word("int", "Number of graphs that the reported loss is averaged over.", [AT_LEAST_1]),
     "n_jobs": Word(
         "int or None, optional",
         "Threads; None means every core. The embedding does not depend on it.",
@@ -124,18 +125,18 @@ VOCABULARY: dict[str, Word] = {
     ),
     "n_neighbors": Word(
         'int, None or "auto"',
-        "Neighbours of each point that can carry its edge, the point itself not counted; None means all pairs. "
-        '"auto" is all pairs up to 2,000 points, and three times the perplexity beyond.',
+        "Number of neighbours of each point that can carry its edges, not counting the point itself. None means all "
+        'pairs. "auto" means all pairs up to 2,000 points, and three times the perplexity beyond.',
         [StrOptions({"auto"}), None, AT_LEAST_1],
     ),
     "n_samples": Word(
         'int or "auto"',
-        'Graphs drawn. "auto" draws until `relative_error_` is at most `tol`, or 2,000.',
+        'Number of graphs drawn. "auto" draws until `relative_error_` is at most `tol`, and at most 2,000.',
         [StrOptions({"auto"}), AT_LEAST_1],
     ),
     "negative_sample_rate": Word(
         "float",
-        'How many points repel for each edge that attracts; a whole number for "sampled". Not used if '
+        'Number of repelling points for each attracting edge; an integer if ``repulsion="sampled"``. Ignored if '
         '``repulsion="full"``.',
         [ABOVE_0],
     ),
@@ -143,7 +144,7 @@ VOCABULARY: dict[str, Word] = {
     "nu_z": Word("float, optional", "ν_Z, at least n; ν_X + p − q by default, which makes γ = 1.", [None, ABOVE_0]),
     "optimizer": Word(
         '"auto" or Optimizer',
-        '"auto" is `Descent`, gradient descent with momentum whose settings suit the laws and the coupling.',
+        '"auto" is `Descent`: gradient descent with momentum, with settings that suit the laws and the coupling.',
         [StrOptions({"auto"}), Optimizer, Descent],
     ),
     "perplexity": Word(
@@ -153,39 +154,39 @@ VOCABULARY: dict[str, Word] = {
     ),
     "prior": Word(
         '{"D", "B", "E"} or GraphPrior',
-        "The law's prior: one edge out of every node, independent edges, or as many edges as nodes.",
+        "The law's prior. D: one edge out of every node. B: independent edges. E: as many edges as nodes.",
         [str, GraphPrior],
     ),
     "random_state": Word(
         "int, RandomState or None, optional",
-        "Seeds the start, and what the optimizer and the terms draw.",
+        "Seed of the start, and of what the optimizer and the terms draw at random.",
         ["random_state"],
     ),
     "repulsion": Word(
         '{"effective", "full", "sampled"}',
-        'What repels. "sampled": points drawn at random for each edge drawn, as in the original program '
-        '(`NegativeSampling`). "effective": all points, by the weights that sampling gives them in expectation '
-        '(`EffectiveCrossEntropy`); nothing is random. "full": all points with equal weights, the cross-entropy as '
-        "the papers state it (`CrossEntropy`), whose repulsion is far stronger.",
+        'Which points repel. "sampled": points drawn at random for each drawn edge, as in the original program '
+        '(`NegativeSampling`). "effective": all points, with the weights that sampling gives them in expectation '
+        '(`EffectiveCrossEntropy`), so nothing is random. "full": all points with equal weights, the cross-entropy '
+        "as the papers state it (`CrossEntropy`), with far stronger repulsion.",
         [StrOptions({"effective", "full", "sampled"})],
     ),
-    "repulsion_strength": Word("float", 'Weight of their repulsion: γ. Not used if ``repulsion="full"``.', [ABOVE_0]),
+    "repulsion_strength": Word("float", 'Weight γ of the repulsion. Ignored if ``repulsion="full"``.', [ABOVE_0]),
     "scale": Word(
         '"free" or float',
-        'The embedding\'s length for a unit of length of X; "free" compares shapes only. See `ComponentCrossEntropy`.',
+        'Length in the embedding of one unit of length in X; "free" compares shapes only. See `ComponentCrossEntropy`.',
         [StrOptions({"free"}), ABOVE_0],
     ),
     "spread": Word("float", "Scale of the embedding's distances.", [ABOVE_0]),
     "strategy": Word(
         '{"joint", "sequential"}',
-        '"sequential" is the paper\'s: global structure first, by ccPCA, then the plain method from there; `weight` '
-        "and what follows are then not used.",
+        '"joint" minimises the objective above. "sequential" is the paper\'s: ccPCA finds the global structure, and '
+        "the plain method starts from it. It ignores `weight`, `scale`, `epsilon` and `n_graphs`.",
         [StrOptions({"joint", "sequential"})],
     ),
     "summation": Word(
         '{"auto", "barnes_hut", "exact", "particle_mesh"} or Summation',
-        'How sums over all pairs of the embedding are done; "auto" is exact for few points and fast for many, see '
-        "`graphcouple.summation.Auto`.",
+        'How sums over all pairs of embedded points are computed. "auto" is exact for few points and approximate, but '
+        "fast, for many; see `graphcouple.summation.Auto`.",
         [str, Summation],
     ),
     "svd_solver": Word(
@@ -195,20 +196,22 @@ VOCABULARY: dict[str, Word] = {
     ),
     "terms": Word(
         "sequence of Term",
-        "What is added to the coupling, such as `ComponentMeans`; each has a weight of its own.",
+        "Objectives added to the coupling, such as `ComponentMeans`; each has its own weight.",
         ["array-like", tuple],
     ),
-    "tol": Word("float", 'For "auto".', [ABOVE_0]),
+    "tol": Word("float", 'Error at which ``n_samples="auto"`` stops drawing.', [ABOVE_0]),
     "verbose": Word("int", "Above 0, show a progress bar on a terminal.", ["verbose"]),
     "weight": Word(
         "float",
-        "λ: 0 is the plain method; the larger, the closer the arrangement of the components is to ccPCA's. Above about "
-        '100 the steps that J allows become small ones for H: give the estimator ``init="ccpca"``, and more '
-        "iterations.",
+        "λ. 0 is the plain method; larger values bring the arrangement of the components closer to ccPCA's. Above "
+        'about 100, the steps that J allows are small for H: give the estimator ``init="ccpca"`` and more iterations.',
         [Interval(Real, 0, None, closed="left")],
     ),
 }
-"""What parameters of these names mean, where an estimator does not say otherwise."""
+"""The meaning of each parameter name, unless an estimator says otherwise."""
+
+RUN_OPTIONS = ("terms", "summation", "random_state", "n_jobs", "verbose", "callback")
+"""Parameters that every coupling estimator has."""
 
 POSTERIOR_OR_MODEL = [None, GraphModel, GraphPosterior]
 
@@ -221,20 +224,20 @@ def parameter(
     checks: Any = None,
     kw_only: bool = True,
 ) -> Any:
-    """Declare a parameter of an estimator; what is left out is taken from `VOCABULARY`.
+    """Declare a parameter of an estimator; anything left out comes from `VOCABULARY`.
 
     Parameters
     ----------
     default : any, optional
-        Required without one.
+        Without one, the parameter is required.
     kind : str, optional
-        Its type in words, as numpydoc has it.
+        Its type in words, as in numpydoc.
     doc : str, optional
         What it does.
     checks : list or "no_validation", optional
-        What it may be, in scikit-learn's terms.
+        The accepted values, as scikit-learn constraints.
     kw_only : bool, default=True
-        Whether it is given by name only.
+        Whether it must be given by name.
     """
     said = {"kind": kind, "doc": doc, "checks": checks}
     return dataclasses.field(
@@ -244,7 +247,7 @@ def parameter(
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(parameter,))
 def estimator(cls: T) -> T:
-    """Make an estimator of a class of parameters: constructor, checks, and documentation."""
+    """Turn a class of parameters into an estimator: add constructor, checks and documentation."""
     made: Any = dataclasses.dataclass(eq=False, repr=False)(cls)
     words = {field.name: _word(field) for field in dataclasses.fields(made)}
     made._parameter_constraints = {name: word.checks for name, word in words.items()}
@@ -258,9 +261,10 @@ def _word(field: Any) -> Word:
 
 
 def _documented(template: str, fields: tuple[Any, ...], words: dict[str, Word]) -> str:
-    """Return the docstring with the parameters in the place of the word {parameters}, and shared attributes."""
+    """Return the docstring with {parameters} and {attributes} filled in."""
     entries = []
-    for field in fields:
+    # What a method is comes first, options of the run last.
+    for field in sorted(fields, key=lambda field: field.name in RUN_OPTIONS):
         kind, doc, _ = words[field.name]
         optional = field.default is dataclasses.MISSING or field.default is None
         head = f"    {field.name} : {kind}{'' if optional else f', default={_shown(field.default)}'}"
@@ -278,20 +282,20 @@ embedding_ : ndarray of shape (n_samples, n_components)
 posterior_ : GraphPosterior
     The law of the input's graph.
 loss_ : float
-    The objective at the end, in nats, without its constant: the coupling plus its weighted terms.
+    The final objective, in nats, without its constant: the coupling plus the weighted terms.
 coupling_loss_ : float
-    The coupling's share of it.
+    The coupling's part of `loss_`.
 term_losses_ : list of float
-    The value of each term, not weighted, in the order they were given.
+    The unweighted value of each term, in the order given.
 loss_history_ : ndarray of shape (n_checks,)
-    The objective over time, from the start to the end.
+    The objective from the start to the end of the run.
 loss_iterations_ : ndarray of shape (n_checks,)
     The iterations of `loss_history_`.
 kl_divergence_ : float
-    For the pairs of priors D–D, D–E and E–E, the divergence of edge probabilities; see
+    KL divergence of edge probabilities, for the pairs of priors D–D, D–E and E–E; see
     `CrossEntropy.kl_divergence`.
 n_iter_ : int
-    Iterations done.
+    Number of iterations.
 stop_reason_ : str
-    What ended the run: a convergence test, `max_iter`, or the callback; or that the embedding has collapsed.
+    Why the run ended: a convergence test, `max_iter` or the callback; or that the embedding collapsed.
 """

@@ -1,4 +1,4 @@
-"""Names that users may add to: summations, priors, starts, scores."""
+"""Registries of names, which users can add to: summations, priors, starts, scores."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """What goes by which name. It is asked when a name is used, so that late additions are seen everywhere.
+    """Things by name. A name is looked up when it is used, so late additions work everywhere.
 
     Parameters
     ----------
     parameter : str
-        What to call the argument in an error.
+        The argument's name in error messages.
     alternative : str
-        What may be given in the place of a name, for the error.
+        What may be given instead of a name, for error messages.
 
     Examples
     --------
@@ -34,17 +34,17 @@ class Registry(Generic[T]):
         self._known: dict[str, T] = {}
 
     def add(self, name: str, thing: T) -> None:
-        """Make a thing known by a name."""
+        """Register a thing under a name."""
         if not isinstance(name, str) or not name:
-            raise TypeError(f"a {self.parameter} goes by a name of at least one letter, got {name!r}.")
+            raise TypeError(f"the name of a {self.parameter} must be a string of at least one letter, got {name!r}.")
         self._known[name] = thing
 
     def remove(self, name: str) -> None:
-        """Forget a name."""
+        """Remove a name."""
         del self._known[name]
 
     def register(self, name: str) -> Callable[[T], T]:
-        """Return a decorator that makes what it decorates known by a name."""
+        """Return a decorator that registers what it decorates under a name."""
 
         def remember(thing: T) -> T:
             self.add(name, thing)
@@ -53,7 +53,7 @@ class Registry(Generic[T]):
         return remember
 
     def names(self) -> list[str]:
-        """Return the names known now."""
+        """Return the registered names."""
         return sorted(self._known)
 
     def __contains__(self, name: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Checks at the boundary: each message names the argument, the value and the remedy."""
+"""Checks of user input: each message names the argument, the value and the remedy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 def check_positive(name: str, value: Any) -> float:
-    """Return `value` as a float, or raise unless it is a finite number above 0."""
+    """Return `value` as a float; raise unless it is a finite number above 0."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a positive number, got {value!r} of type {type(value).__name__}.")
     number = float(value)
@@ -20,7 +20,7 @@ def check_positive(name: str, value: Any) -> float:
 
 
 def check_integer(name: str, value: Any, minimum: int) -> int:
-    """Return `value` as an int, or raise unless it is an integer of at least `minimum`."""
+    """Return `value` as an int; raise unless it is an integer of at least `minimum`."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be an integer, got {value!r} of type {type(value).__name__}.")
     if value < minimum:
@@ -29,7 +29,7 @@ def check_integer(name: str, value: Any, minimum: int) -> int:
 
 
 def check_embedding(Z: Any, name: str = "Z", n_points: int | None = None) -> NDArray[np.floating[Any]]:
-    """Return `Z` as an (n, q) float array, checked to be finite, without copying when it already is one."""
+    """Return `Z` as a finite (n, q) float array, without a copy if it already is one."""
     array = np.asarray(Z)
     if array.dtype not in (np.float32, np.float64):
         if array.dtype.kind not in "iufb":
@@ -43,25 +43,25 @@ def check_embedding(Z: Any, name: str = "Z", n_points: int | None = None) -> NDA
     if n_points is not None and array.shape[0] != n_points:
         raise ValueError(f"{name} has {array.shape[0]} rows, but the graph has {n_points} nodes.")
     if not np.isfinite(array).all():
-        raise ValueError(f"{name} holds NaN or infinity.")
+        raise ValueError(f"{name} holds NaN or infinity; every entry must be finite.")
     return array
 
 
 def refuse_estimator(value: Any, name: str = "Z") -> None:
-    """Raise when a fitted estimator is given for its embedding."""
+    """Raise if a fitted estimator is passed instead of its embedding."""
     if hasattr(value, "embedding_"):
         raise TypeError(f"{name} must be an array; pass {type(value).__name__}.embedding_ rather than the estimator.")
 
 
 def check_labels(y: Any, n: int) -> NDArray[Any]:
-    """Return labels as a flat array of numbers, strings or booleans, one a point and none missing.
+    """Return labels as a flat array of numbers, strings or booleans, one per point and none missing.
 
     Raises
     ------
     TypeError, ValueError
-        When there is another number of them, one is missing, or numbers and names are mixed.
+        When there is not one label per point, a label is missing, or numbers and strings are mixed.
     """
-    # Of a list NumPy would make one type, names of numbers too.
+    # NumPy would give a mixed list one type, turning its numbers into strings.
     labels = np.asarray(y) if hasattr(y, "dtype") else np.array(y, dtype=object)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.ravel()
@@ -87,7 +87,7 @@ def _plain_labels(labels: list[Any]) -> NDArray[Any]:
     if all(isinstance(value, Real) for value in labels):
         return np.array(labels)
     kinds = ", ".join(sorted({type(value).__name__ for value in labels}))
-    raise TypeError(f"y must hold numbers or names, and not both, got {kinds}; convert them to str.")
+    raise TypeError(f"y must hold either numbers or names, not both, got {kinds}; convert them to str.")
 
 
 def check_random_state(random_state: Any) -> np.random.Generator:

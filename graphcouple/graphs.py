@@ -1,8 +1,8 @@
 """Graphs as sparse matrices: supports of laws, samples, and conversions from and to other libraries.
 
-In a sparse matrix of log-weights a stored zero means log 1 = 0 and an absent
-entry means −∞, so a law keeps its edges as flat arrays beside a `Support`, where
-no sparse arithmetic can drop a zero.
+In a sparse matrix of log-weights, a stored zero means log 1 = 0 and an absent
+entry means −∞. Sparse arithmetic may drop stored zeros, so a law keeps its edges
+as flat arrays beside a `Support`.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ IntArray = NDArray[np.integer[Any]]
 
 
 class Graph(sp.csr_array):
-    """A directed graph drawn from a law: a `scipy.sparse.csr_array` of edge counts that also converts.
+    """A directed graph drawn from a law: a `scipy.sparse.csr_array` of edge counts, with conversions.
 
-    Entry (i, j) counts the edges from node i to node j. It is a ``csr_array``; what scipy
-    makes of it by arithmetic need not be a `Graph` again.
+    Entry (i, j) counts the edges from node i to node j. Arithmetic in scipy may return a
+    plain ``csr_array``.
 
     Examples
     --------
@@ -79,9 +79,9 @@ class Support:
     indptr : ndarray of shape (n_nodes + 1,)
         The edges of node i are ``indptr[i]:indptr[i + 1]``.
     indices : ndarray of shape (n_edges,)
-        Where each edge leads; sorted and unique within a row.
+        The end node of each edge; sorted and unique within a row.
     complete : bool
-        True when every pair is there: results are then dense arrays.
+        True if the support holds every pair; results are then dense arrays.
     """
 
     indptr: IntArray
@@ -108,7 +108,7 @@ class Support:
 
     @cached_property
     def rows(self) -> IntArray:
-        """Where each edge starts."""
+        """The start node of each edge."""
         return np.repeat(np.arange(self.n_nodes, dtype=self.indices.dtype), np.diff(self.indptr))
 
     @cached_property
@@ -196,26 +196,26 @@ def _from_edge_list(triples: Sequence[tuple[int, int, float]], n_nodes: int, dir
 
 
 def as_csr(graph: GraphLike, name: str, n_nodes: int | None = None) -> sp.csr_array:
-    """Return any kind of graph as a canonical csr array of weights (a copy where it had to change).
+    """Return any kind of graph as a canonical csr array of weights (a copy only if it had to change).
 
     Parameters
     ----------
     graph : array, sparse matrix, networkx or igraph graph
         An undirected graph gives both directions of each edge. Edge weights
-        are read from the attribute ``weight``, 1 where there is none. The
-        entries of a dense array that are zero are no edges; a sparse matrix
-        keeps its stored zeros.
+        are read from the attribute ``weight``, 1 where there is none. Zero
+        entries of a dense array are not edges; a sparse matrix keeps its
+        stored zeros.
     name : str
-        What to call the graph in an error.
+        The graph's name in error messages.
     n_nodes : int, optional
-        The number of nodes it must have.
+        The required number of nodes.
 
     Raises
     ------
     TypeError
-        When it is none of these kinds, or not numeric.
+        When `graph` is none of these kinds, or not numeric.
     ValueError
-        When it is not square, not finite, or has another number of nodes.
+        When it is not square, holds NaN, or has the wrong number of nodes.
     """
     kind = type(graph).__module__.partition(".")[0]
     if sp.issparse(graph):
@@ -235,7 +235,7 @@ def as_csr(graph: GraphLike, name: str, n_nodes: int | None = None) -> sp.csr_ar
     if matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"{name} must be square, one row and one column per node, got shape {matrix.shape}.")
     if n_nodes is not None and matrix.shape[0] != n_nodes:
-        raise ValueError(f"{name} has {matrix.shape[0]} nodes, but {n_nodes} are needed.")
+        raise ValueError(f"{name} has {matrix.shape[0]} nodes, but must have {n_nodes}.")
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
@@ -248,7 +248,7 @@ def as_csr(graph: GraphLike, name: str, n_nodes: int | None = None) -> sp.csr_ar
 
 def edges_of(matrix: sp.csr_array) -> tuple[Support, FloatArray]:
     """Split a canonical csr array into the support of its stored off-diagonal entries and their values."""
-    # Copies: a support outlives the matrix, which is the caller's to change.
+    # Copies: the support outlives the matrix, which the caller may change.
     whole = Support(matrix.indptr.copy(), matrix.indices.copy())
     keep = whole.rows != whole.indices
     return whole.select(keep), matrix.data[keep]

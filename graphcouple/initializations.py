@@ -1,4 +1,4 @@
-"""Where an embedding starts."""
+"""Starts of an embedding."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from graphcouple.components.pca import why_constant
 from graphcouple.graphs import FloatArray
 from graphcouple.laws.priors import GraphPosterior
 
-# From 5,000 points on, iteration is faster than scikit-learn's solvers.
+# Above this, eigenvectors come from plain iteration: scikit-learn's solver factorises the Laplacian.
 _ITERATE_FROM = 5000
 
 Initializer = Callable[[Any, GraphPosterior, int, np.random.RandomState, int | None], FloatArray]
@@ -32,7 +32,7 @@ def pca(
     if sp.issparse(X):
         X, found = sp.csr_matrix(X), min(found, min(X.shape) - 1) or 1
     with warnings.catch_warnings():
-        # Constant data have no variance to divide by; the caller handles a zero result.
+        # Constant data have zero variance, which PCA divides by; the caller handles a zero result.
         warnings.filterwarnings("ignore", message="invalid value encountered", category=RuntimeWarning)
         Z = PCA(found, random_state=rng).fit_transform(X)
     return np.pad(Z, ((0, 0), (0, n_components - found)))
@@ -54,16 +54,16 @@ def spectral(
     from sklearn.manifold import spectral_embedding
 
     with warnings.catch_warnings():
-        # A disconnected graph is no fault here: its components are told apart by the eigenvectors.
+        # A disconnected graph is fine here: the eigenvectors separate its components.
         warnings.filterwarnings("ignore", message="Graph is not fully connected")
         Z = spectral_embedding(affinity, n_components=found, random_state=rng, norm_laplacian=True)
     return np.pad(np.asarray(Z), ((0, 0), (0, n_components - found)))
 
 
 def _leading_eigenvectors(affinity: sp.csr_matrix, n_components: int, rng: np.random.RandomState) -> FloatArray:
-    """Return eigenvectors of the normalised Laplacian by iteration, the constant one left out.
+    """Return leading eigenvectors of the normalised Laplacian by iteration, leaving out the constant one.
 
-    A start need not be exact, and factorising a large Laplacian takes minutes.
+    A start need not be exact, and factorising a large Laplacian is slow.
     """
     from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
@@ -79,7 +79,7 @@ def _leading_eigenvectors(affinity: sp.csr_matrix, n_components: int, rng: np.ra
     leading = vectors[:, np.argsort(-values)[1:]].astype(np.float64) * shrink[:, None]
     if leading.shape[1] < n_components:
         leading = np.hstack([leading, 1e-4 * rng.normal(size=(shrink.size, n_components - leading.shape[1]))])
-    # An eigenvector's sign is arbitrary: its largest entry is made positive, as scikit-learn does.
+    # An eigenvector's sign is arbitrary: make its largest entry positive, as scikit-learn does.
     at = np.argmax(np.abs(leading), axis=0)
     return leading * np.where(leading[at, np.arange(n_components)] < 0, -1.0, 1.0)
 
@@ -96,7 +96,7 @@ def ccpca(
 ) -> FloatArray:
     """Return principal components of the averaged component means of graphs drawn from the posterior.
 
-    A posterior of prior B, whose graphs are connected as a rule, is thinned to one edge a node first; see
+    A posterior of prior B is first thinned to one edge per node, because its graphs are usually connected; see
     `graphcouple.components.component_law`.
 
     Warns
@@ -118,14 +118,14 @@ _NEED_POINTS: set[str] = set()
 
 
 def register(name: str, *, needs_points: bool = False) -> Callable[[Initializer], Initializer]:
-    """Make a start known by a name to every estimator and to the command: a decorator of a function.
+    """Register a start under a name, for every estimator and the command; decorates a function.
 
     Parameters
     ----------
     name : str
-        What ``init=`` may then be.
+        The value to pass as ``init=``.
     needs_points : bool, default=False
-        Whether it cannot do with distances, or a graph, in the place of points.
+        Whether it needs points, so that distances or a graph are not enough.
 
     Examples
     --------
@@ -174,14 +174,14 @@ def initialize(
     Parameters
     ----------
     init : str or array of shape (n_samples, n_components)
-        "ccpca", "pca", "random", "spectral" or another name that is registered. An array is used as it is, copied.
+        "ccpca", "pca", "random", "spectral" or another registered name. An array is copied and used as it is.
     X : array or sparse matrix of shape (n_samples, n_features)
     posterior : GraphPosterior
         The input's graph, for "ccpca" and "spectral".
     n_components : int
     rng : numpy.random.RandomState
     scale : float
-        The standard deviation the first coordinate is given.
+        Standard deviation of the first coordinate.
     metric : str, default="euclidean"
     dtype : dtype, default=float64
     n_jobs : int or None, default=None
@@ -190,15 +190,15 @@ def initialize(
     Returns
     -------
     Z0 : ndarray of shape (n_samples, n_components)
-        Points that would start at the same place (duplicates) are moved apart by
-        Gaussian noise of 1e-4 · scale, and so are coordinates that would be constant; constant data start at random.
+        Gaussian noise of 1e-4 · scale is added to points that would coincide (duplicates)
+        and to coordinates that would be constant. Constant data start at random.
 
     Raises
     ------
     TypeError, ValueError
-        When `init` is unknown, or an array of another shape or with entries that
-        are not finite, or "pca" or "ccpca" is asked of precomputed
-        distances.
+        When `init` is an unknown name, an array of the wrong shape or with entries
+        that are not finite, or a start that needs points, such as "pca" or "ccpca",
+        and there are none.
     """
     n = posterior.n_nodes
     check_integer("n_components", n_components, 1)
@@ -209,24 +209,24 @@ def initialize(
         return Z
     make = STARTS[init]
     if init in _NEED_POINTS and (X is None or metric == "precomputed"):
-        lacking = "and there are none" if X is None else "not precomputed distances"
+        lacking = "but X is None" if X is None else "but X holds precomputed distances"
         raise ValueError(f"init={init!r} needs points, {lacking}; use init='spectral' or 'random'.")
     Z = np.asarray(make(X, posterior, n_components, rng, n_jobs), dtype=np.float64)
     if Z.shape != (n, n_components):
-        raise ValueError(f"init={init!r} gave an array of shape {Z.shape}, not {(n, n_components)}.")
+        raise ValueError(f"init={init!r} must return an array of shape {(n, n_components)}, got {Z.shape}.")
     spread = float(Z[:, 0].std())
     if spread > 0 and np.isfinite(spread):
         Z = Z * (scale / spread)
     else:
         Z = scale * random(X, posterior, n_components, rng)
-    # Descent never leaves the plane in which all points start: a coordinate that is constant stays so.
+    # Descent never leaves the plane in which all points start: a constant coordinate would stay constant.
     flat = Z.std(axis=0) <= 1e-12 * scale
     Z[:, flat] += 1e-4 * scale * rng.normal(size=(n, int(flat.sum())))
     return _separate(Z, 1e-4 * scale, rng).astype(dtype)
 
 
 def _separate(Z: FloatArray, noise: float, rng: np.random.RandomState) -> FloatArray:
-    """Move points that coincide, up to rounding, apart; the others stay."""
+    """Add noise to points that coincide up to rounding, and leave the others alone."""
     places = np.round(Z / max(float(np.abs(Z).max()), 1e-300) * 1e12)
     _, inverse, counts = np.unique(places, axis=0, return_inverse=True, return_counts=True)
     repeated = counts[inverse.ravel()] > 1

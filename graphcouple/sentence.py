@@ -1,6 +1,6 @@
-"""A method in one sentence: two laws, a coupling, terms, an optimizer, a start; and how it is carried out.
+"""A method in one sentence: two laws, a coupling, terms, an optimizer, a start; and the code that runs it.
 
-Estimators are shells around this: they say their sentence, and keep what carrying it out has found.
+Estimators are shells around this module: each states its sentence and keeps the result of running it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _NOT_SHOWN = ("random_state", "n_jobs", "verbose", "callback")
 class Sentence(Mapping[str, Any]):
     """The parameters of `GraphCoupling` that make a method, by name; ``GraphCoupling(**sentence)`` is the method.
 
-    Its parts are attributes too. Options of a run (`random_state`, `n_jobs` and their kin) are
-    there when they were given. It prints as one reads it.
+    Each part is also an attribute. Options of a run, such as `random_state` and `n_jobs`, are
+    included only if they were set. `print` shows one part per line.
 
     Examples
     --------
@@ -69,20 +69,20 @@ class Sentence(Mapping[str, Any]):
         return self._parts[name]
 
     def replace(self, **parts: Any) -> Sentence:
-        """Return the sentence with other parts."""
+        """Return a copy with these parts replaced."""
         return Sentence(**{**self._parts, **parts})
 
     def __repr__(self) -> str:
         return f"Sentence({', '.join(f'{name}={value!r}' for name, value in self._parts.items())})"
 
     def iterations(self, n_points: int | None) -> int | None:
-        """Return the most iterations for this many points; None where neither is known."""
+        """Return the maximum number of iterations; None if it depends on a number of points that is not known."""
         if self.max_iter != "auto":
             return int(self.max_iter)
         return None if n_points is None else suited_iterations(self.latent, n_points)
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return the parts by name, in words."""
+        """Return each part as a name and a readable text."""
         rows = []
         for name, value in self._parts.items():
             if name in _NOT_SHOWN or (name == "terms" and not value):
@@ -104,7 +104,7 @@ def _readable(part: Any) -> str:
 
 @dataclass(frozen=True)
 class Result:
-    """What carrying out a sentence has found.
+    """The result of carrying out a sentence.
 
     Attributes
     ----------
@@ -112,9 +112,9 @@ class Result:
     posterior : GraphPosterior
         The law of the input's graph.
     coupling : Objective
-        Without the terms.
+        The coupling alone, without the terms.
     terms : tuple of (float, Objective)
-        Weights and terms.
+        Each term with its weight.
     """
 
     solution: Solution
@@ -124,12 +124,12 @@ class Result:
 
 
 def posterior_of(said: Sentence, X: Any, n_jobs: int | None = None) -> GraphPosterior:
-    """Return the law of the input's graph: from points, as it was given, or around a graph of the user's own.
+    """Return the law of the input's graph: from points, as given, or with the user's own graph as its mean.
 
     Raises
     ------
     TypeError, ValueError
-        When the points or the graph are not usable, a kernel is not sound, or the graph has another number of nodes.
+        When the points or the graph are unusable, a kernel is unsound, or X has not one row for each node.
     """
     for law in (said.input, said.latent):
         if isinstance(law, GraphModel):
@@ -139,7 +139,7 @@ def posterior_of(said: Sentence, X: Any, n_jobs: int | None = None) -> GraphPost
         return given.posterior(X, n_jobs)
     posterior = given if isinstance(given, GraphPosterior) else said.latent.prior.around(given, "input")
     if X is not None and posterior.n_nodes != X.shape[0]:
-        raise ValueError(f"input is a graph of {posterior.n_nodes} nodes, but X has {X.shape[0]} rows.")
+        raise ValueError(f"input has {posterior.n_nodes} nodes, but X has {X.shape[0]} rows; the numbers must match.")
     return posterior
 
 
@@ -152,19 +152,19 @@ def carry_out(
     watch: Callback | None = None,
     check_every: int | None = None,
 ) -> Result:
-    """Embed `X` by the method of a sentence.
+    """Embed `X` with the method that a sentence describes.
 
     Parameters
     ----------
     said : Sentence
     X : array or sparse matrix of shape (n_samples, n_features), or None
     y : any
-        Handed to the coupling and the terms.
+        Passed to the coupling and the terms.
     rng : numpy.random.RandomState
     watch : callable, optional
-        Called as ``watch(iteration, loss, Z)``; a true value stops.
+        Called as ``watch(iteration, loss, Z)``; a true return value stops the run.
     check_every : int, optional
-        Iterations between two calls.
+        Number of iterations between calls of `watch`.
     """
     n_jobs = said.get("n_jobs")
     posterior = posterior_of(said, X, n_jobs)
@@ -216,5 +216,5 @@ def _optimizer(said: Sentence, recipe: Coupling, max_iter: int) -> Optimizer:
 def _checked(terms: Any) -> list[Term]:
     for term in terms:
         if not isinstance(term, Term):
-            raise TypeError(f"terms must be Terms such as ComponentMeans(), got {term!r}.")
+            raise TypeError(f"terms must hold Terms such as ComponentMeans(), got {term!r}.")
     return list(terms)

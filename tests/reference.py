@@ -36,13 +36,17 @@ def fast_and_nightly(known, fast=ARCHETYPES):
     ]
 
 
-def pairwise(first, second, third):
-    """All pairs of the first two, each with one of the third in the fast set, so that all pairs of values occur."""
+def pairwise(first, second, third, fast=None):
+    """All pairs of the first two, each with one of the third in the fast set, so that all pairs of values occur.
+
+    The rest is nightly, and so is what `fast` does not name of the second.
+    """
     cases = []
     for i, a in enumerate(first):
         for j, b in enumerate(second):
             for k, c in enumerate(third):
-                marks = [] if k == (i + j) % len(third) else pytest.mark.nightly
+                chosen = k == (i + j) % len(third) and (fast is None or b in fast)
+                marks = [] if chosen else pytest.mark.nightly
                 cases.append(pytest.param(a, second[b], c, id=f"{a}-{b}-{c}", marks=marks))
     return cases
 

@@ -117,3 +117,21 @@ def test_faults_are_said_in_words_and_estimators_say_the_same(kernel, words, iri
 def test_not_a_kernel():
     with pytest.raises(TypeError, match="instance of"):
         gc.check_kernel(gc.Student)
+
+
+@pytest.mark.parametrize("kernel", [gc.Gaussian(), gc.Odds(gc.Student())], ids=repr)
+def test_a_scaled_kernel_is_the_kernel_times_its_weight(kernel):
+    scaled, s = ScaledKernel(kernel, -0.7), np.array([0.1, 2.0, 30.0])
+    np.testing.assert_allclose(scaled.log(s), kernel.log(s) - 0.7, rtol=1e-14)
+    np.testing.assert_allclose(scaled.value(s), np.exp(-0.7) * kernel.value(s), rtol=1e-14)
+    np.testing.assert_allclose(scaled.grad_log(s), kernel.grad_log(s), rtol=1e-14)
+
+
+def test_a_scalar_edge_prior_counts_where_kernels_underflow():
+    Z = np.array([[0.0, 0.0], [400.0, 0.0], [0.0, 900.0]])
+    for prior in (gc.UnitOutDegree, gc.FixedEdges):
+        plain, weighted = (
+            law.log_partition_and_grad(law.latent_kernel(gc.Gaussian()), Z, gc.Exact())[0]
+            for law in (prior(), prior(edge_prior=0.25))
+        )
+        assert weighted == pytest.approx(plain + 3 * np.log(0.25), rel=1e-12)

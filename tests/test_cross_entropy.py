@@ -4,6 +4,7 @@ import scipy.sparse as sp
 
 import graphcouple as gc
 from tests.reference import (
+    ARCHETYPES,
     KERNELS,
     dense,
     distances,
@@ -46,7 +47,7 @@ def _literal_value(posterior, kernel, code, Z):
     return total / 2 if posterior.unordered else total
 
 
-@pytest.mark.parametrize(("pair", "kernel", "dim"), pairwise(PAIRS, KERNELS, [1, 2, 3, 5]))
+@pytest.mark.parametrize(("pair", "kernel", "dim"), pairwise(PAIRS, KERNELS, [1, 2, 3, 5], ARCHETYPES))
 def test_value_is_the_literal_one_and_gradient_its_derivative(pair, kernel, dim):
     code_x, code_z = pair.split("-")
     Z = np.random.default_rng(dim).normal(size=(N, dim)) * 1.5

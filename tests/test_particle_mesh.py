@@ -27,7 +27,8 @@ def Z(rng):
     return points
 
 
-@EVERY
+@pytest.mark.nightly
+@pytest.mark.parametrize("kernel", ALL.values(), ids=ALL.keys())
 @pytest.mark.parametrize("radial_class", [KernelValue, LogOnePlusKernel, LogKernel])
 @pytest.mark.parametrize("dim", [1, 2])
 def test_default_accuracy(Z, rng, kernel, radial_class, dim):

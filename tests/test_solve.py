@@ -290,6 +290,17 @@ def test_noise_does_not_stay_on_the_saddle_that_exaggeration_leaves():
     assert "collapsed" not in solution.message
 
 
+def test_a_small_gradient_where_all_points_are_in_one_place_is_no_convergence():
+    objective, X = noise_objective()
+    plain = gc.MomentumGains(exaggeration=gc.Exaggeration(1.0, 0))
+    start = 1e-7 * X[:, :2]
+    assert np.linalg.norm(objective.gradient(start)) / 300 < 1e-5
+    solution = gc.solve(objective, start, plain, max_iter=800, tol=1e-5, check_every=1)
+    assert solution.n_iter > 10
+    at_zero = objective.value(np.zeros_like(start))
+    assert solution.loss - objective.lower_bound < 0.6 * (at_zero - objective.lower_bound)
+
+
 def test_a_collapsed_result_says_so():
     objective, X = noise_objective()
     with pytest.warns(ConvergenceWarning, match="collapsed"):

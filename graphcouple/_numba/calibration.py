@@ -40,10 +40,10 @@ def _row_entropy(sq_dist, kernel, log_scale, log_weight, slope):
 
 @jit
 def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, scale, error):
-    """Find each row's bandwidth τ with entropy `target`; `error` gets the entropy that is missing (or in excess).
+    """Find each row's bandwidth τ with entropy `target`; `error` gets the entropy minus the target.
 
-    Newton's method on log τ, kept inside a bracket that shrinks by bisection
-    whenever a Newton step would leave it, or is not half as long as the last.
+    Newton's method on log τ, kept inside a bracket. The bracket shrinks by bisection whenever
+    a Newton step would leave it, or is more than half as long as the last step.
     """
     widest = 0
     for i in range(start, stop):
@@ -62,7 +62,7 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
                 middle += np.log(row[j])
                 n_positive += 1
         if n_positive == 0:
-            # All neighbours are duplicates: every bandwidth gives the uniform law.
+            # All neighbours are duplicates, so every bandwidth gives the uniform law.
             scale[i] = 1.0
             error[i] = 0.0
             continue
@@ -85,8 +85,8 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
                 low = at
             step = at - gap / derivative if derivative > 0.0 else low
             here = at
-            # Steps that do not shorten may go to and fro for ever. A bracket this wide is narrowed geometrically
-            # around the current point first.
+            # Steps that do not get shorter may oscillate for ever. A wide bracket is first narrowed geometrically
+            # around the current point.
             if not (low < step < high) or abs(step - at) > min(5.0, 0.5 * length):
                 if gap > 0.0:
                     at = max(0.5 * (low + high), at - 3.0)
@@ -116,7 +116,7 @@ def connectivity_rows(start, stop, dist, indptr, kernel, target, shift, scale):
         row = dist[indptr[i] : indptr[i + 1]]
         low = 0.0
         high = np.inf
-        # From the row's own scale, so that the units of the data do not matter.
+        # Start from the row's own scale, so that the units of the data do not matter.
         at = 0.0
         for j in range(row.size):
             at += row[j] / row.size

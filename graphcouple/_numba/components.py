@@ -9,9 +9,9 @@ from graphcouple._numba.jit import jit
 
 @jit
 def sum_component_means(start, stop, labels, bounds, V, out):
-    """Add up, in out[b], the component means of V over the graphs bounds[b] to bounds[b + 1], for b in start to stop.
+    """Add to out[b] the component means of V over the graphs bounds[b] to bounds[b + 1], for b from start to stop.
 
-    Row i of a graph's component means is the mean of V over the component that holds i.
+    Row i of a graph's component means is the mean of V over the component that contains i.
     """
     n, width = V.shape
     for b in range(start, stop):
@@ -37,7 +37,7 @@ def sum_component_means(start, stop, labels, bounds, V, out):
 
 @jit
 def count_together(start, stop, labels, rows, columns, out):
-    """Count, for the pairs start to stop, the graphs that hold both ends in one component."""
+    """Count, for the pairs start to stop, the graphs with both ends in one component."""
     for s in range(labels.shape[0]):
         for e in range(start, stop):
             if labels[s, rows[e]] == labels[s, columns[e]]:

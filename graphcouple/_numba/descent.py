@@ -9,9 +9,9 @@ from graphcouple._numba.jit import jit
 
 @jit
 def momentum_rows(start, stop, gradient, rate, momentum, max_step, Z, update, gains, moved, next_update, next_gains):
-    """Fill the points, updates and gains that follow; no point moves further than `max_step`.
+    """Fill the next points, updates and gains; no point moves further than `max_step`.
 
-    A step that is not finite is not shortened, so that it shows.
+    A step that is not finite is not shortened, so that it can be detected.
     """
     n_dims = Z.shape[1]
     step = np.empty(n_dims)

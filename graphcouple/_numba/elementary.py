@@ -1,8 +1,8 @@
 """Elementary functions without branches or calls, so that loops over formulas vectorise.
 
-A call into the C library keeps a loop scalar. Here exp and log are polynomials after a reduction by powers of two,
-compiled without reordering (their reductions are exact only in the order written) and inlined into the loop. Errors
-are a few units in the last place; subnormal numbers are out of their range, and exp is infinite above 709.
+A call into the C library prevents a loop from vectorising. Here exp and log are polynomials after a reduction by
+powers of two, inlined into the loop and compiled without reordering, since the reductions are exact only in the order
+written. Errors are a few units in the last place. Subnormal numbers are not supported, and exp is infinite above 709.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _module_with_these(module):
 
 
 DIGEST = hashlib.sha256(inspect.getsource(sys.modules[__name__]).encode()).hexdigest()[:8]
-"""Enters the type of every compiled formula, so that an edit here reaches machine code in numba's disk cache."""
+"""Part of the type of every compiled formula, so that an edit here invalidates numba's disk cache."""
 
 MODULES = {np: _module_with_these(np), math: _module_with_these(math)}
-"""What a formula's source finds in the place of a module when it is compiled."""
+"""The modules that replace these when a formula's source is compiled."""

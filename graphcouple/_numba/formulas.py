@@ -1,8 +1,8 @@
 """Teach numba to take a formula (see `graphcouple._formula`) as an ordinary argument.
 
-A formula becomes a struct of its fields, and a call of one of its methods
-compiles that method's own Python source. The type's name holds the digest of
-the source, so cached machine code is looked up by what a formula says.
+A formula becomes a struct of its fields, and calling one of its methods
+compiles that method's own Python source. The type's name contains a digest of
+the source, so cached machine code is found by the content of a formula.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from graphcouple._numba.jit import FASTMATH
 
 _CLASSES: dict[str, type] = {}
 
-# A call left standing in a loop would keep it from being vectorised.
+# A call that is not inlined would prevent a loop from vectorising.
 _INLINED = {"fastmath": FASTMATH, "error_model": "numpy", "forceinline": True}
 
 
@@ -42,7 +42,7 @@ class FormulaType(types.Type):
 
     def __init__(self, class_name, digest, fields, constants, recursive):
         self.digest = digest
-        # numba stores machine code of functions that call themselves, but crashes where it loads it.
+        # numba can store machine code of recursive functions, but crashes when it loads it.
         self.storable = not recursive and all(getattr(kind, "storable", True) for _, kind in fields)
         self.fields = fields
         self.constants = constants
@@ -109,7 +109,7 @@ def _unbox_formula(formula_type, instance, c):
 
 
 def _inlined(function, known):
-    """Compile a copy of a formula's method, and of the functions it calls, with `elementary` functions for NumPy's."""
+    """Compile a copy of a formula's method and the functions it calls, with `elementary` in place of NumPy."""
     if function in known:
         return known[function]
     namespace = dict(function.__globals__)

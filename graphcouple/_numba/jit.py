@@ -1,4 +1,4 @@
-"""The one way loops are compiled."""
+"""How all loops are compiled."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 
 import numba
 
-# Reordering of sums is allowed, so that they vectorise; comparisons with inf and nan keep their meaning.
+# Sums may be reordered, so that they vectorise; comparisons with inf and nan stay valid.
 FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
 
 
@@ -22,7 +22,7 @@ def jit(function):
 
 
 def _store_what_can_be(cache):
-    """Let a compiled loop run where its machine code cannot be stored after all."""
+    """Let a compiled loop run even if storing its machine code fails."""
     save = cache.save_overload
 
     def save_if_possible(signature, data):

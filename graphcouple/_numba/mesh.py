@@ -1,4 +1,4 @@
-"""Charges on a regular grid by cubic B-splines, and potentials back from it; near pairs by cell lists."""
+"""Charges spread on a regular grid by cubic B-splines, potentials read off it, and near pairs by cell lists."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def _row_slope(c, p, s):
 
 @jit
 def grid_rows(start, stop, Z, origin, spacing, rows):
-    """Fill the grid row below each point."""
+    """Fill the grid row just below each point."""
     for i in range(start, stop):
         rows[i] = int((Z[i, 0] - origin[0]) / spacing)
 
 
 @jit
 def sort_by_bin(bins, n_bins, order, starts):
-    """Fill `order` with the points bin by bin, each in its first order, and `starts` with where the bins begin."""
+    """Fill `order` with the points bin by bin, in their original order, and `starts` with the start of each bin."""
     starts[:] = 0
     for i in range(bins.size):
         starts[bins[i] + 1] += 1
@@ -67,8 +67,8 @@ def sort_by_bin(bins, n_bins, order, starts):
 def spread(start, stop, parity, rows_per_band, order, row_starts, Z, origin, spacing, charges, grid):
     """Add the charges of the points in every second band of grid rows to the grid.
 
-    A band is wider than a spline's reach, so bands of one parity write to rows of their own.
-    Points of one dimension lie on column `origin[1]`.
+    A band is wider than a spline's reach, so bands of the same parity write to different rows.
+    One-dimensional points lie on column `origin[1]`.
     """
     n_rows = row_starts.size - 1
     flat = Z.shape[1] == 1
@@ -92,10 +92,10 @@ def spread(start, stop, parity, rows_per_band, order, row_starts, Z, origin, spa
 
 @jit
 def gather(start, stop, Z, origin, spacing, charges, grid, own, potential, gradient):
-    """Read the potential and its gradient off the grid, without what a point's own charge put there.
+    """Read the potential and its gradient off the grid, without the contribution of a point's own charge.
 
-    A unit charge's own potential is Σ_pq own[p, q] (t − ½)^2p (u − ½)^2q at the fractions (t, u) of a cell; it
-    comes from spreading and from gathering alike, and the gradient of gathering alone is half of its gradient.
+    A unit charge's own potential is Σ_pq own[p, q] (t − ½)^2p (u − ½)^2q at the fractions (t, u) of a cell. Spreading
+    and gathering contribute equally to its gradient, so half of the gradient belongs to gathering.
     """
     flat = Z.shape[1] == 1
     for i in range(start, stop):
@@ -144,7 +144,7 @@ def gather(start, stop, Z, origin, spacing, charges, grid, own, potential, gradi
 
 @jit
 def add_near_pairs(start, stop, Z, charges, radial, cap, order, cells, starts, shape, potential, gradient):
-    """Add, over pairs nearer than the cap's edge, what the radial function has and its smooth cap has not.
+    """Add, over pairs nearer than the cap's edge, the radial function minus its smooth cap.
 
     The cap is the polynomial Σ_k cap[k + 1] (s − cap[0])^k in s = d², for s below cap[0].
     """

@@ -1,4 +1,4 @@
-"""The nearest of many points by distances already there, and exact distances of the few that are left."""
+"""The nearest of many points from given distances, and exact distances of the few that remain."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _STEP = 64
 
 @jit
 def _replace_farthest(distances, candidates, d2, j):
-    """Put point j in the place of the farthest, which is the root of a heap."""
+    """Replace the farthest point, which is the root of a heap, by point j."""
     size = distances.size
     at = 0
     while True:
@@ -31,7 +31,7 @@ def _replace_farthest(distances, candidates, d2, j):
 
 @jit
 def keep_nearest(block, names, distances, candidates):
-    """Keep the nearest points of each row, among those kept so far and those of a block of distances.
+    """Keep the nearest points of each row, among those kept so far and those in a block of distances.
 
     Row r of `distances` is a heap with the farthest first; `names` are the points of the block's columns.
     """
@@ -41,7 +41,7 @@ def keep_nearest(block, names, distances, candidates):
         row, kept = block[r], distances[r]
         farthest = kept[0]
         for a in range(0, in_steps, _STEP):
-            # Most steps hold nothing near: counting is vectorised, looking is not.
+            # Most steps contain nothing near, and counting vectorises while searching does not.
             near = 0
             for c in range(_STEP):
                 near += row[a + c] < farthest
@@ -72,7 +72,7 @@ def candidate_sq_dists(rows, points, candidates, sq_dist):
 
 @jit
 def sparse_candidate_sq_dists(rows, indptr, columns, entries, candidates, sq_dist):
-    """Do what `candidate_sq_dists` does for the rows of a csr matrix with sorted columns."""
+    """Like `candidate_sq_dists`, for the rows of a csr matrix with sorted columns."""
     for s in range(rows.size):
         i = rows[s]
         for e in range(candidates.shape[1]):

@@ -1,4 +1,4 @@
-"""Sums over pairs of points, row by row: all of them by brute force, or the stored edges of a sparse graph."""
+"""Sums over pairs of points, row by row: over all pairs, or over the stored edges of a sparse graph."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _REGISTER_DIMS = 3
 def sum_pairs(Z, radial, charges, n_jobs, with_potential=True, with_gradient=True):
     """Return Φ_i = Σ_{j≠i} c_ij φ(d²_ij), of shape (n,), and ∇Φ_i, of shape (n, q), in float64.
 
-    `charges` has shape (n, n), or (1, n) where c_ij depends on j alone. What is not wanted is left
-    undefined. Memory beyond the arguments is O(nq).
+    `charges` has shape (n, n), or (1, n) where c_ij depends on j alone. An array that was not
+    asked for holds arbitrary values. Memory beyond the arguments is O(nq).
     """
     n_points, n_dims = Z.shape
     small = n_dims <= _REGISTER_DIMS
@@ -31,7 +31,7 @@ def sum_pairs(Z, radial, charges, n_jobs, with_potential=True, with_gradient=Tru
 def sum_edges(Z, radial, indptr, indices, weights, n_jobs, with_potential=True, with_gradient=True):
     """Return the sums of `sum_pairs` over the stored edges of a csr matrix of charges.
 
-    Points and weights in single precision halve what is read from memory; sums are in double precision always.
+    Points and weights in single precision halve the memory traffic; sums are always in double precision.
     """
     n_points, n_dims = Z.shape
     potential, gradient = np.empty(n_points), np.empty(Z.shape)
@@ -45,7 +45,7 @@ def sum_edges(Z, radial, indptr, indices, weights, n_jobs, with_potential=True, 
 
 @jit
 def _evaluate(radial, sq_dist, potential, slope, with_potential, with_slope):
-    # A loop of its own, so that branches on a formula's parameters are hoisted and the rest vectorises.
+    # A separate loop, so that branches on a formula's parameters are hoisted and the rest vectorises.
     if with_potential and with_slope:
         for j in range(sq_dist.size):
             potential[j] = radial.potential(sq_dist[j])
@@ -62,9 +62,9 @@ def _evaluate(radial, sq_dist, potential, slope, with_potential, with_slope):
 def potential_rows(start, stop, coords, radial, charges, with_potential, with_gradient, potential, gradient):
     """Fill Φ_i = Σ_{j≠i} c_ij φ(d²_ij) and ∇Φ_i = Σ_{j≠i} c_ij 2 φ'(d²_ij) (z_i − z_j).
 
-    `coords` has shape (q, n): the points of one coordinate lie side by side.
-    Distances are handled a block at a time, whatever the dimension q. `charges` has
-    one row for each point, or a single row for all of them.
+    `coords` has shape (q, n), so the values of one coordinate are contiguous.
+    Distances are handled one block at a time, for any dimension q. `charges` has one
+    row for each point, or a single row for all points.
     """
     n_dims, n_points = coords.shape
     sq_dist = np.empty(_BLOCK)
@@ -141,7 +141,7 @@ def _forces_of(radial, x, y, z, xs, ys, zs, c, with_potential):
 
 @jit
 def potential_rows_3d(start, stop, coords, radial, charges, with_potential, with_gradient, potential, gradient):
-    """Do what `potential_rows` does, in registers, for at most three dimensions padded to three with zeros."""
+    """Like `potential_rows`, in registers, for at most three dimensions padded to three with zeros."""
     n_dims = gradient.shape[1]
     xs, ys, zs = coords[0], coords[1], coords[2]
     for i in range(start, stop):
@@ -169,7 +169,7 @@ def edge_rows(
     """Fill Φ_i = Σ_j w_ij φ(d²_ij) and ∇Φ_i = Σ_j w_ij 2 φ'(d²_ij) (z_i − z_j) over the stored edges.
 
     `coords` has shape (q, n). Unsigned `indptr` and `indices` let the compiler use
-    gather instructions; edges are handled a block at a time, whatever the dimension q.
+    gather instructions; edges are handled one block at a time, for any dimension q.
     """
     n_dims = coords.shape[0]
     sq_dist = np.empty(_BLOCK)
@@ -237,7 +237,7 @@ def _edge_forces_of(radial, x, y, points, ends, weights):
 def edge_rows_2d(
     start, stop, points, radial, indptr, indices, weights, with_potential, with_gradient, potential, gradient
 ):
-    """Do what `edge_rows` does, in registers, for points of shape (n, 2)."""
+    """Like `edge_rows`, in registers, for points of shape (n, 2)."""
     for i in range(start, stop):
         first = np.int64(indptr[i])
         end = np.int64(indptr[i + 1])
@@ -253,7 +253,7 @@ def edge_rows_2d(
 
 @jit
 def edge_sq_dists(start, stop, points, indptr, indices, sq_dist):
-    """Fill the squared distance of each stored edge, by differences, in double precision."""
+    """Fill the squared distance of each stored edge, from differences, in double precision."""
     for i in range(start, stop):
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]

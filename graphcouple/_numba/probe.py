@@ -1,4 +1,4 @@
-"""A kernel's formulas run by compiled code, one value at a time."""
+"""Runs a kernel's formulas in compiled code, one value at a time."""
 
 from __future__ import annotations
 

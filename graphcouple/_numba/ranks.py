@@ -22,7 +22,7 @@ def _sq_dist(x, y):
 def sq_dists_from_products(points, sq_norms, others, others_sq_norms, tol, block):
     """Turn inner products of points with others into squared distances.
 
-    Where nearly all digits cancel, as for duplicates, the difference is taken first.
+    If nearly all digits cancel, as for duplicates, the coordinates are subtracted first.
     """
     for s in range(points.shape[0]):
         for j in range(others.shape[0]):
@@ -35,7 +35,7 @@ def sq_dists_from_products(points, sq_norms, others, others_sq_norms, tol, block
 
 @jit
 def sq_dists_by_differences(points, others, block):
-    """Fill the squared distances of points to others, which are given one coordinate a row."""
+    """Fill the squared distances of points to others, which are given with one coordinate per row."""
     block[:] = 0.0
     for s in range(points.shape[0]):
         row = block[s]
@@ -48,7 +48,7 @@ def sq_dists_by_differences(points, others, block):
 
 @jit
 def _order(keys, order, spare_keys, spare_order, counts):
-    """Sort by radix, stably; return the order, in one of the two arrays given for it."""
+    """Sort stably by radix; return the order, in one of the two arrays given for it."""
     n = keys.size
     size = counts.size
     mask = np.uint64(size - 1)
@@ -76,7 +76,7 @@ def _order(keys, order, spare_keys, spare_order, counts):
 
 @jit
 def order_rows(keys, orders):
-    """Fill the order of the columns of each row; equal keys keep the order of their columns. Destroys the keys."""
+    """Fill the order of the columns of each row; equal keys keep their order. Overwrites the keys."""
     n = keys.shape[1]
     spare_keys = np.empty_like(keys[0])
     order = np.empty(n, dtype=np.int32)
@@ -88,7 +88,7 @@ def order_rows(keys, orders):
 
 @jit
 def ranks_of_orders(orders, ranks):
-    """Fill the place, from 1, of each column in its row's order."""
+    """Fill the rank, from 1, of each column in its row's order."""
     for s in range(orders.shape[0]):
         for r in range(orders.shape[1]):
             ranks[s, orders[s, r]] = r + 1
@@ -98,10 +98,10 @@ def ranks_of_orders(orders, ranks):
 def agreement(ranks, orders, sizes, curves, sums, squares):
     """Fill each row's number of shared neighbors, its intrusions and its extrusions, for all sizes K of neighborhoods.
 
-    `ranks` are those in the data, `orders` those in the embedding; what is last in an order does not count.
+    `ranks` are those in the data, `orders` those in the embedding; the last entry of an order does not count.
     Intrusions are Σ (ρ − K) over points among the K nearest in the embedding with rank ρ > K in the data; extrusions
-    the other way round. `curves` has shape (n_rows, 3, n_sizes), for a few sizes in order; `sums` and `squares` over
-    rows, of shape (3, n) for all, are added to.
+    the other way round. `curves` has shape (n_rows, 3, n_sizes), for a few sizes in increasing order. Sums and squares
+    over rows, for all sizes, are added to `sums` and `squares`, of shape (3, n).
     """
     n = orders.shape[1]
     shared = np.empty(n, dtype=np.int64)

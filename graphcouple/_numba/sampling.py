@@ -1,8 +1,7 @@
 """Epochs of sampled attraction and repulsion, with the same bits for any number of threads.
 
-Every point walks its own edges and moves a copy of itself against where the
-others were at the end of the last epoch, with random numbers that depend on the seed, the epoch and
-the point alone.
+Every point walks its own edges and moves a copy of itself, relative to where the others were at
+the end of the last epoch. Its random numbers depend only on the seed, the epoch and the point.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def _phase(seed, i, j):
 
 @jit
 def alias_table(weights, keep, other):
-    """Fill Vose's tables: index i is kept with probability keep[i], else other[i] takes its place."""
+    """Fill Vose's tables: index i is kept with probability keep[i], otherwise replaced by other[i]."""
     n = weights.size
     mean = weights.sum() / n
     small = np.empty(n, dtype=np.int64)
@@ -69,7 +68,7 @@ def alias_table(weights, keep, other):
 
 @jit
 def _draw(stream, keep, other, drawn):
-    """Fill `drawn` with points of the noise law, and return the stream's next state."""
+    """Fill `drawn` with points of the noise law; return the next state of the stream."""
     n_points = np.uint64(keep.size)
     for r in range(drawn.size):
         stream += _GOLDEN
@@ -83,7 +82,7 @@ def _draw(stream, keep, other, drawn):
 
 @jit
 def _push(here, i, old, drawn, repelling, softening, size, most, sq_dist, weight):
-    """Move `here` away from the points drawn, by their forces at once."""
+    """Move `here` away from the drawn points, by the sum of their forces."""
     n_dims = old.shape[1]
     for r in range(drawn.size):
         sq_dist[r] = softening
@@ -109,7 +108,7 @@ def sampled_rows(
 ):  # fmt: skip
     """Move the points start to stop by one epoch.
 
-    An edge of frequency f is drawn floor((t + 1) f + u) − floor(t f + u) times in epoch t, u the phase of its pair.
+    An edge of frequency f is drawn floor((t + 1) f + u) − floor(t f + u) times in epoch t; u is the phase of its pair.
     """
     n_dims = old.shape[1]
     here = np.empty(n_dims)

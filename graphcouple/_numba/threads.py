@@ -1,7 +1,7 @@
 """Run a compiled loop over blocks of rows on several threads.
 
-Each row is computed by one thread from start to end (owner computes), so a
-result has the same bits for any number of threads.
+One thread computes each row from start to end, so a result has the same bits for
+any number of threads.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _cores() -> int:
 
 
 def effective_n_jobs(n_jobs: Any) -> int:
-    """Return the number of threads `n_jobs` stands for; None means every available core."""
+    """Return the number of threads that `n_jobs` stands for; None means every available core."""
     if n_jobs is None:
         return _cores()
     threads = check_integer("n_jobs", n_jobs, -sys.maxsize)
@@ -48,7 +48,7 @@ def effective_n_jobs(n_jobs: Any) -> int:
 def over_rows(n_rows: int, n_jobs: int | None, loop: Callable[..., Any], *args: Any, at_least: int = 64) -> None:
     """Call ``loop(start, stop, *args)`` on blocks that together cover range(n_rows).
 
-    Fewer rows than `at_least` are not worth a thread.
+    Fewer rows than `at_least` run in the calling thread.
     """
     n_threads = effective_n_jobs(n_jobs)
     if n_threads == 1 or n_rows < at_least:

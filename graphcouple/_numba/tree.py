@@ -24,7 +24,7 @@ def interleave(start, stop, cells, n_dims, keys):
 
 @jit
 def build(keys, n_dims, leaf_size, first, last, level, child, n_children):
-    """Split the sorted keys into cells, children after their parents; return how many cells there are.
+    """Split the sorted keys into cells, children after their parents; return the number of cells.
 
     Cell c holds the points first[c] to last[c]; its children are child[c] to child[c] + n_children[c].
     """
@@ -86,8 +86,8 @@ def walk(
 ):  # fmt: skip
     """Sum over the tree for the points start to stop: cells seen under a small enough angle count as one charge.
 
-    A cell of diagonal s at distance d is not opened when s² ≤ angle² · (d² + length²), `sq_length` being zero for
-    radial functions that are not smooth, and never when the point lies in it.
+    A cell of diagonal s at distance d counts as one charge if s² ≤ angle² · (d² + `sq_length`) and the point is
+    not in it. `sq_length` is zero for radial functions that are not smooth.
     """
     n_dims = points.shape[1]
     waiting = np.empty(_STACK, dtype=np.int64)

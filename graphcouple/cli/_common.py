@@ -1,4 +1,4 @@
-"""What the commands share: data, methods, files and tables."""
+"""Shared by the commands: data, methods, files and tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLOT_ENDINGS = (".png", ".svg", ".pdf")
 
 
 def known(kind: str, *, upper: bool = False) -> Any:
-    """Return the check of an option whose value is a registered name: of a "prior", an "init" or a "coupling"."""
+    """Return the check of an option whose value must be a registered "prior", "init" or "coupling"."""
 
     def check(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
         name = value.upper() if value and upper else value
@@ -28,7 +28,7 @@ def known(kind: str, *, upper: bool = False) -> Any:
 
 
 def registry(kind: str) -> Any:
-    """Return what goes by which name; loaded here, so that --help is not kept waiting."""
+    """Return the registry of a kind; imported here, so that --help stays fast."""
     from graphcouple.couplings.recipes import COUPLINGS
     from graphcouple.initializations import STARTS
     from graphcouple.laws.priors import PRIORS
@@ -37,7 +37,7 @@ def registry(kind: str) -> Any:
 
 
 def preset(method: str, options: dict[str, Any]) -> Any:
-    """Return the named estimator with the options that were given; raise for one it does not have."""
+    """Return the named estimator with the given options; raise if it does not have one of them."""
     from graphcouple import estimators
 
     classes: dict[str, type] = {
@@ -90,9 +90,9 @@ def load_data(data: str, labels: str | None) -> tuple[str, Any, Any]:
 def targets(
     default: str, endings: tuple[str, ...], output: Path | None, plot: Path | None, no_plot: bool
 ) -> tuple[Path, Path | None]:
-    """Return where the result and the picture go, checked before any work is done."""
+    """Return the paths of the result and of the picture, checked before any work is done."""
     if no_plot and plot is not None:
-        raise ValueError("--plot and --no-plot exclude each other.")
+        raise ValueError("--plot and --no-plot exclude each other; give at most one of them.")
     table = output or Path(default)
     picture = None if no_plot else plot or table.with_suffix(".png")
     for path, known, option in ((table, endings, "--output"), (picture, PLOT_ENDINGS, "--plot")):
@@ -140,7 +140,7 @@ def report(rows: list[tuple[str, str]]) -> None:
 
 
 def print_table(names: list[str], numbers: list[str], rows: list[list[str]]) -> None:
-    """Print columns of names and of numbers, as wide as they are: no terminal makes numbers shorter."""
+    """Print columns of names and numbers at full width, so that a narrow terminal truncates no number."""
     from rich.console import Console
     from rich.table import Table
 
@@ -156,10 +156,10 @@ def print_table(names: list[str], numbers: list[str], rows: list[list[str]]) -> 
 
 
 def save_picture(path: Path, target: Path, figure: Any) -> None:
-    """Write a figure to `path` in the format that the name of `target` asks for."""
+    """Write a figure to `path`, in the format of the ending of `target`."""
     from matplotlib import rc_context
 
-    # Text stays text: journals refuse matplotlib's default Type 3 fonts.
+    # Keep text as text: journals reject matplotlib's default Type 3 fonts.
     with rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}):
         figure.savefig(path, dpi=200, format=target.suffix.lower().removeprefix("."))
 
@@ -168,12 +168,12 @@ labels_option = click.option(
     "-l",
     "--labels",
     metavar="COLUMN|KEY|FILE",
-    help="Labels: a csv column (name, or number from 0; not taken for data), an npz key, or a file.",
+    help="Labels: a csv column (name, or number from 0; excluded from the data), an npz key, or a file.",
 )
 
 
 def classes_or_none(y: Any) -> Any:
-    """Return labels if they are classes; otherwise say that they are left out."""
+    """Return labels if they are classes; otherwise say that they are ignored."""
     import numpy as np
 
     labels = None if y is None else np.asarray(y)

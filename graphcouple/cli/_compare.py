@@ -49,18 +49,18 @@ def _runs(methods: list[str], inits: list[str], n_seeds: int) -> Iterator[_Run]:
 
 @click.command()
 @click.argument("data")
-@click.option("-m", "--methods", default="tsne,umap", show_default=True, help=f"Of {', '.join(METHODS)}.")
-@click.option("-i", "--inits", help="Starts, of ccpca, pca, random, spectral.  [default: each method's own]")
-@click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Fits of each, seeded 0, 1, …")
-@click.option("--perplexity", type=float, help="Of the methods that have one.")
-@click.option("--n-neighbors", type=int, help="Of the methods that have such.")
-@click.option("-n", "--iterations", "max_iter", type=int, help="Iterations at most.  [default: each method's own]")
-@click.option("--metric", help="Distance of the points; 'precomputed' when DATA holds distances.")
+@click.option("-m", "--methods", default="tsne,umap", show_default=True, help=f"From {', '.join(METHODS)}.")
+@click.option("-i", "--inits", help="Starts, from ccpca, pca, random, spectral.  [default: each method's own]")
+@click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Fits of each; seeds 0, 1, …")
+@click.option("--perplexity", type=float, help="For the methods that have one.")
+@click.option("--n-neighbors", type=int, help="For the methods that have it.")
+@click.option("-n", "--iterations", "max_iter", type=int, help="Maximum iterations.  [default: each method's own]")
+@click.option("--metric", help="Distance of the points; 'precomputed' if DATA holds distances.")
 @click.option("--rows", type=int, help="Score from this many random points.  [default: all to 12,000, then 1,280]")
 @click.option("--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")
 @labels_option
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Scores, .csv, a line a fit.  [default: DATA-compare.csv]"
+    "-o", "--output", type=click.Path(path_type=Path), help="Scores, .csv, a line per fit.  [default: DATA-compare.csv]"
 )
 @click.option(
     "-p", "--plot", type=click.Path(path_type=Path), help="Picture, .png, .svg or .pdf.  [default: beside the scores]"
@@ -78,10 +78,10 @@ def compare(
     no_plot: bool,
     **options: Any,
 ) -> None:
-    """Embed DATA by several methods from several starts; draw them side by side and score them.
+    """Embed DATA with several methods and starts; draw the embeddings side by side and score them.
 
-    The picture has a row for each method and a column for each start, of the first seed. Scores are mean ± standard
-    deviation over seeds; stability is that of the map from seed to seed.
+    The picture shows the first seed, with a row for each method and a column for each start. Scores are mean ± standard
+    deviation over seeds; stability is the agreement of embeddings from seed to seed.
     """
     from graphcouple.datasets._files import finished_files, write_table
     from graphcouple.metrics._evaluate import check_scoring, score_each
@@ -93,7 +93,7 @@ def compare(
     name, X, y = load_data(data, labels)
     table, picture = targets(f"{name}-compare.csv", (".csv",), output, plot, no_plot)
     classes, n_rows = classes_or_none(y), rows if rows is not None else "auto"
-    # What cannot be scored is found before all the work.
+    # Find out what cannot be scored before doing the work.
     check_scoring(X, classes, None, n_rows)
     maps, seconds = {}, {}
     for run in _runs(chosen, starts, seeds):
@@ -125,7 +125,7 @@ def _estimator(run: _Run, options: dict[str, Any]) -> Any:
     if run.init != _OWN:
         given["init"] = run.init
     known = preset(run.method, {}).get_params()
-    # A method takes of the shared options those that it has.
+    # Each method gets those of the shared options that it has.
     return preset(run.method, {option: value for option, value in given.items() if option in known})
 
 

@@ -30,7 +30,7 @@ def _kernel_usage() -> str:
 
 
 def _usage(name: str) -> str:
-    """Return how a kernel is written: the numbers it needs, and in brackets those it may have."""
+    """Return how to write a kernel: the numbers it needs, and optional ones in brackets."""
     from graphcouple import kernels
 
     fields = dataclasses.fields(kernels.KERNELS[name])
@@ -56,18 +56,18 @@ def _parse_kernel(text: str) -> Any:
     except ValueError:
         numbers = []
     if len(numbers) != len(parts) or not least <= len(numbers) <= len(fields):
-        raise ValueError(f"cannot read the kernel {text!r}: write {_usage(name)}, with numbers.")
+        raise ValueError(f"cannot read the kernel {text!r}: write {_usage(name)} with numbers.")
     return kernel(*numbers)
 
 
 def _compose(preset: Any, sides: dict[str, str | None], coupling: str | None) -> Any:
-    """Return the preset, or its sentence with the laws and the coupling that were asked for in their place."""
+    """Return the preset, or a `GraphCoupling` of its sentence with the given laws and coupling."""
     given = [f"--{name.replace('_', '-')}" for name, value in (*sides.items(), ("coupling", coupling)) if value]
     if not given:
         return preset
     if not hasattr(preset, "sentence"):
         if given != ["--input-prior"]:
-            raise ValueError(f"{given[-1]} does not apply to --method ccpca, which has a prior of the input only.")
+            raise ValueError(f"{given[-1]} does not apply to --method ccpca, which has only a prior of the input.")
         return preset.set_params(prior=sides["input_prior"])
     from graphcouple.couplings.recipes import as_coupling
     from graphcouple.estimators import GraphCoupling
@@ -90,11 +90,11 @@ def _compose(preset: Any, sides: dict[str, str | None], coupling: str | None) ->
 
 
 def _with_component_means(estimator: Any, weight: float | None) -> Any:
-    """Return the estimator, or hierarchical coupling of it where a weight is given."""
+    """Return the estimator, or its hierarchical coupling if a weight is given."""
     if weight is None:
         return estimator
     if not hasattr(estimator, "sentence"):
-        raise ValueError("--component-weight does not apply to --method ccpca, which is all component means.")
+        raise ValueError("--component-weight does not apply to --method ccpca, which uses nothing but component means.")
     from graphcouple.estimators import HierarchicalCoupling
 
     return HierarchicalCoupling(estimator, weight=weight, random_state=estimator.random_state)
@@ -113,7 +113,7 @@ def _laws_of(estimator: Any) -> list[tuple[str, str]]:
     "--input-prior",
     metavar="PRIOR",
     callback=known("prior", upper=True),
-    help="Prior of the input's graph, in place of the method's: B independent edges, D one edge a node, E n edges.",
+    help="Prior of the input's graph instead of the method's: B independent edges, D one edge per node, E n edges.",
 )
 @click.option("--input-kernel", metavar="KERNEL", help=f"Kernel of the input: {KERNELS}.")
 @click.option(
@@ -122,7 +122,7 @@ def _laws_of(estimator: Any) -> list[tuple[str, str]]:
 @click.option("--latent-kernel", metavar="KERNEL", help="Kernel of the embedding.")
 @click.option("--perplexity", type=float, help="Effective number of neighbors.  [default: 30; largevis 50]")
 @click.option("--n-neighbors", type=int, help="Neighbors that can carry a point's edges.  [default: by size; umap 15]")
-@click.option("--metric", help="Distance of the points; 'precomputed' when DATA holds distances.")
+@click.option("--metric", help="Distance of the points; 'precomputed' if DATA holds distances.")
 @click.option(
     "--coupling",
     metavar="NAME",
@@ -142,7 +142,11 @@ def _laws_of(estimator: Any) -> list[tuple[str, str]]:
 )
 @click.option("-c", "--components", "n_components", type=int, help="Dimension of the embedding.  [default: 2]")
 @click.option(
-    "-n", "--iterations", "max_iter", type=int, help="Iterations at most.  [default: 550; largevis 500; umap auto]"
+    "-n",
+    "--iterations",
+    "max_iter",
+    type=int,
+    help="Maximum iterations.  [default: 550; largevis 500; umap auto]",
 )
 @click.option("-s", "--seed", "random_state", type=int, default=0, show_default=True, help="Seed of all randomness.")
 @click.option("--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")
@@ -175,10 +179,10 @@ def embed(
     component_weight: float | None,
     **options: Any,
 ) -> None:
-    """Embed DATA, write the embedding and a picture.
+    """Embed DATA, and write the embedding and a picture.
 
     DATA is a name (breast_cancer, diabetes, digits, iris, swiss_roll, wine; or mnist, fashion_mnist, coil20, pendigits,
-    fetched from OpenML) or a file: .npy, .npz, .csv, .csv.gz or .mtx, one row a point.
+    fetched from OpenML) or a file with one row per point: .npy, .npz, .csv, .csv.gz or .mtx.
     """
     from graphcouple.datasets._files import finished_files, write_embedding
 
@@ -217,7 +221,7 @@ def _outcome(estimator: Any, seconds: float) -> list[tuple[str, str]]:
         return [
             (
                 "graphs",
-                f"{len(counts)} drawn, {counts.mean():.1f} components each, the largest of {largest:.0f} points",
+                f"{len(counts)} drawn, with {counts.mean():.1f} components each, the largest of {largest:.0f} points",
             ),
             ("error", f"{estimator.relative_error_:.3f} of the embedding's norm, by Monte Carlo"),
             ("time", f"{seconds:.1f} s"),
@@ -225,7 +229,7 @@ def _outcome(estimator: Any, seconds: float) -> list[tuple[str, str]]:
     rows = [("loss", f"{estimator.loss_:.6g} nats")]
     if estimator.term_losses_:
         parts = ", ".join(f"{loss:.6g}" for loss in estimator.term_losses_)
-        rows.append(("of which", f"coupling {estimator.coupling_loss_:.6g}; terms, not weighted: {parts}"))
+        rows.append(("of which", f"coupling {estimator.coupling_loss_:.6g}; terms, unweighted: {parts}"))
     if hasattr(estimator, "kl_divergence_"):
         rows.append(("KL", f"{estimator.kl_divergence_:.4f} nats"))
     return [*rows, ("time", f"{seconds:.1f} s, {estimator.n_iter_} iterations; {estimator.stop_reason_}")]

@@ -15,11 +15,11 @@ from graphcouple.cli._common import classes_or_none, labels_option, load_data, p
 @click.argument("embeddings", nargs=-1, required=True, type=click.Path(path_type=Path))
 @labels_option
 @click.option("--metric", default="euclidean", show_default=True, help="Distance of the points of DATA.")
-@click.option("-k", "sizes", type=int, multiple=True, help="Size of a neighborhood; several times for several.")
-@click.option("--rows", type=int, help="Look at this many random points only.  [default: all to 12,000, then 1,280]")
+@click.option("-k", "sizes", type=int, multiple=True, help="Size of a neighborhood; repeat for several.")
+@click.option("--rows", type=int, help="Score only this many random points.  [default: all to 12,000, then 1,280]")
 @click.option("-s", "--seed", type=int, default=0, show_default=True, help="Seed of all randomness.")
 @click.option("--jobs", type=int, help="Threads.  [default: every core]")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the scores to this .csv file too.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Also write the scores to this .csv file.")
 def evaluate(
     data: str,
     embeddings: tuple[Path, ...],
@@ -31,10 +31,10 @@ def evaluate(
     jobs: int | None,
     output: Path | None,
 ) -> None:
-    """Score EMBEDDINGS of DATA, files of one row a point: .npy, .npz or .csv.
+    """Score EMBEDDINGS of DATA, files with one row per point: .npy, .npz or .csv.
 
-    1 is perfect and 0 chance for R(K), the agreement of neighborhoods of K points; graphcouple.metrics in the
-    documentation says what each score is.
+    R(K), the agreement of neighborhoods of K points, is 1 if perfect and 0 by chance; graphcouple.metrics in the
+    documentation explains each score.
     """
     from graphcouple.datasets._files import finished_files, read_points, write_table
     from graphcouple.metrics._evaluate import score_each
@@ -50,7 +50,7 @@ def evaluate(
     for path in embeddings:
         name = path.name if path.name not in maps else str(path)
         if name in maps:
-            raise ValueError(f"{path} is named twice.")
+            raise ValueError(f"{path} is named twice; name each embedding once.")
         maps[name] = read_points(path, None)[0]
     scores = score_each(
         X,

@@ -1,4 +1,4 @@
-"""Objectives on an embedding: how well two graph laws agree, and what may be added."""
+"""Objectives on an embedding: couplings of two graph laws, and terms that can be added."""
 
 from graphcouple.couplings.base import Objective, WeightedSum
 from graphcouple.couplings.component_means import ComponentCrossEntropy

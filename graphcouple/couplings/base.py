@@ -15,13 +15,13 @@ from graphcouple.graphs import FloatArray
 class Objective(ABC):
     """A function of the embedding to be minimised.
 
-    Every part of a method has this one contract: a cross-entropy, the log-partition and
-    the edge energy it is made of, a term that is added. Objectives add and scale:
-    ``coupling + 0.1 * other`` is an objective, and its curvature is the sum.
+    Every part of a method has this interface: a cross-entropy, the log-partition and the
+    edge energy it consists of, and any added term. Objectives can be added and scaled:
+    ``coupling + 0.1 * other`` is an objective, and curvatures add too.
 
-    An objective is pure: the same `Z` gives the same bits, whatever was asked before. What
-    changes from iteration to iteration (graphs drawn afresh, a mini-batch, a frozen
-    eigenbasis) is a pure objective for each iteration, given by `at`.
+    An objective is pure: the same `Z` gives the same bits, whatever was computed before. If
+    it changes from iteration to iteration (freshly drawn graphs, a mini-batch, a frozen
+    eigenbasis), `at` returns a pure objective for each iteration.
     """
 
     @property
@@ -38,28 +38,28 @@ class Objective(ABC):
         """Return the objective at `Z` and its gradient, of the shape of `Z`."""
 
     def gradient(self, Z: FloatArray) -> FloatArray:
-        """Return the gradient alone; cheaper than `value_and_grad` where an objective can make it so."""
+        """Return the gradient alone; for some objectives it is cheaper than `value_and_grad`."""
         return self.value_and_grad(Z)[1]
 
     def curvature(self, Z: FloatArray) -> float:
-        """Return about how fast the gradient changes along the stiffest direction at `Z`.
+        """Return roughly how fast the gradient changes along the stiffest direction at `Z`.
 
-        Gradient descent is stable at rates somewhat below its inverse. The default, 4, is that of t-SNE's
-        attraction, whose edges are one for each point.
+        Gradient descent is stable at rates somewhat below the inverse. The default, 4, is the curvature of t-SNE's
+        attraction, which has one edge for each point.
         """
         return 4.0
 
     @property
     def lower_bound(self) -> float:
-        """A number no embedding has a lower objective than; −inf when none is known."""
+        """A lower bound of the objective over all embeddings; −inf if none is known."""
         return -np.inf
 
     def at(self, iteration: int, Z: FloatArray) -> Objective:
-        """Return the objective of one iteration, which starts from `Z`: a pure one; itself if it never changes."""
+        """Return the pure objective of one iteration, which starts from `Z`; itself if it never changes."""
         return self
 
     def exaggerated(self, factor: float) -> Objective:
-        """Return the objective with its attraction to the data `factor` times as strong; itself if it names none."""
+        """Return the objective with its attraction to the data `factor` times as strong; itself if it has none."""
         return self
 
     def __add__(self, other: Any) -> Objective:
@@ -88,7 +88,7 @@ class WeightedSum(Objective):
     Parameters
     ----------
     terms : tuple of (float, Objective)
-        What is there twice is evaluated once, with the sum of its weights.
+        An objective that occurs twice is evaluated once, with the sum of its weights.
 
     Raises
     ------
@@ -133,20 +133,20 @@ class WeightedSum(Objective):
         return total
 
     def curvature(self, Z: FloatArray) -> float:
-        """Return the sum of the terms' curvatures, by the size of their weights."""
+        """Return the sum of the terms' curvatures, times the absolute values of their weights."""
         return sum(abs(weight) * term.curvature(Z) for weight, term in self.terms if weight)
 
     @property
     def lower_bound(self) -> float:
-        """The weighted sum of the terms' lower bounds; −inf where a weight is negative."""
+        """The weighted sum of the terms' lower bounds; −inf if a weight is negative."""
         if any(weight < 0 for weight, _ in self.terms):
             return -np.inf
         return sum(weight * term.lower_bound for weight, term in self.terms if weight)
 
     def at(self, iteration: int, Z: FloatArray) -> WeightedSum:
-        """Return the sum of the terms' objectives of that iteration."""
+        """Return the weighted sum of the terms' objectives for that iteration."""
         return WeightedSum(tuple((weight, term.at(iteration, Z)) for weight, term in self.terms))
 
     def exaggerated(self, factor: float) -> WeightedSum:
-        """Return the sum of the terms, the attraction of each so weighted."""
+        """Return the sum with the attraction of each term `factor` times as strong."""
         return WeightedSum(tuple((weight, term.exaggerated(factor)) for weight, term in self.terms))

@@ -1,7 +1,7 @@
 """Component means coupled by precisions: the part of hierarchical coupling that places components.
 
-Given a graph with normalised component indicators U, the component means X̃ = UᵀX and Z̃ = UᵀZ get Gaussian laws with
-precisions of Wishart law, and their cross-entropy is
+Given a graph with normalised component indicators U, the component means X̃ = UᵀX and Z̃ = UᵀZ have Gaussian laws
+with Wishart precisions, whose cross-entropy is
 
     J_ε(Z̃) = ε(ν_X + p)/2 · tr(Z̃ᵀ (I + εX̃X̃ᵀ)⁻¹ Z̃) − (ν_Z + q)/2 · log det(I + εZ̃Z̃ᵀ)
 
@@ -24,21 +24,21 @@ from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.laws.priors import GraphPosterior
 from graphcouple.neighbors import as_points
 
-# Graphs drawn in one call: enough to keep several workers busy.
+# Graphs drawn in one call, enough to keep several workers busy.
 _DRAWN_AT_ONCE = 32
 
-# Beyond, variances differ by more than the digits that solving against their Gram matrix keeps.
+# Above this ratio of variances, solving with their Gram matrix loses too many digits.
 _WORST_CONDITION = 1e10
 
-# Squares below this share of the largest are rounding.
+# Squares below this share of the largest are taken as rounding.
 _ROUNDING = 1e-24
 
-# Descent on fresh graphs is stable at a smaller rate than on their average.
+# Descent on one fresh graph per iteration needs a smaller rate than descent on their average.
 _CAUTION = 8.0
 
 
 class _Means:
-    """Component means of one graph: U as a sparse matrix, and X̃ with the columns' means of X taken off."""
+    """Component means of one graph: U as a sparse matrix, and X̃ with the column means of X subtracted."""
 
     def __init__(self, labels: IntArray, X: Any, mean: FloatArray) -> None:
         _, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
@@ -52,38 +52,38 @@ class _Means:
 class ComponentCrossEntropy(Objective):
     """J_ε of the component means, averaged over graphs, as a function of the embedding, in nats.
 
-    With the weights of γ = 1 its minimiser, for one graph, has PCA of UUᵀX for its component means, whatever ε.
-    The objective averages over graphs that stay the same. Of a law, ``at(iteration, Z)`` is J_ε of one graph that
-    belongs to the iteration: descent then sees all graphs, and the same ones whenever it is run again.
+    With weights for which γ = 1, the component means of its minimiser, for one graph, are PCA of UUᵀX, for every ε.
+    The objective averages over a fixed set of graphs. Given a law, ``at(iteration, Z)`` is J_ε of one graph that is
+    drawn for that iteration, so descent sees many graphs, and the same ones in every run.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n, p)
-        Its columns' means are subtracted.
+        Its column means are subtracted.
     graphs : GraphPosterior, AveragedProjection or array of shape (n_graphs, n)
-        A law to draw graphs from; or graphs, by their nodes' components. A law of prior B is thinned to one edge
-        a node, see `graphcouple.components.component_law`.
+        A law to draw graphs from, or graphs given by the components of their nodes. A law of prior B is thinned to
+        one edge per node; see `graphcouple.components.component_law`.
     n_components : int, default=2
         q.
     scale : "free" or float, default="free"
-        The embedding's length for a unit of length of X. "free" compares shapes only: Z̃ is taken at the size of
-        the best q-dimensional X̃, as Z̃ · S/(‖Z̃‖² + n)^½ with S² the sum of the q largest eigenvalues of X̃X̃ᵀ, so
-        the other terms of an objective decide how large the embedding is.
+        Length in the embedding of one unit of length in X. "free" compares shapes only: Z̃ is rescaled to the size of
+        the best q-dimensional X̃, as Z̃ · S/(‖Z̃‖² + n)^½, where S² is the sum of the q largest eigenvalues of X̃X̃ᵀ.
+        The other terms of an objective then decide how large the embedding is.
     epsilon : "auto" or float, default="auto"
         ε, per squared unit of X. "auto" is q/S²: a well-conditioned choice.
     nu_x : float, optional
         ν_X, at least n; n by default. ν_Z is ν_X + p − q, which makes γ = 1.
     n_graphs : int, default=10
-        How many graphs of a law the value is averaged over.
+        Number of graphs of a law that the value is averaged over.
     seed : int, default=0
-        For drawing graphs.
+        Seed for drawing graphs.
     n_jobs : int or None, default=None
         Workers that draw graphs; results do not depend on it.
 
     Raises
     ------
     TypeError, ValueError
-        When `X` is not finite, `graphs` do not fit it, or a number is out of range: ε too, where ε times the
+        When `X` is not finite, `graphs` do not fit it, or a number is out of range. ε is too large if ε times the
         largest variances of the means exceeds 1e10.
 
     References
@@ -149,7 +149,7 @@ class ComponentCrossEntropy(Objective):
         self._graphs = [(m, self._precision(m)) for m in means]
 
     def _sizes(self, means: list[_Means]) -> tuple[float, float]:
-        """Return S², zero where the means differ by rounding only, and a size that ε can be the inverse of."""
+        """Return S², which is 0 if the means differ only by rounding, and a positive size to derive ε from."""
         found = float(np.mean([_leading_variance(m.X, self.n_components) for m in means]))
         n = self.n_points
         if sp.issparse(self._X):
@@ -158,7 +158,7 @@ class ComponentCrossEntropy(Objective):
             squares = float(np.einsum("ij,ij->", self._X, self._X, dtype=np.float64))
         if found > _ROUNDING * squares:
             return found, found
-        # All means are in one place: J draws them together, at the scale of the data.
+        # All means are in one place, and J pulls them together, so ε follows the scale of the data.
         around = squares - n * float(self._mean @ self._mean)
         return 0.0, around if around > _ROUNDING * squares else float(n)
 
@@ -171,11 +171,11 @@ class ComponentCrossEntropy(Objective):
         return self._X.shape[0]
 
     def value(self, Z: FloatArray) -> float:
-        """Return J_ε at `Z`, of shape (n, q), averaged over the graphs that stay the same."""
+        """Return J_ε at `Z`, of shape (n, q), averaged over the fixed graphs."""
         return self.value_and_grad(Z)[0]
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return J_ε and its gradient, averaged over the graphs that stay the same.
+        """Return J_ε and its gradient, averaged over the fixed graphs.
 
         Parameters
         ----------
@@ -188,7 +188,7 @@ class ComponentCrossEntropy(Objective):
         return value, gradient.astype(points.dtype, copy=False)
 
     def at(self, iteration: int, Z: FloatArray) -> ComponentCrossEntropy:
-        """Return J_ε of a graph of the law that belongs to the iteration; itself where graphs were given."""
+        """Return J_ε of the graph drawn for this iteration; itself if graphs were given instead of a law."""
         if self._law is None:
             return self
         means = _Means(self._fresh(iteration), self._X, self._mean)
@@ -197,7 +197,7 @@ class ComponentCrossEntropy(Objective):
         return one
 
     def _fresh(self, iteration: int) -> IntArray:
-        """Return the components of the iteration's graph; some are drawn at once and kept."""
+        """Return the components of the iteration's graph; graphs are drawn several at a time and kept."""
         assert self._law is not None
         block, at = divmod(iteration, _DRAWN_AT_ONCE)
         if self._drawn[0] != block:
@@ -222,7 +222,7 @@ class ComponentCrossEntropy(Objective):
         sq_norm = self._sq_norm(centres)
         unit = (self.epsilon * self._target / sq_norm) ** 0.5
         value, gradient = precision.value_and_grad(unit * centres)
-        # The factor changes with the centres too: their own direction is all but projected out.
+        # The scaling factor depends on the centres too, which removes nearly all of the gradient along them.
         radial = float((gradient * centres).sum()) / sq_norm
         return value, means.indicators @ (unit * (gradient - radial * centres))
 
@@ -230,7 +230,7 @@ class ComponentCrossEntropy(Objective):
         return float(np.square(centres).sum()) + self.n_points
 
     def curvature(self, Z: FloatArray) -> float:
-        """Return the largest curvature of the trace term, at the size of `Z`; eight times that for a single graph."""
+        """Return the largest curvature of the trace term at the size of `Z`; for a single graph, eight times that."""
         curvature = self.epsilon * (self.nu_x + self._p)
         if self.scale == "free":
             centres = self._graphs[0][0].indicators.T @ Z.astype(np.float64, copy=False)

@@ -2,8 +2,8 @@
 
     H(P_X, P_Z) = −E_{W ~ P_X} log P_Z(W) = A_Z(η_Z) − <M_X, η_Z> − E[log h_Z(W)]
 
-with M_X the posterior mean of the input's graph and A_Z the log-partition of the
-embedding's. Since ∂A/∂η is the mean, every method has the gradient
+where M_X is the posterior mean of the input's graph and A_Z the log-partition of
+the embedding's. Since ∂A/∂η is the mean, every method has the gradient
 ∂H/∂η_Z = M_Z − M_X: mean minus mean.
 """
 
@@ -25,8 +25,8 @@ class CrossEntropy(PairCoupling):
 
     ``value(Z)`` is A_Z(η_Z) − <M_X, η_Z> in nats. The constant −E[log h_Z(W)] is left
     out; it is zero for the latent priors B and D, and −log n! + E[Σ log W_ij!] for E.
-    Sums run over ordered pairs, and over unordered ones for a thresholded input
-    graph. There is no normalisation by n: for t-SNE the value is n times the cross-entropy
+    Sums run over ordered pairs, or over unordered pairs if the input graph is
+    thresholded. The value is not divided by n: for t-SNE it is n times the cross-entropy
     of joint probabilities.
 
     Parameters
@@ -38,18 +38,18 @@ class CrossEntropy(PairCoupling):
         `ConstantBandwidth` is allowed; neighbours, thresholding and other
         bandwidths are not.
     summation : str or Summation, default="exact"
-        How sums over all pairs are done.
+        How sums over all pairs are computed.
     n_jobs : int or None, default=None
         Threads; None means every core. Results do not depend on it.
 
     Raises
     ------
     TypeError
-        When an argument is of the wrong kind.
+        When an argument has the wrong type.
     ValueError
         When the pair of priors is infeasible (supp P_X not within supp P_Z), the
         latent edge prior forbids an edge of the input's graph, or the latent
-        model asks for what a latent model cannot have.
+        model sets parameters that a latent model cannot have.
 
     References
     ----------
@@ -106,15 +106,15 @@ class CrossEntropy(PairCoupling):
 
     @property
     def has_kl_divergence(self) -> bool:  # type: ignore[override]
-        """Whether both graphs have n edges (pairs D–D, D–E, E–E), so that means divided by n are probabilities."""
+        """Whether both graphs have n edges (pairs D–D, D–E, E–E), so means divided by n are probabilities."""
         return N_EDGES in self.posterior.constraints and self.latent.prior.fixed_edge_count
 
     def kl_divergence(self, Z: FloatArray) -> float:
         """Return KL(M_X/n ‖ M_Z/n), in nats, on the scale t-SNE users know.
 
-        M_X is symmetrised, (M_X + M_Xᵀ)/2, when M_Z is symmetric (latent prior E
-        without an edge prior of its own): for t-SNE this is the divergence of joint
-        probabilities, for SNE the mean of the rows' divergences.
+        M_X is symmetrised, (M_X + M_Xᵀ)/2, if M_Z is symmetric (latent prior E without
+        its own edge prior). For t-SNE this is the divergence of joint probabilities,
+        for SNE the mean of the rows' divergences.
 
         Raises
         ------
@@ -130,10 +130,10 @@ class CrossEntropy(PairCoupling):
 
     @cached_property
     def lower_bound(self) -> float:
-        """What a cross-entropy is at least: the entropy of the input's law.
+        """The entropy of the input's law, which bounds a cross-entropy from below.
 
-        With n edges on both sides, that of its mean graph divided by n, symmetrised where the embedding's is, which
-        is the value at which the KL divergence would be 0.
+        With n edges on both sides, it is that of the mean graph divided by n, symmetrised if the embedding's is. At
+        that value the KL divergence would be 0.
         """
         prior = self.latent.prior
         if not self.has_kl_divergence:

@@ -1,4 +1,4 @@
-"""What the methods with sampled repulsion minimise in expectation, as a deterministic objective.
+"""The loss that methods with sampled repulsion minimise in expectation, as a deterministic objective.
 
 UMAP and LargeVis draw an edge {i, j} of the input's graph with a probability
 proportional to its weight μ_ij, pull its ends together, and push an end away from m
@@ -6,8 +6,8 @@ points drawn from a noise law P. In expectation that is descent on
 
     E(Z) = −Σ_{i<j} μ_ij log v_ij − γ Σ_{i<j} c_ij log(1 − v_ij),   c_ij = m (d_i P_j + d_j P_i) / 2
 
-with v = k/(1 + k) the edge probability of the embedding and d_i = Σ_j μ_ij. All pairs
-repel, as in the cross-entropy, but by c_ij, which for uniform noise is (d_i + d_j) m / (2n), and not by 1.
+where v = k/(1 + k) is the edge probability of the embedding and d_i = Σ_j μ_ij. As in the
+cross-entropy all pairs repel, but with weight c_ij instead of 1; for uniform noise, c_ij = (d_i + d_j) m / (2n).
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ _BLOCK_EDGES = 2**20
 
 
 class EffectiveCrossEntropy(PairCoupling):
-    """The expected loss of a method that samples its repulsion: no sampling, and charges in the place of samples.
+    """The expected loss of a method that samples its repulsion, with charges instead of samples.
 
     Parameters
     ----------
     posterior : GraphPosterior
-        The law of the input's graph; only M + Mᵀ enters (M itself where graphs are undirected).
+        The law of the input's graph; only M + Mᵀ matters (M itself if graphs are undirected).
     latent_model : GraphModel
-        A kernel and prior B, which treats all pairs alike.
+        A kernel, and prior B without an edge prior.
     negative_sample_rate : float, default=5.0
-        m: how many points repel for each edge that attracts.
+        m, the number of repelling points for each attracting edge.
     repulsion_strength : float, default=1.0
-        γ: LargeVis has 7.
+        γ; 7 in LargeVis.
     noise_exponent : float, default=0.0
         The noise law is P_i ∝ d_i to this power: 0 in UMAP, ¾ in LargeVis.
     summation : str or Summation, default="auto"
-        How sums over all pairs are done. "auto" softens the repulsion of very near pairs when there are more than 500
-        points; `Summation.softened` says which summations do.
+        How sums over all pairs are computed. "auto" softens the repulsion of very near pairs if there are more than 500
+        points; see `Summation.softened`.
     n_jobs : int or None, default=None
         Threads; None means every core. Results do not depend on it.
 
     Raises
     ------
     TypeError, ValueError
-        When an argument is of the wrong kind, or the latent prior is not B or has an edge prior.
+        When an argument has the wrong type, or the latent prior is not B or has an edge prior.
 
     References
     ----------
@@ -91,8 +91,8 @@ class EffectiveCrossEntropy(PairCoupling):
         prior = latent_model.prior
         if not prior.independent_edges or prior.edge_prior is not None:
             raise ValueError(
-                f"latent_model must have prior B without an edge prior, got {prior!r}: edges are sampled against "
-                "non-edges only where they are independent and all pairs alike. Others are coupled by 'cross-entropy'."
+                f"latent_model must have prior B without an edge prior, got {prior!r}: edges can be sampled "
+                "against non-edges only if they are independent and all pairs alike; use coupling='cross-entropy'."
             )
         self.negative_sample_rate = check_positive("negative_sample_rate", negative_sample_rate)
         self.repulsion_strength = check_positive("repulsion_strength", repulsion_strength)
@@ -116,7 +116,7 @@ class EffectiveCrossEntropy(PairCoupling):
 
     @cached_property
     def lower_bound(self) -> float:
-        """The sum of every edge's least loss, at v = μ/(μ + γ c); pairs without an edge lose nothing far apart."""
+        """The sum of each edge's minimal loss, at v = μ/(μ + γ c); pairs without an edge cost nothing far apart."""
         share, total = 0.5 * self.repulsion_strength * self.negative_sample_rate, 0.0
         for rows, columns, weights in _edge_blocks(*self.edges):
             against = self.degrees[rows] * self.noise[columns] + self.noise[rows] * self.degrees[columns]
@@ -127,7 +127,7 @@ class EffectiveCrossEntropy(PairCoupling):
 
 
 class ChargedPartition(Objective):
-    """½ γ m Σ_i d_i Φ_i[log(1 + k); P], the repulsion of all pairs by charges in the place of samples.
+    """½ γ m Σ_i d_i Φ_i[log(1 + k); P], the repulsion of all pairs, with charges instead of samples.
 
     Parameters
     ----------
@@ -169,12 +169,12 @@ class ChargedPartition(Objective):
         return self.strength * (self.degrees[:, None] * of_noise + self.noise[:, None] * of_degrees)
 
     def curvature(self, Z: FloatArray) -> float:
-        """Return 36, of repulsion that is not normalised."""
+        """Return 36, the curvature of unnormalised repulsion."""
         return UNNORMALIZED_CURVATURE
 
 
 def _edge_blocks(indptr: IntArray, columns: IntArray, weights: FloatArray) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows, columns and weights of a csr matrix, some at a time: there may be tens of millions."""
+    """Yield the rows, columns and weights of a csr matrix, some at a time, since there may be tens of millions."""
     starts = indptr.astype(np.int64)
     for a in range(0, columns.size, _BLOCK_EDGES):
         b = min(a + _BLOCK_EDGES, columns.size)

@@ -1,7 +1,7 @@
 """A law of the input's graph against a law of the embedding's: a log-partition repels, an edge energy attracts.
 
-Every coupling of two graph laws is repulsion minus attraction, and both are objectives of their own. Only the
-attraction sees X; it is what early exaggeration weighs.
+Every coupling of two graph laws is repulsion minus attraction, and both are objectives themselves. Only the
+attraction depends on X; early exaggeration changes its weight.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from graphcouple.laws import ConstantBandwidth, GraphModel
 from graphcouple.laws.priors import ConfinedPartition, GraphPosterior, GraphPrior
 from graphcouple.summation import EdgeSum, Summation, as_summation
 
-# 4: of t-SNE's attraction Σ m log(1 + d²), 2 |ψ(0)| (M + Mᵀ)1 = 2 · 1 · 2 a coordinate. Rates n/4 are openTSNE's too.
+# For t-SNE's attraction Σ m log(1 + d²): 2 |ψ(0)| (M + Mᵀ)1 = 2 · 1 · 2 per coordinate. openTSNE's rates are n/4 too.
 ATTRACTION_CURVATURE = 4.0
 
-# Rates of at least 25, half of scikit-learn's floor: the momentum here is twice as inert.
+# Half of scikit-learn's lower bound on rates: a momentum of 0.9 lengthens steps twice as much as one of 0.8.
 SMALLEST_RATE = 25.0
 
-# Of repulsion that is not normalised: the best of a geometric grid on iris, digits and MNIST (150 to 4,000 points), for
-# LargeVis and UMAP alike, whatever the attraction's weight.
+# For unnormalised repulsion: a tuned value rather than a derived one. The same value serves LargeVis and UMAP, whatever
+# the attraction's weight.
 UNNORMALIZED_CURVATURE = 36.0
 
 
@@ -80,7 +80,7 @@ class LogPartition(Objective):
     ----------
     prior : GraphPrior
     kernel : Kernel
-        Without the edge prior.
+        The kernel without the edge prior.
     n_points : int
     summation : Summation
     share : float, default=1.0
@@ -128,24 +128,24 @@ class LogPartition(Objective):
         return self._evaluate(Z, with_value=False)[1]
 
     def curvature(self, Z: FloatArray) -> float:
-        """Return 36 where the mean number of edges is free; 0 where it is given, and pushes no more than it pulls."""
+        """Return 36 if the mean number of edges is free; 0 if it is fixed, as attraction is then the stiffer part."""
         return 0.0 if self.prior.normalized else UNNORMALIZED_CURVATURE
 
 
 class PairCoupling(Objective):
-    """Repulsion minus attraction, of an input's posterior and an embedding's law; the base of such couplings.
+    """Repulsion minus attraction, for an input's posterior and an embedding's law; the base of such couplings.
 
     Attributes
     ----------
     posterior : GraphPosterior
     latent : GraphModel
     partition : Objective
-        What repels, at distances divided by `scale`.
+        The repulsion, at distances divided by `scale`.
     energy : EdgeEnergy
-        What attracts; early exaggeration weighs it.
+        The attraction; early exaggeration changes its weight.
     summation : Summation
     scale : float
-        The bandwidth of the embedding's graph: kernels see distances divided by it.
+        The bandwidth of the embedding's graph; distances are divided by it before kernels see them.
     """
 
     has_kl_divergence: bool = False
@@ -160,7 +160,7 @@ class PairCoupling(Objective):
         if not isinstance(posterior, GraphPosterior):
             raise TypeError(
                 f"posterior must be a GraphPosterior, got {type(posterior).__name__}; "
-                "a GraphModel gives one by model.posterior(X)."
+                "a GraphModel computes one with model.posterior(X)."
             )
         if not isinstance(latent_model, GraphModel):
             raise TypeError(f"latent_model must be a GraphModel, got {type(latent_model).__name__}.")
@@ -180,7 +180,7 @@ class PairCoupling(Objective):
 
     @property
     def kernel(self) -> Kernel:
-        """The embedding's kernel, with a scalar edge prior in it."""
+        """The embedding's kernel, including a scalar edge prior."""
         return self.latent.prior.latent_kernel(self.latent.kernel)
 
     @property
@@ -188,7 +188,7 @@ class PairCoupling(Objective):
         return 0.5 if self.posterior.unordered else 1.0
 
     def _shared_means(self) -> FloatArray:
-        """Return the expected edges that attract; unordered ones are there in both directions, half of each."""
+        """Return the expected edges that attract; an unordered edge counts half in each direction."""
         means = self.posterior.edge_means
         return means if self._share == 1.0 else self._share * means
 
@@ -205,7 +205,7 @@ class PairCoupling(Objective):
         return Z if self.scale == 1.0 else Z / np.asarray(self.scale, dtype=Z.dtype)
 
     def repulsion(self, Z: FloatArray) -> float:
-        """Return the repulsive part at `Z`, for the cross-entropy A_Z(η_Z); the data's distances do not enter."""
+        """Return the repulsive part at `Z`, for the cross-entropy A_Z(η_Z), which does not depend on the data."""
         return self.partition.value(self._points(Z))
 
     def attraction(self, Z: FloatArray) -> float:
@@ -230,9 +230,9 @@ class PairCoupling(Objective):
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return repulsion minus attraction, and its gradient in Z.
 
-        For the cross-entropy the gradient at z_i is Σ_j [(M_Z − M_X)_ij + (M_Z − M_X)_ji] · 2 ψ(d²_ij) (z_i − z_j),
-        with the factor that follows from the definition: for t-SNE it is n times scikit-learn's gradient, whose
-        factor 4 comes out of the 2 here and the two directions of each pair.
+        For the cross-entropy the gradient at z_i is Σ_j [(M_Z − M_X)_ij + (M_Z − M_X)_ji] · 2 ψ(d²_ij) (z_i − z_j).
+        For t-SNE this is n times scikit-learn's gradient; its factor 4 is the 2 here times the two directions of
+        each pair.
 
         Parameters
         ----------
@@ -258,7 +258,7 @@ class PairCoupling(Objective):
         return gradient.astype(points.dtype, copy=False)
 
     def curvature(self, Z: FloatArray) -> float:
-        """Return the curvature of the attraction where repulsion is normalised, else that of the repulsion."""
+        """Return the curvature of the attraction if repulsion is normalised, else that of the repulsion."""
         points = self._points(Z)
         repulsion = self.partition.curvature(points)
         if repulsion > 0.0:
@@ -268,16 +268,16 @@ class PairCoupling(Objective):
     @property
     @abstractmethod
     def lower_bound(self) -> float:
-        """What the coupling cannot fall below."""
+        """A lower bound of the coupling."""
 
 
 def check_latent(latent: GraphModel) -> None:
-    """Raise where a law of the embedding asks for what the embedding cannot have.
+    """Raise if a law of the embedding sets a parameter that only an input can have.
 
     Raises
     ------
     ValueError
-        Naming the parameter.
+        The message names the parameter.
     """
     if latent.n_neighbors is not None or latent.symmetrize is not None:
         raise ValueError(
@@ -286,8 +286,8 @@ def check_latent(latent: GraphModel) -> None:
         )
     if latent.metric != "euclidean" or latent.search != "auto":
         raise ValueError(
-            f"latent_model must leave metric and search as they are, got metric={latent.metric!r}, "
-            f"search={latent.search!r}: distances in the embedding are Euclidean, and all are summed over."
+            f"latent_model must leave metric and search at their defaults, got metric={latent.metric!r}, "
+            f"search={latent.search!r}: embeddings use all Euclidean distances."
         )
     if latent.bandwidth is not None and not isinstance(latent.bandwidth, ConstantBandwidth):
         raise ValueError(
@@ -302,7 +302,7 @@ def check_feasible(posterior: GraphPosterior, latent: GraphModel) -> None:
     Raises
     ------
     ValueError
-        Naming both priors and the part of the support that is not contained.
+        The message names both priors and the part of the support that is not contained.
     """
     missing = latent.prior.constraints - posterior.constraints
     if missing:

@@ -1,12 +1,12 @@
 """Precision coupling: two Wishart laws of the rows' precision, whose best embedding is PCA or PCA with shrinkage.
 
-With Θ_X ~ W(ν_X, I), Θ_Z ~ W(ν_Z, I) and rows Gaussian with those precisions, the cross-entropy of the posteriors
-is, up to what does not depend on Z,
+With Θ_X ~ W(ν_X, I), Θ_Z ~ W(ν_Z, I) and Gaussian rows with those precisions, the cross-entropy of the posteriors
+is, up to a constant,
 
     J(Z) = (ν_X + p)/2 · tr(Zᵀ (I + XXᵀ)⁻¹ Z) − (ν_Z + q)/2 · log det(I + ZZᵀ).
 
-With XXᵀ = V diag(d) Vᵀ the minimiser is Z* = V_q diag(λ)^½ R, R orthogonal and λ_i = max(0, γ(1 + d_i) − 1),
-γ = (ν_Z + q)/(ν_X + p) (graph-coupling paper, theorem 2; its appendix has γ with p and q exchanged). γ = 1 is PCA.
+If XXᵀ = V diag(d) Vᵀ, the minimiser is Z* = V_q diag(λ)^½ R, with R orthogonal, λ_i = max(0, γ(1 + d_i) − 1) and
+γ = (ν_Z + q)/(ν_X + p) (graph-coupling paper, theorem 2; its appendix exchanges p and q in γ). γ = 1 is PCA.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PrecisionCrossEntropy(Objective):
     Parameters
     ----------
     X : array of shape (n, p)
-        Centred beforehand where that is wanted.
+        Centre it first if you want centred data.
     nu_x : float, optional
         ν_X, at least n; n by default.
     nu_z : float, optional
@@ -74,7 +74,7 @@ class PrecisionCrossEntropy(Objective):
             if value is not None and not value >= n:
                 raise ValueError(f"{name}={value} must be at least n = {n}, for the Wishart law to have a density.")
         self._points = points
-        # The Woodbury identity, through whichever of p and n is smaller.
+        # Woodbury identity, in whichever of p and n is smaller.
         gram = points @ points.T if n <= self._p else points.T @ points
         gram[np.diag_indices_from(gram)] += 1.0
         self._factor = cho_factor(gram, overwrite_a=True, check_finite=False)

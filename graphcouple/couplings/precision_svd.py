@@ -1,4 +1,4 @@
-"""The singular value decomposition that the minimiser of the precision coupling is made of."""
+"""The singular value decomposition behind the minimiser of the precision coupling."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class LeadingSVD(NamedTuple):
     Attributes
     ----------
     scores : ndarray of shape (n, k)
-        (X − 1 meanᵀ)B, B the components.
+        (X − 1 meanᵀ)B, where the columns of B are the components.
     singular_values : ndarray of shape (k,)
     components : ndarray of shape (k, p)
         Bᵀ: right singular vectors.
     mean : ndarray of shape (p,)
     squared : bool
-        Whether they were found through a Gram matrix, which halves the digits of small singular values.
+        Whether they were computed from a Gram matrix, which halves the correct digits of small singular values.
     """
 
     scores: FloatArray
@@ -42,7 +42,7 @@ def leading_svd(X: Any, k: int, *, center: bool, svd_solver: str, rng: np.random
         if sp.issparse(X) and k >= min(X.shape):
             solver = "covariance_eigh"
         pca = PCA(k, svd_solver=solver, random_state=rng)
-        # X is known to be finite by now, and constant data have no variance to take a ratio of.
+        # X is already known to be finite. Constant data have zero variance, and PCA divides by it.
         with np.errstate(invalid="ignore", divide="ignore"), config_context(assume_finite=True):
             scores = pca.fit_transform(X)
         squared = pca._fit_svd_solver == "covariance_eigh"
@@ -63,7 +63,7 @@ def leading_svd(X: Any, k: int, *, center: bool, svd_solver: str, rng: np.random
 
 
 def _gram_svd(X: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the whole SVD through the smaller of the two Gram matrices."""
+    """Return the whole SVD, from the smaller of the two Gram matrices."""
     tall = X.shape[0] >= X.shape[1]
     gram = X.T @ X if tall else X @ X.T
     values, vectors = np.linalg.eigh(gram.toarray() if sp.issparse(gram) else gram)

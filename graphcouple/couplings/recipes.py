@@ -1,7 +1,7 @@
-"""Recipes: what an estimator is told of its objective, before there are data.
+"""Recipes: descriptions of an objective, before there are data.
 
-A recipe is inert: a frozen dataclass that can be printed, compared, copied and pickled. `bind` makes an objective of it
-when data are there. A `Coupling` compares the two graph laws; a `Term` is added to it, with a weight.
+A recipe is inert: a frozen dataclass that can be printed, compared, copied and pickled. Given data, `bind` turns it
+into an objective. A `Coupling` compares the two graph laws; a `Term` is added to it, with a weight.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from graphcouple.summation import Summation
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What a recipe may know when it is bound.
+    """What a recipe knows when it is bound.
 
     Attributes
     ----------
     X : array or sparse matrix of shape (n_samples, n_features), or None
-        The points, checked; distances for ``metric="precomputed"``; None where a graph was fitted without points.
+        The checked points; distances for ``metric="precomputed"``; None if a graph was fitted without points.
     y : any
-        What was given to ``fit`` as `y`.
+        The `y` passed to ``fit``.
     posterior : GraphPosterior
         The law of the input's graph.
     latent : GraphModel
-        The law of the embedding's.
+        The law of the embedding's graph.
     n_components : int
         Dimension of the embedding.
     summation : Summation
-        How sums over all pairs are done.
+        How sums over all pairs are computed.
     metric : str
-        What X holds: points of this metric, or "precomputed" distances.
+        The metric of the points in X, or "precomputed" if X holds distances.
     rng : numpy.random.RandomState
         The estimator's source of randomness.
     n_jobs : int or None
@@ -65,15 +65,15 @@ class Problem:
 
     @property
     def points(self) -> Any:
-        """X, which must be points.
+        """The points X.
 
         Raises
         ------
         ValueError
-            When there are distances in their place, or nothing.
+            When X holds distances or is None.
         """
         if self.X is None or self.metric == "precomputed":
-            found = "no points were given" if self.X is None else "precomputed distances were given in their place"
+            found = "no points were given" if self.X is None else "precomputed distances were given instead"
             raise ValueError(
                 f"this needs points, but {found}; pass the points as X and the graph's posterior as the input of "
                 "GraphCoupling."
@@ -82,7 +82,7 @@ class Problem:
 
 
 class Recipe(ABC):
-    """What has `bind`, and parameters that scikit-learn's searches can set, as in ``coupling__repulsion_strength``."""
+    """Base of recipes, whose parameters scikit-learn can search over, as in ``coupling__repulsion_strength``."""
 
     @abstractmethod
     def bind(self, problem: Problem) -> Objective:
@@ -99,7 +99,7 @@ class Recipe(ABC):
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
 
     def set_params(self, **params: Any) -> Recipe:
-        """Change parameters in place, as scikit-learn's searches do; the recipe stays as it was if one is refused."""
+        """Change parameters in place, as scikit-learn's searches do; if one is invalid, nothing changes."""
         changed = dataclasses.replace(self, **params)  # type: ignore[type-var]
         for name in params:
             object.__setattr__(self, name, getattr(changed, name))
@@ -110,13 +110,13 @@ class Coupling(Recipe):
     """How the two graph laws are compared."""
 
     suited_exaggeration: float = 12.0
-    """The attraction's weight at first that ``early_exaggeration="auto"`` stands for."""
+    """The initial weight of the attraction that ``early_exaggeration="auto"`` stands for."""
 
 
 class Term(Recipe):
-    """What is added to a coupling.
+    """An objective to add to a coupling.
 
-    A frozen dataclass with a field ``weight``: the objective that `bind` returns enters the sum with it.
+    A frozen dataclass with a field ``weight``, which multiplies the objective that `bind` returns.
     """
 
     weight: float
@@ -124,7 +124,7 @@ class Term(Recipe):
 
 @dataclass(frozen=True)
 class CrossEntropyCoupling(Coupling):
-    """The cross-entropy, every pair of points weighing the same; see `CrossEntropy`.
+    """The cross-entropy, with equal weights for all pairs of points; see `CrossEntropy`.
 
     Examples
     --------
@@ -143,16 +143,16 @@ class CrossEntropyCoupling(Coupling):
 
 @dataclass(frozen=True)
 class EffectiveCoupling(Coupling):
-    """What sampled repulsion minimises in expectation; see `EffectiveCrossEntropy`.
+    """The loss that sampled repulsion minimises in expectation; see `EffectiveCrossEntropy`.
 
     Parameters
     ----------
     negative_sample_rate : float, default=5.0
-        How many points repel for each edge that attracts.
+        Number of repelling points for each attracting edge.
     repulsion_strength : float, default=1.0
-        Weight of their repulsion.
+        Weight of the repulsion.
     noise_exponent : float, default=0.0
-        Points repel in proportion to this power of their degree: 0 in UMAP, ¾ in LargeVis.
+        Points repel in proportion to this power of their degree; 0 in UMAP, ¾ in LargeVis.
     """
 
     negative_sample_rate: float = 5.0
@@ -184,18 +184,18 @@ class EffectiveCoupling(Coupling):
 
 @dataclass(frozen=True)
 class ComponentMeans(Term):
-    """Add the coupling of the component means by precisions, which places components; see `ComponentCrossEntropy`.
+    """Couple the component means by precisions, which places the components; see `ComponentCrossEntropy`.
 
     Parameters
     ----------
     weight : float, default=1.0
         At least 0.
     scale : "free" or float, default="free"
-        The embedding's length for a unit of length of X; "free" compares shapes only.
+        Length in the embedding of one unit of length in X; "free" compares shapes only.
     epsilon : "auto" or float, default="auto"
-        ε; "auto" suits the means' own size.
+        ε; "auto" adapts it to the size of the means.
     n_graphs : int, default=10
-        Graphs that the reported loss is averaged over.
+        Number of graphs that the reported loss is averaged over.
 
     Examples
     --------
@@ -245,17 +245,17 @@ COUPLINGS.add("effective", EffectiveCoupling)
 
 
 def register(name: str) -> Any:
-    """Make a coupling known by a name to every estimator and to the command: a class decorator."""
+    """Register a coupling under a name, for every estimator and the command; decorates a class."""
     return COUPLINGS.register(name)
 
 
 def as_coupling(coupling: Any) -> Coupling:
-    """Return a coupling itself, or the one its name stands for."""
+    """Return `coupling` itself, or the one registered under that name."""
     return coupling if isinstance(coupling, Coupling) else COUPLINGS[coupling]()
 
 
 def with_terms(coupling: Objective, terms: tuple[tuple[float, Objective], ...]) -> Objective:
-    """Return a coupling plus weighted terms; those of weight 0 have no part."""
+    """Return a coupling plus weighted terms; terms of weight 0 are left out."""
     total = coupling
     for weight, term in terms:
         if weight:

@@ -1,4 +1,4 @@
-"""Thin scikit-learn shells: each chooses two graph laws and hands them to the same machinery."""
+"""Thin scikit-learn shells: each chooses two graph laws and passes them to the same machinery."""
 
 from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.estimators.binary import UMAP, LargeVis

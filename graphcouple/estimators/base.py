@@ -1,4 +1,4 @@
-"""What every coupling estimator does: its sentence, posterior, start, objective, descent."""
+"""The base of every coupling estimator: it runs the sentence and keeps the result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from graphcouple._parameters import ScikitTransformer, estimator, parameter
+from graphcouple._parameters import RUN_OPTIONS, ScikitTransformer, estimator, parameter
 from graphcouple._progress import progress_bar
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import GraphModel
@@ -18,13 +18,13 @@ from graphcouple.laws.priors import GraphPosterior
 from graphcouple.optimize import Callback
 from graphcouple.sentence import Result, Sentence, carry_out
 
-# Iterations between looks at the loss: it costs logarithms that the gradient does not, so rarely where nobody watches.
+# Iterations between evaluations of the loss, which needs logarithms that the gradient does not: rarer if no callback.
 _CHECK_EVERY = 50
 _CALLBACK_EVERY = 10
 
 
 class EmbeddingEstimator(ScikitTransformer):
-    """What scikit-learn asks of an estimator whose result is `embedding_`."""
+    """The scikit-learn interface of an estimator whose result is `embedding_`."""
 
     embedding_: FloatArray
 
@@ -54,9 +54,9 @@ class EmbeddingEstimator(ScikitTransformer):
 
 @estimator
 class CouplingEstimator(EmbeddingEstimator):
-    """Base of the estimators that minimise a coupling of two hidden graphs, and terms beside it.
+    """Base of the estimators that minimise a coupling of two hidden graphs, plus optional terms.
 
-    A subclass declares its parameters and says what they mean, in `sentence`; the rest is here.
+    A subclass declares its parameters and translates them into a `sentence`; the rest is here.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class CouplingEstimator(EmbeddingEstimator):
     @property
     @abstractmethod
     def sentence(self) -> Sentence:
-        """The method as `GraphCoupling` has it: two laws, a coupling, terms, an optimizer, a start."""
+        """The method as parameters of `GraphCoupling`: two laws, a coupling, terms, an optimizer, a start."""
 
     def models(self, n_samples: int) -> tuple[GraphModel | GraphPosterior, GraphModel]:
         """Return the laws of the input's and of the embedding's graph for this many samples."""
@@ -82,19 +82,18 @@ class CouplingEstimator(EmbeddingEstimator):
 
     @property
     def takes_distances(self) -> bool:
-        """Whether `X` holds precomputed distances in the place of points."""
+        """Whether `X` holds precomputed distances instead of points."""
         return getattr(getattr(self, "input", self), "metric", None) == "precomputed"
 
     @property
     def _has_own_graph(self) -> bool:
-        """Whether the input is a graph or a posterior, made without `X`."""
+        """Whether the input is a graph or a posterior, so that `X` is not needed for it."""
         return False
 
     def _run_options(self) -> dict[str, Any]:
-        """Return what the sentence says of the run: the options that are not at their defaults."""
+        """Return the run options that differ from their defaults, for the sentence."""
         fields = CouplingEstimator.__dataclass_fields__
-        names = ("summation", "random_state", "n_jobs", "verbose", "callback")
-        given = {name: getattr(self, name) for name in names}
+        given = {name: getattr(self, name) for name in RUN_OPTIONS if name != "terms"}
         return {name: value for name, value in given.items() if not _same(value, fields[name].default)}
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
@@ -103,11 +102,11 @@ class CouplingEstimator(EmbeddingEstimator):
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Points; or distances, a square array or a sparse graph, for
-            ``metric="precomputed"``. None where the input is a graph of your own, and neither the start nor a term
+            Points; or distances, as a square array or a sparse graph, for
+            ``metric="precomputed"``. None is allowed if the input is your own graph and neither the start nor a term
             needs points.
         y : any
-            Handed to the coupling and the terms; those of the library do not use it.
+            Passed to the coupling and the terms; those of the library ignore it.
 
         Returns
         -------
@@ -116,14 +115,14 @@ class CouplingEstimator(EmbeddingEstimator):
         Warns
         -----
         ConvergenceWarning
-            When the embedding has collapsed: all points ended in one place.
+            When the embedding collapsed: all points ended in one place.
 
         Raises
         ------
         ValueError, TypeError
-            When `X` or a parameter is not usable; the message says why.
+            When `X` or a parameter is invalid; the message says why.
         FloatingPointError
-            When the optimisation leaves the finite numbers.
+            When the loss, gradient or embedding is no longer finite.
         """
         self._validate_params()
         if X is not None or not self._has_own_graph:

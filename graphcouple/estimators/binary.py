@@ -17,7 +17,7 @@ from graphcouple.optimize import NegativeSampling
 
 
 class SampledRepulsion:
-    """What the methods with prior B given the embedding share: what repels, and how it is descended."""
+    """The shared part of methods with latent prior B: their repulsion and its optimizer."""
 
     repulsion: str
     negative_sample_rate: float
@@ -42,10 +42,10 @@ class SampledRepulsion:
 
 @estimator
 class LargeVis(SampledRepulsion, PerplexityPreset):
-    """LargeVis: prior D given the input, B given the embedding, whose edge probabilities are 1/(1 + d²).
+    """LargeVis: prior D given the input; B given the embedding, with edge probabilities 1/(1 + d²).
 
-    The latent kernel is ``Odds(Student())`` = 1/d², as in the original, whose samples repel by a law ∝ degree^¾.
-    By default their expected loss is minimised, without sampling; see `EffectiveCrossEntropy`.
+    The latent kernel is ``Odds(Student())`` = 1/d², and repelling points are drawn ∝ degree^¾, as in the original. By
+    default the expected loss is minimised, without sampling; see `EffectiveCrossEntropy`.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class LargeVis(SampledRepulsion, PerplexityPreset):
     References
     ----------
     Tang et al. (2016), Visualizing large-scale and high-dimensional data; graph-coupling
-    paper, section 3.1 (the pair D–B), which has Student() where the original has Odds(Student()).
+    paper, section 3.1 (the pair D–B), which uses Student() instead of Odds(Student()).
 
     Examples
     --------
@@ -76,7 +76,7 @@ class LargeVis(SampledRepulsion, PerplexityPreset):
 
     noise_exponent: ClassVar[float] = 0.75
     clip: ClassVar[float] = 5.0
-    # LargeVis moves both points of a pair that repels: each is repelled twice as often as it draws another.
+    # LargeVis moves both points of a repelling pair, so each is repelled twice as often as it draws another.
     n_pulls: ClassVar[int] = 1
 
     def _latent_law(self) -> GraphModel:
@@ -85,12 +85,12 @@ class LargeVis(SampledRepulsion, PerplexityPreset):
 
 @estimator
 class UMAP(SampledRepulsion, Preset):
-    """UMAP: prior B on both sides, the input's graph thresholded to an undirected one.
+    """UMAP: prior B on both sides, with the input's graph thresholded to an undirected one.
 
     The input's edge probabilities are umap-learn's fuzzy graph; the embedding's are
-    1/(1 + a d^{2b}), with a and b fitted to `min_dist` and `spread`. umap-learn draws the points that repel at
-    random, which weighs repulsion far less than the cross-entropy it states. By default the loss that it minimises in
-    expectation is minimised here without sampling; see `EffectiveCrossEntropy`.
+    1/(1 + a d^{2b}), with a and b fitted to `min_dist` and `spread`. umap-learn draws the repelling points at
+    random, which gives repulsion far less weight than its stated cross-entropy does. By default this class minimises
+    the expected loss of umap-learn without sampling; see `EffectiveCrossEntropy`.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class UMAP(SampledRepulsion, Preset):
     n_neighbors: int = parameter(
         default=15,
         kind="int",
-        doc="Size of the neighbourhoods, the point itself counted, as in umap-learn.",
+        doc="Size of the neighbourhoods, counting the point itself, as in umap-learn.",
         checks=[Interval(Integral, 2, None, closed="left")],
     )
     min_dist: float = parameter(default=0.1)

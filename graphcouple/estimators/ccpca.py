@@ -26,8 +26,8 @@ from graphcouple.laws.priors import GraphPosterior, as_prior
 class CCPCA(EmbeddingEstimator):
     """PCA of MX, where M averages the projection onto connected components over posterior graphs.
 
-    In each graph drawn from the law of the input's graph every point is moved to the mean of its component; points
-    are averaged over the graphs, and the first principal components taken. What is kept is what neighbour embeddings
+    Graphs are drawn from the law of the input's graph. In each, every point is moved to the mean of its component. The
+    points are averaged over the graphs, and PCA of the averages is the embedding. It keeps what neighbour embeddings
     forget: where the components lie.
 
     Parameters
@@ -38,17 +38,17 @@ class CCPCA(EmbeddingEstimator):
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
     singular_values_ : ndarray of shape (n_components,)
-        Of MX, its columns centred.
+        Singular values of MX, with centred columns.
     components_ : ndarray of shape (n_components, n_features)
-        Its right singular vectors: MX, centred, times their transpose is `embedding_`.
+        Right singular vectors: centred MX times their transpose is `embedding_`.
     mean_ : ndarray of shape (n_features,)
     standard_error_ : ndarray of shape (n_samples,)
         Monte Carlo standard error of each point's position, up to a rotation of the embedding, by a jackknife over ten
         batches of graphs.
     relative_error_ : float
-        All points together, over the norm of the embedding.
+        The standard error of all points together, divided by the norm of the embedding.
     n_samples_ : int
-        Graphs drawn.
+        Number of graphs drawn.
     component_counts_ : ndarray of shape (n_samples_,)
         Number of components of each graph.
     component_sizes_ : list of ndarray
@@ -57,14 +57,14 @@ class CCPCA(EmbeddingEstimator):
         M, a linear operator; ``projection_.labels`` holds each point's component in each graph.
     co_membership_ : csr_array or ndarray of shape (n_samples, n_samples)
         For each possible edge of the posterior, the share of graphs that hold both ends in one component. Computed
-        when asked for.
+        on access.
     posterior_ : GraphPosterior
         The law of the input's graph.
 
     Warns
     -----
     UserWarning
-        When every graph drawn is connected: the means are all the same, and PCA of X is given in their place.
+        When every graph drawn is connected: all means are then the same, and the result is PCA of X.
     ConvergenceWarning
         When "auto" ends with an error above `tol`.
 
@@ -89,22 +89,22 @@ class CCPCA(EmbeddingEstimator):
         default=2, doc="Dimension of the embedding; at most min(n_samples, n_features).", kw_only=False
     )
     prior: Any = parameter(default="D")
-    perplexity: float = parameter(default=30.0, doc=VOCABULARY["perplexity"].doc + " The higher, the fewer components.")
+    perplexity: float = parameter(default=30.0, doc=VOCABULARY["perplexity"].doc + " Higher means fewer components.")
     n_neighbors: Any = parameter(default="auto")
     metric: str = parameter(
-        default="euclidean", doc='The distance of the points in the law; not "precomputed", for the means need points.'
+        default="euclidean", doc='Distance of the points in the law; not "precomputed", as the means need points.'
     )
     input: GraphModel | GraphPosterior | None = parameter(
         default=None,
         kind="GraphModel or GraphPosterior, optional",
         doc="The law of the input's graph in place of the one that `prior`, `perplexity`, `n_neighbors` and `metric` "
-        "describe; or its posterior, made beforehand (those parameters then say how `transform` links new points).",
+        "describe; or a posterior (those parameters then say how `transform` links new points).",
         checks=POSTERIOR_OR_MODEL,
     )
     n_samples: Any = parameter(default=100)
     tol: float = parameter(default=0.02)
     svd_solver: str = parameter(default="auto")
-    random_state: Any = parameter(default=None, doc="Seeds the graphs and the randomized decomposition.")
+    random_state: Any = parameter(default=None, doc="Seed of the graphs and of the randomized decomposition.")
     n_jobs: int | None = parameter(
         default=None,
         doc="Workers; None means every core, or as many as `joblib.parallel_config` says if more than one. The "
@@ -114,7 +114,7 @@ class CCPCA(EmbeddingEstimator):
     callback: Callable[[int, float, FloatArray], Any] | None = parameter(
         default=None,
         doc='Called after each round of "auto" (once, for a number of graphs) as '
-        "``callback(n_drawn, relative_error, Z)``; a true value stops.",
+        "``callback(n_drawn, relative_error, Z)``; a true return value stops.",
     )
 
     def model(self, n_samples: int) -> GraphModel:
@@ -131,7 +131,7 @@ class CCPCA(EmbeddingEstimator):
         Raises
         ------
         ValueError, TypeError
-            When `X` or a parameter is not usable; the message says why.
+            When `X` or a parameter is invalid; the message says why.
         """
         self._validate_params()
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
@@ -141,13 +141,13 @@ class CCPCA(EmbeddingEstimator):
             )
         if self.metric == "precomputed" or getattr(self.input, "metric", None) == "precomputed":
             raise ValueError(
-                "metric='precomputed' gives no points to take means of; pass the points as X and the graph's "
+                "metric='precomputed' gives no points to average; pass the points as X and the graph's "
                 "posterior as input."
             )
         given = self.input if isinstance(self.input, GraphPosterior) else None
         posterior = self.model(X.shape[0]).posterior(X, self.n_jobs) if given is None else given
         if posterior.n_nodes != X.shape[0]:
-            raise ValueError(f"input is a graph of {posterior.n_nodes} nodes, but X has {X.shape[0]} rows.")
+            raise ValueError(f"input has {posterior.n_nodes} nodes, but X has {X.shape[0]} rows; they must match.")
         rng = check_random_state(self.random_state)
         self.posterior_ = posterior
         self.projection_, found = self._draw(X, posterior, rng)
@@ -171,8 +171,7 @@ class CCPCA(EmbeddingEstimator):
         self, X: Any, posterior: GraphPosterior, rng: np.random.RandomState
     ) -> tuple[AveragedProjection, ComponentPCA]:
         total = MOST_SAMPLES if self.n_samples == "auto" else self.n_samples
-        names = ("n_samples", "tol", "svd_solver", "n_jobs", "callback")
-        options = {name: getattr(self, name) for name in names}
+        options = {name: getattr(self, name) for name in ("n_samples", "tol", "svd_solver", "n_jobs", "callback")}
         with progress_bar(total, "CCPCA", measure="error") if self.verbose else nullcontext() as update:
             return sampled_pca(X, posterior, self.n_components, rng=rng, progress=update, **options)
 
@@ -186,9 +185,9 @@ class CCPCA(EmbeddingEstimator):
     def transform(self, X: Any) -> FloatArray:
         """Embed new points: the mean position of the points their edges lead to.
 
-        A new point is given the edges that the law of the parameters would give it among the points of `fit`, which
-        stay where they are; a point that coincides with one of them is put there. Where all graphs were connected, it
-        is PCA's projection. Neither depends on the other new points.
+        A new point gets the edges that the law would give it among the points of `fit`, which stay where they are. A
+        point that coincides with one of them is put at its position. If all graphs were connected, the result is PCA's
+        projection. It never depends on the other new points.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The generic estimator: any law of the input's graph, any law of the embedding's, any coupling, any terms."""
+"""The generic estimator: any laws of the two graphs, any coupling, any terms."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from graphcouple.sentence import Sentence
 class GraphCoupling(CouplingEstimator):
     """Couple a law of the input's graph with a law of the embedding's.
 
-    Every named method is this estimator with its parts chosen, and says so: see ``TSNE().sentence``. Feasible pairs of
-    priors (input, embedding) are B–B, D–B, D–D, D–E and E–E.
+    Every named method is this estimator with certain parts; see ``TSNE().sentence``. Feasible pairs of priors (input,
+    embedding) are B–B, D–B, D–D, D–E and E–E.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class GraphCoupling(CouplingEstimator):
     >>> sharp.fit_transform(X).shape
     (150, 2)
 
-    A graph of your own goes in as it is; its weights are the edges' strengths:
+    You can pass your own graph as the input; its weights are the strengths of the edges:
 
     >>> import networkx as nx
     >>> ring = nx.cycle_graph(40)
@@ -69,7 +69,7 @@ class GraphCoupling(CouplingEstimator):
 
     @property
     def sentence(self) -> Sentence:
-        """The parameters themselves."""
+        """The estimator's own parameters."""
         return Sentence(
             input=self.input,
             latent=self.latent,

@@ -1,4 +1,4 @@
-"""Hierarchical coupling: graphs within components, precisions between them."""
+"""Hierarchical coupling: graphs place points within components, precisions place the components."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from graphcouple.sentence import Sentence
 
 @estimator
 class HierarchicalCoupling(EmbeddingEstimator):
-    """Add to a graph coupling the coupling of its components' means by precisions.
+    """Add to a graph coupling a coupling of its component means by precisions.
 
-    A neighbour embedding places points within connected components of the hidden graph, and says nothing of where the
-    components lie. The joint objective is
+    A neighbour embedding places points within connected components of the hidden graph, but says nothing about where
+    the components lie. The joint objective is
 
         H(Z) + λ E_W[J_ε(UᵀZ)],
 
-    the cross-entropy of graphs plus, averaged over posterior graphs W with component indicators U, that of the
-    precisions of the component means, whose minimiser is a PCA of the means. Each iteration takes the second
-    gradient on a graph drawn afresh. It is a preset of the term `ComponentMeans`, which any estimator takes.
+    the cross-entropy of graphs plus the cross-entropy of the component means' precisions, averaged over posterior
+    graphs W with component indicators U. The minimiser of the second is a PCA of the means; each iteration computes its
+    gradient on a freshly drawn graph. This is a preset of the term `ComponentMeans`, which any estimator accepts.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ class HierarchicalCoupling(EmbeddingEstimator):
     ----------
     {attributes}
     estimator_ : estimator
-        The plain method, with the term, as fitted.
+        The fitted plain method, including the term.
     component_loss_ : float
-        The mean of J_ε; 0 where it has no part.
+        The mean of J_ε; 0 if the objective has no such term.
 
     References
     ----------
@@ -57,8 +57,8 @@ class HierarchicalCoupling(EmbeddingEstimator):
     estimator: CouplingEstimator | None = parameter(
         default=None,
         kind="GraphCoupling, TSNE, UMAP or another coupling estimator, optional",
-        doc="The plain method: its laws, start, optimizer and everything else; TSNE() by default. Name it to set its "
-        "parameters in a search, as in ``estimator__perplexity``.",
+        doc="The plain method: its laws, start, optimizer and everything else; TSNE() by default. To search "
+        "over its parameters, pass it explicitly and use names such as ``estimator__perplexity``.",
         checks=[None, CouplingEstimator],
         kw_only=False,
     )
@@ -67,15 +67,15 @@ class HierarchicalCoupling(EmbeddingEstimator):
     scale: Any = parameter(default="free")
     epsilon: Any = parameter(default="auto")
     n_graphs: int = parameter(default=10)
-    random_state: Any = parameter(default=None, doc="In place of the estimator's own, unless None.")
-    n_jobs: int | None = parameter(default=None, doc="In place of the estimator's own, unless None.")
+    random_state: Any = parameter(default=None, doc="Overrides the estimator's own, unless None.")
+    n_jobs: int | None = parameter(default=None, doc="Overrides the estimator's own, unless None.")
 
     @property
     def _joint(self) -> bool:
         return self.strategy == "joint" and self.weight > 0
 
     def _plain(self) -> CouplingEstimator:
-        """Return the plain method with the term, or from ccPCA."""
+        """Return the plain method, with the term or starting from ccPCA."""
         plain = TSNE() if self.estimator is None else clone(self.estimator)
         for name in ("random_state", "n_jobs"):
             if getattr(self, name) is not None:
@@ -89,7 +89,7 @@ class HierarchicalCoupling(EmbeddingEstimator):
 
     @property
     def sentence(self) -> Sentence:
-        """The method as `GraphCoupling` has it."""
+        """The method as parameters of `GraphCoupling`."""
         return self._plain().sentence
 
     def fit(self, X: Any = None, y: Any = None) -> Self:

@@ -21,11 +21,11 @@ from graphcouple.graphs import FloatArray
 
 @estimator
 class PrecisionCoupling(EmbeddingEstimator):
-    """Couple Wishart laws of the rows' precisions: PCA at γ = 1, PCA with shrinkage below.
+    """Couple Wishart laws of the rows' precisions: PCA at γ = 1, PCA with shrinkage for γ < 1.
 
-    The embedding is V_q diag(λ)^½ with λ_i = max(0, γ(1 + d_i) − 1), d_i the squared singular values of X and
-    γ = (ν_Z + q)/(ν_X + p): the closed-form minimiser of the coupling (see `PrecisionCrossEntropy`). With γ < 1 every
-    component with d_i ≤ 1/γ − 1 is dropped. Computed from a truncated SVD; nothing is n×n.
+    The embedding is V_q diag(λ)^½ with λ_i = max(0, γ(1 + d_i) − 1), where d_i are the squared singular values of X and
+    γ = (ν_Z + q)/(ν_X + p). It is the closed-form minimiser of the coupling (see `PrecisionCrossEntropy`). If γ < 1,
+    components with d_i ≤ 1/γ − 1 are dropped. It is computed from a truncated SVD, with no n×n matrix.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class PrecisionCoupling(EmbeddingEstimator):
     components_ : ndarray of shape (n_components_, n_features)
         Right singular vectors of X.
     singular_values_ : ndarray of shape (n_components_,)
-        Of X, centred if asked.
+        Singular values of X, centred if `center`.
     eigenvalues_ : ndarray of shape (n_components_,)
         λ, the squared singular values of the embedding.
     gamma_ : float
@@ -47,8 +47,8 @@ class PrecisionCoupling(EmbeddingEstimator):
     Raises
     ------
     ValueError
-        When a ν is below n, `n_components` above min(n, p), or γ > 1 with `n_components` above the rank of X,
-        where the minimiser is not determined.
+        When a ν is below n, `n_components` is above min(n, p), or γ > 1 and `n_components` is above the rank of X,
+        so that the minimiser is not determined.
 
     References
     ----------
@@ -80,10 +80,10 @@ class PrecisionCoupling(EmbeddingEstimator):
     svd_solver: str = parameter(
         default="auto",
         kind='{"auto", "full", "covariance_eigh", "arpack", "randomized"}',
-        doc="As scikit-learn's PCA has it.",
+        doc="As in scikit-learn's PCA.",
         checks=[StrOptions({"auto", "full", "covariance_eigh", "arpack", "randomized"})],
     )
-    random_state: Any = parameter(default=None, doc='For "arpack" and "randomized".')
+    random_state: Any = parameter(default=None, doc='Seed of the solvers "arpack" and "randomized".')
     n_jobs: int | None = parameter(
         default=None, doc="Threads of matrix products; None means every core. The last bits may depend on it."
     )
@@ -113,7 +113,7 @@ class PrecisionCoupling(EmbeddingEstimator):
                 rng=check_random_state(self.random_state),
             )
         scores, singular, components, self.mean_, squared = found
-        # Through a Gram matrix singular values are known to the square root of the precision only.
+        # A Gram matrix gives singular values only to the square root of the precision.
         eps = float(np.finfo(X.dtype).eps)
         tolerance = (10.0 * eps) ** 0.5 if squared else max(n, p) * eps
         rank = int(np.count_nonzero(singular > tolerance * float(singular[0])))
@@ -137,7 +137,7 @@ class PrecisionCoupling(EmbeddingEstimator):
         return 1.0 if self.nu_z is None else (self.nu_z + q) / (nu_x + p)
 
     def _choose(self, singular: FloatArray, rank: int, nu_x: float, p: int) -> int:
-        """Return the largest q whose q-th component is kept under its own γ; at least 1."""
+        """Return the largest q for which the q-th component is kept, given the γ of that q; at least 1."""
         for q in range(rank, 1, -1):
             if self._gamma(nu_x, p, q) * (1.0 + float(singular[q - 1]) ** 2) > 1.0:
                 return q
@@ -151,7 +151,7 @@ class PrecisionCoupling(EmbeddingEstimator):
         return np.asarray(scores * self._ratio)
 
     def inverse_transform(self, Z: Any) -> FloatArray:
-        """Return the points of the data's space that embed at `Z`, in the span of the components kept."""
+        """Map embedded points back to the data's space, in the span of the kept components."""
         check_is_fitted(self)
         points = np.asarray(Z)
         if points.ndim != 2 or points.shape[1] != self.n_components_:

@@ -1,4 +1,4 @@
-"""What the named methods share: the parameters of their start and of their descent."""
+"""The shared part of the named methods: parameters of the start and of the descent."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Preset(CouplingEstimator):
 
     @property
     def sentence(self) -> Sentence:
-        """The method as `GraphCoupling` has it."""
+        """The method as parameters of `GraphCoupling`."""
         return Sentence(
             input=self._input_law(),
             latent=self._latent_law(),

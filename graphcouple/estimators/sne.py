@@ -15,7 +15,7 @@ from graphcouple.laws.priors import FixedEdges, UnitOutDegree
 class SNE(PerplexityPreset):
     """Stochastic neighbor embedding: prior D on both sides, Gaussian kernels.
 
-    Every row of the embedding's law is normalised by itself, so repulsion is local to each
+    Each row of the embedding's law is normalised separately, so repulsion is local to each
     point: S_i = Σ_j k(d²_ij). `kl_divergence_` is the mean divergence of the rows.
 
     Parameters
@@ -49,8 +49,8 @@ class SNE(PerplexityPreset):
 class SymmetricSNE(PerplexityPreset):
     """Symmetric SNE: prior D given the input, E given the embedding, Gaussian kernels.
 
-    The embedding's law is normalised over all pairs at once; with a Student
-    kernel in place of the Gaussian it would be t-SNE. `kl_divergence_` is that of joint probabilities.
+    The embedding's law is normalised over all pairs at once. With a Student latent
+    kernel instead of the Gaussian it is t-SNE. `kl_divergence_` is that of joint probabilities.
 
     Parameters
     ----------
@@ -83,9 +83,9 @@ class SymmetricSNE(PerplexityPreset):
 class TSNE(PerplexityPreset):
     """t-SNE: prior D given the input, E given the embedding, Gaussian and Student kernels.
 
-    The loss is n times t-SNE's cross-entropy of joint probabilities; `kl_divergence_` is on
-    the scale users know, as scikit-learn reports it. Unlike peers that always cut the input's graph to a
-    few neighbours, up to 2,000 points use every pair.
+    The loss is n times t-SNE's cross-entropy of joint probabilities; `kl_divergence_` is on the
+    usual scale, as scikit-learn reports it. Other programs always restrict the input's graph to a few
+    neighbours; this one uses every pair of up to 2,000 points.
 
     Parameters
     ----------

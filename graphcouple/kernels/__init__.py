@@ -14,9 +14,9 @@ RationalPower(a, b)       −log(1 + a d^{2b})                  UMAP's embedding
 Odds(k)                   log k − log(1 − k)                  edge probabilities k
 ========================  ==================================  =========================
 
-A new kernel is a frozen dataclass with ``log`` and ``grad_log``. It works at once
-with every prior, summation and estimator: compiled loops run these very methods.
-`check_kernel` says whether it is sound.
+A new kernel is a frozen dataclass with ``log`` and ``grad_log``. It works with every
+prior, summation and estimator, because the compiled loops run these same methods.
+`check_kernel` reports whether it is sound.
 """
 
 from graphcouple.kernels.base import KERNELS, Assumptions, Kernel, register

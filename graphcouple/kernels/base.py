@@ -1,4 +1,4 @@
-"""What every kernel has, and the two assumptions of theorem 1."""
+"""The base class of kernels, and the two assumptions of theorem 1."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from graphcouple._formula import Formula
 from graphcouple._registry import Registry
 from graphcouple.kernels import measured
 
-# A positive normal number of float32 too: distances are kept off an exact zero where a formula is singular there.
+# Formulas that are singular at zero use at least this squared distance. It is a normal number in float32 too.
 TINY = 1e-37
 HUGE = 1e37
 
@@ -32,12 +32,12 @@ class Assumptions(NamedTuple):
 class Kernel(Formula, ABC):
     """Base of all kernels.
 
-    Subclasses give ``log`` and ``grad_log``. The rest follows, and may be given too
-    where a direct formula is faster or more accurate; `order_at_zero`, `length` and
-    `assumptions` are measured from the formulas unless they are stated.
+    Subclasses define ``log`` and ``grad_log``. The other methods follow from these; override
+    them where a direct formula is faster or more accurate. `order_at_zero`, `length` and
+    `assumptions` are measured from the formulas unless a subclass states them.
     Formulas use arithmetic and NumPy ufuncs only, and take the argument
     ``sq_dist``, because the compiled loops run them on scalars. `graphcouple.check_kernel`
-    says in words whether a kernel of your own is sound.
+    reports whether your own kernel is sound.
     """
 
     @abstractmethod
@@ -54,17 +54,17 @@ class Kernel(Formula, ABC):
 
     @property
     def order_at_zero(self) -> float:
-        """The exponent m for which 1 − k/k(0) behaves like d^m near d = 0; 0 where k is infinite there."""
+        """The exponent m for which 1 − k/k(0) behaves like d^m near d = 0; 0 if k is infinite there."""
         return measured.order_at_zero(self)
 
     @property
     def length(self) -> float:
-        """The distance over which k varies: |ψ(0)|^(−1/2) where k is smooth, else where it has fallen by a factor e."""
+        """The distance over which k varies: |ψ(0)|^(−1/2) if k is smooth, else where it has fallen by a factor e."""
         return measured.length(self)
 
     @property
     def membership(self) -> Kernel:
-        """The kernel whose values are edge strengths in [0, 1]: itself, or what an `Odds` was made of."""
+        """The kernel whose values are edge strengths in [0, 1]: itself, or the kernel inside an `Odds`."""
         return self
 
     def value(self, sq_dist: Any) -> Any:
@@ -81,7 +81,7 @@ class Kernel(Formula, ABC):
         return odds / (1.0 + odds)
 
     def log_probability(self, sq_dist: Any) -> Any:
-        """Return log(k / (1 + k)), of a pair's edge probability under the binary prior."""
+        """Return log(k / (1 + k)), a pair's log edge probability under the binary prior."""
         return self.log(sq_dist) - self.log1p(sq_dist)
 
     def grad_log_probability(self, sq_dist: Any) -> Any:
@@ -106,5 +106,5 @@ KERNELS: Registry[type[Kernel]] = Registry("kernel", "a Kernel")
 
 
 def register(name: str) -> Any:
-    """Make a kernel known to the command by a name, its fields being numbers after colons: a class decorator."""
+    """Register a kernel under a name for the command, which reads its fields after colons; decorates a class."""
     return KERNELS.register(name)

@@ -1,4 +1,4 @@
-"""Whether a kernel of one's own is sound, said in words."""
+"""Checks whether a user's kernel is sound, and reports it in words."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _LENGTH_FACTOR = 1e3
 
 @dataclass(frozen=True)
 class KernelReport:
-    """What `check_kernel` found of a sound kernel.
+    """What `check_kernel` found about a sound kernel.
 
     Attributes
     ----------
     kernel : Kernel
     order_at_zero : float
-        m, 1 − k/k(0) behaving like d^m near zero; 0 where k is infinite there.
+        The m for which 1 − k/k(0) behaves like d^m near zero; 0 if k is infinite there.
     length : float
         The distance over which k varies.
     plane : Assumptions
@@ -52,7 +52,7 @@ class KernelReport:
 
 
 def check_kernel(kernel: Any) -> KernelReport:
-    """Check a kernel: its fields, its derivative in d², its dtype, its compilation, what it states of itself.
+    """Check a kernel: its fields, its derivative in d², its dtype, its compilation, and the properties it states.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def check_kernel(kernel: Any) -> KernelReport:
     Raises
     ------
     TypeError, ValueError
-        In words: what is wrong, and how to mend it. Estimators refuse such a kernel with the same words.
+        When the kernel is unsound. The message says how to fix it; estimators raise the same error.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def check_kernel(kernel: Any) -> KernelReport:
 
 
 def require_sound(kernel: Kernel) -> None:
-    """Raise what `check_kernel` raises for a kernel that is not the package's own; each is checked once."""
+    """Raise what `check_kernel` raises, for kernels from outside the package; each kernel is checked once."""
     if type(kernel).__module__.startswith("graphcouple.") and not any(
         isinstance(getattr(kernel, field.name), Kernel) for field in dataclasses.fields(kernel)
     ):
@@ -127,8 +127,8 @@ def _check_fields(kernel: Any) -> None:
             _check_fields(value)
         elif isinstance(value, bool) or not isinstance(value, Real):
             raise TypeError(
-                f"{cls.__name__}.{field.name} must be a number or another kernel, got {value!r}: compiled loops take "
-                "nothing else. Keep arrays and names out of the fields."
+                f"{cls.__name__}.{field.name} must be a number or another kernel, got {value!r}: compiled loops "
+                "accept nothing else. Keep arrays and names out of the fields."
             )
 
 
@@ -146,7 +146,7 @@ def _check_arrays(kernel: Kernel) -> None:
             except Exception as error:
                 raise TypeError(
                     f"{_name(kernel)}.{method} fails on an array of squared distances ({error}): write it with "
-                    "arithmetic and NumPy functions, np.where in the place of if, as a function of sq_dist."
+                    "arithmetic and NumPy functions of sq_dist, with np.where in the place of if."
                 ) from error
             if found.shape != sq_dist.shape:
                 raise ValueError(
@@ -156,7 +156,7 @@ def _check_arrays(kernel: Kernel) -> None:
             if found.dtype.kind != "f" or found.dtype.itemsize < np.dtype(dtype).itemsize:
                 raise ValueError(
                     f"{_name(kernel)}.{method} must keep the precision of sq_dist, {np.dtype(dtype)}, got "
-                    f"{found.dtype}: compute with floating-point numbers, and do not round them."
+                    f"{found.dtype}: compute with floating-point numbers and do not cast the result."
                 )
             if np.isnan(found).any():
                 at = float(_RELATIVE_DISTANCES[int(np.argmax(np.isnan(found)))])
@@ -168,7 +168,7 @@ def _check_derivative(kernel: Kernel) -> None:
     s = np.square(dist)
     with np.errstate(all="ignore"):
         up, down = kernel.log(s * (1.0 + _STEP)), kernel.log(s * (1.0 - _STEP))
-        # In units of 1/d², where formulas of any scale compare.
+        # Compare in units of 1/d², in which the scale of a formula does not matter.
         wanted = (up - down) / (2.0 * _STEP)
         stated = s * kernel.grad_log(s)
         rounding = 8.0 * np.finfo(np.float64).eps * np.maximum(np.abs(up), np.abs(down)) / _STEP
@@ -190,7 +190,7 @@ def _check_statements(kernel: Kernel) -> None:
     if np.isfinite(found) and abs(stated - found) > _ORDER_TOLERANCE:
         raise ValueError(
             f"{_name(kernel)}.order_at_zero is {stated:g}, but 1 − k behaves like d^{found:.3g} near zero; state that, "
-            "or leave it out and it is measured."
+            "or leave it out to have it measured."
         )
     length, wanted = float(kernel.length), measured.length(kernel)
     if stated > 0 and not wanted / _LENGTH_FACTOR < length < wanted * _LENGTH_FACTOR:
@@ -220,6 +220,6 @@ def _check_compilation(kernel: Kernel) -> None:
             wanted = getattr(kernel, method)(s)
         if not np.allclose(found, wanted, rtol=1e-6, atol=1e-12, equal_nan=True):
             raise ValueError(
-                f"{_name(kernel)}.{method} differs between NumPy and compiled code: it must depend on its fields and "
-                "sq_dist alone, and treat each squared distance by itself."
+                f"{_name(kernel)}.{method} differs between NumPy and compiled code: it must depend only on its fields "
+                "and sq_dist, and treat each squared distance separately."
             )

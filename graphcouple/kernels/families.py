@@ -33,7 +33,7 @@ class Gaussian(Kernel):
 
     def grad_log(self, sq_dist: Any) -> Any:
         """Return −1/2 everywhere."""
-        # min(d², 0) is a zero of the argument's shape and dtype, also for an infinite distance.
+        # min(d², 0) is a zero of the argument's shape and dtype, even for an infinite distance.
         return np.minimum(sq_dist, 0.0) - 0.5
 
     def assumptions(self, dim: int) -> Assumptions:
@@ -58,7 +58,7 @@ class Exponential(Kernel):
     """Exponential kernel, log k = −d.
 
     Bounded and integrable in every dimension. Its derivative in d² is singular
-    at 0; there the force, a multiple of z_i − z_j, is zero.
+    at 0, but the force there, a multiple of z_i − z_j, is zero.
 
     Examples
     --------
@@ -126,7 +126,7 @@ class Student(Kernel):
 
     @property
     def compile_time_fields(self) -> tuple[str, ...]:
-        """`dof` where a formula has a shortcut for its value."""
+        """`dof`, if a formula has a shortcut for its value."""
         return ("dof",) if self.dof in (0.5, 1.0, 2.0, 3.0) else ()
 
     def log(self, sq_dist: Any) -> Any:
@@ -140,7 +140,7 @@ class Student(Kernel):
         return -0.5 * (self.dof + 1.0) / (self.dof + sq_dist)
 
     def value(self, sq_dist: Any) -> Any:
-        """Return k; by roots and products alone for ν = ½, 1, 2 and 3, which vectorise."""
+        """Return k; for ν = ½, 1, 2 and 3 by roots and products alone, which vectorise."""
         if self.dof == 1.0:
             return 1.0 / (1.0 + sq_dist)
         if self.dof == 0.5:
@@ -195,7 +195,7 @@ class Student(Kernel):
 class RationalPower(Kernel):
     """Rational power kernel, k = 1 / (1 + a d^{2b}): UMAP's membership strength in the embedding.
 
-    Evaluated through t = log a + b log d², as log k = −log(1 + eᵗ), so that no
+    Evaluated as log k = −log(1 + eᵗ) with t = log a + b log d², so that no
     power overflows. Integrable on R^q for 2b > q.
 
     Parameters
@@ -307,5 +307,5 @@ class RationalPower(Kernel):
 
     @property
     def length(self) -> float:
-        """Where k is ½: a^(−1/(2b))."""
+        """The distance at which k is ½: a^(−1/(2b))."""
         return self.a ** (-0.5 / self.b)

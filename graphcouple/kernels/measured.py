@@ -28,7 +28,7 @@ def _log(kernel: Any, dist: Any) -> Any:
 
 @lru_cache(maxsize=256)
 def _scale(kernel: Any) -> float:
-    """Return where k has fallen by a factor e from what it is at zero; where it is 1 if it is infinite there."""
+    """Return the distance at which k has fallen to k(0)/e, or to 1 if k(0) is infinite."""
     from scipy.optimize import brentq
 
     level = _log(kernel, _DISTANCES)
@@ -45,7 +45,7 @@ def _scale(kernel: Any) -> float:
 
 @lru_cache(maxsize=256)
 def order_at_zero(kernel: Any) -> float:
-    """Return the exponent m of 1 − k/k(0) ~ d^m at zero: 0 where k is infinite, inf where it is flat."""
+    """Return the exponent m of 1 − k/k(0) ~ d^m at zero: 0 if k is infinite there, inf if it is flat."""
     dist = _NEAR * _scale(kernel)
     slopes = np.abs(_slopes(kernel, dist))
     if not (slopes > 0).all():
@@ -57,7 +57,7 @@ def order_at_zero(kernel: Any) -> float:
 
 @lru_cache(maxsize=256)
 def length(kernel: Any) -> float:
-    """Return |ψ(0)|^(−1/2) of a smooth kernel, and of others where they have fallen by a factor e."""
+    """Return |ψ(0)|^(−1/2) for a smooth kernel; for others, the distance at which k has fallen by a factor e."""
     if order_at_zero(kernel) == 2.0:
         slope = float(np.abs(np.asarray(kernel.grad_log(np.zeros(1)), dtype=np.float64))[0])
         if 0.0 < slope < np.inf:

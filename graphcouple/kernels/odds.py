@@ -1,4 +1,4 @@
-"""The odds of an edge that has a kernel for its probability."""
+"""The odds of an edge whose probability is a kernel."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Odds(Kernel):
     Under the binary prior the edge probability of `Odds(k)` is k itself, which is
     how UMAP and LargeVis state it, and log(1 + Odds(k)) = −log(1 − k). With the
     Student kernel (ν = 1) the odds are 1/d², with the rational power 1/(a d^{2b}):
-    unbounded at 0. Below d² = 1e-37 they are held constant, so that coincident
-    points keep a finite loss and no force.
+    unbounded at 0. Below d² = 1e-37 they are held constant, so coincident
+    points have a finite loss and no force.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Odds(Kernel):
 
     @property
     def length(self) -> float:
-        """1: odds such as 1/d² look the same at every scale, and have no length of their own."""
+        """1: odds such as 1/d² look the same at every scale, so they have no length of their own."""
         return 1.0
 
     def log(self, sq_dist: Any) -> Any:
@@ -87,6 +87,6 @@ class Odds(Kernel):
         return self.kernel.grad_log(sq_dist)
 
     def assumptions(self, dim: int) -> Assumptions:
-        """Never bounded; integrable when k is, and d^(−m) is at 0 (m from `order_at_zero`)."""
+        """Never bounded; integrable if k is, and if d^(−m) is at 0 (m is the kernel's `order_at_zero`)."""
         tail = self.kernel.assumptions(dim).integrable
         return Assumptions(bounded=False, integrable=tail and self.kernel.order_at_zero < dim)

@@ -11,7 +11,7 @@ from graphcouple.kernels.base import Assumptions, Kernel
 
 @dataclass(frozen=True)
 class ScaledKernel(Kernel):
-    """A kernel times a positive constant: what a scalar edge prior π makes of it.
+    """A kernel times a positive constant, which is the effect of a scalar edge prior π.
 
     Parameters
     ----------
@@ -44,14 +44,14 @@ class ScaledKernel(Kernel):
 
     @property
     def length(self) -> float:
-        """That of the kernel."""
+        """The kernel's own."""
         return self.kernel.length
 
     @property
     def order_at_zero(self) -> float:
-        """That of the kernel."""
+        """The kernel's own."""
         return self.kernel.order_at_zero
 
     def assumptions(self, dim: int) -> Assumptions:
-        """Those of the kernel."""
+        """Return those of the kernel."""
         return self.kernel.assumptions(dim)

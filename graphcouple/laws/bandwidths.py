@@ -68,11 +68,11 @@ class Bandwidth(ABC):
 
     @property
     def suited_neighbors(self) -> int | None:
-        """How many neighbours of each point it needs to see, where there are too many points for all pairs."""
+        """How many neighbours of each point it needs, if there are too many points for all pairs."""
         return None
 
     pairs_scales: ClassVar[bool] = False
-    """Whether an edge's rescaling needs the scale of the node it leads to, beside that of its own row."""
+    """Whether rescaling an edge needs the scale of its end node, besides that of its row."""
 
     def rescale(
         self,
@@ -84,7 +84,7 @@ class Bandwidth(ABC):
     ) -> FloatArray:
         """Return ((d_ij − ρ_i)₊ / τ_i)² on the edges of `support`.
 
-        `scale_ahead` holds the scales of the nodes the edges lead to where those are not the rows' nodes.
+        `scale_ahead` holds the scales of the end nodes, if these are not the nodes of the rows.
         """
         if not shift.any():
             return sq_dist / np.square(scale)[support.rows]
@@ -131,16 +131,16 @@ class Perplexity(Bandwidth):
     """Scales that give every row of the D-posterior the entropy log(perplexity).
 
     τ_i solves −Σ_j p_ij log p_ij = log(perplexity) with p_ij ∝ k(d²_ij/τ_i²), for
-    any kernel whose rows sharpen as τ shrinks. Where at least `perplexity`
-    neighbours are tied at the smallest distance, no scale reaches the target;
-    the row gets its limit, the uniform law over those ties. An edge prior's zeros
-    restrict the rows; its weights are applied after the scales are chosen.
+    any kernel whose rows sharpen as τ shrinks. If at least `perplexity` neighbours
+    are tied at the smallest distance, no scale reaches the target; the row then
+    gets its limit, the uniform law over those ties. An edge prior's zeros restrict
+    the rows; its weights are applied after the scales are chosen.
 
     Parameters
     ----------
     perplexity : float, default=30.0
         The effective number of neighbours; above 1 and below the number of
-        neighbours a row has.
+        neighbours in a row.
 
     Raises
     ------
@@ -222,26 +222,26 @@ class Perplexity(Bandwidth):
 
 @dataclass(frozen=True)
 class LocalConnectivity(Bandwidth):
-    """UMAP's bandwidth: ρ_i is the distance to the nearest distinct neighbour, σ_i sets the row's total strength.
+    """UMAP's bandwidth: ρ_i is the distance to the nearest distinct neighbour; σ_i sets the row's total strength.
 
-    σ_i solves Σ_j k((d_ij − ρ_i)₊/σ_i) = log₂(n_neighbors), where k is the kernel, or for
-    an `Odds` the kernel it was made of; UMAP's is the exponential. As in UMAP,
+    σ_i solves Σ_j k((d_ij − ρ_i)₊/σ_i) = log₂(n_neighbors), where k is the kernel, or
+    the kernel inside an `Odds`; UMAP's is the exponential. As in UMAP,
     σ_i is at least 1e-3 times the mean distance of the row.
 
     Parameters
     ----------
     n_neighbors : int, default=15
-        UMAP's number of neighbours, which counts the point itself: the graph it
-        calibrates has ``n_neighbors - 1`` others a row.
+        UMAP's number of neighbours, which counts the point itself: each row of the
+        graph has ``n_neighbors - 1`` others.
     local_connectivity : float, default=1.0
         How many nearest distinct neighbours count as fully connected;
-        interpolated when not an integer.
+        interpolated if not an integer.
 
     Raises
     ------
     TypeError, ValueError
         When `n_neighbors` is not an integer of at least 2, or
-        `local_connectivity` not above 0.
+        `local_connectivity` is not above 0.
 
     Examples
     --------
@@ -278,7 +278,7 @@ class LocalConnectivity(Bandwidth):
         scale = np.empty(n)
         target = float(np.log2(self.n_neighbors))
         over_rows(n, n_jobs, connectivity_rows, dist, support.indptr, kernel.membership, target, shift, scale)
-        # UMAP's floor; its means run over the point itself too, at distance 0.
+        # UMAP's lower bound; its means include the point itself, at distance 0.
         row_mean = np.bincount(support.rows, weights=dist, minlength=n) / (counts + 1)
         overall = float(dist.sum()) / float((counts + 1).sum())
         floor = 1e-3 * np.where(shift > 0, row_mean, overall)
@@ -311,16 +311,16 @@ class LocalConnectivity(Bandwidth):
 class SelfTuning(Bandwidth):
     """Local scaling of Zelnik-Manor and Perona (2004): d_ij² / (τ_i τ_j), τ_i the distance to the k-th neighbour.
 
-    The only bandwidth that pairs both ends' scales, so that a symmetric graph
+    The only bandwidth that combines the scales of both ends, so a symmetric graph
     stays symmetric. Their kernel exp(−d²/(τ_i τ_j)) has no ½: it is the Gaussian
-    kernel here at distances larger by √2.
+    kernel here, with distances larger by √2.
 
     Parameters
     ----------
     k : int, default=7
-        Which neighbour sets the scale; rows with fewer neighbours use their
-        furthest one, and a scale of 0 (duplicates) becomes the row's smallest
-        positive distance, or 1 when there is none.
+        Which neighbour sets the scale. Rows with fewer neighbours use their
+        furthest one. A scale of 0 (duplicates) is replaced by the row's smallest
+        positive distance, or by 1 if there is none.
 
     Raises
     ------
@@ -352,7 +352,7 @@ class SelfTuning(Bandwidth):
         """Return no shift and the distance to the k-th neighbour."""
         n, counts = support.n_nodes, np.diff(support.indptr).astype(np.int64)
         if (counts == 0).any():
-            raise ValueError(f"node {int(np.argmin(counts))} has no neighbor to set its scale.")
+            raise ValueError(f"node {int(np.argmin(counts))} has no neighbor to set its scale; give it an edge.")
         ordered = np.sqrt(sq_dist)[np.lexsort((sq_dist, support.rows))]
         start = support.indptr[:-1].astype(np.int64)
         scale = ordered[start + np.minimum(self.k, counts) - 1]

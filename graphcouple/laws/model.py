@@ -18,14 +18,14 @@ from graphcouple.laws.priors.binary import threshold
 from graphcouple.neighbors import SEARCHES, Distances, as_points, distances_of
 
 ALL_PAIRS_UP_TO = 2000
-"""With ``n_neighbors="auto"``, the number of points up to which the graph may use every pair."""
+"""With ``n_neighbors="auto"``, the largest number of points for which the graph may use every pair."""
 
 
 @dataclass(frozen=True, eq=False)
 class GraphModel:
     """The law of a hidden graph given points, before the points are known.
 
-    Two of them, one for the input and one for the embedding, make a method; see
+    A method has two of them, one for the input and one for the embedding; see
     `GraphCoupling`.
 
     Parameters
@@ -33,27 +33,27 @@ class GraphModel:
     kernel : Kernel
         How strongly two points call for an edge.
     prior : GraphPrior or {"B", "D", "E"}
-        Which graphs are possible, and how likely they are beforehand.
+        Which graphs are possible, and how likely they are a priori.
     bandwidth : Bandwidth, optional
         How each point rescales its distances; none by default.
     n_neighbors : int, None or "auto", default=None
-        Restrict each point's edges to this many nearest others (the point
-        itself is not counted); None means all pairs. "auto" means all pairs of up to 2,000 points, and
-        beyond as many neighbours as the bandwidth needs to see: three times the perplexity.
+        Restrict each point's edges to this many nearest others (not counting the
+        point itself); None means all pairs. "auto" means all pairs up to 2,000 points,
+        and beyond that as many neighbours as the bandwidth needs: three times the perplexity.
     symmetrize : {None, "threshold"}, default=None
         "threshold" takes the undirected graph 1{W + Wᵀ ≥ 1}, as UMAP does;
         prior B only.
     metric : str, default="euclidean"
-        The distance of the points; "precomputed" when they are given as a square
-        array, or a sparse graph, of distances.
+        The distance between points; "precomputed" if X is a square array, or a
+        sparse graph, of distances.
     search : {"auto", "exact", "approximate"}, default="auto"
-        How nearest neighbours are searched; "auto" is approximate where an exact search takes seconds. See
+        How nearest neighbours are searched; "auto" is approximate when an exact search would take seconds. See
         `graphcouple.neighbors.nearest_neighbors`.
 
     Raises
     ------
     TypeError, ValueError
-        When an argument is of the wrong kind or unknown.
+        When an argument has the wrong type or is unknown.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class GraphModel:
             return NotImplemented
         return self.get_params(deep=False) == other.get_params(deep=False)
 
-    # `set_params` changes a model in place, so that it can be searched over.
+    # Not hashable, because `set_params` changes a model in place.
     __hash__ = None  # type: ignore[assignment]
 
     def __str__(self) -> str:
@@ -116,7 +116,7 @@ class GraphModel:
         return ", ".join(parts)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; `deep` adds those of the kernel and the bandwidth, as in ``kernel__dof``."""
+        """Return the parameters by name; `deep` adds those of its parts, as in ``kernel__dof``."""
         params = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         if deep:
             for name in ("kernel", "prior", "bandwidth"):
@@ -131,9 +131,9 @@ class GraphModel:
         Raises
         ------
         TypeError, ValueError
-            When there is no such parameter, or the value is refused; the model is then as it was.
+            When a parameter is unknown or a value is invalid; the model is then unchanged.
         """
-        # A part is set before its own parameters are, whatever the order they are given in.
+        # A part is set before its own parameters, whatever order they are given in.
         changes = {name: value for name, value in params.items() if "__" not in name}
         for name in changes:
             if name not in self.get_params(deep=False):
@@ -152,14 +152,14 @@ class GraphModel:
         return self
 
     def neighbors_among(self, n_points: int) -> int | None:
-        """Return how many nearest others carry the edges of a point of this many; None means all pairs."""
+        """Return how many nearest others carry a point's edges, among this many points; None means all pairs."""
         if not isinstance(self.n_neighbors, str):
             return self.n_neighbors
         suited = None if self.bandwidth is None else self.bandwidth.suited_neighbors
         return None if n_points <= ALL_PAIRS_UP_TO or suited is None else min(n_points - 1, suited)
 
     def for_points(self, n_points: int) -> GraphModel:
-        """Return the model with the neighbours that "auto" means for this many points."""
+        """Return the model with ``n_neighbors="auto"`` replaced by its value for this many points."""
         if self.n_neighbors != "auto":
             return self
         return dataclasses.replace(self, n_neighbors=self.neighbors_among(n_points))
@@ -181,8 +181,8 @@ class GraphModel:
         Raises
         ------
         TypeError, ValueError
-            When `X` is not numeric, not finite, has a single row, or fewer rows
-            than the model's neighbours or perplexity ask for.
+            When `X` is not numeric, not finite, has a single row, or has fewer rows
+            than the model's neighbours or perplexity need.
         """
         support, sq_dist = self._edges(distances_of(as_points(X), self.metric), n_jobs)
         if self.bandwidth is not None:
@@ -192,10 +192,10 @@ class GraphModel:
         return threshold(posterior) if self.symmetrize else posterior
 
     def new_edges(self, X: Any, X_new: Any, n_jobs: int | None = None) -> sp.csr_array:
-        """Return where the edges of points unseen lead: the mean numbers of their edges, divided by each row's sum.
+        """Return the mean edges from new points to the points of `X`, divided by each row's sum.
 
-        A point that coincides with points of `X` leads to those alone. An edge prior, which says nothing of new
-        points, does not enter.
+        A point that coincides with points of `X` has edges to those alone. An edge prior is ignored, since it says
+        nothing about new points.
 
         Parameters
         ----------

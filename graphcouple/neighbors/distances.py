@@ -1,6 +1,6 @@
-"""What the distance of two points is: one object, chosen once, that gives every kind of distances that laws ask for.
+"""Distances between points: one object, chosen once, gives every kind of distance that laws need.
 
-All pairs, nearest neighbours, distances along given edges, and from new points to old ones.
+These are all pairs, nearest neighbours, distances along given edges, and distances from new points to old ones.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from graphcouple.neighbors.points import near_origin, shift_of, unit_rows
 SEARCHES = ("auto", "exact", "approximate")
 """How nearest neighbours are searched."""
 
-# A sparse matrix of up to 50 million entries is made dense (0.4 GB) rather than multiplied as it is.
+# Sparse matrices of up to this many entries (0.4 GB in double precision) are made dense for all pairs.
 _DENSE_ENTRIES = 50_000_000
 
-# n² p from which an exact search takes longer than about a second on 2 cores.
+# n² p, the multiplications of an exact search, above which the search is approximate.
 _EXACT_WORK = 2e10
 
-# scikit-learn's trees are fast up to about as many dimensions.
+# In so few dimensions scikit-learn's trees search fast, so the search stays exact.
 _TREE_DIMS = 4
 
-# Entries of the differences held at once along edges: 128 MB.
+# Entries of the differences held at once along edges: 128 MB in double precision.
 _CHUNK_ENTRIES = 2**24
 
-# Below this share of the largest squared distance, a metric's rounding is taken for coincidence.
+# Squared distances below this share of the largest are taken as rounding of 0.
 _COINCIDENT = 1e-24
 
 
 class Distances(ABC):
-    """Squared distances between points, of one kind.
+    """Squared distances between points, for one metric.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Distances(ABC):
 
     @abstractmethod
     def all_pairs(self) -> tuple[Support, FloatArray]:
-        """Return all ordered pairs that have a distance, and their squared distances, float64."""
+        """Return all ordered pairs with a known distance, and their squared distances, float64."""
 
     @abstractmethod
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
@@ -65,7 +65,7 @@ class Distances(ABC):
 
     @abstractmethod
     def to(self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None) -> tuple[Support, FloatArray]:
-        """Return the nearest points to each of other points; see `neighbors_among`."""
+        """Return the points nearest to each new point; see `neighbors_among`."""
 
     def _check_count(self, n_neighbors: int) -> int:
         k = check_integer("n_neighbors", n_neighbors, 1)
@@ -75,13 +75,13 @@ class Distances(ABC):
 
 
 def distances_of(X: Any, metric: str = "euclidean") -> Distances:
-    """Return the distances of points by a metric, or those given in the place of points.
+    """Return the distances of points by a metric, or precomputed distances.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n_samples, n_features)
-        Checked beforehand by `as_points`. For ``metric="precomputed"`` distances: a square array, or a sparse matrix
-        whose stored entries are the known ones.
+        Already checked by `as_points`. For ``metric="precomputed"``, distances: a square array, or a sparse matrix
+        whose stored entries are the known distances.
     metric : str, default="euclidean"
         "precomputed", or any metric of `sklearn.metrics.pairwise_distances`.
 
@@ -113,7 +113,7 @@ def squares_of(values: FloatArray) -> FloatArray:
 
 
 def _regular_support(indices: IntArray) -> Support:
-    """Return the support of a graph with the same number of edges in each row, from their sorted ends."""
+    """Return the support of a graph with equally many edges in each row, from their sorted ends."""
     n, k = indices.shape
     dtype = np.int32 if n * k <= np.iinfo(np.int32).max else np.int64
     return Support(np.arange(0, n * k + 1, k, dtype=dtype), indices.ravel().astype(dtype, copy=False))
@@ -124,7 +124,7 @@ class _Searched(Distances):
 
     metric: str
     approximate: bool = False
-    """Whether an approximate search is there."""
+    """Whether there is an approximate search."""
 
     def _points(self) -> Any:
         return self.X
@@ -138,7 +138,7 @@ class _Searched(Distances):
         return support, self._exactly(support, dist, n_jobs)
 
     def _exactly(self, support: Support, dist: FloatArray, n_jobs: int | None) -> FloatArray:
-        """Return the squares of the distances a search has found."""
+        """Return the squares of the distances that a search found."""
         return np.square(dist.ravel(), dtype=np.float64)
 
     def _approximately(self, search: str) -> bool:
@@ -178,7 +178,7 @@ class _Searched(Distances):
 
 
 def _search(X: Any, X_new: Any, k: int, metric: str, n_jobs: int | None) -> tuple[IntArray, FloatArray]:
-    """Return each row's nearest points in order of their numbers, and the distances."""
+    """Return each row's nearest points, ordered by index, and the distances."""
     from sklearn.neighbors import NearestNeighbors
 
     finder = NearestNeighbors(n_neighbors=k, metric=metric, n_jobs=-1 if n_jobs is None else n_jobs).fit(X)
@@ -188,7 +188,7 @@ def _search(X: Any, X_new: Any, k: int, metric: str, n_jobs: int | None) -> tupl
 
 
 class _Euclidean(_Searched):
-    """Of points, dense or sparse. Differences come first, then squares: duplicates are at distance 0 exactly."""
+    """Euclidean distances of points, dense or sparse. Differences are squared, so duplicates are at exactly 0."""
 
     metric = "euclidean"
     approximate = True
@@ -209,7 +209,7 @@ class _Euclidean(_Searched):
         return self.X if sp.issparse(self.X) else near_origin(self.X)
 
     def _exactly(self, support: Support, dist: FloatArray, n_jobs: int | None) -> FloatArray:
-        # The search expands the square, which leaves duplicates at a small distance that is not zero.
+        # The search expands the square, which leaves duplicates at a small nonzero distance.
         return super()._exactly(support, dist, n_jobs) if sp.issparse(self.X) else self.along(support, n_jobs)
 
     def _nearly(self, k: int, n_jobs: int | None) -> tuple[Support, FloatArray]:
@@ -240,7 +240,7 @@ class _Euclidean(_Searched):
 
 
 class _ByMetric(_Searched):
-    """By any other metric of scikit-learn's."""
+    """Distances by any other metric of scikit-learn."""
 
     def __init__(self, X: Any, metric: str) -> None:
         super().__init__(X)
@@ -278,7 +278,7 @@ class _ByMetric(_Searched):
 
 
 class _SquareDistances(_Searched):
-    """Given as a square array."""
+    """Precomputed distances in a square array."""
 
     metric = "precomputed"
 
@@ -295,12 +295,12 @@ class _SquareDistances(_Searched):
     def _check_new(self, X_new: Any) -> None:
         if X_new.shape[1] != self.n_points:
             raise ValueError(
-                f"X_new has {X_new.shape[1]} columns of distances, but there are {self.n_points} points to be near to."
+                f"X_new has {X_new.shape[1]} columns of distances, but X has {self.n_points} points; give one for each."
             )
 
 
 class _StoredDistances(Distances):
-    """Given as the stored entries of a sparse matrix; others are not known, and carry no edge."""
+    """Precomputed distances in the stored entries of a sparse matrix; other pairs carry no edge."""
 
     def _edges(self) -> tuple[Support, FloatArray]:
         return edges_of(as_csr(self.X, "X"))
@@ -341,7 +341,7 @@ class _StoredDistances(Distances):
 
 
 def _in_chunks(left: Any, right: Any, support: Support, paired: Any) -> FloatArray:
-    """Return what `paired` gives of the rows at the two ends of every edge, some edges at a time."""
+    """Apply `paired` to the rows at the two ends of every edge, some edges at a time."""
     out = np.empty(support.n_edges)
     chunk = max(1, _CHUNK_ENTRIES // right.shape[1])
     for a in range(0, support.n_edges, chunk):

@@ -1,13 +1,12 @@
 """Approximate nearest neighbours: candidates from an inverted file on principal components, ranked by exact distances.
 
-Points are projected on their leading principal components; the length of what
-the projection leaves out is one more coordinate of the points searched, and
-zero for the point that searches, which makes distances right on average.
-k-means puts the points into lists. The points of one list search together, in
-the lists whose centres are nearest to theirs, so that their distances are
-matrix products; the exact distances of the nearest found decide. How many lists
-and candidates that takes is found on a sample of points whose true neighbours
-are known.
+Points are projected on their leading principal components. The length of the
+remainder is one more coordinate of the points that are searched, and zero for the
+query, which makes distances right on average. k-means puts the points into lists.
+The points of one list are queried together, in the lists whose centres are nearest
+to theirs, so their distances are matrix products. The nearest candidates are then
+ranked by exact distances. The numbers of lists and of candidates are chosen on a
+sample of points whose true neighbours are known.
 """
 
 from __future__ import annotations
@@ -24,49 +23,49 @@ from numpy.typing import NDArray
 from graphcouple._numba.threads import effective_n_jobs, over_rows
 
 RECALL = 0.97
-"""The share of true neighbours aimed at, on a sample of points."""
+"""Target share of true neighbours, on a sample of points."""
 
-# Axes until this share of the variance, 96 at most: what is left out is one coordinate more, so more axes hardly add
-# recall, and fewer would cost candidates.
+# Axes are added up to this share of the variance, and at most 96. The length of the remainder is a coordinate too, so
+# more axes add little recall; fewer would need more candidates.
 _EXPLAINED = 0.9
 _MOST_COMPONENTS = 96
 
-# If more than four candidates a neighbour are needed, the projection does not pay: points are searched as they are.
+# If more candidates per neighbour are needed, the projection does not pay, and the points themselves are searched.
 _MOST_CANDIDATES = 4
 
-# Spare candidates where the projection is exact: those that rounding in single precision may put in the wrong order.
+# Extra candidates when the projection is exact, since rounding to single precision may change their order.
 _SPARE_CANDIDATES = 8
 
-# Rows whose true neighbours are found by brute force, 32 million distances at most. 256 rows of 90 neighbours know a
-# recall of 0.97 to within 0.003.
+# Rows whose true neighbours are found by brute force, with at most 2^25 distances. 256 rows of 90 neighbours measure a
+# recall of 0.97 to within 0.003, three binomial standard errors.
 _SAMPLE = 256
 _SAMPLE_ENTRIES = 2**25
 
-# Rows that axes are computed from; and columns from which a randomized decomposition is cheaper than a Gram matrix
-# of 8,000² doubles, 0.5 GB.
+# Rows from which axes are computed, and columns above which the decomposition is randomized: a Gram matrix of 8,000²
+# doubles already takes 0.5 GB.
 _TRAINING_ROWS = 20_000
 _WIDE = 8000
 
-# Lists of some 512 points: blocks large enough for fast matrix products, and a few of them hold the neighbours. k-means
-# as faiss recommends it: few iterations on a sample of 39 points a list or more.
+# Lists of about 512 points are large enough for fast matrix products, and a few of them hold the neighbours. faiss
+# recommends k-means with few iterations on a sample of at least 39 points per list.
 _POINTS_A_LIST = 512
 _MOST_LISTS = 4096
 _ITERATIONS = 8
 _TRAINING_POINTS_A_LIST = 64
 
-# Points that a list's middle is the median of: it need not be exact.
+# Points whose median is a list's middle, which need not be exact.
 _POINTS_A_MEDIAN = 64
 
 # Blocks of distances: 1,024 × 2,048 singles are 8 MB.
 _ROWS_AT_ONCE = 1024
 _COLUMNS_AT_ONCE = 2048
 
-# Sparse points of up to 2^28 entries are made dense (2 GB) where a projection does not pay.
+# If a projection does not pay, sparse points of up to 2^28 entries (2 GB) are made dense.
 _DENSE_ENTRIES = 2**28
 
 
 class _Sample(NamedTuple):
-    """Some rows, and for each of them which points are its true neighbours, those as far as the last one included."""
+    """Some rows, and the true neighbours of each, including points tied with the last one."""
 
     rows: NDArray[np.int64]
     neighbors: list[NDArray[np.int64]]
@@ -75,7 +74,7 @@ class _Sample(NamedTuple):
 def inverted_file_neighbors(
     X: Any, n_neighbors: int, n_jobs: int | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return each point's nearest other points, nearly all of them right.
+    """Return each point's nearest other points, nearly all of them correct.
 
     Parameters
     ----------
@@ -114,15 +113,15 @@ def inverted_file_neighbors(
         elif sp.issparse(X) and X.shape[0] * X.shape[1] > _DENSE_ENTRIES:
             n_candidates = _MOST_CANDIDATES * n_neighbors
             warnings.warn(
-                f"the {X.shape[1]} sparse columns of X have no few directions that tell neighbors: more than "
-                f"{1 - RECALL:.0%} of them will be missed. search='exact' finds all; so does a projection of your own, "
-                "as by TruncatedSVD, of the neighbors it keeps.",
+                f"the {X.shape[1]} sparse columns of X have no few directions that identify neighbors: more than "
+                f"{1 - RECALL:.0%} of them will be missed. Use search='exact' to find all, or reduce X first, for "
+                "example by TruncatedSVD.",
                 UserWarning,
                 stacklevel=2,
             )
         else:
             points, projected = _unprojected(X), False
-    # Each point finds itself too.
+    # Each point also finds itself.
     n_candidates = min(max(n_candidates, n_neighbors + _SPARE_CANDIDATES), X.shape[0])
     file = _InvertedFile(points, projected, n_candidates, n_jobs)
     file.search_enough_lists(sample, n_neighbors)
@@ -131,9 +130,9 @@ def inverted_file_neighbors(
 
 
 class _InvertedFile:
-    """Points in lists around centres found by k-means; those of one list search the lists with the nearest centres.
+    """Points in lists around k-means centres; the points of a list are searched for in the lists nearest to it.
 
-    Of projected points the last coordinate is the length of what the projection leaves out.
+    The last coordinate of projected points is the length of what the projection leaves out.
     """
 
     def __init__(self, points: NDArray[Any], projected: bool, n_candidates: int, n_jobs: int | None) -> None:
@@ -155,8 +154,8 @@ class _InvertedFile:
         self.centres: NDArray[np.float64] = np.asarray(clustering.centroids, dtype=np.float64)
         self.order = np.argsort(self.list_of, kind="stable").astype(np.int32)
         self.starts = np.searchsorted(self.list_of[self.order], np.arange(n_lists + 1))
-        # Around the middle of their own list points are small: single precision keeps what tells them apart. A median
-        # is not moved by a point far away that has no list of its own.
+        # Relative to the middle of their list, points are small, and single precision keeps their differences. A
+        # median is robust to a distant point that has no list of its own.
         self.points = np.empty(points.shape, dtype=np.float32)
         for center, (a, b) in enumerate(zip(self.starts[:-1], self.starts[1:], strict=True)):
             if b > a:
@@ -172,7 +171,7 @@ class _InvertedFile:
         self.n_searched = np.full(n_lists, n_lists)
 
     def search_enough_lists(self, sample: _Sample, n_neighbors: int) -> None:
-        """Set how many lists to search: enough for the sample's neighbours, and for as many points as candidates."""
+        """Set how many lists to search: enough to hold the sample's neighbours and the required candidates."""
         n_lists = self.starts.size - 1
         places = np.empty(n_lists, dtype=np.int64)
         found = np.zeros(n_lists)
@@ -199,16 +198,16 @@ class _InvertedFile:
                     candidates = self._candidates(center, self.points[a:b])
                     indices[rows], sq_dist[rows] = _nearest_of(X, rows, candidates, n_neighbors)
 
-        # A list is one thread's: the bits of its products do not depend on the number of threads.
+        # One thread handles a list, so its products have the same bits for any number of threads.
         with threadpool_limits(1, "blas"):
             over_rows(self.starts.size - 1, n_jobs, search_lists, at_least=2)
         return indices, sq_dist
 
     def _candidates(self, center: int, points: NDArray[np.float32]) -> NDArray[np.int32]:
-        """Return the candidate neighbours of points of one list, given around its centre."""
+        """Return the candidate neighbours of points of one list, given relative to its centre."""
         from graphcouple._numba.nearest import keep_nearest
 
-        # ‖b − q‖² less what is the same for all b, around the list's centre: few digits are lost to cancellation.
+        # ‖b − q‖² without the term that is the same for all b. Near the list's centre, few digits cancel.
         seeking = np.empty((points.shape[0], points.shape[1] + 1), dtype=np.float32)
         seeking[:, :-1] = points
         if self.projected:
@@ -269,15 +268,15 @@ def _sample(X: Any, n_neighbors: int) -> _Sample:
     product += sq_norms
     product[np.arange(size), rows] = np.inf
     kth = np.partition(product, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
-    # Ties, and distances that expanding the square cannot tell apart, are as good as each other.
+    # Ties count as neighbours, and so do distances that the expanded square cannot distinguish.
     farthest = kth + 1e-5 * np.abs(kth) + 1e-6 * float(np.median(np.abs(kth)))
     return _Sample(rows, [np.flatnonzero(near <= far) for near, far in zip(product, farthest, strict=True)])
 
 
 def _enough_candidates(points: NDArray[Any], sample: _Sample, n_neighbors: int) -> tuple[int, _Sample] | None:
-    """Return how many of a row's nearest projected points hold its true neighbours, and those held.
+    """Return how many of the nearest projected points a row needs to include its true neighbours, and those included.
 
-    None when too many would.
+    None if it needs too many.
     """
     most = min(_MOST_CANDIDATES * n_neighbors, points.shape[0] - 1)
     seeking = points[sample.rows]
@@ -289,7 +288,7 @@ def _enough_candidates(points: NDArray[Any], sample: _Sample, n_neighbors: int) 
         nearest = np.sort(np.partition(distances, most)[: most + 1])
         places.append(np.searchsorted(nearest, distances[neighbors]))
         found += np.minimum(np.cumsum(np.bincount(places[-1], minlength=most + 2)[: most + 1]), n_neighbors)
-    # Half of the loss allowed is for the candidates, half for lists that are not searched.
+    # Half of the allowed loss is for missed candidates, half for lists that are not searched.
     enough = np.flatnonzero(found >= 0.5 * (1.0 + RECALL) * n_neighbors * sample.rows.size)
     if not enough.size:
         return None
@@ -299,7 +298,7 @@ def _enough_candidates(points: NDArray[Any], sample: _Sample, n_neighbors: int) 
 
 
 def _projected(X: Any) -> tuple[NDArray[Any], bool]:
-    """Return points on their leading principal components with the length of the rest, or as they are if narrow."""
+    """Return points on their leading principal components, with the length of the rest; as they are if narrow."""
     if X.shape[1] <= _MOST_COMPONENTS:
         return _unprojected(X), False
     mean, axes = _principal_axes(X)
@@ -309,7 +308,7 @@ def _projected(X: Any) -> tuple[NDArray[Any], bool]:
     norms = np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
     lengths = norms - 2.0 * np.asarray(X @ mean) + float(mean @ mean)
     left = np.maximum(lengths - np.einsum("ij,ij->i", on_axes, on_axes), 0.0)
-    # Single precision holds any unit of length once it is gone.
+    # Divided by their typical length, points in any units fit in single precision.
     unit = float(np.sqrt(lengths.mean())) or 1.0
     points[:, :n_components] = on_axes / unit
     points[:, n_components] = np.sqrt(left) / unit
@@ -317,7 +316,7 @@ def _projected(X: Any) -> tuple[NDArray[Any], bool]:
 
 
 def _principal_axes(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return a mean and as many leading axes as explain most of the variance; none is subtracted from sparse points."""
+    """Return the mean, zero for sparse points, and as many leading axes as explain most of the variance."""
     rng = np.random.default_rng(0)
     rows = np.sort(rng.choice(X.shape[0], min(_TRAINING_ROWS, X.shape[0]), replace=False))
     part = X[rows]

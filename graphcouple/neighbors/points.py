@@ -1,4 +1,4 @@
-"""Points: what is accepted, and how they are moved where distances between them keep their digits."""
+"""Points: what is accepted, and how they are shifted so that distances keep their digits."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def as_points(X: Any, name: str = "X", at_least: int = 2) -> Any:
 
 
 def _check_scale(entries: FloatArray, name: str) -> None:
-    """Raise where squared distances would overflow, or vanish though the points differ."""
+    """Raise if squared distances would overflow, or vanish although the points differ."""
     if not entries.size:
         return
     low, high = float(entries.min()), float(entries.max())
@@ -62,17 +62,17 @@ def _check_scale(entries: FloatArray, name: str) -> None:
 def near_origin(X: FloatArray) -> FloatArray:
     """Centre points far from the origin, where expanding the square would lose their differences.
 
-    Others are left alone, and the shift is a multiple of a power of two below the points' spread: whole numbers keep
-    their exact distances, and ties.
+    Other points are left alone. The shift is a multiple of a power of two below the points' spread, so integers keep
+    their exact distances and ties.
     """
     shift = shift_of(X)
     return X - shift.astype(X.dtype) if shift.any() else X
 
 
 def shift_of(X: FloatArray) -> FloatArray:
-    """Return what is subtracted from points far from the origin; zeros for others."""
+    """Return what to subtract from points far from the origin; zeros for others."""
     mean = X.mean(axis=0, dtype=np.float64)
-    # A part at a time: whole, the deviations would take as much memory as the points, or twice as much.
+    # Some rows at a time: all deviations at once would take as much memory as the points, or twice as much.
     parts = (X[a : a + 2048] - mean for a in range(0, X.shape[0], 2048))
     variance = sum(float(np.vdot(part, part)) for part in parts) / X.shape[0]
     if float(mean @ mean) <= 1e4 * variance:
@@ -83,10 +83,10 @@ def shift_of(X: FloatArray) -> FloatArray:
 
 
 def unit_rows(X: Any) -> Any:
-    """Return rows of length 1; rows of zeros get a direction of their own, at distance 1 of every other."""
+    """Return rows scaled to length 1; rows of zeros get a direction of their own, at distance 1 from every other."""
     from sklearn.preprocessing import normalize
 
-    # Whoever normalises takes very short rows for zeros.
+    # `normalize` treats very short rows as zeros.
     X = normalize(X / (float(abs(X).max()) or 1.0))
     zero = np.flatnonzero((np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else X.any(axis=1)) == 0)
     if not zero.size:

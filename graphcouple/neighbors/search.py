@@ -1,4 +1,4 @@
-"""Functions of points and a metric; see `Distances` for the object they are made of."""
+"""Functions of points and a metric; see `Distances` for the object behind them."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def nearest_neighbors(
 ) -> tuple[Support, FloatArray]:
     """Return the graph of each point's nearest other points, with squared distances.
 
-    Few points are searched exactly. Of many, by the Euclidean or cosine metric, an inverted file on principal
-    components finds about 97 % of the true neighbours (and others nearly as near); their distances are exact.
-    Points of at most four columns, and other metrics, are searched exactly whatever their number.
+    Few points are searched exactly. For many points and the Euclidean or cosine metric, an inverted file on principal
+    components finds about 97 % of the true neighbours (and others nearly as near), with exact distances.
+    Points of at most four columns, and other metrics, are always searched exactly.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def nearest_neighbors(
     n_jobs : int or None, default=None
         Threads; None means every core. The result does not depend on it.
     search : {"auto", "exact", "approximate"}, default="auto"
-        "auto" is exact as long as that takes about a second.
+        "auto" is exact unless n² · n_features exceeds 2e10.
 
     Returns
     -------
@@ -66,8 +66,8 @@ def nearest_neighbors(
     Raises
     ------
     ValueError
-        When `n_neighbors` is not below the number of points, or an approximate search is asked of a metric that has
-        none.
+        When `n_neighbors` is not below the number of points, or the metric has no approximate search and one is
+        asked for.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def graph_distances(X: Any, support: Support, metric: str = "euclidean", n_jobs:
 def neighbors_among(
     X_new: Any, X: Any, n_neighbors: int | None, metric: str = "euclidean", n_jobs: int | None = None
 ) -> tuple[Support, FloatArray]:
-    """Return the nearest points of `X` to each of other points, with squared distances.
+    """Return the points of `X` nearest to each new point, with squared distances.
 
     Parameters
     ----------
@@ -111,6 +111,6 @@ def neighbors_among(
     support : Support
         One row for each new point; its columns are points of `X`.
     sq_dist : ndarray of shape (n_edges,)
-        Zero where two points coincide; of metrics other than the Euclidean, below 1e-12 of the largest distance.
+        Zero where two points coincide; for other metrics than the Euclidean, below 1e-12 of the largest distance.
     """
     return distances_of(X, metric).to(X_new, n_neighbors, n_jobs)

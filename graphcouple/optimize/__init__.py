@@ -1,4 +1,4 @@
-"""One loop, its optimizers and its schedules."""
+"""The loop over iterations, its optimizers and its schedules."""
 
 from graphcouple.optimize.base import Callback, Optimizer, Run, Solution, State
 from graphcouple.optimize.defaults import Descent, start_scale

@@ -1,4 +1,4 @@
-"""What an optimizer is, what it knows of a run, and what a run ends with."""
+"""What an optimizer is, what it knows about a run, and what a run returns."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Callback = Callable[[int, float, FloatArray], Any]
 
 
 class Run(NamedTuple):
-    """What an optimizer may know of a run.
+    """What an optimizer may know about a run.
 
     Attributes
     ----------
     max_iter : int
-        Iterations at most.
+        Maximum number of iterations.
     n_jobs : int or None
         Threads; None means every core.
     """
@@ -32,14 +32,14 @@ class Run(NamedTuple):
 
 
 class State(Protocol):
-    """Where a run stands: a NamedTuple with at least these fields.
+    """The state of a run: a NamedTuple with at least these fields.
 
     Attributes
     ----------
     Z : ndarray of shape (n_points, n_components)
         The embedding.
     grad_norm : float
-        The norm of the gradient of objective/n where the last step was taken from; inf where it is not known.
+        The norm of the gradient of objective/n at the start of the last step; inf if unknown.
     """
 
     @property
@@ -60,7 +60,7 @@ class Solution:
     loss : float
         The objective at `Z`.
     n_iter : int
-        Iterations done.
+        Number of iterations.
     converged : bool
         Whether a convergence test ended the run, rather than `max_iter` or the callback.
     message : str
@@ -83,12 +83,12 @@ class Solution:
 class Optimizer(ABC):
     """How `solve` moves from a start to a minimum.
 
-    `init` gives the first state and `step` the next; the loop is `solve`'s. Optimizers are
-    inert: frozen dataclasses of their settings.
+    `init` returns the first state and `step` the next; `solve` has the loop. Optimizers are
+    inert: frozen dataclasses that hold their settings.
     """
 
     def check(self, objective: Objective) -> None:  # noqa: B027  most need nothing but a gradient
-        """Raise `TypeError` or `ValueError`, with the reason, when the objective lacks what the optimizer needs."""
+        """Raise `TypeError` or `ValueError`, with the reason, if the objective lacks what the optimizer needs."""
 
     @abstractmethod
     def init(self, objective: Objective, Z0: FloatArray, run: Run) -> Any:
@@ -99,9 +99,9 @@ class Optimizer(ABC):
         """Return the state after one step on the objective of this iteration."""
 
     def warming_up(self, iteration: int) -> bool:
-        """Return whether a schedule is still at work at this iteration: nothing counts as converged before its end."""
+        """Return whether a schedule is still active at this iteration; nothing counts as converged until it ends."""
         return False
 
     def seeded(self, seed: Callable[[], int]) -> Self:
-        """Return the optimizer with a seed where it needs one and has none."""
+        """Return the optimizer with a seed, if it needs one and has none."""
         return self

@@ -13,7 +13,7 @@ from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer, Run
 from graphcouple.optimize.monitor import Monitor
 
-# scipy's statuses for a test that is met and a line search that fails: a minimum is reached, to rounding.
+# scipy's statuses for a passed test and a failed line search: both mean a minimum, up to rounding.
 _NOTHING_LOWER = (0, 2)
 
 
@@ -21,15 +21,15 @@ _NOTHING_LOWER = (0, 2)
 class LBFGS(Optimizer):
     """Limited-memory BFGS with a line search (`scipy.optimize.minimize`, method "L-BFGS-B").
 
-    Needs no learning rate and decreases the loss at every iteration: the choice for
-    going on to a precise minimum, or for objectives with no attraction to
-    exaggerate. From a poor start `MomentumGains` is usually faster. Of a stochastic
-    objective it sees the average that `Objective.value` states, not a sample for each iteration.
+    Needs no learning rate and decreases the loss at every iteration. Use it to reach
+    a precise minimum, or for objectives with no attraction to exaggerate. From a poor
+    start `MomentumGains` is usually faster. For a stochastic objective it minimises
+    the average that `Objective.value` returns, not one sample per iteration.
 
     Parameters
     ----------
     memory : int, default=10
-        Corrections kept.
+        Number of corrections kept.
 
     Raises
     ------
@@ -51,7 +51,7 @@ class LBFGS(Optimizer):
         raise NotImplementedError("LBFGS takes no single steps; call solve.")
 
     def minimize(self, objective: Objective, Z0: FloatArray, run: Run, monitor: Monitor) -> tuple[FloatArray, int]:
-        """Return the final embedding and the number of iterations done."""
+        """Return the final embedding and the number of iterations."""
         from scipy.optimize import minimize
 
         n, shape = objective.n_points, Z0.shape
@@ -76,7 +76,7 @@ class LBFGS(Optimizer):
         loss, gradient = objective.value_and_grad(start)
         if monitor.record(0, loss, Z0, float(np.linalg.norm(gradient)) / n):
             return Z0, 0
-        # The monitor judges convergence; scipy's own tests are kept out of its way.
+        # The monitor decides on convergence, so scipy's own tests are switched off.
         options = {
             "maxiter": run.max_iter,
             "maxfun": 20 * run.max_iter,

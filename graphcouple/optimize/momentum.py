@@ -18,13 +18,13 @@ EXAGGERATION_ITERATIONS = 150
 
 @dataclass(frozen=True)
 class Exaggeration:
-    """Early exaggeration: the attraction weighs `factor` for the first `n_iter` iterations, then 1.
+    """Early exaggeration: the attraction has weight `factor` for the first `n_iter` iterations, then 1.
 
     Parameters
     ----------
     factor : float, default=12.0
     n_iter : int, default=150
-        Peers have 250.
+        Other programs use 250.
 
     Raises
     ------
@@ -52,13 +52,13 @@ class Exaggeration:
 
 
 class MomentumState(NamedTuple):
-    """Where a run stands.
+    """The state of a run.
 
     Attributes
     ----------
     Z, update, gains : ndarray of shape (n_points, n_components)
     grad_norm : float
-        Of the gradient of objective/n that the last step followed.
+        Norm of the gradient of objective/n that the last step followed.
     """
 
     Z: FloatArray
@@ -69,12 +69,12 @@ class MomentumState(NamedTuple):
 
 @dataclass(frozen=True)
 class MomentumGains(Optimizer):
-    """Gradient descent with momentum, and gains that grow where the direction holds (delta-bar-delta).
+    """Gradient descent with momentum, and gains that grow while the direction persists (delta-bar-delta).
 
     The step is ``momentum * last step − learning_rate * gains * gradient of objective/n``. For
     t-SNE objective/n is the Kullback–Leibler divergence up to a constant and its
-    gradient carries the factor 4, so learning rates mean what they mean in
-    scikit-learn; openTSNE's, whose gradient lacks it, are four times larger.
+    gradient carries the factor 4, so learning rates mean the same as in
+    scikit-learn. openTSNE's gradient lacks the factor, so its rates are four times larger.
 
     Parameters
     ----------
@@ -82,9 +82,9 @@ class MomentumGains(Optimizer):
         "auto" is n over the objective's own curvature at the iteration: max(n / (4α), 25) for
         latent priors D and E, with α the attraction's weight, and n/36 for B.
     momentum : float, default=0.8
-        After the exaggeration; in [0, 1). The estimators take 0.9 for latent priors D and E.
+        Used after the exaggeration; in [0, 1). The estimators use 0.9 for latent priors D and E.
     initial_momentum : float, default=0.5
-        During it; in [0, 1).
+        Used during the exaggeration; in [0, 1).
     exaggeration : Exaggeration, optional
         The schedule of the attraction's weight; ``Exaggeration(1.0, 0)`` for none.
     max_step : float, default=5.0
@@ -93,7 +93,7 @@ class MomentumGains(Optimizer):
     Raises
     ------
     TypeError, ValueError
-        When a number is out of its range.
+        When a number is out of range.
 
     References
     ----------
@@ -125,10 +125,10 @@ class MomentumGains(Optimizer):
         return iteration < self.exaggeration.n_iter
 
     def rate(self, objective: Objective, Z: FloatArray) -> float:
-        """Return the learning rate on an iteration's objective, where the embedding is `Z`."""
+        """Return the learning rate for an iteration's objective at the embedding `Z`."""
         if isinstance(self.learning_rate, str):
             curvature = objective.curvature(Z)
-            # Nothing is known of an objective without curvature but that it is flat.
+            # An objective with no curvature sets no scale, so the rate is n over 1.
             return objective.n_points / curvature if curvature > 0 else float(objective.n_points)
         return float(self.learning_rate)
 
@@ -137,9 +137,9 @@ class MomentumGains(Optimizer):
         return MomentumState(Z0, np.zeros_like(Z0), np.ones_like(Z0))
 
     def step(self, objective: Objective, state: MomentumState, iteration: int, run: Run) -> MomentumState:
-        """Return the state after one step down the objective, its attraction exaggerated as the schedule says."""
+        """Return the state after one step down the objective, with its attraction exaggerated as scheduled."""
         weighted = objective.exaggerated(self.exaggeration(iteration))
-        # Parts may give their gradients in more digits than the embedding has.
+        # Parts may return gradients in a higher precision than the embedding's.
         gradient = (weighted.gradient(state.Z) / objective.n_points).astype(state.Z.dtype, copy=False)
         norm = float(np.linalg.norm(gradient))
         if not np.isfinite(norm):
@@ -150,7 +150,7 @@ class MomentumGains(Optimizer):
         warming_up = self.warming_up(iteration)
         momentum = self.initial_momentum if warming_up else self.momentum
         moved = self.move(state, gradient, self.rate(weighted, state.Z), momentum, run.n_jobs)
-        # The gradient of an exaggerated objective says nothing of the objective itself.
+        # The gradient of the exaggerated objective says nothing about convergence of the objective itself.
         return moved._replace(grad_norm=np.inf if warming_up else norm)
 
     def move(

@@ -1,4 +1,4 @@
-"""What every run is watched by: finiteness, history, callback, convergence."""
+"""Watches every run: finiteness, history, callback, convergence."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Callback
 
-# Iterations between the looks by which a run is judged to have settled.
+# Iterations between the losses from which a run is judged to have settled.
 _SETTLE_SPAN = 50
 
-# Of what there is to gain, the share that tells a point from points that have spread.
+# Share of the gap to the lower bound; points are collapsed if merging them changes the loss by less.
 _FLAT_SHARE = 1e-6
 _ROUNDING = 1e-10
 
@@ -23,9 +23,9 @@ _ROUNDING = 1e-10
 def is_collapsed(objective: Objective, Z: FloatArray, loss: float) -> bool:
     """Return whether all points are in one place, as far as the objective can tell.
 
-    They are when moving them into one place changes the loss by less than a millionth of what there is to gain. That
-    is a saddle point, which a gradient's norm cannot tell from a minimum. Points that lie in one place at the lowest
-    loss there is, as duplicates do, have not collapsed.
+    They are if moving them all to one place changes the loss by less than a millionth of its gap to the lower bound.
+    That is a saddle point, which a gradient's norm cannot tell from a minimum. Points in one place at the lowest
+    possible loss, such as duplicates, have not collapsed.
     """
     gain = loss - objective.lower_bound
     if not _ROUNDING * abs(loss) < gain < np.inf:
@@ -34,7 +34,7 @@ def is_collapsed(objective: Objective, Z: FloatArray, loss: float) -> bool:
 
 
 class Monitor:
-    """What every run is watched by: finiteness, the history, the callback and the convergence tests.
+    """Watches a run: finiteness, the history, the callback and the convergence tests.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ class Monitor:
         Iterations between checks.
     callback : callable or None
     settled_within : float, default=0.0
-        Converged when the iterations left can hardly lower the loss by this share of its height above its lower bound.
+        Converged when the decrease extrapolated to `max_iter` is below this share of the gap to the lower bound.
     objective : Objective
-        What is minimised.
+        The objective to minimise.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Monitor:
         self._falls: list[tuple[int, float]] = []
 
     def due(self, iteration: int) -> bool:
-        """Return whether the loss is wanted at this iteration."""
+        """Return whether to compute the loss at this iteration."""
         return iteration % self.check_every == 0
 
     def check_finite(self, iteration: int, *values: Any) -> None:
@@ -97,10 +97,10 @@ class Monitor:
             )
 
     def record(self, iteration: int, loss: float, Z: FloatArray, grad_norm: float, settled: bool = True) -> bool:
-        """Note the loss, call the callback, and return whether the run shall stop.
+        """Record the loss, call the callback, and return whether the run should stop.
 
-        `settled` is False while a schedule still weighs the attraction: then
-        nothing counts as converged, or as progress missed.
+        `settled` is False while a schedule still exaggerates the attraction. Nothing
+        then counts as converged, nor as an iteration without progress.
         """
         self.check_finite(iteration, loss, Z)
         self.losses.append(float(loss))
@@ -122,12 +122,12 @@ class Monitor:
         elif iteration - self._best_iteration >= self.patience:
             return self._converge(Z, loss, f"no lower loss for {self.patience} iterations")
         if self._has_settled(iteration, loss):
-            left = f"settled: to iteration {self.max_iter} less than {self.settled_within:.1%} to gain"
+            left = f"settled: less than {self.settled_within:.1%} to gain by iteration {self.max_iter}"
             return self._converge(Z, loss, left)
         return False
 
     def _has_settled(self, iteration: int, loss: float) -> bool:
-        """Return whether the iterations left, each lowering the loss as much as the last ones, would change little."""
+        """Return whether the remaining iterations would change little, if the loss kept falling as fast as recently."""
         if not self.settled_within or iteration % _SETTLE_SPAN:
             return False
         self._falls.append((iteration, loss))
@@ -139,7 +139,7 @@ class Monitor:
         return min(falls) >= 0 and left <= self.settled_within * (loss - self.lower_bound) < np.inf
 
     def _converge(self, Z: FloatArray, loss: float, message: str) -> bool:
-        # Early exaggeration can leave all points in one place. Descent leaves it again, slowly at first.
+        # Early exaggeration can leave all points in one place, from which descent escapes, slowly at first.
         if is_collapsed(self.objective, Z, loss):
             return False
         self.message, self.converged = message, True

@@ -16,15 +16,15 @@ from graphcouple.summation import LogEdgeProbability, LogOnePlusKernel
 
 
 class SamplingState(NamedTuple):
-    """Where a run stands.
+    """The state of a run.
 
     Attributes
     ----------
     Z : ndarray of shape (n_points, n_components)
     epoch_of : callable
-        Does an epoch at a rate, from one array of points to another.
+        Runs an epoch at a given rate, from one array of points into another.
     grad_norm : float
-        Not known.
+        Unknown, hence inf.
     """
 
     Z: FloatArray
@@ -36,31 +36,32 @@ class SamplingState(NamedTuple):
 class NegativeSampling(Optimizer):
     """Sample edges that attract and pairs that repel, with a step that falls linearly to zero.
 
-    In an epoch every edge is drawn in proportion to its weight μ. Each time, both its ends move along the gradient of
-    log v towards the other, and away from m points of the noise law along that of log(1 − v). As in umap-learn, a
-    drawn edge counts in both directions, an end moves `n_pulls` = 2 times for its m repelling points, and only the
-    end that draws a point moves from it. All points move against the others' places after the last epoch, each with
-    its own stream of random numbers: an embedding has the same bits for any number of threads.
+    In an epoch, every edge is drawn in proportion to its weight μ. For each draw, both ends move towards each other
+    along the gradient of log v, and away from m points of the noise law along that of log(1 − v). As in umap-learn, a
+    drawn edge counts in both directions, an end is pulled `n_pulls` = 2 times for its m repelling points, and only
+    the end that draws a point moves away from it. Every point moves relative to where the others were after the last
+    epoch, with its own stream of random numbers, so the embedding has the same bits for any number of threads.
 
     Parameters
     ----------
     learning_rate : float, default=1.0
-        Of the first epoch, in units of the embedding's forces; it falls to 0 at ``max_iter``.
+        Rate of the first epoch, in units of the embedding's forces; it falls linearly to 0 at ``max_iter``.
     samples_per_point : float, optional
-        How many edges are drawn in an epoch, for each point. By default the heaviest edge is drawn once an epoch, and
-        an edge of weight μ with frequency μ/max μ, as in UMAP.
+        Number of edges drawn per epoch and point. By default the heaviest edge is drawn once per epoch, and an edge of
+        weight μ with frequency μ/max μ, as in UMAP.
     clip : float, default=4.0
-        Largest force on a coordinate. LargeVis has 5.
+        Largest force on a coordinate; 5 in LargeVis.
     softening : float, default=0.001
-        Added to d² where points repel, as in UMAP: forces that are infinite at 0 stay below the clip.
+        Added to d² between repelling points, as in UMAP, so that forces that are infinite at 0 stay finite.
     n_pulls : int, default=2
+        Number of times a drawn edge pulls an end; 1 in LargeVis.
     random_state : int or None, default=0
-        The seed; None takes one from the estimator that the optimizer is given to.
+        The seed; None takes one from the estimator that uses the optimizer.
 
     Raises
     ------
     TypeError, ValueError
-        When a number is out of its range; in `solve`, when the objective is not an `EffectiveCrossEntropy`, or its
+        When a number is out of range; in `solve`, when the objective is not an `EffectiveCrossEntropy`, or its
         negative_sample_rate is not an integer.
 
     References
@@ -99,7 +100,7 @@ class NegativeSampling(Optimizer):
             check_integer("random_state", self.random_state, 0)
 
     def check(self, objective: Objective) -> None:
-        """Raise unless the objective says which edges and which points are drawn.
+        """Raise unless the objective says which edges and points to draw.
 
         Raises
         ------
@@ -107,7 +108,7 @@ class NegativeSampling(Optimizer):
         """
         if not isinstance(objective, EffectiveCrossEntropy):
             raise TypeError(
-                f"NegativeSampling needs an EffectiveCrossEntropy, the loss that it descends, got "
+                f"NegativeSampling needs an EffectiveCrossEntropy, the loss that it minimises, got "
                 f"{type(objective).__name__}; use MomentumGains() or LBFGS(), or an estimator's repulsion='effective'."
             )
         if not float(objective.negative_sample_rate).is_integer():
@@ -117,11 +118,11 @@ class NegativeSampling(Optimizer):
             )
 
     def seeded(self, seed: Callable[[], int]) -> NegativeSampling:
-        """Return the optimizer with a seed where it has none."""
+        """Return the optimizer with a seed, if it has none."""
         return self if self.random_state is not None else replace(self, random_state=seed())
 
     def warming_up(self, iteration: int) -> bool:
-        """Return True: the step falls to the end, and noise hides what is left to gain."""
+        """Return True: the step shrinks until the end, and noise hides the progress still to come."""
         return True
 
     def init(self, objective: Objective, Z0: FloatArray, run: Run) -> SamplingState:
@@ -140,7 +141,7 @@ class NegativeSampling(Optimizer):
         return state._replace(Z=moved if objective.scale == 1.0 else moved * scale)
 
     def _epochs(self, objective: EffectiveCrossEntropy) -> Any:
-        """Return a function that does an epoch at a rate, from one array of points to another."""
+        """Return a function that runs an epoch at a given rate, from one array of points into another."""
         from graphcouple._numba.sampling import alias_table, sampled_rows
         from graphcouple._numba.threads import over_rows
 
@@ -162,7 +163,7 @@ class NegativeSampling(Optimizer):
         return epoch_of
 
     def _heaviest(self, weights: FloatArray, n_points: int) -> float:
-        """Return the weight of an edge that is drawn once an epoch."""
+        """Return the weight of an edge that is drawn once per epoch."""
         if self.samples_per_point is None:
             return float(weights.max())
         return float(weights.sum()) / (2.0 * self.samples_per_point * n_points)

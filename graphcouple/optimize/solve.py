@@ -1,4 +1,4 @@
-"""`solve`: minimise an objective from a start, with an optimizer, watched by a callback."""
+"""`solve` minimises an objective from a start, with an optimizer and an optional callback."""
 
 from __future__ import annotations
 
@@ -37,28 +37,28 @@ def solve(
     objective : Objective
         For example a `CrossEntropy`, or a weighted sum of objectives.
     Z0 : array of shape (n_points, n_components)
-        The start; not changed.
+        The start; it is not modified.
     optimizer : Optimizer, optional
         `LBFGS()` by default. `MomentumGains()` is the optimizer of t-SNE.
     max_iter : int, default=1000
-        Iterations at most.
+        Maximum number of iterations.
     tol : float, default=1e-7
         Converged when the gradient of objective/n has at most this 2-norm.
     patience : int, default=300
         Converged when the loss has not fallen for this many iterations.
     check_every : int, optional
-        Iterations between two looks at the loss, for the history, the convergence tests and the
-        callback: 1 when there is a callback and 50 when there is none. A look costs up to
-        several iterations' time where the loss takes logarithms that the gradient does not.
+        Iterations between evaluations of the loss, for the history, the convergence tests and
+        the callback. The default is 1 with a callback and 50 without. An evaluation can cost as
+        much as several iterations, because the loss may need logarithms that the gradient does not.
     settled_within : float, default=0.0
-        Converged when the loss has settled: if every iteration left lowered it as much as those before the last checks
-        did, it would fall by at most this share of its height above `Objective.lower_bound`; 0 for no such test. It
-        is made every 50 iterations, and needs checks that fall on them.
+        Converged when the remaining iterations, each lowering the loss as fast as recent ones, would lower it by at
+        most this share of its gap to `Objective.lower_bound`; 0 for no such test. The test runs at the checks
+        whose iteration is a multiple of 50.
     n_jobs : int or None, default=None
-        Threads of the optimizer's own steps; None means every core. Results do not depend on it.
+        Threads for the optimizer's own steps; None means every core. Results do not depend on it.
     callback : callable, optional
         Called as ``callback(iteration, loss, Z)`` at every check; a true return value
-        stops the run. `Z` is read-only and not reused: keep it if you like.
+        stops the run. `Z` is read-only and not reused, so you can keep it.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def solve(
         When the loss, the gradient or the embedding stops being finite; the message
         names the iteration.
     TypeError, ValueError
-        When an argument is of the wrong kind, or `Z0` does not fit the objective
+        When an argument has the wrong type, or `Z0` does not fit the objective
         or is not finite.
 
     Examples
@@ -100,7 +100,7 @@ def solve(
     chosen = LBFGS() if optimizer is None else optimizer
     chosen.check(objective)
     run = Run(monitor.max_iter, n_jobs)
-    # scipy's L-BFGS has a loop of its own.
+    # scipy's L-BFGS has its own loop.
     descend = chosen.minimize if isinstance(chosen, LBFGS) else partial(_descend, chosen)
     return _solution(objective, *descend(objective, start, run, monitor), monitor)
 
@@ -108,11 +108,11 @@ def solve(
 def _descend(
     optimizer: Optimizer, objective: Objective, start: FloatArray, run: Run, monitor: Monitor
 ) -> tuple[FloatArray, int]:
-    """Return the final embedding and the number of iterations done: the only loop."""
+    """Return the final embedding and the number of iterations. This is the only loop."""
     state = optimizer.init(objective, start, run)
     for iteration in range(run.max_iter):
         if monitor.due(iteration):
-            # The loss on record is always the objective's own, not exaggerated, and not of this iteration's sample.
+            # Record the objective's own loss, not the exaggerated one and not that of this iteration's sample.
             loss, settled = objective.value(state.Z), not optimizer.warming_up(iteration)
             if monitor.record(iteration, loss, state.Z, state.grad_norm, settled):
                 return state.Z, iteration

@@ -1,4 +1,4 @@
-"""How sums over pairs of points are done: one N-body primitive over all pairs, several ways to compute it."""
+"""Sums over pairs of points: one N-body primitive, and several ways to compute it."""
 
 from graphcouple.summation.auto import Auto
 from graphcouple.summation.barnes_hut import BarnesHut

@@ -10,27 +10,27 @@ from graphcouple.summation.particle_mesh import MESH_FROM, ParticleMesh
 from graphcouple.summation.radials import RadialFunction
 
 SOFT_MESH_FROM = 500
-"""The same, of functions that are not smooth at zero, where it may soften them."""
+"""Like `MESH_FROM`, for functions that are not smooth at zero and may be softened."""
 
 TREE_FROM = 20_000
-"""Points from which Barnes–Hut is faster than exact sums, in three dimensions."""
+"""Number of points above which Barnes–Hut, in O(n log n), replaces exact sums, in O(n²)."""
 
 
 @register("auto")
 class Auto(Summation):
-    """Whichever summation is the fastest of those that are exact or keep forces right to 1e-2.
+    """Exact sums for few points; for many, a fast summation with forces accurate to 1e-2.
 
-    Up to 2,000 points (20,000 in three dimensions), and beyond three dimensions, sums are exact. Else they are done
-    by `ParticleMesh` in one and two dimensions, unless the embedding is too wide for a grid, and by `BarnesHut` in
-    that case and in three.
+    Sums are exact up to 2,000 points (20,000 in three dimensions), and always beyond three dimensions. For more
+    points, `ParticleMesh` is used in one and two dimensions, and `BarnesHut` in three. If a plane embedding is too wide
+    for a grid, sums are exact up to 20,000 points and done by `BarnesHut` beyond.
 
     Parameters
     ----------
     n_jobs : int or None, default=None
-        Threads; None means every core. The result has the same bits for any number of them.
+        Threads; None means every core. The result is bitwise the same for any number.
     soften : bool, default=False
-        Let `ParticleMesh` soften functions that are not smooth at zero, instead of summing near pairs one by one; it is
-        then used for more than 500 points.
+        Let `ParticleMesh` soften functions that are not smooth at zero, instead of summing near pairs one by one. For
+        such functions it is then used above 500 points.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class Auto(Summation):
     single_from = MESH_FROM
 
     def softened(self) -> Auto:
-        """Return the same with `soften`."""
+        """Return this summation with ``soften=True``."""
         return Auto(self.n_jobs, soften=True)
 
     def for_points(self, Z: FloatArray, radial: RadialFunction) -> Summation:

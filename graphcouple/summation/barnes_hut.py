@@ -15,21 +15,21 @@ from graphcouple.summation.radials import RadialFunction
 class BarnesHut(Summation):
     """Sums over all pairs in O(n log n) by a tree of cells; embeddings of two or three dimensions.
 
-    A cell whose diagonal s is small against its distance d, s² ≤ angle² (d² + ℓ²/4), counts as one charge at its
-    centre of charge. ℓ is the length over which the radial function varies, 0 where it is not smooth: a cell much
-    smaller than ℓ need not be opened however near it is. Any radial function will do, singular ones too.
+    A cell whose diagonal s is small compared with its distance d, s² ≤ angle² (d² + ℓ²/4), counts as one charge at
+    its centre of charge. ℓ is the length over which the radial function varies, or 0 if it is not smooth: a cell much
+    smaller than ℓ need not be opened, however near it is. Any radial function works, including singular ones.
 
-    Potentials below `resolution`, of points far from all others, are known less well; where a prior needs their
-    logarithm (prior D) it falls back on exact sums.
+    Potentials below `resolution`, which belong to points far from all others, are less accurate. Prior D needs their
+    logarithm and falls back on exact sums for them.
 
     Parameters
     ----------
     n_jobs : int or None, default=None
-        Threads; None means every core. The result has the same bits for any number of them.
+        Threads; None means every core. The result is bitwise the same for any number.
     angle : float, default=0.35
-        The error of forces falls with its square.
+        Opening angle; the error of forces decreases with its square.
     leaf_size : int, default=8
-        Cells of at most this many points are not divided.
+        Cells of at most this many points are not split.
 
     Raises
     ------
@@ -77,7 +77,7 @@ class BarnesHut(Summation):
         if not 2 <= n_dims <= 3:
             other = "'particle_mesh' or 'exact'" if n_dims == 1 else "'exact'"
             raise ValueError(
-                f"summation='barnes_hut' is for two or three dimensions, the embedding has {n_dims}; use {other}."
+                f"summation='barnes_hut' is for two or three dimensions, but the embedding has {n_dims}; use {other}."
             )
         low, high = Z.min(axis=0), Z.max(axis=0)
         widest = float((high - low).max())
@@ -87,7 +87,7 @@ class BarnesHut(Summation):
         order = np.argsort(keys, kind="stable")
         points = np.ascontiguousarray(Z[order], dtype=np.float64)
         c = np.ones(n) if charges is None else np.ascontiguousarray(charges[order], dtype=np.float64)
-        # Every division makes a cell of fewer points, or goes one level down with all of them.
+        # Each split makes smaller cells, or one cell a level down with all the points.
         most = 2 * n + LEVELS * (n // self.leaf_size + 1) + 1
         first, last, level, child, n_children = (np.empty(most, dtype=np.int32) for _ in range(5))
         n_cells = build(keys[order], n_dims, self.leaf_size, first, last, level, child, n_children)

@@ -1,4 +1,4 @@
-"""The contract of a summation, and the names summations go by."""
+"""The interface of a summation, and the registry of summations."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from graphcouple.summation.radials import RadialFunction
 
 
 class Summation(ABC):
-    """One N-body primitive carries the repulsion of every method.
+    """Base of all summations: one N-body primitive computes the repulsion of every method.
 
     Parameters
     ----------
     n_jobs : int or None, default=None
-        Threads; None means every core. The result has the same bits for any
-        number of them.
+        Threads; None means every core. The result is bitwise the same for any
+        number.
     """
 
     resolution: float = 0.0
-    """Absolute error of a potential of unit charges under a radial function of values up to 1; 0 when exact."""
+    """Absolute error of a potential of unit charges, for a radial function with values up to 1; 0 if exact."""
 
     single_from: int | None = None
-    """More points than this may be given in single precision: the sums are not exact to its digits. None for never."""
+    """Above this many points, single precision is enough, since the sums are less accurate than it. None for never."""
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_jobs = n_jobs
 
     def for_points(self, Z: FloatArray, radial: RadialFunction) -> Summation:
-        """Return the summation that does the sums for these points: this one, or one of those it chooses among."""
+        """Return the summation used for these points: this one, or the one it chooses."""
         return self
 
     def softened(self) -> Summation:
-        """Return a summation that may soften functions that are not smooth at zero, if this one has that choice."""
+        """Return a summation that may soften functions that are not smooth at zero; itself if it has no such option."""
         return self
 
     def points_dtype(self, n_points: int, dtype: Any) -> np.dtype[Any]:
-        """Return the precision that points of a given one do well to be moved in."""
+        """Return the dtype to move this many points in; `dtype` is that of the data."""
         single = self.single_from is not None and n_points > self.single_from
         return np.dtype(np.float32 if single else dtype)
 
@@ -68,7 +68,7 @@ class Summation(ABC):
         charges : ndarray of shape (n,), optional
             1 for every point by default.
         with_potential, with_gradient : bool, default=True
-            What to compute; the array of what is not wanted has undefined content.
+            What to compute; an array that was not asked for holds arbitrary values.
 
         Returns
         -------
@@ -82,23 +82,23 @@ SUMMATIONS: Registry[Callable[[int | None], Summation]] = Registry("summation", 
 
 
 def register(name: str) -> Callable[[Callable[[int | None], Summation]], Callable[[int | None], Summation]]:
-    """Make a summation known by a name to every estimator: a class decorator.
+    """Register a summation under a name, for every estimator; decorates a class.
 
     Parameters
     ----------
     name : str
-        What ``summation=`` may then be. The class is called with ``n_jobs``.
+        The value to pass as ``summation=``. The class is called with ``n_jobs``.
     """
     return SUMMATIONS.register(name)
 
 
 def names() -> list[str]:
-    """Return what a summation may be called."""
+    """Return the registered names."""
     return SUMMATIONS.names()
 
 
 def as_summation(summation: Any, n_jobs: int | None = None) -> Summation:
-    """Return a summation itself, or the one its name stands for.
+    """Return `summation` itself, or the one registered under that name.
 
     Raises
     ------

@@ -12,10 +12,10 @@ from graphcouple._numba.pairs import sum_edges, sum_pairs
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.summation.radials import RadialFunction
 
-# Edges symmetrised at once: a part of 2 million takes some 100 MB.
+# Edges symmetrised at once: with their mirror images and the sums, 8 million entries of 12 bytes, or 100 MB.
 _PART_EDGES = 2_000_000
 
-# From 5 million edges on weights are kept in single precision: what is read from memory sets the time.
+# Above this many edges, weights are kept in single precision: reading memory sets the time of a sum.
 _SINGLE_FROM = 5_000_000
 
 
@@ -26,7 +26,7 @@ def _unsigned(index: IntArray) -> IntArray:
 def _symmetrised(support: Support, weights: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
     """Return m + mᵀ, without zeros, as unsigned row pointers and column indices, and entries.
 
-    A part of the rows at a time: whole, the sum would take several times the memory of its result.
+    It works on some rows at a time: done at once, the sum would take several times the memory of its result.
     """
     n, many = support.n_nodes, support.n_edges > _SINGLE_FROM
     matrix = support.to_csr(weights.astype(np.float32 if many else np.float64, copy=False))
@@ -53,13 +53,13 @@ class EdgeSum:
     Parameters
     ----------
     support : Support
-        The edges with weights; on all pairs the weights are held as a dense array.
+        The edges with weights. If it holds all pairs, the weights are stored as a dense array.
     weights : ndarray of shape (n_edges,)
         m. Only m + mᵀ matters, since distances are symmetric.
     radial : RadialFunction
         φ.
     n_jobs : int or None
-        Threads; each row's sum is made by one of them.
+        Threads; each row is summed by one thread.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class EdgeSum:
         return _unsigned(matrix.indptr), _unsigned(matrix.indices), matrix.data
 
     def _charges_for(self, Z: FloatArray) -> tuple[Any, ...]:
-        """Return the weights in the precision of the embedding, which sets how much memory each sum reads."""
+        """Return the weights in the precision of the embedding, so that a sum reads no more memory than it needs."""
         if self._sum is sum_pairs or Z.dtype == self._exact[-1].dtype:
             return self._exact
         if Z.dtype not in self._rounded:
@@ -100,6 +100,6 @@ class EdgeSum:
     def evaluate(
         self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True
     ) -> tuple[float, FloatArray]:
-        """Return the sum and its gradient in `Z`, in double precision; what is not wanted has undefined content."""
+        """Return the sum and its gradient in `Z`, in double precision; what was not asked for is arbitrary."""
         value, gradient = self._sum(Z, self.radial, *self._charges_for(Z), self.n_jobs, with_value, with_gradient)
         return 0.5 * float(value.sum()) if with_value else np.nan, gradient

@@ -15,35 +15,35 @@ from graphcouple.summation.base import Summation, register
 from graphcouple.summation.radials import RadialFunction
 
 MESH_FROM = 2000
-"""Points from which the particle mesh is faster than exact sums, in one or two dimensions (measured on 2 cores)."""
+"""Number of points above which the particle mesh replaces exact sums: O(n²) then exceeds the cost of a grid."""
 
-# Forces are right to 1e-2 for every kernel of the package: tests/test_particle_mesh.py.
+# tests/test_particle_mesh.py checks that forces are then accurate to 1e-2 for every kernel of the package.
 _SPACING = 1.0 / 3.0
 
-# A cubic B-spline reaches two nodes; one more, so that rounding never leaves the grid.
+# A cubic B-spline reaches two nodes; one more keeps rounding inside the grid.
 _MARGIN = 3
 
-# Bands of rows that threads write to by turns: wider than a spline's reach of 4, and few enough points in each.
+# Rows of a band; threads write to every second band. Wider than a spline's reach of 4, with few points in each.
 _BAND = 8
 
-# 4,096² nodes take some 0.5 GB: charges, field, spectrum, transform.
+# 4,096² nodes take 0.5 GB: charges, field, spectrum and transform, each of 8 bytes a node.
 _LARGEST = 4096
 _MOST_NODES = _LARGEST**2
 
-# Columns transformed at once: 32 of 4,096 doubles take 1 MB, which a level 2 cache holds.
+# Columns transformed at once: 32 of 4,096 doubles take 1 MB, which fits in a level 2 cache.
 _STRIP = 32
 
-# On a grid only a few lengths wide the function hardly varies, and its slopes drown in single precision's rounding.
+# On a grid this few lengths wide the function hardly varies, and single-precision rounding swamps its slopes.
 _FLAT_LENGTHS = 4.0
 
-# Cells along a side for each √n points. Of points spread evenly some π · 4² / 2² = 13 then lie within the four cells
-# where pairs are summed one by one; softened within three cells, at 1, some π · 3² = 28.
+# Cells along a side, per √n points. If points are spread evenly, about π · 4² / 2² = 13 of them lie within the four
+# cells where pairs are summed one by one. With softening within three cells, it is about π · 3² / 1² = 28.
 _CELLS_FOR_NEAR = 2.0
 _CELLS_IF_SOFT = 1.0
 
 
 class _Transform(NamedTuple):
-    """The radial function on a grid: its transform as splines need it, and a unit charge's own potential.
+    """The radial function on a grid: its transform, corrected for splines, and a unit charge's own potential.
 
     See `graphcouple._numba.mesh.gather` for the coefficients of the latter.
     """
@@ -54,7 +54,7 @@ class _Transform(NamedTuple):
 
 
 class _Workspace(NamedTuple):
-    """Memory for one convolution: taking it afresh each time would cost as much as the convolution."""
+    """Memory for one convolution, kept because allocating it each time is expensive."""
 
     charges: FloatArray
     spectrum: NDArray[np.complexfloating[Any, Any]]
@@ -72,35 +72,35 @@ class _Grid(NamedTuple):
 class ParticleMesh(Summation):
     """Sums over all pairs in O(n + G log G) by a grid of G nodes; embeddings of one or two dimensions.
 
-    Charges are spread by cubic B-splines and convolved with the radial function by FFT; its transform is divided by
-    the splines' own, squared, so that grid values are interpolated. The potential and its gradient are both read off
-    one grid, by the splines and their derivatives. What a point's own charge put on the grid is taken off exactly.
-    A radial function that is not smooth at zero is split: a polynomial cap in d² takes its place below
-    ``near * spacing``, and the rest is summed over near pairs.
+    Charges are spread by cubic B-splines and convolved with the radial function by FFT. Its transform is divided by
+    the square of the splines' own, so that grid values are interpolated. The potential and its gradient are both read
+    off one grid, by the splines and their derivatives. The contribution of a point's own charge is subtracted exactly.
+    A radial function that is not smooth at zero is split: below ``near * spacing``, a polynomial cap in d² replaces it
+    on the grid, and the difference is summed over near pairs.
 
-    Potentials have an absolute error, `resolution`. Where a prior needs the logarithm of one that is smaller (a point
-    far from all others, prior D, a Gaussian kernel), it falls back on exact sums in the log.
+    Potentials have the absolute error `resolution`. If a prior needs the logarithm of a smaller one (a point far from
+    all others, prior D, a Gaussian kernel), it falls back on exact sums in the log.
 
     Parameters
     ----------
     n_jobs : int or None, default=None
-        Threads; None means every core. The result has the same bits for any number of them.
+        Threads; None means every core. The result is bitwise the same for any number.
     spacing : float, default=0.3333
-        Largest distance between grid nodes, in units of the radial function's length: 1 for the Student kernel. The
+        Largest distance between grid nodes, in units of the radial function's length (1 for the Student kernel). The
         error of forces falls with about its third power.
     n_cells : int, default=64
-        Fewest cells along the longer side: a small embedding has a finer grid.
+        Minimum number of cells along the longer side: a small embedding gets a finer grid.
     near : float, optional
-        Reach of the near pairs, in grid spacings, for functions that are not smooth at zero: 4 at the default spacing,
-        and more, like its inverse square root, at a finer one.
+        Reach of the near pairs, in grid spacings, for functions that are not smooth at zero. The default is 4 at the
+        default spacing and grows like its inverse square root at finer ones.
     soften : bool, default=False
-        Leave the cap where it is, and do without near pairs: functions that are not smooth at zero act softened below
-        three times the grid's spacing. Where near pairs are as good as nothing beside all others, it saves time.
+        Skip the near pairs, so that functions that are not smooth at zero are softened below three times the grid's
+        spacing. This saves time when near pairs contribute little compared with all others.
 
     Raises
     ------
     ValueError
-        When the embedding has more than two dimensions, or is so large that the grid would have more than
+        When the embedding has more than two dimensions, or is so wide that the grid would have more than
         4,096 nodes a side.
 
     References
@@ -141,7 +141,7 @@ class ParticleMesh(Summation):
         self._idle: list[_Workspace] = []
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is computed again where it is needed."""
+        """Leave out what can be computed again."""
         return {**self.__dict__, "_known": OrderedDict(), "_idle": []}
 
     def potential(
@@ -159,7 +159,7 @@ class ParticleMesh(Summation):
         n, n_dims = Z.shape
         if n_dims > 2:
             raise ValueError(
-                f"summation='particle_mesh' is for one or two dimensions, the embedding has {n_dims}; "
+                f"summation='particle_mesh' is for one or two dimensions, but the embedding has {n_dims}; "
                 "use 'barnes_hut' or 'exact'."
             )
         points = np.ascontiguousarray(Z)
@@ -167,7 +167,7 @@ class ParticleMesh(Summation):
         grid = self._grid(points, radial)
         if not _fits(grid):
             raise ValueError(
-                f"the embedding spans {np.ptp(points, axis=0).max():.3g}, which takes {max(grid.shape)} grid nodes of "
+                f"the embedding spans {np.ptp(points, axis=0).max():.3g}, which needs {max(grid.shape)} grid nodes of "
                 f"spacing {grid.spacing:.3g} a side, more than {_LARGEST} (the kernel's length: {radial.length:.3g}); "
                 "use summation='barnes_hut', or a wider spacing."
             )
@@ -192,14 +192,14 @@ class ParticleMesh(Summation):
         low, high = np.array([[float(column.min()), float(column.max())] for column in points.T]).T
         longest = float((high - low).max())
         length = radial.length
-        # Where near pairs are summed one by one, or softened, there should be few of them.
+        # Near pairs, whether summed one by one or softened, should be few.
         per_root = _CELLS_IF_SOFT if self.soften else _CELLS_FOR_NEAR
         few = 0.0 if radial.smooth_at_zero else per_root * len(points) ** 0.5
         spacing = self.spacing * length
         if 0 < longest < spacing * max(self.n_cells, few):
-            # In steps, so that a slowly growing embedding keeps its grid, and the transform of the kernel.
+            # In steps, so that a slowly growing embedding can reuse its grid and the kernel's transform.
             spacing = 2.0 ** (np.floor(8.0 * np.log2(longest / max(self.n_cells, few))) / 8.0)
-        # Within its length the function hardly varies: single precision would lose its slope.
+        # Within a few lengths the function hardly varies, and single precision would lose its slope.
         dtype = points.dtype if longest > _FLAT_LENGTHS * length else np.dtype(np.float64)
         nodes = np.ceil((high - low) / spacing) + 1 + 2 * _MARGIN
         step = 2.0 ** np.maximum(4.0, np.floor(np.log2(nodes / 12.0)))
@@ -219,14 +219,14 @@ class ParticleMesh(Summation):
         return self._known[key]
 
     def _workspace(self, shape: tuple[int, int], padded: tuple[int, int], dtype: Any) -> _Workspace:
-        """Return a workspace no other thread uses."""
+        """Return a workspace that no other thread uses."""
         while self._idle:
             work = self._idle.pop()
             fits = work.charges.shape == shape and work.spectrum.dtype == np.result_type(dtype, np.complex64)
             if fits and work.spectrum.shape == (shape[0], padded[1] // 2 + 1):
                 return work
         whole = np.result_type(dtype, np.complex64)
-        # Grids that compiled loops see are in double precision always: one compilation does for both.
+        # Compiled loops always see grids in double precision, so that they are compiled only once.
         return _Workspace(
             np.empty(shape),
             np.empty((shape[0], padded[1] // 2 + 1), dtype=whole),
@@ -246,7 +246,7 @@ class ParticleMesh(Summation):
             over_rows(half, self.n_jobs, spread, parity, _BAND, order, starts, *places, charges, field, at_least=2)
 
     def _convolve(self, work: _Workspace, transform: _Transform) -> FloatArray:
-        """Return the free-space convolution on the grid: rows and columns are padded only while transformed."""
+        """Return the free-space convolution on the grid; rows and columns are padded only during their transform."""
         from scipy.fft import fft, ifft, irfft, rfft
 
         n_rows, n_columns = work.charges.shape
@@ -324,7 +324,7 @@ def _sorted(bins: NDArray[Any], n_bins: int) -> tuple[NDArray[np.int32], NDArray
 
 
 def _cap(radial: RadialFunction, edge: float) -> FloatArray | None:
-    """Return the smooth cap below d² = edge: the cubic that matches three derivatives there; None where not needed."""
+    """Return the smooth cap below d² = edge, the cubic that matches three derivatives there; None if not needed."""
     if radial.smooth_at_zero:
         return None
     h = 1e-2 * edge

@@ -1,4 +1,4 @@
-"""Radial functions: what is summed over all pairs to get a prior's log-partition and its gradient.
+"""Radial functions, which are summed over all pairs to get a prior's log-partition and its gradient.
 
 A prior says which radial functions and charges it needs; a summation knows how
 to sum any of them: Φ_i = Σ_{j≠i} c_j φ(d²_ij).
@@ -14,10 +14,10 @@ from graphcouple.kernels import Kernel
 
 
 class RadialFunction(Formula):
-    """What a summation asks of a function φ of the squared distance.
+    """A function φ of the squared distance, as a summation needs it.
 
-    Subclasses are frozen dataclasses with ``potential(sq_dist)`` = φ and ``slope(sq_dist)`` = φ', written as the
-    formulas of kernels are, and state how smooth φ is.
+    Subclasses are frozen dataclasses with ``potential(sq_dist)`` = φ and ``slope(sq_dist)`` = φ', written like the
+    formulas of kernels. They also state whether φ is smooth, and its length.
     """
 
     def potential(self, sq_dist: Any) -> Any:
@@ -40,13 +40,13 @@ class RadialFunction(Formula):
 
 
 class _OfKernel(RadialFunction):
-    """What the radial functions of a kernel share."""
+    """Base of the radial functions of a kernel."""
 
     kernel: Kernel
 
     @property
     def smooth_at_zero(self) -> bool:
-        """Whether the function is smooth in z, as 1 − k ~ d² makes it; not where it has a cusp or is infinite."""
+        """Whether the function is smooth in z: yes if 1 − k ~ d², no if it has a cusp or is infinite."""
         return self.kernel.order_at_zero == 2.0
 
     @property
@@ -57,7 +57,7 @@ class _OfKernel(RadialFunction):
 
 @dataclass(frozen=True)
 class LogKernel(_OfKernel):
-    """The radial function log k: weighted by expected edges it sums to the attraction <M, log k>."""
+    """The radial function log k; weighted by expected edges, it sums to the attraction <M, log k>."""
 
     kernel: Kernel
 
@@ -72,7 +72,7 @@ class LogKernel(_OfKernel):
 
 @dataclass(frozen=True)
 class KernelValue(_OfKernel):
-    """The radial function k: its potential is S_i = Σ_j k(d²_ij), whence the priors D and E."""
+    """The radial function k: its potential S_i = Σ_j k(d²_ij) gives the log-partitions of priors D and E."""
 
     kernel: Kernel
 
@@ -102,7 +102,7 @@ class LogOnePlusKernel(_OfKernel):
 
 @dataclass(frozen=True)
 class LogEdgeProbability(_OfKernel):
-    """The radial function log(k / (1 + k)): what an observed edge says of its ends under prior B."""
+    """The radial function log(k / (1 + k)): the log-likelihood of an edge under prior B."""
 
     kernel: Kernel
 

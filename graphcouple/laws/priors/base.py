@@ -24,8 +24,8 @@ _PART_EDGES = 2**22
 Rng = np.random.Generator | int | None
 
 
-# What the graphs of a law can be bound to. The pair of two priors is feasible where those of the embedding's are among
-# those of the input's.
+# Constraints on the graphs of a law. A pair of priors is feasible if the embedding's constraints are among the
+# input's.
 BINARY = "at most one edge per pair"
 ONE_EACH = "one edge out of every node"
 N_EDGES = "as many edges as nodes"
@@ -46,7 +46,7 @@ class GraphPosterior(ABC):
     """
 
     prior_class: ClassVar[type[GraphPrior]]
-    """The prior this is the posterior of."""
+    """The prior that this is a posterior of."""
 
     def __init__(self, support: Support, natural_parameters: FloatArray) -> None:
         self.support = support
@@ -54,7 +54,7 @@ class GraphPosterior(ABC):
 
     @property
     def code(self) -> str:
-        """The name the prior goes by: its letter in the graph-coupling paper."""
+        """The name of the prior: its letter in the graph-coupling paper."""
         return self.prior_class.code
 
     @property
@@ -64,7 +64,7 @@ class GraphPosterior(ABC):
 
     @property
     def constraints(self) -> frozenset[str]:
-        """What every graph of the law obeys."""
+        """The constraints that every graph of the law obeys."""
         return self.prior_class.constraints
 
     def __repr__(self) -> str:
@@ -105,7 +105,7 @@ class GraphPosterior(ABC):
 
     @abstractmethod
     def _log_base_measure(self, rows: IntArray, counts: FloatArray) -> float:
-        """Return log h(W) of the graph with these edges; −inf off the law's support."""
+        """Return log h(W) of the graph with these edges; −inf outside the law's support."""
 
     def mean(self) -> FloatArray | sp.csr_array:
         """Return E[W].
@@ -113,7 +113,7 @@ class GraphPosterior(ABC):
         Returns
         -------
         ndarray or csr_array of shape (n, n)
-            Dense for a law on all pairs; else sparse, with an entry for every
+            Dense for a law on all pairs; otherwise sparse, with an entry for every
             possible edge.
         """
         return self.support.to_array(self.edge_means)
@@ -140,7 +140,7 @@ class GraphPosterior(ABC):
         return graph
 
     def sample_edges(self, rng: Rng = None) -> tuple[IntArray, IntArray]:
-        """Draw one graph as the starts and ends of its edges, each edge once whatever its count.
+        """Draw one graph as the starts and ends of its edges, each edge once, whatever its count.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class GraphPosterior(ABC):
         return self.support.rows[at], self.support.indices[at]
 
     def log_prob(self, W: GraphLike) -> float:
-        """Return the log-probability of a graph, in nats; −inf when the law cannot produce it.
+        """Return the log-probability of a graph, in nats; −inf if the law cannot produce it.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class GraphPosterior(ABC):
         Raises
         ------
         ValueError
-            When `W` has another number of nodes, or counts that are negative or
+            When `W` has the wrong number of nodes, or counts that are negative or
             not integers.
         """
         graph = as_csr(W, "W", self.n_nodes)
@@ -206,8 +206,8 @@ class GraphPrior(ABC):
     ----------
     edge_prior : float, array, sparse matrix, networkx or igraph graph, optional
         π: how much each ordered pair is favoured before any point is seen. None
-        and a number favour all pairs alike. Of an array, zero entries (of a sparse
-        matrix, absent or zero entries) forbid the edge; an observed network
+        or a number favours all pairs alike. Zero entries of an array, and zero or
+        absent entries of a sparse matrix, forbid the edge; so an observed network
         restricts the hidden graph to its edges.
 
     Raises
@@ -219,10 +219,10 @@ class GraphPrior(ABC):
     edge_prior: float | GraphLike | None = None
 
     code: ClassVar[str]
-    """The name it goes by."""
+    """The name of the prior."""
 
     constraints: ClassVar[frozenset[str]]
-    """What every graph obeys; see `BINARY`, `ONE_EACH` and `N_EDGES`."""
+    """The constraints that every graph obeys; see `BINARY`, `ONE_EACH` and `N_EDGES`."""
 
     posterior_class: ClassVar[type[GraphPosterior]]
 
@@ -230,10 +230,10 @@ class GraphPrior(ABC):
     """Whether edges are independent given the points: graphs can then be thresholded, and edges drawn one by one."""
 
     normalized: ClassVar[bool] = True
-    """Whether the mean number of edges is given: repulsion is then the logarithm of a sum, and no stiffer than 1."""
+    """Whether the mean number of edges is fixed: repulsion is then the logarithm of a sum, and no stiffer than 1."""
 
     symmetric_mean: ClassVar[bool] = False
-    """Whether the mean of a law whose kernel is symmetric is symmetric too."""
+    """Whether a symmetric kernel gives a law with a symmetric mean."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -270,7 +270,7 @@ class GraphPrior(ABC):
         return N_EDGES in self.constraints
 
     def edges(self, n_nodes: int) -> tuple[Support, FloatArray] | None:
-        """Return the edges π allows with log π, or None when it treats all pairs alike."""
+        """Return the edges that π allows, with log π; None if it treats all pairs alike."""
         if self.edge_prior is None or isinstance(self.edge_prior, Real):
             return None
         support, values = edges_of(as_csr(self.edge_prior, "edge_prior", n_nodes))
@@ -279,7 +279,7 @@ class GraphPrior(ABC):
 
     @property
     def log_scalar(self) -> float:
-        """Log π when it treats all pairs alike."""
+        """Log π, if π treats all pairs alike."""
         return float(np.log(float(self.edge_prior))) if isinstance(self.edge_prior, Real) else 0.0
 
     def posterior(self, log_kernel: Any) -> GraphPosterior:
@@ -288,9 +288,9 @@ class GraphPrior(ABC):
         Parameters
         ----------
         log_kernel : array or sparse matrix of shape (n, n)
-            log k(x_i − x_j). In a dense array −inf forbids an edge; in a sparse
-            matrix an absent entry does, and a stored zero means log k = 0. The
-            diagonal is ignored.
+            log k(x_i − x_j). In a dense array, −inf forbids an edge. In a sparse
+            matrix, an absent entry forbids it, and a stored zero means log k = 0.
+            The diagonal is ignored.
 
         Returns
         -------
@@ -299,7 +299,7 @@ class GraphPrior(ABC):
         Raises
         ------
         ValueError
-            When an entry is NaN or +inf, or no graph obeys the prior's constraint.
+            When an entry is NaN or +inf, or no graph can obey the prior's constraint.
         """
         matrix: Any
         if sp.issparse(log_kernel):
@@ -316,7 +316,7 @@ class GraphPrior(ABC):
         return self.posterior_on(support, values.astype(np.float64))
 
     def posterior_on(self, support: Support, log_kernel: FloatArray) -> GraphPosterior:
-        """Return the posterior from the flat log-kernel of a support; see `posterior`."""
+        """Return the posterior for the flat log-kernel of a support; see `posterior`."""
         if np.isnan(log_kernel).any() or (log_kernel == np.inf).any():
             raise ValueError("log_kernel must not hold NaN or +inf.")
         allowed = self.edges(support.n_nodes)
@@ -334,22 +334,22 @@ class GraphPrior(ABC):
         return ScaledKernel(kernel, self.log_scalar) if self.log_scalar else kernel
 
     def around(self, graph: Any, name: str = "graph") -> GraphPosterior:
-        """Return the law of this prior that a graph of one's own stands for, its weights being the edges' strengths.
+        """Return the law of this prior that has a user's graph as its mean.
 
-        Priors with a fixed number of edges take them up to a factor, of a row or of the graph; independent edges have
-        them for their probabilities.
+        Priors with a fixed number of edges use the weights up to a factor, of a row or of the whole graph. Under
+        independent edges, the weights are probabilities.
 
         Parameters
         ----------
         graph : array, sparse matrix, networkx or igraph graph
-            Weights of at least 0; 0 for no edge. An undirected graph means both directions.
+            Weights of at least 0; 0 means no edge. An undirected graph means both directions.
         name : str, default="graph"
-            What to call it in an error.
+            The graph's name in error messages.
 
         Raises
         ------
         TypeError, ValueError
-            When it is no such graph, or the prior cannot give it.
+            When `graph` is not such a graph, or no law of this prior has it as its mean.
         """
         support, weights = edges_of(as_csr(graph, name))
         if (weights < 0).any() or not np.isfinite(weights).all():
@@ -361,11 +361,11 @@ class GraphPrior(ABC):
         return self.posterior_on(support, np.log(weights))
 
     def log_strength(self, log_kernel: FloatArray) -> FloatArray:
-        """Return the logarithm of an edge's mean from its log-kernel, up to a factor of its row."""
+        """Return the logarithm of an edge's mean, given its log-kernel, up to a constant in each row."""
         return log_kernel
 
     def least_cross_entropy(self, means: FloatArray, n_nodes: int, share: float = 1.0) -> float:
-        """Return min over η of A(η) − share <means, η>, which no embedding falls below; −inf where it is not known."""
+        """Return min over η of A(η) − share <means, η>, a lower bound for every embedding; −inf if unknown."""
         return -np.inf
 
     @classmethod
@@ -375,9 +375,9 @@ class GraphPrior(ABC):
         Raises
         ------
         ValueError
-            When there are too many graphs to list, or the prior cannot list them.
+            When there are too many graphs, or the prior does not list them.
         """
-        raise ValueError(f"there is no enumeration of the graphs of {cls.__name__}; give it a classmethod `enumerate`.")
+        raise ValueError(f"{cls.__name__} does not enumerate its graphs; give it a classmethod `enumerate`.")
 
     @abstractmethod
     def log_partition_and_grad(
@@ -394,12 +394,12 @@ class GraphPrior(ABC):
         Parameters
         ----------
         kernel : Kernel
-            With a scalar edge prior already in it; see `latent_kernel`.
+            It already includes a scalar edge prior; see `latent_kernel`.
         Z : ndarray of shape (n, q)
         summation : Summation
-            How sums over all pairs are done.
+            How sums over all pairs are computed.
         with_value, with_gradient : bool
-            What is wanted; the other may be nan or None.
+            What to compute; the other may be nan or None.
         """
 
 
@@ -418,7 +418,7 @@ def same_weights(left: Any, right: Any) -> bool:
 def sum_x_log_x(values: FloatArray, share: float = 1.0) -> tuple[float, float]:
     """Return Σ x log x and Σ x of x = share · values, in double precision.
 
-    A part at a time: there may be far more edges than memory for copies.
+    It works on one part at a time, because there may be no memory for copies of all edges.
     """
     total, mass, flat = 0.0, 0.0, values.reshape(-1)
     for a in range(0, flat.size, _PART_EDGES):
@@ -429,7 +429,7 @@ def sum_x_log_x(values: FloatArray, share: float = 1.0) -> tuple[float, float]:
 
 
 def check_enumerable(name: str, n_nodes: int, most: int) -> None:
-    """Raise unless the graphs of this many nodes can be listed."""
+    """Raise unless there are few enough nodes to list all graphs."""
     if not 2 <= n_nodes <= most:
         raise ValueError(f"prior {name} is enumerated for 2 to {most} nodes, got {n_nodes}.")
 
@@ -451,13 +451,13 @@ PRIORS: Registry[type[GraphPrior]] = Registry("prior", "a graph prior")
 
 
 def register(prior: type[GraphPrior]) -> type[GraphPrior]:
-    """Make a prior known by its `code`, everywhere a prior is accepted: a class decorator."""
+    """Register a prior under its `code`, for every place that accepts a prior; decorates a class."""
     PRIORS.add(prior.code, prior)
     return prior
 
 
 def as_prior(prior: Any) -> GraphPrior:
-    """Return `prior` itself, or the prior its letter stands for.
+    """Return `prior` itself, or the prior registered under that letter.
 
     Raises
     ------

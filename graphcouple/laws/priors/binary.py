@@ -22,7 +22,7 @@ from graphcouple.laws.priors.base import (
 )
 from graphcouple.summation import LogOnePlusKernel, Summation
 
-# Log-odds of an edge of weight 1: its probability is 1 in double precision.
+# Log-odds of an edge of weight 1: the probability rounds to 1 in double precision.
 _SURE = 40.0
 _MOST_ENUMERATED = 3
 
@@ -59,7 +59,7 @@ class BinaryPosterior(GraphPosterior):
 
     def entropy(self) -> float:
         """Return the sum of the edges' entropies, in nats."""
-        # Per edge log(1 + e^η) − p η, written in |η| so that a sure edge has entropy 0 exactly.
+        # Per edge log(1 + e^η) − p η, written in |η| so that the entropy of a sure edge is exactly 0.
         size = np.abs(self.natural_parameters)
         return self._share * float((np.log1p(np.exp(-size)) + size * expit(-size)).sum())
 
@@ -85,18 +85,18 @@ class BinaryPosterior(GraphPosterior):
         Raises
         ------
         ValueError
-            When the law is of undirected graphs already.
+            When the law is already one of undirected graphs.
         """
         if self._unordered:
-            raise ValueError("the law is thresholded already: it is over unordered pairs.")
-        # 1 − P̃ = (1 − P)(1 − Pᵀ): the pair's log(1 + e^η̃) is the sum of its two directions'.
+            raise ValueError("the law is thresholded already: its pairs are unordered.")
+        # 1 − P̃ = (1 − P)(1 − Pᵀ): log(1 + e^η̃) of a pair is the sum over its two directions.
         softplus = np.logaddexp(0.0, self.natural_parameters)
         if self.support.complete:
             support = self.support
             mirrored = support.to_csr(softplus).T.tocsr().data
             total = softplus + mirrored
         else:
-            # Stored zeros survive neither sparse addition nor subtraction, so positions are kept as i·n + j.
+            # Sparse addition drops stored zeros, so positions are kept as the numbers i·n + j.
             n = np.int64(self.n_nodes)
             keys = self.support.keys
             swapped = self.support.indices.astype(np.int64) * n + self.support.rows
@@ -115,8 +115,8 @@ class Binary(GraphPrior):
     """Prior B: W_ij ∈ {0, 1}, independently.
 
     The posterior has edge probabilities k/(1 + k), so a kernel with k ≤ 1 never
-    gives an edge a probability above ½: wrap a kernel that states probabilities
-    in `Odds`. The prior of UMAP (either side) and of LargeVis (embedding).
+    gives an edge a probability above ½. If the kernel itself is a probability, wrap
+    it in `Odds`. This is the prior of UMAP (both sides) and LargeVis (embedding).
 
     Parameters
     ----------

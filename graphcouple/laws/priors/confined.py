@@ -39,7 +39,7 @@ class ConfinedPartition:
     def evaluate(
         self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True
     ) -> tuple[float, FloatArray | None]:
-        """Return A and its gradient in `Z`; what is not wanted may be nan or None."""
+        """Return A and its gradient in `Z`; what was not asked for may be nan or None."""
         eta = self.log_prior + self.kernel.log(graph_distances(Z, self.support, n_jobs=self.n_jobs))
         law = self.prior.posterior_class(self.support, eta)
         value = law.log_partition() if with_value else np.nan

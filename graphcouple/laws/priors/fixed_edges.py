@@ -32,8 +32,8 @@ _MOST_ENUMERATED = 4
 def expected_log_factorial(n: int, probability: FloatArray) -> float:
     """Return Σ_e E[log W_e!] for W_e ~ Binomial(n, p_e), to double precision.
 
-    Counts 0 and 1 contribute nothing. For each count w the sum runs over the
-    edges whose mean λ is at least w, or λ^w/w! (a bound on the probability of w) above rounding.
+    Counts 0 and 1 contribute nothing. For each count w, the sum runs over the edges
+    whose mean λ is at least w, or for which λ^w/w!, a bound on the probability of w, exceeds rounding.
     """
     p = np.sort(probability)[::-1]
     mean = n * p
@@ -54,7 +54,7 @@ class FixedEdgesPosterior(GraphPosterior):
     def __init__(self, support: Support, natural_parameters: FloatArray) -> None:
         super().__init__(support, natural_parameters)
         if not support.n_edges:
-            raise ValueError("prior E needs at least one possible edge; edge_prior and kernel allow none.")
+            raise ValueError("prior E needs a possible edge; edge_prior and kernel allow none, so relax one of them.")
 
     @cached_property
     def _log_total(self) -> float:
@@ -95,7 +95,7 @@ class FixedEdgesPosterior(GraphPosterior):
 class FixedEdges(GraphPrior):
     """Prior E: W_++ = n, with the base measure n!/Π W_ij!.
 
-    The prior of the embedding of symmetric SNE and t-SNE.
+    Symmetric SNE and t-SNE have it on the embedding.
 
     Parameters
     ----------
@@ -118,8 +118,8 @@ class FixedEdges(GraphPrior):
     symmetric_mean: ClassVar[bool] = True
 
     def least_cross_entropy(self, means: FloatArray, n_nodes: int, share: float = 1.0) -> float:
-        """Return −Σ m log(m/n): means that sum to n are reached by η = log m."""
-        # Logarithms are taken before dividing by n, which would round the smallest means to zero.
+        """Return −Σ m log(m/n), which is attained at η = log m for means that sum to n."""
+        # Take logarithms first: dividing by n would round the smallest means to zero.
         total, mass = sum_x_log_x(means, share)
         return -total + mass * float(np.log(n_nodes))
 
@@ -144,12 +144,12 @@ class FixedEdges(GraphPrior):
         """Return n log S, S = Σ_{i≠j} k(d²_ij), and its gradient 2n ∇Φ_i[k; 1] / S."""
         radial = KernelValue(kernel)
         summation = summation.for_points(Z, radial)
-        potential, pull = summation.potential(Z, radial, with_gradient=with_gradient)
+        potential, forces = summation.potential(Z, radial, with_gradient=with_gradient)
         total, n = float(potential.sum()), Z.shape[0]
         if total < max(UNDERFLOW, n * summation.resolution):
             return self._in_the_log(kernel, Z.astype(np.float64, copy=False), with_gradient)
         value = n * float(np.log(total))
-        return value, pull * (2.0 * n / total) if with_gradient else None
+        return value, forces * (2.0 * n / total) if with_gradient else None
 
     def _in_the_log(self, kernel: Kernel, Z: FloatArray, with_gradient: bool) -> tuple[float, FloatArray | None]:
         n = Z.shape[0]

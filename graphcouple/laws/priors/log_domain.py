@@ -1,8 +1,8 @@
-"""Log-partitions of the priors D and E where kernels underflow, in the log throughout.
+"""Log-partitions of the priors D and E in logarithms throughout, for kernels that underflow.
 
-Far apart, exp(log k) is zero in double precision while the law itself is not degenerate: only ratios of kernels
-matter. The fast sums work with k; when they vanish, this does the same sums with logarithms, a block of rows at
-a time.
+For points far apart, exp(log k) is zero in double precision, but the law itself is not degenerate: only ratios of
+kernels matter. The fast sums work with k; where they vanish, this module does the same sums with logarithms, one
+block of rows at a time.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ def row_log_sums(kernel: Kernel, Z: FloatArray) -> FloatArray:
 
 
 def mean_forces(kernel: Kernel, Z: FloatArray, log_mean: Callable[[FloatArray, slice], FloatArray]) -> FloatArray:
-    """Return Σ_j m_ij 2 ψ(d²_ij) (z_i − z_j); `log_mean` gives log m from a block of log-kernels and its rows."""
+    """Return Σ_j m_ij 2 ψ(d²_ij) (z_i − z_j); `log_mean` maps a block of log-kernels and its rows to log m."""
     gradient = np.empty(Z.shape)
     for rows, sq_dist, log_kernel in _blocks(kernel, Z):
         # Squared distances that overflow leave nothing to compare: the result is nan, which solvers report.
         with np.errstate(invalid="ignore", over="ignore"):
             weight = 2.0 * np.exp(log_mean(log_kernel, rows)) * kernel.grad_log(sq_dist)
-            # Differences first: where ψ is singular, near pairs would cancel in a product of matrices.
+            # Subtract first: where ψ is singular, a product of matrices would lose near pairs to cancellation.
             for a in range(Z.shape[1]):
                 gradient[rows, a] = (weight * (Z[rows, a, None] - Z[:, a])).sum(axis=1)
     return gradient

@@ -36,7 +36,7 @@ class UnitOutDegreePosterior(GraphPosterior):
         isolated = np.flatnonzero(np.diff(support.indptr) == 0)
         if isolated.size:
             raise ValueError(
-                f"prior D needs an edge out of every node, but {isolated.size} node(s) have none allowed, "
+                f"prior D needs an edge out of every node, but {isolated.size} node(s) are allowed none; "
                 f"the first is node {isolated[0]}; give each an edge with positive edge_prior and kernel, or use "
                 "prior B or E."
             )
@@ -82,7 +82,7 @@ class UnitOutDegreePosterior(GraphPosterior):
 class UnitOutDegree(GraphPrior):
     """Prior D: W_i+ = 1 for every node i.
 
-    The prior of the input side of SNE, t-SNE and LargeVis, and of SNE's embedding.
+    SNE, t-SNE and LargeVis have it on the input, and SNE also on the embedding.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class UnitOutDegree(GraphPrior):
     posterior_class: ClassVar[type[GraphPosterior]] = UnitOutDegreePosterior
 
     def least_cross_entropy(self, means: FloatArray, n_nodes: int, share: float = 1.0) -> float:
-        """Return −Σ m log m: rows of means that sum to 1 are reached by η = log m."""
+        """Return −Σ m log m, which is attained at η = log m for rows of means that sum to 1."""
         return -sum_x_log_x(means, share)[0]
 
     @classmethod
@@ -128,15 +128,15 @@ class UnitOutDegree(GraphPrior):
         """Return Σ_i log S_i, S_i = Σ_{j≠i} k(d²_ij), and its gradient ∇Φ_i[k; 1]/S_i + ∇Φ_i[k; 1/S]."""
         radial = KernelValue(kernel)
         summation = summation.for_points(Z, radial)
-        mass, pull = summation.potential(Z, radial, with_gradient=with_gradient)
+        mass, forces = summation.potential(Z, radial, with_gradient=with_gradient)
         lost = mass < max(UNDERFLOW, summation.resolution)
         if not lost.any():
             value = float(np.log(mass).sum())
             if not with_gradient:
                 return value, None
-            _, push = summation.potential(Z, radial, 1.0 / mass, with_potential=False)
-            return value, pull / mass[:, None] + push
-        # Points that nothing is near to: few as a rule, and as many exact sums.
+            _, reactions = summation.potential(Z, radial, 1.0 / mass, with_potential=False)
+            return value, forces / mass[:, None] + reactions
+        # Points far from all others get an exact sum each; there are usually few of them.
         isolated, kept = np.flatnonzero(lost), ~lost
         points = Z.astype(np.float64, copy=False)
         logs, gradient = isolated_terms(kernel, points, isolated, with_gradient)
@@ -145,6 +145,6 @@ class UnitOutDegree(GraphPrior):
             return value, None
         if kept.any():
             inverse = np.where(lost, 0.0, 1.0 / np.where(lost, 1.0, mass))
-            _, push = summation.potential(Z, radial, inverse, with_potential=False)
-            gradient += push + np.where(lost, 0.0, inverse)[:, None] * np.where(lost[:, None], 0.0, pull)
+            _, reactions = summation.potential(Z, radial, inverse, with_potential=False)
+            gradient += reactions + np.where(lost, 0.0, inverse)[:, None] * np.where(lost[:, None], 0.0, forces)
         return value, gradient
