@@ -197,3 +197,15 @@ def test_the_nearest_of_blocks_of_distances_are_kept(rng):
     by_name = distances[:, np.argsort(names)]
     np.testing.assert_array_equal(np.take_along_axis(by_name, candidates.astype(int), axis=1), kept)
     assert all(np.unique(row).size == 31 for row in candidates)
+
+
+@pytest.mark.parametrize("offset", [0.0, 50.0])
+def test_duplicates_are_at_distance_zero_exactly(digits, offset):
+    """In 64 dimensions a search expands the square, which leaves them apart by rounding."""
+    X = np.concatenate([digits[0][:200], digits[0][:40]]) / 3.0 + offset
+    support, sq_dist = nearest_neighbors(X, 5)
+    i, j = support.rows, support.indices
+    twins = (np.abs(i - j) == 200) & (np.minimum(i, j) < 40)
+    assert twins.sum() == 80
+    assert (sq_dist[twins] == 0.0).all()
+    assert (sq_dist[~twins] > 1.0).all()

@@ -13,20 +13,11 @@ E      W_++ = n                   n log Σ_ij e^η_ij          n e^η_ij / Σ_kl
 =====  =========================  =========================  ==============================
 """
 
-from graphcouple.laws.priors.base import (
-    BINARY,
-    N_EDGES,
-    ONE_EACH,
-    PRIORS,
-    GraphPosterior,
-    GraphPrior,
-    as_prior,
-    draw_by_inversion,
-    register,
-)
+from graphcouple.laws.priors.base import BINARY, N_EDGES, ONE_EACH, PRIORS, GraphPrior, as_prior, register
 from graphcouple.laws.priors.binary import Binary, BinaryPosterior
 from graphcouple.laws.priors.confined import ConfinedPartition
 from graphcouple.laws.priors.fixed_edges import FixedEdges, FixedEdgesPosterior
+from graphcouple.laws.priors.posterior import GraphPosterior, draw_by_inversion
 from graphcouple.laws.priors.unit_out_degree import UnitOutDegree, UnitOutDegreePosterior
 
 __all__ = [

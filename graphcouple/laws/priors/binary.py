@@ -12,14 +12,9 @@ from scipy.special import expit, logit
 
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.kernels import Kernel
-from graphcouple.laws.priors.base import (
-    BINARY,
-    GraphPosterior,
-    GraphPrior,
-    check_enumerable,
-    graphs_of_counts,
-    register,
-)
+from graphcouple.laws.priors.base import BINARY, GraphPrior, register
+from graphcouple.laws.priors.enumeration import check_enumerable, graphs_of_counts
+from graphcouple.laws.priors.posterior import GraphPosterior
 from graphcouple.summation import LogOnePlusKernel, Summation
 
 # Log-odds of an edge of weight 1: the probability rounds to 1 in double precision.

@@ -13,17 +13,10 @@ from scipy.stats import binom
 
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.kernels import Kernel
-from graphcouple.laws.priors.base import (
-    N_EDGES,
-    GraphPosterior,
-    GraphPrior,
-    check_enumerable,
-    draw_by_inversion,
-    graphs_of_counts,
-    register,
-    sum_x_log_x,
-)
+from graphcouple.laws.priors.base import N_EDGES, GraphPrior, register
+from graphcouple.laws.priors.enumeration import check_enumerable, graphs_of_counts
 from graphcouple.laws.priors.log_domain import UNDERFLOW, mean_forces, row_log_sums
+from graphcouple.laws.priors.posterior import GraphPosterior, draw_by_inversion, sum_x_log_x
 from graphcouple.summation import KernelValue, Summation
 
 _MOST_ENUMERATED = 4

@@ -11,18 +11,10 @@ import numpy as np
 
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.kernels import Kernel
-from graphcouple.laws.priors.base import (
-    BINARY,
-    N_EDGES,
-    ONE_EACH,
-    GraphPosterior,
-    GraphPrior,
-    check_enumerable,
-    draw_by_inversion,
-    register,
-    sum_x_log_x,
-)
+from graphcouple.laws.priors.base import BINARY, N_EDGES, ONE_EACH, GraphPrior, register
+from graphcouple.laws.priors.enumeration import check_enumerable
 from graphcouple.laws.priors.log_domain import UNDERFLOW, isolated_terms
+from graphcouple.laws.priors.posterior import GraphPosterior, draw_by_inversion, sum_x_log_x
 from graphcouple.summation import KernelValue, Summation
 
 _MOST_ENUMERATED = 4

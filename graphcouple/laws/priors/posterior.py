@@ -1,0 +1,202 @@
+"""The law of a hidden graph given points: an exponential family over graphs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.special import xlogy
+
+from graphcouple.graphs import FloatArray, Graph, GraphLike, IntArray, Support, as_csr
+
+if TYPE_CHECKING:
+    from graphcouple.laws.priors.base import GraphPrior
+
+# Edges summed at once: 32 MB in double precision.
+_PART_EDGES = 2**22
+
+Rng = np.random.Generator | int | None
+
+
+class GraphPosterior(ABC):
+    """The law of a hidden graph given points: an exponential family with one natural parameter per edge.
+
+    ``log_prob(W) = <W, η> − A(η) + log h(W)`` on the law's support, where
+    A is the log-partition and h the base measure.
+
+    Parameters
+    ----------
+    support : Support
+        The ordered pairs that can carry an edge.
+    natural_parameters : ndarray of shape (n_edges,)
+        The natural parameters η, finite.
+    """
+
+    prior_class: ClassVar[type[GraphPrior]]
+    """The prior that this is a posterior of."""
+
+    def __init__(self, support: Support, natural_parameters: FloatArray) -> None:
+        self.support = support
+        self.natural_parameters = natural_parameters
+
+    @property
+    def code(self) -> str:
+        """The name of the prior: its letter in the graph-coupling paper."""
+        return self.prior_class.code
+
+    @property
+    def prior_name(self) -> str:
+        """The name of the prior's class."""
+        return self.prior_class.__name__
+
+    @property
+    def constraints(self) -> frozenset[str]:
+        """The constraints that every graph of the law obeys."""
+        return self.prior_class.constraints
+
+    def __repr__(self) -> str:
+        edges = "all pairs" if self.support.complete else f"{self.n_edges} possible edges"
+        return f"<{type(self).__name__} (prior {self.code}) of {self.n_nodes} nodes, {edges}>"
+
+    @property
+    def n_nodes(self) -> int:
+        """The number of nodes."""
+        return self.support.n_nodes
+
+    @property
+    def n_edges(self) -> int:
+        """The number of ordered pairs that can carry an edge."""
+        return self.support.n_edges
+
+    @property
+    def unordered(self) -> bool:
+        """True for a law of undirected graphs, whose sums run over pairs i < j."""
+        return False
+
+    @abstractmethod
+    def log_partition(self) -> float:
+        """Return A(η), in nats."""
+
+    @cached_property
+    @abstractmethod
+    def edge_means(self) -> FloatArray:
+        """E[W_ij] = ∂A/∂η_ij on the edges of `support`."""
+
+    @abstractmethod
+    def entropy(self) -> float:
+        """Return −E[log P(W)], in nats."""
+
+    @abstractmethod
+    def _draw(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+        """Return the positions in `support` of the edges of one sample, and their counts."""
+
+    @abstractmethod
+    def _log_base_measure(self, rows: IntArray, counts: FloatArray) -> float:
+        """Return log h(W) of the graph with these edges; −inf outside the law's support."""
+
+    def mean(self) -> FloatArray | sp.csr_array:
+        """Return E[W].
+
+        Returns
+        -------
+        ndarray or csr_array of shape (n, n)
+            Dense for a law on all pairs; otherwise sparse, with an entry for every
+            possible edge.
+        """
+        return self.support.to_array(self.edge_means)
+
+    def sample(self, rng: Rng = None) -> Graph:
+        """Draw one graph.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator, int or None
+            The source of randomness; an integer seeds a new one.
+
+        Returns
+        -------
+        Graph
+            A csr array of integer edge counts, with ``to_networkx()`` and
+            ``to_igraph()``.
+        """
+        at, counts = self._draw(np.random.default_rng(rng))
+        columns = self.support.indices[at]
+        starts = np.searchsorted(at, self.support.indptr)
+        graph = Graph((counts.astype(np.int32), columns, starts.astype(columns.dtype)), shape=(self.n_nodes,) * 2)
+        graph.has_canonical_format = True
+        return graph
+
+    def sample_edges(self, rng: Rng = None) -> tuple[IntArray, IntArray]:
+        """Draw one graph as the starts and ends of its edges, each edge once, whatever its count.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator, int or None
+
+        Returns
+        -------
+        rows, columns : ndarray of shape (n_edges,)
+        """
+        at, _ = self._draw(np.random.default_rng(rng))
+        return self.support.rows[at], self.support.indices[at]
+
+    def log_prob(self, W: GraphLike) -> float:
+        """Return the log-probability of a graph, in nats; −inf if the law cannot produce it.
+
+        Parameters
+        ----------
+        W : array, sparse matrix, networkx or igraph graph
+            Integer edge counts; an undirected graph means both directions.
+
+        Raises
+        ------
+        ValueError
+            When `W` has the wrong number of nodes, or counts that are negative or
+            not integers.
+        """
+        graph = as_csr(W, "W", self.n_nodes)
+        if (graph.data < 0).any() or (graph.data != np.floor(graph.data)).any():
+            raise ValueError("W must hold non-negative integers, the number of edges from i to j.")
+        present = graph.data > 0
+        whole = Support(graph.indptr, graph.indices)
+        rows, columns, counts = (
+            whole.rows[present],
+            whole.indices[present],
+            graph.data[present].astype(np.float64),
+        )
+        at = self.support.find(rows, columns)
+        if (at < 0).any():
+            return -np.inf
+        base = self._log_base_measure(rows, counts)
+        if base == -np.inf or (self.unordered and not _is_symmetric(rows, columns)):
+            return -np.inf
+        share = 0.5 if self.unordered else 1.0
+        return float(share * (counts @ self.natural_parameters[at]) - self.log_partition() + base)
+
+
+def _is_symmetric(rows: IntArray, columns: IntArray) -> bool:
+    order = np.lexsort((columns, rows))
+    back = np.lexsort((rows, columns))
+    return bool(np.array_equal(rows[order], columns[back]) and np.array_equal(columns[order], rows[back]))
+
+
+def draw_by_inversion(cumulative: FloatArray, uniforms: FloatArray) -> NDArray[np.int64]:
+    """Return the index of the interval of an increasing `cumulative` that each number falls in."""
+    return np.minimum(np.searchsorted(cumulative, uniforms, side="right"), cumulative.size - 1)
+
+
+def sum_x_log_x(values: FloatArray, share: float = 1.0) -> tuple[float, float]:
+    """Return Σ x log x and Σ x of x = share · values, in double precision.
+
+    It works on one part at a time, because there may be no memory for copies of all edges.
+    """
+    total, mass, flat = 0.0, 0.0, values.reshape(-1)
+    for a in range(0, flat.size, _PART_EDGES):
+        part = share * flat[a : a + _PART_EDGES].astype(np.float64)
+        total += float(xlogy(part, part).sum())
+        mass += float(part.sum())
+    return total, mass
