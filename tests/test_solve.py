@@ -6,7 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
 from graphcouple.initializations import initialize
-from graphcouple.optimize import MomentumState
+from graphcouple.optimize import MomentumState, is_collapsed
 from tests.reference import coupling_of
 
 
@@ -307,6 +307,19 @@ def test_a_collapsed_result_says_so():
         solution = gc.solve(objective, 1e-9 * X[:, :2], gc.MomentumGains(1e-3), max_iter=20, tol=1.0)
     assert solution.message.startswith("collapsed")
     assert not solution.converged
+
+
+def test_a_collapse_is_seen_where_no_lower_bound_is_known():
+    objective, X = noise_objective()
+    both = objective + gc.ComponentCrossEntropy(X, objective.posterior, n_graphs=2)
+    assert both.lower_bound == -np.inf
+    for size, collapsed in ((1e-8, True), (1.0, False)):
+        Z = size * X[:, :2]
+        assert is_collapsed(both, Z, both.value(Z)) is collapsed
+        assert is_collapsed(objective, Z, objective.value(Z)) is collapsed
+    # The minimum of a quadratic is no collapse, though all points are in one place.
+    bowl = Quadratic(np.ones((300, 2)), np.zeros((300, 2)))
+    assert not is_collapsed(bowl, 1e-9 * X[:, :2], bowl.value(1e-9 * X[:, :2]))
 
 
 def test_duplicates_at_the_lowest_loss_have_not_collapsed():

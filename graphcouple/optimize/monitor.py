@@ -19,6 +19,9 @@ _SETTLE_SPAN = 50
 _FLAT_SHARE = 1e-6
 _ROUNDING = 1e-10
 
+# Standard deviations at which a loss is asked whether points would rather spread.
+_SIZES = (1e-2, 1e-1, 1.0, 10.0)
+
 
 def is_collapsed(objective: Objective, Z: FloatArray, loss: float) -> bool:
     """Return whether all points are in one place, as far as the objective can tell.
@@ -28,9 +31,20 @@ def is_collapsed(objective: Objective, Z: FloatArray, loss: float) -> bool:
     possible loss, such as duplicates, have not collapsed.
     """
     gain = loss - objective.lower_bound
-    if not _ROUNDING * abs(loss) < gain < np.inf:
+    if gain <= _ROUNDING * abs(loss):
         return False
-    return abs(objective.value(np.zeros_like(Z)) - loss) <= _FLAT_SHARE * gain
+    merged = abs(objective.value(np.zeros_like(Z)) - loss)
+    if gain < np.inf:
+        return merged <= _FLAT_SHARE * gain
+    # Without a lower bound one place may well be the minimum, unless spreading the points lowers the loss.
+    return merged <= _ROUNDING * abs(loss) and _spreads_downhill(objective, Z, loss)
+
+
+def _spreads_downhill(objective: Objective, Z: FloatArray, loss: float) -> bool:
+    size = float(Z.std())
+    if not size > 0:
+        return False
+    return any(objective.value(Z * np.asarray(s / size, dtype=Z.dtype)) < loss - _ROUNDING * abs(loss) for s in _SIZES)
 
 
 class Monitor:
