@@ -28,7 +28,6 @@ _BAND = 8
 
 # 4,096² nodes take 0.5 GB: charges, field, spectrum and transform, each of 8 bytes a node.
 _LARGEST = 4096
-_MOST_NODES = _LARGEST**2
 
 # Columns transformed at once: 32 of 4,096 doubles take 1 MB, which fits in a level 2 cache.
 _STRIP = 32
@@ -311,7 +310,7 @@ class ParticleMesh(Summation):
 
 def _fits(grid: _Grid) -> bool:
     # The grid of a line is 8 nodes wide.
-    widest = _MOST_NODES // 8 if grid.shape[1] == 8 else _LARGEST
+    widest = _LARGEST**2 // 8 if grid.shape[1] == 8 else _LARGEST
     return max(grid.shape) <= widest
 
 
