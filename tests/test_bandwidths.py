@@ -80,6 +80,21 @@ def test_bad_parameters_are_refused(make):
         make()
 
 
+def test_local_connectivity_meets_its_definition(digits):
+    X = np.concatenate([digits[0][:200], digits[0][:20]])
+    support, sq_dist = nearest_neighbors(X, 14)
+    law = gc.LocalConnectivity(15)
+    shift, scale = law.fit_edges(support, sq_dist, gc.Odds(gc.Exponential()))
+    dist = np.sqrt(sq_dist).reshape(-1, 14)
+    np.testing.assert_allclose(shift, np.where(dist > 0, dist, np.inf).min(axis=1), rtol=1e-12)
+    excess = np.maximum(dist - shift[:, None], 0.0) / scale[:, None]
+    free = scale > 1e-3 * dist.sum(axis=1) / 15 * (1 + 1e-9)
+    assert free.sum() > 200
+    np.testing.assert_allclose(np.exp(-excess).sum(axis=1)[free], np.log2(15), rtol=1e-8)
+    np.testing.assert_allclose(law.rescale(support, sq_dist, shift, scale), excess.ravel() ** 2, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.nightly
 @pytest.mark.parametrize("local_connectivity", [1.0, 2.0, 1.5, 0.5])
 @pytest.mark.parametrize("duplicates", [False, True])
 def test_local_connectivity_has_umaps_values(digits, local_connectivity, duplicates):

@@ -16,7 +16,7 @@ import graphcouple as gc
 from graphcouple.components.pca import component_pca
 from graphcouple.initializations import initialize
 
-from .reference import relative_error
+from .reference import fast_and_nightly, relative_error
 
 SOLVERS = pytest.mark.parametrize("solver", ["full", "randomized"])
 PRESET = gc.CCPCA(n_components=1, perplexity=2, n_samples=10, random_state=0)
@@ -137,7 +137,7 @@ def test_a_single_graph_has_no_error_estimate(iris):
     assert np.isnan(ccpca.relative_error_)
 
 
-@pytest.mark.parametrize("prior", ["B", "D", "E"])
+@pytest.mark.parametrize("prior", fast_and_nightly({"B": "B", "D": "D", "E": "E"}, fast=("D",)))
 def test_same_bits_for_any_number_of_workers(prior, digits):
     X = digits[0]
     fits = [gc.CCPCA(prior=prior, n_samples=40, n_neighbors=60, random_state=0, n_jobs=jobs).fit(X) for jobs in (1, 2)]

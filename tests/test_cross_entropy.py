@@ -195,7 +195,7 @@ def test_results_have_the_same_bits_for_any_number_of_threads(pair):
 
 def test_coincident_points_give_finite_results_and_no_force():
     Z = np.zeros((N, 2))
-    for kernel in KERNELS.values():
+    for kernel in [KERNELS[name] for name in KERNELS if name in ARCHETYPES]:
         for pair in ("D-B", "D-D", "D-E"):
             x, z = pair.split("-")
             value, gradient = gc.CrossEntropy(_posterior(x), gc.GraphModel(kernel, z)).value_and_grad(Z)

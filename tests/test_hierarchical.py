@@ -264,7 +264,14 @@ def test_refuses_bad_parameters(rng, parameters, message):
 
 @pytest.mark.parametrize(
     "options",
-    [{"scale": 1.0}, {"scale": 5.0, "epsilon": 0.1}, {"scale": 5.0}, {"scale": 1.0, "epsilon": 1.0}, {}],
+    [
+        {},
+        {"scale": 5.0, "epsilon": 0.1},
+        *(
+            pytest.param(o, marks=pytest.mark.nightly)
+            for o in ({"scale": 1.0}, {"scale": 5.0}, {"scale": 1.0, "epsilon": 1.0})
+        ),
+    ],
     ids=str,
 )
 def test_descent_on_fresh_graphs_ends_where_descent_on_their_average_does(iris, options):

@@ -245,6 +245,7 @@ def test_the_digest_sees_constants_of_any_kind():
     assert len({digest(value) for value in values}) == len(values)
 
 
+@pytest.mark.nightly
 def test_helpers_that_call_themselves_are_compiled_in_every_process(tmp_path):
     """numba would store their machine code, and crash where another process loads it."""
     kernel = """

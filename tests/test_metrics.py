@@ -100,6 +100,7 @@ def test_chance_is_zero(rng):
     assert (np.abs(found.mean(axis=0)) <= 3.0 * found.std(axis=0, ddof=1) / np.sqrt(40)).all()
 
 
+@pytest.mark.nightly
 def test_a_samples_standard_error_is_its_spread(rng):
     X = rng.normal(size=(500, 6))
     Z = X[:, :2]
@@ -115,6 +116,7 @@ def test_a_samples_standard_error_is_its_spread(rng):
     assert samples[0].n_rows == 100
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
 def test_what_is_known_of_all_points_makes_a_sample_more_accurate(rng, monkeypatch, metric):
     from graphcouple.metrics import _covariates

@@ -83,7 +83,11 @@ def test_indicators_span_the_null_space_and_split_the_points(rng):
 
 
 @pytest.mark.parametrize("W", [TRIANGLE, PATH4, CYCLE4, TWO_PAIRS], ids=["triangle", "path", "cycle", "pairs"])
-@pytest.mark.parametrize("kernel", [gc.Gaussian(), gc.Student(6.0)], ids=["gaussian", "student"])
+@pytest.mark.parametrize(
+    "kernel",
+    [gc.Student(6.0), pytest.param(gc.Gaussian(), marks=pytest.mark.nightly)],
+    ids=["student", "gaussian"],
+)
 def test_normaliser_against_independent_quadrature(kernel, W):
     """p = 1: over coordinates of an orthonormal basis of the complement of the null space."""
     U = component_indicators(W).toarray()

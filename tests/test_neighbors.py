@@ -62,7 +62,7 @@ def recall(support, X, metric):
         "sparse",
     ],
 )
-@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("metric", ["euclidean", pytest.param("cosine", marks=pytest.mark.nightly)])
 def test_nearly_all_true_neighbours_are_found_with_exact_distances(data, metric, rng):
     X = data(rng)
     support, sq_dist = nearest_neighbors(X, K, metric, search="approximate")

@@ -69,6 +69,7 @@ def test_kl_divergence_of_opentsne_on_the_same_embedding(digits):
     assert objective.kl_divergence(Z) == pytest.approx(embedding.kl_divergence, rel=1e-6)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("n_neighbors", [5, 15, 50])
 def test_fuzzy_graph_of_umap(digits, n_neighbors):
     from umap.umap_ import fuzzy_simplicial_set

@@ -133,6 +133,7 @@ def test_what_a_latent_law_cannot_use_is_refused(iris):
             gc.GraphCoupling(gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)), latent).fit(iris[0])
 
 
+@pytest.mark.nightly
 def test_type_checkers_see_the_constructors(tmp_path):
     good, bad = tmp_path / "good.py", tmp_path / "bad.py"
     good.write_text("import graphcouple as gc\ngc.TSNE(2, perplexity=3.0, n_jobs=1)\ngc.UMAP(min_dist=0.2)\n")

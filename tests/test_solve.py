@@ -240,7 +240,7 @@ def test_a_loss_that_rises_has_not_settled():
 
 
 @pytest.mark.parametrize("make", [gc.TSNE, gc.SNE, gc.SymmetricSNE])
-@pytest.mark.parametrize("n", [100, 400])
+@pytest.mark.parametrize("n", [100, pytest.param(400, marks=pytest.mark.nightly)])
 def test_an_early_stop_costs_less_than_half_a_percent_of_the_divergence(make, n, digits):
     X = digits[0][:n]
     stopped = make(perplexity=15, random_state=0).fit(X)
