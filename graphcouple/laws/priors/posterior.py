@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from graphcouple.graphs import FloatArray, Graph, GraphLike, IntArray, Support, as_csr
-
-if TYPE_CHECKING:
-    from graphcouple.laws.priors.base import GraphPrior
 
 # Edges summed at once: 32 MB in double precision.
 _PART_EDGES = 2**22
@@ -36,8 +33,8 @@ class GraphPosterior(ABC):
         The natural parameters η, finite.
     """
 
-    prior_class: ClassVar[type[GraphPrior]]
-    """The prior that this is a posterior of."""
+    prior_class: ClassVar[Any]
+    """The prior that this is a posterior of, a subclass of `GraphPrior`."""
 
     def __init__(self, support: Support, natural_parameters: FloatArray) -> None:
         self.support = support
