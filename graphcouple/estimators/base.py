@@ -77,8 +77,8 @@ class CouplingEstimator(EmbeddingEstimator):
 
     def models(self, n_samples: int) -> tuple[GraphModel | GraphPosterior, GraphModel]:
         """Return the laws of the input's and of the embedding's graph for this many samples."""
-        law, latent = self.sentence.input, self.sentence.latent
-        return (law.for_points(n_samples) if isinstance(law, GraphModel) else law), latent
+        said = self.sentence
+        return (said.input.for_points(n_samples) if isinstance(said.input, GraphModel) else said.input), said.latent
 
     @property
     def takes_distances(self) -> bool:
