@@ -13,7 +13,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, dataclass_transform
 
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from graphcouple.couplings import Coupling
 from graphcouple.laws import GraphModel
@@ -74,18 +74,20 @@ VOCABULARY: dict[str, Word] = {
     ),
     "early_exaggeration": Word(
         'float or "auto"',
-        "Weight of the attraction in the first 150 iterations (or in the first half of a run of fewer than 300); 1 for "
-        'none. "auto" is 12 for the cross-entropy and 1 for the effective one. `NegativeSampling` ignores it.',
+        'Weight of the attraction at first; 1 for none. "auto" is what the graph bears, at most 12, and falls to 1 '
+        "within 300 iterations or the first half of the run. A number is the weight in the first 150 iterations (or in "
+        "the first half of a run of fewer than 300). See `Descent`. `NegativeSampling` ignores it.",
         [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
     ),
     "epsilon": Word('"auto" or float', "ε; see `ComponentCrossEntropy`.", [StrOptions({"auto"}), ABOVE_0]),
     "init": Word(
-        '{"ccpca", "pca", "random", "spectral"} or array of shape (n_samples, n_components)',
+        '{"ccpca", "pca", "random", "spectral"}, estimator or array of shape (n_samples, n_components)',
         'The start. "ccpca": principal components of the averaged means of the input graph\'s connected components '
         '(see `CCPCA`). "pca": principal components of X. "random": Gaussian noise. "spectral": Laplacian eigenvectors '
-        "of the input's graph. Each is scaled to the standard deviation that suits the latent prior (1e-4 for D and "
-        "E, 10 for B). An array is used as it is.",
-        [str, "array-like"],
+        "of the input's graph, also in place of the first two where there are no points. Or an estimator, such as "
+        "``CCPCA()``, of which a clone is fitted to X. Each is scaled to the size at which the objective is least. An "
+        "array is used as it is.",
+        [str, "array-like", HasMethods(["fit_transform", "get_params"])],
     ),
     "input": Word(
         "GraphModel, GraphPosterior, or a graph",
@@ -97,8 +99,8 @@ VOCABULARY: dict[str, Word] = {
     "latent": Word("GraphModel", "The law of the embedding's graph: kernel and prior.", [GraphModel]),
     "learning_rate": Word(
         'float or "auto"',
-        "Step size, in scikit-learn's convention (see `MomentumGains`). For sampled repulsion, in umap-learn's (see "
-        "`NegativeSampling`).",
+        "A number asks for gradient descent with momentum at this rate, in scikit-learn's convention (see "
+        "`MomentumGains`). For sampled repulsion it is the rate in umap-learn's (see `NegativeSampling`).",
         [StrOptions({"auto"}), ABOVE_0],
     ),
     "local_connectivity": Word(
@@ -106,8 +108,9 @@ VOCABULARY: dict[str, Word] = {
     ),
     "max_iter": Word(
         'int or "auto"',
-        'Maximum number of iterations, or of epochs when sampling. "auto" is 550 for latent priors D and E. For B it '
-        "is 500 up to 10,000 points and 150 beyond.",
+        'Maximum number of iterations, or of epochs when sampling; a run ends earlier once it has settled. "auto" is '
+        "5,000 up to 400 points, then 2,000,000 divided by their number, and at least 120. When sampling, it is 500 up "
+        "to 10,000 points and 200 beyond.",
         [StrOptions({"auto"}), AT_LEAST_1],
     ),
     "metric": Word("str", 'The distance of the points, or "precomputed".', [str]),
@@ -134,6 +137,13 @@ VOCABULARY: dict[str, Word] = {
         'Number of graphs drawn. "auto" draws until `relative_error_` is at most `tol`, and at most 2,000.',
         [StrOptions({"auto"}), AT_LEAST_1],
     ),
+    "n_starts": Word(
+        "int",
+        "Number of runs, of which the one with the lowest loss is kept: the first from `init`, the others from it plus "
+        "noise of half its standard deviation. Rough objectives, such as those of unbounded kernels, of few points or "
+        "of one dimension, gain most.",
+        [AT_LEAST_1],
+    ),
     "negative_sample_rate": Word(
         "float",
         'Number of repelling points for each attracting edge; an integer if ``repulsion="sampled"``. Ignored if '
@@ -144,7 +154,7 @@ VOCABULARY: dict[str, Word] = {
     "nu_z": Word("float, optional", "ν_Z, at least n; ν_X + p − q by default, which makes γ = 1.", [None, ABOVE_0]),
     "optimizer": Word(
         '"auto" or Optimizer',
-        '"auto" is `Descent`: gradient descent with momentum, with settings that suit the laws and the coupling.',
+        '"auto" is `Descent`: L-BFGS, with settings that suit the objective and the start.',
         [StrOptions({"auto"}), Optimizer, Descent],
     ),
     "perplexity": Word(
@@ -210,7 +220,7 @@ VOCABULARY: dict[str, Word] = {
 }
 """The meaning of each parameter name, unless an estimator says otherwise."""
 
-RUN_OPTIONS = ("terms", "summation", "random_state", "n_jobs", "verbose", "callback")
+RUN_OPTIONS = ("terms", "summation", "n_starts", "random_state", "n_jobs", "verbose", "callback")
 """Parameters that every coupling estimator has."""
 
 POSTERIOR_OR_MODEL = [None, GraphModel, GraphPosterior]
@@ -296,6 +306,8 @@ kl_divergence_ : float
     `CrossEntropy.kl_divergence`.
 n_iter_ : int
     Number of iterations.
+start_losses_ : ndarray of shape (n_starts,)
+    The loss at which each start ended.
 stop_reason_ : str
     Why the run ended: a convergence test, `max_iter` or the callback; or that the embedding collapsed.
 """

@@ -13,17 +13,20 @@ from graphcouple._registry import Registry
 from graphcouple._validation import check_embedding, check_integer
 from graphcouple.components import component_law, sampled_pca
 from graphcouple.components.pca import why_constant
-from graphcouple.graphs import FloatArray
+from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.laws.priors import GraphPosterior
 
 # Above this, eigenvectors come from plain iteration: scikit-learn's solver factorises the Laplacian.
 _ITERATE_FROM = 5000
 
+# Above this number of components, their distances are not compared pair by pair.
+_MANY_PARTS = 2000
+
 Initializer = Callable[[Any, GraphPosterior, int, np.random.RandomState, int | None], FloatArray]
 
 
 def pca(
-    X: Any, posterior: GraphPosterior, n_components: int, rng: np.random.RandomState, n_jobs: int | None = None
+    X: Any, posterior: GraphPosterior | None, n_components: int, rng: np.random.RandomState, n_jobs: int | None = None
 ) -> FloatArray:
     """Return the first principal components of `X`, zero-padded when `X` has fewer."""
     from sklearn.decomposition import PCA
@@ -41,23 +44,69 @@ def pca(
 def spectral(
     X: Any, posterior: GraphPosterior, n_components: int, rng: np.random.RandomState, n_jobs: int | None = None
 ) -> FloatArray:
-    """Return Laplacian eigenvectors of the posterior's mean graph, symmetrised."""
+    """Return Laplacian eigenvectors of the posterior's mean graph, symmetrised.
+
+    Eigenvectors of a disconnected graph only tell its connected components apart. So each component is embedded by
+    itself, with an area in proportion to its number of points, around a place of its own: the principal components of
+    the components' means if there are points, else a spiral on which they do not overlap.
+    """
+    from scipy.sparse.csgraph import connected_components
+
     means = posterior.support.to_csr(posterior.edge_means)
-    affinity = sp.csr_matrix(means + means.T)
-    n = posterior.n_nodes
+    affinity = sp.csr_array(means + means.T)
+    affinity.eliminate_zeros()
+    n_parts, labels = connected_components(affinity, directed=False)
+    if n_parts == 1:
+        return _eigenvectors(affinity, n_components, rng)
+    sizes = np.bincount(labels)
+    radii = (sizes / len(labels)) ** (1.0 / n_components)
+    Z = _places(X, labels, radii, n_components, rng)[labels]
+    order, ends = np.argsort(labels, kind="stable"), np.cumsum(sizes)
+    for k, members in enumerate(np.split(order, ends[:-1])):
+        if len(members) > 1:
+            part = _eigenvectors(affinity[members][:, members], n_components, rng)
+            deviation = part.std(axis=0)
+            Z[members] += radii[k] * (part - part.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    return Z
+
+
+def _places(X: Any, labels: IntArray, radii: FloatArray, n_components: int, rng: np.random.RandomState) -> FloatArray:
+    """Return a place for each component, far enough from its nearest neighbour for most pairs not to overlap."""
+    n_parts = len(radii)
+    if X is None:
+        reach = np.sqrt(np.cumsum(np.square(radii)) * 8.0)
+        angle = np.pi * (3.0 - 5.0**0.5) * np.arange(n_parts)
+        spiral = reach[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+        if n_components == 1:
+            return 4.0 * (np.cumsum(radii) - 0.5 * radii)[:, None]
+        return np.pad(spiral, ((0, 0), (0, n_components - 2)))
+    member = sp.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(n_parts, len(labels)))
+    sums = member @ (sp.csr_array(X) if sp.issparse(X) else np.asarray(X, dtype=np.float64))
+    means = np.asarray(sums.toarray() if sp.issparse(sums) else sums) / np.bincount(labels)[:, None]
+    places = pca(means, None, n_components, rng)
+    if not np.isfinite(places).all() or not places.any():
+        return _places(None, labels, radii, n_components, rng)
+    between = np.sqrt(np.square(places[:, None] - places).sum(axis=-1)) if n_parts <= _MANY_PARTS else places.std()
+    wanted = 2.0 * (radii[:, None] + radii) if n_parts <= _MANY_PARTS else 2.0
+    apart = np.divide(between, wanted)
+    typical = float(np.median(np.min(apart + np.diag(np.full(n_parts, np.inf)), axis=1))) if apart.ndim else apart
+    return places / max(float(typical), 1e-3 * float(np.max(apart[np.isfinite(apart)]) if apart.ndim else 1.0))
+
+
+def _eigenvectors(affinity: sp.csr_array, n_components: int, rng: np.random.RandomState) -> FloatArray:
+    """Return leading eigenvectors of a connected graph's Laplacian, and noise where it has too few nodes for them."""
+    n = affinity.shape[0]
     found = min(n_components, n - 2)
     if found < 1:
         return rng.normal(size=(n, n_components))
     if n > _ITERATE_FROM:
-        Z = _leading_eigenvectors(affinity, found, rng)
-        return np.pad(Z, ((0, 0), (0, n_components - found)))
-    from sklearn.manifold import spectral_embedding
+        Z = _leading_eigenvectors(sp.csr_matrix(affinity), found, rng)
+    else:
+        from sklearn.manifold import spectral_embedding
 
-    with warnings.catch_warnings():
-        # A disconnected graph is fine here: the eigenvectors separate its components.
-        warnings.filterwarnings("ignore", message="Graph is not fully connected")
-        Z = spectral_embedding(affinity, n_components=found, random_state=rng, norm_laplacian=True)
-    return np.pad(np.asarray(Z), ((0, 0), (0, n_components - found)))
+        Z = np.asarray(spectral_embedding(sp.csr_matrix(affinity), n_components=found, random_state=rng))
+    missing = n_components - found
+    return np.hstack([Z, 1e-2 * float(Z.std()) * rng.normal(size=(n, missing))]) if missing else Z
 
 
 def _leading_eigenvectors(affinity: sp.csr_matrix, n_components: int, rng: np.random.RandomState) -> FloatArray:
@@ -116,6 +165,9 @@ STARTS: Registry[Initializer] = Registry("init", "an array")
 
 _NEED_POINTS: set[str] = set()
 
+# The defaults of estimators, which must do something for distances and graphs too.
+_SPECTRAL_INSTEAD = ("ccpca", "pca")
+
 
 def register(name: str, *, needs_points: bool = False) -> Callable[[Initializer], Initializer]:
     """Register a start under a name, for every estimator and the command; decorates a function.
@@ -164,7 +216,7 @@ def initialize(
     n_components: int,
     rng: np.random.RandomState,
     *,
-    scale: float,
+    scale: float = 1.0,
     metric: str = "euclidean",
     dtype: Any = np.float64,
     n_jobs: int | None = None,
@@ -173,14 +225,16 @@ def initialize(
 
     Parameters
     ----------
-    init : str or array of shape (n_samples, n_components)
-        "ccpca", "pca", "random", "spectral" or another registered name. An array is copied and used as it is.
+    init : str, estimator or array of shape (n_samples, n_components)
+        "ccpca", "pca", "random", "spectral" or another registered name; "spectral" takes the place of "ccpca" and "pca"
+        where there are no points. Or an estimator such as `CCPCA`, of which a clone is fitted to `X`. An array is
+        copied and used as it is.
     X : array or sparse matrix of shape (n_samples, n_features)
     posterior : GraphPosterior
         The input's graph, for "ccpca" and "spectral".
     n_components : int
     rng : numpy.random.RandomState
-    scale : float
+    scale : float, default=1.0
         Standard deviation of the first coordinate.
     metric : str, default="euclidean"
     dtype : dtype, default=float64
@@ -196,22 +250,26 @@ def initialize(
     Raises
     ------
     TypeError, ValueError
-        When `init` is an unknown name, an array of the wrong shape or with entries
-        that are not finite, or a start that needs points, such as "pca" or "ccpca",
-        and there are none.
+        When `init` is an unknown name, an array of the wrong shape or with entries that are not finite, or one of the
+        user's own starts or an estimator that needs points, and there are none.
     """
     n = posterior.n_nodes
     check_integer("n_components", n_components, 1)
-    if not isinstance(init, str):
+    points = None if metric == "precomputed" else X
+    if hasattr(init, "fit_transform"):
+        Z = _fitted(init, points, n_components, rng)
+    elif not isinstance(init, str):
         Z = check_embedding(init, "init", n).astype(dtype)
         if Z.shape[1] != n_components:
             raise ValueError(f"init has {Z.shape[1]} columns, but n_components={n_components}.")
         return Z
-    make = STARTS[init]
-    if init in _NEED_POINTS and (X is None or metric == "precomputed"):
-        lacking = "but X is None" if X is None else "but X holds precomputed distances"
-        raise ValueError(f"init={init!r} needs points, {lacking}; use init='spectral' or 'random'.")
-    Z = np.asarray(make(X, posterior, n_components, rng, n_jobs), dtype=np.float64)
+    else:
+        make = STARTS[init]
+        if init in _NEED_POINTS and points is None:
+            if init not in _SPECTRAL_INSTEAD:
+                raise ValueError(f"init={init!r} needs points, {_lacking(X)}; use init='spectral' or 'random'.")
+            make = spectral
+        Z = np.asarray(make(points, posterior, n_components, rng, n_jobs), dtype=np.float64)
     if Z.shape != (n, n_components):
         raise ValueError(f"init={init!r} must return an array of shape {(n, n_components)}, got {Z.shape}.")
     spread = float(Z[:, 0].std())
@@ -223,6 +281,30 @@ def initialize(
     flat = Z.std(axis=0) <= 1e-12 * scale
     Z[:, flat] += 1e-4 * scale * rng.normal(size=(n, int(flat.sum())))
     return _separate(Z, 1e-4 * scale, rng).astype(dtype)
+
+
+def _lacking(X: Any) -> str:
+    return "but X is None" if X is None else "but X holds precomputed distances"
+
+
+def _fitted(estimator: Any, X: Any, n_components: int, rng: np.random.RandomState) -> FloatArray:
+    """Return a clone's embedding of the points; without a seed of its own it takes one from `rng`."""
+    from sklearn.base import clone
+
+    name = type(estimator).__name__
+    if X is None:
+        raise ValueError(f"init={name}() needs points, and there are none; use init='spectral' or 'random'.")
+    copy = clone(estimator)
+    known = copy.get_params(deep=False)
+    if "random_state" in known and known["random_state"] is None:
+        copy.set_params(random_state=int(rng.randint(np.iinfo(np.int32).max)))
+    Z = np.asarray(copy.fit_transform(X), dtype=np.float64)
+    if Z.ndim != 2 or Z.shape[1] != n_components:
+        raise ValueError(
+            f"init={name}() embeds in {Z.shape[1:]} dimensions, but n_components={n_components}; give it "
+            f"n_components={n_components} too."
+        )
+    return Z
 
 
 def _separate(Z: FloatArray, noise: float, rng: np.random.RandomState) -> FloatArray:

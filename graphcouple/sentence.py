@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from graphcouple.couplings import Coupling, Objective, Problem, Term
+from graphcouple.couplings import Objective, Problem, Term
 from graphcouple.couplings.recipes import as_coupling, with_terms
 from graphcouple.initializations import initialize
 from graphcouple.kernels.check import require_sound
 from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import GraphPosterior
-from graphcouple.optimize import Callback, Descent, Optimizer, Solution, solve, start_scale
-from graphcouple.optimize.defaults import SETTLED_WITHIN, suited_iterations
+from graphcouple.optimize import Callback, Descent, Optimizer, Solution, solve
 from graphcouple.summation import as_summation
 
 _LONG_NUMBER = re.compile(r"\d+\.\d{5,}")
@@ -39,9 +38,9 @@ class Sentence(Mapping[str, Any]):
     input         prior D, Gaussian(), Perplexity(perplexity=20), nearest neighbors
     latent        prior E, Student(dof=1.0)
     coupling      cross-entropy
-    optimizer     Descent(learning_rate='auto', early_exaggeration=12.0)
+    optimizer     Descent(learning_rate='auto', early_exaggeration='auto')
     init          pca
-    max_iter      550
+    max_iter      auto
     n_components  2
     >>> X, y = gc.datasets.load("iris")
     >>> named, said = gc.UMAP(random_state=0), gc.GraphCoupling(**gc.UMAP(random_state=0).sentence)
@@ -79,7 +78,7 @@ class Sentence(Mapping[str, Any]):
         """Return the maximum number of iterations; None if it depends on a number of points that is not known."""
         if self.max_iter != "auto":
             return int(self.max_iter)
-        return None if n_points is None else suited_iterations(self.latent, n_points)
+        return None if n_points is None else _optimizer(self).suited_iterations(n_points)
 
     def rows(self) -> list[tuple[str, str]]:
         """Return each part as a name and a readable text."""
@@ -188,29 +187,28 @@ def carry_out(
         posterior,
         said.n_components,
         rng,
-        scale=start_scale(said.latent),
         metric=problem.metric,
         dtype=problem.summation.points_dtype(n, np.float64 if X is None else X.dtype),
         n_jobs=n_jobs,
     )
     terms = tuple((term.weight, term.bind(problem)) for term in _checked(said.get("terms", ())))
-    max_iter = said.iterations(n) or 1
     solution = solve(
         with_terms(coupling, terms),
         start,
-        _optimizer(said, recipe, max_iter).seeded(problem.seed),
-        max_iter=max_iter,
+        _optimizer(said, problem),
+        max_iter=said.max_iter,
+        rescale=isinstance(said.init, str) or hasattr(said.init, "fit_transform"),
+        n_starts=said.get("n_starts", 1),
         check_every=check_every,
-        settled_within=SETTLED_WITHIN,
         callback=watch,
         n_jobs=n_jobs,
     )
     return Result(solution, posterior, coupling, terms)
 
 
-def _optimizer(said: Sentence, recipe: Coupling, max_iter: int) -> Optimizer:
+def _optimizer(said: Sentence, problem: Problem | None = None) -> Optimizer | Descent:
     wanted = Descent() if isinstance(said.optimizer, str) else said.optimizer
-    return wanted.for_problem(said.latent, recipe, max_iter) if isinstance(wanted, Descent) else wanted
+    return wanted if problem is None or isinstance(wanted, Descent) else wanted.seeded(problem.seed)
 
 
 def _checked(terms: Any) -> list[Term]:

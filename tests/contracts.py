@@ -81,7 +81,12 @@ def check_summation(make, radial, Z, rng, tolerance):
     unit = summation.potential(Z, radial)[0]
     np.testing.assert_allclose(unit, summation.potential(Z, radial, np.ones(len(Z)))[0], rtol=1e-12)
     assert np.isfinite(summation.resolution)
-    assert summation.softened() is not None
+    sets = np.stack([charges, np.ones(len(Z)), charges[::-1]])
+    several = summation.potentials(Z, radial, sets)
+    for k, row in enumerate(sets):
+        each = summation.potential(Z, radial, row)
+        np.testing.assert_allclose(several[0][k], each[0], rtol=1e-9, atol=1e-12 * np.abs(each[0]).max())
+        np.testing.assert_allclose(several[1][k], each[1], rtol=1e-7, atol=1e-9 * np.abs(each[1]).max())
     assert summation.points_dtype(100, np.float64) == np.float64
 
 

@@ -108,7 +108,8 @@ def test_pictures_in_every_form(folder, run, ending):
 def test_every_method(folder, run, method):
     iterations = () if method == "ccpca" else ("-n", 5)
     code, out, err = run("embed", "iris", "-m", method, *iterations, "--no-plot", "-c", 3)
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert err == "" or (err.count("\n") == 1 and "has not settled" in err and "Raise max_iter" in err)
     assert np.load(f"iris-{method}.npy").shape == (150, 3)
     assert ("KL" in out) == (method in ("tsne", "sne", "symmetric-sne"))
 

@@ -88,7 +88,7 @@ def test_presets_are_graph_couplings(X):
     """A preset and the generic estimator with its two laws take the same path, bit for bit."""
     for name in ("SNE", "TSNE", "LargeVis", "UMAP"):
         full = {"repulsion": "full"} if name in ("LargeVis", "UMAP") else {}
-        preset = _preset(name, early_exaggeration=12.0, init="pca", **full)
+        preset = _preset(name, init="pca", **full)
         given, latent = preset.models(len(X))
         generic = gc.GraphCoupling(given, latent, init="pca", max_iter=20, random_state=0)
         np.testing.assert_array_equal(preset.fit_transform(X), generic.fit_transform(X))
@@ -155,8 +155,9 @@ def test_precomputed_distances(name, X):
     np.testing.assert_allclose(
         _preset(name, init=Z0, metric="precomputed").fit_transform(D), wanted, rtol=1e-4, atol=1e-4
     )
-    with pytest.raises(ValueError, match="init='pca'"):
-        _preset(name, init="pca", metric="precomputed").fit(D)
+    # Without points, the spectral start takes the place of principal components.
+    from_graph = _preset(name, init="pca", metric="precomputed").fit_transform(D)
+    np.testing.assert_array_equal(from_graph, _preset(name, init="spectral", metric="precomputed").fit_transform(D))
 
 
 def test_sparse_points(X):

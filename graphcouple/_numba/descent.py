@@ -1,4 +1,4 @@
-"""One step of gradient descent with momentum and gains."""
+"""The inner loops of descent: a step with momentum and gains, and sums for L-BFGS."""
 
 from __future__ import annotations
 
@@ -30,3 +30,17 @@ def momentum_rows(start, stop, gradient, rate, momentum, max_step, Z, update, ga
         for a in range(n_dims):
             next_update[i, a] = step[a] * shrink
             moved[i, a] = Z[i, a] + step[a] * shrink
+
+
+@jit
+def add_and_dot(start, stop, size, q, weight, v, w, partial):
+    """Add ``weight * v`` to q in place and fill the dot products of q and w, block by block of `size` entries.
+
+    Blocks of a fixed size give the same bits for any number of threads.
+    """
+    for block in range(start, stop):
+        total = 0.0
+        for i in range(block * size, min((block + 1) * size, q.size)):
+            q[i] += weight * v[i]
+            total += q[i] * w[i]
+        partial[block] = total

@@ -21,7 +21,7 @@ from scipy.special import xlogy
 
 from graphcouple._validation import check_positive
 from graphcouple.couplings.base import Objective
-from graphcouple.couplings.pair import UNNORMALIZED_CURVATURE, EdgeEnergy, PairCoupling
+from graphcouple.couplings.pair import EdgeEnergy, PairCoupling
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
 from graphcouple.laws import GraphModel
@@ -47,8 +47,7 @@ class EffectiveCrossEntropy(PairCoupling):
     noise_exponent : float, default=0.0
         The noise law is P_i ∝ d_i to this power: 0 in UMAP, ¾ in LargeVis.
     summation : str or Summation, default="auto"
-        How sums over all pairs are computed. "auto" softens the repulsion of very near pairs if there are more than 500
-        points; see `Summation.softened`.
+        How sums over all pairs are computed.
     n_jobs : int or None, default=None
         Threads; None means every core. Results do not depend on it.
 
@@ -87,7 +86,6 @@ class EffectiveCrossEntropy(PairCoupling):
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(posterior, latent_model, summation, n_jobs)
-        self.summation = self.summation.softened()
         prior = latent_model.prior
         if not prior.independent_edges or prior.edge_prior is not None:
             raise ValueError(
@@ -144,6 +142,7 @@ class ChargedPartition(Objective):
     ) -> None:
         self.radial = LogOnePlusKernel(kernel)
         self.degrees, self.noise, self.strength, self.summation = degrees, noise, strength, summation
+        self._charges = np.stack([noise, degrees])
 
     @property
     def n_points(self) -> int:
@@ -157,20 +156,16 @@ class ChargedPartition(Objective):
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return the repulsion at `Z` and its gradient ½ γ m (d_i ∇Φ_i[·; P] + P_i ∇Φ_i[·; d])."""
-        potential, of_noise = self.summation.potential(Z, self.radial, self.noise)
-        return self.strength * float(self.degrees @ potential), self._forces(Z, of_noise)
+        potential, gradient = self.summation.potentials(Z, self.radial, self._charges)
+        return self.strength * float(self.degrees @ potential[0]), self._forces(gradient)
 
     def gradient(self, Z: FloatArray) -> FloatArray:
         """Return the gradient alone."""
-        return self._forces(Z, self.summation.potential(Z, self.radial, self.noise, with_potential=False)[1])
+        return self._forces(self.summation.potentials(Z, self.radial, self._charges, with_potential=False)[1])
 
-    def _forces(self, Z: FloatArray, of_noise: FloatArray) -> FloatArray:
-        of_degrees = self.summation.potential(Z, self.radial, self.degrees, with_potential=False)[1]
+    def _forces(self, gradients: FloatArray) -> FloatArray:
+        of_noise, of_degrees = gradients
         return self.strength * (self.degrees[:, None] * of_noise + self.noise[:, None] * of_degrees)
-
-    def curvature(self, Z: FloatArray) -> float:
-        """Return 36, the curvature of unnormalised repulsion."""
-        return UNNORMALIZED_CURVATURE
 
 
 def _edge_blocks(indptr: IntArray, columns: IntArray, weights: FloatArray) -> Iterator[tuple[Any, ...]]:

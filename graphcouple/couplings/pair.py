@@ -20,16 +20,6 @@ from graphcouple.laws import ConstantBandwidth, GraphModel
 from graphcouple.laws.priors import ConfinedPartition, GraphPosterior, GraphPrior
 from graphcouple.summation import EdgeSum, Summation, as_summation
 
-# For t-SNE's attraction Σ m log(1 + d²): 2 |ψ(0)| (M + Mᵀ)1 = 2 · 1 · 2 per coordinate. openTSNE's rates are n/4 too.
-ATTRACTION_CURVATURE = 4.0
-
-# Half of scikit-learn's lower bound on rates: a momentum of 0.9 lengthens steps twice as much as one of 0.8.
-SMALLEST_RATE = 25.0
-
-# For unnormalised repulsion: a tuned value rather than a derived one. The same value serves LargeVis and UMAP, whatever
-# the attraction's weight.
-UNNORMALIZED_CURVATURE = 36.0
-
 
 class EdgeEnergy(Objective):
     """<M, φ(d²)>, the mean of a radial function over the input's edges, as a function of the embedding.
@@ -65,10 +55,6 @@ class EdgeEnergy(Objective):
     def gradient(self, Z: FloatArray) -> FloatArray:
         """Return the gradient alone."""
         return self.edges.evaluate(Z, with_value=False)[1]
-
-    def curvature(self, Z: FloatArray) -> float:
-        """Return 4; see `ATTRACTION_CURVATURE`."""
-        return ATTRACTION_CURVATURE
 
 
 class LogPartition(Objective):
@@ -126,10 +112,6 @@ class LogPartition(Objective):
     def gradient(self, Z: FloatArray) -> FloatArray:
         """Return the gradient alone."""
         return self._evaluate(Z, with_value=False)[1]
-
-    def curvature(self, Z: FloatArray) -> float:
-        """Return 36 if the mean number of edges is free; 0 if it is fixed, as attraction is then the stiffer part."""
-        return 0.0 if self.prior.normalized else UNNORMALIZED_CURVATURE
 
 
 class PairCoupling(Objective):
@@ -256,14 +238,6 @@ class PairCoupling(Objective):
     def _combine(self, points: FloatArray, repulsion: FloatArray, attraction: FloatArray) -> FloatArray:
         gradient = (repulsion - self.attraction_weight * attraction) / self.scale
         return gradient.astype(points.dtype, copy=False)
-
-    def curvature(self, Z: FloatArray) -> float:
-        """Return the curvature of the attraction if repulsion is normalised, else that of the repulsion."""
-        points = self._points(Z)
-        repulsion = self.partition.curvature(points)
-        if repulsion > 0.0:
-            return repulsion
-        return min(self.attraction_weight * self.energy.curvature(points), self.n_points / SMALLEST_RATE)
 
     @property
     @abstractmethod

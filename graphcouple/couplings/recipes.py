@@ -109,9 +109,6 @@ class Recipe(ABC):
 class Coupling(Recipe):
     """How the two graph laws are compared."""
 
-    suited_exaggeration: float = 12.0
-    """The initial weight of the attraction that ``early_exaggeration="auto"`` stands for."""
-
 
 class Term(Recipe):
     """An objective to add to a coupling.
@@ -158,7 +155,6 @@ class EffectiveCoupling(Coupling):
     negative_sample_rate: float = 5.0
     repulsion_strength: float = 1.0
     noise_exponent: float = 0.0
-    suited_exaggeration = 1.0
 
     def __post_init__(self) -> None:
         check_positive("negative_sample_rate", self.negative_sample_rate)

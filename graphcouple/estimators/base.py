@@ -65,6 +65,7 @@ class CouplingEstimator(EmbeddingEstimator):
 
     terms: Any = parameter(default=())
     summation: Any = parameter(default="auto")
+    n_starts: int = parameter(default=1)
     random_state: Any = parameter(default=None)
     n_jobs: int | None = parameter(default=None)
     verbose: int = parameter(default=0)
@@ -115,7 +116,7 @@ class CouplingEstimator(EmbeddingEstimator):
         Warns
         -----
         ConvergenceWarning
-            When the embedding collapsed: all points ended in one place.
+            When the run ended badly; see `solve`.
 
         Raises
         ------
@@ -153,6 +154,7 @@ class CouplingEstimator(EmbeddingEstimator):
         self.loss_history_ = solution.loss_history
         self.loss_iterations_ = solution.iterations
         self.n_iter_ = solution.n_iter
+        self.start_losses_ = solution.start_losses
         self.stop_reason_ = solution.message
         self.term_losses_ = [term.value(solution.Z) for _, term in result.terms]
         weights = [float(weight) for weight, _ in result.terms]

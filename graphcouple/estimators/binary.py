@@ -69,7 +69,6 @@ class LargeVis(SampledRepulsion, PerplexityPreset):
     """
 
     perplexity: float = parameter(default=50.0)
-    max_iter: Any = parameter(default=500)
     repulsion: str = parameter(default="effective")
     negative_sample_rate: float = parameter(default=5.0)
     repulsion_strength: float = parameter(default=7.0)
@@ -114,7 +113,6 @@ class UMAP(SampledRepulsion, Preset):
     (150, 2)
     """
 
-    max_iter: Any = parameter(default="auto")
     init: Any = parameter(default="spectral")
     n_neighbors: int = parameter(
         default=15,

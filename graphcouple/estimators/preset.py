@@ -28,7 +28,7 @@ class Preset(CouplingEstimator):
     metric: str = parameter(default="euclidean")
     early_exaggeration: Any = parameter(default="auto")
     learning_rate: Any = parameter(default="auto")
-    max_iter: Any = parameter(default=550)
+    max_iter: Any = parameter(default="auto")
     init: Any = parameter(default="pca")
 
     @abstractmethod

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphcouple._parameters import estimator, parameter
 from graphcouple.estimators.preset import PerplexityPreset
 from graphcouple.kernels import Gaussian, Student
@@ -39,8 +37,6 @@ class SNE(PerplexityPreset):
     (150, 2)
     """
 
-    early_exaggeration: Any = parameter(default=4.0)
-
     def _latent_law(self) -> GraphModel:
         return GraphModel(Gaussian(), UnitOutDegree())
 
@@ -72,8 +68,6 @@ class SymmetricSNE(PerplexityPreset):
     >>> gc.SymmetricSNE(perplexity=20, random_state=0).fit_transform(X).shape
     (150, 2)
     """
-
-    early_exaggeration: Any = parameter(default=4.0)
 
     def _latent_law(self) -> GraphModel:
         return GraphModel(Gaussian(), FixedEdges())
@@ -111,7 +105,6 @@ class TSNE(PerplexityPreset):
     True
     """
 
-    early_exaggeration: Any = parameter(default=12.0)
     dof: float = parameter(default=1.0)
 
     def _latent_law(self) -> GraphModel:

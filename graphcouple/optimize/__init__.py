@@ -1,10 +1,12 @@
 """The loop over iterations, its optimizers and its schedules."""
 
 from graphcouple.optimize.base import Callback, Optimizer, Run, Solution, State
-from graphcouple.optimize.defaults import Descent, start_scale
+from graphcouple.optimize.descent import Descent
+from graphcouple.optimize.exaggeration import EXAGGERATION_ITERATIONS, Exaggeration, push_over_pull
 from graphcouple.optimize.lbfgs import LBFGS
-from graphcouple.optimize.momentum import EXAGGERATION_ITERATIONS, Exaggeration, MomentumGains, MomentumState
+from graphcouple.optimize.momentum import MomentumGains, MomentumState
 from graphcouple.optimize.monitor import is_collapsed
+from graphcouple.optimize.rays import best_scale
 from graphcouple.optimize.sampling import NegativeSampling
 from graphcouple.optimize.solve import solve
 
@@ -21,7 +23,8 @@ __all__ = [
     "Run",
     "Solution",
     "State",
+    "best_scale",
     "is_collapsed",
+    "push_over_pull",
     "solve",
-    "start_scale",
 ]

@@ -15,6 +15,9 @@ from graphcouple.graphs import FloatArray
 
 Callback = Callable[[int, float, FloatArray], Any]
 
+# Bounds of `Optimizer.suited_iterations`.
+_POINT_ITERATIONS, _FEWEST, _MOST = 2_000_000, 120, 5000
+
 
 class Run(NamedTuple):
     """What an optimizer may know about a run.
@@ -56,7 +59,7 @@ class Solution:
     Attributes
     ----------
     Z : ndarray of shape (n_points, n_components)
-        The embedding, in the dtype of the start.
+        The best embedding seen, in the dtype of the start.
     loss : float
         The objective at `Z`.
     n_iter : int
@@ -66,9 +69,13 @@ class Solution:
     message : str
         Why the run ended.
     loss_history : ndarray of shape (n_checks,)
-        The objective (not exaggerated) at the start, at every check, and at the end.
+        The objective (not exaggerated) at the start, at every check, and at the end of the run.
     iterations : ndarray of shape (n_checks,)
         The iteration each entry of `loss_history` belongs to.
+    collapsed : bool
+        Whether all points are in one place.
+    start_losses : ndarray of shape (n_starts,)
+        The loss that each start ended at.
     """
 
     Z: FloatArray
@@ -78,13 +85,15 @@ class Solution:
     message: str
     loss_history: NDArray[np.float64] = field(repr=False)
     iterations: NDArray[np.int64] = field(repr=False)
+    collapsed: bool = False
+    start_losses: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
 
 
 class Optimizer(ABC):
     """How `solve` moves from a start to a minimum.
 
     `init` returns the first state and `step` the next; `solve` has the loop. Optimizers are
-    inert: frozen dataclasses that hold their settings.
+    inert: frozen dataclasses that hold their settings. Only `init` and `step` must be defined.
     """
 
     def check(self, objective: Objective) -> None:  # noqa: B027  most need nothing but a gradient
@@ -98,9 +107,28 @@ class Optimizer(ABC):
     def step(self, objective: Objective, state: Any, iteration: int, run: Run) -> Any:
         """Return the state after one step on the objective of this iteration."""
 
+    def at_first(self, objective: Objective) -> Objective:
+        """Return the objective that the first steps lower, which a start should suit."""
+        return objective
+
+    def for_iteration(self, objective: Objective, iteration: int, Z: FloatArray) -> Objective:
+        """Return the objective of one iteration, which starts from `Z`: a fresh sample, if the objective has any."""
+        return objective.at(iteration, Z)
+
+    def exhausted(self, state: Any) -> str:
+        """Return why no further step is possible; empty if one is."""
+        return ""
+
     def warming_up(self, iteration: int) -> bool:
         """Return whether a schedule is still active at this iteration; nothing counts as converged until it ends."""
         return False
+
+    def suited_iterations(self, n_points: int) -> int:
+        """Return the limit that ``max_iter="auto"`` stands for.
+
+        5,000 iterations for 400 points or fewer, then 2,000,000 divided by their number, and at least 120.
+        """
+        return min(max(_POINT_ITERATIONS // n_points, _FEWEST), _MOST)
 
     def seeded(self, seed: Callable[[], int]) -> Self:
         """Return the optimizer with a seed, if it needs one and has none."""

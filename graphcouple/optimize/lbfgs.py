@@ -1,91 +1,290 @@
-"""L-BFGS, by scipy."""
+"""L-BFGS that rarely asks for the loss, because gradients are cheaper."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphcouple._validation import check_integer
+from graphcouple._validation import check_integer, check_positive
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer, Run
-from graphcouple.optimize.monitor import Monitor
+from graphcouple.optimize.exaggeration import NO_EXAGGERATION, Exaggeration
 
-# scipy's statuses for a passed test and a failed line search: both mean a minimum, up to rounding.
-_NOTHING_LOWER = (0, 2)
+# A step is short enough if the loss falls by this share of what the first slope promises, and long enough if the
+# slope has lost a tenth; without the loss, if the slope at its end has not turned to more than 0.8 of the first.
+_ENOUGH_FALL = 1e-4
+_ENOUGH_SLOPE = 0.9
+_TURNED = 0.8
+
+# Rounding of a loss, as a share of it.
+_NOISE = 1e-9
+_NOISE_IF_SINGLE = 1e-6
+
+# Iterations between comparisons of the loss, as long as slopes can be trusted.
+_COMPARE_EVERY = 20
+
+# The first step moves a typical point by this share of `reach`.
+_FIRST_STEP = 0.1
+_MOST_TRIALS = 30
+
+# A pair is of use if the cosine between step and change of the gradient is above this.
+_LEAST_CURVED = 1e-10
+
+_BLOCK = 4096
+
+
+class LBFGSState(NamedTuple):
+    """The state of a run.
+
+    Attributes
+    ----------
+    Z, gradient : ndarray of shape (n_points, n_components)
+        The gradient is that of objective/n, at `weight`.
+    grad_norm : float
+        Its norm; inf while the attraction is exaggerated.
+    pairs : tuple of (s, y, 1/sᵀy)
+        Recent steps, with the changes of the gradient.
+    weight : float
+        The attraction's weight.
+    loss : float
+        Objective/n at `Z`; nan if not needed.
+    careful : bool
+        Whether the loss is asked for at every step.
+    compared : tuple of ndarray and float
+        The embedding and its loss when they were last compared.
+    message : str
+        Why no step is possible, if none is.
+    """
+
+    Z: FloatArray
+    gradient: FloatArray
+    grad_norm: float = np.inf
+    pairs: tuple[tuple[FloatArray, FloatArray, float], ...] = ()
+    weight: float = np.nan
+    loss: float = np.nan
+    careful: bool = False
+    compared: tuple[FloatArray, float] | None = None
+    message: str = ""
+
+
+class _Trial(NamedTuple):
+    Z: FloatArray
+    gradient: FloatArray
+    loss: float
+    slope: float
 
 
 @dataclass(frozen=True)
 class LBFGS(Optimizer):
-    """Limited-memory BFGS with a line search (`scipy.optimize.minimize`, method "L-BFGS-B").
+    """Limited-memory BFGS with a line search: steps that follow the objective's own curvature.
 
-    Needs no learning rate and decreases the loss at every iteration. Use it to reach
-    a precise minimum, or for objectives with no attraction to exaggerate. From a poor
-    start `MomentumGains` is usually faster. For a stochastic objective it minimises
-    the average that `Objective.value` returns, not one sample per iteration.
+    Needs no learning rate, and its steps do not depend on units. No point moves further in one step than `reach` times
+    the size of the embedding, so that none is thrown far out.
+
+    The line search looks at slopes alone as long as the loss falls, because a gradient costs less without it. If the
+    loss has risen at one of the comparisons, every 20 iterations, as it can where points jump past each other under an
+    unbounded kernel, the run goes back to the last comparison and asks for the loss from then on. For an objective
+    that changes from iteration to iteration it minimises the average that `Objective.value` returns.
 
     Parameters
     ----------
     memory : int, default=10
-        Number of corrections kept.
+        Number of steps that curvature is known from.
+    exaggeration : Exaggeration, optional
+        The schedule of the attraction's weight; ``Exaggeration(1.0, 0)``, the default, for none.
+    reach : float, default=0.1
+        The longest step of a point, relative to the root mean square distance of all points from their mean.
 
     Raises
     ------
     TypeError, ValueError
-        When `memory` is not an integer of at least 1.
+        When `memory` is not an integer of at least 1, or `reach` not above 0.
+
+    References
+    ----------
+    Nocedal and Wright (2006), Numerical optimization, algorithms 7.4 and 7.5. Hager and Zhang (2005), A new conjugate
+    gradient method with guaranteed descent and an efficient line search, for the test of slopes.
     """
 
     memory: int = 10
+    exaggeration: Exaggeration = NO_EXAGGERATION
+    reach: float = 0.1
 
     def __post_init__(self) -> None:
         check_integer("memory", self.memory, 1)
+        check_positive("reach", self.reach)
+        if not isinstance(self.exaggeration, Exaggeration):
+            raise TypeError(f"exaggeration must be an Exaggeration, got {self.exaggeration!r}.")
 
-    def init(self, objective: Objective, Z0: FloatArray, run: Run) -> Any:
-        """Raise: scipy has the loop; see `minimize`."""
-        raise NotImplementedError("LBFGS takes no single steps; call solve.")
+    def at_first(self, objective: Objective) -> Objective:
+        """Return the objective with its attraction exaggerated."""
+        return objective.exaggerated(self.exaggeration(0))
 
-    def step(self, objective: Objective, state: Any, iteration: int, run: Run) -> Any:
-        """Raise: scipy has the loop; see `minimize`."""
-        raise NotImplementedError("LBFGS takes no single steps; call solve.")
+    def for_iteration(self, objective: Objective, iteration: int, Z: FloatArray) -> Objective:
+        """Return the objective itself, so that gradients of different iterations can be compared."""
+        return objective
 
-    def minimize(self, objective: Objective, Z0: FloatArray, run: Run, monitor: Monitor) -> tuple[FloatArray, int]:
-        """Return the final embedding and the number of iterations."""
-        from scipy.optimize import minimize
+    def warming_up(self, iteration: int) -> bool:
+        """Return whether the attraction is exaggerated at this iteration."""
+        return iteration < self.exaggeration.n_iter
 
-        n, shape = objective.n_points, Z0.shape
-        iteration = 0
-        gradient_at: dict[str, Any] = {}
+    def exhausted(self, state: LBFGSState) -> str:
+        """Return why no further step is possible; empty if one is."""
+        return state.message
 
-        def evaluate(flat: FloatArray) -> tuple[float, FloatArray]:
-            loss, gradient = objective.value_and_grad(flat.reshape(shape))
-            monitor.check_finite(iteration, loss, gradient)
-            gradient_at["norm"] = float(np.linalg.norm(gradient)) / n
-            return loss / n, gradient.ravel() / n
+    def init(self, objective: Objective, Z0: FloatArray, run: Run) -> LBFGSState:
+        """Return the state at the start."""
+        return LBFGSState(Z0, np.zeros_like(Z0))
 
-        def after(intermediate_result: Any) -> None:
-            nonlocal iteration
-            iteration += 1
-            Z = intermediate_result.x.reshape(shape).astype(Z0.dtype)
-            due = monitor.due(iteration)
-            if due and monitor.record(iteration, intermediate_result.fun * n, Z, gradient_at["norm"]):
-                raise StopIteration
+    def step(self, objective: Objective, state: LBFGSState, iteration: int, run: Run) -> LBFGSState:
+        """Return the state after one step."""
+        weight = self.exaggeration(iteration)
+        weighted = objective.exaggerated(weight)
+        if weight != state.weight:
+            loss, gradient = _evaluate(weighted, state.Z, state.careful)
+            _check_finite(gradient, iteration)
+            state = state._replace(gradient=gradient, weight=weight, loss=loss, compared=None, message="")
+        if not state.careful and iteration % _COMPARE_EVERY == 0:
+            state = _compared(weighted, state)
+        moved = self._search(weighted, state, iteration, run)
+        norm = np.inf if self.warming_up(iteration) else float(np.linalg.norm(moved.gradient))
+        return moved._replace(grad_norm=norm)
 
-        start = Z0.astype(np.float64)
-        loss, gradient = objective.value_and_grad(start)
-        if monitor.record(0, loss, Z0, float(np.linalg.norm(gradient)) / n):
-            return Z0, 0
-        # The monitor decides on convergence, so scipy's own tests are switched off.
-        options = {
-            "maxiter": run.max_iter,
-            "maxfun": 20 * run.max_iter,
-            "maxcor": self.memory,
-            "ftol": 0.0,
-            "gtol": 0.0,
-            "maxls": 40,
-        }
-        result = minimize(evaluate, start.ravel(), jac=True, method="L-BFGS-B", callback=after, options=options)
-        if result.status in _NOTHING_LOWER:
-            monitor.converged, monitor.message = True, "no lower loss along the search direction"
-        return result.x.reshape(shape).astype(Z0.dtype), iteration
+    def _search(self, objective: Objective, state: LBFGSState, iteration: int, run: Run) -> LBFGSState:
+        """Return the state at the end of a line search, from the steepest direction if the first one fails."""
+        # Points in one place set no scale.
+        size = float(np.sqrt(sum(column.var(dtype=np.float64) for column in state.Z.T))) or 1.0
+        longest = self.reach * size
+        seen_finite = False
+        for pairs in (state.pairs, ()) if state.pairs else ((),):
+            direction = _direction(state.gradient, pairs, run.n_jobs)
+            rows = np.sqrt(np.einsum("ij,ij->i", direction, direction))
+            typical = float(np.sqrt(np.square(rows).mean()))
+            if typical == 0:
+                return state._replace(message="the gradient is zero")
+            if not pairs:
+                direction *= _FIRST_STEP * longest / typical
+                rows *= _FIRST_STEP * longest / typical
+            direction *= np.minimum(1.0, longest / np.maximum(rows, longest))[:, None]
+            slope = float((direction * state.gradient).sum())
+            if not slope < 0:
+                continue
+            most = max(1.0, longest / float(min(rows.max(), longest)))
+            found, any_finite = _line_search(objective, state, direction, slope, most)
+            seen_finite |= any_finite
+            if found is not None:
+                return self._moved(state, found, pairs)
+        if not seen_finite:
+            _check_finite(np.nan, iteration)
+        return state._replace(pairs=(), message="no lower loss along the search direction")
+
+    def _moved(self, state: LBFGSState, found: _Trial, pairs: Any) -> LBFGSState:
+        s, y = (found.Z - state.Z).ravel(), (found.gradient - state.gradient).ravel()
+        curved, sq_s, sq_y = (float((a * b).sum(dtype=np.float64)) for a, b in ((s, y), (s, s), (y, y)))
+        if curved > _LEAST_CURVED * (sq_s * sq_y) ** 0.5:
+            pairs = (*pairs, (s, y, 1.0 / curved))[-self.memory :]
+        return state._replace(Z=found.Z, gradient=found.gradient, loss=found.loss, pairs=pairs, message="")
+
+
+def _evaluate(objective: Objective, Z: FloatArray, with_loss: bool) -> tuple[float, FloatArray]:
+    """Return objective/n, or nan, and its gradient."""
+    n = objective.n_points
+    if not with_loss:
+        return np.nan, (objective.gradient(Z) / n).astype(Z.dtype, copy=False)
+    loss, gradient = objective.value_and_grad(Z)
+    return loss / n, (gradient / n).astype(Z.dtype, copy=False)
+
+
+def _check_finite(gradient: Any, iteration: int) -> None:
+    if not np.isfinite(gradient).all():
+        raise FloatingPointError(
+            f"the loss or gradient is no longer finite at iteration {iteration}: start from a smaller embedding, or "
+            "check the kernel with graphcouple.check_kernel."
+        )
+
+
+def _compared(objective: Objective, state: LBFGSState) -> LBFGSState:
+    """Return the state with its loss compared with the last one known; if it has risen, the state of that time."""
+    loss = objective.value(state.Z) / objective.n_points
+    if state.compared is None or loss <= state.compared[1] + _noise(state.Z, loss):
+        return state._replace(compared=(state.Z, loss))
+    Z = state.compared[0]
+    loss, gradient = _evaluate(objective, Z, True)
+    return state._replace(Z=Z, gradient=gradient, loss=loss, pairs=(), careful=True)
+
+
+def _noise(Z: FloatArray, loss: float) -> float:
+    return (_NOISE if Z.dtype == np.float64 else _NOISE_IF_SINGLE) * abs(loss)
+
+
+def _line_search(
+    objective: Objective, state: LBFGSState, direction: FloatArray, slope: float, most: float
+) -> tuple[_Trial | None, bool]:
+    """Return a point further down along the direction, or None, and whether any trial was finite."""
+    t, low, high, any_finite = 1.0, 0.0, np.inf, False
+    for trial in range(_MOST_TRIALS):
+        Z = (state.Z + t * direction).astype(state.Z.dtype, copy=False)
+        loss, gradient = _evaluate(objective, Z, state.careful)
+        found = _Trial(Z, gradient, loss, float((gradient * direction).sum()))
+        finite = bool(np.isfinite(found.slope))
+        any_finite |= finite
+        if not finite or not _is_lower(state, found, t, slope):
+            high = t
+            wanted = low + (t - low) * slope / (slope - found.slope) if finite and found.slope > 0 else low
+            t = float(np.clip(wanted, low + 0.1 * (high - low), low + 0.5 * (high - low)))
+            continue
+        low = t
+        if found.slope >= _ENOUGH_SLOPE * slope:
+            return found, True
+        if high == np.inf and t < most:
+            t = min(4.0 * t, most)
+        elif high < np.inf and trial < _MOST_TRIALS // 2 and high - low > 1e-3 * high:
+            t = 0.5 * (low + high)
+        else:
+            return found, True
+    return None, any_finite
+
+
+def _is_lower(state: LBFGSState, found: _Trial, t: float, slope: float) -> bool:
+    turned = found.slope > -_TURNED * slope
+    if not state.careful:
+        return not turned
+    if found.loss <= state.loss + _ENOUGH_FALL * t * slope:
+        return True
+    return not turned and found.loss <= state.loss + _NOISE * abs(state.loss)
+
+
+def _direction(gradient: FloatArray, pairs: Any, n_jobs: int | None) -> FloatArray:
+    """Return −H g, with the inverse Hessian H that the pairs imply; Nocedal and Wright, algorithm 7.4."""
+    from graphcouple._numba.descent import add_and_dot
+    from graphcouple._numba.threads import over_rows
+
+    q = gradient.astype(np.float64).ravel()
+    partial = np.empty(-(-q.size // _BLOCK))
+
+    def add_then_dot(weight: float, v: FloatArray, w: FloatArray) -> float:
+        over_rows(partial.size, n_jobs, add_and_dot, _BLOCK, q, weight, v, w, partial, at_least=4)
+        return float(partial.sum())
+
+    if not pairs:
+        return -q.reshape(gradient.shape)
+    weights = []
+    product = add_then_dot(0.0, pairs[-1][0], pairs[-1][0])
+    for k in range(len(pairs) - 1, -1, -1):
+        _, y, inverse = pairs[k]
+        weights.append(inverse * product)
+        product = add_then_dot(-weights[-1], y, pairs[k - 1][0] if k else pairs[0][1])
+    last_y, inverse = pairs[-1][1], pairs[-1][2]
+    squares = np.empty_like(partial)
+    over_rows(partial.size, n_jobs, add_and_dot, _BLOCK, last_y.astype(np.float64), 0.0, last_y, last_y, squares)
+    shrink = 1.0 / (inverse * float(squares.sum()))
+    q *= shrink
+    product *= shrink
+    for k in range(len(pairs)):
+        s, _, inverse = pairs[k]
+        weight = weights.pop() - inverse * product
+        product = add_then_dot(weight, s, pairs[min(k + 1, len(pairs) - 1)][1])
+    return -q.reshape(gradient.shape)

@@ -7,48 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphcouple._validation import check_integer, check_positive
+from graphcouple._validation import check_positive
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer, Run
+from graphcouple.optimize.exaggeration import USUAL_EXAGGERATION, Exaggeration
 
-EXAGGERATION_ITERATIONS = 150
-"""For how many iterations the attraction is exaggerated."""
-
-
-@dataclass(frozen=True)
-class Exaggeration:
-    """Early exaggeration: the attraction has weight `factor` for the first `n_iter` iterations, then 1.
-
-    Parameters
-    ----------
-    factor : float, default=12.0
-    n_iter : int, default=150
-        Other programs use 250.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When `factor` is not above 0 or `n_iter` is not an integer of at least 0.
-
-    Examples
-    --------
-    >>> import graphcouple as gc
-    >>> schedule = gc.Exaggeration(12.0, 150)
-    >>> schedule(0), schedule(150)
-    (12.0, 1.0)
-    """
-
-    factor: float = 12.0
-    n_iter: int = EXAGGERATION_ITERATIONS
-
-    def __post_init__(self) -> None:
-        check_positive("factor", self.factor)
-        check_integer("n_iter", self.n_iter, 0)
-
-    def __call__(self, iteration: int) -> float:
-        """Return the attraction's weight at an iteration."""
-        return float(self.factor) if iteration < self.n_iter else 1.0
+# Iterations between measurements of the curvature.
+_MEASURE_EVERY = 50
 
 
 class MomentumState(NamedTuple):
@@ -59,12 +25,16 @@ class MomentumState(NamedTuple):
     Z, update, gains : ndarray of shape (n_points, n_components)
     grad_norm : float
         Norm of the gradient of objective/n that the last step followed.
+    rate, weight : float
+        The learning rate, and the attraction's weight for which it was measured.
     """
 
     Z: FloatArray
     update: FloatArray
     gains: FloatArray
     grad_norm: float = np.inf
+    rate: float = np.nan
+    weight: float = np.nan
 
 
 @dataclass(frozen=True)
@@ -79,10 +49,9 @@ class MomentumGains(Optimizer):
     Parameters
     ----------
     learning_rate : float or "auto", default="auto"
-        "auto" is n over the objective's own curvature at the iteration: max(n / (4α), 25) for
-        latent priors D and E, with α the attraction's weight, and n/36 for B.
+        "auto" is n over the objective's own curvature, measured every 50 iterations (`Objective.curvature`).
     momentum : float, default=0.8
-        Used after the exaggeration; in [0, 1). The estimators use 0.9 for latent priors D and E.
+        Used after the exaggeration; in [0, 1).
     initial_momentum : float, default=0.5
         Used during the exaggeration; in [0, 1).
     exaggeration : Exaggeration, optional
@@ -104,7 +73,7 @@ class MomentumGains(Optimizer):
     learning_rate: float | str = "auto"
     momentum: float = 0.8
     initial_momentum: float = 0.5
-    exaggeration: Exaggeration = Exaggeration()
+    exaggeration: Exaggeration = USUAL_EXAGGERATION
     max_step: float = 5.0
 
     def __post_init__(self) -> None:
@@ -119,6 +88,10 @@ class MomentumGains(Optimizer):
         if not isinstance(self.exaggeration, Exaggeration):
             raise TypeError(f"exaggeration must be an Exaggeration, got {self.exaggeration!r}.")
         check_positive("max_step", self.max_step)
+
+    def at_first(self, objective: Objective) -> Objective:
+        """Return the objective with its attraction exaggerated."""
+        return objective.exaggerated(self.exaggeration(0))
 
     def warming_up(self, iteration: int) -> bool:
         """Return whether the attraction is exaggerated at this iteration."""
@@ -149,9 +122,12 @@ class MomentumGains(Optimizer):
             )
         warming_up = self.warming_up(iteration)
         momentum = self.initial_momentum if warming_up else self.momentum
-        moved = self.move(state, gradient, self.rate(weighted, state.Z), momentum, run.n_jobs)
+        rate, weight = state.rate, self.exaggeration(iteration)
+        if weight != state.weight or iteration % _MEASURE_EVERY == 0:
+            rate = self.rate(weighted, state.Z)
+        moved = self.move(state, gradient, rate, momentum, run.n_jobs)
         # The gradient of the exaggerated objective says nothing about convergence of the objective itself.
-        return moved._replace(grad_norm=np.inf if warming_up else norm)
+        return moved._replace(grad_norm=np.inf if warming_up else norm, rate=rate, weight=weight)
 
     def move(
         self, state: MomentumState, gradient: FloatArray, rate: float, momentum: float, n_jobs: int | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -48,10 +47,12 @@ def _spreads_downhill(objective: Objective, Z: FloatArray, loss: float) -> bool:
 
 
 class Monitor:
-    """Watches a run: finiteness, the history, the callback and the convergence tests.
+    """Watches a run: finiteness, the history, the best embedding, the callback and the convergence tests.
 
     Parameters
     ----------
+    objective : Objective
+        The objective to minimise.
     max_iter : int
     tol : float
         Converged when the gradient of objective/n has at most this norm.
@@ -61,9 +62,7 @@ class Monitor:
         Iterations between checks.
     callback : callable or None
     settled_within : float, default=0.0
-        Converged when the decrease extrapolated to `max_iter` is below this share of the gap to the lower bound.
-    objective : Objective
-        The objective to minimise.
+        Converged when 50 iterations lowered the loss by less than this share of its height.
     """
 
     def __init__(
@@ -90,13 +89,13 @@ class Monitor:
         self.converged = False
         self.losses: list[float] = []
         self.iterations: list[int] = []
-        self._best = np.inf
-        self._best_iteration = 0
+        self.best: tuple[float, FloatArray | None] = (np.inf, None)
+        self._lowest, self._lowest_at = np.inf, 0
         if not 0 <= settled_within < 1:
             raise ValueError(f"settled_within must lie in [0, 1), got {settled_within!r}.")
         self.settled_within = settled_within
         self.lower_bound = objective.lower_bound
-        self._falls: list[tuple[int, float]] = []
+        self._judged: tuple[int, float] | None = None
 
     def due(self, iteration: int) -> bool:
         """Return whether to compute the loss at this iteration."""
@@ -110,15 +109,21 @@ class Monitor:
                 "or early_exaggeration, or start from a smaller embedding."
             )
 
+    def note(self, iteration: int, loss: float, Z: FloatArray) -> None:
+        """Add a loss to the history, and keep the embedding if it is the best so far."""
+        self.check_finite(iteration, loss, Z)
+        self.losses.append(float(loss))
+        self.iterations.append(iteration)
+        if loss < self.best[0]:
+            self.best = float(loss), Z
+
     def record(self, iteration: int, loss: float, Z: FloatArray, grad_norm: float, settled: bool = True) -> bool:
-        """Record the loss, call the callback, and return whether the run should stop.
+        """Note the loss, call the callback, and return whether the run should stop.
 
         `settled` is False while a schedule still exaggerates the attraction. Nothing
         then counts as converged, nor as an iteration without progress.
         """
-        self.check_finite(iteration, loss, Z)
-        self.losses.append(float(loss))
-        self.iterations.append(iteration)
+        self.note(iteration, loss, Z)
         if self.callback is not None:
             view = Z.view()
             view.flags.writeable = False
@@ -126,35 +131,44 @@ class Monitor:
                 self.message = f"stopped by the callback at iteration {iteration}"
                 return True
         if not settled:
-            self._best, self._best_iteration = np.inf, iteration
-            self._falls = []
+            self._lowest, self._lowest_at, self._judged = np.inf, iteration, None
             return False
         if grad_norm <= self.tol:
-            return self._converge(Z, loss, f"gradient norm {grad_norm:.3g} at most tol={self.tol:.3g}")
-        if loss < self._best:
-            self._best, self._best_iteration = loss, iteration
-        elif iteration - self._best_iteration >= self.patience:
-            return self._converge(Z, loss, f"no lower loss for {self.patience} iterations")
+            return self.converge(Z, loss, f"gradient norm {grad_norm:.3g} at most tol={self.tol:.3g}")
+        if loss < self._lowest:
+            self._lowest, self._lowest_at = loss, iteration
+        elif iteration - self._lowest_at >= self.patience:
+            return self.converge(Z, loss, f"no lower loss for {self.patience} iterations")
         if self._has_settled(iteration, loss):
-            left = f"settled: less than {self.settled_within:.1%} to gain by iteration {self.max_iter}"
-            return self._converge(Z, loss, left)
+            fell = f"settled: {_SETTLE_SPAN} iterations lowered the loss by less than {self.settled_within:.2g} of"
+            return self.converge(Z, loss, f"{fell} its height")
         return False
 
+    def height(self, loss: float) -> float:
+        """Return the loss above its lower bound or, if none is known, what the run has gained and has yet to lose."""
+        above = loss - self.lower_bound
+        return above if above < np.inf else abs(loss) + max(self.losses[0] - loss, 0.0)
+
     def _has_settled(self, iteration: int, loss: float) -> bool:
-        """Return whether the remaining iterations would change little, if the loss kept falling as fast as recently."""
         if not self.settled_within or iteration % _SETTLE_SPAN:
             return False
-        self._falls.append((iteration, loss))
-        recent = self._falls[-3:]
-        if len(recent) < 3:
+        before, self._judged = self._judged, (iteration, loss)
+        if before is None or iteration - before[0] != _SETTLE_SPAN:
             return False
-        falls = [(before - after) / (b - a) for (a, before), (b, after) in pairwise(recent)]
-        left = max(falls) * (self.max_iter - iteration)
-        return min(falls) >= 0 and left <= self.settled_within * (loss - self.lower_bound) < np.inf
+        return 0 <= before[1] - loss <= self.settled_within * self.height(loss)
 
-    def _converge(self, Z: FloatArray, loss: float, message: str) -> bool:
-        # Early exaggeration can leave all points in one place, from which descent escapes, slowly at first.
+    def converge(self, Z: FloatArray, loss: float, message: str) -> bool:
+        """End the run with this message and return True, unless all points are in one place."""
+        # Exaggeration can leave all points in one place, from which descent escapes, slowly at first.
         if is_collapsed(self.objective, Z, loss):
             return False
         self.message, self.converged = message, True
         return True
+
+    def still_falling(self) -> float:
+        """Return by which share of the height the loss would fall in a tenth of the iterations, as fast as lately."""
+        if len(self.losses) < 2:
+            return 0.0
+        (first, last), (before, now) = self.iterations[-2:], self.losses[-2:]
+        height = self.height(now)
+        return (before - now) * 0.1 * last / ((last - first) * height) if height > 0 else 0.0

@@ -117,6 +117,10 @@ class NegativeSampling(Optimizer):
                 "an integer; other optimizers take any number."
             )
 
+    def suited_iterations(self, n_points: int) -> int:
+        """Return 500 epochs up to 10,000 points and 200 beyond, as umap-learn does."""
+        return 500 if n_points <= 10_000 else 200
+
     def seeded(self, seed: Callable[[], int]) -> NegativeSampling:
         """Return the optimizer with a seed, if it has none."""
         return self if self.random_state is not None else replace(self, random_state=seed())

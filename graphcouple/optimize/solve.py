@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from graphcouple._validation import check_embedding
+from graphcouple._validation import check_embedding, check_integer
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Callback, Optimizer, Run, Solution
+from graphcouple.optimize.descent import SETTLED_WITHIN, Descent
 from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.monitor import Monitor, is_collapsed
+from graphcouple.optimize.rays import best_scale
+
+# A run has not settled if a tenth more iterations would lower the loss by more than this share of its height.
+_UNSETTLED = 0.02
+
+# Noise of further starts, relative to the first one's standard deviation.
+_JITTER = 0.5
 
 
 def solve(
     objective: Objective,
     Z0: Any,
-    optimizer: Optimizer | None = None,
+    optimizer: Optimizer | Descent | None = None,
     *,
-    max_iter: int = 1000,
+    max_iter: int | str = "auto",
     tol: float = 1e-7,
     patience: int = 300,
+    rescale: bool = False,
+    n_starts: int = 1,
     check_every: int | None = None,
-    settled_within: float = 0.0,
+    settled_within: float = SETTLED_WITHIN,
     callback: Callback | None = None,
     n_jobs: int | None = None,
 ) -> Solution:
@@ -38,10 +49,16 @@ def solve(
         For example a `CrossEntropy`, or a weighted sum of objectives.
     Z0 : array of shape (n_points, n_components)
         The start; it is not modified.
-    optimizer : Optimizer, optional
-        `LBFGS()` by default. `MomentumGains()` is the optimizer of t-SNE.
-    max_iter : int, default=1000
-        Maximum number of iterations.
+    optimizer : Optimizer or Descent, optional
+        `Descent()` by default, as in the estimators.
+    max_iter : int or "auto", default="auto"
+        Maximum number of iterations; see `Optimizer.suited_iterations` for "auto".
+    rescale : bool, default=False
+        Start from the multiple of `Z0` at which the (exaggerated) objective is least. Estimators ask for it unless
+        `init` is an array.
+    n_starts : int, default=1
+        Number of runs, of which the best is returned. The first is from `Z0`; the others are from `Z0` plus Gaussian
+        noise of half its standard deviation. The callback sees every run.
     tol : float, default=1e-7
         Converged when the gradient of objective/n has at most this 2-norm.
     patience : int, default=300
@@ -50,10 +67,10 @@ def solve(
         Iterations between evaluations of the loss, for the history, the convergence tests and
         the callback. The default is 1 with a callback and 50 without. An evaluation can cost as
         much as several iterations, because the loss may need logarithms that the gradient does not.
-    settled_within : float, default=0.0
-        Converged when the remaining iterations, each lowering the loss as fast as recent ones, would lower it by at
-        most this share of its gap to `Objective.lower_bound`; 0 for no such test. The test runs at the checks
-        whose iteration is a multiple of 50.
+    settled_within : float, default=2e-5
+        Converged when 50 iterations lowered the loss by at most this share of its height above
+        `Objective.lower_bound` (of its absolute value plus what was gained, if no bound is known); 0 for no such
+        test. The test runs at the checks whose iteration is a multiple of 50.
     n_jobs : int or None, default=None
         Threads for the optimizer's own steps; None means every core. Results do not depend on it.
     callback : callable, optional
@@ -63,14 +80,18 @@ def solve(
     Returns
     -------
     Solution
+        The best embedding seen: that of the lowest loss at a check, at the start or at the end.
 
     Warns
     -----
     ConvergenceWarning
-        When all points ended in one place.
+        When all points ended in one place, the loss was still falling at `max_iter`, no loss below that of the start
+        was found, or the graph does not bear a given early exaggeration.
 
     Raises
     ------
+    ValueError
+        When `Descent` finds nothing better than all points in one place, from wherever it starts.
     FloatingPointError
         When the loss, the gradient or the embedding stops being finite; the message
         names the iteration.
@@ -91,51 +112,120 @@ def solve(
     """
     if not isinstance(objective, Objective):
         raise TypeError(f"objective must be an Objective such as CrossEntropy, got {type(objective).__name__}.")
-    if optimizer is not None and not isinstance(optimizer, Optimizer):
-        raise TypeError(f"optimizer must be LBFGS(), MomentumGains() or another Optimizer, got {optimizer!r}.")
+    if optimizer is not None and not isinstance(optimizer, (Optimizer, Descent)):
+        raise TypeError(f"optimizer must be Descent(), LBFGS() or another Optimizer, got {optimizer!r}.")
     start = check_embedding(Z0, "Z0", objective.n_points).copy()
     if check_every is None:
         check_every = 50 if callback is None else 1
-    monitor = Monitor(objective, max_iter, tol, patience, check_every, callback, settled_within)
-    chosen = LBFGS() if optimizer is None else optimizer
-    chosen.check(objective)
-    run = Run(monitor.max_iter, n_jobs)
-    # scipy's L-BFGS has its own loop.
-    descend = chosen.minimize if isinstance(chosen, LBFGS) else partial(_descend, chosen)
-    return _solution(objective, *descend(objective, start, run, monitor), monitor)
+    wanted = Descent() if optimizer is None else optimizer
+    if isinstance(max_iter, str):
+        max_iter = _iterations(max_iter, wanted, objective.n_points)
+    check_integer("max_iter", max_iter, 1)
+    check_integer("n_starts", n_starts, 1)
+
+    def attempt(Z: FloatArray, chosen: Optimizer, rescale: bool) -> tuple[Solution, Monitor]:
+        monitor = Monitor(objective, max_iter, tol, patience, check_every, callback, settled_within)
+        chosen.check(objective)
+        if rescale:
+            Z = (Z * best_scale(chosen.at_first(objective), Z)).astype(Z.dtype)
+        return _descend(chosen, objective, Z, Run(monitor.max_iter, n_jobs), monitor), monitor
+
+    runs = []
+    for Z in _starts(start, n_starts):
+        chosen = wanted if isinstance(wanted, Optimizer) else wanted.for_problem(objective, Z, max_iter)
+        runs.append(attempt(Z, chosen, rescale))
+        if runs[-1][0].message.startswith("stopped by the callback"):
+            break
+    losses = np.array([solution.loss for solution, _ in runs])
+    solution, monitor = runs[int(np.argmin(losses))]
+    if solution.collapsed and not isinstance(wanted, Optimizer) and "callback" not in solution.message:
+        solution, monitor = _restarted(objective, start, attempt)
+    _warn_if_bad(solution, monitor)
+    return replace(solution, start_losses=losses)
 
 
-def _descend(
-    optimizer: Optimizer, objective: Objective, start: FloatArray, run: Run, monitor: Monitor
-) -> tuple[FloatArray, int]:
-    """Return the final embedding and the number of iterations. This is the only loop."""
+def _starts(start: FloatArray, n_starts: int) -> Iterator[FloatArray]:
+    yield start
+    deviation = _JITTER * float(start.std())
+    for k in range(1, n_starts):
+        noise = np.random.default_rng(k).normal(size=start.shape)
+        yield (start + deviation * noise).astype(start.dtype)
+
+
+def _iterations(word: str, optimizer: Optimizer | Descent, n_points: int) -> int:
+    if word != "auto":
+        raise ValueError(f"max_iter must be 'auto' or an integer of at least 1, got {word!r}.")
+    return optimizer.suited_iterations(n_points)
+
+
+def _descend(optimizer: Optimizer, objective: Objective, start: FloatArray, run: Run, monitor: Monitor) -> Solution:
+    """Return the best embedding seen. This is the only loop."""
     state = optimizer.init(objective, start, run)
-    for iteration in range(run.max_iter):
-        if monitor.due(iteration):
+    iteration = 0
+    while True:
+        over = iteration == run.max_iter
+        if monitor.due(iteration) and not over:
             # Record the objective's own loss, not the exaggerated one and not that of this iteration's sample.
             loss, settled = objective.value(state.Z), not optimizer.warming_up(iteration)
             if monitor.record(iteration, loss, state.Z, state.grad_norm, settled):
-                return state.Z, iteration
-        state = optimizer.step(objective.at(iteration, state.Z), state, iteration, run)
-        monitor.check_finite(iteration + 1, state.Z)
-    return state.Z, run.max_iter
+                break
+        if over or _is_over(optimizer, objective, state, iteration, monitor):
+            break
+        state = optimizer.step(optimizer.for_iteration(objective, iteration, state.Z), state, iteration, run)
+        iteration += 1
+        monitor.check_finite(iteration, state.Z)
+    if monitor.iterations[-1] != iteration:
+        monitor.note(iteration, objective.value(state.Z), state.Z)
+    loss, Z = monitor.best
+    assert Z is not None
+    collapsed = is_collapsed(objective, Z, loss)
+    message, converged = monitor.message, monitor.converged
+    if collapsed:
+        message, converged = f"collapsed: all points are in one place ({message})", False
+    history = np.array(monitor.losses), np.array(monitor.iterations)
+    return Solution(Z, loss, iteration, converged, message, *history, collapsed=collapsed)
 
 
-def _solution(objective: Objective, Z: FloatArray, n_iter: int, monitor: Monitor) -> Solution:
-    if monitor.iterations and monitor.iterations[-1] == n_iter:
-        loss = monitor.losses[-1]
-    else:
-        loss = objective.value(Z)
-        monitor.check_finite(n_iter, loss, Z)
-        monitor.losses.append(loss)
-        monitor.iterations.append(n_iter)
-    if is_collapsed(objective, Z, loss):
-        monitor.converged, monitor.message = False, f"collapsed: all points are in one place ({monitor.message})"
-        warnings.warn(
+def _is_over(optimizer: Optimizer, objective: Objective, state: Any, iteration: int, monitor: Monitor) -> bool:
+    """Return whether the optimizer can go no further on the objective itself."""
+    why = optimizer.exhausted(state)
+    return (
+        bool(why) and not optimizer.warming_up(iteration) and monitor.converge(state.Z, objective.value(state.Z), why)
+    )
+
+
+def _restarted(objective: Objective, start: FloatArray, attempt: Any) -> tuple[Solution, Monitor]:
+    """Return a run from the best size of the start without exaggeration or, if that collapses too, from noise."""
+    noise = np.random.default_rng(0).normal(size=start.shape).astype(start.dtype)
+    for Z in (start, noise):
+        solution, monitor = attempt(Z, LBFGS(), True)
+        if not solution.collapsed:
+            return solution, monitor
+    raise ValueError(
+        "no start ends in anything better than all points in one place: the input's graph is nearly uniform, or the "
+        "embedding's kernel cannot show what it holds. Lower the perplexity, or choose another kernel."
+    )
+
+
+def _warn_if_bad(solution: Solution, monitor: Monitor) -> None:
+    """Warn, with the remedy, if the run ended where it should not."""
+    reason = ""
+    if solution.collapsed:
+        reason = (
             "the embedding has collapsed: all points are in one place, which is no minimum. Lower early_exaggeration "
-            "(1 for none) or the perplexity, or start from a wider embedding.",
-            ConvergenceWarning,
-            stacklevel=3,
+            "(1 for none) or the perplexity, or start from a wider embedding."
         )
-    history = np.array(monitor.losses)
-    return Solution(Z, loss, n_iter, monitor.converged, monitor.message, history, np.array(monitor.iterations))
+    elif "callback" in solution.message:
+        return
+    elif len(monitor.losses) > 1 and solution.loss >= monitor.losses[0] and not solution.converged:
+        reason = (
+            f"no embedding with a lower loss than the start's, {monitor.losses[0]:.6g}, was found, so the start is "
+            "returned. Lower learning_rate, or use optimizer='auto'."
+        )
+    elif not solution.converged and monitor.still_falling() > _UNSETTLED:
+        reason = (
+            f"the embedding has not settled: at max_iter={monitor.max_iter} a tenth more iterations would lower the "
+            f"loss by some {monitor.still_falling():.1%} of its height above the lowest possible. Raise max_iter."
+        )
+    if reason:
+        warnings.warn(reason, ConvergenceWarning, stacklevel=3)

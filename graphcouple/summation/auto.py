@@ -9,8 +9,8 @@ from graphcouple.summation.exact import Exact
 from graphcouple.summation.particle_mesh import MESH_FROM, ParticleMesh
 from graphcouple.summation.radials import RadialFunction
 
-SOFT_MESH_FROM = 500
-"""Like `MESH_FROM`, for functions that are not smooth at zero and may be softened."""
+HARD_MESH_FROM = 1000
+"""Like `MESH_FROM`, for functions that are not smooth at zero, whose formulas take longer than the mesh's tables."""
 
 TREE_FROM = 20_000
 """Number of points above which Barnes–Hut, in O(n log n), replaces exact sums, in O(n²)."""
@@ -20,17 +20,15 @@ TREE_FROM = 20_000
 class Auto(Summation):
     """Exact sums for few points; for many, a fast summation with forces accurate to 1e-2.
 
-    Sums are exact up to 2,000 points (20,000 in three dimensions), and always beyond three dimensions. For more
-    points, `ParticleMesh` is used in one and two dimensions, and `BarnesHut` in three. If a plane embedding is too wide
-    for a grid, sums are exact up to 20,000 points and done by `BarnesHut` beyond.
+    Sums are exact up to 2,000 points (1,000 for functions that are not smooth at zero; 20,000 in three dimensions), and
+    always beyond three dimensions. For more points, `ParticleMesh` is used in one and two dimensions, and `BarnesHut`
+    in three. If a plane embedding is too wide or too crowded for a grid, sums are exact up to 20,000 points and done by
+    `BarnesHut` beyond.
 
     Parameters
     ----------
     n_jobs : int or None, default=None
         Threads; None means every core. The result is bitwise the same for any number.
-    soften : bool, default=False
-        Let `ParticleMesh` soften functions that are not smooth at zero, instead of summing near pairs one by one. For
-        such functions it is then used above 500 points.
 
     Examples
     --------
@@ -44,23 +42,19 @@ class Auto(Summation):
     ['Exact', 'ParticleMesh', 'Exact']
     """
 
-    def __init__(self, n_jobs: int | None = None, *, soften: bool = False) -> None:
+    def __init__(self, n_jobs: int | None = None) -> None:
         super().__init__(n_jobs)
         self._exact = Exact(n_jobs)
-        self._mesh = ParticleMesh(n_jobs, soften=soften)
+        self._mesh = ParticleMesh(n_jobs)
         self._tree = BarnesHut(n_jobs)
 
     single_from = MESH_FROM
 
-    def softened(self) -> Auto:
-        """Return this summation with ``soften=True``."""
-        return Auto(self.n_jobs, soften=True)
-
     def for_points(self, Z: FloatArray, radial: RadialFunction) -> Summation:
         """Return the summation used for these points."""
         n, n_dims = Z.shape
-        softened = self._mesh.soften and not radial.smooth_at_zero
-        if n_dims <= 2 and n > (SOFT_MESH_FROM if softened else MESH_FROM) and self._mesh.holds(Z, radial):
+        mesh_from = MESH_FROM if radial.smooth_at_zero else HARD_MESH_FROM
+        if n_dims <= 2 and n > mesh_from and self._mesh.holds(Z, radial):
             return self._mesh
         if 2 <= n_dims <= 3 and n > TREE_FROM:
             return self._tree
@@ -78,3 +72,16 @@ class Auto(Summation):
         """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
         chosen = self.for_points(Z, radial)
         return chosen.potential(Z, radial, charges, with_potential=with_potential, with_gradient=with_gradient)
+
+    def potentials(
+        self,
+        Z: FloatArray,
+        radial: RadialFunction,
+        charges: FloatArray,
+        *,
+        with_potential: bool = True,
+        with_gradient: bool = True,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the potentials of several sets of charges; see `Summation.potentials`."""
+        chosen = self.for_points(Z, radial)
+        return chosen.potentials(Z, radial, charges, with_potential=with_potential, with_gradient=with_gradient)

@@ -36,10 +36,6 @@ class Summation(ABC):
         """Return the summation used for these points: this one, or the one it chooses."""
         return self
 
-    def softened(self) -> Summation:
-        """Return a summation that may soften functions that are not smooth at zero; itself if it has no such option."""
-        return self
-
     def points_dtype(self, n_points: int, dtype: Any) -> np.dtype[Any]:
         """Return the dtype to move this many points in; `dtype` is that of the data."""
         single = self.single_from is not None and n_points > self.single_from
@@ -76,6 +72,29 @@ class Summation(ABC):
         gradient : ndarray of shape (n, q)
             Both float64, whatever the dtype of `Z`.
         """
+
+    def potentials(
+        self,
+        Z: FloatArray,
+        radial: RadialFunction,
+        charges: FloatArray,
+        *,
+        with_potential: bool = True,
+        with_gradient: bool = True,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the potentials of several sets of charges, of shapes (n_sets, n) and (n_sets, n, q).
+
+        Parameters
+        ----------
+        Z : ndarray of shape (n, q)
+        radial : RadialFunction
+        charges : ndarray of shape (n_sets, n)
+        with_potential, with_gradient : bool, default=True
+            What to compute, as for `potential`.
+        """
+        wanted = {"with_potential": with_potential, "with_gradient": with_gradient}
+        each = [self.potential(Z, radial, row, **wanted) for row in charges]
+        return np.stack([potential for potential, _ in each]), np.stack([gradient for _, gradient in each])
 
 
 SUMMATIONS: Registry[Callable[[int | None], Summation]] = Registry("summation", "a Summation")

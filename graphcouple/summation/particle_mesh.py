@@ -23,6 +23,9 @@ _SPACING = 1.0 / 3.0
 # A cubic B-spline reaches two nodes; one more keeps rounding inside the grid.
 _MARGIN = 3
 
+# Bytes of transforms kept for grids that may come back.
+_MOST_KEPT = 2**25
+
 # Rows of a band; threads write to every second band. Wider than a spline's reach of 4, with few points in each.
 _BAND = 8
 
@@ -35,21 +38,29 @@ _STRIP = 32
 # On a grid this few lengths wide the function hardly varies, and single-precision rounding swamps its slopes.
 _FLAT_LENGTHS = 4.0
 
-# Cells along a side, per √n points. If points are spread evenly, about π · 4² / 2² = 13 of them lie within the four
-# cells where pairs are summed one by one. With softening within three cells, it is about π · 3² / 1² = 28.
-_CELLS_FOR_NEAR = 2.0
-_CELLS_IF_SOFT = 1.0
+# Grid nodes along a side, per √n points, where near pairs are summed one by one: if points are spread evenly, about
+# π · 4² / 2² = 13 of them lie within the four nodes' distance that counts as near, in clusters many more.
+_NODES_PER_ROOT = 2.0
+
+
+# Nanoseconds that a node of the grid and a near pair take, to weigh a finer grid against fewer near pairs; near pairs
+# are compared within blocks ten nodes wide. Beyond so many of them for each point, the mesh gives up.
+_TIME_OF_NODE, _TIME_OF_PAIR = 15.0, 2.0
+_BLOCK_NODES = 10.0
+_MOST_PAIRS = 10_000.0
 
 
 class _Transform(NamedTuple):
     """The radial function on a grid: its transform, corrected for splines, and a unit charge's own potential.
 
-    See `graphcouple._numba.mesh.gather` for the coefficients of the latter.
+    See `graphcouple._numba.mesh.gather` for the coefficients of the latter. `near` is the table of what near
+    pairs add.
     """
 
     values: FloatArray
     own: FloatArray
     padded: tuple[int, int]
+    near: FloatArray | None
 
 
 class _Workspace(NamedTuple):
@@ -65,6 +76,8 @@ class _Grid(NamedTuple):
     spacing: float
     shape: tuple[int, int]
     dtype: np.dtype[Any]
+    edge: float | None
+    """The squared distance below which pairs are near; None if the grid resolves all pairs."""
 
 
 @register("particle_mesh")
@@ -74,8 +87,9 @@ class ParticleMesh(Summation):
     Charges are spread by cubic B-splines and convolved with the radial function by FFT. Its transform is divided by
     the square of the splines' own, so that grid values are interpolated. The potential and its gradient are both read
     off one grid, by the splines and their derivatives. The contribution of a point's own charge is subtracted exactly.
-    A radial function that is not smooth at zero is split: below ``near * spacing``, a polynomial cap in d² replaces it
-    on the grid, and the difference is summed over near pairs.
+    A radial function that is not smooth at zero is split: below ``near`` times the distance of nodes, a polynomial cap
+    in d² replaces it on the grid, and the difference is summed over near pairs, which a list of cells finds. So is a
+    smooth one where the points lie so far apart that nodes can too.
 
     Potentials have the absolute error `resolution`. If a prior needs the logarithm of a smaller one (a point far from
     all others, prior D, a Gaussian kernel), it falls back on exact sums in the log.
@@ -92,9 +106,6 @@ class ParticleMesh(Summation):
     near : float, optional
         Reach of the near pairs, in grid spacings, for functions that are not smooth at zero. The default is 4 at the
         default spacing and grows like its inverse square root at finer ones.
-    soften : bool, default=False
-        Skip the near pairs, so that functions that are not smooth at zero are softened below three times the grid's
-        spacing. This saves time when near pairs contribute little compared with all others.
 
     Raises
     ------
@@ -127,14 +138,11 @@ class ParticleMesh(Summation):
         spacing: float = _SPACING,
         n_cells: int = 64,
         near: float | None = None,
-        soften: bool = False,
     ) -> None:
         super().__init__(n_jobs)
         self.spacing = check_positive("spacing", spacing)
         self.n_cells = check_integer("n_cells", n_cells, 4)
-        self.soften = bool(soften)
-        reach = 3.0 if self.soften else 4.0
-        self.near = reach * (_SPACING / self.spacing) ** 0.5 if near is None else check_positive("near", near)
+        self.near = 4.0 * (_SPACING / self.spacing) ** 0.5 if near is None else check_positive("near", near)
         self.resolution = 1e-3 * (self.spacing / _SPACING) ** 2
         self._known: OrderedDict[Any, _Transform] = OrderedDict()
         self._idle: list[_Workspace] = []
@@ -153,6 +161,20 @@ class ParticleMesh(Summation):
         with_gradient: bool = True,
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
+        c = None if charges is None else charges[None]
+        both = self.potentials(Z, radial, c, with_potential=with_potential, with_gradient=with_gradient)
+        return both[0][0], both[1][0]
+
+    def potentials(
+        self,
+        Z: FloatArray,
+        radial: RadialFunction,
+        charges: FloatArray | None = None,
+        *,
+        with_potential: bool = True,
+        with_gradient: bool = True,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the potentials of several sets of charges, with one pass over near pairs; see `Summation`."""
         from graphcouple._numba.mesh import gather
 
         n, n_dims = Z.shape
@@ -162,59 +184,71 @@ class ParticleMesh(Summation):
                 "use 'barnes_hut' or 'exact'."
             )
         points = np.ascontiguousarray(Z)
-        c = np.ones(n) if charges is None else np.ascontiguousarray(charges, dtype=np.float64)
+        c = np.ones((1, n)) if charges is None else np.ascontiguousarray(charges, dtype=np.float64)
+        low, high = _bounds(points)
+        if (low == high).all():
+            return _in_one_place(radial, c, n_dims)
         grid = self._grid(points, radial)
         if not _fits(grid):
             raise ValueError(
-                f"the embedding spans {np.ptp(points, axis=0).max():.3g}, which needs {max(grid.shape)} grid nodes of "
+                f"the embedding spans {(high - low).max():.3g}, which needs {max(grid.shape)} grid nodes of "
                 f"spacing {grid.spacing:.3g} a side, more than {_LARGEST} (the kernel's length: {radial.length:.3g}); "
                 "use summation='barnes_hut', or a wider spacing."
             )
-        cap = _cap(radial, (self.near * grid.spacing) ** 2)
-        transform = self._transform(radial, grid, cap, grid.dtype)
+        transform = self._transform(radial, grid)
         work = self._workspace(grid.shape, transform.padded, grid.dtype)
-        self._spread(points, c, grid, work.charges)
-        field = self._convolve(work, transform)
-        potential, gradient = np.empty(n), np.empty((n, n_dims))
+        potential, gradient = np.empty((len(c), n)), np.empty((len(c), n, n_dims))
         places = (points, grid.origin, grid.spacing)
-        over_rows(n, self.n_jobs, gather, *places, c, field, transform.own, potential, gradient)
+        for k in range(len(c)):
+            self._spread(points, c[k], grid, work.charges)
+            field = self._convolve(work, transform)
+            over_rows(n, self.n_jobs, gather, *places, c[k], field, transform.own, potential[k], gradient[k])
         self._idle.append(work)
-        if cap is not None and not self.soften:
-            self._add_near(points, c, radial, cap, potential, gradient)
+        if transform.near is not None:
+            self._add_near(points, c, grid, transform.near, with_potential, potential, gradient)
         return potential, gradient
 
     def holds(self, Z: FloatArray, radial: RadialFunction) -> bool:
-        """Return whether a grid for these points has at most 4,096 nodes a side, 2,097,152 on a line."""
-        return _fits(self._grid(Z, radial))
+        """Return whether a grid has at most 4,096 nodes a side, 2,097,152 on a line, and leaves few pairs near."""
+        low, high = _bounds(Z)
+        if (low == high).all():
+            return True
+        grid = self._grid(Z, radial)
+        return _fits(grid) and (grid.edge is None or _crowding(Z, low, grid.spacing) <= _MOST_PAIRS)
 
     def _grid(self, points: FloatArray, radial: RadialFunction) -> _Grid:
-        low, high = np.array([[float(column.min()), float(column.max())] for column in points.T]).T
+        low, high = _bounds(points)
         longest = float((high - low).max())
         length = radial.length
-        # Near pairs, whether summed one by one or softened, should be few.
-        per_root = _CELLS_IF_SOFT if self.soften else _CELLS_FOR_NEAR
-        few = 0.0 if radial.smooth_at_zero else per_root * len(points) ** 0.5
-        spacing = self.spacing * length
-        if 0 < longest < spacing * max(self.n_cells, few):
-            # In steps, so that a slowly growing embedding can reuse its grid and the kernel's transform.
-            spacing = 2.0 ** (np.floor(8.0 * np.log2(longest / max(self.n_cells, few))) / 8.0)
+        per_root = _NODES_PER_ROOT * len(points) ** 0.5
+        spacing, edge = self.spacing * length, None
+        # Nodes as far apart as near pairs are few; smooth functions need them only if they vary faster than that.
+        wide = longest / per_root
+        if not radial.smooth_at_zero or wide > length:
+            if radial.smooth_at_zero or 0 < longest < spacing * max(self.n_cells, per_root):
+                spacing = _in_steps(longest / max(self.n_cells, per_root))
+            spacing = _halved_where_crowded(points, low, high - low, spacing)
+            edge = (self.near * spacing) ** 2
+        elif 0 < longest < spacing * self.n_cells:
+            spacing = _in_steps(longest / self.n_cells)
         # Within a few lengths the function hardly varies, and single precision would lose its slope.
         dtype = points.dtype if longest > _FLAT_LENGTHS * length else np.dtype(np.float64)
         nodes = np.ceil((high - low) / spacing) + 1 + 2 * _MARGIN
         step = 2.0 ** np.maximum(4.0, np.floor(np.log2(nodes / 12.0)))
         nodes = step * np.ceil(nodes / step)
         if points.shape[1] == 1:
-            return _Grid(np.array([low[0] - _MARGIN * spacing, _MARGIN]), spacing, (int(nodes[0]), 8), dtype)
-        return _Grid(low - _MARGIN * spacing, float(spacing), (int(nodes[0]), int(nodes[1])), dtype)
+            return _Grid(np.array([low[0] - _MARGIN * spacing, _MARGIN]), spacing, (int(nodes[0]), 8), dtype, edge)
+        return _Grid(low - _MARGIN * spacing, float(spacing), (int(nodes[0]), int(nodes[1])), dtype, edge)
 
-    def _transform(self, radial: RadialFunction, grid: _Grid, cap: FloatArray | None, dtype: Any) -> _Transform:
-        key = (radial, grid.spacing, grid.shape, dtype)
+    def _transform(self, radial: RadialFunction, grid: _Grid) -> _Transform:
+        key = (radial, grid.spacing, grid.shape, grid.dtype, grid.edge)
         if key in self._known:
             self._known.move_to_end(key)
             return self._known[key]
-        self._known[key] = _kernel_transform(radial, grid, cap, dtype, effective_n_jobs(self.n_jobs))
-        if len(self._known) > 4:
-            self._known.popitem(last=False)
+        self._known[key] = _kernel_transform(radial, grid, effective_n_jobs(self.n_jobs))
+        size = sum(known.values.nbytes for known in self._known.values())
+        while len(self._known) > 4 and size > _MOST_KEPT:
+            size -= self._known.popitem(last=False)[1].values.nbytes
         return self._known[key]
 
     def _workspace(self, shape: tuple[int, int], padded: tuple[int, int], dtype: Any) -> _Workspace:
@@ -278,34 +312,72 @@ class ParticleMesh(Summation):
         self,
         points: FloatArray,
         charges: FloatArray,
-        radial: RadialFunction,
-        cap: FloatArray,
+        grid: _Grid,
+        table: FloatArray,
+        with_potential: bool,
         potential: FloatArray,
         gradient: FloatArray,
     ) -> None:
-        from graphcouple._numba.mesh import add_near_pairs
+        from graphcouple._numba.near import add_near_pairs, block_sizes, fill_cells, take_in_order
 
-        reach = float(np.sqrt(cap[0]))
-        at = np.floor((points - points.min(axis=0)) / reach).astype(np.int64)
+        assert grid.edge is not None
+        n, n_dims = points.shape
+        side = 0.5 * float(np.sqrt(grid.edge))
+        low, high = _bounds(points)
         shape = np.ones(2, dtype=np.int64)
-        shape[: points.shape[1]] = at.max(axis=0) + 1
-        cells = at[:, 0] * shape[1] + (at[:, 1] if points.shape[1] > 1 else 0)
+        shape[:n_dims] = ((high - low) / side).astype(np.int64) + 1
+        cells = np.empty(n, dtype=np.int32)
+        over_rows(n, self.n_jobs, fill_cells, points, low, side, int(shape[1]), cells)
         order, starts = _sorted(cells, int(shape.prod()))
-        over_rows(
-            len(points),
-            self.n_jobs,
-            add_near_pairs,
-            points,
-            charges,
-            radial,
-            cap,
-            order,
-            cells,
-            starts,
-            shape,
-            potential,
-            gradient,
-        )
+        xs, ys, cs = np.empty(n), np.empty(n), np.empty(charges.shape)
+        over_rows(n, self.n_jobs, take_in_order, order, points, charges, xs, ys, cs)
+        sizes = np.empty(shape[0], dtype=np.int64)
+        over_rows(int(shape[0]), self.n_jobs, block_sizes, starts, shape, sizes)
+        near = (int(sizes.max()), table, grid.edge, order, starts, shape, xs, ys, cs)
+        over_rows(starts.size - 1, self.n_jobs, add_near_pairs, *near, with_potential, potential, gradient)
+
+
+def _bounds(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the largest coordinates; column by column is ten times as fast as along the axis."""
+    return np.array([float(column.min()) for column in points.T]), np.array(
+        [float(column.max()) for column in points.T]
+    )
+
+
+def _crowding(points: FloatArray, low: FloatArray, spacing: float) -> float:
+    """Return with about how many others a point is compared in the search for near pairs, on average."""
+    blocks = np.zeros(len(points), dtype=np.int64)
+    for column, least in zip(points.T, low, strict=True):
+        at = ((column - least) / (_BLOCK_NODES * spacing)).astype(np.int64)
+        blocks = blocks * (int(at.max()) + 1) + at
+    counts = np.unique(blocks, return_counts=True)[1] if blocks.max() > _LARGEST**2 else np.bincount(blocks)
+    return float(np.square(counts, dtype=np.float64).sum() / len(points))
+
+
+def _halved_where_crowded(points: FloatArray, low: FloatArray, extent: FloatArray, spacing: float) -> float:
+    """Return the spacing, or a half, a quarter, ... of it, as long as fewer near pairs save more than nodes cost."""
+
+    def cost(width: float) -> float:
+        nodes = float(np.prod(np.maximum(extent / width, 16.0)))
+        return _TIME_OF_NODE * nodes + _TIME_OF_PAIR * len(points) * _crowding(points, low, width)
+
+    now = cost(spacing)
+    while float(extent.max()) < 0.4 * _LARGEST * spacing:
+        finer = cost(0.5 * spacing)
+        if finer >= now:
+            break
+        spacing, now = 0.5 * spacing, finer
+    return spacing
+
+
+def _in_one_place(radial: RadialFunction, charges: FloatArray, n_dims: int) -> tuple[FloatArray, FloatArray]:
+    others = charges.sum(axis=1, keepdims=True) - charges
+    return others * float(radial.potential(np.zeros(1))[0]), np.zeros((*charges.shape, n_dims))
+
+
+def _in_steps(spacing: float) -> float:
+    """Return the spacing rounded down to an eighth of an octave: a slowly growing embedding can reuse its grid."""
+    return float(2.0 ** (np.floor(8.0 * np.log2(spacing)) / 8.0))
 
 
 def _fits(grid: _Grid) -> bool:
@@ -322,10 +394,8 @@ def _sorted(bins: NDArray[Any], n_bins: int) -> tuple[NDArray[np.int32], NDArray
     return order, starts
 
 
-def _cap(radial: RadialFunction, edge: float) -> FloatArray | None:
-    """Return the smooth cap below d² = edge, the cubic that matches three derivatives there; None if not needed."""
-    if radial.smooth_at_zero:
-        return None
+def _cap(radial: RadialFunction, edge: float) -> FloatArray:
+    """Return the smooth cap below d² = edge, the cubic that matches three derivatives there."""
     h = 1e-2 * edge
     s = edge + h * np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
     slope = np.asarray(radial.slope(s), dtype=np.float64)
@@ -335,18 +405,30 @@ def _cap(radial: RadialFunction, edge: float) -> FloatArray | None:
     return np.array([edge, value, slope[2], first / 2.0, second / 6.0])
 
 
-def _kernel_transform(
-    radial: RadialFunction, grid: _Grid, cap: FloatArray | None, dtype: Any, workers: int
-) -> _Transform:
+def _near_table(radial: RadialFunction, cap: FloatArray) -> FloatArray:
+    """Return the table of the slope and of the value of a radial function, each less that of its cap."""
+    from graphcouple._numba.tables import places, tabulate
+
+    s = places(cap[0])
+    u = s - cap[0]
+    smooth = cap[1] + u * (cap[2] + u * (cap[3] + u * cap[4]))
+    tangent = cap[2] + u * (2.0 * cap[3] + u * 3.0 * cap[4])
+    return np.hstack([tabulate(radial.slope(s) - tangent), tabulate(radial.potential(s) - smooth)])
+
+
+def _kernel_transform(radial: RadialFunction, grid: _Grid, workers: int) -> _Transform:
     from scipy.fft import dctn, next_fast_len
 
     # An even length of at least twice the grid keeps the images of a periodic convolution apart.
     half = [next_fast_len(size, real=True) for size in grid.shape]
     offsets = [np.square(grid.spacing * np.arange(size + 1)) for size in half]
     sq_dist = offsets[0][:, None] + offsets[1][None]
-    if cap is None:
+    near = None
+    if grid.edge is None:
         values = radial.potential(sq_dist)
     else:
+        cap = _cap(radial, grid.edge)
+        near = _near_table(radial, cap)
         u = np.minimum(sq_dist, cap[0]) - cap[0]
         smooth = cap[1] + u * (cap[2] + u * (cap[3] + u * cap[4]))
         values = np.where(u < 0.0, smooth, radial.potential(np.maximum(sq_dist, cap[0])))
@@ -357,8 +439,9 @@ def _kernel_transform(
         spectrum /= response[:, None] if axis == 0 else response
     to_origin = [_inverse_cosines(size) for size in half]
     near_origin = to_origin[0] @ spectrum @ to_origin[1].T
-    mirrored = np.concatenate([spectrum, spectrum[-2:0:-1]]).astype(dtype)
-    return _Transform(mirrored, _OVERLAPS.T @ near_origin @ _OVERLAPS, (2 * half[0], 2 * half[1]))
+    mirrored = np.concatenate([spectrum, spectrum[-2:0:-1]]).astype(grid.dtype)
+    own = _OVERLAPS.T @ near_origin @ _OVERLAPS
+    return _Transform(mirrored, own, (2 * half[0], 2 * half[1]), near)
 
 
 def _inverse_cosines(size: int) -> FloatArray:

@@ -1,0 +1,150 @@
+"""Sums over near pairs, found through a list of cells: what the particle mesh cannot resolve."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphcouple._numba.jit import jit
+from graphcouple._numba.tables import look_up
+
+
+@jit
+def fill_cells(start, stop, Z, low, side, n_columns, cells):
+    """Fill the cell of each point, row by row of a grid of square cells."""
+    for i in range(start, stop):
+        row = int((Z[i, 0] - low[0]) / side)
+        column = int((Z[i, 1] - low[1]) / side) if Z.shape[1] > 1 else 0
+        cells[i] = row * n_columns + column
+
+
+@jit
+def take_in_order(start, stop, order, Z, charges, xs, ys, cs):
+    """Fill coordinates and charges in the order of the cells, so that near points are near in memory."""
+    for s in range(start, stop):
+        i = order[s]
+        xs[s] = Z[i, 0]
+        ys[s] = Z[i, 1] if Z.shape[1] > 1 else 0.0
+        for k in range(charges.shape[0]):
+            cs[k, s] = charges[k, i]
+
+
+@jit
+def _sums(table, edge, me, xs, ys, c, with_potential):
+    """Return the potential and the force at the point `me` of a block, from one set of charges."""
+    x = xs[me]
+    y = ys[me]
+    total = 0.0
+    fx = 0.0
+    fy = 0.0
+    for j in range(xs.size):
+        dx = x - xs[j]
+        dy = y - ys[j]
+        sq_dist = dx * dx + dy * dy
+        near = sq_dist < edge and j != me
+        weight = c[j] * look_up(table, sq_dist, 0) if near else 0.0
+        if with_potential:
+            total += c[j] * look_up(table, sq_dist, 2) if near else 0.0
+        fx += weight * dx
+        fy += weight * dy
+    return total, fx, fy
+
+
+@jit
+def _sums_of_two(table, edge, me, xs, ys, c, other, with_potential):
+    """Return the potentials and forces at the point `me` of a block, from two sets of charges."""
+    x = xs[me]
+    y = ys[me]
+    total, fx, fy = 0.0, 0.0, 0.0
+    other_total, other_fx, other_fy = 0.0, 0.0, 0.0
+    for j in range(xs.size):
+        dx = x - xs[j]
+        dy = y - ys[j]
+        sq_dist = dx * dx + dy * dy
+        near = sq_dist < edge and j != me
+        slope = look_up(table, sq_dist, 0) if near else 0.0
+        wx = slope * dx
+        wy = slope * dy
+        fx += c[j] * wx
+        fy += c[j] * wy
+        if with_potential:
+            value = look_up(table, sq_dist, 2) if near else 0.0
+            total += c[j] * value
+            other_total += other[j] * value
+        other_fx += other[j] * wx
+        other_fy += other[j] * wy
+    return total, fx, fy, other_total, other_fx, other_fy
+
+
+@jit
+def _gather_block(starts, row, column, n_rows, n_columns, xs, ys, cs, x, y, c):
+    """Copy the points of the 25 cells around one into buffers; return their number and the place of the own cell."""
+    count = 0
+    own = 0
+    for r in range(max(row - 2, 0), min(row + 3, n_rows)):
+        first = starts[r * n_columns + max(column - 2, 0)]
+        last = starts[r * n_columns + min(column + 3, n_columns)]
+        if r == row:
+            own = count + starts[r * n_columns + column] - first
+        for t in range(first, last):
+            x[count] = xs[t]
+            y[count] = ys[t]
+            for k in range(cs.shape[0]):
+                c[k, count] = cs[k, t]
+            count += 1
+    return count, own
+
+
+@jit
+def block_sizes(start, stop, starts, shape, sizes):
+    """Fill the largest number of points in 25 cells, for each row of cells."""
+    n_rows, n_columns = shape[0], shape[1]
+    for row in range(start, stop):
+        most = 0
+        for column in range(n_columns):
+            if starts[row * n_columns + column + 1] == starts[row * n_columns + column]:
+                continue
+            count = 0
+            for r in range(max(row - 2, 0), min(row + 3, n_rows)):
+                count += starts[r * n_columns + min(column + 3, n_columns)] - starts[r * n_columns + max(column - 2, 0)]
+            most = max(most, count)
+        sizes[row] = most
+
+
+@jit
+def _add(sums, set_, i, potential, gradient):
+    potential[set_, i] += sums[0]
+    gradient[set_, i, 0] += 2.0 * sums[1]
+    if gradient.shape[2] > 1:
+        gradient[set_, i, 1] += 2.0 * sums[2]
+
+
+@jit
+def add_near_pairs(
+    start, stop, most, table, edge, order, starts, shape, xs, ys, cs, with_potential, potential, gradient
+):
+    """Add, over pairs with d² below `edge`, a tabulated function, and twice another one times z_i − z_j.
+
+    Cells are half as wide as the root of the edge; `start` and `stop` are cells. `xs`, `ys` and `cs`, of one row for
+    each set of charges, are in the order of the cells, and at most `most` points lie in 25 neighbouring cells.
+    """
+    n_rows, n_columns = shape[0], shape[1]
+    n_sets = cs.shape[0]
+    x, y = np.empty(most), np.empty(most)
+    c = np.empty((n_sets, most))
+    for cell in range(start, stop):
+        if starts[cell] == starts[cell + 1]:
+            continue
+        row = cell // n_columns
+        column = cell % n_columns
+        count, own = _gather_block(starts, row, column, n_rows, n_columns, xs, ys, cs, x, y, c)
+        for s in range(starts[cell], starts[cell + 1]):
+            i = order[s]
+            me = own + s - starts[cell]
+            for k in range(0, n_sets - 1, 2):
+                two = c[k, :count], c[k + 1, :count]
+                both = _sums_of_two(table, edge, me, x[:count], y[:count], *two, with_potential)
+                _add(both[:3], k, i, potential, gradient)
+                _add(both[3:], k + 1, i, potential, gradient)
+            if n_sets % 2:
+                alone = _sums(table, edge, me, x[:count], y[:count], c[n_sets - 1, :count], with_potential)
+                _add(alone, n_sets - 1, i, potential, gradient)

@@ -1,0 +1,106 @@
+"""The default descent: what it derives from the objective and the start, whatever the laws."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+from sklearn.exceptions import ConvergenceWarning
+
+from graphcouple._validation import check_positive
+from graphcouple.couplings import Objective
+from graphcouple.graphs import FloatArray
+from graphcouple.optimize.base import Optimizer
+from graphcouple.optimize.exaggeration import EXAGGERATION_ITERATIONS, Exaggeration, push_over_pull
+from graphcouple.optimize.lbfgs import LBFGS
+from graphcouple.optimize.momentum import MomentumGains
+from graphcouple.optimize.rays import best_scale
+
+SETTLED_WITHIN = 2e-5
+"""A run has settled if 50 iterations lowered the loss by less than this share of its height above the lower bound."""
+
+# Attraction that exceeds the push shrinks the start to one place. At 0.6 of that, noise ends lowest; descent.py in
+# benchmarks/ has the table.
+_BEARABLE = 0.6
+_STRONGEST = 12.0
+
+# A start this small, relative to the best size, is where exaggerated attraction could shrink it for good.
+_SMALL = 1e-2
+
+_STAGES, _STAGED_ITERATIONS = 10, 300
+
+
+@dataclass(frozen=True)
+class Descent:
+    """The default optimizer, a recipe: settings that suit the objective and the start, from their own properties.
+
+    `for_problem` returns the optimizer. It is `LBFGS`, whose steps follow the objective's curvature, or
+    `MomentumGains` if a learning rate is given.
+
+    Parameters
+    ----------
+    learning_rate : float or "auto", default="auto"
+        A number asks for gradient descent with momentum at this rate; see `MomentumGains`.
+    early_exaggeration : float or "auto", default="auto"
+        Weight of the attraction at first; 1 for none. "auto" is what the graph bears: 0.6 of `push_over_pull` for a
+        small start of this shape, at least 1 and at most 12. It falls to 1 in ten equal steps of its logarithm over
+        300 iterations (or the first half of a run of fewer than 600). A number is the weight in the first 150
+        iterations (or in the first half of a run of fewer than 300).
+
+    Raises
+    ------
+    TypeError, ValueError
+        When a number is out of range.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> gc.TSNE().sentence.optimizer
+    Descent(learning_rate='auto', early_exaggeration='auto')
+    """
+
+    learning_rate: float | str = "auto"
+    early_exaggeration: float | str = "auto"
+
+    def __post_init__(self) -> None:
+        for name in ("learning_rate", "early_exaggeration"):
+            value = getattr(self, name)
+            if value != "auto":
+                check_positive(name, value)
+
+    def suited_iterations(self, n_points: int) -> int:
+        """Return the limit that ``max_iter="auto"`` stands for; see `Optimizer.suited_iterations`."""
+        return LBFGS().suited_iterations(n_points)
+
+    def for_problem(self, objective: Objective, Z: FloatArray, max_iter: int) -> Optimizer:
+        """Return the optimizer for this objective, shape of the start and number of iterations.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When the graph does not bear a given exaggeration.
+        """
+        schedule = self._schedule(objective, Z, max_iter)
+        if self.learning_rate == "auto":
+            return LBFGS(exaggeration=schedule)
+        return MomentumGains(self.learning_rate, exaggeration=schedule)
+
+    def _schedule(self, objective: Objective, Z: FloatArray, max_iter: int) -> Exaggeration:
+        if self.early_exaggeration == 1.0:
+            return Exaggeration(1.0, 0)
+        small = (Z * (_SMALL * best_scale(objective, Z, precise=False))).astype(Z.dtype)
+        limit = push_over_pull(objective, small)
+        if self.early_exaggeration == "auto":
+            factor = min(_STRONGEST, _BEARABLE * limit)
+            if not factor > 1.0 or limit == float("inf"):
+                return Exaggeration(1.0, 0)
+            return Exaggeration(factor, min(_STAGED_ITERATIONS, max_iter // 2), _STAGES)
+        if float(self.early_exaggeration) > limit:
+            warnings.warn(
+                f"early_exaggeration={self.early_exaggeration:g} is more than this graph bears: attraction exceeds "
+                f"repulsion from {limit:.3g} on, and draws all points together. Lower it, or use 'auto'.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        length = min(EXAGGERATION_ITERATIONS, max_iter // 2)
+        return Exaggeration(float(self.early_exaggeration), length)

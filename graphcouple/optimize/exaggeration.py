@@ -1,0 +1,77 @@
+"""Early exaggeration: a schedule of the attraction's weight, and how much of it a graph bears."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphcouple._validation import check_integer, check_positive
+from graphcouple.couplings import Objective
+from graphcouple.graphs import FloatArray
+
+EXAGGERATION_ITERATIONS = 150
+"""For how many iterations the attraction is exaggerated."""
+
+
+@dataclass(frozen=True)
+class Exaggeration:
+    """Early exaggeration: the attraction has weight `factor` at first, and 1 after `n_iter` iterations.
+
+    Parameters
+    ----------
+    factor : float, default=12.0
+    n_iter : int, default=150
+        Other programs use 250.
+    n_stages : int, default=1
+        The weight falls to 1 in this many equal steps of its logarithm, each after n_iter / n_stages iterations. With
+        one stage it keeps the value `factor` until the end.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When `factor` is not above 0, `n_iter` is not an integer of at least 0, or `n_stages` not one of at least 1.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> schedule = gc.Exaggeration(12.0, 150)
+    >>> schedule(0), schedule(149), schedule(150)
+    (12.0, 12.0, 1.0)
+    >>> falling = gc.Exaggeration(16.0, 100, n_stages=4)
+    >>> [falling(iteration) for iteration in (0, 25, 50, 75, 100)]
+    [16.0, 8.0, 4.0, 2.0, 1.0]
+    """
+
+    factor: float = 12.0
+    n_iter: int = EXAGGERATION_ITERATIONS
+    n_stages: int = 1
+
+    def __post_init__(self) -> None:
+        check_positive("factor", self.factor)
+        check_integer("n_iter", self.n_iter, 0)
+        check_integer("n_stages", self.n_stages, 1)
+
+    def __call__(self, iteration: int) -> float:
+        """Return the attraction's weight at an iteration."""
+        if iteration >= self.n_iter:
+            return 1.0
+        passed = iteration * self.n_stages // self.n_iter
+        return float(self.factor) ** (1.0 - passed / self.n_stages)
+
+
+NO_EXAGGERATION = Exaggeration(1.0, 0)
+USUAL_EXAGGERATION = Exaggeration()
+
+
+def push_over_pull(objective: Objective, Z: FloatArray) -> float:
+    """Return by how much repulsion exceeds attraction at `Z`: the weight of the attraction at which both balance.
+
+    With the gradients of both parts, it is <∇repulsion, Z> / <−∇attraction, Z>, the rates at which the two change the
+    size of the embedding. inf if nothing attracts.
+    """
+    as_it_is = objective.gradient(Z).astype(np.float64)
+    points = Z.astype(np.float64)
+    total = float((as_it_is * points).sum())
+    pull = float(((objective.exaggerated(2.0).gradient(Z) - as_it_is) * points).sum())
+    return (pull - total) / pull if pull > 0 else np.inf

@@ -1,0 +1,55 @@
+"""The size of a start: where the objective is least along the ray through it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphcouple.couplings import Objective
+from graphcouple.graphs import FloatArray
+
+# A walk in steps of this factor brackets the minimum.
+_STRIDE = 4.0
+_LONGEST_WALK = 16
+
+# Differences below this share of the loss are rounding.
+_ROUNDING = 1e-9
+
+# Accuracy of the logarithm of the scale, to the base `_STRIDE`.
+_TOLERANCE = 0.03
+
+
+def best_scale(objective: Objective, Z: FloatArray, *, precise: bool = True) -> float:
+    """Return the s > 0 for which the objective is least at s·Z; 1 if it is the same for every s.
+
+    The objective is taken to fall and then to rise along the ray. If the result need not be precise, it is within a
+    factor of 4.
+    """
+    known: dict[float, float] = {}
+
+    def loss(exponent: float) -> float:
+        if exponent not in known:
+            value = objective.value((Z * _STRIDE**exponent).astype(Z.dtype))
+            known[exponent] = value if np.isfinite(value) else np.inf
+        return known[exponent]
+
+    def lower(a: float, b: float) -> bool:
+        return loss(a) < loss(b) - _ROUNDING * abs(loss(b)) if loss(b) < np.inf else loss(a) < np.inf
+
+    # Where nothing changes, as near a place where all points are one, or where a kernel is all tail, try both ways.
+    first = -1.0 if lower(-1.0, 0.0) and not lower(1.0, 0.0) else 1.0
+    for step in (first, -first):
+        at = 0.0
+        while abs(at) < _LONGEST_WALK and not lower(at, at + step):
+            at += step
+        if abs(at) < _LONGEST_WALK and (at or lower(0.0, -step)):
+            break
+    else:
+        return 1.0
+    if not precise:
+        return float(_STRIDE**at)
+    low, high = at - 1.0, at + 1.0
+    from scipy.optimize import minimize_scalar
+
+    found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": _TOLERANCE})
+    exponent = float(found.x) if found.fun <= loss(at) else at
+    return float(_STRIDE**exponent)

@@ -1,0 +1,284 @@
+"""The default descent at the corners: each remedy has a test that fails without it."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize, minimize_scalar
+from scipy.spatial import procrustes
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.manifold import TSNE as SklearnTSNE
+
+import graphcouple as gc
+from graphcouple.kernels import Kernel
+from graphcouple.optimize import LBFGS, best_scale, push_over_pull
+from tests.reference import fast_and_nightly
+
+
+def noise(n=300, p=5):
+    return np.random.RandomState(0).randn(n, p)
+
+
+def tsne_of(X, perplexity=30.0, latent=None):
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(perplexity)).posterior(X)
+    return gc.CrossEntropy(posterior, latent or gc.GraphModel(gc.Student(), "E"))
+
+
+@dataclass(frozen=True)
+class PowerLaw(Kernel):
+    """(1 + d)^−4, a user's kernel with a cusp."""
+
+    def log(self, sq_dist):
+        return -4.0 * np.log1p(np.sqrt(sq_dist))
+
+    def grad_log(self, sq_dist):
+        d = np.sqrt(np.maximum(sq_dist, 1e-37))
+        return -2.0 / (d * (1.0 + d))
+
+
+KERNELS = {
+    "gaussian": gc.Gaussian(),
+    "exponential": gc.Exponential(),
+    "student": gc.Student(),
+    "heavy": gc.Student(0.5),
+    "flat": gc.RationalPower(1.0, 2.0),
+    "odds": gc.Odds(gc.Student()),
+    "umap": gc.Odds(gc.RationalPower.from_min_dist(0.1)),
+    "user": PowerLaw(),
+}
+LAWS = {
+    "D5": gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)),
+    "D30": gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(30)),
+    "D40": gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(40)),
+    "E": gc.GraphModel(gc.Gaussian(), "E", gc.SelfTuning(7)),
+    "B": gc.UMAP().models(120)[0],
+}
+GRID = {
+    f"{law}-{prior}-{kernel}-{q}": (law, prior, kernel, q)
+    for law in LAWS
+    for prior in {"D": "BDE", "E": "E", "B": "B"}[law[0]]
+    for kernel in KERNELS
+    for q in (1, 2, 3)
+}
+FAST = (
+    "D5-E-student-2",
+    "D40-D-gaussian-2",
+    "D30-E-odds-2",
+    "E-E-gaussian-2",
+    "B-B-umap-2",
+    "D30-D-user-2",
+    "D40-E-flat-3",
+)
+
+
+@pytest.mark.parametrize("cell", fast_and_nightly(GRID, fast=FAST))
+def test_every_composition_ends_well(cell):
+    """Within 5 % of what scipy's L-BFGS finds from three starts; nothing collapses."""
+    law, prior, kernel, q = cell
+    X = noise(120, 4)
+    fitted = gc.GraphCoupling(
+        LAWS[law], gc.GraphModel(KERNELS[kernel], prior), n_components=q, n_starts=3, random_state=0
+    ).fit(X)
+    assert not fitted.stop_reason_.startswith("collapsed")
+    objective = gc.CrossEntropy(fitted.posterior_, gc.GraphModel(KERNELS[kernel], prior))
+    best = np.inf
+    for seed in range(3):
+        Z = np.random.default_rng(seed).normal(size=(120, q))
+        found = minimize(
+            lambda flat: [
+                part if np.isscalar(part) else part.ravel() for part in objective.value_and_grad(flat.reshape(120, q))
+            ],
+            (Z * best_scale(objective, Z)).ravel(),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": 1000, "maxfun": 2000},
+        )
+        best = min(best, float(found.fun))
+    assert fitted.loss_ - objective.lower_bound < 1.05 * (best - objective.lower_bound)
+
+
+@pytest.mark.parametrize(("n", "perplexity"), [(300, 30.0), (300, 100.0)])
+def test_noise_ends_no_higher_than_scikit_learns_exact_method(n, perplexity):
+    X = noise(n)
+    ours = gc.TSNE(perplexity=perplexity, random_state=0).fit(X).kl_divergence_
+    peer = SklearnTSNE(perplexity=perplexity, method="exact", init="pca", random_state=0).fit(X).kl_divergence_
+    assert ours < 1.01 * peer
+
+
+def test_exaggeration_stays_within_what_the_graph_bears():
+    X = noise()
+    objective = tsne_of(X)
+    limit = push_over_pull(objective, 1e-3 * X[:, :2])
+    assert 1.0 < limit < 12.0
+    for factor, spreads in ((0.95 * limit, True), (1.05 * limit, False)):
+        weighted = objective.exaggerated(factor)
+        assert (weighted.value(2e-3 * X[:, :2]) < weighted.value(1e-3 * X[:, :2])) is spreads
+    chosen = gc.Descent().for_problem(objective, X[:, :2], 500).exaggeration
+    assert 0.5 * limit < chosen.factor < 0.7 * limit
+    with pytest.warns(ConvergenceWarning, match="more than this graph bears"):
+        given = gc.Descent(early_exaggeration=12.0).for_problem(objective, X[:, :2], 500).exaggeration
+    assert given.factor == 12.0
+
+
+def test_exaggeration_beyond_that_is_survived():
+    X = noise()
+    with pytest.warns(ConvergenceWarning, match="bears"):
+        fitted = gc.TSNE(early_exaggeration=12.0, random_state=0).fit(X)
+    assert fitted.kl_divergence_ < 1.0
+
+
+def test_a_kernel_without_scale_bears_no_exaggeration():
+    objective = tsne_of(noise(), latent=gc.GraphModel(gc.Odds(gc.Student()), "E"))
+    assert push_over_pull(objective, noise()[:, :2]) == pytest.approx(1.0)
+    assert gc.Descent().for_problem(objective, noise()[:, :2], 500).exaggeration.n_iter == 0
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e5])
+@pytest.mark.parametrize("kernel", ["gaussian", "flat", "user"])
+def test_the_start_has_the_size_at_which_the_objective_is_least(unit, kernel):
+    X = noise()
+    objective = tsne_of(X, latent=gc.GraphModel(KERNELS[kernel], "E", gc.ConstantBandwidth(unit)))
+    Z = X[:, :2]
+    wanted = minimize_scalar(lambda e: objective.value(Z * unit * np.exp(e)), bounds=(-6, 6), method="bounded")
+    assert best_scale(objective, Z) == pytest.approx(unit * np.exp(wanted.x), rel=0.1)
+
+
+def test_units_do_not_change_the_embedding():
+    X = noise(100)
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(30))
+    metre = gc.GraphCoupling(law, gc.GraphModel(gc.RationalPower(1.0, 1.0), "E"), random_state=0).fit(X)
+    centimetre = gc.GraphCoupling(law, gc.GraphModel(gc.RationalPower(1e-4, 1.0), "E"), random_state=0).fit(X)
+    assert centimetre.loss_ == pytest.approx(metre.loss_, rel=1e-3)
+    assert centimetre.embedding_.std() == pytest.approx(100.0 * metre.embedding_.std(), rel=0.05)
+    assert procrustes(metre.embedding_, centimetre.embedding_)[2] < 0.05
+
+
+def test_lbfgs_steps_are_those_of_the_dense_bfgs_matrix():
+    """The two-loop recursion against the product form of the inverse Hessian."""
+    from graphcouple.optimize.lbfgs import _direction
+
+    rng = np.random.default_rng(0)
+    gradient = rng.normal(size=(6, 2))
+    pairs = []
+    for _ in range(4):
+        s = rng.normal(size=12)
+        y = s * rng.uniform(0.5, 2.0, size=12)
+        pairs.append((s, y, 1.0 / float(s @ y)))
+    H = np.eye(12) / (pairs[-1][2] * (pairs[-1][1] @ pairs[-1][1]))
+    for s, y, inverse in pairs:
+        V = np.eye(12) - inverse * np.outer(y, s)
+        H = V.T @ H @ V + inverse * np.outer(s, s)
+    np.testing.assert_allclose(_direction(gradient, tuple(pairs), 1).ravel(), -H @ gradient.ravel(), rtol=1e-10)
+
+
+def test_no_point_is_thrown_far_out():
+    X = np.concatenate([noise(), [[50.0] * 5]])
+    objective = tsne_of(X)
+    Z = X[:, :2].copy()
+    size = np.sqrt(np.square(Z - Z.mean(axis=0)).sum() / len(Z))
+    state = LBFGS().init(objective, Z, None)
+    from graphcouple.optimize import Run
+
+    for iteration in range(10):
+        moved = LBFGS().step(objective, state, iteration, Run(10))
+        assert np.linalg.norm(moved.Z - state.Z, axis=1).max() <= 0.1001 * size
+        state = moved
+        size = np.sqrt(np.square(state.Z - state.Z.mean(axis=0)).sum() / len(Z))
+
+
+def test_small_data_run_until_they_have_settled():
+    X = noise(60)
+    fitted = gc.TSNE(perplexity=10, random_state=0).fit(X)
+    assert "settled" in fitted.stop_reason_ or "norm" in fitted.stop_reason_
+    longer = gc.solve(tsne_of(X, 10.0), fitted.embedding_, LBFGS(), max_iter=3000, settled_within=0.0)
+    assert fitted.loss_ == pytest.approx(longer.loss, rel=1e-3)
+
+
+def test_a_run_cut_short_says_so():
+    with pytest.warns(ConvergenceWarning, match=r"has not settled.*Raise max_iter"):
+        gc.TSNE(random_state=0, max_iter=20).fit(noise())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gc.TSNE(random_state=0).fit(noise())
+
+
+def test_solve_and_the_estimators_do_the_same():
+    X = noise(100)
+    Z0 = X[:, :2]
+    fitted = gc.TSNE(perplexity=10, init=Z0, random_state=0).fit(X)
+    objective = gc.CrossEntropy(fitted.posterior_, gc.GraphModel(gc.Student(), "E"))
+    np.testing.assert_array_equal(gc.solve(objective, Z0).Z, fitted.embedding_)
+
+
+def test_the_best_embedding_seen_is_returned():
+    objective = tsne_of(noise())
+    seen = []
+    reckless = gc.MomentumGains(3000.0, momentum=0.99, exaggeration=gc.Exaggeration(1.0, 0))
+    solution = gc.solve(
+        objective, noise()[:, :2], reckless, max_iter=60, callback=lambda *state: seen.append(state[1]) or False
+    )
+    assert seen[-1] > min(seen)
+    assert solution.loss == min(seen) == pytest.approx(objective.value(solution.Z), rel=1e-12)
+
+
+def test_a_run_that_ends_above_its_start_returns_the_start_and_says_so():
+    objective = tsne_of(noise())
+    minimum = gc.solve(objective, noise()[:, :2]).Z
+    with pytest.warns(ConvergenceWarning, match="start is returned"):
+        solution = gc.solve(
+            objective, minimum, gc.MomentumGains(1e5, exaggeration=gc.Exaggeration(1.0, 0)), max_iter=30
+        )
+    np.testing.assert_array_equal(solution.Z, minimum)
+
+
+def test_unbounded_kernels_are_watched_by_their_loss():
+    """Slopes alone accept steps on which points jump past each other; the loss then rises."""
+    objective = tsne_of(noise(), latent=gc.GraphModel(gc.Odds(gc.RationalPower.from_min_dist(0.1)), "E"))
+    history = gc.solve(
+        objective, noise()[:, :2], LBFGS(), max_iter=200, check_every=20, settled_within=0.0
+    ).loss_history
+    assert history[-1] == min(history)
+    assert history[-1] - objective.lower_bound < 1.3 * (3066.0 - objective.lower_bound)
+
+
+def test_far_clusters_keep_their_inner_structure():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 300)
+    X = 50.0 * rng.normal(size=(3, 20))[y] + rng.normal(size=(300, 20))
+    Z = gc.UMAP(random_state=0).fit_transform(X)
+    assert np.ptp(Z, axis=0).max() < 1e3
+    assert gc.metrics.k_ary_preservation(X, Z, 10) > 0.25
+    start = gc.initializations.initialize(
+        "spectral", X, gc.UMAP().models(300)[0].posterior(X), 2, np.random.RandomState(0)
+    )
+    for k in range(3):
+        # Each component is spread in both directions, and away from the others.
+        inner = start[y == k] - start[y == k].mean(axis=0)
+        assert (inner.std(axis=0) > 0.02).all()
+        others = start[y != k] - start[y == k].mean(axis=0)
+        assert np.linalg.norm(others, axis=1).min() > 0.3 * np.linalg.norm(inner, axis=1).mean()
+
+
+def test_an_estimator_can_be_the_start():
+    X = noise(100)
+    start = gc.CCPCA(n_samples=20, random_state=1)
+    fitted = gc.TSNE(perplexity=10, init=start, random_state=0, max_iter=1, early_exaggeration=1.0).fit(X)
+    wanted = gc.CCPCA(n_samples=20, random_state=1).fit_transform(X)
+    assert procrustes(fitted.embedding_, wanted)[2] < 1e-2
+    with pytest.raises(ValueError, match="n_components=3"):
+        gc.TSNE(n_components=3, init=start).fit(X)
+    with pytest.raises(ValueError, match="needs points"):
+        gc.TSNE(metric="precomputed", perplexity=5, init=start).fit(np.ones((20, 20)) - np.eye(20))
+
+
+def test_of_several_starts_the_best_is_kept():
+    X = noise(100)
+    fits = gc.UMAP(repulsion="full", init="random", n_starts=3, random_state=0).fit(X)
+    assert len(fits.start_losses_) == 3
+    assert len(set(fits.start_losses_)) == 3
+    assert fits.loss_ == fits.start_losses_.min()
+    alone = gc.UMAP(repulsion="full", init="random", random_state=0).fit(X)
+    assert alone.loss_ == fits.start_losses_[0]
+    with pytest.raises(ValueError, match="n_starts"):
+        gc.TSNE(n_starts=0).fit(X)
