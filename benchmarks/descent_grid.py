@@ -82,6 +82,8 @@ DATA: dict[str, Callable[[], np.ndarray]] = {
     "tree-400": lambda: gc.datasets.make_hierarchical_mixture(400, random_state=0)[0],
 }
 
+BUNDLED = tuple(DATA)
+
 
 @dataclass(frozen=True)
 class Composition:
@@ -213,7 +215,18 @@ def grid() -> Iterator[Composition]:
             ("D 30", "D", "Gaussian"),
         ):
             yield Composition(data, law, prior, kernel)
+    for data in set(DATA) - set(BUNDLED):
+        for law in ("D 5", "D 30", "D n/3", "B"):
+            for prior in FEASIBLE[law[0]]:
+                for kernel in ("Student(1)", "Gaussian", "Odds(RationalPower)"):
+                    yield Composition(data, law, prior, kernel)
     for data in ("digits-500", "blobs-400", "noise-300x5"):
         yield Composition(data, "D 10", "E", "Student(1)", added="D n/4")
         yield Composition(data, "D 30", "D", "Gaussian", added="D n/4")
         yield Composition(data, "D 30", "E", "Student(1)", added="means")
+
+
+def add(path: Any) -> str:
+    """Add the points of a file to the data sets, and return their name."""
+    DATA[path.stem] = lambda: np.asarray(gc.datasets.load(str(path))[0], dtype=np.float64)
+    return path.stem

@@ -40,7 +40,8 @@ def write_csv(path, X, y=None, header=True):
 
 def test_default_run_writes_an_embedding_and_a_picture(folder, run):
     code, out, err = run("embed", "iris", "-n", 60)
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert err == "" or (err.count("\n") == 1 and "has not settled" in err)
     assert np.load("iris-tsne.npy").shape == (150, 2)
     assert (folder / "iris-tsne.png").read_bytes()[:4] == b"\x89PNG"
     for word in ("TSNE", "D, Gaussian", "E, Student", "loss", "KL", "iris-tsne.npy", "iris-tsne.png"):
@@ -78,7 +79,8 @@ def test_every_file_form_gives_the_same_embedding(folder, run, points, form):
     np.save("wanted.npy", X)
     for source, target in (("wanted.npy", "a.npy"), (path, "b.npy")):
         code, _, err = run("embed", source, "--perplexity", 5, "-n", 10, "-o", target, "--no-plot")
-        assert (code, err) == (0, "")
+        assert code == 0
+        assert err == "" or (err.count("\n") == 1 and "has not settled" in err)
     np.testing.assert_allclose(np.load("b.npy"), np.load("a.npy"), rtol=1e-6, atol=1e-12)
 
 

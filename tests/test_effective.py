@@ -187,7 +187,7 @@ def test_sampling_descends_the_effective_loss(iris):
     sampled = gc.UMAP(repulsion="sampled", random_state=0).fit(iris[0])
     effective = gc.UMAP(random_state=0).fit(iris[0])
     start = sampled.loss_history_[0]
-    assert effective.loss_ < sampled.loss_ < 0.3 * start
+    assert 0 < sampled.loss_ - effective.loss_ < 0.6 * (start - effective.loss_)
     objective = gc.EffectiveCrossEntropy(sampled.posterior_, gc.UMAP().models(150)[1])
     assert sampled.loss_ == pytest.approx(objective.value(sampled.embedding_), rel=1e-12)
 

@@ -109,8 +109,9 @@ def test_a_graph_of_ones_own_goes_in_as_it_is(prior):
     if prior != "B":
         same = gc.GraphCoupling(graph, latent, init="spectral", random_state=0, max_iter=50).fit(np.zeros((34, 1)))
         np.testing.assert_allclose(same.loss_, given.loss_, rtol=1e-6)
-    with pytest.raises(ValueError, match="needs points"):
-        gc.GraphCoupling(weights, latent).fit()
+    # A graph has no points for "ccpca", the default, so the start is "spectral".
+    default = gc.GraphCoupling(weights, latent, random_state=0, max_iter=50).fit()
+    np.testing.assert_array_equal(default.embedding_, given.embedding_)
     with pytest.raises(ValueError, match="nodes"):
         gc.GraphCoupling(weights, latent, init="spectral").fit(np.zeros((5, 2)))
 

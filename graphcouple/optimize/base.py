@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +95,9 @@ class Optimizer(ABC):
     `init` returns the first state and `step` the next; `solve` has the loop. Optimizers are
     inert: frozen dataclasses that hold their settings. Only `init` and `step` must be defined.
     """
+
+    noisy: ClassVar[bool] = False
+    """Whether steps are random and shrink until the end: the last embedding is then the result, settled or not."""
 
     def check(self, objective: Objective) -> None:  # noqa: B027  most need nothing but a gradient
         """Raise `TypeError` or `ValueError`, with the reason, if the objective lacks what the optimizer needs."""

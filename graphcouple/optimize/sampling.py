@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -80,6 +80,8 @@ class NegativeSampling(Optimizer):
     >>> solution.loss < objective.value(10 * X[:, :2])
     True
     """
+
+    noisy: ClassVar[bool] = True
 
     learning_rate: float = 1.0
     samples_per_point: float | None = None

@@ -80,7 +80,8 @@ def solve(
     Returns
     -------
     Solution
-        The best embedding seen: that of the lowest loss at a check, at the start or at the end.
+        The best embedding seen: that of the lowest loss at a check, at the start or at the end. The last one if the
+        optimizer is noisy.
 
     Warns
     -----
@@ -140,7 +141,8 @@ def solve(
     solution, monitor = runs[int(np.argmin(losses))]
     if solution.collapsed and not isinstance(wanted, Optimizer) and "callback" not in solution.message:
         solution, monitor = _restarted(objective, start, attempt)
-    _warn_if_bad(solution, monitor)
+    if solution.collapsed or not chosen.noisy:
+        _warn_if_bad(solution, monitor)
     return replace(solution, start_losses=losses)
 
 
@@ -176,7 +178,7 @@ def _descend(optimizer: Optimizer, objective: Objective, start: FloatArray, run:
         monitor.check_finite(iteration, state.Z)
     if monitor.iterations[-1] != iteration:
         monitor.note(iteration, objective.value(state.Z), state.Z)
-    loss, Z = monitor.best
+    loss, Z = (monitor.losses[-1], state.Z) if optimizer.noisy else monitor.best
     assert Z is not None
     collapsed = is_collapsed(objective, Z, loss)
     message, converged = monitor.message, monitor.converged
