@@ -12,11 +12,11 @@ _BLOCK = 256
 _REGISTER_DIMS = 3
 
 
-def sum_pairs(Z, radial, charges, n_jobs, with_potential=True, with_gradient=True):
+def sum_pairs(Z, radial, charges, n_jobs, with_potential=True, with_gradient=True, n_rows=None):
     """Return Φ_i = Σ_{j≠i} c_ij φ(d²_ij), of shape (n,), and ∇Φ_i, of shape (n, q), in float64.
 
     `charges` has shape (n, n), or (1, n) where c_ij depends on j alone. An array that was not
-    asked for holds arbitrary values. Memory beyond the arguments is O(nq).
+    asked for holds arbitrary values; so do the rows from `n_rows` on. Memory beyond the arguments is O(nq).
     """
     n_points, n_dims = Z.shape
     small = n_dims <= _REGISTER_DIMS
@@ -24,7 +24,8 @@ def sum_pairs(Z, radial, charges, n_jobs, with_potential=True, with_gradient=Tru
     coords[:n_dims] = Z.T
     potential, gradient = np.empty(n_points), np.empty((n_points, n_dims))
     loop = potential_rows_3d if small else potential_rows
-    over_rows(n_points, n_jobs, loop, coords, radial, charges, with_potential, with_gradient, potential, gradient)
+    rows = n_points if n_rows is None else n_rows
+    over_rows(rows, n_jobs, loop, coords, radial, charges, with_potential, with_gradient, potential, gradient)
     return potential, gradient
 
 

@@ -143,8 +143,11 @@ class CouplingEstimator(EmbeddingEstimator):
                     update(iteration, loss)
                 return self.callback(iteration, loss, Z) if self.callback is not None else False
 
-            every = _CHECK_EVERY if self.callback is None else _CALLBACK_EVERY
-            return carry_out(said, X, y, rng, watch=watch, check_every=every)
+            if self.callback is None and update is None:
+                return carry_out(said, X, y, rng)
+            return carry_out(
+                said, X, y, rng, watch=watch, check_every=_CALLBACK_EVERY if self.callback else _CHECK_EVERY
+            )
 
     def _keep(self, result: Result, dtype: Any) -> None:
         solution, coupling = result.solution, result.coupling

@@ -15,6 +15,7 @@ from graphcouple.optimize.exaggeration import EXAGGERATION_ITERATIONS, Exaggerat
 from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.momentum import MomentumGains
 from graphcouple.optimize.rays import best_scale
+from graphcouple.optimize.sampling import NegativeSampling
 
 SETTLED_WITHIN = 2e-5
 """A run has settled if 50 iterations lowered the loss by less than this share of its height above the lower bound."""
@@ -29,13 +30,17 @@ _SMALL = 1e-2
 
 _STAGES, _STAGED_ITERATIONS = 10, 300
 
+# In more than two dimensions, sampling is faster than exact sums from this many points on.
+_SAMPLED_FROM = 2000
+
 
 @dataclass(frozen=True)
 class Descent:
     """The default optimizer, a recipe: settings that suit the objective and the start, from their own properties.
 
     `for_problem` returns the optimizer. It is `LBFGS`, whose steps follow the objective's curvature, or
-    `MomentumGains` if a learning rate is given.
+    `MomentumGains` if a learning rate is given. In more than two dimensions, where no mesh makes sums over all pairs
+    fast, an objective that can be sampled (`EffectiveCrossEntropy`) is, by `NegativeSampling`, from 2,000 points on.
 
     Parameters
     ----------
@@ -80,6 +85,8 @@ class Descent:
         ConvergenceWarning
             When the graph does not bear a given exaggeration.
         """
+        if self.learning_rate == self.early_exaggeration == "auto" and _is_better_sampled(objective, Z):
+            return NegativeSampling(n_pulls=1)
         schedule = self._schedule(objective, Z, max_iter)
         if self.learning_rate == "auto":
             return LBFGS(exaggeration=schedule)
@@ -104,3 +111,14 @@ class Descent:
             )
         length = min(EXAGGERATION_ITERATIONS, max_iter // 2)
         return Exaggeration(float(self.early_exaggeration), length)
+
+
+def _is_better_sampled(objective: Objective, Z: FloatArray) -> bool:
+    """Return whether sums over all pairs are slow and the objective is an expectation that can be sampled."""
+    if Z.shape[1] <= 2 or len(Z) <= _SAMPLED_FROM:
+        return False
+    try:
+        NegativeSampling().check(objective)
+    except (TypeError, ValueError):
+        return False
+    return True

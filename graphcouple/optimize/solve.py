@@ -22,6 +22,8 @@ from graphcouple.optimize.rays import best_scale
 # A run has not settled if a tenth more iterations would lower the loss by more than this share of its height.
 _UNSETTLED = 0.02
 
+_CHECK_EVERY = 50
+
 # Noise of further starts, relative to the first one's standard deviation.
 _JITTER = 0.5
 
@@ -65,8 +67,9 @@ def solve(
         Converged when the loss has not fallen for this many iterations.
     check_every : int, optional
         Iterations between evaluations of the loss, for the history, the convergence tests and
-        the callback. The default is 1 with a callback and 50 without. An evaluation can cost as
-        much as several iterations, because the loss may need logarithms that the gradient does not.
+        the callback. The default is 1 with a callback and 50 without; none but the first and last if the optimizer is
+        noisy. An evaluation can cost as much as several iterations, because the loss may need logarithms that the
+        gradient does not.
     settled_within : float, default=2e-5
         Converged when 50 iterations lowered the loss by at most this share of its height above
         `Objective.lower_bound` (of its absolute value plus what was gained, if no bound is known); 0 for no such
@@ -116,8 +119,6 @@ def solve(
     if optimizer is not None and not isinstance(optimizer, (Optimizer, Descent)):
         raise TypeError(f"optimizer must be Descent(), LBFGS() or another Optimizer, got {optimizer!r}.")
     start = check_embedding(Z0, "Z0", objective.n_points).copy()
-    if check_every is None:
-        check_every = 50 if callback is None else 1
     wanted = Descent() if optimizer is None else optimizer
     if isinstance(max_iter, str):
         max_iter = _iterations(max_iter, wanted, objective.n_points)
@@ -125,10 +126,11 @@ def solve(
     check_integer("n_starts", n_starts, 1)
 
     def attempt(Z: FloatArray, chosen: Optimizer, rescale: bool) -> tuple[Solution, Monitor]:
-        monitor = Monitor(objective, max_iter, tol, patience, check_every, callback, settled_within)
+        every = check_every or (1 if callback else max_iter if chosen.noisy else _CHECK_EVERY)
+        monitor = Monitor(objective, max_iter, tol, patience, every, callback, settled_within)
         chosen.check(objective)
         if rescale:
-            Z = (Z * best_scale(chosen.at_first(objective), Z)).astype(Z.dtype)
+            Z = (Z * best_scale(chosen.at_first(objective), Z, precise=not chosen.noisy)).astype(Z.dtype)
         return _descend(chosen, objective, Z, Run(monitor.max_iter, n_jobs), monitor), monitor
 
     runs = []
