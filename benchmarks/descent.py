@@ -51,7 +51,7 @@ def search(composition: grid.Composition) -> float:
     return min(found)
 
 
-def measure(composition: grid.Composition, n_starts: int) -> dict[str, float]:
+def measure(composition: grid.Composition, n_starts: int | str) -> dict[str, float]:
     """Return the default run's loss under exact sums, its seconds, and whether it collapsed."""
     start = time.perf_counter()
     fitted = composition.estimator(random_state=0, n_starts=n_starts).fit(composition.points)
@@ -76,7 +76,7 @@ def report(rows: list[dict]) -> None:
     )
 
 
-def run_grid(names: str, best_file: Path, n_starts: int) -> None:
+def run_grid(names: str, best_file: Path, n_starts: int | str) -> None:
     """Measure every composition whose name contains the text."""
     known = json.loads(best_file.read_text()) if best_file.exists() else {}
     rows = []
@@ -142,7 +142,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="text that a composition's name must contain")
     parser.add_argument("--best", type=Path, default=Path("descent-best.json"), help="file of best known losses")
-    parser.add_argument("--n-starts", type=int, default=1, help="runs of each composition")
+    parser.add_argument("--n-starts", type=lambda text: text if text == "auto" else int(text), default="auto")
     parser.add_argument("--panel", action="store_true", help="t-SNE against the peers instead of the grid")
     parser.add_argument("--data", type=Path, action="append", default=[], help="file of points, as `embed` reads them")
     arguments = parser.parse_args()

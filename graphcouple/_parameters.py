@@ -138,11 +138,12 @@ VOCABULARY: dict[str, Word] = {
         [StrOptions({"auto"}), AT_LEAST_1],
     ),
     "n_starts": Word(
-        "int",
-        "Number of runs, of which the one with the lowest loss is kept: the first from `init`, the others from it plus "
-        "noise of half its standard deviation. Rough objectives, such as those of unbounded kernels, of few points or "
-        "of one dimension, gain most.",
-        [AT_LEAST_1],
+        'int or "auto"',
+        "Number of runs, of which the one with the lowest loss is kept: the first from `init`, the second without "
+        "exaggeration if it was chosen automatically, the others from `init` plus noise of half its standard "
+        "deviation. Rough objectives, such as those of unbounded kernels, of few points or of one dimension, gain "
+        'most. "auto" is 2 for at most 1,000 points and ``max_iter="auto"``, else 1.',
+        [StrOptions({"auto"}), AT_LEAST_1],
     ),
     "negative_sample_rate": Word(
         "float",

@@ -198,7 +198,7 @@ def carry_out(
         _optimizer(said, problem),
         max_iter=said.max_iter,
         rescale=isinstance(said.init, str) or hasattr(said.init, "fit_transform"),
-        n_starts=said.get("n_starts", 1),
+        n_starts=said.get("n_starts", "auto"),
         check_every=check_every,
         callback=watch,
         n_jobs=n_jobs,

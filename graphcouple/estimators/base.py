@@ -65,7 +65,7 @@ class CouplingEstimator(EmbeddingEstimator):
 
     terms: Any = parameter(default=())
     summation: Any = parameter(default="auto")
-    n_starts: int = parameter(default=1)
+    n_starts: Any = parameter(default="auto")
     random_state: Any = parameter(default=None)
     n_jobs: int | None = parameter(default=None)
     verbose: int = parameter(default=0)

@@ -15,6 +15,7 @@ from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Callback, Optimizer, Run, Solution
 from graphcouple.optimize.descent import SETTLED_WITHIN, Descent
+from graphcouple.optimize.exaggeration import NO_EXAGGERATION
 from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.monitor import Monitor, is_collapsed
 from graphcouple.optimize.rays import best_scale
@@ -23,6 +24,9 @@ from graphcouple.optimize.rays import best_scale
 _UNSETTLED = 0.02
 
 _CHECK_EVERY = 50
+
+# Two runs of so few points take a second or two, and find the lower of two minima.
+_RUN_TWICE_UNTIL = 1000
 
 # Noise of further starts, relative to the first one's standard deviation.
 _JITTER = 0.5
@@ -37,7 +41,7 @@ def solve(
     tol: float = 1e-7,
     patience: int = 300,
     rescale: bool = False,
-    n_starts: int = 1,
+    n_starts: int | str = "auto",
     check_every: int | None = None,
     settled_within: float = SETTLED_WITHIN,
     callback: Callback | None = None,
@@ -58,9 +62,10 @@ def solve(
     rescale : bool, default=False
         Start from the multiple of `Z0` at which the (exaggerated) objective is least. Estimators ask for it unless
         `init` is an array.
-    n_starts : int, default=1
-        Number of runs, of which the best is returned. The first is from `Z0`; the others are from `Z0` plus Gaussian
-        noise of half its standard deviation. The callback sees every run.
+    n_starts : int or "auto", default="auto"
+        Number of runs, of which the best is returned. The first is from `Z0`; the second too, but without exaggeration
+        if `Descent` chose one; the others are from `Z0` plus Gaussian noise of half its standard deviation. The
+        callback sees every run. "auto" is 2 for `Descent` with ``max_iter="auto"`` and at most 1,000 points, else 1.
     tol : float, default=1e-7
         Converged when the gradient of objective/n has at most this 2-norm.
     patience : int, default=300
@@ -120,10 +125,10 @@ def solve(
         raise TypeError(f"optimizer must be Descent(), LBFGS() or another Optimizer, got {optimizer!r}.")
     start = check_embedding(Z0, "Z0", objective.n_points).copy()
     wanted = Descent() if optimizer is None else optimizer
+    n_runs = _runs(n_starts, wanted, max_iter, objective.n_points)
     if isinstance(max_iter, str):
         max_iter = _iterations(max_iter, wanted, objective.n_points)
     check_integer("max_iter", max_iter, 1)
-    check_integer("n_starts", n_starts, 1)
 
     def attempt(Z: FloatArray, chosen: Optimizer, rescale: bool) -> tuple[Solution, Monitor]:
         every = check_every or (1 if callback else max_iter if chosen.noisy else _CHECK_EVERY)
@@ -134,8 +139,10 @@ def solve(
         return _descend(chosen, objective, Z, Run(monitor.max_iter, n_jobs), monitor), monitor
 
     runs = []
-    for Z in _starts(start, n_starts):
+    for k, Z in enumerate(_starts(start, n_runs)):
         chosen = wanted if isinstance(wanted, Optimizer) else wanted.for_problem(objective, Z, max_iter)
+        if k == 1 and wanted == Descent():
+            chosen, Z = _plain(chosen), start
         runs.append(attempt(Z, chosen, rescale))
         if runs[-1][0].message.startswith("stopped by the callback"):
             break
@@ -148,12 +155,24 @@ def solve(
     return replace(solution, start_losses=losses)
 
 
+def _plain(chosen: Optimizer) -> Optimizer:
+    return replace(chosen, exaggeration=NO_EXAGGERATION) if isinstance(chosen, LBFGS) else chosen
+
+
 def _starts(start: FloatArray, n_starts: int) -> Iterator[FloatArray]:
     yield start
     deviation = _JITTER * float(start.std())
     for k in range(1, n_starts):
         noise = np.random.default_rng(k).normal(size=start.shape)
         yield (start + deviation * noise).astype(start.dtype)
+
+
+def _runs(n_starts: int | str, optimizer: Optimizer | Descent, max_iter: int | str, n_points: int) -> int:
+    if isinstance(n_starts, str):
+        if n_starts != "auto":
+            raise ValueError(f"n_starts must be 'auto' or an integer of at least 1, got {n_starts!r}.")
+        return 2 if n_points <= _RUN_TWICE_UNTIL and max_iter == "auto" and isinstance(optimizer, Descent) else 1
+    return check_integer("n_starts", n_starts, 1)
 
 
 def _iterations(word: str, optimizer: Optimizer | Descent, n_points: int) -> int:

@@ -24,9 +24,9 @@ class Auto(Summation):
     Sums are exact up to 2,000 points (1,000 for functions that are not smooth at zero; 20,000 in three dimensions), and
     always beyond three dimensions. For more points, `ParticleMesh` is used in one and two dimensions, and `BarnesHut`
     in three. If a plane embedding is too wide or too crowded for a grid, sums are exact up to 20,000 points and done by
-    `BarnesHut` beyond. In more than two dimensions, from 2,000 points on, the loss alone of a function that is not smooth
-    at zero, which sampling minimises, is estimated from the potentials of 1,000 points (`SampledRows`); its repulsive
-    part then has a standard error of 1 to 3 %. Gradients are never estimated.
+    `BarnesHut` beyond. In more than two dimensions, from 2,000 points on, the loss alone of a function that is not
+    smooth at zero, which sampling minimises, is estimated from the potentials of 1,000 points (`SampledRows`); its
+    repulsive part then has a standard error of 1 to 3 %. Gradients are never estimated.
 
     Parameters
     ----------
