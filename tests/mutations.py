@@ -59,7 +59,7 @@ FAULTS = [
           "(t * t * (3.0 * t - 6.0) + 4.1) / 6.0", "test_contracts"),
     Fault("mesh: own charge stays", "_numba/mesh.py", "potential[i] = value - c * ", "potential[i] = value + 0.0 * c * ",
           "test_contracts test_particle_mesh"),
-    Fault("mesh: cap of near pairs", "summation/particle_mesh.py", "value, slope[2], first / 2.0, second / 6.0",
+    Fault("mesh: cap of near pairs", "summation/near_pairs.py", "value, slope[2], first / 2.0, second / 6.0",
           "value, slope[2], first, second / 6.0", "test_contracts test_particle_mesh"),
     Fault("mesh: near pairs of too few rows", "_numba/near.py", "for r in range(max(row - 2, 0), min(row + 3, n_rows)):\n        first",
           "for r in range(max(row - 2, 0), min(row + 2, n_rows)):\n        first",

@@ -12,6 +12,15 @@ from graphcouple._numba.threads import effective_n_jobs, over_rows
 from graphcouple._validation import check_integer, check_positive
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.base import Summation, register
+from graphcouple.summation.near_pairs import (
+    LARGEST,
+    MOST_PAIRS,
+    bounds,
+    cap_of,
+    crowding,
+    halved_where_crowded,
+    near_table,
+)
 from graphcouple.summation.radials import RadialFunction
 
 MESH_FROM = 2000
@@ -29,9 +38,6 @@ _MOST_KEPT = 2**25
 # Rows of a band; threads write to every second band. Wider than a spline's reach of 4, with few points in each.
 _BAND = 8
 
-# 4,096² nodes take 0.5 GB: charges, field, spectrum and transform, each of 8 bytes a node.
-_LARGEST = 4096
-
 # Columns transformed at once: 32 of 4,096 doubles take 1 MB, which fits in a level 2 cache.
 _STRIP = 32
 
@@ -41,13 +47,6 @@ _FLAT_LENGTHS = 4.0
 # Grid nodes along a side, per √n points, where near pairs are summed one by one: if points are spread evenly, about
 # π · 4² / 2² = 13 of them lie within the four nodes' distance that counts as near, in clusters many more.
 _NODES_PER_ROOT = 2.0
-
-
-# Nanoseconds that a node of the grid and a near pair take, to weigh a finer grid against fewer near pairs; near pairs
-# are compared within blocks ten nodes wide. Beyond so many of them for each point, the mesh gives up.
-_TIME_OF_NODE, _TIME_OF_PAIR = 15.0, 2.0
-_BLOCK_NODES = 10.0
-_MOST_PAIRS = 10_000.0
 
 
 class _Transform(NamedTuple):
@@ -185,14 +184,14 @@ class ParticleMesh(Summation):
             )
         points = np.ascontiguousarray(Z)
         c = np.ones((1, n)) if charges is None else np.ascontiguousarray(charges, dtype=np.float64)
-        low, high = _bounds(points)
+        low, high = bounds(points)
         if (low == high).all():
             return _in_one_place(radial, c, n_dims)
         grid = self._grid(points, radial)
         if not _fits(grid):
             raise ValueError(
                 f"the embedding spans {(high - low).max():.3g}, which needs {max(grid.shape)} grid nodes of "
-                f"spacing {grid.spacing:.3g} a side, more than {_LARGEST} (the kernel's length: {radial.length:.3g}); "
+                f"spacing {grid.spacing:.3g} a side, more than {LARGEST} (the kernel's length: {radial.length:.3g}); "
                 "use summation='barnes_hut', or a wider spacing."
             )
         transform = self._transform(radial, grid)
@@ -210,14 +209,14 @@ class ParticleMesh(Summation):
 
     def holds(self, Z: FloatArray, radial: RadialFunction) -> bool:
         """Return whether a grid has at most 4,096 nodes a side, 2,097,152 on a line, and leaves few pairs near."""
-        low, high = _bounds(Z)
+        low, high = bounds(Z)
         if (low == high).all():
             return True
         grid = self._grid(Z, radial)
-        return _fits(grid) and (grid.edge is None or _crowding(Z, low, grid.spacing) <= _MOST_PAIRS)
+        return _fits(grid) and (grid.edge is None or crowding(Z, low, grid.spacing) <= MOST_PAIRS)
 
     def _grid(self, points: FloatArray, radial: RadialFunction) -> _Grid:
-        low, high = _bounds(points)
+        low, high = bounds(points)
         longest = float((high - low).max())
         length = radial.length
         per_root = _NODES_PER_ROOT * len(points) ** 0.5
@@ -227,7 +226,7 @@ class ParticleMesh(Summation):
         if not radial.smooth_at_zero or wide > length:
             if radial.smooth_at_zero or 0 < longest < spacing * max(self.n_cells, per_root):
                 spacing = _in_steps(longest / max(self.n_cells, per_root))
-            spacing = _halved_where_crowded(points, low, high - low, spacing)
+            spacing = halved_where_crowded(points, low, high - low, spacing)
             edge = (self.near * spacing) ** 2
         elif 0 < longest < spacing * self.n_cells:
             spacing = _in_steps(longest / self.n_cells)
@@ -323,7 +322,7 @@ class ParticleMesh(Summation):
         assert grid.edge is not None
         n, n_dims = points.shape
         side = 0.5 * float(np.sqrt(grid.edge))
-        low, high = _bounds(points)
+        low, high = bounds(points)
         shape = np.ones(2, dtype=np.int64)
         shape[:n_dims] = ((high - low) / side).astype(np.int64) + 1
         cells = np.empty(n, dtype=np.int32)
@@ -335,39 +334,6 @@ class ParticleMesh(Summation):
         over_rows(int(shape[0]), self.n_jobs, block_sizes, starts, shape, sizes)
         near = (int(sizes.max()), table, grid.edge, order, starts, shape, xs, ys, cs)
         over_rows(starts.size - 1, self.n_jobs, add_near_pairs, *near, with_potential, potential, gradient)
-
-
-def _bounds(points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the least and the largest coordinates; column by column is ten times as fast as along the axis."""
-    return np.array([float(column.min()) for column in points.T]), np.array(
-        [float(column.max()) for column in points.T]
-    )
-
-
-def _crowding(points: FloatArray, low: FloatArray, spacing: float) -> float:
-    """Return with about how many others a point is compared in the search for near pairs, on average."""
-    blocks = np.zeros(len(points), dtype=np.int64)
-    for column, least in zip(points.T, low, strict=True):
-        at = ((column - least) / (_BLOCK_NODES * spacing)).astype(np.int64)
-        blocks = blocks * (int(at.max()) + 1) + at
-    counts = np.unique(blocks, return_counts=True)[1] if blocks.max() > _LARGEST**2 else np.bincount(blocks)
-    return float(np.square(counts, dtype=np.float64).sum() / len(points))
-
-
-def _halved_where_crowded(points: FloatArray, low: FloatArray, extent: FloatArray, spacing: float) -> float:
-    """Return the spacing, or a half, a quarter, ... of it, as long as fewer near pairs save more than nodes cost."""
-
-    def cost(width: float) -> float:
-        nodes = float(np.prod(np.maximum(extent / width, 16.0)))
-        return _TIME_OF_NODE * nodes + _TIME_OF_PAIR * len(points) * _crowding(points, low, width)
-
-    now = cost(spacing)
-    while float(extent.max()) < 0.4 * _LARGEST * spacing:
-        finer = cost(0.5 * spacing)
-        if finer >= now:
-            break
-        spacing, now = 0.5 * spacing, finer
-    return spacing
 
 
 def _in_one_place(radial: RadialFunction, charges: FloatArray, n_dims: int) -> tuple[FloatArray, FloatArray]:
@@ -382,7 +348,7 @@ def _in_steps(spacing: float) -> float:
 
 def _fits(grid: _Grid) -> bool:
     # The grid of a line is 8 nodes wide.
-    widest = _LARGEST**2 // 8 if grid.shape[1] == 8 else _LARGEST
+    widest = LARGEST**2 // 8 if grid.shape[1] == 8 else LARGEST
     return max(grid.shape) <= widest
 
 
@@ -392,28 +358,6 @@ def _sorted(bins: NDArray[Any], n_bins: int) -> tuple[NDArray[np.int32], NDArray
     order, starts = np.empty(bins.size, dtype=np.int32), np.empty(n_bins + 1, dtype=np.int64)
     sort_by_bin(bins, n_bins, order, starts)
     return order, starts
-
-
-def _cap(radial: RadialFunction, edge: float) -> FloatArray:
-    """Return the smooth cap below d² = edge, the cubic that matches three derivatives there."""
-    h = 1e-2 * edge
-    s = edge + h * np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
-    slope = np.asarray(radial.slope(s), dtype=np.float64)
-    first = (slope[0] - 8.0 * slope[1] + 8.0 * slope[3] - slope[4]) / (12.0 * h)
-    second = (-slope[0] + 16.0 * slope[1] - 30.0 * slope[2] + 16.0 * slope[3] - slope[4]) / (12.0 * h**2)
-    value = float(radial.potential(np.array([edge]))[0])
-    return np.array([edge, value, slope[2], first / 2.0, second / 6.0])
-
-
-def _near_table(radial: RadialFunction, cap: FloatArray) -> FloatArray:
-    """Return the table of the slope and of the value of a radial function, each less that of its cap."""
-    from graphcouple._numba.tables import places, tabulate
-
-    s = places(cap[0])
-    u = s - cap[0]
-    smooth = cap[1] + u * (cap[2] + u * (cap[3] + u * cap[4]))
-    tangent = cap[2] + u * (2.0 * cap[3] + u * 3.0 * cap[4])
-    return np.hstack([tabulate(radial.slope(s) - tangent), tabulate(radial.potential(s) - smooth)])
 
 
 def _kernel_transform(radial: RadialFunction, grid: _Grid, workers: int) -> _Transform:
@@ -427,8 +371,8 @@ def _kernel_transform(radial: RadialFunction, grid: _Grid, workers: int) -> _Tra
     if grid.edge is None:
         values = radial.potential(sq_dist)
     else:
-        cap = _cap(radial, grid.edge)
-        near = _near_table(radial, cap)
+        cap = cap_of(radial, grid.edge)
+        near = near_table(radial, cap)
         u = np.minimum(sq_dist, cap[0]) - cap[0]
         smooth = cap[1] + u * (cap[2] + u * (cap[3] + u * cap[4]))
         values = np.where(u < 0.0, smooth, radial.potential(np.maximum(sq_dist, cap[0])))
