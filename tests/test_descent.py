@@ -287,3 +287,33 @@ def test_of_several_starts_the_best_is_kept():
     assert few.kl_divergence_ < 0.0040
     with pytest.raises(ValueError, match="n_starts"):
         gc.TSNE(n_starts=0).fit(X)
+
+
+def test_the_second_run_is_never_the_first_again():
+    X = noise(100)
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10))
+    for kernel in (gc.Student(), gc.Odds(gc.Student())):
+        fitted = gc.GraphCoupling(law, gc.GraphModel(kernel, "E"), random_state=0).fit(X)
+        assert fitted.start_losses_[0] != fitted.start_losses_[1]
+
+
+def test_a_step_that_found_nothing_lower_is_not_tried_again():
+    objective = tsne_of(noise(50), 10.0)
+    state = LBFGS().init(objective, noise(50)[:, :2], None)._replace(weight=1.0, message="no lower loss")
+    assert LBFGS().step(objective, state, 1, None) is state
+
+
+def test_sampled_in_three_dimensions_and_only_the_total_is_estimated():
+    X = noise(2100, 5)
+    model, latent = gc.UMAP().models(2100)
+    effective = gc.EffectiveCrossEntropy(model.posterior(X), latent)
+    exact = gc.EffectiveCrossEntropy(effective.posterior, latent, summation="exact")
+    Z = X[:, :3]
+    assert isinstance(gc.Descent().for_problem(effective, Z, 100), gc.NegativeSampling)
+    assert isinstance(gc.Descent().for_problem(effective, Z[:, :2], 100), LBFGS)
+    assert effective.value(Z) == pytest.approx(exact.value(Z), rel=0.03)
+    assert effective.value(Z) != exact.value(Z)
+    # Prior D takes the logarithm of each potential, which an estimate would bias.
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10), n_neighbors=30).posterior(X)
+    row_wise = [gc.CrossEntropy(law, gc.GraphModel(gc.Exponential(), "D"), s).value(Z) for s in ("auto", "exact")]
+    assert row_wise[0] == row_wise[1]

@@ -151,8 +151,7 @@ class ChargedPartition(Objective):
 
     def value(self, Z: FloatArray) -> float:
         """Return the repulsion at `Z`."""
-        potential, _ = self.summation.potential(Z, self.radial, self.noise, with_gradient=False)
-        return self.strength * float(self.degrees @ potential)
+        return self.strength * self.summation.total(Z, self.radial, self.noise, self.degrees)
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return the repulsion at `Z` and its gradient ½ γ m (d_i ∇Φ_i[·; P] + P_i ∇Φ_i[·; d])."""

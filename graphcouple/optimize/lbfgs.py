@@ -147,6 +147,8 @@ class LBFGS(Optimizer):
             loss, gradient = _evaluate(weighted, state.Z, state.careful)
             _check_finite(gradient, iteration)
             state = state._replace(gradient=gradient, weight=weight, loss=loss, compared=None, message="")
+        if state.message:
+            return state
         if not state.careful and iteration % _COMPARE_EVERY == 0:
             state = _compared(weighted, state)
         moved = self._search(weighted, state, iteration, run)

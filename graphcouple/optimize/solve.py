@@ -138,11 +138,8 @@ def solve(
             Z = (Z * best_scale(chosen.at_first(objective), Z, precise=not chosen.noisy)).astype(Z.dtype)
         return _descend(chosen, objective, Z, Run(monitor.max_iter, n_jobs), monitor), monitor
 
-    runs = []
-    for k, Z in enumerate(_starts(start, n_runs)):
-        chosen = wanted if isinstance(wanted, Optimizer) else wanted.for_problem(objective, Z, max_iter)
-        if k == 1 and wanted == Descent():
-            chosen, Z = _plain(chosen), start
+    runs: list[tuple[Solution, Monitor]] = []
+    for Z, chosen in _attempts(objective, start, wanted, max_iter, n_runs):
         runs.append(attempt(Z, chosen, rescale))
         if runs[-1][0].message.startswith("stopped by the callback"):
             break
@@ -155,16 +152,18 @@ def solve(
     return replace(solution, start_losses=losses)
 
 
-def _plain(chosen: Optimizer) -> Optimizer:
-    return replace(chosen, exaggeration=NO_EXAGGERATION) if isinstance(chosen, LBFGS) else chosen
-
-
-def _starts(start: FloatArray, n_starts: int) -> Iterator[FloatArray]:
-    yield start
+def _attempts(
+    objective: Objective, start: FloatArray, wanted: Optimizer | Descent, max_iter: int, n_runs: int
+) -> Iterator[tuple[FloatArray, Optimizer]]:
+    """Yield starts with their optimizers; the second differs from the first by noise, or by exaggeration alone."""
+    first = wanted if isinstance(wanted, Optimizer) else wanted.for_problem(objective, start, max_iter)
+    yield start, first
     deviation = _JITTER * float(start.std())
-    for k in range(1, n_starts):
-        noise = np.random.default_rng(k).normal(size=start.shape)
-        yield (start + deviation * noise).astype(start.dtype)
+    for k in range(1, n_runs):
+        if k == 1 and wanted == Descent() and isinstance(first, LBFGS) and first.exaggeration != NO_EXAGGERATION:
+            yield start, replace(first, exaggeration=NO_EXAGGERATION)
+        else:
+            yield (start + deviation * np.random.default_rng(k).normal(size=start.shape)).astype(start.dtype), first
 
 
 def _runs(n_starts: int | str, optimizer: Optimizer | Descent, max_iter: int | str, n_points: int) -> int:

@@ -24,9 +24,11 @@ class Auto(Summation):
     Sums are exact up to 2,000 points (1,000 for functions that are not smooth at zero; 20,000 in three dimensions), and
     always beyond three dimensions. For more points, `ParticleMesh` is used in one and two dimensions, and `BarnesHut`
     in three. If a plane embedding is too wide or too crowded for a grid, sums are exact up to 20,000 points and done by
-    `BarnesHut` beyond. In more than two dimensions, from 2,000 points on, the loss alone of a function that is not
-    smooth at zero, which sampling minimises, is estimated from the potentials of 1,000 points (`SampledRows`); its
-    repulsive part then has a standard error of 1 to 3 %. Gradients are never estimated.
+    `BarnesHut` beyond.
+
+    In more than two dimensions, from 2,000 points on, the repulsive part of `EffectiveCrossEntropy`, which sampling
+    minimises there, is estimated from the potentials of 1,000 points (`SampledRows`). Its standard error is 1 to 3 %.
+    Potentials and gradients are never estimated.
 
     Parameters
     ----------
@@ -75,9 +77,13 @@ class Auto(Summation):
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
         chosen = self.for_points(Z, radial)
-        if not with_gradient and Z.shape[1] > 2 and len(Z) > MESH_FROM and not radial.smooth_at_zero:
-            chosen = self._sampled
         return chosen.potential(Z, radial, charges, with_potential=with_potential, with_gradient=with_gradient)
+
+    def total(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, weights: FloatArray) -> float:
+        """Return Σ_i w_i Φ_i, estimated where no sum is fast; see `Summation.total`."""
+        if Z.shape[1] > 2 and len(Z) > MESH_FROM and not radial.smooth_at_zero:
+            return self._sampled.total(Z, radial, charges, weights)
+        return super().total(Z, radial, charges, weights)
 
     def potentials(
         self,

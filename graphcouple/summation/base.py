@@ -73,6 +73,17 @@ class Summation(ABC):
             Both float64, whatever the dtype of `Z`.
         """
 
+    def total(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, weights: FloatArray) -> float:
+        """Return Σ_i w_i Φ_i, for a loss that is linear in the potentials.
+
+        Parameters
+        ----------
+        Z : ndarray of shape (n, q)
+        radial : RadialFunction
+        charges, weights : ndarray of shape (n,)
+        """
+        return float(weights @ self.potential(Z, radial, charges, with_gradient=False)[0])
+
     def potentials(
         self,
         Z: FloatArray,

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from graphcouple._numba.threads import over_rows
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.radials import RadialFunction
 
@@ -70,3 +74,47 @@ def near_table(radial: RadialFunction, cap: FloatArray) -> FloatArray:
     smooth = cap[1] + u * (cap[2] + u * (cap[3] + u * cap[4]))
     tangent = cap[2] + u * (2.0 * cap[3] + u * 3.0 * cap[4])
     return np.hstack([tabulate(radial.slope(s) - tangent), tabulate(radial.potential(s) - smooth)])
+
+
+def in_one_place(radial: RadialFunction, charges: FloatArray, n_dims: int) -> tuple[FloatArray, FloatArray]:
+    """Return the potentials and gradients of sets of charges where all distances are zero."""
+    others = charges.sum(axis=1, keepdims=True) - charges
+    return others * float(radial.potential(np.zeros(1))[0]), np.zeros((*charges.shape, n_dims))
+
+
+def sorted_by_bin(bins: NDArray[Any], n_bins: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return the order of points by bin, and where each bin starts in it."""
+    from graphcouple._numba.mesh import sort_by_bin
+
+    order, starts = np.empty(bins.size, dtype=np.int32), np.empty(n_bins + 1, dtype=np.int64)
+    sort_by_bin(bins, n_bins, order, starts)
+    return order, starts
+
+
+def add_near(
+    points: FloatArray,
+    charges: FloatArray,
+    edge: float,
+    table: FloatArray,
+    n_jobs: int | None,
+    with_potential: bool,
+    potential: FloatArray,
+    gradient: FloatArray,
+) -> None:
+    """Add to potentials and gradients what pairs nearer than d² = edge lack, by cells half as wide as the cutoff."""
+    from graphcouple._numba.near import add_near_pairs, block_sizes, fill_cells, take_in_order
+
+    n, n_dims = points.shape
+    side = 0.5 * float(np.sqrt(edge))
+    low, high = bounds(points)
+    shape = np.ones(2, dtype=np.int64)
+    shape[:n_dims] = ((high - low) / side).astype(np.int64) + 1
+    cells = np.empty(n, dtype=np.int32)
+    over_rows(n, n_jobs, fill_cells, points, low, side, int(shape[1]), cells)
+    order, starts = sorted_by_bin(cells, int(shape.prod()))
+    xs, ys, cs = np.empty(n), np.empty(n), np.empty(charges.shape)
+    over_rows(n, n_jobs, take_in_order, order, points, charges, xs, ys, cs)
+    sizes = np.empty(shape[0], dtype=np.int64)
+    over_rows(int(shape[0]), n_jobs, block_sizes, starts, shape, sizes)
+    near = (int(sizes.max()), table, edge, order, starts, shape, xs, ys, cs)
+    over_rows(starts.size - 1, n_jobs, add_near_pairs, *near, with_potential, potential, gradient)

@@ -15,11 +15,14 @@ from graphcouple.summation.base import Summation, register
 from graphcouple.summation.near_pairs import (
     LARGEST,
     MOST_PAIRS,
+    add_near,
     bounds,
     cap_of,
     crowding,
     halved_where_crowded,
+    in_one_place,
     near_table,
+    sorted_by_bin,
 )
 from graphcouple.summation.radials import RadialFunction
 
@@ -186,7 +189,7 @@ class ParticleMesh(Summation):
         c = np.ones((1, n)) if charges is None else np.ascontiguousarray(charges, dtype=np.float64)
         low, high = bounds(points)
         if (low == high).all():
-            return _in_one_place(radial, c, n_dims)
+            return in_one_place(radial, c, n_dims)
         grid = self._grid(points, radial)
         if not _fits(grid):
             raise ValueError(
@@ -204,7 +207,8 @@ class ParticleMesh(Summation):
             over_rows(n, self.n_jobs, gather, *places, c[k], field, transform.own, potential[k], gradient[k])
         self._idle.append(work)
         if transform.near is not None:
-            self._add_near(points, c, grid, transform.near, with_potential, potential, gradient)
+            assert grid.edge is not None
+            add_near(points, c, grid.edge, transform.near, self.n_jobs, with_potential, potential, gradient)
         return potential, gradient
 
     def holds(self, Z: FloatArray, radial: RadialFunction) -> bool:
@@ -270,7 +274,7 @@ class ParticleMesh(Summation):
 
         rows = np.empty(len(points), dtype=np.int32)
         over_rows(len(points), self.n_jobs, grid_rows, points, grid.origin, grid.spacing, rows)
-        order, starts = _sorted(rows, grid.shape[0])
+        order, starts = sorted_by_bin(rows, grid.shape[0])
         field[:] = 0.0
         half = -(-(starts.size - 1) // (2 * _BAND))
         places = (points, grid.origin, grid.spacing)
@@ -307,39 +311,6 @@ class ParticleMesh(Summation):
         over_rows(n_rows, self.n_jobs, rows_back)
         return work.field
 
-    def _add_near(
-        self,
-        points: FloatArray,
-        charges: FloatArray,
-        grid: _Grid,
-        table: FloatArray,
-        with_potential: bool,
-        potential: FloatArray,
-        gradient: FloatArray,
-    ) -> None:
-        from graphcouple._numba.near import add_near_pairs, block_sizes, fill_cells, take_in_order
-
-        assert grid.edge is not None
-        n, n_dims = points.shape
-        side = 0.5 * float(np.sqrt(grid.edge))
-        low, high = bounds(points)
-        shape = np.ones(2, dtype=np.int64)
-        shape[:n_dims] = ((high - low) / side).astype(np.int64) + 1
-        cells = np.empty(n, dtype=np.int32)
-        over_rows(n, self.n_jobs, fill_cells, points, low, side, int(shape[1]), cells)
-        order, starts = _sorted(cells, int(shape.prod()))
-        xs, ys, cs = np.empty(n), np.empty(n), np.empty(charges.shape)
-        over_rows(n, self.n_jobs, take_in_order, order, points, charges, xs, ys, cs)
-        sizes = np.empty(shape[0], dtype=np.int64)
-        over_rows(int(shape[0]), self.n_jobs, block_sizes, starts, shape, sizes)
-        near = (int(sizes.max()), table, grid.edge, order, starts, shape, xs, ys, cs)
-        over_rows(starts.size - 1, self.n_jobs, add_near_pairs, *near, with_potential, potential, gradient)
-
-
-def _in_one_place(radial: RadialFunction, charges: FloatArray, n_dims: int) -> tuple[FloatArray, FloatArray]:
-    others = charges.sum(axis=1, keepdims=True) - charges
-    return others * float(radial.potential(np.zeros(1))[0]), np.zeros((*charges.shape, n_dims))
-
 
 def _in_steps(spacing: float) -> float:
     """Return the spacing rounded down to an eighth of an octave: a slowly growing embedding can reuse its grid."""
@@ -350,14 +321,6 @@ def _fits(grid: _Grid) -> bool:
     # The grid of a line is 8 nodes wide.
     widest = LARGEST**2 // 8 if grid.shape[1] == 8 else LARGEST
     return max(grid.shape) <= widest
-
-
-def _sorted(bins: NDArray[Any], n_bins: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    from graphcouple._numba.mesh import sort_by_bin
-
-    order, starts = np.empty(bins.size, dtype=np.int32), np.empty(n_bins + 1, dtype=np.int64)
-    sort_by_bin(bins, n_bins, order, starts)
-    return order, starts
 
 
 def _kernel_transform(radial: RadialFunction, grid: _Grid, workers: int) -> _Transform:
