@@ -43,6 +43,7 @@ from .kernels import Student as Student
 from .kernels import check_kernel as check_kernel
 from .laws import Bandwidth as Bandwidth
 from .laws import ConstantBandwidth as ConstantBandwidth
+from .laws import GraphMixture as GraphMixture
 from .laws import GraphModel as GraphModel
 from .laws import LocalConnectivity as LocalConnectivity
 from .laws import Perplexity as Perplexity
@@ -52,6 +53,7 @@ from .laws.priors import Binary as Binary
 from .laws.priors import FixedEdges as FixedEdges
 from .laws.priors import GraphPosterior as GraphPosterior
 from .laws.priors import GraphPrior as GraphPrior
+from .laws.priors import MixturePosterior as MixturePosterior
 from .laws.priors import UnitOutDegree as UnitOutDegree
 from .optimize import LBFGS as LBFGS
 from .optimize import Descent as Descent

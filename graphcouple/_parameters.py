@@ -16,8 +16,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from graphcouple.couplings import Coupling
-from graphcouple.laws import GraphModel
-from graphcouple.laws.priors import GraphPosterior, GraphPrior
+from graphcouple.laws import GraphLaw, GraphModel
+from graphcouple.laws.priors import GraphPrior, RandomGraph
 from graphcouple.optimize import Descent, Optimizer
 from graphcouple.summation import Summation
 
@@ -90,7 +90,7 @@ VOCABULARY: dict[str, Word] = {
         [str, "array-like", HasMethods(["fit_transform", "get_params"])],
     ),
     "input": Word(
-        "GraphModel, GraphPosterior, or a graph",
+        "GraphModel, GraphMixture, GraphPosterior, or a graph",
         "The law of the input's graph; a posterior computed beforehand; or your own graph (networkx, igraph, a sparse "
         "matrix or a square array of weights). Your own graph is taken as the mean of a law of the latent prior's "
         "family (see `GraphPrior.around`).",
@@ -159,9 +159,10 @@ VOCABULARY: dict[str, Word] = {
         [StrOptions({"auto"}), Optimizer, Descent],
     ),
     "perplexity": Word(
-        "float",
-        "Effective number of neighbours of each point; above 1 and below the number of neighbours.",
-        [ABOVE_0],
+        "float or sequence of float",
+        "Effective number of neighbours of each point; above 1 and below the number of neighbours. Several, as in "
+        "(30, 500), give the mixture of their laws, `GraphMixture`: near and far neighbours at once.",
+        [ABOVE_0, "array-like"],
     ),
     "prior": Word(
         '{"D", "B", "E"} or GraphPrior',
@@ -224,7 +225,7 @@ VOCABULARY: dict[str, Word] = {
 RUN_OPTIONS = ("terms", "summation", "n_starts", "random_state", "n_jobs", "verbose", "callback")
 """Parameters that every coupling estimator has."""
 
-POSTERIOR_OR_MODEL = [None, GraphModel, GraphPosterior]
+POSTERIOR_OR_MODEL = [None, GraphLaw, RandomGraph]
 
 
 def parameter(
@@ -290,7 +291,7 @@ def _shown(default: Any) -> str:
 
 _ATTRIBUTES = """
 embedding_ : ndarray of shape (n_samples, n_components)
-posterior_ : GraphPosterior
+posterior_ : RandomGraph
     The law of the input's graph.
 loss_ : float
     The final objective, in nats, without its constant: the coupling plus the weighted terms.

@@ -14,7 +14,7 @@ from graphcouple._validation import check_embedding, check_integer
 from graphcouple.components import component_law, sampled_pca
 from graphcouple.components.pca import why_constant
 from graphcouple.graphs import FloatArray, IntArray
-from graphcouple.laws.priors import GraphPosterior
+from graphcouple.laws.priors import RandomGraph
 
 # Above this, eigenvectors come from plain iteration: scikit-learn's solver factorises the Laplacian.
 _ITERATE_FROM = 5000
@@ -22,11 +22,11 @@ _ITERATE_FROM = 5000
 # Above this number of components, their distances are not compared pair by pair.
 _MANY_PARTS = 2000
 
-Initializer = Callable[[Any, GraphPosterior, int, np.random.RandomState, int | None], FloatArray]
+Initializer = Callable[[Any, RandomGraph, int, np.random.RandomState, int | None], FloatArray]
 
 
 def pca(
-    X: Any, posterior: GraphPosterior | None, n_components: int, rng: np.random.RandomState, n_jobs: int | None = None
+    X: Any, posterior: RandomGraph | None, n_components: int, rng: np.random.RandomState, n_jobs: int | None = None
 ) -> FloatArray:
     """Return the first principal components of `X`, zero-padded when `X` has fewer."""
     from sklearn.decomposition import PCA
@@ -42,7 +42,7 @@ def pca(
 
 
 def spectral(
-    X: Any, posterior: GraphPosterior, n_components: int, rng: np.random.RandomState, n_jobs: int | None = None
+    X: Any, posterior: RandomGraph, n_components: int, rng: np.random.RandomState, n_jobs: int | None = None
 ) -> FloatArray:
     """Return Laplacian eigenvectors of the posterior's mean graph, symmetrised.
 
@@ -134,14 +134,14 @@ def _leading_eigenvectors(affinity: sp.csr_matrix, n_components: int, rng: np.ra
 
 
 def random(
-    X: Any, posterior: GraphPosterior, n_components: int, rng: np.random.RandomState, n_jobs: int | None = None
+    X: Any, posterior: RandomGraph, n_components: int, rng: np.random.RandomState, n_jobs: int | None = None
 ) -> FloatArray:
     """Return standard Gaussian coordinates."""
     return rng.normal(size=(posterior.n_nodes, n_components))
 
 
 def ccpca(
-    X: Any, posterior: GraphPosterior, n_components: int, rng: np.random.RandomState, n_jobs: int | None = None
+    X: Any, posterior: RandomGraph, n_components: int, rng: np.random.RandomState, n_jobs: int | None = None
 ) -> FloatArray:
     """Return principal components of the averaged component means of graphs drawn from the posterior.
 
@@ -212,7 +212,7 @@ register("spectral")(spectral)
 def initialize(
     init: Any,
     X: Any,
-    posterior: GraphPosterior,
+    posterior: RandomGraph,
     n_components: int,
     rng: np.random.RandomState,
     *,
@@ -230,7 +230,7 @@ def initialize(
         where there are no points. Or an estimator such as `CCPCA`, of which a clone is fitted to `X`. An array is
         copied and used as it is.
     X : array or sparse matrix of shape (n_samples, n_features)
-    posterior : GraphPosterior
+    posterior : RandomGraph
         The input's graph, for "ccpca" and "spectral".
     n_components : int
     rng : numpy.random.RandomState

@@ -16,8 +16,8 @@ from graphcouple.couplings import Objective, Problem, Term
 from graphcouple.couplings.recipes import as_coupling, with_terms
 from graphcouple.initializations import initialize
 from graphcouple.kernels.check import require_sound
-from graphcouple.laws import GraphModel
-from graphcouple.laws.priors import GraphPosterior
+from graphcouple.laws import GraphLaw
+from graphcouple.laws.priors import RandomGraph
 from graphcouple.optimize import Callback, Descent, Optimizer, Solution, solve
 from graphcouple.summation import as_summation
 
@@ -108,7 +108,7 @@ class Result:
     Attributes
     ----------
     solution : Solution
-    posterior : GraphPosterior
+    posterior : RandomGraph
         The law of the input's graph.
     coupling : Objective
         The coupling alone, without the terms.
@@ -117,12 +117,12 @@ class Result:
     """
 
     solution: Solution
-    posterior: GraphPosterior
+    posterior: RandomGraph
     coupling: Objective
     terms: tuple[tuple[float, Objective], ...]
 
 
-def posterior_of(said: Sentence, X: Any, n_jobs: int | None = None) -> GraphPosterior:
+def posterior_of(said: Sentence, X: Any, n_jobs: int | None = None) -> RandomGraph:
     """Return the law of the input's graph: from points, as given, or with the user's own graph as its mean.
 
     Raises
@@ -131,12 +131,12 @@ def posterior_of(said: Sentence, X: Any, n_jobs: int | None = None) -> GraphPost
         When the points or the graph are unusable, a kernel is unsound, or X has not one row for each node.
     """
     for law in (said.input, said.latent):
-        if isinstance(law, GraphModel):
-            require_sound(law.kernel)
+        for kernel in law.kernels if isinstance(law, GraphLaw) else ():
+            require_sound(kernel)
     given = said.input
-    if isinstance(given, GraphModel):
+    if isinstance(given, GraphLaw):
         return given.posterior(X, n_jobs)
-    posterior = given if isinstance(given, GraphPosterior) else said.latent.prior.around(given, "input")
+    posterior = given if isinstance(given, RandomGraph) else said.latent.prior.around(given, "input")
     if X is not None and posterior.n_nodes != X.shape[0]:
         raise ValueError(f"input has {posterior.n_nodes} nodes, but X has {X.shape[0]} rows; the numbers must match.")
     return posterior

@@ -128,6 +128,14 @@ def test_a_composed_pair_is_the_one_python_composes(folder, run, iris):
     np.testing.assert_array_equal(np.load("iris-composed.npy"), wanted.fit_transform(iris[0]))
 
 
+def test_several_perplexities(folder, run, iris):
+    import graphcouple as gc
+
+    assert run("embed", "iris", "--perplexity", "5,40", "-n", 50, "--no-plot")[0] == 0
+    wanted = gc.TSNE(perplexity=(5, 40), max_iter=50, random_state=0).fit_transform(iris[0])
+    np.testing.assert_array_equal(np.load("iris-tsne.npy"), wanted)
+
+
 def test_global_structure_from_the_command_is_that_of_python(folder, run, iris):
     import graphcouple as gc
 
@@ -196,6 +204,7 @@ def _broken_csv(folder):
         (["nan.csv", "--labels", "colour"], "colour"),
         (["iris", "--perplexity", "150"], "perplexity=150"),
         (["iris", "--perplexity", "many"], "many"),
+        (["iris", "--perplexity", "5,many"], "5,many"),
         (["iris", "--n-neighbors", "150"], "n_neighbors=150"),
         (["iris", "-m", "umap", "--perplexity", "5"], "does not apply"),
         (["iris", "-m", "magic"], "magic"),

@@ -317,3 +317,21 @@ def test_sampled_in_three_dimensions_and_only_the_total_is_estimated():
     law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10), n_neighbors=30).posterior(X)
     row_wise = [gc.CrossEntropy(law, gc.GraphModel(gc.Exponential(), "D"), s).value(Z) for s in ("auto", "exact")]
     assert row_wise[0] == row_wise[1]
+
+
+@pytest.mark.parametrize(("factor", "word"), [(1e-4, "too small"), (1e4, "too large")])
+def test_an_array_far_from_the_best_size_is_used_with_a_warning(factor, word):
+    X = noise(100)
+    objective = tsne_of(X, 10.0)
+    start = gc.solve(objective, X[:, :2], max_iter=100).Z
+    with pytest.warns(UserWarning, match=word):
+        far = gc.solve(objective, factor * start, LBFGS(), max_iter=1)
+    assert far.loss_history[0] == objective.value(factor * start)
+    # This loss falls along the whole ray: at any large size, all its pairs are in the kernel's tail.
+    best = factor * best_scale(objective, factor * start)
+    assert best > 1.0
+    assert objective.value(best * start) < objective.value(start)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gc.solve(objective, start, LBFGS(), max_iter=300)
+        gc.solve(objective, factor * start, LBFGS(), max_iter=300, rescale=True)

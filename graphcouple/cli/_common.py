@@ -27,6 +27,17 @@ def known(kind: str, *, upper: bool = False) -> Any:
     return check
 
 
+def numbers(context: click.Context, option: click.Parameter, value: str | None) -> float | tuple[float, ...] | None:
+    """Return a number, or a tuple of numbers separated by commas."""
+    if value is None:
+        return None
+    try:
+        found = tuple(float(part) for part in value.split(","))
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a number, nor numbers separated by commas.") from None
+    return found[0] if len(found) == 1 else found
+
+
 def registry(kind: str) -> Any:
     """Return the registry of a kind; imported here, so that --help stays fast."""
     from graphcouple.couplings.recipes import COUPLINGS

@@ -14,6 +14,7 @@ from graphcouple.cli._common import (
     known,
     labels_option,
     load_data,
+    numbers,
     preset,
     report,
     save_picture,
@@ -120,7 +121,12 @@ def _laws_of(estimator: Any) -> list[tuple[str, str]]:
     "--latent-prior", metavar="PRIOR", callback=known("prior", upper=True), help="Prior of the embedding's graph."
 )
 @click.option("--latent-kernel", metavar="KERNEL", help="Kernel of the embedding.")
-@click.option("--perplexity", type=float, help="Effective number of neighbors.  [default: 30; largevis 50]")
+@click.option(
+    "--perplexity",
+    metavar="NUMBER[,NUMBER...]",
+    callback=numbers,
+    help="Effective number of neighbors; several, as in 30,500, for near and far ones.  [default: 30; largevis 50]",
+)
 @click.option("--n-neighbors", type=int, help="Neighbors that can carry a point's edges.  [default: by size; umap 15]")
 @click.option("--metric", help="Distance of the points; 'precomputed' if DATA holds distances.")
 @click.option(

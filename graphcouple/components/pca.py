@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from graphcouple.components.projection import AveragedProjection, sample_components
 from graphcouple.graphs import FloatArray
-from graphcouple.laws.priors import GraphPosterior
+from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import as_points
 
 OVERSAMPLING = 10
@@ -130,7 +130,7 @@ def identity_projection(n_nodes: int) -> AveragedProjection:
 
 def sampled_pca(
     X: Any,
-    posterior: GraphPosterior,
+    posterior: RandomGraph,
     n_components: int,
     *,
     n_samples: int | str = 100,
@@ -146,7 +146,7 @@ def sampled_pca(
     Parameters
     ----------
     X : array or sparse matrix of shape (n, p)
-    posterior : GraphPosterior
+    posterior : RandomGraph
     n_components : int
     n_samples : int or "auto", default=100
         "auto" draws in rounds until the relative error is at most `tol` or 2,000 graphs are drawn.

@@ -23,7 +23,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from graphcouple._validation import check_integer
 from graphcouple.graphs import FloatArray, IntArray
-from graphcouple.laws.priors import GraphPosterior, UnitOutDegree
+from graphcouple.laws.priors import BINARY, RandomGraph, UnitOutDegree
 
 BATCHES = 10
 """The number of batches that samples are grouped into, for parallel sums and for jackknife errors."""
@@ -54,7 +54,7 @@ def weak_components(n_nodes: int, rows: IntArray, columns: IntArray) -> NDArray[
     return np.array(graph.connected_components(mode="weak").membership, dtype=np.int32)
 
 
-def _draw_labels(posterior: GraphPosterior, seed: int, first: int, last: int) -> NDArray[np.int32]:
+def _draw_labels(posterior: RandomGraph, seed: int, first: int, last: int) -> NDArray[np.int32]:
     labels = np.empty((last - first, posterior.n_nodes), dtype=np.int32)
     for s in range(first, last):
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(s,)))
@@ -63,7 +63,7 @@ def _draw_labels(posterior: GraphPosterior, seed: int, first: int, last: int) ->
 
 
 def sample_components(
-    posterior: GraphPosterior,
+    posterior: RandomGraph,
     n_samples: int,
     seed: int = 0,
     *,
@@ -78,7 +78,7 @@ def sample_components(
 
     Parameters
     ----------
-    posterior : GraphPosterior
+    posterior : RandomGraph
     n_samples : int
     seed : int, default=0
         At least 0.
@@ -109,7 +109,7 @@ def sample_components(
     >>> labels.shape
     (20, 150)
     """
-    if not isinstance(posterior, GraphPosterior):
+    if not isinstance(posterior, RandomGraph):
         raise TypeError(f"posterior must be a GraphPosterior, got {type(posterior).__name__}.")
     check_integer("n_samples", n_samples, 1)
     check_integer("seed", seed, 0)
@@ -253,7 +253,7 @@ class AveragedProjection(LinearOperator):
         return counts / self.n_samples
 
 
-def component_law(posterior: GraphPosterior) -> GraphPosterior:
+def component_law(posterior: RandomGraph) -> RandomGraph:
     """Return the law whose components separate parts of the data.
 
     For priors D and E this is the posterior itself. With prior B and UMAP's weights, nearly every graph is connected.
@@ -268,7 +268,7 @@ def component_law(posterior: GraphPosterior) -> GraphPosterior:
     >>> component_law(gc.UMAP().models(150)[0].posterior(X))
     <UnitOutDegreePosterior (prior D) of 150 nodes, 2696 possible edges>
     """
-    if not posterior.prior_class.independent_edges:
+    if posterior.constraints - {BINARY}:
         return posterior
     support, means = posterior.support, posterior.edge_means
     if not (np.bincount(support.rows, weights=means, minlength=support.n_nodes) > 0).all():

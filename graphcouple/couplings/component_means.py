@@ -21,7 +21,7 @@ from graphcouple.components import AveragedProjection, component_law, sample_com
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.precision import PrecisionCrossEntropy
 from graphcouple.graphs import FloatArray, IntArray
-from graphcouple.laws.priors import GraphPosterior
+from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import as_points
 
 # Graphs drawn in one call, enough to keep several workers busy.
@@ -60,7 +60,7 @@ class ComponentCrossEntropy(Objective):
     ----------
     X : array or sparse matrix of shape (n, p)
         Its column means are subtracted.
-    graphs : GraphPosterior, AveragedProjection or array of shape (n_graphs, n)
+    graphs : RandomGraph, AveragedProjection or array of shape (n_graphs, n)
         A law to draw graphs from, or graphs given by the components of their nodes. A law of prior B is thinned to
         one edge per node; see `graphcouple.components.component_law`.
     n_components : int, default=2
@@ -123,9 +123,9 @@ class ComponentCrossEntropy(Objective):
         self.nu_x = float(n if nu_x is None else nu_x)
         if not self.nu_x >= n:
             raise ValueError(f"nu_x={nu_x} must be at least n = {n}, for the Wishart law to have a density.")
-        self._law: GraphPosterior | None = None
+        self._law: RandomGraph | None = None
         self._seed, self._n_jobs = seed, n_jobs
-        if isinstance(graphs, GraphPosterior):
+        if isinstance(graphs, RandomGraph):
             self._law = component_law(graphs)
             labels = sample_components(self._law, n_graphs, seed, n_jobs=n_jobs)
         else:

@@ -16,7 +16,7 @@ import numpy as np
 from graphcouple.couplings.pair import EdgeEnergy, LogPartition, PairCoupling
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import GraphModel
-from graphcouple.laws.priors import N_EDGES, GraphPosterior
+from graphcouple.laws.priors import N_EDGES, RandomGraph
 from graphcouple.summation import EdgeSum, LogKernel, Summation
 
 
@@ -31,7 +31,7 @@ class CrossEntropy(PairCoupling):
 
     Parameters
     ----------
-    posterior : GraphPosterior
+    posterior : RandomGraph
         The law of the input's graph.
     latent_model : GraphModel
         The law of the embedding's graph: a kernel and a prior. A
@@ -71,7 +71,7 @@ class CrossEntropy(PairCoupling):
 
     def __init__(
         self,
-        posterior: GraphPosterior,
+        posterior: RandomGraph,
         latent_model: GraphModel,
         summation: str | Summation = "exact",
         n_jobs: int | None = None,
@@ -130,14 +130,15 @@ class CrossEntropy(PairCoupling):
 
     @cached_property
     def lower_bound(self) -> float:
-        """The entropy of the input's law, which bounds a cross-entropy from below.
+        """The least cross-entropy of any embedding law of this prior, and at least the entropy of the input's law.
 
         With n edges on both sides, it is that of the mean graph divided by n, symmetrised if the embedding's is. At
         that value the KL divergence would be 0.
         """
         prior = self.latent.prior
         if not self.has_kl_divergence:
-            return self.posterior.entropy()
+            bound = self._share * prior.least_cross_entropy(self.posterior.edge_means, self.n_points)
+            return max(bound, self.posterior.least_entropy())
         if prior.symmetric_mean and self.partition.confined is None:
             return prior.least_cross_entropy(self.energy.edges.symmetric_weights, self.n_points, 0.5)
         return prior.least_cross_entropy(self.posterior.edge_means, self.n_points)

@@ -25,7 +25,7 @@ from graphcouple.couplings.pair import EdgeEnergy, PairCoupling
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
 from graphcouple.laws import GraphModel
-from graphcouple.laws.priors import GraphPosterior
+from graphcouple.laws.priors import RandomGraph
 from graphcouple.summation import EdgeSum, LogEdgeProbability, LogOnePlusKernel, Summation
 
 _BLOCK_EDGES = 2**20
@@ -36,7 +36,7 @@ class EffectiveCrossEntropy(PairCoupling):
 
     Parameters
     ----------
-    posterior : GraphPosterior
+    posterior : RandomGraph
         The law of the input's graph; only M + Mᵀ matters (M itself if graphs are undirected).
     latent_model : GraphModel
         A kernel, and prior B without an edge prior.
@@ -76,7 +76,7 @@ class EffectiveCrossEntropy(PairCoupling):
 
     def __init__(
         self,
-        posterior: GraphPosterior,
+        posterior: RandomGraph,
         latent_model: GraphModel,
         negative_sample_rate: float = 5.0,
         *,

@@ -17,7 +17,7 @@ from graphcouple.couplings.base import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Kernel
 from graphcouple.laws import ConstantBandwidth, GraphModel
-from graphcouple.laws.priors import ConfinedPartition, GraphPosterior, GraphPrior
+from graphcouple.laws.priors import ConfinedPartition, GraphPrior, RandomGraph
 from graphcouple.summation import EdgeSum, Summation, as_summation
 
 
@@ -119,7 +119,7 @@ class PairCoupling(Objective):
 
     Attributes
     ----------
-    posterior : GraphPosterior
+    posterior : RandomGraph
     latent : GraphModel
     partition : Objective
         The repulsion, at distances divided by `scale`.
@@ -137,9 +137,9 @@ class PairCoupling(Objective):
     energy: EdgeEnergy
 
     def __init__(
-        self, posterior: GraphPosterior, latent_model: GraphModel, summation: str | Summation, n_jobs: int | None
+        self, posterior: RandomGraph, latent_model: GraphModel, summation: str | Summation, n_jobs: int | None
     ) -> None:
-        if not isinstance(posterior, GraphPosterior):
+        if not isinstance(posterior, RandomGraph):
             raise TypeError(
                 f"posterior must be a GraphPosterior, got {type(posterior).__name__}; "
                 "a GraphModel computes one with model.posterior(X)."
@@ -270,7 +270,7 @@ def check_latent(latent: GraphModel) -> None:
         )
 
 
-def check_feasible(posterior: GraphPosterior, latent: GraphModel) -> None:
+def check_feasible(posterior: RandomGraph, latent: GraphModel) -> None:
     """Raise unless every graph the posterior can produce is possible under the latent prior.
 
     Raises

@@ -20,7 +20,7 @@ from graphcouple.couplings.component_means import ComponentCrossEntropy
 from graphcouple.couplings.cross_entropy import CrossEntropy
 from graphcouple.couplings.effective import EffectiveCrossEntropy
 from graphcouple.laws import GraphModel
-from graphcouple.laws.priors import GraphPosterior
+from graphcouple.laws.priors import RandomGraph
 from graphcouple.summation import Summation
 
 
@@ -34,7 +34,7 @@ class Problem:
         The checked points; distances for ``metric="precomputed"``; None if a graph was fitted without points.
     y : any
         The `y` passed to ``fit``.
-    posterior : GraphPosterior
+    posterior : RandomGraph
         The law of the input's graph.
     latent : GraphModel
         The law of the embedding's graph.
@@ -51,7 +51,7 @@ class Problem:
 
     X: Any
     y: Any
-    posterior: GraphPosterior
+    posterior: RandomGraph
     latent: GraphModel
     n_components: int
     summation: Summation

@@ -13,8 +13,8 @@ from sklearn.utils.validation import validate_data
 from graphcouple._parameters import RUN_OPTIONS, ScikitTransformer, estimator, parameter
 from graphcouple._progress import progress_bar
 from graphcouple.graphs import FloatArray
-from graphcouple.laws import GraphModel
-from graphcouple.laws.priors import GraphPosterior
+from graphcouple.laws import GraphLaw, GraphModel
+from graphcouple.laws.priors import RandomGraph
 from graphcouple.optimize import Callback
 from graphcouple.sentence import Result, Sentence, carry_out
 
@@ -76,10 +76,10 @@ class CouplingEstimator(EmbeddingEstimator):
     def sentence(self) -> Sentence:
         """The method as parameters of `GraphCoupling`: two laws, a coupling, terms, an optimizer, a start."""
 
-    def models(self, n_samples: int) -> tuple[GraphModel | GraphPosterior, GraphModel]:
+    def models(self, n_samples: int) -> tuple[GraphLaw | RandomGraph, GraphModel]:
         """Return the laws of the input's and of the embedding's graph for this many samples."""
         said = self.sentence
-        return (said.input.for_points(n_samples) if isinstance(said.input, GraphModel) else said.input), said.latent
+        return (said.input.for_points(n_samples) if isinstance(said.input, GraphLaw) else said.input), said.latent
 
     @property
     def takes_distances(self) -> bool:

@@ -11,8 +11,8 @@ from graphcouple._parameters import estimator, parameter
 from graphcouple.couplings import Coupling, CrossEntropyCoupling, EffectiveCoupling
 from graphcouple.estimators.preset import PerplexityPreset, Preset
 from graphcouple.kernels import Exponential, Odds, RationalPower, Student
-from graphcouple.laws import GraphModel, LocalConnectivity
-from graphcouple.laws.priors import Binary, GraphPosterior
+from graphcouple.laws import GraphLaw, GraphModel, LocalConnectivity
+from graphcouple.laws.priors import Binary, RandomGraph
 from graphcouple.optimize import NegativeSampling
 
 
@@ -68,7 +68,7 @@ class LargeVis(SampledRepulsion, PerplexityPreset):
     (150, 2)
     """
 
-    perplexity: float = parameter(default=50.0)
+    perplexity: Any = parameter(default=50.0)
     repulsion: str = parameter(default="effective")
     negative_sample_rate: float = parameter(default=5.0)
     repulsion_strength: float = parameter(default=7.0)
@@ -144,7 +144,7 @@ class UMAP(SampledRepulsion, Preset):
     def _latent_law(self) -> GraphModel:
         return GraphModel(Odds(RationalPower.from_min_dist(self.min_dist, self.spread)), Binary())
 
-    def models(self, n_samples: int) -> tuple[GraphModel | GraphPosterior, GraphModel]:
+    def models(self, n_samples: int) -> tuple[GraphLaw | RandomGraph, GraphModel]:
         """Return the laws of the input's and of the embedding's graph for this many samples."""
         if self.n_neighbors > n_samples:
             raise ValueError(

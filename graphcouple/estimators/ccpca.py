@@ -11,15 +11,15 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from graphcouple._parameters import POSTERIOR_OR_MODEL, VOCABULARY, estimator, parameter
+from graphcouple._parameters import ABOVE_0, POSTERIOR_OR_MODEL, estimator, parameter
 from graphcouple._progress import progress_bar
 from graphcouple.components import AveragedProjection, ComponentPCA, component_pca, identity_projection, sampled_pca
 from graphcouple.components.pca import MOST_SAMPLES, why_constant
 from graphcouple.estimators.base import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Gaussian
-from graphcouple.laws import GraphModel, Perplexity
-from graphcouple.laws.priors import GraphPosterior, as_prior
+from graphcouple.laws import GraphLaw, GraphModel, Perplexity
+from graphcouple.laws.priors import RandomGraph, as_prior
 
 
 @estimator
@@ -58,7 +58,7 @@ class CCPCA(EmbeddingEstimator):
     co_membership_ : csr_array or ndarray of shape (n_samples, n_samples)
         For each possible edge of the posterior, the share of graphs that hold both ends in one component. Computed
         on access.
-    posterior_ : GraphPosterior
+    posterior_ : RandomGraph
         The law of the input's graph.
 
     Warns
@@ -89,14 +89,20 @@ class CCPCA(EmbeddingEstimator):
         default=2, doc="Dimension of the embedding; at most min(n_samples, n_features).", kw_only=False
     )
     prior: Any = parameter(default="D")
-    perplexity: float = parameter(default=30.0, doc=VOCABULARY["perplexity"].doc + " Higher means fewer components.")
+    perplexity: float = parameter(
+        default=30.0,
+        kind="float",
+        doc="Effective number of neighbours of each point; above 1 and below the number of neighbours. Higher means "
+        "fewer components.",
+        checks=[ABOVE_0],
+    )
     n_neighbors: Any = parameter(default="auto")
     metric: str = parameter(
         default="euclidean", doc='Distance of the points in the law; not "precomputed", as the means need points.'
     )
-    input: GraphModel | GraphPosterior | None = parameter(
+    input: GraphLaw | RandomGraph | None = parameter(
         default=None,
-        kind="GraphModel or GraphPosterior, optional",
+        kind="GraphModel, GraphMixture or GraphPosterior, optional",
         doc="The law of the input's graph in place of the one that `prior`, `perplexity`, `n_neighbors` and `metric` "
         "describe; or a posterior (those parameters then say how `transform` links new points).",
         checks=POSTERIOR_OR_MODEL,
@@ -117,10 +123,10 @@ class CCPCA(EmbeddingEstimator):
         "``callback(n_drawn, relative_error, Z)``; a true return value stops.",
     )
 
-    def model(self, n_samples: int) -> GraphModel:
+    def model(self, n_samples: int) -> GraphLaw:
         """Return the law of the graph of this many points, as the parameters describe it."""
-        if isinstance(self.input, GraphModel):
-            return self.input
+        if isinstance(self.input, GraphLaw):
+            return self.input.for_points(n_samples)
         bandwidth = Perplexity(self.perplexity)
         law = GraphModel(Gaussian(), as_prior(self.prior), bandwidth, self.n_neighbors, metric=self.metric)
         return law.for_points(n_samples)
@@ -144,7 +150,7 @@ class CCPCA(EmbeddingEstimator):
                 "metric='precomputed' gives no points to average; pass the points as X and the graph's "
                 "posterior as input."
             )
-        given = self.input if isinstance(self.input, GraphPosterior) else None
+        given = self.input if isinstance(self.input, RandomGraph) else None
         posterior = self.model(X.shape[0]).posterior(X, self.n_jobs) if given is None else given
         if posterior.n_nodes != X.shape[0]:
             raise ValueError(f"input has {posterior.n_nodes} nodes, but X has {X.shape[0]} rows; they must match.")
@@ -168,7 +174,7 @@ class CCPCA(EmbeddingEstimator):
         return self
 
     def _draw(
-        self, X: Any, posterior: GraphPosterior, rng: np.random.RandomState
+        self, X: Any, posterior: RandomGraph, rng: np.random.RandomState
     ) -> tuple[AveragedProjection, ComponentPCA]:
         total = MOST_SAMPLES if self.n_samples == "auto" else self.n_samples
         options = {name: getattr(self, name) for name in ("n_samples", "tol", "svd_solver", "n_jobs", "callback")}

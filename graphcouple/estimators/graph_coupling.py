@@ -6,7 +6,7 @@ from typing import Any
 
 from graphcouple._parameters import estimator, parameter
 from graphcouple.estimators.base import CouplingEstimator
-from graphcouple.laws import GraphModel
+from graphcouple.laws import GraphLaw, GraphModel
 from graphcouple.optimize import Descent
 from graphcouple.sentence import Sentence
 
@@ -65,7 +65,7 @@ class GraphCoupling(CouplingEstimator):
 
     @property
     def _has_own_graph(self) -> bool:
-        return not isinstance(self.input, GraphModel)
+        return not isinstance(self.input, GraphLaw)
 
     @property
     def sentence(self) -> Sentence:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
+import numpy as np
+
 from graphcouple._parameters import estimator, parameter
 from graphcouple.couplings import Coupling, CrossEntropyCoupling
 from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.kernels import Gaussian
-from graphcouple.laws import GraphModel, Perplexity
+from graphcouple.laws import GraphLaw, GraphMixture, GraphModel, Perplexity
 from graphcouple.laws.priors import UnitOutDegree
 from graphcouple.optimize import Descent
 from graphcouple.sentence import Sentence
@@ -32,7 +34,7 @@ class Preset(CouplingEstimator):
     init: Any = parameter(default="pca")
 
     @abstractmethod
-    def _input_law(self) -> GraphModel:
+    def _input_law(self) -> GraphLaw:
         """Return the law of the input's graph."""
 
     @abstractmethod
@@ -70,9 +72,12 @@ class PerplexityPreset(Preset):
     {parameters}
     """
 
-    perplexity: float = parameter(default=30.0)
+    perplexity: Any = parameter(default=30.0)
     n_neighbors: Any = parameter(default="auto")
 
-    def _input_law(self) -> GraphModel:
-        bandwidth = Perplexity(self.perplexity)
-        return GraphModel(Gaussian(), UnitOutDegree(), bandwidth, self.n_neighbors, metric=self.metric)
+    def _input_law(self) -> GraphLaw:
+        laws = [
+            GraphModel(Gaussian(), UnitOutDegree(), Perplexity(perplexity), self.n_neighbors, metric=self.metric)
+            for perplexity in np.atleast_1d(self.perplexity).tolist()
+        ]
+        return laws[0] if len(laws) == 1 else GraphMixture(laws)

@@ -1,6 +1,17 @@
 """Laws of hidden graphs: a kernel, a prior and a bandwidth."""
 
 from graphcouple.laws.bandwidths import Bandwidth, ConstantBandwidth, LocalConnectivity, Perplexity, SelfTuning
+from graphcouple.laws.law import GraphLaw
+from graphcouple.laws.mixture import GraphMixture
 from graphcouple.laws.model import GraphModel
 
-__all__ = ["Bandwidth", "ConstantBandwidth", "GraphModel", "LocalConnectivity", "Perplexity", "SelfTuning"]
+__all__ = [
+    "Bandwidth",
+    "ConstantBandwidth",
+    "GraphLaw",
+    "GraphMixture",
+    "GraphModel",
+    "LocalConnectivity",
+    "Perplexity",
+    "SelfTuning",
+]

@@ -13,6 +13,7 @@ from graphcouple._validation import check_integer
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.laws.bandwidths import Bandwidth
+from graphcouple.laws.law import GraphLaw
 from graphcouple.laws.priors import GraphPosterior, GraphPrior, as_prior
 from graphcouple.laws.priors.binary import threshold
 from graphcouple.neighbors import SEARCHES, Distances, as_points, distances_of
@@ -22,7 +23,7 @@ ALL_PAIRS_UP_TO = 2000
 
 
 @dataclass(frozen=True, eq=False)
-class GraphModel:
+class GraphModel(GraphLaw):
     """The law of a hidden graph given points, before the points are known.
 
     A method has two of them, one for the input and one for the embedding; see
@@ -158,7 +159,12 @@ class GraphModel:
         suited = None if self.bandwidth is None else self.bandwidth.suited_neighbors
         return None if n_points <= ALL_PAIRS_UP_TO or suited is None else min(n_points - 1, suited)
 
-    def for_points(self, n_points: int) -> GraphModel:
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernel, alone."""
+        return (self.kernel,)
+
+    def for_points(self, n_points: int) -> Self:
         """Return the model with ``n_neighbors="auto"`` replaced by its value for this many points."""
         if self.n_neighbors != "auto":
             return self
@@ -184,7 +190,11 @@ class GraphModel:
             When `X` is not numeric, not finite, has a single row, or has fewer rows
             than the model's neighbours or perplexity need.
         """
-        support, sq_dist = self._edges(distances_of(as_points(X), self.metric), n_jobs)
+        return self.posterior_by(distances_of(as_points(X), self.metric), n_jobs)
+
+    def posterior_by(self, distances: Distances, n_jobs: int | None = None) -> GraphPosterior:
+        """Return the law of the graph given the distances between points; see `posterior`."""
+        support, sq_dist = self._edges(distances, n_jobs)
         if self.bandwidth is not None:
             shift, scale = self.bandwidth.fit_edges(support, sq_dist, self.kernel, n_jobs)
             sq_dist = self.bandwidth.rescale(support, sq_dist, shift, scale)

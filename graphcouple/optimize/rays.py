@@ -14,6 +14,9 @@ _LONGEST_WALK = 16
 # Differences below this share of the loss are rounding.
 _ROUNDING = 1e-9
 
+# Where the loss falls forever, a size is large enough if this share of the fall is left.
+_LEFT = 1e-3
+
 # Accuracy of the logarithm of the scale, to the base `_STRIDE`.
 _TOLERANCE = 0.03
 
@@ -21,8 +24,9 @@ _TOLERANCE = 0.03
 def best_scale(objective: Objective, Z: FloatArray, *, precise: bool = True) -> float:
     """Return the s > 0 for which the objective is least at s·Z; 1 if it is the same for every s.
 
-    The objective is taken to fall and then to rise along the ray. If the result need not be precise, it is within a
-    factor of 4.
+    The objective is taken to fall and then to rise along the ray. If it falls with every size, as where a
+    kernel's tail is the same at all of them, s is the least at which all but a thousandth of the fall is done. If the
+    result need not be precise, it is within a factor of 4.
     """
     known: dict[float, float] = {}
 
@@ -44,7 +48,7 @@ def best_scale(objective: Objective, Z: FloatArray, *, precise: bool = True) -> 
         if abs(at) < _LONGEST_WALK and (at or lower(0.0, -step)):
             break
     else:
-        return 1.0
+        return _where_level(known)
     if not precise:
         return float(_STRIDE**at)
     low, high = at - 1.0, at + 1.0
@@ -53,3 +57,16 @@ def best_scale(objective: Objective, Z: FloatArray, *, precise: bool = True) -> 
     found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": _TOLERANCE})
     exponent = float(found.x) if found.fun <= loss(at) else at
     return float(_STRIDE**exponent)
+
+
+def _where_level(known: dict[float, float]) -> float:
+    """Return the least scale of at least 1 at which the loss is nearly the lowest known; 1 if that is below 1."""
+    finite = {exponent: loss for exponent, loss in known.items() if loss < np.inf}
+    if not finite:
+        return 1.0
+    least, most = min(finite.values()), max(finite.values())
+    enough = least + max(_LEFT * (most - least), _ROUNDING * abs(least))
+    # A loss that falls all the way to size 0 is that of an attraction too strong, and a dot would be a saddle.
+    return float(
+        _STRIDE ** min((exponent for exponent, loss in finite.items() if loss <= enough and exponent >= 0), default=0.0)
+    )

@@ -28,6 +28,9 @@ _CHECK_EVERY = 50
 # Two runs of so few points take a second or two, and find the lower of two minima.
 _RUN_TWICE_UNTIL = 1000
 
+# A start this many times larger or smaller than the best size along its ray gets a warning.
+_FAR_FROM_BEST = 16.0
+
 # Noise of further starts, relative to the first one's standard deviation.
 _JITTER = 0.5
 
@@ -96,6 +99,8 @@ def solve(
     ConvergenceWarning
         When all points ended in one place, the loss was still falling at `max_iter`, no loss below that of the start
         was found, or the graph does not bear a given early exaggeration.
+    UserWarning
+        When the start is used as given and is 16 or more times larger or smaller than is best along the ray through it.
 
     Raises
     ------
@@ -136,6 +141,8 @@ def solve(
         chosen.check(objective)
         if rescale:
             Z = (Z * best_scale(chosen.at_first(objective), Z, precise=not chosen.noisy)).astype(Z.dtype)
+        else:
+            _warn_if_far(best_scale(chosen.at_first(objective), Z, precise=False))
         return _descend(chosen, objective, Z, Run(monitor.max_iter, n_jobs), monitor), monitor
 
     runs: list[tuple[Solution, Monitor]] = []
@@ -150,6 +157,18 @@ def solve(
     if solution.collapsed or not chosen.noisy:
         _warn_if_bad(solution, monitor)
     return replace(solution, start_losses=losses)
+
+
+def _warn_if_far(factor: float) -> None:
+    if 1.0 / _FAR_FROM_BEST < factor < _FAR_FROM_BEST:
+        return
+    size = f"{factor:.0f} times too small" if factor > 1.0 else f"{1.0 / factor:.0f} times too large"
+    warnings.warn(
+        f"the start is used as given, but is about {size}: along the ray through it, the loss is least at {factor:.2g} "
+        "times its size, and runs from elsewhere often end higher. Multiply it by that, use solve(..., rescale=True), "
+        "or give an estimator a named init.",
+        stacklevel=4,
+    )
 
 
 def _attempts(

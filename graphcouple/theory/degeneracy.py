@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from graphcouple.components import AveragedProjection, sample_components
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Assumptions, Kernel
-from graphcouple.laws.model import GraphModel
-from graphcouple.laws.priors import GraphPosterior
+from graphcouple.laws import GraphLaw, GraphModel
+from graphcouple.laws.priors import RandomGraph
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +119,7 @@ class DegeneracyReport:
 
 
 def degeneracy_report(
-    model_or_posterior: GraphModel | GraphPosterior,
+    model_or_posterior: GraphModel | RandomGraph,
     X: Any,
     *,
     n_samples: int = 100,
@@ -168,9 +168,11 @@ def degeneracy_report(
     kernel        Gaussian() is bounded and integrable on R^4: theorem 1 applies
     ...
     """
-    if isinstance(model_or_posterior, GraphModel):
-        posterior, kernel = model_or_posterior.posterior(X), model_or_posterior.kernel
-    elif isinstance(model_or_posterior, GraphPosterior):
+    if isinstance(model_or_posterior, GraphLaw):
+        kernels = model_or_posterior.kernels
+        posterior: RandomGraph = model_or_posterior.posterior(X)
+        kernel = kernels[0] if len(kernels) == 1 else None
+    elif isinstance(model_or_posterior, RandomGraph):
         posterior, kernel = model_or_posterior, None
     else:
         raise TypeError(

@@ -17,7 +17,9 @@ from graphcouple.laws.priors.base import BINARY, N_EDGES, ONE_EACH, PRIORS, Grap
 from graphcouple.laws.priors.binary import Binary, BinaryPosterior
 from graphcouple.laws.priors.confined import ConfinedPartition
 from graphcouple.laws.priors.fixed_edges import FixedEdges, FixedEdgesPosterior
+from graphcouple.laws.priors.mixture import MixturePosterior
 from graphcouple.laws.priors.posterior import GraphPosterior, draw_by_inversion
+from graphcouple.laws.priors.random_graph import RandomGraph
 from graphcouple.laws.priors.unit_out_degree import UnitOutDegree, UnitOutDegreePosterior
 
 __all__ = [
@@ -32,6 +34,8 @@ __all__ = [
     "FixedEdgesPosterior",
     "GraphPosterior",
     "GraphPrior",
+    "MixturePosterior",
+    "RandomGraph",
     "UnitOutDegree",
     "UnitOutDegreePosterior",
     "as_prior",

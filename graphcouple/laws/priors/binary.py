@@ -14,7 +14,7 @@ from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.laws.priors.base import BINARY, GraphPrior, register
 from graphcouple.laws.priors.enumeration import check_enumerable, graphs_of_counts
-from graphcouple.laws.priors.posterior import GraphPosterior
+from graphcouple.laws.priors.posterior import GraphPosterior, sum_x_log_x
 from graphcouple.summation import LogOnePlusKernel, Summation
 
 # Log-odds of an edge of weight 1: the probability rounds to 1 in double precision.
@@ -137,6 +137,10 @@ class Binary(GraphPrior):
     def log_strength(self, log_kernel: FloatArray) -> FloatArray:
         """Return log(k / (1 + k)), the logarithm of an edge's probability."""
         return -np.logaddexp(0.0, -log_kernel)
+
+    def least_cross_entropy(self, means: FloatArray, n_nodes: int, share: float = 1.0) -> float:
+        """Return −Σ (m log m + (1 − m) log(1 − m)), which is attained at η = log m/(1 − m)."""
+        return -sum_x_log_x(means, share)[0] - sum_x_log_x(1.0 - share * means)[0]
 
     def _around(self, support: Support, weights: FloatArray) -> GraphPosterior:
         if (weights > 1).any():

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from graphcouple.graphs import FloatArray, Graph, GraphLike, IntArray, Support, as_csr
+from graphcouple.laws.priors.random_graph import RandomGraph, Rng
 
 # Edges summed at once: 32 MB in double precision.
 _PART_EDGES = 2**22
 
-Rng = np.random.Generator | int | None
 
-
-class GraphPosterior(ABC):
+class GraphPosterior(RandomGraph):
     """The law of a hidden graph given points: an exponential family with one natural parameter per edge.
 
     ``log_prob(W) = <W, η> − A(η) + log h(W)`` on the law's support, where
@@ -37,7 +35,7 @@ class GraphPosterior(ABC):
     """The prior that this is a posterior of, a subclass of `GraphPrior`."""
 
     def __init__(self, support: Support, natural_parameters: FloatArray) -> None:
-        self.support = support
+        super().__init__(support)
         self.natural_parameters = natural_parameters
 
     @property
@@ -55,25 +53,6 @@ class GraphPosterior(ABC):
         """The constraints that every graph of the law obeys."""
         return self.prior_class.constraints
 
-    def __repr__(self) -> str:
-        edges = "all pairs" if self.support.complete else f"{self.n_edges} possible edges"
-        return f"<{type(self).__name__} (prior {self.code}) of {self.n_nodes} nodes, {edges}>"
-
-    @property
-    def n_nodes(self) -> int:
-        """The number of nodes."""
-        return self.support.n_nodes
-
-    @property
-    def n_edges(self) -> int:
-        """The number of ordered pairs that can carry an edge."""
-        return self.support.n_edges
-
-    @property
-    def unordered(self) -> bool:
-        """True for a law of undirected graphs, whose sums run over pairs i < j."""
-        return False
-
     @abstractmethod
     def log_partition(self) -> float:
         """Return A(η), in nats."""
@@ -87,6 +66,10 @@ class GraphPosterior(ABC):
     def entropy(self) -> float:
         """Return −E[log P(W)], in nats."""
 
+    def least_entropy(self) -> float:
+        """Return the entropy, in nats."""
+        return self.entropy()
+
     @abstractmethod
     def _draw(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         """Return the positions in `support` of the edges of one sample, and their counts."""
@@ -94,17 +77,6 @@ class GraphPosterior(ABC):
     @abstractmethod
     def _log_base_measure(self, rows: IntArray, counts: FloatArray) -> float:
         """Return log h(W) of the graph with these edges; −inf outside the law's support."""
-
-    def mean(self) -> FloatArray | sp.csr_array:
-        """Return E[W].
-
-        Returns
-        -------
-        ndarray or csr_array of shape (n, n)
-            Dense for a law on all pairs; otherwise sparse, with an entry for every
-            possible edge.
-        """
-        return self.support.to_array(self.edge_means)
 
     def sample(self, rng: Rng = None) -> Graph:
         """Draw one graph.

@@ -1,0 +1,40 @@
+"""What a law of a hidden graph is before the points are known."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import scipy.sparse as sp
+
+from graphcouple.kernels import Kernel
+from graphcouple.laws.priors import RandomGraph
+
+
+class GraphLaw(ABC):
+    """A law of a hidden graph, given points that are not known yet: a `GraphModel`, or a `GraphMixture` of them.
+
+    Attributes
+    ----------
+    metric : str
+        The distance between points; "precomputed" if distances are given in their place.
+    """
+
+    metric: str
+
+    @property
+    @abstractmethod
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels that the law uses."""
+
+    @abstractmethod
+    def for_points(self, n_points: int) -> Self:
+        """Return the law with "auto" replaced by its value for this many points."""
+
+    @abstractmethod
+    def posterior(self, X: Any, n_jobs: int | None = None) -> RandomGraph:
+        """Return the law of the graph given the points `X`."""
+
+    @abstractmethod
+    def new_edges(self, X: Any, X_new: Any, n_jobs: int | None = None) -> sp.csr_array:
+        """Return the mean edges from new points to the points of `X`, divided by each row's sum."""

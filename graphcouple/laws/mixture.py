@@ -1,0 +1,165 @@
+"""Several laws of the input's graph at once, such as several perplexities."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcouple.graphs import FloatArray, Support
+from graphcouple.kernels import Kernel
+from graphcouple.laws.law import GraphLaw
+from graphcouple.laws.model import GraphModel
+from graphcouple.laws.priors import MixturePosterior
+from graphcouple.laws.priors.mixture import mixture_weights
+from graphcouple.neighbors import Distances, as_points, distances_of
+
+
+@dataclass(frozen=True, eq=False)
+class GraphMixture(GraphLaw):
+    """One of several laws, drawn at random: P(W) = Σ_m w_m P_m(W).
+
+    With several perplexities it is multi-scale t-SNE; with several metrics, it joins views of the data. The coupling
+    has one attraction, that of the mean graph Σ_m w_m E_m[W]; the pairs of priors must be feasible for every part.
+
+    Parameters
+    ----------
+    laws : sequence of GraphModel
+    weights : sequence of float, optional
+        w_m, positive; they are divided by their sum. Equal by default.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When a law is not a `GraphModel`, some but not all take precomputed distances, or the weights do not suit.
+
+    References
+    ----------
+    For perplexities, the mixture of Gaussians in Kobak and Berens (2019), The art of using t-SNE for single-cell
+    transcriptomics; Lee et al. (2015), Multi-scale similarities in stochastic neighbour embedding.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> laws = [gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(p)) for p in (5, 45)]
+    >>> latent = gc.GraphModel(gc.Student(), "E")
+    >>> both = gc.GraphCoupling(gc.GraphMixture(laws), latent, init="pca", random_state=0).fit(X)
+    >>> same = gc.TSNE(perplexity=(5, 45), random_state=0).fit(X)
+    >>> bool((both.embedding_ == same.embedding_).all())
+    True
+    """
+
+    laws: Sequence[GraphModel]
+    weights: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.laws, Iterable) or not all(isinstance(law, GraphModel) for law in self.laws):
+            raise TypeError(f"laws must hold GraphModels, got {self.laws!r}.")
+        object.__setattr__(self, "laws", tuple(self.laws))
+        if not self.laws:
+            raise ValueError("laws must hold at least one GraphModel.")
+        if len({law.metric == "precomputed" for law in self.laws}) > 1:
+            raise ValueError("laws must all have metric='precomputed', or none: they get the same X.")
+        mixture_weights(self.weights, len(self.laws))
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self.laws == other.laws and self.weights == other.weights
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        if self.weights is None:
+            return " | ".join(str(law) for law in self.laws)
+        return " | ".join(f"{w:.3g}: {law}" for w, law in zip(self.probabilities, self.laws, strict=True))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    @property
+    def probabilities(self) -> FloatArray:
+        """The weights, divided by their sum."""
+        return mixture_weights(self.weights, len(self.laws))
+
+    @property
+    def metric(self) -> str:  # type: ignore[override]
+        """The metric of the first law."""
+        return self.laws[0].metric
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels of the laws."""
+        return tuple(law.kernel for law in self.laws)
+
+    def for_points(self, n_points: int) -> Self:
+        """Return the mixture with "auto" replaced by its value for this many points."""
+        return dataclasses.replace(self, laws=tuple(law.for_points(n_points) for law in self.laws))
+
+    def posterior(self, X: Any, n_jobs: int | None = None) -> MixturePosterior:
+        """Return the law of the graph given the points `X`; laws of one metric share one search for neighbours.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        n_jobs : int or None, default=None
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `GraphModel.posterior`.
+        """
+        X = as_points(X)
+        shared: dict[str, Distances] = {}
+        for metric in {law.metric for law in self.laws}:
+            found = distances_of(X, metric)
+            counts = [law.neighbors_among(found.n_points) for law in self.laws if law.metric == metric]
+            shared[metric] = _SharedSearch(found, max((k for k in counts if k is not None), default=0))
+        parts = [law.posterior_by(shared[law.metric], n_jobs) for law in self.laws]
+        return MixturePosterior(parts, self.weights)
+
+    def new_edges(self, X: Any, X_new: Any, n_jobs: int | None = None) -> sp.csr_array:
+        """Return the weighted mean of the laws' edges from new points; see `GraphModel.new_edges`."""
+        edges = [w * law.new_edges(X, X_new, n_jobs) for w, law in zip(self.probabilities, self.laws, strict=True)]
+        total = edges[0]
+        for part in edges[1:]:
+            total = total + part
+        return total
+
+
+class _SharedSearch(Distances):
+    """Distances whose search for the most neighbours serves every smaller number too."""
+
+    def __init__(self, distances: Distances, most: int) -> None:
+        super().__init__(distances.X)
+        self._distances, self._most = distances, most
+        self._found: dict[str, tuple[Support, FloatArray]] = {}
+
+    def all_pairs(self) -> tuple[Support, FloatArray]:
+        if "all" not in self._found:
+            self._found["all"] = self._distances.all_pairs()
+        return self._found["all"]
+
+    def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
+        if search not in self._found:
+            self._found[search] = self._distances.nearest(max(self._most, n_neighbors), n_jobs, search)
+        support, sq_dist = self._found[search]
+        if n_neighbors >= self._most:
+            return support, sq_dist
+        rows = sq_dist.reshape(support.n_nodes, -1)
+        nearest = np.argpartition(rows, n_neighbors - 1, axis=1)[:, :n_neighbors]
+        keep = np.zeros(rows.shape, dtype=bool)
+        np.put_along_axis(keep, nearest, True, axis=1)
+        return support.select(keep.ravel()), sq_dist[keep.ravel()]
+
+    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
+        return self._distances.along(support, n_jobs)
+
+    def to(self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None) -> tuple[Support, FloatArray]:
+        return self._distances.to(X_new, n_neighbors, n_jobs)

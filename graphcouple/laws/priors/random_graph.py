@@ -1,0 +1,92 @@
+"""A hidden graph whose law is known: what couplings, starts and component sampling need of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcouple.graphs import FloatArray, Graph, GraphLike, IntArray, Support
+
+Rng = np.random.Generator | int | None
+
+
+class RandomGraph(ABC):
+    """The law of a hidden graph given points.
+
+    Parameters
+    ----------
+    support : Support
+        The ordered pairs that can carry an edge.
+    """
+
+    def __init__(self, support: Support) -> None:
+        self.support = support
+
+    @property
+    @abstractmethod
+    def code(self) -> str:
+        """The name of the prior: its letter in the graph-coupling paper."""
+
+    @property
+    @abstractmethod
+    def prior_name(self) -> str:
+        """The name of the prior's class."""
+
+    @property
+    @abstractmethod
+    def constraints(self) -> frozenset[str]:
+        """The constraints that every graph of the law obeys."""
+
+    @cached_property
+    @abstractmethod
+    def edge_means(self) -> FloatArray:
+        """E[W_ij] on the edges of `support`."""
+
+    @abstractmethod
+    def sample(self, rng: Rng = None) -> Graph:
+        """Draw one graph."""
+
+    @abstractmethod
+    def sample_edges(self, rng: Rng = None) -> tuple[IntArray, IntArray]:
+        """Draw one graph as the starts and ends of its edges, each edge once, whatever its count."""
+
+    @abstractmethod
+    def log_prob(self, W: GraphLike) -> float:
+        """Return the log-probability of a graph, in nats; −inf if the law cannot produce it."""
+
+    @abstractmethod
+    def least_entropy(self) -> float:
+        """Return the entropy, or a lower bound of it, in nats."""
+
+    def __repr__(self) -> str:
+        edges = "all pairs" if self.support.complete else f"{self.n_edges} possible edges"
+        return f"<{type(self).__name__} (prior {self.code}) of {self.n_nodes} nodes, {edges}>"
+
+    @property
+    def n_nodes(self) -> int:
+        """The number of nodes."""
+        return self.support.n_nodes
+
+    @property
+    def n_edges(self) -> int:
+        """The number of ordered pairs that can carry an edge."""
+        return self.support.n_edges
+
+    @property
+    def unordered(self) -> bool:
+        """True for a law of undirected graphs, whose sums run over pairs i < j."""
+        return False
+
+    def mean(self) -> FloatArray | sp.csr_array:
+        """Return E[W].
+
+        Returns
+        -------
+        ndarray or csr_array of shape (n, n)
+            Dense for a law on all pairs; otherwise sparse, with an entry for every
+            possible edge.
+        """
+        return self.support.to_array(self.edge_means)
