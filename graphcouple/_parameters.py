@@ -75,8 +75,8 @@ VOCABULARY: dict[str, Word] = {
     "early_exaggeration": Word(
         'float or "auto"',
         'Weight of the attraction at first; 1 for none. "auto" is what the graph bears, at most 12, and falls to 1 '
-        "within 300 iterations or the first half of the run. A number is the weight in the first 150 iterations (or in "
-        "the first half of a run of fewer than 300). See `Descent`. `NegativeSampling` ignores it.",
+        "within 300 iterations or the first three quarters of the run. A number is the weight in the first 150 "
+        "iterations (or in the first half of a run of fewer than 300). See `Descent`. `NegativeSampling` ignores it.",
         [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
     ),
     "epsilon": Word('"auto" or float', "ε; see `ComponentCrossEntropy`.", [StrOptions({"auto"}), ABOVE_0]),

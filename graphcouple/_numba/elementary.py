@@ -23,12 +23,14 @@ _strict = numba.njit(forceinline=True, fastmath=False, error_model="numpy")
 
 @intrinsic
 def _bits(typing_context, x):
-    """Read a double's 64 bits as an integer."""
+    """Read a floating-point number's bits as an integer: 32 of a single, 64 of a double."""
+    integer = types.int32 if x == types.float32 else types.int64
+    number = types.float32 if x == types.float32 else types.float64
 
     def generate(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], context.get_value_type(types.int64))
+        return builder.bitcast(arguments[0], context.get_value_type(integer))
 
-    return types.int64(types.float64), generate
+    return integer(number), generate
 
 
 @intrinsic

@@ -33,17 +33,18 @@ def _sums(table, edge, me, xs, ys, c, with_potential):
     """Return the potential and the force at the point `me` of a block, from one set of charges."""
     x = xs[me]
     y = ys[me]
-    total = 0.0
-    fx = 0.0
-    fy = 0.0
+    zero = xs.dtype.type(0.0)
+    total = zero
+    fx = zero
+    fy = zero
     for j in range(xs.size):
         dx = x - xs[j]
         dy = y - ys[j]
         sq_dist = dx * dx + dy * dy
         near = sq_dist < edge and j != me
-        weight = c[j] * look_up(table, sq_dist, 0) if near else 0.0
+        weight = c[j] * look_up(table, sq_dist, 0) if near else zero
         if with_potential:
-            total += c[j] * look_up(table, sq_dist, 2) if near else 0.0
+            total += c[j] * look_up(table, sq_dist, 2) if near else zero
         fx += weight * dx
         fy += weight * dy
     return total, fx, fy
@@ -54,20 +55,21 @@ def _sums_of_two(table, edge, me, xs, ys, c, other, with_potential):
     """Return the potentials and forces at the point `me` of a block, from two sets of charges."""
     x = xs[me]
     y = ys[me]
-    total, fx, fy = 0.0, 0.0, 0.0
-    other_total, other_fx, other_fy = 0.0, 0.0, 0.0
+    zero = xs.dtype.type(0.0)
+    total, fx, fy = zero, zero, zero
+    other_total, other_fx, other_fy = zero, zero, zero
     for j in range(xs.size):
         dx = x - xs[j]
         dy = y - ys[j]
         sq_dist = dx * dx + dy * dy
         near = sq_dist < edge and j != me
-        slope = look_up(table, sq_dist, 0) if near else 0.0
+        slope = look_up(table, sq_dist, 0) if near else zero
         wx = slope * dx
         wy = slope * dy
         fx += c[j] * wx
         fy += c[j] * wy
         if with_potential:
-            value = look_up(table, sq_dist, 2) if near else 0.0
+            value = look_up(table, sq_dist, 2) if near else zero
             total += c[j] * value
             other_total += other[j] * value
         other_fx += other[j] * wx
@@ -77,7 +79,11 @@ def _sums_of_two(table, edge, me, xs, ys, c, other, with_potential):
 
 @jit
 def _gather_block(starts, row, column, n_rows, n_columns, xs, ys, cs, x, y, c):
-    """Copy the points of the 25 cells around one into buffers; return their number and the place of the own cell."""
+    """Copy the points of the 25 cells around one into buffers; return their number and the place of the own cell.
+
+    Coordinates are relative to the cell's first point, so that singles resolve the distances within the block.
+    """
+    origin = starts[row * n_columns + column]
     count = 0
     own = 0
     for r in range(max(row - 2, 0), min(row + 3, n_rows)):
@@ -86,8 +92,8 @@ def _gather_block(starts, row, column, n_rows, n_columns, xs, ys, cs, x, y, c):
         if r == row:
             own = count + starts[r * n_columns + column] - first
         for t in range(first, last):
-            x[count] = xs[t]
-            y[count] = ys[t]
+            x[count] = xs[t] - xs[origin]
+            y[count] = ys[t] - ys[origin]
             for k in range(cs.shape[0]):
                 c[k, count] = cs[k, t]
             count += 1
@@ -125,12 +131,13 @@ def add_near_pairs(
     """Add, over pairs with d² below `edge`, a tabulated function, and twice another one times z_i − z_j.
 
     Cells are half as wide as the root of the edge; `start` and `stop` are cells. `xs`, `ys` and `cs`, of one row for
-    each set of charges, are in the order of the cells, and at most `most` points lie in 25 neighbouring cells.
+    each set of charges, are in the order of the cells, and at most `most` points lie in 25 neighbouring cells. Sums
+    have the precision of the table.
     """
     n_rows, n_columns = shape[0], shape[1]
     n_sets = cs.shape[0]
-    x, y = np.empty(most), np.empty(most)
-    c = np.empty((n_sets, most))
+    x, y = np.empty(most, table.dtype), np.empty(most, table.dtype)
+    c = np.empty((n_sets, most), table.dtype)
     for cell in range(start, stop):
         if starts[cell] == starts[cell + 1]:
             continue

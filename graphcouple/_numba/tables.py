@@ -6,6 +6,8 @@ A table is accurate to about 1e-5 of the function where that is smooth on a loga
 from __future__ import annotations
 
 import numpy as np
+from numba import types
+from numba.extending import overload
 
 from graphcouple._numba.elementary import _bits, _strict
 from graphcouple._numba.jit import jit
@@ -17,6 +19,12 @@ _REST = np.int64((1 << _SHIFT) - 1)
 _LOWEST = 2.0**-124
 _FIRST = np.int64(np.float64(_LOWEST).view(np.int64) >> _SHIFT)
 
+# The same of a single's bits.
+_SHIFT_SINGLE = np.int32(23 - _PER_OCTAVE_BITS)
+_REST_SINGLE = np.int32((1 << (23 - _PER_OCTAVE_BITS)) - 1)
+_STEP_SINGLE = np.float32(1.0 / (1 << (23 - _PER_OCTAVE_BITS)))
+_LOWEST_SINGLE = np.float32(_LOWEST)
+_FIRST_SINGLE = np.int32(_LOWEST_SINGLE.view(np.int32) >> _SHIFT_SINGLE)
 
 # Squared distances beyond this are read as this.
 HIGHEST = 2.0**60
@@ -33,12 +41,35 @@ def tabulate(values):
     return np.column_stack([values[:-1], np.diff(values)])
 
 
+def _place(sq_dist):
+    """Return the number of the place below a squared distance, and which share of the way to the next it is."""
+
+
+@overload(_place, inline="always")
+def _place_of(sq_dist):
+    if sq_dist == types.float32:
+
+        def single(sq_dist):
+            bits = _bits(max(sq_dist, _LOWEST_SINGLE))
+            return (bits >> _SHIFT_SINGLE) - _FIRST_SINGLE, np.float32(bits & _REST_SINGLE) * _STEP_SINGLE
+
+        return single
+
+    def double(sq_dist):
+        bits = _bits(max(sq_dist, _LOWEST))
+        return (bits >> _SHIFT) - _FIRST, np.float64(bits & _REST) * (1.0 / (1 << _SHIFT))
+
+    return double
+
+
 @_strict
 def look_up(table, sq_dist, column):
-    """Return the function in two columns of a table, below its first place as at it, and beyond its last as there."""
-    bits = _bits(max(sq_dist, _LOWEST))
-    at = min((bits >> _SHIFT) - _FIRST, table.shape[0] - 1)
-    fraction = np.float64(bits & _REST) * (1.0 / (1 << _SHIFT))
+    """Return the function in two columns of a table, below its first place as at it, and beyond its last as there.
+
+    Singles need a table of singles, doubles one of doubles.
+    """
+    place, fraction = _place(sq_dist)
+    at = min(place, table.shape[0] - 1)
     return table[at, column] + fraction * table[at, column + 1]
 
 

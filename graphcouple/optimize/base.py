@@ -16,7 +16,7 @@ from graphcouple.graphs import FloatArray
 Callback = Callable[[int, float, FloatArray], Any]
 
 # Bounds of `Optimizer.suited_iterations`.
-_POINT_ITERATIONS, _FEWEST, _MOST = 2_000_000, 120, 5000
+_POINT_ITERATIONS, _FEWEST, _MOST = 2_000_000, 100, 5000
 
 
 class Run(NamedTuple):
@@ -129,7 +129,7 @@ class Optimizer(ABC):
     def suited_iterations(self, n_points: int) -> int:
         """Return the limit that ``max_iter="auto"`` stands for.
 
-        5,000 iterations for 400 points or fewer, then 2,000,000 divided by their number, and at least 120.
+        5,000 iterations for 400 points or fewer, then 2,000,000 divided by their number, and at least 100.
         """
         return min(max(_POINT_ITERATIONS // n_points, _FEWEST), _MOST)
 

@@ -49,7 +49,7 @@ class Descent:
     early_exaggeration : float or "auto", default="auto"
         Weight of the attraction at first; 1 for none. "auto" is what the graph bears: 0.6 of `push_over_pull` for a
         small start of this shape, at least 1 and at most 12. It falls to 1 in ten equal steps of its logarithm over
-        300 iterations (or the first half of a run of fewer than 600). A number is the weight in the first 150
+        300 iterations (or the first three quarters of a run of fewer than 400). A number is the weight in the first 150
         iterations (or in the first half of a run of fewer than 300).
 
     Raises
@@ -101,7 +101,7 @@ class Descent:
             factor = min(_STRONGEST, _BEARABLE * limit)
             if not factor > 1.0 or limit == float("inf"):
                 return Exaggeration(1.0, 0)
-            return Exaggeration(factor, min(_STAGED_ITERATIONS, max_iter // 2), _STAGES)
+            return Exaggeration(factor, min(_STAGED_ITERATIONS, 3 * max_iter // 4), _STAGES)
         if float(self.early_exaggeration) > limit:
             warnings.warn(
                 f"early_exaggeration={self.early_exaggeration:g} is more than this graph bears: attraction exceeds "

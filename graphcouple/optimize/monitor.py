@@ -96,6 +96,7 @@ class Monitor:
         self.settled_within = settled_within
         self.lower_bound = objective.lower_bound
         self._judged: tuple[int, float] | None = None
+        self.before_last_tenth: float | None = None
 
     def due(self, iteration: int) -> bool:
         """Return whether to compute the loss at this iteration."""
@@ -165,10 +166,17 @@ class Monitor:
         self.message, self.converged = message, True
         return True
 
+    @property
+    def last_tenth(self) -> int:
+        """The iteration at which the last tenth of the run begins."""
+        return self.max_iter - max(self.max_iter // 10, 1)
+
     def still_falling(self) -> float:
-        """Return by which share of the height the loss would fall in a tenth of the iterations, as fast as lately."""
-        if len(self.losses) < 2:
+        """Return the share of the height by which the loss fell in the last tenth of the iterations."""
+        if self.before_last_tenth is None:
             return 0.0
-        (first, last), (before, now) = self.iterations[-2:], self.losses[-2:]
+        now = self.losses[-1]
         height = self.height(now)
-        return (before - now) * 0.1 * last / ((last - first) * height) if height > 0 else 0.0
+        # A run of fewer than ten iterations has no tenth: its last iteration counts in proportion.
+        share = 0.1 * self.max_iter / (self.max_iter - self.last_tenth)
+        return share * (self.before_last_tenth - now) / height if height > 0 else 0.0

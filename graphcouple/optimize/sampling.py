@@ -52,7 +52,9 @@ class NegativeSampling(Optimizer):
     clip : float, default=4.0
         Largest force on a coordinate; 5 in LargeVis.
     softening : float, default=0.001
-        Added to d² between repelling points, as in UMAP, so that forces that are infinite at 0 stay finite.
+        Added to d² between repelling points, as in UMAP, so that forces that are infinite at 0 stay finite. In
+        expectation, what is minimised is the objective with log(1 − v) at d² + softening, as far as no force is
+        clipped. The loss that `solve` reports is the objective itself.
     n_pulls : int, default=2
         Number of times a drawn edge pulls an end; 1 in LargeVis.
     random_state : int or None, default=0

@@ -20,7 +20,7 @@ from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.monitor import Monitor, is_collapsed
 from graphcouple.optimize.rays import best_scale
 
-# A run has not settled if a tenth more iterations would lower the loss by more than this share of its height.
+# A run has not settled if the last tenth of its iterations lowered the loss by more than this share of its height.
 _UNSETTLED = 0.02
 
 _CHECK_EVERY = 50
@@ -210,6 +210,8 @@ def _descend(optimizer: Optimizer, objective: Objective, start: FloatArray, run:
             loss, settled = objective.value(state.Z), not optimizer.warming_up(iteration)
             if monitor.record(iteration, loss, state.Z, state.grad_norm, settled):
                 break
+        if iteration == monitor.last_tenth and not optimizer.noisy:
+            monitor.before_last_tenth = objective.value(state.Z)
         if over or _is_over(optimizer, objective, state, iteration, monitor):
             break
         state = optimizer.step(optimizer.for_iteration(objective, iteration, state.Z), state, iteration, run)
@@ -265,8 +267,8 @@ def _warn_if_bad(solution: Solution, monitor: Monitor) -> None:
         )
     elif not solution.converged and monitor.still_falling() > _UNSETTLED:
         reason = (
-            f"the embedding has not settled: at max_iter={monitor.max_iter} a tenth more iterations would lower the "
-            f"loss by some {monitor.still_falling():.1%} of its height above the lowest possible. Raise max_iter."
+            f"the embedding has not settled: at max_iter={monitor.max_iter} the last tenth of the iterations "
+            f"lowered the loss by {monitor.still_falling():.1%} of its height above its lower bound. Raise max_iter."
         )
     if reason:
         warnings.warn(reason, ConvergenceWarning, stacklevel=3)

@@ -116,5 +116,6 @@ def add_near(
     over_rows(n, n_jobs, take_in_order, order, points, charges, xs, ys, cs)
     sizes = np.empty(shape[0], dtype=np.int64)
     over_rows(int(shape[0]), n_jobs, block_sizes, starts, shape, sizes)
-    near = (int(sizes.max()), table, edge, order, starts, shape, xs, ys, cs)
+    table = table.astype(points.dtype, copy=False)
+    near = (int(sizes.max()), table, points.dtype.type(edge), order, starts, shape, xs, ys, cs)
     over_rows(starts.size - 1, n_jobs, add_near_pairs, *near, with_potential, potential, gradient)
