@@ -11,6 +11,7 @@ import numpy as np
 
 import graphcouple as gc
 from graphcouple.couplings import Objective
+from graphcouple.datasets._files import read_points
 
 
 @dataclass(frozen=True)
@@ -228,5 +229,11 @@ def grid() -> Iterator[Composition]:
 
 def add(path: Any) -> str:
     """Add the points of a file to the data sets, and return their name."""
-    DATA[path.stem] = lambda: np.asarray(gc.datasets.load(str(path))[0], dtype=np.float64)
+
+    def points() -> Any:
+        by_name = path.suffix == ".mat"
+        X = gc.datasets.load(path.stem, path=path)[0] if by_name else read_points(path, None)[0]
+        return np.asarray(X, dtype=np.float64)
+
+    DATA[path.stem] = points
     return path.stem

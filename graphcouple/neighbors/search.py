@@ -39,7 +39,7 @@ def nearest_neighbors(
     """Return the graph of each point's nearest other points, with squared distances.
 
     Few points are searched exactly. For many points and the Euclidean or cosine metric, an inverted file on principal
-    components finds about 97 % of the true neighbours (and others nearly as near), with exact distances.
+    components finds about 99 % of the true neighbours (and others nearly as near), with exact distances.
     Points of at most four columns, and other metrics, are always searched exactly.
 
     Parameters

@@ -17,8 +17,8 @@ _ROUNDING = 1e-9
 # Where the loss falls forever, a size is large enough if this share of the fall is left.
 _LEFT = 1e-3
 
-# Accuracy of the logarithm of the scale, to the base `_STRIDE`: 15 % of the size.
-_TOLERANCE = 0.1
+# Accuracy of the logarithm of the scale, to the base `_STRIDE`: 8 % of the size.
+_TOLERANCE = 0.06
 
 
 def best_scale(objective: Objective, Z: FloatArray, *, precise: bool = True) -> float:
