@@ -75,6 +75,16 @@ class Objective(ABC):
         """Return the pure objective of one iteration, which starts from `Z`; itself if it never changes."""
         return self
 
+    def most_attraction(self, Z: FloatArray) -> float:
+        """Return the weight of the attraction from which the exaggerated loss is unbounded below; inf if none is.
+
+        Parameters
+        ----------
+        Z : ndarray of shape (n_points, n_components)
+            Where to look.
+        """
+        return np.inf
+
     def exaggerated(self, factor: float) -> Objective:
         """Return the objective with its attraction to the data `factor` times as strong; itself if it has none."""
         return self
@@ -163,6 +173,10 @@ class WeightedSum(Objective):
     def at(self, iteration: int, Z: FloatArray) -> WeightedSum:
         """Return the weighted sum of the terms' objectives for that iteration."""
         return WeightedSum(tuple((weight, term.at(iteration, Z)) for weight, term in self.terms))
+
+    def most_attraction(self, Z: FloatArray) -> float:
+        """Return the least of the terms' weights."""
+        return min(term.most_attraction(Z) for _, term in self.terms)
 
     def exaggerated(self, factor: float) -> WeightedSum:
         """Return the sum with the attraction of each term `factor` times as strong."""

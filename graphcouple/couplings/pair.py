@@ -20,6 +20,9 @@ from graphcouple.laws import ConstantBandwidth, GraphModel
 from graphcouple.laws.priors import ConfinedPartition, GraphPrior, RandomGraph
 from graphcouple.summation import EdgeSum, Summation, as_summation
 
+# Two distances, relative to the embedding's size, at which an unbounded kernel is seen to be one.
+_TOGETHER = np.array([1e-4, 1e-7])
+
 
 class EdgeEnergy(Objective):
     """<M, φ(d²)>, the mean of a radial function over the input's edges, as a function of the embedding.
@@ -173,6 +176,28 @@ class PairCoupling(Objective):
         """Return the expected edges that attract; an unordered edge counts half in each direction."""
         means = self.posterior.edge_means
         return means if self._share == 1.0 else self._share * means
+
+    def most_attraction(self, Z: FloatArray) -> float:
+        """Return push/pull between the ends of the heaviest edge as they come together, under an unbounded kernel.
+
+        There attraction is a multiple of the logarithm of the distance. If it is exaggerated by more than this, the
+        loss has no lower bound: for prior B and an edge of probability p, 1/p.
+        """
+        nearness = np.square(_TOGETHER * (float(Z.std()) or 1.0) / self.scale)
+        logs = self.energy.edges.radial.potential(nearness)
+        if not logs[1] - logs[0] > 1.0:
+            return np.inf
+        support, e = self.posterior.support, int(np.argmax(self.posterior.edge_means))
+        i, j = int(np.searchsorted(support.indptr, e, side="right")) - 1, int(support.indices[e])
+        pushes, pulls = [], []
+        for sq_dist in nearness:
+            points = self._points(Z).astype(np.float64)
+            points[j] = points[i]
+            points[j, 0] += np.sqrt(sq_dist)
+            pushes.append(self.partition.value(points))
+            pulls.append(self.energy.value(points))
+        pull = pulls[1] - pulls[0]
+        return (pushes[1] - pushes[0]) / pull if pull > 0 else np.inf
 
     def exaggerated(self, factor: float) -> Self:
         """Return the coupling with its attraction `factor` times as strong."""

@@ -48,9 +48,9 @@ class Descent:
         A number asks for gradient descent with momentum at this rate; see `MomentumGains`.
     early_exaggeration : float or "auto", default="auto"
         Weight of the attraction at first; 1 for none. "auto" is what the graph bears: 0.6 of `push_over_pull` for a
-        small start of this shape, at least 1 and at most 12. It falls to 1 in ten equal steps of its logarithm over
-        300 iterations (or the first three quarters of a run of fewer than 400). A number is the weight in the first 150
-        iterations (or in the first half of a run of fewer than 300).
+        small start of this shape, and of `Objective.most_attraction`; at least 1 and at most 12. It falls to 1 in ten
+        equal steps of its logarithm over 300 iterations (or the first three quarters of a run of fewer than 400). A
+        number is the weight in the first 150 iterations (or in the first half of a run of fewer than 300).
 
     Raises
     ------
@@ -96,7 +96,7 @@ class Descent:
         if self.early_exaggeration == 1.0:
             return Exaggeration(1.0, 0)
         small = (Z * (_SMALL * best_scale(objective, Z, precise=False))).astype(Z.dtype)
-        limit = push_over_pull(objective, small)
+        limit = min(push_over_pull(objective, small), objective.most_attraction(Z))
         if self.early_exaggeration == "auto":
             factor = min(_STRONGEST, _BEARABLE * limit)
             if not factor > 1.0 or limit == float("inf"):
@@ -105,7 +105,7 @@ class Descent:
         if float(self.early_exaggeration) > limit:
             warnings.warn(
                 f"early_exaggeration={self.early_exaggeration:g} is more than this graph bears: attraction exceeds "
-                f"repulsion from {limit:.3g} on, and draws all points together. Lower it, or use 'auto'.",
+                f"repulsion from {limit:.3g} on, and draws points together. Lower it, or use 'auto'.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
