@@ -114,3 +114,12 @@ def test_refuses_what_it_cannot_do(Z):
     with pytest.raises(ValueError, match="spacing"):
         ParticleMesh(spacing=0.0)
     assert isinstance(as_summation("particle_mesh", 2), ParticleMesh)
+
+
+def test_near_pairs_in_single_precision():
+    Z = np.random.default_rng(0).normal(size=(3000, 2)).astype(np.float32)
+    radial = LogOnePlusKernel(gc.Odds(gc.Student()))
+    single = ParticleMesh().potential(Z, radial)
+    double = ParticleMesh().potential(Z.astype(np.float64), radial)
+    assert relative_error(single[0], double[0]) < 1e-5
+    assert relative_error(single[1], double[1]) < 1e-5
