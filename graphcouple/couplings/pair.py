@@ -187,8 +187,11 @@ class PairCoupling(Objective):
         logs = self.energy.edges.radial.potential(nearness)
         if not logs[1] - logs[0] > 1.0:
             return np.inf
-        support, e = self.posterior.support, int(np.argmax(self.posterior.edge_means))
-        i, j = int(np.searchsorted(support.indptr, e, side="right")) - 1, int(support.indices[e])
+        indptr, indices, weights = self.energy.edges.symmetric_edges
+        if not weights.size:
+            return np.inf
+        e = int(np.argmax(weights))
+        i, j = int(np.searchsorted(indptr, e, side="right")) - 1, int(indices[e])
         pushes, pulls = [], []
         for sq_dist in nearness:
             points = self._points(Z).astype(np.float64)

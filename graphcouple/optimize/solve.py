@@ -141,12 +141,12 @@ def solve(
         chosen.check(objective)
         if rescale:
             Z = (Z * best_scale(chosen.at_first(objective), Z, precise=not chosen.noisy)).astype(Z.dtype)
-        else:
-            _warn_if_far(best_scale(chosen.at_first(objective), Z, precise=False))
         return _descend(chosen, objective, Z, Run(monitor.max_iter, n_jobs), monitor), monitor
 
     runs: list[tuple[Solution, Monitor]] = []
     for Z, chosen in _attempts(objective, start, wanted, max_iter, n_runs):
+        if not rescale and not runs:
+            _warn_if_far(best_scale(chosen.at_first(objective), Z, precise=False))
         runs.append(attempt(Z, chosen, rescale))
         if runs[-1][0].message.startswith("stopped by the callback"):
             break
@@ -167,7 +167,7 @@ def _warn_if_far(factor: float) -> None:
         f"the start is used as given, but is about {size}: along the ray through it, the loss is least at {factor:.2g} "
         "times its size, and runs from elsewhere often end higher. Multiply it by that, use solve(..., rescale=True), "
         "or give an estimator a named init.",
-        stacklevel=4,
+        stacklevel=3,
     )
 
 
