@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 
 import graphcouple as gc
 from tests.reference import (
@@ -62,17 +63,29 @@ def test_value_is_the_literal_one_and_gradient_its_derivative(pair, kernel, dim)
 
 
 @pytest.mark.parametrize("pair", PAIRS)
-def test_attraction_weight_scales_the_attraction_alone(pair):
+@pytest.mark.parametrize("edge_prior", [None, 0.3])
+def test_exaggeration_counts_edges_of_the_input_several_times(pair, edge_prior):
     code_x, code_z = pair.split("-")
-    objective = gc.CrossEntropy(_posterior(code_x), gc.GraphModel(gc.Student(), code_z))
+    posterior = _posterior(code_x)
+    prior = gc.laws.priors.PRIORS[code_z](edge_prior)
+    objective = gc.CrossEntropy(posterior, gc.GraphModel(gc.Student(), prior))
     Z = np.random.default_rng(0).normal(size=(N, 2))
-    value, gradient = objective.exaggerated(12.0).value_and_grad(Z)
-    assert value == pytest.approx(objective.repulsion(Z) - 12.0 * objective.attraction(Z), rel=1e-12)
+    share = 0.5 if posterior.unordered else 1.0
+
+    def strength(Y):
+        k = (edge_prior or 1.0) / (1.0 + cdist(Y, Y, "sqeuclidean"))
+        s = k / (1.0 + k) if code_z == "B" else k
+        return share * float((posterior.mean() * np.log(s)).sum())
 
     def weighted(Y):
-        return objective.repulsion(Y) - 12.0 * objective.attraction(Y)
+        return objective.value(Y) - 11.0 * strength(Y)
 
-    assert relative_error(gradient, numerical_gradient(weighted, Z)) < 1e-6
+    for exaggerated in (objective.exaggerated(12.0), objective.exaggerated(4.0).exaggerated(3.0)):
+        value, gradient = exaggerated.value_and_grad(Z)
+        assert value == pytest.approx(weighted(Z), rel=1e-12)
+        assert exaggerated.value(Z) == pytest.approx(value, rel=1e-13)
+        np.testing.assert_allclose(exaggerated.gradient(Z), gradient, rtol=1e-9, atol=1e-9)
+        assert relative_error(gradient, numerical_gradient(weighted, Z)) < 1e-6
 
 
 @pytest.mark.parametrize("pair", [pair for pair in PAIRS if pair != "threshold-B"])

@@ -336,28 +336,39 @@ def test_an_array_far_from_the_best_size_is_used_with_a_warning(factor, word):
 def test_attraction_that_has_no_bound_under_an_unbounded_kernel_is_not_exaggerated():
     X = noise(60)
     Z = X[:, :2]
-    sure = gc.UMAP(n_neighbors=10).models(60)[0].posterior(X)
-    latent = gc.GraphModel(gc.Odds(gc.Student()), "B")
-    objective = gc.CrossEntropy(sure, latent)
-    assert objective.most_attraction(Z) == pytest.approx(1.0 / sure.edge_means.max(), rel=1e-3)
-    assert gc.Descent().for_problem(objective, Z, 1000).exaggeration.n_iter == 0
+    rows = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10)).posterior(X)
+    means = rows.mean()
+    objective = gc.CrossEntropy(rows, gc.GraphModel(gc.Odds(gc.Student()), "D"))
+    limit = objective.most_attraction(Z)
+    assert limit == pytest.approx(2.0 / (means + means.T).max(), rel=1e-3)
     # Beyond it, the loss falls for ever as two linked points come together.
-    i, j = sure.support.rows[np.argmax(sure.edge_means)], sure.support.indices[np.argmax(sure.edge_means)]
+    i, j = np.unravel_index(np.argmax(means + means.T), means.shape)
     losses = []
     for distance in (1e-3, 1e-6, 1e-9):
         together = Z.copy()
         together[j] = together[i] + [distance, 0.0]
-        losses.append(objective.exaggerated(2.0).value(together))
-    assert losses[0] - losses[1] == pytest.approx(losses[1] - losses[2], rel=1e-3)
-    assert losses[0] > losses[1] + 10
-    rows = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10)).posterior(X)
-    means = rows.mean()
-    rowwise = gc.CrossEntropy(rows, gc.GraphModel(gc.Odds(gc.Student()), "D"))
-    assert rowwise.most_attraction(Z) == pytest.approx(2.0 / (means + means.T).max(), rel=1e-3)
+        losses.append(objective.exaggerated(1.5 * limit).value(together))
+    assert losses[0] - losses[1] == pytest.approx(losses[1] - losses[2], rel=1e-2)
+    assert losses[0] > losses[1] + 1
     assert gc.CrossEntropy(rows, gc.GraphModel(gc.Student(), "E")).most_attraction(Z) == np.inf
+    # Under prior B the probability of an edge is what counts several times, and that is at most 1.
+    sure = gc.UMAP(n_neighbors=10).models(60)[0].posterior(X)
+    latent = gc.GraphModel(gc.Odds(gc.Student()), "B")
+    assert gc.CrossEntropy(sure, latent).most_attraction(Z) == np.inf
     assert gc.EffectiveCrossEntropy(sure, latent).most_attraction(Z) == np.inf
     both = objective + 2.0 * gc.CrossEntropy(rows, gc.GraphModel(gc.Student(), "B"))
-    assert both.most_attraction(Z) == objective.most_attraction(Z)
+    assert both.most_attraction(Z) == limit
+
+
+@pytest.mark.parametrize("method", [gc.UMAP(n_neighbors=10), gc.LargeVis(perplexity=10)])
+def test_random_starts_do_not_get_stuck_where_all_pairs_repel(method):
+    # With edges exaggerated up to 12 times, random starts end 30 to 60 % higher.
+    X = gc.datasets.load("digits")[0][:500]
+    losses = [
+        method.set_params(repulsion="full", init=init, n_starts=1, random_state=0).fit(X).loss_
+        for init in ("pca", "random")
+    ]
+    assert losses[1] < 1.02 * losses[0]
 
 
 class Falling(gc.Objective):

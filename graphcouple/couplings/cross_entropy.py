@@ -79,8 +79,12 @@ class CrossEntropy(PairCoupling):
         super().__init__(posterior, latent_model, summation, n_jobs)
         prior, kernel, n = latent_model.prior, latent_model.kernel, posterior.n_nodes
         self.partition = LogPartition(prior, kernel, n, self.summation, self._share, n_jobs)
-        edges = EdgeSum(posterior.support, self._shared_means(), LogKernel(kernel), n_jobs)
-        self.energy = EdgeEnergy(edges, n, self._log_prior_energy())
+        radial = LogKernel(kernel)
+        edges = EdgeSum(posterior.support, self._shared_means(), radial, n_jobs)
+        self.energy = self.strength = EdgeEnergy(edges, n, self._log_prior_energy())
+        strength = prior.edge_strength(kernel)
+        if strength != radial:
+            self.strength = EdgeEnergy(edges.of(strength), n)
 
     def _log_prior_energy(self) -> float:
         """Return <M_X, log π_Z>."""

@@ -26,7 +26,7 @@ from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
 from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import RandomGraph
-from graphcouple.summation import EdgeSum, LogEdgeProbability, LogOnePlusKernel, Summation
+from graphcouple.summation import EdgeSum, LogOnePlusKernel, Summation
 
 _BLOCK_EDGES = 2**20
 
@@ -96,9 +96,9 @@ class EffectiveCrossEntropy(PairCoupling):
         self.repulsion_strength = check_positive("repulsion_strength", repulsion_strength)
         if not np.isfinite(noise_exponent):
             raise ValueError(f"noise_exponent must be a finite number, got {noise_exponent!r}.")
-        radial = LogEdgeProbability(latent_model.kernel)
+        radial = prior.edge_strength(latent_model.kernel)
         edges = EdgeSum(posterior.support, self._shared_means(), radial, n_jobs)
-        self.energy = EdgeEnergy(edges, self.n_points)
+        self.energy = self.strength = EdgeEnergy(edges, self.n_points)
         self.degrees: FloatArray = np.zeros(self.n_points)
         for rows, _, weights in _edge_blocks(*self.edges):
             self.degrees += np.bincount(rows, weights=weights, minlength=self.n_points)

@@ -1,7 +1,7 @@
 """A law of the input's graph against a law of the embedding's: a log-partition repels, an edge energy attracts.
 
 Every coupling of two graph laws is repulsion minus attraction, and both are objectives themselves. Only the
-attraction depends on X; early exaggeration changes its weight.
+attraction depends on X. Early exaggeration counts the input's edges several times.
 """
 
 from __future__ import annotations
@@ -127,7 +127,9 @@ class PairCoupling(Objective):
     partition : Objective
         The repulsion, at distances divided by `scale`.
     energy : EdgeEnergy
-        The attraction; early exaggeration changes its weight.
+        The attraction.
+    strength : EdgeEnergy
+        <M, log s>, s = `GraphPrior.edge_strength`; early exaggeration adds multiples of it.
     summation : Summation
     scale : float
         The bandwidth of the embedding's graph; distances are divided by it before kernels see them.
@@ -138,6 +140,7 @@ class PairCoupling(Objective):
 
     partition: Objective
     energy: EdgeEnergy
+    strength: EdgeEnergy
 
     def __init__(
         self, posterior: RandomGraph, latent_model: GraphModel, summation: str | Summation, n_jobs: int | None
@@ -156,7 +159,7 @@ class PairCoupling(Objective):
         self.summation = as_summation(summation, n_jobs)
         self.n_jobs = n_jobs
         self.scale = 1.0 if latent_model.bandwidth is None else float(latent_model.bandwidth.scale)  # type: ignore[attr-defined]
-        self.attraction_weight = 1.0
+        self.exaggeration = 1.0
 
     @property
     def n_points(self) -> int:
@@ -181,13 +184,13 @@ class PairCoupling(Objective):
         """Return push/pull between the ends of the heaviest edge as they come together, under an unbounded kernel.
 
         There attraction is a multiple of the logarithm of the distance. If it is exaggerated by more than this, the
-        loss has no lower bound: for prior B and an edge of probability p, 1/p.
+        loss has no lower bound. Under prior B an edge's probability is at most 1, and there is a bound at any weight.
         """
         nearness = np.square(_TOGETHER * (float(Z.std()) or 1.0) / self.scale)
-        logs = self.energy.edges.radial.potential(nearness)
+        logs = self.strength.edges.radial.potential(nearness)
         if not logs[1] - logs[0] > 1.0:
             return np.inf
-        indptr, indices, weights = self.energy.edges.symmetric_edges
+        indptr, indices, weights = self.strength.edges.symmetric_edges
         if not weights.size:
             return np.inf
         e = int(np.argmax(weights))
@@ -198,16 +201,20 @@ class PairCoupling(Objective):
             points[j] = points[i]
             points[j, 0] += np.sqrt(sq_dist)
             pushes.append(self.partition.value(points))
-            pulls.append(self.energy.value(points))
+            pulls.append(self.strength.value(points))
         pull = pulls[1] - pulls[0]
         return (pushes[1] - pushes[0]) / pull if pull > 0 else np.inf
 
     def exaggerated(self, factor: float) -> Self:
-        """Return the coupling with its attraction `factor` times as strong."""
+        """Return the coupling in which each edge of the input's graph counts `factor` times.
+
+        It is E(Z) − (α − 1) <M, log s>, where s is the strength of an edge under the embedding's prior: k for priors D
+        and E, whose attraction is thus α times as strong, and k/(1 + k) for prior B.
+        """
         if factor == 1.0:
             return self
         weighted = copy.copy(self)
-        weighted.attraction_weight = self.attraction_weight * factor
+        weighted.exaggeration = self.exaggeration * factor
         return weighted
 
     def _points(self, Z: Any) -> FloatArray:
@@ -235,7 +242,8 @@ class PairCoupling(Objective):
             When `Z` is not numeric or has another shape.
         """
         points = self._points(Z)
-        return self.partition.value(points) - self.attraction_weight * self.energy.value(points)
+        attracted = sum(weight * energy.value(points) for weight, energy in self._attracting)
+        return self.partition.value(points) - attracted
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return repulsion minus attraction, and its gradient in Z.
@@ -254,18 +262,28 @@ class PairCoupling(Objective):
         gradient : ndarray of the shape and dtype of `Z`
         """
         points = self._points(Z)
-        attracted, attraction = self.energy.value_and_grad(points)
-        repelled, repulsion = self.partition.value_and_grad(points)
-        return repelled - self.attraction_weight * attracted, self._combine(points, repulsion, attraction)
+        value, gradient = self.partition.value_and_grad(points)
+        for weight, energy in self._attracting:
+            attracted, attraction = energy.value_and_grad(points)
+            value, gradient = value - weight * attracted, gradient - weight * attraction
+        return value, self._of_embedding(gradient, points)
 
     def gradient(self, Z: FloatArray) -> FloatArray:
         """Return the gradient alone, without the logarithms that only the value needs."""
         points = self._points(Z)
-        return self._combine(points, self.partition.gradient(points), self.energy.gradient(points))
+        gradient = self.partition.gradient(points)
+        for weight, energy in self._attracting:
+            gradient = gradient - weight * energy.gradient(points)
+        return self._of_embedding(gradient, points)
 
-    def _combine(self, points: FloatArray, repulsion: FloatArray, attraction: FloatArray) -> FloatArray:
-        gradient = (repulsion - self.attraction_weight * attraction) / self.scale
-        return gradient.astype(points.dtype, copy=False)
+    @property
+    def _attracting(self) -> list[tuple[float, EdgeEnergy]]:
+        if self.strength is self.energy or self.exaggeration == 1.0:
+            return [(self.exaggeration, self.energy)]
+        return [(1.0, self.energy), (self.exaggeration - 1.0, self.strength)]
+
+    def _of_embedding(self, gradient: FloatArray, points: FloatArray) -> FloatArray:
+        return (gradient / self.scale).astype(points.dtype, copy=False)
 
     @property
     @abstractmethod

@@ -23,7 +23,9 @@ SETTLED_WITHIN = 2e-5
 # Attraction that exceeds the push shrinks the start to one place. At 0.6 of that, noise ends lowest; descent.py in
 # benchmarks/ has the table.
 _BEARABLE = 0.6
-_STRONGEST = 12.0
+
+# Attraction m² times as strong takes some 10 m iterations to fall to 1 without loss.
+_ITERATIONS_PER_ROOT = 10.0
 
 # A start this small, relative to the best size, is where exaggerated attraction could shrink it for good.
 _SMALL = 1e-2
@@ -48,9 +50,9 @@ class Descent:
         A number asks for gradient descent with momentum at this rate; see `MomentumGains`.
     early_exaggeration : float or "auto", default="auto"
         Weight of the attraction at first; 1 for none. "auto" is what the graph bears: 0.6 of `push_over_pull` for a
-        small start of this shape, and of `Objective.most_attraction`; at least 1 and at most 12. It falls to 1 in ten
-        equal steps of its logarithm over 300 iterations (or the first three quarters of a run of fewer than 400). A
-        number is the weight in the first 150 iterations (or in the first half of a run of fewer than 300).
+        small start of this shape, and of `Objective.most_attraction`; at least 1 and at most (m/10)². It falls to 1 in
+        ten equal steps of its logarithm over m = 300 iterations (or the first three quarters of a run of fewer than
+        400). A number is the weight in the first 150 iterations (or in the first half of a run of fewer than 300).
 
     Raises
     ------
@@ -98,10 +100,11 @@ class Descent:
         small = (Z * (_SMALL * best_scale(objective, Z, precise=False))).astype(Z.dtype)
         limit = min(push_over_pull(objective, small), objective.most_attraction(Z))
         if self.early_exaggeration == "auto":
-            factor = min(_STRONGEST, _BEARABLE * limit)
+            length = min(_STAGED_ITERATIONS, 3 * max_iter // 4)
+            factor = min((length / _ITERATIONS_PER_ROOT) ** 2, _BEARABLE * limit)
             if not factor > 1.0 or limit == float("inf"):
                 return Exaggeration(1.0, 0)
-            return Exaggeration(factor, min(_STAGED_ITERATIONS, 3 * max_iter // 4), _STAGES)
+            return Exaggeration(factor, length, _STAGES)
         if float(self.early_exaggeration) > limit:
             warnings.warn(
                 f"early_exaggeration={self.early_exaggeration:g} is more than this graph bears: attraction exceeds "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -76,6 +77,12 @@ class EdgeSum:
             return
         self._sum = sum_edges
         self._exact = _symmetrised(support, weights)
+
+    def of(self, radial: RadialFunction) -> EdgeSum:
+        """Return the sum of another radial function over the same edges."""
+        other = copy.copy(self)
+        other.radial, other._table = radial, None
+        return other
 
     @property
     def symmetric_weights(self) -> FloatArray:

@@ -15,7 +15,7 @@ from graphcouple._validation import check_positive
 from graphcouple.graphs import FloatArray, GraphLike, IntArray, Support, as_csr, edges_of
 from graphcouple.kernels import Kernel, ScaledKernel
 from graphcouple.laws.priors.posterior import GraphPosterior
-from graphcouple.summation import Summation
+from graphcouple.summation import LogKernel, RadialFunction, Summation
 
 # Constraints on the graphs of a law. A pair of priors is feasible if the embedding's constraints are among the
 # input's.
@@ -189,6 +189,10 @@ class GraphPrior(ABC):
     def log_strength(self, log_kernel: FloatArray) -> FloatArray:
         """Return the logarithm of an edge's mean, given its log-kernel, up to a constant in each row."""
         return log_kernel
+
+    def edge_strength(self, kernel: Kernel) -> RadialFunction:
+        """Return the function of the squared distance that `log_strength` is, up to a constant."""
+        return LogKernel(kernel)
 
     def least_cross_entropy(self, means: FloatArray, n_nodes: int, share: float = 1.0) -> float:
         """Return min over η of A(η) − share <means, η>, a lower bound for every embedding; −inf if unknown."""

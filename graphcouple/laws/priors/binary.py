@@ -15,7 +15,7 @@ from graphcouple.kernels import Kernel
 from graphcouple.laws.priors.base import BINARY, GraphPrior, register
 from graphcouple.laws.priors.enumeration import check_enumerable, graphs_of_counts
 from graphcouple.laws.priors.posterior import GraphPosterior, sum_x_log_x
-from graphcouple.summation import LogOnePlusKernel, Summation
+from graphcouple.summation import LogEdgeProbability, LogOnePlusKernel, RadialFunction, Summation
 
 # Log-odds of an edge of weight 1: the probability rounds to 1 in double precision.
 _SURE = 40.0
@@ -137,6 +137,10 @@ class Binary(GraphPrior):
     def log_strength(self, log_kernel: FloatArray) -> FloatArray:
         """Return log(k / (1 + k)), the logarithm of an edge's probability."""
         return -np.logaddexp(0.0, -log_kernel)
+
+    def edge_strength(self, kernel: Kernel) -> RadialFunction:
+        """Return log v, v = πk/(1 + πk) for a scalar π, as a function of the squared distance."""
+        return LogEdgeProbability(self.latent_kernel(kernel))
 
     def least_cross_entropy(self, means: FloatArray, n_nodes: int, share: float = 1.0) -> float:
         """Return −Σ (m log m + (1 − m) log(1 − m)), which is attained at η = log m/(1 − m)."""
