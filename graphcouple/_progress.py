@@ -25,6 +25,8 @@ def progress_bar(total: int | None, description: str, measure: str = "loss") -> 
         task = progress.add_task(description, total=total, value="–")
 
         def update(iteration: int, value: float) -> None:
-            progress.update(task, completed=iteration, value=f"{value:.6g}" if value == value else "–")
+            # An automatic run may go on for longer than planned.
+            longest = None if total is None else max(total, iteration)
+            progress.update(task, completed=iteration, total=longest, value=f"{value:.6g}" if value == value else "–")
 
         yield update

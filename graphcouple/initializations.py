@@ -19,6 +19,9 @@ from graphcouple.laws.priors import RandomGraph
 # Above this, eigenvectors come from plain iteration: scikit-learn's solver factorises the Laplacian.
 _ITERATE_FROM = 5000
 
+# Edges of a normalised graph below this are lost to rounding.
+_UNSEEN = 1e-12
+
 # Above this number of components, their distances are not compared pair by pair.
 _MANY_PARTS = 2000
 
@@ -46,15 +49,14 @@ def spectral(
 ) -> FloatArray:
     """Return Laplacian eigenvectors of the posterior's mean graph, symmetrised.
 
-    Eigenvectors of a disconnected graph only tell its connected components apart. So each component is embedded by
+    Eigenvectors of a disconnected graph only tell its connected components apart, and edges that rounding hides
+    connect nothing. So each component is embedded by
     itself, with an area in proportion to its number of points, around a place of its own: the principal components of
     the components' means if there are points, else a spiral on which they do not overlap.
     """
     from scipy.sparse.csgraph import connected_components
 
-    means = posterior.support.to_csr(posterior.edge_means)
-    affinity = sp.csr_array(means + means.T)
-    affinity.eliminate_zeros()
+    affinity = _seen_edges(posterior)
     n_parts, labels = connected_components(affinity, directed=False)
     if n_parts == 1:
         return _eigenvectors(affinity, n_components, rng)
@@ -68,6 +70,17 @@ def spectral(
             deviation = part.std(axis=0)
             Z[members] += radii[k] * (part - part.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
     return Z
+
+
+def _seen_edges(posterior: RandomGraph) -> sp.csr_array:
+    """Return the mean graph, symmetrised, without edges so weak that the Laplacian's eigenvectors cannot see them."""
+    means = posterior.support.to_csr(posterior.edge_means)
+    affinity = sp.coo_array(means + means.T)
+    degrees = np.asarray(affinity.sum(axis=1)).ravel()
+    roots = np.sqrt(degrees)
+    seen = affinity.data > _UNSEEN * roots[affinity.row] * roots[affinity.col]
+    kept = (affinity.data[seen], (affinity.row[seen], affinity.col[seen]))
+    return sp.csr_array(kept, shape=affinity.shape)
 
 
 def _places(X: Any, labels: IntArray, radii: FloatArray, n_components: int, rng: np.random.RandomState) -> FloatArray:

@@ -91,9 +91,7 @@ def test_labels_from_a_column_or_a_file(folder, run, points, choice):
     write_csv(folder / "data.csv", X, None if separate else y)
     (folder / "labels.txt").write_text("\n".join(y))
     np.save("labels.npy", y)
-    code, _, err = run(
-        "embed", "data.csv", "--labels", choice, "--perplexity", 5, "-n", 5, "-o", "out.csv", "-p", "out.svg"
-    )
+    code, _, err = run("embed", "data.csv", "--labels", choice, "--perplexity", 5, "-o", "out.csv", "-p", "out.svg")
     assert (code, err) == (0, "")
     assert np.loadtxt("out.csv", delimiter=",", skiprows=1).shape == (40, 2)
     assert "right" in (folder / "out.svg").read_text() or "svg" in (folder / "out.svg").read_text()

@@ -31,6 +31,17 @@ def test_spectral_is_orthogonal_and_smooth_on_the_graph(rng):
     assert abs(abs(turned[-1] - turned[0]) - 2 * np.pi) < 1.0
 
 
+def test_spectral_takes_what_rounding_hides_for_disconnected(rng, recwarn):
+    # Triples have neighbours at distance 0, beside which a union of fuzzy sets gives all others weights of 1e-300.
+    X = np.repeat(rng.normal(size=(60, 5)), 3, axis=0)
+    posterior = gc.UMAP().models(len(X))[0].posterior(X)
+    Z = initialize("spectral", X, posterior, 2, np.random.RandomState(0))
+    assert not recwarn.list
+    together = posterior.mean().toarray() > 0.1
+    distances = np.sqrt(np.square(Z[:, None] - Z).sum(axis=-1))
+    assert distances[together].mean() < 0.3 * distances.mean()
+
+
 @pytest.mark.parametrize("init", ["ccpca", "pca"])
 def test_more_components_than_features_start_as_noise_that_can_grow(rng, init):
     Z = _start(rng.normal(size=(60, 2)), init, n_components=4)

@@ -228,6 +228,20 @@ def test_stops_once_fifty_iterations_lowered_the_loss_by_less_than_the_share_ask
         assert ("settled" in solution.message) == solution.converged == (n_iter == 50)
 
 
+class Short(gc.MomentumGains):
+    def suited_iterations(self, n_points):
+        return 20
+
+
+@pytest.mark.parametrize(("factor", "n_iter"), [(0.9, 60), (0.999, 20)])
+def test_automatic_runs_go_on_while_the_loss_still_falls(factor, n_iter):
+    short = Short(learning_rate=1e-9, exaggeration=gc.Exaggeration(1.0, 0))
+    solution = gc.solve(Decaying(factor), np.ones((3, 2)), short, settled_within=0.0)
+    assert solution.n_iter == n_iter
+    assert solution.message == f"max_iter={n_iter} reached"
+    assert gc.solve(Decaying(factor), np.ones((3, 2)), short, max_iter=20, settled_within=0.0).n_iter == 20
+
+
 def test_a_loss_that_rises_has_not_settled():
     plain = gc.MomentumGains(learning_rate=1e-9, exaggeration=gc.Exaggeration(1.0, 0))
     with pytest.warns(ConvergenceWarning, match="start is returned"):

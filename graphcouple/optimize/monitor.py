@@ -54,6 +54,7 @@ class Monitor:
     objective : Objective
         The objective to minimise.
     max_iter : int
+        `most`, the same at first, is how far `solve` may raise it.
     tol : float
         Converged when the gradient of objective/n has at most this norm.
     patience : int
@@ -85,7 +86,8 @@ class Monitor:
             raise TypeError(f"callback must be callable as callback(iteration, loss, Z), got {callback!r}.")
         self.tol = tol
         self.callback = callback
-        self.message = f"max_iter={max_iter} reached"
+        self.most = self.max_iter
+        self._reason = ""
         self.converged = False
         self.losses: list[float] = []
         self.iterations: list[int] = []
@@ -129,7 +131,7 @@ class Monitor:
             view = Z.view()
             view.flags.writeable = False
             if self.callback(iteration, float(loss), view):
-                self.message = f"stopped by the callback at iteration {iteration}"
+                self._reason = f"stopped by the callback at iteration {iteration}"
                 return True
         if not settled:
             self._lowest, self._lowest_at, self._judged = np.inf, iteration, None
@@ -163,19 +165,23 @@ class Monitor:
         # Exaggeration can leave all points in one place, from which descent escapes, slowly at first.
         if is_collapsed(self.objective, Z, loss):
             return False
-        self.message, self.converged = message, True
+        self._reason, self.converged = message, True
         return True
+
+    @property
+    def message(self) -> str:
+        """Why the run ended."""
+        return self._reason or f"max_iter={self.max_iter} reached"
 
     @property
     def last_tenth(self) -> int:
         """The iteration at which the last tenth of the run begins."""
         return self.max_iter - max(self.max_iter // 10, 1)
 
-    def still_falling(self) -> float:
-        """Return the share of the height by which the loss fell in the last tenth of the iterations."""
+    def still_falling(self, now: float) -> float:
+        """Return the share of the height by which the loss fell to `now` in the last tenth of the iterations."""
         if self.before_last_tenth is None:
             return 0.0
-        now = self.losses[-1]
         height = self.height(now)
         # A run of fewer than ten iterations has no tenth: its last iteration counts in proportion.
         share = 0.1 * self.max_iter / (self.max_iter - self.last_tenth)
