@@ -16,7 +16,7 @@ from graphcouple.couplings import Objective, Problem, Term
 from graphcouple.couplings.recipes import as_coupling, with_terms
 from graphcouple.initializations import initialize
 from graphcouple.kernels.check import require_sound
-from graphcouple.laws import GraphLaw
+from graphcouple.laws import GivenPoints, GraphLaw
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.optimize import Callback, Descent, Optimizer, Solution, solve
 from graphcouple.summation import as_summation
@@ -114,29 +114,43 @@ class Result:
         The coupling alone, without the terms.
     terms : tuple of (float, Objective)
         Each term with its weight.
+    given : GivenPoints or None
+        The input's law with its points; None if the input is a graph or a posterior.
     """
 
     solution: Solution
     posterior: RandomGraph
     coupling: Objective
     terms: tuple[tuple[float, Objective], ...]
+    given: GivenPoints | None = None
 
 
-def posterior_of(said: Sentence, X: Any, n_jobs: int | None = None) -> RandomGraph:
+def given_points(said: Sentence, X: Any) -> GivenPoints | None:
+    """Return the input's law with its points; None if the input is a graph or a posterior.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When the points are unusable or a kernel is unsound.
+    """
+    for law in (said.input, said.latent):
+        for kernel in law.kernels if isinstance(law, GraphLaw) else ():
+            require_sound(kernel)
+    return said.input.given(X) if isinstance(said.input, GraphLaw) else None
+
+
+def posterior_of(said: Sentence, X: Any, given: GivenPoints | None, n_jobs: int | None = None) -> RandomGraph:
     """Return the law of the input's graph: from points, as given, or with the user's own graph as its mean.
 
     Raises
     ------
     TypeError, ValueError
-        When the points or the graph are unusable, a kernel is unsound, or X has not one row for each node.
+        When the graph is unusable, or X has not one row for each node.
     """
-    for law in (said.input, said.latent):
-        for kernel in law.kernels if isinstance(law, GraphLaw) else ():
-            require_sound(kernel)
-    given = said.input
-    if isinstance(given, GraphLaw):
-        return given.posterior(X, n_jobs)
-    posterior = given if isinstance(given, RandomGraph) else said.latent.prior.around(given, "input")
+    if given is not None:
+        return given.posterior(n_jobs)
+    own = said.input
+    posterior = own if isinstance(own, RandomGraph) else said.latent.prior.around(own, "input")
     if X is not None and posterior.n_nodes != X.shape[0]:
         raise ValueError(f"input has {posterior.n_nodes} nodes, but X has {X.shape[0]} rows; the numbers must match.")
     return posterior
@@ -166,7 +180,8 @@ def carry_out(
         Number of iterations between calls of `watch`.
     """
     n_jobs = said.get("n_jobs")
-    posterior = posterior_of(said, X, n_jobs)
+    given = given_points(said, X)
+    posterior = posterior_of(said, X, given, n_jobs)
     n = posterior.n_nodes
     problem = Problem(
         X=X,
@@ -203,7 +218,7 @@ def carry_out(
         callback=watch,
         n_jobs=n_jobs,
     )
-    return Result(solution, posterior, coupling, terms)
+    return Result(solution, posterior, coupling, terms, given)
 
 
 def _optimizer(said: Sentence, problem: Problem | None = None) -> Optimizer | Descent:

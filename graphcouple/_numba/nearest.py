@@ -57,38 +57,55 @@ def keep_nearest(block, names, distances, candidates):
 
 
 @jit
-def candidate_sq_dists(rows, points, candidates, sq_dist):
-    """Fill the squared distances between rows and their candidates, in double precision."""
+def nearest_centres(start, stop, points, centres, nearest):
+    """Fill the number of the centre nearest to each point."""
+    for i in range(start, stop):
+        least = np.inf
+        for c in range(centres.shape[0]):
+            total = 0.0
+            for a in range(centres.shape[1]):
+                difference = points[i, a] - centres[c, a]
+                total += difference * difference
+            if total < least:
+                least = total
+                nearest[i] = c
+
+
+@jit
+def candidate_sq_dists(rows, left, right, candidates, sq_dist):
+    """Fill the squared distances between rows on the left and their candidates on the right, in double precision."""
     for s in range(rows.size):
         i = rows[s]
         for e in range(candidates.shape[1]):
             j = candidates[s, e]
             total = 0.0
-            for a in range(points.shape[1]):
-                difference = np.float64(points[i, a]) - np.float64(points[j, a])
+            for a in range(left.shape[1]):
+                difference = np.float64(left[i, a]) - np.float64(right[j, a])
                 total += difference * difference
             sq_dist[s, e] = total
 
 
 @jit
-def sparse_candidate_sq_dists(rows, indptr, columns, entries, candidates, sq_dist):
-    """Like `candidate_sq_dists`, for the rows of a csr matrix with sorted columns."""
+def sparse_candidate_sq_dists(
+    rows, indptr, columns, entries, right_indptr, right_columns, right_entries, candidates, sq_dist
+):
+    """Like `candidate_sq_dists`, for the rows of csr matrices with sorted columns."""
     for s in range(rows.size):
         i = rows[s]
         for e in range(candidates.shape[1]):
             j = candidates[s, e]
-            a, b = np.int64(indptr[i]), np.int64(indptr[j])
-            a_end, b_end = np.int64(indptr[i + 1]), np.int64(indptr[j + 1])
+            a, b = np.int64(indptr[i]), np.int64(right_indptr[j])
+            a_end, b_end = np.int64(indptr[i + 1]), np.int64(right_indptr[j + 1])
             total = 0.0
             while a < a_end or b < b_end:
-                if b >= b_end or (a < a_end and columns[a] < columns[b]):
+                if b >= b_end or (a < a_end and columns[a] < right_columns[b]):
                     difference = np.float64(entries[a])
                     a += 1
-                elif a >= a_end or columns[b] < columns[a]:
-                    difference = np.float64(entries[b])
+                elif a >= a_end or right_columns[b] < columns[a]:
+                    difference = np.float64(right_entries[b])
                     b += 1
                 else:
-                    difference = np.float64(entries[a]) - np.float64(entries[b])
+                    difference = np.float64(entries[a]) - np.float64(right_entries[b])
                     a += 1
                     b += 1
                 total += difference * difference

@@ -21,6 +21,7 @@ from scipy.special import xlogy
 
 from graphcouple._validation import check_positive
 from graphcouple.couplings.base import Objective
+from graphcouple.couplings.fixed_map import ChargedMap
 from graphcouple.couplings.pair import EdgeEnergy, PairCoupling
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
@@ -96,6 +97,7 @@ class EffectiveCrossEntropy(PairCoupling):
         self.repulsion_strength = check_positive("repulsion_strength", repulsion_strength)
         if not np.isfinite(noise_exponent):
             raise ValueError(f"noise_exponent must be a finite number, got {noise_exponent!r}.")
+        self.noise_exponent = noise_exponent
         radial = prior.edge_strength(latent_model.kernel)
         edges = EdgeSum(posterior.support, self._shared_means(), radial, n_jobs)
         self.energy = self.strength = EdgeEnergy(edges, self.n_points)
@@ -111,6 +113,13 @@ class EffectiveCrossEntropy(PairCoupling):
     def edges(self) -> tuple[IntArray, IntArray, FloatArray]:
         """μ as the row pointers, column indices and entries of a symmetric csr matrix."""
         return self.energy.edges.symmetric_edges
+
+    def fixed_map(self, Z: FloatArray) -> ChargedMap:
+        """Return the embedding as it attracts and repels new points; see `graphcouple.couplings.fixed_map`."""
+        points, kernel = self._points(Z), self.latent.kernel
+        strength = 0.5 * self.repulsion_strength * self.negative_sample_rate
+        charged = (self.degrees, self.noise_exponent, strength)
+        return ChargedMap(points, self.energy.edges.radial, kernel, self.summation, *charged)
 
     @cached_property
     def lower_bound(self) -> float:

@@ -14,6 +14,7 @@ import numpy as np
 
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.base import Objective
+from graphcouple.couplings.fixed_map import AdditiveMap, FixedMap, NormalizedMap
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Kernel
 from graphcouple.laws import ConstantBandwidth, GraphModel
@@ -284,6 +285,11 @@ class PairCoupling(Objective):
 
     def _of_embedding(self, gradient: FloatArray, points: FloatArray) -> FloatArray:
         return (gradient / self.scale).astype(points.dtype, copy=False)
+
+    def fixed_map(self, Z: FloatArray) -> FixedMap:
+        """Return the embedding as it attracts and repels new points; see `graphcouple.couplings.fixed_map`."""
+        kind = NormalizedMap if self.latent.prior.normalized else AdditiveMap
+        return kind(self._points(Z), self.energy.edges.radial, self.kernel, self.summation)
 
     @property
     @abstractmethod

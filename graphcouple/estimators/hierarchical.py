@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any, Self
 
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._parameters import estimator, parameter
 from graphcouple.couplings import ComponentMeans
 from graphcouple.estimators.base import CouplingEstimator, EmbeddingEstimator
 from graphcouple.estimators.sne import TSNE
+from graphcouple.graphs import FloatArray
 from graphcouple.sentence import Sentence
 
 
@@ -102,3 +104,13 @@ class HierarchicalCoupling(EmbeddingEstimator):
         self.__dict__.update(fitted)
         self.component_loss_ = plain.term_losses_[-1] if self._joint else 0.0
         return self
+
+    def transform(self, X: Any, return_loss: bool = False) -> Any:
+        """Place new points by the plain method's law of their edges; see `CouplingEstimator.transform`."""
+        check_is_fitted(self)
+        return self.estimator_.transform(X, return_loss)
+
+    def isolation(self, X: Any) -> FloatArray:
+        """Return how far new points are from those of `fit`; see `CouplingEstimator.isolation`."""
+        check_is_fitted(self)
+        return self.estimator_.isolation(X)

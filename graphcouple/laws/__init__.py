@@ -1,6 +1,7 @@
 """Laws of hidden graphs: a kernel, a prior and a bandwidth."""
 
 from graphcouple.laws.bandwidths import Bandwidth, ConstantBandwidth, LocalConnectivity, Perplexity, SelfTuning
+from graphcouple.laws.given import GivenPoints, NewEdges
 from graphcouple.laws.law import GraphLaw
 from graphcouple.laws.mixture import GraphMixture
 from graphcouple.laws.model import GraphModel
@@ -8,10 +9,12 @@ from graphcouple.laws.model import GraphModel
 __all__ = [
     "Bandwidth",
     "ConstantBandwidth",
+    "GivenPoints",
     "GraphLaw",
     "GraphMixture",
     "GraphModel",
     "LocalConnectivity",
+    "NewEdges",
     "Perplexity",
     "SelfTuning",
 ]

@@ -8,6 +8,7 @@ from typing import Any, Self
 import scipy.sparse as sp
 
 from graphcouple.kernels import Kernel
+from graphcouple.laws.given import GivenPoints
 from graphcouple.laws.priors import RandomGraph
 
 
@@ -32,8 +33,12 @@ class GraphLaw(ABC):
         """Return the law with "auto" replaced by its value for this many points."""
 
     @abstractmethod
+    def given(self, X: Any) -> GivenPoints:
+        """Return the law with its points."""
+
     def posterior(self, X: Any, n_jobs: int | None = None) -> RandomGraph:
         """Return the law of the graph given the points `X`."""
+        return self.given(X).posterior(n_jobs)
 
     @abstractmethod
     def new_edges(self, X: Any, X_new: Any, n_jobs: int | None = None) -> sp.csr_array:

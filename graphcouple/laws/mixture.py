@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
+from graphcouple.laws.given import GivenPoints, NewEdges, mean_of_edges
 from graphcouple.laws.law import GraphLaw
 from graphcouple.laws.model import GraphModel
 from graphcouple.laws.priors import MixturePosterior
@@ -115,14 +116,17 @@ class GraphMixture(GraphLaw):
         TypeError, ValueError
             As `GraphModel.posterior`.
         """
+        return self.given(X).posterior(n_jobs)
+
+    def given(self, X: Any) -> _MixtureGiven:
+        """Return the mixture with its points."""
         X = as_points(X)
-        shared: dict[str, Distances] = {}
+        shared: dict[str, _SharedSearch] = {}
         for metric in {law.metric for law in self.laws}:
             found = distances_of(X, metric)
             counts = [law.neighbors_among(found.n_points) for law in self.laws if law.metric == metric]
             shared[metric] = _SharedSearch(found, max((k for k in counts if k is not None), default=0))
-        parts = [law.posterior_by(shared[law.metric], n_jobs) for law in self.laws]
-        return MixturePosterior(parts, self.weights)
+        return _MixtureGiven(self, shared)
 
     def new_edges(self, X: Any, X_new: Any, n_jobs: int | None = None) -> sp.csr_array:
         """Return the weighted mean of the laws' edges from new points; see `GraphModel.new_edges`."""
@@ -131,6 +135,23 @@ class GraphMixture(GraphLaw):
         for part in edges[1:]:
             total = total + part
         return total
+
+
+class _MixtureGiven(GivenPoints):
+    """A mixture and its laws, which share their points."""
+
+    def __init__(self, mixture: GraphMixture, shared: dict[str, _SharedSearch]) -> None:
+        self.mixture, self.shared = mixture, list(shared.values())
+        self.parts = [law.given_distances(shared[law.metric]) for law in mixture.laws]
+
+    def posterior(self, n_jobs: int | None = None) -> MixturePosterior:
+        posteriors = [part.posterior(n_jobs) for part in self.parts]
+        for searched in self.shared:
+            searched.forget()
+        return MixturePosterior(posteriors, self.mixture.weights)
+
+    def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
+        return mean_of_edges([part.new_edges(X_new, n_jobs) for part in self.parts], self.mixture.probabilities)
 
 
 class _SharedSearch(Distances):
@@ -149,17 +170,29 @@ class _SharedSearch(Distances):
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
         if search not in self._found:
             self._found[search] = self._distances.nearest(max(self._most, n_neighbors), n_jobs, search)
-        support, sq_dist = self._found[search]
-        if n_neighbors >= self._most:
-            return support, sq_dist
-        rows = sq_dist.reshape(support.n_nodes, -1)
-        nearest = np.argpartition(rows, n_neighbors - 1, axis=1)[:, :n_neighbors]
-        keep = np.zeros(rows.shape, dtype=bool)
-        np.put_along_axis(keep, nearest, True, axis=1)
-        return support.select(keep.ravel()), sq_dist[keep.ravel()]
+        return _nearest_few(*self._found[search], n_neighbors)
+
+    def forget(self) -> None:
+        """Drop what the searches found."""
+        self._found.clear()
 
     def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         return self._distances.along(support, n_jobs)
 
-    def to(self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None) -> tuple[Support, FloatArray]:
-        return self._distances.to(X_new, n_neighbors, n_jobs)
+    def to(
+        self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None, search: str = "auto"
+    ) -> tuple[Support, FloatArray]:
+        if n_neighbors is None:
+            return self._distances.to(X_new, None, n_jobs, search)
+        return _nearest_few(*self._distances.to(X_new, max(self._most, n_neighbors), n_jobs, search), n_neighbors)
+
+
+def _nearest_few(support: Support, sq_dist: FloatArray, n_neighbors: int) -> tuple[Support, FloatArray]:
+    """Return the nearest of the points that were found, equally many for each row."""
+    rows = sq_dist.reshape(support.n_nodes, -1)
+    if n_neighbors >= rows.shape[1]:
+        return support, sq_dist
+    nearest = np.argpartition(rows, n_neighbors - 1, axis=1)[:, :n_neighbors]
+    keep = np.zeros(rows.shape, dtype=bool)
+    np.put_along_axis(keep, nearest, True, axis=1)
+    return support.select(keep.ravel()), sq_dist[keep.ravel()]

@@ -13,6 +13,7 @@ from graphcouple._validation import check_integer
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.laws.bandwidths import Bandwidth
+from graphcouple.laws.given import FEW, GivenPoints, NewEdges, nearest_spread
 from graphcouple.laws.law import GraphLaw
 from graphcouple.laws.priors import GraphPosterior, GraphPrior, as_prior
 from graphcouple.laws.priors.binary import threshold
@@ -190,29 +191,25 @@ class GraphModel(GraphLaw):
             When `X` is not numeric, not finite, has a single row, or has fewer rows
             than the model's neighbours or perplexity need.
         """
-        return self.posterior_by(distances_of(as_points(X), self.metric), n_jobs)
+        return self.given(X).posterior(n_jobs)
 
-    def posterior_by(self, distances: Distances, n_jobs: int | None = None) -> GraphPosterior:
-        """Return the law of the graph given the distances between points; see `posterior`."""
-        support, sq_dist = self._edges(distances, n_jobs)
-        if self.bandwidth is not None:
-            shift, scale = self.bandwidth.fit_edges(support, sq_dist, self.kernel, n_jobs)
-            sq_dist = self.bandwidth.rescale(support, sq_dist, shift, scale)
-        posterior = self.prior.posterior_on(support, self.kernel.log(sq_dist))
-        return threshold(posterior) if self.symmetrize else posterior
+    def given(self, X: Any) -> _ModelGiven:
+        """Return the law with its points, which can be asked for the edges of new points too; see `posterior`."""
+        return self.given_distances(distances_of(as_points(X), self.metric))
+
+    def given_distances(self, distances: Distances) -> _ModelGiven:
+        """Return the law with the distances between its points."""
+        return _ModelGiven(self, distances)
 
     def new_edges(self, X: Any, X_new: Any, n_jobs: int | None = None) -> sp.csr_array:
         """Return the mean edges from new points to the points of `X`, divided by each row's sum.
-
-        A point that coincides with points of `X` has edges to those alone. An edge prior is ignored, since it says
-        nothing about new points.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
             The points of the graph.
         X_new : array or sparse matrix of shape (n_new, n_features)
-            Or their distances to the points of `X`, for ``metric="precomputed"``.
+            See `GivenPoints.new_edges`.
         n_jobs : int or None, default=None
 
         Returns
@@ -225,28 +222,10 @@ class GraphModel(GraphLaw):
         TypeError, ValueError
             When an array is not numeric or not finite, or the columns differ.
         """
-        distances = distances_of(as_points(X), self.metric)
-        n_neighbors = self.neighbors_among(distances.n_points)
-        support, sq_dist = distances.to(as_points(X_new, "X_new", at_least=1), n_neighbors, n_jobs)
-        same = sq_dist == 0.0
-        log_kernel = self.prior.log_strength(self.kernel.log(self._rescaled(distances, support, sq_dist, n_jobs)))
-        coincident = np.bincount(support.rows, weights=same, minlength=support.n_nodes) > 0
-        log_kernel = np.where(coincident[support.rows], np.where(same, 0.0, -np.inf), log_kernel)
-        largest = np.maximum.reduceat(log_kernel, support.indptr[:-1])
-        weights = np.exp(log_kernel - largest[support.rows])
-        weights /= np.add.reduceat(weights, support.indptr[:-1])[support.rows]
-        return sp.csr_array((weights, support.indices, support.indptr), shape=(support.n_nodes, distances.n_points))
+        edges = self.given(X).new_edges(X_new, n_jobs).to_csr()
+        return sp.csr_array(sp.diags_array(1.0 / np.asarray(edges.sum(axis=1)).ravel()) @ edges)
 
-    def _rescaled(self, distances: Distances, support: Support, sq_dist: FloatArray, n_jobs: int | None) -> FloatArray:
-        if self.bandwidth is None:
-            return sq_dist
-        shift, scale = self.bandwidth.fit_edges(support, sq_dist, self.kernel, n_jobs)
-        ahead = None
-        if self.bandwidth.pairs_scales:
-            ahead = self.bandwidth.fit_edges(*self._edges(distances, n_jobs), self.kernel, n_jobs)[1]
-        return self.bandwidth.rescale(support, sq_dist, shift, scale, ahead)
-
-    def _edges(self, distances: Distances, n_jobs: int | None) -> tuple[Support, FloatArray]:
+    def edges_among(self, distances: Distances, n_jobs: int | None) -> tuple[Support, FloatArray]:
         """Return the edges the law may use, and their squared distances."""
         n_neighbors = self.neighbors_among(distances.n_points)
         allowed = self.prior.edges(distances.n_points)
@@ -259,3 +238,62 @@ class GraphModel(GraphLaw):
         if allowed is not None:
             return allowed[0], distances.along(allowed[0], n_jobs)
         return distances.all_pairs()
+
+
+class _ModelGiven(GivenPoints):
+    """A model and the distances between its points."""
+
+    def __init__(self, model: GraphModel, distances: Distances) -> None:
+        self.model, self.distances = model, distances
+        self._scales: FloatArray | None = None
+        self._spread: FloatArray | None = None
+
+    def posterior(self, n_jobs: int | None = None) -> GraphPosterior:
+        model = self.model
+        support, sq_dist = model.edges_among(self.distances, n_jobs)
+        self._spread = nearest_spread(support, sq_dist, n_jobs)
+        if model.bandwidth is not None:
+            shift, scale = model.bandwidth.fit_edges(support, sq_dist, model.kernel, n_jobs)
+            if model.bandwidth.pairs_scales:
+                self._scales = scale
+            sq_dist = model.bandwidth.rescale(support, sq_dist, shift, scale)
+        posterior = model.prior.posterior_on(support, model.kernel.log(sq_dist))
+        return threshold(posterior) if model.symmetrize else posterior
+
+    def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
+        model, distances = self.model, self.distances
+        n_neighbors = model.neighbors_among(distances.n_points)
+        support, sq_dist = distances.to(as_points(X_new, "X_new", at_least=1), n_neighbors, n_jobs, model.search)
+        same = sq_dist == 0.0
+        log_strength = model.prior.log_strength(model.kernel.log(self._rescaled(support, sq_dist, n_jobs)))
+        first = np.flatnonzero(same)[::-1]
+        coincident = np.full(support.n_nodes, -1)
+        coincident[support.rows[first]] = support.indices[first]
+        log_strength = np.where(coincident[support.rows] >= 0, np.where(same, 0.0, -np.inf), log_strength)
+        if model.prior.normalized:
+            log_strength -= np.maximum.reduceat(log_strength, support.indptr[:-1])[support.rows]
+        means = np.exp(log_strength)
+        if model.prior.normalized:
+            means /= np.add.reduceat(means, support.indptr[:-1])[support.rows]
+        return NewEdges(support, means, distances.n_points, coincident, self._isolation(support, sq_dist, n_jobs))
+
+    def _isolation(self, support: Support, sq_dist: FloatArray, n_jobs: int | None) -> FloatArray:
+        if self._spread is None:
+            self.posterior(n_jobs)
+        assert self._spread is not None
+        rows = sq_dist.reshape(support.n_nodes, -1)
+        few = min(FEW, rows.shape[1])
+        at = np.argpartition(rows, few - 1, axis=1)[:, :few]
+        own = np.take_along_axis(rows, at, axis=1).mean(axis=1)
+        theirs = self._spread[np.take_along_axis(support.indices.reshape(rows.shape), at, axis=1)].mean(axis=1)
+        apart = np.divide(own, theirs, out=np.full(own.shape, np.inf), where=theirs > 0)
+        return np.sqrt(np.where(own > 0, apart, 1.0))
+
+    def _rescaled(self, support: Support, sq_dist: FloatArray, n_jobs: int | None) -> FloatArray:
+        bandwidth = self.model.bandwidth
+        if bandwidth is None:
+            return sq_dist
+        shift, scale = bandwidth.fit_edges(support, sq_dist, self.model.kernel, n_jobs)
+        if bandwidth.pairs_scales and self._scales is None:
+            self.posterior(n_jobs)
+        return bandwidth.rescale(support, sq_dist, shift, scale, self._scales)

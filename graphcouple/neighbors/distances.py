@@ -6,6 +6,7 @@ These are all pairs, nearest neighbours, distances along given edges, and distan
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ import scipy.sparse as sp
 
 from graphcouple._validation import check_integer
 from graphcouple.graphs import FloatArray, IntArray, Support, as_csr, edges_of, off_diagonal
+from graphcouple.neighbors.brute_force import nearest_exactly
+from graphcouple.neighbors.inverted_file import InvertedFile
 from graphcouple.neighbors.points import near_origin, shift_of, unit_rows
 
 SEARCHES = ("auto", "exact", "approximate")
@@ -64,7 +67,9 @@ class Distances(ABC):
         """Return the squared distances of the edges of a support."""
 
     @abstractmethod
-    def to(self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None) -> tuple[Support, FloatArray]:
+    def to(
+        self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None, search: str = "auto"
+    ) -> tuple[Support, FloatArray]:
         """Return the points nearest to each new point; see `neighbors_among`."""
 
     def _check_count(self, n_neighbors: int) -> int:
@@ -157,24 +162,22 @@ class _Searched(Distances):
     def _nearly(self, k: int, n_jobs: int | None) -> tuple[Support, FloatArray]:
         raise NotImplementedError
 
-    def to(self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None) -> tuple[Support, FloatArray]:
+    def to(
+        self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None, search: str = "auto"
+    ) -> tuple[Support, FloatArray]:
         k = self.n_points if n_neighbors is None else min(n_neighbors, self.n_points)
         self._check_new(X_new)
-        X, X_new = self._beside(X_new)
-        found, dist = _search(X, X_new, k, self.metric, n_jobs)
-        support = _regular_support(found)
-        return support, self._exactly_to(X, X_new, support, dist)
+        return self._to_nearest(X_new, k, n_jobs, search)
+
+    def _to_nearest(self, X_new: Any, k: int, n_jobs: int | None, search: str) -> tuple[Support, FloatArray]:
+        found, dist = _search(self.X, X_new, k, self.metric, n_jobs)
+        known = np.square(dist, dtype=np.float64)
+        known[known <= _COINCIDENT * known.max(axis=1, keepdims=True)] = 0.0
+        return _regular_support(found), known.ravel()
 
     def _check_new(self, X_new: Any) -> None:
         if X_new.shape[1] != self.X.shape[1]:
             raise ValueError(f"X_new has {X_new.shape[1]} columns, but X has {self.X.shape[1]}.")
-
-    def _beside(self, X_new: Any) -> tuple[Any, Any]:
-        return self.X, X_new
-
-    def _exactly_to(self, X: Any, X_new: Any, support: Support, dist: FloatArray) -> FloatArray:
-        known = np.square(dist.ravel(), dtype=np.float64)
-        return np.where(known > _COINCIDENT * known.max(), known, 0.0)
 
 
 def _search(X: Any, X_new: Any, k: int, metric: str, n_jobs: int | None) -> tuple[IntArray, FloatArray]:
@@ -192,6 +195,7 @@ class _Euclidean(_Searched):
 
     metric = "euclidean"
     approximate = True
+    _kept: InvertedFile | None = None
 
     def all_pairs(self) -> tuple[Support, FloatArray]:
         X = self.X
@@ -205,6 +209,10 @@ class _Euclidean(_Searched):
 
         return support, np.square(off_diagonal(pairwise_distances(X)), dtype=np.float64)
 
+    @cached_property
+    def _shift(self) -> FloatArray:
+        return shift_of(self.X)
+
     def _points(self) -> Any:
         return self.X if sp.issparse(self.X) else near_origin(self.X)
 
@@ -213,10 +221,15 @@ class _Euclidean(_Searched):
         return super()._exactly(support, dist, n_jobs) if sp.issparse(self.X) else self.along(support, n_jobs)
 
     def _nearly(self, k: int, n_jobs: int | None) -> tuple[Support, FloatArray]:
-        from graphcouple.neighbors.inverted_file import inverted_file_neighbors
-
-        indices, sq_dist = inverted_file_neighbors(self._points(), k, n_jobs)
+        indices, sq_dist = self._file(k, n_jobs).of_each_other()
         return _regular_support(indices), sq_dist.ravel()
+
+    def _file(self, k: int, n_jobs: int | None) -> InvertedFile:
+        """Return the inverted file, which is kept for new points."""
+        if self._kept is None or self._kept.n_neighbors != k:
+            self._kept = InvertedFile(self._points(), k, n_jobs)
+        self._kept.n_jobs = n_jobs
+        return self._kept
 
     def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         if sp.issparse(self.X):
@@ -229,14 +242,36 @@ class _Euclidean(_Searched):
         over_rows(support.n_nodes, n_jobs, edge_sq_dists, points, support.indptr, support.indices, out)
         return out
 
-    def _beside(self, X_new: Any) -> tuple[Any, Any]:
-        if sp.issparse(self.X) or sp.issparse(X_new):
-            return self.X, X_new
-        shift = shift_of(self.X)
-        return self.X - shift.astype(self.X.dtype), X_new - shift.astype(X_new.dtype)
+    def _to_nearest(self, X_new: Any, k: int, n_jobs: int | None, search: str) -> tuple[Support, FloatArray]:
+        X, X_new = self._beside(X_new)
+        if k == self.n_points:
+            return self._to_all(X, X_new)
+        if self._approximately(search):
+            indices, sq_dist = self._file(k, n_jobs).of_new(X_new)
+        elif sp.issparse(X):
+            found, _ = _search(X, X_new, k, self.metric, n_jobs)
+            support = _regular_support(found)
+            return support, _in_chunks(X_new, X, support, _sq_differences)
+        else:
+            indices, sq_dist = nearest_exactly(X, X_new, k, n_jobs)
+        return _regular_support(indices), sq_dist.ravel()
 
-    def _exactly_to(self, X: Any, X_new: Any, support: Support, dist: FloatArray) -> FloatArray:
-        return _in_chunks(X_new, X, support, _sq_differences)
+    def _beside(self, X_new: Any) -> tuple[Any, Any]:
+        """Return both kinds of points shifted alike, dense or both sparse."""
+        if sp.issparse(self.X):
+            return self.X, X_new if sp.issparse(X_new) else sp.csr_array(X_new)
+        X_new = X_new.toarray() if sp.issparse(X_new) else X_new
+        shift = self._shift
+        return self._points(), X_new - shift.astype(X_new.dtype)
+
+    def _to_all(self, X: Any, X_new: Any) -> tuple[Support, FloatArray]:
+        rows = np.broadcast_to(np.arange(self.n_points), (X_new.shape[0], self.n_points))
+        support = _regular_support(rows)
+        if sp.issparse(X):
+            return support, _in_chunks(X_new, X, support, _sq_differences)
+        from scipy.spatial.distance import cdist
+
+        return support, cdist(X_new, X, "sqeuclidean").ravel()
 
 
 class _ByMetric(_Searched):
@@ -253,12 +288,21 @@ class _ByMetric(_Searched):
         found = off_diagonal(pairwise_distances(self.X, metric=self.metric))
         return Support.all_pairs(self.n_points), np.square(found, dtype=np.float64)
 
-    def _nearly(self, k: int, n_jobs: int | None) -> tuple[Support, FloatArray]:
-        from graphcouple.neighbors.inverted_file import inverted_file_neighbors
+    @cached_property
+    def _directions(self) -> _Euclidean:
+        """The rows scaled to length 1: ‖u − v‖² is twice their cosine distance."""
+        return _Euclidean(unit_rows(self.X))
 
-        indices, sq_dist = inverted_file_neighbors(unit_rows(self.X), k, n_jobs)
-        # ‖u − v‖² of unit vectors is twice their cosine distance.
-        return _regular_support(indices), np.square(0.5 * sq_dist).ravel()
+    def _nearly(self, k: int, n_jobs: int | None) -> tuple[Support, FloatArray]:
+        support, sq_dist = self._directions.nearest(k, n_jobs, "approximate")
+        return support, np.square(0.5 * sq_dist)
+
+    def _to_nearest(self, X_new: Any, k: int, n_jobs: int | None, search: str) -> tuple[Support, FloatArray]:
+        if self.metric != "cosine":
+            return super()._to_nearest(X_new, k, n_jobs, search)
+        way = "approximate" if self._approximately(search) else "exact"
+        support, sq_dist = self._directions.to(unit_rows(X_new), k, n_jobs, way)
+        return support, np.square(0.5 * sq_dist)
 
     def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         from sklearn.metrics.pairwise import paired_distances
@@ -336,7 +380,9 @@ class _StoredDistances(Distances):
             )
         return squares_of(dist[at])
 
-    def to(self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None) -> tuple[Support, FloatArray]:
+    def to(
+        self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None, search: str = "auto"
+    ) -> tuple[Support, FloatArray]:
         return _SquareDistances(self.X).to(X_new, n_neighbors, n_jobs)
 
 

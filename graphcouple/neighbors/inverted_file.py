@@ -1,8 +1,6 @@
 """Approximate nearest neighbours: candidates from an inverted file on principal components, ranked by exact distances.
 
-Points are projected on their leading principal components. The length of the
-remainder is one more coordinate of the points that are searched, and zero for the
-query, which makes distances right on average. k-means puts the points into lists.
+Points are projected on their leading principal components (`projection.py`). k-means puts the points into lists.
 The points of one list are queried together, in the lists whose centres are nearest
 to theirs, so their distances are matrix products. The nearest candidates are then
 ranked by exact distances. The numbers of lists and of candidates are chosen on a
@@ -12,7 +10,7 @@ sample of points whose true neighbours are known.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -21,14 +19,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from graphcouple._numba.threads import effective_n_jobs, over_rows
+from graphcouple.neighbors.projection import ROWS_TOGETHER, Projection
 
 RECALL = 0.99
 """Target share of true neighbours, on a sample of points."""
-
-# Axes are added up to this share of the variance, and at most 96. The length of the remainder is a coordinate too, so
-# more axes add little recall; fewer would need more candidates.
-_EXPLAINED = 0.9
-_MOST_COMPONENTS = 96
 
 # If more candidates per neighbour are needed, the projection does not pay, and the points themselves are searched.
 _MOST_CANDIDATES = 4
@@ -40,11 +34,6 @@ _SPARE_CANDIDATES = 8
 # recall of 0.99 to within 0.002, three binomial standard errors.
 _SAMPLE = 256
 _SAMPLE_ENTRIES = 2**25
-
-# Rows from which axes are computed, and columns above which the decomposition is randomized: a Gram matrix of 8,000²
-# doubles already takes 0.5 GB.
-_TRAINING_ROWS = 20_000
-_WIDE = 8000
 
 # Lists of about 512 points are large enough for fast matrix products, and a few of them hold the neighbours. faiss
 # recommends k-means with few iterations on a sample of at least 39 points per list.
@@ -71,71 +60,52 @@ class _Sample(NamedTuple):
     neighbors: list[NDArray[np.int64]]
 
 
-def inverted_file_neighbors(
-    X: Any, n_neighbors: int, n_jobs: int | None = None
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return each point's nearest other points, nearly all of them correct.
+class InvertedFile:
+    """Points in lists around k-means centres; the points of a list are searched for in the lists nearest to it.
 
     Parameters
     ----------
     X : array or csr matrix of shape (n_samples, n_features)
-        Points, near the origin.
+        Points, near the origin. They are kept for exact distances.
     n_neighbors : int
+        How many others will be asked for.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
-
-    Returns
-    -------
-    indices : ndarray of shape (n_samples, n_neighbors)
-        Ordered by index.
-    sq_dist : ndarray of shape (n_samples, n_neighbors)
-        Exact squared distances of these pairs.
 
     References
     ----------
     Jégou, Douze, Schmid (2011), Product quantization for nearest neighbor search (section IV, inverted file).
     Douze et al. (2024), The Faiss library.
     """
-    if sp.issparse(X) and not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    largest = max(float(abs(X.min())), float(abs(X.max())))
-    if X.dtype == np.float32 and not 1e-12 < largest < 1e12:
-        # Squares would overflow or vanish in single precision.
-        X = X.astype(np.float64)
-    sample = _sample(X, n_neighbors)
-    points, projected = _projected(X)
-    n_candidates = n_neighbors
-    if projected:
-        enough = _enough_candidates(points, sample, n_neighbors)
-        if enough is not None:
-            n_candidates, sample = enough
-        elif sp.issparse(X) and X.shape[0] * X.shape[1] > _DENSE_ENTRIES:
-            n_candidates = _MOST_CANDIDATES * n_neighbors
-            warnings.warn(
-                f"the {X.shape[1]} sparse columns of X have no few directions that identify neighbors: more than "
-                f"{1 - RECALL:.0%} of them will be missed. Use search='exact' to find all, or reduce X first, for "
-                "example by TruncatedSVD.",
-                UserWarning,
-                stacklevel=2,
-            )
-        else:
-            points, projected = _unprojected(X), False
-    # Each point also finds itself.
-    n_candidates = min(max(n_candidates, n_neighbors + _SPARE_CANDIDATES), X.shape[0])
-    file = _InvertedFile(points, projected, n_candidates, n_jobs)
-    file.search_enough_lists(sample, n_neighbors)
-    del points, sample
-    return file.search(X, n_neighbors, n_jobs)
 
+    def __init__(self, X: Any, n_neighbors: int, n_jobs: int | None = None) -> None:
+        self.X, self.n_neighbors, self.n_jobs = _workable(X), n_neighbors, n_jobs
+        sample = _sample(self.X, n_neighbors)
+        self.projection = Projection.principal(self.X)
+        points = self.projection.of(self.X)
+        n_candidates = n_neighbors
+        if self.projection.reduces:
+            enough = _enough_candidates(points, sample, n_neighbors)
+            if enough is not None:
+                n_candidates, sample = enough
+            elif sp.issparse(X) and X.shape[0] * X.shape[1] > _DENSE_ENTRIES:
+                n_candidates = _MOST_CANDIDATES * n_neighbors
+                warnings.warn(
+                    f"the {X.shape[1]} sparse columns of X have no few directions that identify neighbors: more than "
+                    f"{1 - RECALL:.0%} of them will be missed. Use search='exact' to find all, or reduce X first, for "
+                    "example by TruncatedSVD.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+            else:
+                self.projection = Projection.none(self.X)
+                points = self.projection.of(self.X)
+        # Each point also finds itself.
+        self.n_candidates = min(max(n_candidates, n_neighbors + _SPARE_CANDIDATES), X.shape[0])
+        self._put_in_lists(points)
+        self._search_enough_lists(sample)
 
-class _InvertedFile:
-    """Points in lists around k-means centres; the points of a list are searched for in the lists nearest to it.
-
-    The last coordinate of projected points is the length of what the projection leaves out.
-    """
-
-    def __init__(self, points: NDArray[Any], projected: bool, n_candidates: int, n_jobs: int | None) -> None:
+    def _put_in_lists(self, points: NDArray[Any]) -> None:
         import faiss
 
         n, n_dims = points.shape
@@ -147,11 +117,12 @@ class _InvertedFile:
             max_points_per_centroid=_TRAINING_POINTS_A_LIST,
             min_points_per_centroid=1,
         )
-        with _faiss_threads(n_jobs):
+        with _faiss_threads(self.n_jobs):
             single = points.astype(np.float32, copy=False)
             clustering.train(single)
             self.list_of = clustering.assign(single)[1]
-        self.centres: NDArray[np.float64] = np.asarray(clustering.centroids, dtype=np.float64)
+        self.means: NDArray[np.float64] = np.asarray(clustering.centroids, dtype=np.float64)
+        self.centres = self.means.copy()
         self.order = np.argsort(self.list_of, kind="stable").astype(np.int32)
         self.starts = np.searchsorted(self.list_of[self.order], np.arange(n_lists + 1))
         # Relative to the middle of their list, points are small, and single precision keeps their differences. A
@@ -162,17 +133,14 @@ class _InvertedFile:
                 mine = points[self.order[a:b]]
                 self.centres[center] = np.median(mine[:: -(-len(mine) // _POINTS_A_MEDIAN)], axis=0)
                 self.points[a:b] = mine - self.centres[center]
-        self.projected = projected
-        self.n_candidates = n_candidates
         sq_norms = np.einsum("ij,ij->i", self.centres, self.centres)
         between = sq_norms[:, None] + sq_norms - 2.0 * self.centres @ self.centres.T
         np.fill_diagonal(between, -np.inf)
         self.nearest_lists = np.argsort(between, axis=1, kind="stable")
-        self.n_searched = np.full(n_lists, n_lists)
 
-    def search_enough_lists(self, sample: _Sample, n_neighbors: int) -> None:
+    def _search_enough_lists(self, sample: _Sample) -> None:
         """Set how many lists to search: enough to hold the sample's neighbours and the required candidates."""
-        n_lists = self.starts.size - 1
+        n_lists, n_neighbors = self.starts.size - 1, self.n_neighbors
         places = np.empty(n_lists, dtype=np.int64)
         found = np.zeros(n_lists)
         for row, neighbors in zip(*sample, strict=True):
@@ -183,24 +151,63 @@ class _InvertedFile:
         held = np.cumsum(np.diff(self.starts)[self.nearest_lists], axis=1)
         self.n_searched = np.maximum(enough, 1 + (held < self.n_candidates).sum(axis=1))
 
-    def search(self, X: Any, n_neighbors: int, n_jobs: int | None) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return each point's nearest candidates, ordered by index, and their exact squared distances."""
+    def of_each_other(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return each point's nearest other points, nearly all of them correct.
+
+        Returns
+        -------
+        indices : ndarray of shape (n_samples, n_neighbors)
+            Ordered by index.
+        sq_dist : ndarray of shape (n_samples, n_neighbors)
+            Exact squared distances of these pairs.
+        """
+
+        def neighbors_of(center: int, a: int, b: int) -> tuple[Any, Any, Any]:
+            rows = self.order[a:b]
+            candidates = self._candidates(center, self.points[a:b])
+            return rows, *nearest_of(self.X, rows, self.X, candidates, self.n_neighbors, others_only=True)
+
+        return self._list_by_list(self.order.size, self.starts, _ROWS_AT_ONCE, neighbors_of)
+
+    def of_new(self, X_new: Any) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the points nearest to each new point, ordered by index; a row's result depends on no other row."""
+        from graphcouple._numba.nearest import nearest_centres
+
+        X_new = _workable(X_new, self.X.dtype)
+        points = self.projection.of(X_new).astype(np.float64)
+        list_of = np.empty(len(points), dtype=np.int64)
+        over_rows(len(points), self.n_jobs, nearest_centres, points, self.means, list_of)
+        order = np.argsort(list_of, kind="stable").astype(np.int32)
+        starts = np.searchsorted(list_of[order], np.arange(self.starts.size))
+
+        def neighbors_of(center: int, a: int, b: int) -> tuple[Any, Any, Any]:
+            rows = order[a:b]
+            # Products of always as many rows have the same bits, whatever the other rows are.
+            seeking = np.zeros((ROWS_TOGETHER, points.shape[1]), dtype=np.float32)
+            seeking[: b - a] = points[rows] - self.centres[center]
+            candidates = self._candidates(center, seeking)[: b - a]
+            return rows, *nearest_of(X_new, rows, self.X, candidates, self.n_neighbors)
+
+        return self._list_by_list(len(points), starts, ROWS_TOGETHER, neighbors_of)
+
+    def _list_by_list(
+        self, n_rows: int, starts: NDArray[np.int64], at_once: int, neighbors_of: Callable[..., tuple[Any, Any, Any]]
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the neighbours of rows in lists that begin at `starts`, some rows of a list at a time."""
         from threadpoolctl import threadpool_limits
 
-        n = self.order.size
-        indices, sq_dist = np.empty((n, n_neighbors), dtype=np.int32), np.empty((n, n_neighbors))
+        shape = (n_rows, self.n_neighbors)
+        indices, sq_dist = np.empty(shape, dtype=np.int32), np.empty(shape)
 
         def search_lists(first: int, last: int) -> None:
             for center in range(first, last):
-                for a in range(self.starts[center], self.starts[center + 1], _ROWS_AT_ONCE):
-                    b = min(a + _ROWS_AT_ONCE, self.starts[center + 1])
-                    rows = self.order[a:b]
-                    candidates = self._candidates(center, self.points[a:b])
-                    indices[rows], sq_dist[rows] = _nearest_of(X, rows, candidates, n_neighbors)
+                for a in range(starts[center], starts[center + 1], at_once):
+                    rows, *found = neighbors_of(center, a, min(a + at_once, starts[center + 1]))
+                    indices[rows], sq_dist[rows] = found
 
         # One thread handles a list, so its products have the same bits for any number of threads.
         with threadpool_limits(1, "blas"):
-            over_rows(self.starts.size - 1, n_jobs, search_lists, at_least=2)
+            over_rows(starts.size - 1, self.n_jobs, search_lists, at_least=2)
         return indices, sq_dist
 
     def _candidates(self, center: int, points: NDArray[np.float32]) -> NDArray[np.int32]:
@@ -210,7 +217,7 @@ class _InvertedFile:
         # ‖b − q‖² without the term that is the same for all b. Near the list's centre, few digits cancel.
         seeking = np.empty((points.shape[0], points.shape[1] + 1), dtype=np.float32)
         seeking[:, :-1] = points
-        if self.projected:
+        if self.projection.reduces:
             seeking[:, -2] = -self.centres[center, -1]
         seeking[:, :-1] *= -2.0
         seeking[:, -1] = 1.0
@@ -227,21 +234,42 @@ class _InvertedFile:
         return candidates
 
 
-def _nearest_of(
-    X: Any, rows: NDArray[np.int32], candidates: NDArray[np.int32], n_neighbors: int
+def nearest_of(
+    left: Any,
+    rows: NDArray[np.int32],
+    right: Any,
+    candidates: NDArray[np.int32],
+    n_neighbors: int,
+    others_only: bool = False,
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the nearest of each row's candidates, ordered by index, and their exact squared distances."""
+    """Return which of the candidates on the right are nearest to rows on the left, and exact squared distances.
+
+    Both are ordered by index. With `others_only`, both sides are the same points, and none is its own neighbour.
+    """
     from graphcouple._numba.nearest import candidate_sq_dists, sparse_candidate_sq_dists
 
     candidates.sort(axis=1)
     sq_dist = np.empty(candidates.shape)
-    if sp.issparse(X):
-        sparse_candidate_sq_dists(rows, X.indptr, X.indices, X.data, candidates, sq_dist)
+    if sp.issparse(left):
+        parts = (left.indptr, left.indices, left.data, right.indptr, right.indices, right.data)
+        sparse_candidate_sq_dists(rows, *parts, candidates, sq_dist)
     else:
-        candidate_sq_dists(rows, X, candidates, sq_dist)
-    sq_dist[candidates == rows[:, None]] = np.inf
+        candidate_sq_dists(rows, left, right, candidates, sq_dist)
+    if others_only:
+        sq_dist[candidates == rows[:, None]] = np.inf
     nearest = np.sort(np.argsort(sq_dist, axis=1, kind="stable")[:, :n_neighbors], axis=1)
     return np.take_along_axis(candidates, nearest, axis=1), np.take_along_axis(sq_dist, nearest, axis=1)
+
+
+def _workable(X: Any, dtype: Any = None) -> Any:
+    """Return points in one order, in a precision in which squares neither overflow nor vanish."""
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    if dtype is not None:
+        return X.astype(dtype, copy=False)
+    largest = max(float(abs(X.min())), float(abs(X.max())))
+    return X.astype(np.float64) if X.dtype == np.float32 and not 1e-12 < largest < 1e12 else X
 
 
 @contextmanager
@@ -295,53 +323,3 @@ def _enough_candidates(points: NDArray[Any], sample: _Sample, n_neighbors: int) 
     n_candidates = int(enough[0]) + 1
     held = [near[at < n_candidates] for near, at in zip(sample.neighbors, places, strict=True)]
     return n_candidates, _Sample(sample.rows, held)
-
-
-def _projected(X: Any) -> tuple[NDArray[Any], bool]:
-    """Return points on their leading principal components, with the length of the rest; as they are if narrow."""
-    if X.shape[1] <= _MOST_COMPONENTS:
-        return _unprojected(X), False
-    mean, axes = _principal_axes(X)
-    n_components = axes.shape[1]
-    points = np.empty((X.shape[0], n_components + 1), dtype=np.float32)
-    on_axes = np.asarray(X @ axes) - mean @ axes
-    norms = np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
-    lengths = norms - 2.0 * np.asarray(X @ mean) + float(mean @ mean)
-    left = np.maximum(lengths - np.einsum("ij,ij->i", on_axes, on_axes), 0.0)
-    # Divided by their typical length, points in any units fit in single precision.
-    unit = float(np.sqrt(lengths.mean())) or 1.0
-    points[:, :n_components] = on_axes / unit
-    points[:, n_components] = np.sqrt(left) / unit
-    return points, True
-
-
-def _principal_axes(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the mean, zero for sparse points, and as many leading axes as explain most of the variance."""
-    rng = np.random.default_rng(0)
-    rows = np.sort(rng.choice(X.shape[0], min(_TRAINING_ROWS, X.shape[0]), replace=False))
-    part = X[rows]
-    if sp.issparse(X):
-        from sklearn.decomposition import TruncatedSVD
-
-        svd = TruncatedSVD(_MOST_COMPONENTS, random_state=0).fit(part)
-        return np.zeros(X.shape[1], dtype=X.dtype), np.ascontiguousarray(svd.components_.T.astype(X.dtype))
-    mean = part.mean(axis=0, dtype=np.float64).astype(X.dtype)
-    part = part - mean
-    if X.shape[1] > _WIDE:
-        from sklearn.utils.extmath import randomized_svd
-
-        _, lengths, rows_of_axes = randomized_svd(part, _MOST_COMPONENTS, random_state=0)
-        values, axes, total = np.square(lengths), rows_of_axes.T, float(np.square(part).sum())
-    else:
-        values, axes = np.linalg.eigh(part.T @ part)
-        values, axes, total = values[::-1], axes[:, ::-1], float(values.sum())
-    explained = np.cumsum(values[:_MOST_COMPONENTS]) / (total or 1.0)
-    n_components = min(int(np.searchsorted(explained, _EXPLAINED)) + 1, _MOST_COMPONENTS)
-    return mean, np.ascontiguousarray(axes[:, :n_components].astype(X.dtype))
-
-
-def _unprojected(X: Any) -> NDArray[Any]:
-    dense = X.toarray() if sp.issparse(X) else X
-    centred = dense - dense.mean(axis=0)
-    unit = float(np.abs(centred).max()) or 1.0
-    return np.ascontiguousarray(centred / unit)

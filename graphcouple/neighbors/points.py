@@ -83,13 +83,18 @@ def shift_of(X: FloatArray) -> FloatArray:
 
 
 def unit_rows(X: Any) -> Any:
-    """Return rows scaled to length 1; rows of zeros get a direction of their own, at distance 1 from every other."""
+    """Return rows scaled to length 1, with one more column: the direction of rows of zeros.
+
+    So these are at distance 1 from every other row. Each row has the same bits whatever the other rows are.
+    """
     from sklearn.preprocessing import normalize
 
     # `normalize` treats very short rows as zeros.
-    X = normalize(X / (float(abs(X).max()) or 1.0))
-    zero = np.flatnonzero((np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else X.any(axis=1)) == 0)
-    if not zero.size:
-        return X
-    aside = sp.csr_array((np.ones(zero.size, X.dtype), (zero, np.zeros_like(zero))), shape=(X.shape[0], 1))
-    return sp.hstack([X, aside], format="csr") if sp.issparse(X) else np.hstack([X, aside.toarray()])
+    largest = abs(X).max(axis=1)
+    largest = np.asarray(largest.toarray() if sp.issparse(largest) else largest).ravel()
+    zero = largest == 0
+    shrink = 1.0 / np.where(zero, 1.0, largest).astype(X.dtype)
+    if sp.issparse(X):
+        X = normalize(sp.csr_array(sp.diags_array(shrink) @ X))
+        return sp.hstack([X, sp.csr_array(zero[:, None].astype(X.dtype))], format="csr")
+    return np.column_stack([normalize(X * shrink[:, None]), zero.astype(X.dtype)])

@@ -5,6 +5,7 @@ from graphcouple.summation.barnes_hut import BarnesHut
 from graphcouple.summation.base import SUMMATIONS, Summation, as_summation, names, register
 from graphcouple.summation.edges import EdgeSum
 from graphcouple.summation.exact import Exact
+from graphcouple.summation.fields import ExactField, Field
 from graphcouple.summation.particle_mesh import MESH_FROM, ParticleMesh
 from graphcouple.summation.radials import KernelValue, LogEdgeProbability, LogKernel, LogOnePlusKernel, RadialFunction
 
@@ -15,6 +16,8 @@ __all__ = [
     "BarnesHut",
     "EdgeSum",
     "Exact",
+    "ExactField",
+    "Field",
     "KernelValue",
     "LogEdgeProbability",
     "LogKernel",

@@ -6,6 +6,7 @@ from graphcouple.graphs import FloatArray
 from graphcouple.summation.barnes_hut import BarnesHut
 from graphcouple.summation.base import Summation, register
 from graphcouple.summation.exact import Exact
+from graphcouple.summation.fields import Field, sampled_field
 from graphcouple.summation.particle_mesh import MESH_FROM, ParticleMesh
 from graphcouple.summation.radials import RadialFunction
 from graphcouple.summation.sampled import SampledRows
@@ -15,6 +16,9 @@ HARD_MESH_FROM = 1000
 
 TREE_FROM = 20_000
 """Number of points above which Barnes–Hut, in O(n log n), replaces exact sums, in O(n²)."""
+
+# Points whose charges stand for all, for new points where fits sample their repulsion.
+_FIELD_POINTS = 4000
 
 
 @register("auto")
@@ -28,7 +32,8 @@ class Auto(Summation):
 
     In more than two dimensions, from 2,000 points on, the repulsive part of `EffectiveCrossEntropy`, which sampling
     minimises there, is estimated from the potentials of 1,000 points (`SampledRows`). Its standard error is 1 to 3 %.
-    Potentials and gradients are never estimated.
+    Potentials and gradients of a fit are never estimated, but there new points are repelled by 4,000 points in place of
+    all.
 
     Parameters
     ----------
@@ -81,7 +86,7 @@ class Auto(Summation):
 
     def total(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, weights: FloatArray) -> float:
         """Return Σ_i w_i Φ_i, estimated where no sum is fast; see `Summation.total`."""
-        if Z.shape[1] > 2 and len(Z) > MESH_FROM and not radial.smooth_at_zero:
+        if self._estimates(Z, radial):
             return self._sampled.total(Z, radial, charges, weights)
         return super().total(Z, radial, charges, weights)
 
@@ -97,3 +102,12 @@ class Auto(Summation):
         """Return the potentials of several sets of charges; see `Summation.potentials`."""
         chosen = self.for_points(Z, radial)
         return chosen.potentials(Z, radial, charges, with_potential=with_potential, with_gradient=with_gradient)
+
+    def field(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray) -> Field:
+        """Return the field of the summation used for these points, estimated where totals are."""
+        if self._estimates(Z, radial):
+            return sampled_field(Z, radial, charges, _FIELD_POINTS, self.n_jobs)
+        return self.for_points(Z, radial).field(Z, radial, charges)
+
+    def _estimates(self, Z: FloatArray, radial: RadialFunction) -> bool:
+        return Z.shape[1] > 2 and len(Z) > MESH_FROM and not radial.smooth_at_zero

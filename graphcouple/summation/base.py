@@ -10,6 +10,7 @@ import numpy as np
 
 from graphcouple._registry import Registry
 from graphcouple.graphs import FloatArray
+from graphcouple.summation.fields import ExactField, Field
 from graphcouple.summation.radials import RadialFunction
 
 
@@ -106,6 +107,17 @@ class Summation(ABC):
         wanted = {"with_potential": with_potential, "with_gradient": with_gradient}
         each = [self.potential(Z, radial, row, **wanted) for row in charges]
         return np.stack([potential for potential, _ in each]), np.stack([gradient for _, gradient in each])
+
+    def field(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray) -> Field:
+        """Return the potentials of sets of charges at the points `Z`, to be read at any place; exact sums by default.
+
+        Parameters
+        ----------
+        Z : ndarray of shape (n, q)
+        radial : RadialFunction
+        charges : ndarray of shape (n_sets, n)
+        """
+        return ExactField(Z, radial, charges, self.n_jobs)
 
 
 SUMMATIONS: Registry[Callable[[int | None], Summation]] = Registry("summation", "a Summation")

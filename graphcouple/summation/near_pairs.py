@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from graphcouple._numba.threads import over_rows
 from graphcouple.graphs import FloatArray
+from graphcouple.summation.near_cells import NearCells
 from graphcouple.summation.radials import RadialFunction
 
 # 4,096² nodes take 0.5 GB: charges, field, spectrum and transform, each of 8 bytes a node.
@@ -19,13 +17,6 @@ LARGEST = 4096
 _TIME_OF_NODE, _TIME_OF_PAIR = 15.0, 2.0
 _BLOCK_NODES = 10.0
 MOST_PAIRS = 10_000.0
-
-
-def bounds(points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the least and the largest coordinates; column by column is ten times as fast as along the axis."""
-    return np.array([float(column.min()) for column in points.T]), np.array(
-        [float(column.max()) for column in points.T]
-    )
 
 
 def crowding(points: FloatArray, low: FloatArray, spacing: float) -> float:
@@ -82,15 +73,6 @@ def in_one_place(radial: RadialFunction, charges: FloatArray, n_dims: int) -> tu
     return others * float(radial.potential(np.zeros(1))[0]), np.zeros((*charges.shape, n_dims))
 
 
-def sorted_by_bin(bins: NDArray[Any], n_bins: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return the order of points by bin, and where each bin starts in it."""
-    from graphcouple._numba.mesh import sort_by_bin
-
-    order, starts = np.empty(bins.size, dtype=np.int32), np.empty(n_bins + 1, dtype=np.int64)
-    sort_by_bin(bins, n_bins, order, starts)
-    return order, starts
-
-
 def add_near(
     points: FloatArray,
     charges: FloatArray,
@@ -101,21 +83,13 @@ def add_near(
     potential: FloatArray,
     gradient: FloatArray,
 ) -> None:
-    """Add to potentials and gradients what pairs nearer than d² = edge lack, by cells half as wide as the cutoff."""
-    from graphcouple._numba.near import add_near_pairs, block_sizes, fill_cells, take_in_order
+    """Add to potentials and gradients what pairs nearer than d² = edge lack."""
+    from graphcouple._numba.near import add_near_pairs, block_sizes
 
-    n, n_dims = points.shape
-    side = 0.5 * float(np.sqrt(edge))
-    low, high = bounds(points)
-    shape = np.ones(2, dtype=np.int64)
-    shape[:n_dims] = ((high - low) / side).astype(np.int64) + 1
-    cells = np.empty(n, dtype=np.int32)
-    over_rows(n, n_jobs, fill_cells, points, low, side, int(shape[1]), cells)
-    order, starts = sorted_by_bin(cells, int(shape.prod()))
-    xs, ys, cs = np.empty(n), np.empty(n), np.empty(charges.shape)
-    over_rows(n, n_jobs, take_in_order, order, points, charges, xs, ys, cs)
+    cells = NearCells(points, charges, edge, table, n_jobs)
+    starts, shape = cells.starts, cells.shape
     sizes = np.empty(shape[0], dtype=np.int64)
     over_rows(int(shape[0]), n_jobs, block_sizes, starts, shape, sizes)
     table = table.astype(points.dtype, copy=False)
-    near = (int(sizes.max()), table, points.dtype.type(edge), order, starts, shape, xs, ys, cs)
+    near = (int(sizes.max()), table, points.dtype.type(edge), cells.order, starts, shape, cells.xs, cells.ys, cells.cs)
     over_rows(starts.size - 1, n_jobs, add_near_pairs, *near, with_potential, potential, gradient)

@@ -12,17 +12,17 @@ from graphcouple._numba.threads import effective_n_jobs, over_rows
 from graphcouple._validation import check_integer, check_positive
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.base import Summation, register
+from graphcouple.summation.fields import ExactField, Field, MeshField
+from graphcouple.summation.near_cells import NearCells, bounds, sorted_by_bin
 from graphcouple.summation.near_pairs import (
     LARGEST,
     MOST_PAIRS,
     add_near,
-    bounds,
     cap_of,
     crowding,
     halved_where_crowded,
     in_one_place,
     near_table,
-    sorted_by_bin,
 )
 from graphcouple.summation.radials import RadialFunction
 
@@ -210,6 +210,26 @@ class ParticleMesh(Summation):
             assert grid.edge is not None
             add_near(points, c, grid.edge, transform.near, self.n_jobs, with_potential, potential, gradient)
         return potential, gradient
+
+    def field(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray) -> Field:
+        """Return the potentials of sets of charges, read off the grid; see `Summation.field`."""
+        points = np.ascontiguousarray(Z, dtype=np.float64)
+        low, high = bounds(points)
+        exact = ExactField(points, radial, charges, self.n_jobs)
+        if (low == high).all() or not _fits(grid := self._grid(points, radial)):
+            return exact
+        transform = self._transform(radial, grid)
+        fields = []
+        for row in exact.charges:
+            work = self._workspace(grid.shape, transform.padded, grid.dtype)
+            self._spread(points, row, grid, work.charges)
+            fields.append(self._convolve(work, transform).copy())
+            self._idle.append(work)
+        near = None
+        if transform.near is not None:
+            assert grid.edge is not None
+            near = NearCells(points, exact.charges, grid.edge, transform.near)
+        return MeshField(exact, grid.origin, grid.spacing, np.stack(fields), near, self.resolution)
 
     def holds(self, Z: FloatArray, radial: RadialFunction) -> bool:
         """Return whether a grid has at most 4,096 nodes a side, 2,097,152 on a line, and leaves few pairs near."""

@@ -1,0 +1,245 @@
+"""Sums at given places over points that stay where they are, and descent of each place by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphcouple._numba import formulas as _formulas  # noqa: F401  registers the formula type
+from graphcouple._numba.jit import jit
+from graphcouple._numba.pairs import _BLOCK, _evaluate
+from graphcouple._numba.tables import look_up
+
+# A step must lower the loss by this share of what the slope promises. It is at most so long, relative to the map.
+_ENOUGH_FALL = 1e-4
+_REACH = 0.2
+_FIRST_STEP = 0.02
+
+# A place has settled when its step is this short relative to the map, and is left alone after this many halvings.
+_SETTLED = 1e-7
+_SHORTEST = 1e-12
+
+
+@jit
+def sums_at(start, stop, places, coords, charges, radial, potential, gradient):
+    """Fill Σ_j c_j φ(d²) and its gradient at places, for several sets of charges over points of `coords` (q, n)."""
+    n_dims, n_points = coords.shape
+    sq_dist, value, slope = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    for i in range(start, stop):
+        for k in range(charges.shape[0]):
+            potential[k, i] = 0.0
+            gradient[k, i] = 0.0
+        for b in range(0, n_points, _BLOCK):
+            m = min(_BLOCK, n_points - b)
+            sq_dist[:m] = 0.0
+            for a in range(n_dims):
+                here = places[i, a]
+                there = coords[a, b : b + m]
+                for j in range(m):
+                    sq_dist[j] += (here - there[j]) * (here - there[j])
+            _evaluate(radial, sq_dist[:m], value, slope, True, True)
+            for k in range(charges.shape[0]):
+                c = charges[k, b : b + m]
+                total = 0.0
+                for j in range(m):
+                    total += c[j] * value[j]
+                potential[k, i] += total
+                for a in range(n_dims):
+                    here = places[i, a]
+                    there = coords[a, b : b + m]
+                    total = 0.0
+                    for j in range(m):
+                        total += c[j] * slope[j] * (here - there[j])
+                    gradient[k, i, a] += 2.0 * total
+
+
+@jit
+def edge_sums_at(start, stop, places, rows, points, indptr, indices, weights, radial, value, gradient):
+    """Fill Σ_j w_ij φ(d²_ij) and its gradient at places, over the edges of each place's row to the points."""
+    n_dims = points.shape[1]
+    difference = np.empty(n_dims)
+    for i in range(start, stop):
+        total = 0.0
+        gradient[i] = 0.0
+        for e in range(indptr[rows[i]], indptr[rows[i] + 1]):
+            if weights[e] == 0.0:
+                continue
+            sq_dist = 0.0
+            for a in range(n_dims):
+                difference[a] = places[i, a] - points[indices[e], a]
+                sq_dist += difference[a] * difference[a]
+            total += weights[e] * radial.potential(sq_dist)
+            slope = 2.0 * weights[e] * radial.slope(sq_dist)
+            for a in range(n_dims):
+                gradient[i, a] += slope * difference[a]
+        value[i] = total
+
+
+@jit
+def add_near_at(start, stop, places, low, side, shape, edge, table, starts, xs, ys, cs, potential, gradient):
+    """Add what points nearer than d² = edge lack, as `near.add_near_pairs` does, at places outside the cells too."""
+    n_dims = places.shape[1]
+    for i in range(start, stop):
+        x = places[i, 0]
+        y = places[i, 1] if n_dims > 1 else 0.0
+        row = int(np.floor((x - low[0]) / side))
+        column = int(np.floor((y - low[1]) / side)) if n_dims > 1 else 0
+        for r in range(max(row - 2, 0), min(row + 3, shape[0])):
+            left, right = max(column - 2, 0), min(column + 3, shape[1])
+            if left >= right:
+                continue
+            for s in range(starts[r * shape[1] + left], starts[r * shape[1] + right]):
+                dx = x - xs[s]
+                dy = y - ys[s]
+                sq_dist = dx * dx + dy * dy
+                if sq_dist < edge:
+                    slope = 2.0 * look_up(table, sq_dist, 0)
+                    value = look_up(table, sq_dist, 2)
+                    for k in range(cs.shape[0]):
+                        potential[k, i] += cs[k, s] * value
+                        gradient[k, i, 0] += cs[k, s] * slope * dx
+                        if n_dims > 1:
+                            gradient[k, i, 1] += cs[k, s] * slope * dy
+
+
+@jit
+def _weighted_median(values, weights, order):
+    half = 0.5 * weights.sum()
+    below = 0.0
+    for s in order:
+        below += weights[s]
+        if below >= half:
+            return values[s]
+    return values[order[-1]]
+
+
+@jit
+def starts_at(start, stop, points, indptr, indices, weights, aside, starts):
+    """Fill each row's starts: the weighted mean and median of its edges' ends, and beside the heaviest of them."""
+    n_dims = points.shape[1]
+    for i in range(start, stop):
+        ends = indices[indptr[i] : indptr[i + 1]]
+        w = weights[indptr[i] : indptr[i + 1]]
+        heaviest = np.argsort(-w, kind="mergesort")
+        total = w.sum()
+        for a in range(n_dims):
+            along = np.empty(ends.size)
+            mean = 0.0
+            for e in range(ends.size):
+                along[e] = points[ends[e], a]
+                mean += w[e] * along[e]
+            starts[0, i, a] = mean / total
+            starts[1, i, a] = _weighted_median(along, w, np.argsort(along, kind="mergesort"))
+        for k in range(2, starts.shape[0]):
+            e = heaviest[min(k - 2, ends.size - 1)]
+            for a in range(n_dims):
+                starts[k, i, a] = points[ends[e], a] + (aside if a == 0 else 0.0)
+
+
+@jit
+def _turn(i, gradient, inverse, direction, size):
+    """Fill the direction −H g of a place, or steepest descent where that leads up, and cut it to the reach."""
+    n_dims = gradient.shape[1]
+    slope = 0.0
+    for a in range(n_dims):
+        direction[i, a] = 0.0
+        for b in range(n_dims):
+            direction[i, a] -= inverse[i, a, b] * gradient[i, b]
+        slope += direction[i, a] * gradient[i, a]
+    if not slope < 0.0:
+        steep = 0.0
+        for a in range(n_dims):
+            steep += gradient[i, a] * gradient[i, a]
+        scale = _FIRST_STEP * size / np.sqrt(steep) if steep > 0.0 else 0.0
+        for a in range(n_dims):
+            for b in range(n_dims):
+                inverse[i, a, b] = scale if a == b else 0.0
+            direction[i, a] = -scale * gradient[i, a]
+    length = 0.0
+    for a in range(n_dims):
+        length += direction[i, a] * direction[i, a]
+    length = np.sqrt(length)
+    if length > _REACH * size:
+        for a in range(n_dims):
+            direction[i, a] *= _REACH * size / length
+    return min(length, _REACH * size)
+
+
+@jit
+def _update(i, step, change, inverse):
+    """Update the inverse Hessian of a place by the formula of Broyden, Fletcher, Goldfarb and Shanno."""
+    n_dims = step.size
+    curved = 0.0
+    sq_change = 0.0
+    sq_step = 0.0
+    for a in range(n_dims):
+        curved += step[a] * change[a]
+        sq_change += change[a] * change[a]
+        sq_step += step[a] * step[a]
+    if not curved > 1e-12 * np.sqrt(sq_change * sq_step):
+        return
+    moved = np.zeros(n_dims)
+    for a in range(n_dims):
+        for b in range(n_dims):
+            moved[a] += inverse[i, a, b] * change[b]
+    along = 0.0
+    for a in range(n_dims):
+        along += change[a] * moved[a]
+    for a in range(n_dims):
+        for b in range(n_dims):
+            inverse[i, a, b] += (1.0 + along / curved) * step[a] * step[b] / curved
+            inverse[i, a, b] -= (moved[a] * step[b] + step[a] * moved[b]) / curved
+
+
+@jit
+def first_steps(start, stop, size, gradient, inverse, direction):
+    """Fill the first inverse Hessians and directions, those of steepest descent."""
+    for i in range(start, stop):
+        inverse[i] = 0.0
+        _turn(i, gradient, inverse, direction, size)
+
+
+@jit
+def judge(
+    start, stop, size, trial, trial_loss, trial_gradient, places, loss, gradient, inverse, direction, length, settled
+):
+    """Accept the trials that lower a place's loss enough and turn; halve the step of the others."""
+    n_dims = places.shape[1]
+    step, change = np.empty(n_dims), np.empty(n_dims)
+    for i in range(start, stop):
+        slope = 0.0
+        finite = np.isfinite(trial_loss[i])
+        for a in range(n_dims):
+            slope += direction[i, a] * gradient[i, a]
+            finite = finite and np.isfinite(trial_gradient[i, a])
+        if finite and trial_loss[i] <= loss[i] + _ENOUGH_FALL * length[i] * slope:
+            for a in range(n_dims):
+                step[a] = trial[i, a] - places[i, a]
+                change[a] = trial_gradient[i, a] - gradient[i, a]
+                places[i, a] = trial[i, a]
+                gradient[i, a] = trial_gradient[i, a]
+            loss[i] = trial_loss[i]
+            _update(i, step, change, inverse)
+            length[i] = 1.0
+            settled[i] = _turn(i, gradient, inverse, direction, size) <= _SETTLED * size
+        else:
+            length[i] *= 0.3
+            settled[i] = length[i] < _SHORTEST
+
+
+@jit
+def mean_nearest(start, stop, sq_dist, indptr, held, mean):
+    """Fill the mean of each row's smallest squared distances, as many as `held` has columns, or all."""
+    for i in range(start, stop):
+        few = held[i]
+        count = 0
+        for e in range(indptr[i], indptr[i + 1]):
+            d2 = sq_dist[e]
+            if count == few.size and d2 >= few[count - 1]:
+                continue
+            at = min(count, few.size - 1)
+            while at > 0 and few[at - 1] > d2:
+                few[at] = few[at - 1]
+                at -= 1
+            few[at] = d2
+            count = min(count + 1, few.size)
+        mean[i] = few[:count].mean() if count else 0.0

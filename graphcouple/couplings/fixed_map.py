@@ -1,0 +1,165 @@
+"""New points against an embedding that stays as it is: one objective for each, which depends on no other.
+
+A new point has a law of its own edges to the points of the embedding, given X. It belongs where the embedding's law of
+these edges agrees with that. For priors with a fixed number of edges the law of one row is that of prior D,
+
+    E_i(y) = m_i+ log Σ_j k(|y − z_j|²) − Σ_j m_ij log k(|y − z_j|²),
+
+and for prior B, whose edges are independent, E_i(y) = Σ_j log(1 + k) − Σ_j m_ij log k: the terms of the cross-entropy
+that hold the edges out of the new point.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from graphcouple._numba.threads import over_rows
+from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.kernels import Kernel
+from graphcouple.laws import NewEdges
+from graphcouple.summation import Field, KernelValue, LogOnePlusKernel, RadialFunction, Summation
+
+# A potential below this, or below what its sum resolves, is computed again in logarithms.
+_UNDERFLOW = 1e-280
+
+
+class FixedMap:
+    """The embedding's points, and how its law attracts and repels one more.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, q)
+        Divided by the bandwidth of the embedding's graph.
+    attraction : RadialFunction
+        Its mean over the edges of a new point attracts it.
+    repulsion : RadialFunction
+        Its potentials repel.
+    charges : ndarray of shape (n_sets, n)
+    summation : Summation
+    """
+
+    def __init__(
+        self,
+        points: FloatArray,
+        attraction: RadialFunction,
+        repulsion: RadialFunction,
+        charges: FloatArray,
+        summation: Summation,
+    ) -> None:
+        self.points = np.ascontiguousarray(points, dtype=np.float64)
+        self.attraction, self.repulsion, self.charges = attraction, repulsion, charges
+        self.summation = summation
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what can be computed again."""
+        return {name: value for name, value in self.__dict__.items() if name != "field"}
+
+    @cached_property
+    def field(self) -> Field:
+        """The potentials, prepared to be read at any place."""
+        return self.summation.field(self.points, self.repulsion, self.charges)
+
+    @cached_property
+    def size(self) -> float:
+        """The root mean square distance of the points from their mean; 1 if they are in one place."""
+        return float(np.sqrt(sum(column.var() for column in self.points.T))) or 1.0
+
+    def evaluate(self, places: FloatArray, edges: NewEdges, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return each new point's loss, in nats, and its gradient.
+
+        Parameters
+        ----------
+        places : ndarray of shape (m, q)
+        edges : NewEdges
+        rows : ndarray of shape (m,)
+            The rows of `edges` that the places belong to.
+        """
+        from graphcouple._numba.places import edge_sums_at
+
+        attracted, pull = np.empty(len(places)), np.empty(places.shape)
+        graph = (edges.support.indptr, edges.support.indices, edges.means)
+        arrays = (rows, self.points, *graph, self.attraction, attracted, pull)
+        over_rows(len(places), self.summation.n_jobs, edge_sums_at, places, *arrays)
+        mass = np.add.reduceat(edges.means, edges.support.indptr[:-1])[rows]
+        repelled, push = self._repel(places, mass)
+        return repelled - attracted, push - pull
+
+    def _repel(self, places: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the repulsion of places whose edges have these sums, and its gradient."""
+        potential, gradient = self.field.at(places)
+        return potential[0], gradient[0]
+
+
+class NormalizedMap(FixedMap):
+    """A map whose law has a fixed number of edges: repulsion is the logarithm of a potential."""
+
+    def __init__(self, points: FloatArray, attraction: RadialFunction, kernel: Kernel, summation: Summation) -> None:
+        super().__init__(points, attraction, KernelValue(kernel), np.ones((1, len(points))), summation)
+        self.kernel = kernel
+
+    def _repel(self, places: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
+        potential, gradient = (part[0] for part in self.field.at(places))
+        lost = potential <= max(_UNDERFLOW, self.field.resolution)
+        safe = np.where(lost, 1.0, potential)
+        logs, slopes = np.log(safe), gradient / safe[:, None]
+        for i in np.flatnonzero(lost):
+            logs[i], slopes[i] = self._in_the_log(places[i])
+        return mass * logs, mass[:, None] * slopes
+
+    def _in_the_log(self, place: FloatArray) -> tuple[float, FloatArray]:
+        differences = place - self.points
+        sq_dist = np.square(differences).sum(axis=1)
+        log_kernel = self.kernel.log(sq_dist)
+        total = float(logsumexp(log_kernel))
+        weights = np.exp(log_kernel - total) * self.kernel.grad_log(sq_dist)
+        return total, 2.0 * weights @ differences
+
+
+class AdditiveMap(FixedMap):
+    """A map whose law has independent edges: repulsion is a potential."""
+
+    def __init__(self, points: FloatArray, attraction: RadialFunction, kernel: Kernel, summation: Summation) -> None:
+        super().__init__(points, attraction, LogOnePlusKernel(kernel), np.ones((1, len(points))), summation)
+
+
+class ChargedMap(FixedMap):
+    """A map of the effective loss: ½ γ m (d_i Φ[P] + P_i Φ[d]) repels a new point with the sum of edges d_i.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, q)
+    attraction : RadialFunction
+    kernel : Kernel
+    summation : Summation
+    degrees : ndarray of shape (n,)
+        d.
+    noise_exponent : float
+        P ∝ d to this power.
+    strength : float
+        ½ γ m.
+    """
+
+    def __init__(
+        self,
+        points: FloatArray,
+        attraction: RadialFunction,
+        kernel: Kernel,
+        summation: Summation,
+        degrees: FloatArray,
+        noise_exponent: float,
+        strength: float,
+    ) -> None:
+        noise = np.where(degrees > 0, degrees, 1.0) ** noise_exponent
+        self.noise_exponent, self.strength, self.total_noise = noise_exponent, strength, float(noise.sum())
+        charges = np.stack([noise / self.total_noise, degrees])
+        super().__init__(points, attraction, LogOnePlusKernel(kernel), charges, summation)
+
+    def _repel(self, places: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
+        (of_noise, of_degrees), (push, other) = self.field.at(places)
+        noise = np.where(mass > 0, mass, 1.0) ** self.noise_exponent / self.total_noise
+        repelled = self.strength * (mass * of_noise + noise * of_degrees)
+        return repelled, self.strength * (mass[:, None] * push + noise[:, None] * other)

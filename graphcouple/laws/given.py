@@ -1,0 +1,94 @@
+"""A law of a hidden graph given its points: asked for the law itself, and for the edges of points that are new."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcouple._numba.threads import over_rows
+from graphcouple.graphs import FloatArray, IntArray, Support
+from graphcouple.laws.priors import RandomGraph
+
+# Neighbours from which it is seen whether a point is far from the others.
+FEW = 10
+
+
+class NewEdges(NamedTuple):
+    """Edges from new points to the points of a graph.
+
+    Attributes
+    ----------
+    support : Support
+        One row for each new point; its columns are points of the graph.
+    means : ndarray of shape (n_edges,)
+        The mean of each edge. Rows sum to 1 under priors D and E.
+    n_points : int
+        The number of points of the graph.
+    coincident : ndarray of shape (n_new,)
+        A point of the graph that each new point coincides with, the first of several; -1 if none.
+    isolation : ndarray of shape (n_new,)
+        The root mean square distance of a new point to the nearest ten points of its edges, divided by that of those
+        points to theirs: about 1 among the points of the graph, and large far from all of them.
+    """
+
+    support: Support
+    means: FloatArray
+    n_points: int
+    coincident: IntArray
+    isolation: FloatArray
+
+    def to_csr(self) -> sp.csr_array:
+        """Return the means as a sparse matrix of shape (n_new, n_points)."""
+        shape = (self.support.n_nodes, self.n_points)
+        return sp.csr_array((self.means, self.support.indices, self.support.indptr), shape=shape)
+
+
+class GivenPoints(ABC):
+    """A law and the points it is given, with what a search among them has prepared."""
+
+    @abstractmethod
+    def posterior(self, n_jobs: int | None = None) -> RandomGraph:
+        """Return the law of the graph."""
+
+    @abstractmethod
+    def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
+        """Return the mean edges from new points to the points of the graph.
+
+        A point that coincides with points of the graph has edges to those alone. An edge prior is ignored, since it
+        says nothing about new points. No row depends on another.
+
+        Parameters
+        ----------
+        X_new : array or sparse matrix of shape (n_new, n_features)
+            Or their distances to the points of the graph, for ``metric="precomputed"``.
+        n_jobs : int or None, default=None
+
+        Raises
+        ------
+        TypeError, ValueError
+            When `X_new` is not numeric or not finite, or the columns differ.
+        """
+
+
+def mean_of_edges(parts: Sequence[NewEdges], weights: FloatArray) -> NewEdges:
+    """Return the weighted mean of several laws' edges from the same new points."""
+    total = sum(
+        (w * part.to_csr() for w, part in zip(weights[1:], parts[1:], strict=True)), weights[0] * parts[0].to_csr()
+    )
+    total = sp.csr_array(total)
+    total.sort_indices()
+    support = Support(total.indptr, total.indices)
+    return NewEdges(support, np.asarray(total.data), parts[0].n_points, parts[0].coincident, parts[0].isolation)
+
+
+def nearest_spread(support: Support, sq_dist: FloatArray, n_jobs: int | None = None) -> FloatArray:
+    """Return the mean of each row's ten smallest squared distances, of all if there are fewer."""
+    from graphcouple._numba.places import mean_nearest
+
+    held, mean = np.empty((support.n_nodes, FEW)), np.empty(support.n_nodes)
+    over_rows(support.n_nodes, n_jobs, mean_nearest, sq_dist, support.indptr, held, mean)
+    return mean

@@ -1,0 +1,83 @@
+"""Places for new points in an embedding that stays as it is: each descends by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphcouple._numba.threads import over_rows
+from graphcouple.couplings.fixed_map import FixedMap
+from graphcouple.graphs import FloatArray
+from graphcouple.laws import NewEdges
+
+# Starts are the mean and the median of the edges' ends, and beside so many of the heaviest. The best of them descend:
+# a map of clusters has many minima, and a mean lies between clusters.
+_BESIDE = 8
+_DESCENDING = 2
+
+# How far beside a point, relative to the map: forces are infinite at the point itself under some kernels.
+_ASIDE = 1e-3
+
+_MOST_ITERATIONS = 200
+
+
+def place_new(fixed: FixedMap, edges: NewEdges, n_jobs: int | None = None) -> tuple[FloatArray, FloatArray]:
+    """Return a place for each new point, and its loss there.
+
+    Every place is found by itself, by BFGS with a backtracking line search from the best two of ten starts. So its bits
+    do not depend on which other points there are, nor on the number of threads.
+
+    Parameters
+    ----------
+    fixed : FixedMap
+    edges : NewEdges
+    n_jobs : int or None, default=None
+
+    Returns
+    -------
+    places : ndarray of shape (n_new, q)
+    loss : ndarray of shape (n_new,)
+    """
+    from graphcouple._numba.places import starts_at
+
+    m, q = edges.support.n_nodes, fixed.points.shape[1]
+    starts = np.empty((2 + _BESIDE, m, q))
+    graph = (edges.support.indptr, edges.support.indices, edges.means)
+    over_rows(m, n_jobs, starts_at, fixed.points, *graph, _ASIDE * fixed.size, starts)
+    rows = np.arange(m)
+    losses = np.stack([fixed.evaluate(start, edges, rows)[0] for start in starts])
+    ranked = np.argsort(np.where(np.isfinite(losses), losses, np.inf), axis=0, kind="stable")
+    places, least = np.empty((m, q)), np.full(m, np.inf)
+    for k in range(_DESCENDING):
+        found, loss = _descend(fixed, edges, starts[ranked[k], rows], n_jobs)
+        better = loss < least
+        places[better], least[better] = found[better], loss[better]
+    return places, least
+
+
+def _descend(fixed: FixedMap, edges: NewEdges, starts: FloatArray, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
+    """Return where each place ends, and its loss."""
+    from graphcouple._numba.places import first_steps, judge
+
+    m, q = starts.shape
+    places, size = starts.copy(), fixed.size
+    rows = np.arange(m)
+    loss, gradient = fixed.evaluate(places, edges, rows)
+    inverse, direction, length = np.empty((m, q, q)), np.empty((m, q)), np.ones(m)
+    settled = np.zeros(m, dtype=bool)
+    over_rows(m, n_jobs, first_steps, size, gradient, inverse, direction)
+    final, least = places.copy(), loss.copy()
+    for _ in range(_MOST_ITERATIONS):
+        trial = places + length[:, None] * direction
+        found = fixed.evaluate(trial, edges, rows)
+        state = (places, loss, gradient, inverse, direction, length, settled)
+        over_rows(len(rows), n_jobs, judge, size, trial, *found, *state)
+        if settled.any():
+            final[rows[settled]], least[rows[settled]] = places[settled], loss[settled]
+            going = np.flatnonzero(~settled)
+            rows, places, loss, gradient = rows[going], places[going], loss[going], gradient[going]
+            inverse, direction, length = inverse[going], direction[going], length[going]
+            settled = settled[going]
+        if not rows.size:
+            break
+    final[rows], least[rows] = places, loss
+    return final, least

@@ -1,0 +1,125 @@
+"""Fields: the potential of charges that stay where they are, at any place."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from graphcouple._numba.threads import over_rows
+from graphcouple.graphs import FloatArray
+from graphcouple.summation.near_cells import NearCells, bounds
+from graphcouple.summation.radials import RadialFunction
+
+
+class Field(ABC):
+    """The potentials of sets of charges at the points of a fixed embedding, read at any place.
+
+    What is read at one place does not depend on the other places.
+    """
+
+    resolution: float = 0.0
+    """Absolute error of the potential of unit charges; see `Summation.resolution`."""
+
+    @abstractmethod
+    def at(self, places: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return Σ_j c_j φ(|y − z_j|²) and its gradient in y.
+
+        Parameters
+        ----------
+        places : ndarray of shape (m, q)
+            float64.
+
+        Returns
+        -------
+        potential : ndarray of shape (n_sets, m)
+        gradient : ndarray of shape (n_sets, m, q)
+        """
+
+
+class ExactField(Field):
+    """The sum over all points, in O(n) time for each place.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, q)
+        The points.
+    radial : RadialFunction
+        φ.
+    charges : ndarray of shape (n_sets, n)
+    n_jobs : int or None, default=None
+    """
+
+    def __init__(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, n_jobs: int | None = None) -> None:
+        self.points = np.ascontiguousarray(Z, dtype=np.float64)
+        self.radial, self.charges, self.n_jobs = radial, np.ascontiguousarray(charges, dtype=np.float64), n_jobs
+
+    def at(self, places: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the potentials at places and their gradients."""
+        from graphcouple._numba.places import sums_at
+
+        potential = np.empty((len(self.charges), len(places)))
+        gradient = np.empty((*potential.shape, places.shape[1]))
+        coords = np.ascontiguousarray(self.points.T)
+        arrays = (places, coords, self.charges, self.radial, potential, gradient)
+        over_rows(len(places), self.n_jobs, sums_at, *arrays, at_least=2)
+        return potential, gradient
+
+
+def sampled_field(
+    Z: FloatArray, radial: RadialFunction, charges: FloatArray, n_kept: int, n_jobs: int | None
+) -> ExactField:
+    """Return an estimate of a field from some of the points, always the same, with their charges scaled up."""
+    kept = np.sort(np.random.default_rng(0).choice(len(Z), min(n_kept, len(Z)), replace=False))
+    return ExactField(Z[kept], radial, charges[:, kept] * (len(Z) / len(kept)), n_jobs)
+
+
+class MeshField(Field):
+    """Potentials read off a grid, with what near points add; exact sums outside the points' bounding box.
+
+    Parameters
+    ----------
+    exact : ExactField
+        The same field, summed exactly.
+    origin : ndarray
+    spacing : float
+        Of the grid.
+    fields : ndarray of shape (n_sets, n_rows, n_columns)
+        The potentials' spline coefficients at its nodes.
+    near : NearCells or None
+        What near points add, if anything.
+    resolution : float
+    """
+
+    def __init__(
+        self,
+        exact: ExactField,
+        origin: FloatArray,
+        spacing: float,
+        fields: FloatArray,
+        near: NearCells | None,
+        resolution: float,
+    ) -> None:
+        self._exact, self._origin, self._spacing = exact, origin, spacing
+        self._fields, self._near, self.resolution = fields, near, resolution
+        self._low, self._high = bounds(exact.points)
+
+    def at(self, places: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the potentials at places and their gradients."""
+        from graphcouple._numba.mesh import gather
+
+        n_jobs = self._exact.n_jobs
+        outside = np.any((places < self._low) | (places > self._high), axis=1)
+        inside = np.where(outside[:, None], self._low, places)
+        potential = np.empty((len(self._fields), len(places)))
+        gradient = np.empty((*potential.shape, places.shape[1]))
+        # Places carry no charge, so there is none of their own to take away.
+        own, none = np.zeros((4, 4)), np.zeros(len(places))
+        for k, field in enumerate(self._fields):
+            arrays = (inside, self._origin, self._spacing, none, field, own, potential[k], gradient[k])
+            over_rows(len(places), n_jobs, gather, *arrays)
+        if self._near is not None:
+            self._near.add(inside, n_jobs, potential, gradient)
+        if outside.any():
+            potential[:, outside], gradient[:, outside] = self._exact.at(np.ascontiguousarray(places[outside]))
+        return potential, gradient

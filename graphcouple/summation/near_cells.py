@@ -1,0 +1,66 @@
+"""Points sorted into square cells, so that those near a place are found at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphcouple._numba.threads import over_rows
+from graphcouple.graphs import FloatArray
+
+
+def bounds(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the largest coordinates; column by column is ten times as fast as along the axis."""
+    return np.array([float(column.min()) for column in points.T]), np.array(
+        [float(column.max()) for column in points.T]
+    )
+
+
+def sorted_by_bin(bins: NDArray[Any], n_bins: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return the order of points by bin, and where each bin starts in it."""
+    from graphcouple._numba.mesh import sort_by_bin
+
+    order, starts = np.empty(bins.size, dtype=np.int32), np.empty(n_bins + 1, dtype=np.int64)
+    sort_by_bin(bins, n_bins, order, starts)
+    return order, starts
+
+
+class NearCells:
+    """Points in square cells, half as wide as the distance below which pairs are near.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, 1 or 2)
+    charges : ndarray of shape (n_sets, n)
+    edge : float
+        The squared distance below which pairs are near.
+    table : ndarray
+        What near pairs add; see `near_table`.
+    n_jobs : int or None, default=None
+    """
+
+    def __init__(
+        self, points: FloatArray, charges: FloatArray, edge: float, table: FloatArray, n_jobs: int | None = None
+    ) -> None:
+        from graphcouple._numba.near import fill_cells, take_in_order
+
+        n, n_dims = points.shape
+        self.edge, self.table = edge, table
+        self.side = 0.5 * float(np.sqrt(edge))
+        self.low, high = bounds(points)
+        self.shape = np.ones(2, dtype=np.int64)
+        self.shape[:n_dims] = ((high - self.low) / self.side).astype(np.int64) + 1
+        cells = np.empty(n, dtype=np.int32)
+        over_rows(n, n_jobs, fill_cells, points, self.low, self.side, int(self.shape[1]), cells)
+        self.order, self.starts = sorted_by_bin(cells, int(self.shape.prod()))
+        self.xs, self.ys, self.cs = np.empty(n), np.empty(n), np.empty(charges.shape)
+        over_rows(n, n_jobs, take_in_order, self.order, points, charges, self.xs, self.ys, self.cs)
+
+    def add(self, places: FloatArray, n_jobs: int | None, potential: FloatArray, gradient: FloatArray) -> None:
+        """Add to potentials and gradients at places what points nearer than the edge lack."""
+        from graphcouple._numba.places import add_near_at
+
+        cells = (self.low, self.side, self.shape, self.edge, self.table, self.starts, self.xs, self.ys, self.cs)
+        over_rows(len(places), n_jobs, add_near_at, places, *cells, potential, gradient)

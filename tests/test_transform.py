@@ -1,0 +1,269 @@
+"""New points: the objective of each, the search that gives their edges, and places that depend on no other row."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import graphcouple as gc
+from graphcouple.couplings.fixed_map import AdditiveMap, NormalizedMap
+from graphcouple.laws import NewEdges
+from graphcouple.neighbors import distances_of
+from graphcouple.optimize.placing import place_new
+from graphcouple.summation import BarnesHut, Exact, KernelValue, LogOnePlusKernel, ParticleMesh
+from tests.reference import numerical_gradient, relative_error
+
+D_10 = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10))
+E_TUNED = gc.GraphModel(gc.Gaussian(), "E", gc.SelfTuning(7))
+ESTIMATORS = {
+    "TSNE": gc.TSNE(perplexity=10),
+    "two perplexities": gc.TSNE(perplexity=(5, 20), n_neighbors=60),
+    "SNE": gc.SNE(perplexity=10),
+    "SymmetricSNE": gc.SymmetricSNE(perplexity=10),
+    "UMAP": gc.UMAP(n_neighbors=10),
+    "UMAP full": gc.UMAP(n_neighbors=10, repulsion="full"),
+    "LargeVis": gc.LargeVis(perplexity=10),
+    "Hierarchical": gc.HierarchicalCoupling(gc.TSNE(perplexity=10, max_iter=100)),
+    "self-tuned": gc.GraphCoupling(
+        gc.GraphModel(gc.Gaussian(), "E", gc.SelfTuning(7)), gc.GraphModel(gc.Student(), "E")
+    ),
+    "cusp": gc.GraphCoupling(D_10, gc.GraphModel(gc.Exponential(), "B")),
+    "unbounded": gc.GraphCoupling(D_10, gc.GraphModel(gc.Odds(gc.Student()), "D")),
+    "wide": gc.GraphCoupling(D_10, gc.GraphModel(gc.Student(), "E", gc.ConstantBandwidth(3.0))),
+    "one dimension": gc.TSNE(1, perplexity=10),
+    "three dimensions": gc.UMAP(3, n_neighbors=10),
+}
+
+
+@pytest.fixture(scope="module")
+def halves():
+    X, y = gc.datasets.load("digits")
+    return X[:400], X[400:520], y[:400], y[400:520]
+
+
+@pytest.fixture(scope="module")
+def fitted(halves):
+    found = {}
+
+    def fit(name):
+        if name not in found:
+            estimator = ESTIMATORS[name].set_params(random_state=0)
+            if name != "Hierarchical":
+                estimator.set_params(max_iter=150)
+            found[name] = estimator.fit(halves[0])
+        return found[name]
+
+    return fit
+
+
+def _literal_row(fitted, place, row):
+    """Return the loss of one new point: the terms of its own edges."""
+    sentence = fitted.sentence
+    scale = getattr(sentence.latent.bandwidth, "scale", 1.0)
+    kernel, prior = sentence.latent.kernel, sentence.latent.prior
+    k = kernel.value(cdist([place], fitted.embedding_)[0] ** 2 / scale**2)
+    m = row.toarray()[0]
+    if prior.code != "B":
+        return m.sum() * np.log(k.sum()) - (m * np.log(k)).sum()
+    if getattr(fitted, "repulsion", "full") == "full":
+        return np.log1p(k).sum() - (m * np.log(k)).sum()
+    degrees = np.asarray(fitted.posterior_.mean().sum(axis=1)).ravel()
+    if not fitted.posterior_.unordered:
+        degrees = degrees + np.asarray(fitted.posterior_.mean().sum(axis=0)).ravel()
+    exponent = 0.75 if isinstance(fitted, gc.LargeVis) else 0.0
+    noise, own = degrees**exponent, m.sum() ** exponent
+    against = degrees * own / noise.sum() + m.sum() * noise / noise.sum()
+    strength = 0.5 * getattr(fitted, "repulsion_strength", 1.0) * fitted.negative_sample_rate
+    return strength * (against * np.log1p(k)).sum() - (m * np.log(k / (1 + k))).sum()
+
+
+@pytest.mark.parametrize("name", ["TSNE", "SNE", "UMAP", "UMAP full", "LargeVis", "cusp", "unbounded", "wide"])
+def test_a_place_is_the_minimum_of_the_terms_of_its_own_edges(fitted, halves, name):
+    estimator, X_new = fitted(name), halves[1][:12]
+    places, losses = estimator.transform(X_new, return_loss=True)
+    edges = estimator._given.new_edges(X_new).to_csr()
+    for i, (place, loss) in enumerate(zip(places, losses, strict=True)):
+
+        def row(y, i=i):
+            return _literal_row(estimator, y, edges[[i]])
+
+        assert loss == pytest.approx(row(place), rel=1e-9)
+        size = estimator.embedding_.std()
+        assert np.abs(numerical_gradient(row, place)).max() * size < 2e-3 * max(abs(loss), 1.0)
+        # No descent by another program, from many points of the map, finds much better ones.
+        starts = np.vstack([edges[[i]] @ estimator.embedding_, estimator.embedding_[::40] + 1e-2 * size])
+        best = min(minimize(row, start, method="Nelder-Mead").fun for start in starts[:6])
+        assert loss < best + 0.05 * abs(best)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_places_do_not_depend_on_other_rows_order_or_threads(fitted, halves, name):
+    estimator, X_new = fitted(name), halves[1]
+    whole, losses = estimator.transform(X_new, return_loss=True)
+    assert np.isfinite(whole).all()
+    assert np.isfinite(losses).all()
+    rng = np.random.default_rng(0)
+    for _ in range(2):
+        order = rng.permutation(len(X_new))
+        at = 0
+        while at < len(order):
+            rows = order[at : at + int(rng.integers(1, 60))]
+            np.testing.assert_array_equal(estimator.transform(X_new[rows]), whole[rows])
+            at += len(rows)
+    np.testing.assert_array_equal(estimator.set_params(n_jobs=1).transform(X_new), whole)
+    estimator.set_params(n_jobs=None)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_copies_of_fitted_points_get_their_places(fitted, halves, name):
+    estimator = fitted(name)
+    np.testing.assert_array_equal(estimator.transform(halves[0][::7]), estimator.embedding_[::7])
+    mixed = np.vstack([halves[1][:2], halves[0][3:5]])
+    np.testing.assert_array_equal(estimator.transform(mixed)[2:], estimator.embedding_[3:5])
+
+
+@pytest.mark.parametrize("name", ["TSNE", "UMAP", "LargeVis", "SNE"])
+def test_new_points_land_among_their_own_kind(fitted, halves, name):
+    from sklearn.neighbors import KNeighborsClassifier
+
+    estimator, (X, X_new, y, y_new) = fitted(name), halves
+    by_points = KNeighborsClassifier(5).fit(X, y).score(X_new, y_new)
+    by_places = KNeighborsClassifier(5).fit(estimator.embedding_, y).score(estimator.transform(X_new), y_new)
+    within = KNeighborsClassifier(6).fit(estimator.embedding_, y).score(estimator.embedding_, y)
+    assert by_places > min(by_points, within) - 0.06
+
+
+@pytest.mark.parametrize("q", [1, 2])
+@pytest.mark.parametrize(
+    "radial", [KernelValue(gc.Student()), LogOnePlusKernel(gc.Odds(gc.Student())), KernelValue(gc.Exponential())]
+)
+def test_a_field_read_off_a_mesh_is_that_of_exact_sums(q, radial):
+    rng = np.random.default_rng(0)
+    Z = np.vstack([rng.normal(size=(1500, q)), 8.0 + 0.5 * rng.normal(size=(1500, q))])
+    charges = np.stack([np.ones(3000), rng.uniform(size=3000)])
+    places = np.vstack([Z[:50] + 0.01, rng.uniform(-3, 9, size=(100, q)), 50.0 + rng.normal(size=(5, q))])
+    mesh, exact = ParticleMesh().field(Z, radial, charges), Exact().field(Z, radial, charges)
+    for read, summed in zip(mesh.at(places), exact.at(places), strict=True):
+        assert relative_error(read, summed) < 2e-3
+        np.testing.assert_array_equal(read[:, -5:], summed[:, -5:])
+    sq_dist = cdist(places, Z, "sqeuclidean")
+    np.testing.assert_allclose(exact.at(places)[0], charges @ radial.potential(sq_dist).T, rtol=1e-12)
+    single = mesh.at(places[17:18])
+    np.testing.assert_array_equal(single[0], mesh.at(places)[0][:, 17:18])
+
+
+def test_places_far_from_all_are_found_in_the_log():
+    rng = np.random.default_rng(0)
+    fixed = NormalizedMap(rng.normal(size=(3000, 2)), KernelValue(gc.Gaussian()), gc.Gaussian(), ParticleMesh())
+    place = np.array([[60.0, 0.0]])
+    repelled, push = fixed._repel(place, np.ones(1))
+    log_kernel = -0.5 * cdist(place, fixed.points, "sqeuclidean")
+    most = log_kernel.max()
+    assert repelled[0] == pytest.approx(most + np.log(np.exp(log_kernel - most).sum()), rel=1e-12)
+    wanted = numerical_gradient(lambda y: fixed._repel(y[None], np.ones(1))[0][0], place[0])
+    assert relative_error(push[0], wanted) < 1e-5
+
+
+def test_a_tree_can_place_points_too():
+    fixed = AdditiveMap(
+        np.random.default_rng(0).normal(size=(300, 3)), KernelValue(gc.Student()), gc.Student(), BarnesHut()
+    )
+    support = gc.graphs.Support(np.array([0, 2]), np.array([3, 7]))
+    edges = NewEdges(support, np.array([0.9, 0.9]), 300, np.array([-1]), np.ones(1))
+    assert np.isfinite(place_new(fixed, edges)[0]).all()
+
+
+def test_sparse_points_distances_and_pipelines(halves):
+    X, X_new, _, _ = halves
+    dense = gc.TSNE(perplexity=10, random_state=0, max_iter=100).fit(X)
+    wanted = dense.transform(X_new)
+    sparse = gc.TSNE(perplexity=10, random_state=0, max_iter=100, init=dense.embedding_).fit(sp.csr_matrix(X))
+    edges, same = (e._given.new_edges(part).to_csr() for e, part in ((sparse, sp.csr_matrix(X_new)), (dense, X_new)))
+    np.testing.assert_allclose(edges.toarray(), same.toarray(), atol=1e-9)
+    by_distance = gc.TSNE(perplexity=10, metric="precomputed", random_state=0, max_iter=100, init=dense.embedding_)
+    by_distance.fit(cdist(X, X))
+    edges = by_distance._given.new_edges(cdist(X_new, X)).to_csr()
+    np.testing.assert_allclose(edges.toarray(), same.toarray(), atol=1e-9)
+    assert by_distance.transform(cdist(X_new, X)).shape == wanted.shape
+    pipeline = make_pipeline(StandardScaler(with_std=False), gc.TSNE(perplexity=10, random_state=0, max_iter=100))
+    assert pipeline.fit(X).transform(X_new).shape == wanted.shape
+    assert dense.transform(X_new[:1]).shape == (1, 2)
+    assert dense.transform(X_new.astype(np.float32)).shape == wanted.shape
+
+
+def test_points_far_from_everything_have_a_place_and_say_so(fitted, halves):
+    for name in ("TSNE", "UMAP", "SNE", "unbounded"):
+        estimator = fitted(name)
+        far = np.vstack([halves[1][:3], halves[1][:3] + 1e4, np.full((1, 64), -1e8)])
+        places = estimator.transform(far)
+        assert np.isfinite(places).all()
+        low, high = estimator.embedding_.min(axis=0), estimator.embedding_.max(axis=0)
+        reach = 0.5 * (high - low)
+        assert ((places > low - reach) & (places < high + reach)).all()
+        isolation = estimator.isolation(far)
+        assert (isolation[:3] < 2).all()
+        assert (isolation[3:] > 100).all()
+
+
+def test_isolation_is_one_for_fitted_points_on_a_lattice():
+    X = np.arange(100.0)[:, None]
+    estimator = gc.TSNE(perplexity=5, random_state=0, max_iter=50).fit(X)
+    assert estimator.isolation(X[40:60] + 0.5) == pytest.approx(np.full(20, np.sqrt(8.25 / 11.0)), rel=1e-6)
+
+
+def test_what_cannot_be_placed_says_why(halves):
+    X, X_new, _, _ = halves
+    with pytest.raises(NotFittedError):
+        gc.TSNE().transform(X_new)
+    posterior = D_10.posterior(X)
+    drawn = gc.GraphCoupling(posterior, gc.GraphModel(gc.Student(), "E"), random_state=0, max_iter=20).fit(X)
+    with pytest.raises(ValueError, match="pass a GraphModel"):
+        drawn.transform(X_new)
+    fitted = gc.TSNE(perplexity=10, random_state=0, max_iter=20).fit(X)
+    with pytest.raises(ValueError, match="features"):
+        fitted.transform(X_new[:, :10])
+    with pytest.raises(ValueError, match="NaN"):
+        fitted.transform(np.full((1, 64), np.nan))
+
+
+def test_pickled_estimators_place_alike(fitted, halves):
+    for name in ("TSNE", "UMAP", "self-tuned"):
+        estimator = fitted(name)
+        again = pickle.loads(pickle.dumps(estimator))
+        np.testing.assert_array_equal(again.transform(halves[1]), estimator.transform(halves[1]))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_the_search_answers_for_new_points(metric, kind):
+    rng = np.random.default_rng(0)
+    means = rng.normal(size=(30, 120))
+    X = means[rng.integers(0, 30, 3000)] + 0.4 * rng.normal(size=(3000, 120))
+    X_new = means[rng.integers(0, 30, 200)] + 0.4 * rng.normal(size=(200, 120))
+    distances = distances_of(kind(X), metric)
+    exact, exactly = distances.to(kind(X_new), 20, search="exact")
+    true = np.sort(np.argpartition(cdist(X_new, X, metric), 19, axis=1)[:, :20], axis=1)
+    np.testing.assert_array_equal(exact.indices.reshape(200, 20), true)
+    wanted = np.take_along_axis(cdist(X_new, X, metric), true, axis=1) ** 2
+    np.testing.assert_allclose(exactly.reshape(200, 20), wanted, rtol=1e-8)
+    nearly, sq_dist = distances.to(kind(X_new), 20, search="approximate")
+    found = nearly.indices.reshape(200, 20)
+    assert np.mean([len(set(a) & set(b)) / 20 for a, b in zip(found, true, strict=True)]) > 0.97
+    for a, b in ((0, 1), (3, 70), (150, 200)):
+        support, some = distances.to(kind(X_new[a:b]), 20, search="approximate")
+        np.testing.assert_array_equal(support.indices.reshape(-1, 20), found[a:b])
+        np.testing.assert_array_equal(some.reshape(-1, 20), sq_dist.reshape(200, 20)[a:b])
+
+
+def test_zero_rows_are_far_from_all_by_cosine():
+    X = np.abs(np.random.default_rng(0).normal(size=(50, 4)))
+    for search in ("exact", "approximate"):
+        support, sq_dist = distances_of(X, "cosine").to(np.zeros((1, 4)), 5, search=search)
+        np.testing.assert_allclose(sq_dist, 1.0)
+        assert support.n_edges == 5
