@@ -14,9 +14,9 @@ _ENOUGH_FALL = 1e-4
 _REACH = 0.2
 _FIRST_STEP = 0.02
 
-# A place has settled when its step is this short relative to the map, and is left alone after this many halvings.
-_SETTLED = 1e-7
-_SHORTEST = 1e-12
+# A place has settled when its step is this short relative to the map, or when a step had to be cut to this share.
+_SETTLED = 1e-5
+_SHORTEST = 1e-4
 
 
 @jit

@@ -84,8 +84,7 @@ class FixedMap:
         graph = (edges.support.indptr, edges.support.indices, edges.means)
         arrays = (rows, self.points, *graph, self.attraction, attracted, pull)
         over_rows(len(places), self.summation.n_jobs, edge_sums_at, places, *arrays)
-        mass = np.add.reduceat(edges.means, edges.support.indptr[:-1])[rows]
-        repelled, push = self._repel(places, mass)
+        repelled, push = self._repel(places, edges.mass[rows])
         return repelled - attracted, push - pull
 
     def _repel(self, places: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -24,8 +24,8 @@ from graphcouple.sentence import Result, Sentence, carry_out
 _CHECK_EVERY = 50
 _CALLBACK_EVERY = 10
 
-# New points placed at once: with 90 edges each, 6 MB. Results do not depend on it.
-_ROWS_AT_ONCE = 8192
+# New points placed at once: with 90 edges each, 20 MB. Results do not depend on it.
+_ROWS_AT_ONCE = 16_384
 
 
 class EmbeddingEstimator(ScikitTransformer):

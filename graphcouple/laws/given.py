@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,7 +19,8 @@ from graphcouple.laws.priors import RandomGraph
 FEW = 10
 
 
-class NewEdges(NamedTuple):
+@dataclass(frozen=True)
+class NewEdges:
     """Edges from new points to the points of a graph.
 
     Attributes
@@ -40,6 +43,11 @@ class NewEdges(NamedTuple):
     n_points: int
     coincident: IntArray
     isolation: FloatArray
+
+    @cached_property
+    def mass(self) -> FloatArray:
+        """The sum of each row's means."""
+        return np.add.reduceat(self.means, self.support.indptr[:-1])
 
     def to_csr(self) -> sp.csr_array:
         """Return the means as a sparse matrix of shape (n_new, n_points)."""

@@ -24,7 +24,7 @@ _TRAINING_ROWS = 20_000
 _WIDE = 8000
 
 # Matrix products of this many rows, filled up with zeros, give each row the same bits whatever the others are.
-ROWS_TOGETHER = 64
+ROWS_TOGETHER = 128
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ _DESCENDING = 2
 # How far beside a point, relative to the map: forces are infinite at the point itself under some kernels.
 _ASIDE = 1e-3
 
-_MOST_ITERATIONS = 200
+_MOST_ITERATIONS = 100
 
 
 def place_new(fixed: FixedMap, edges: NewEdges, n_jobs: int | None = None) -> tuple[FloatArray, FloatArray]:
