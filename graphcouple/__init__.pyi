@@ -10,8 +10,10 @@ from . import plotting as plotting
 from . import summation as summation
 from . import theory as theory
 from ._version import __version__ as __version__
+from .alignment import align as align
 from .components import AveragedProjection as AveragedProjection
 from .components import sample_components as sample_components
+from .couplings import Anchors as Anchors
 from .couplings import ComponentCrossEntropy as ComponentCrossEntropy
 from .couplings import ComponentMeans as ComponentMeans
 from .couplings import Coupling as Coupling

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from graphcouple.couplings import Objective, Problem, Term
+from graphcouple.couplings import Held, Objective, Problem, Term
 from graphcouple.couplings.recipes import as_coupling, with_terms
+from graphcouple.graphs import FloatArray
 from graphcouple.initializations import initialize
 from graphcouple.kernels.check import require_sound
 from graphcouple.laws import GivenPoints, GraphLaw
 from graphcouple.laws.priors import RandomGraph
-from graphcouple.optimize import Callback, Descent, Optimizer, Solution, solve
+from graphcouple.optimize import LBFGS, Callback, Descent, Optimizer, Solution, solve
 from graphcouple.summation import as_summation
 
 _LONG_NUMBER = re.compile(r"\d+\.\d{5,}")
@@ -164,6 +165,8 @@ def carry_out(
     *,
     watch: Callback | None = None,
     check_every: int | None = None,
+    start: FloatArray | None = None,
+    held: Any = None,
 ) -> Result:
     """Embed `X` with the method that a sentence describes.
 
@@ -178,6 +181,10 @@ def carry_out(
         Called as ``watch(iteration, loss, Z)``; a true return value stops the run.
     check_every : int, optional
         Number of iterations between calls of `watch`.
+    start : ndarray of shape (n_samples, n_components), optional
+        Where to go on from, without exaggeration; in place of the sentence's start and optimizer.
+    held : ndarray of shape (n_samples,), optional
+        Which points stay at the start.
     """
     n_jobs = said.get("n_jobs")
     given = given_points(said, X)
@@ -196,6 +203,11 @@ def carry_out(
     )
     recipe = as_coupling(said.coupling)
     coupling = recipe.bind(problem)
+    terms = tuple((term.weight, term.bind(problem)) for term in _checked(said.get("terms", ())))
+    objective = with_terms(coupling, terms)
+    run: dict[str, Any] = {"max_iter": said.max_iter, "check_every": check_every, "callback": watch, "n_jobs": n_jobs}
+    if start is not None:
+        return Result(_go_on(objective, start, held, run), posterior, coupling, terms, given)
     start = initialize(
         said.init,
         X,
@@ -206,19 +218,23 @@ def carry_out(
         dtype=problem.summation.points_dtype(n, np.float64 if X is None else X.dtype),
         n_jobs=n_jobs,
     )
-    terms = tuple((term.weight, term.bind(problem)) for term in _checked(said.get("terms", ())))
     solution = solve(
-        with_terms(coupling, terms),
+        objective,
         start,
         _optimizer(said, problem),
-        max_iter=said.max_iter,
         rescale=isinstance(said.init, str) or hasattr(said.init, "fit_transform"),
         n_starts=said.get("n_starts", "auto"),
-        check_every=check_every,
-        callback=watch,
-        n_jobs=n_jobs,
+        **run,
     )
     return Result(solution, posterior, coupling, terms, given)
+
+
+def _go_on(objective: Objective, start: FloatArray, held: Any, run: dict[str, Any]) -> Solution:
+    """Return the embedding that descent finds from a start with some points held."""
+    if held is not None and np.all(held):
+        loss = objective.value(start)
+        return Solution(start, loss, 0, True, "all points are held", np.array([loss]), np.array([0]))
+    return solve(objective if held is None else Held(objective, held), start, LBFGS(), n_starts=1, **run)
 
 
 def _optimizer(said: Sentence, problem: Problem | None = None) -> Optimizer | Descent:

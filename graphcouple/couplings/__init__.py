@@ -1,5 +1,6 @@
 """Objectives on an embedding: couplings of two graph laws, and terms that can be added."""
 
+from graphcouple.couplings.anchors import AnchorEnergy, Anchors, Held
 from graphcouple.couplings.base import Objective, WeightedSum
 from graphcouple.couplings.component_means import ComponentCrossEntropy
 from graphcouple.couplings.cross_entropy import CrossEntropy
@@ -16,6 +17,8 @@ from graphcouple.couplings.recipes import (
 )
 
 __all__ = [
+    "AnchorEnergy",
+    "Anchors",
     "ChargedPartition",
     "ComponentCrossEntropy",
     "ComponentMeans",
@@ -25,6 +28,7 @@ __all__ = [
     "EdgeEnergy",
     "EffectiveCoupling",
     "EffectiveCrossEntropy",
+    "Held",
     "LogPartition",
     "Objective",
     "PairCoupling",

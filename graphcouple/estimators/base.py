@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -190,6 +191,58 @@ class CouplingEstimator(EmbeddingEstimator):
             rows = slice(a, min(a + _ROWS_AT_ONCE, n_new))
             Z[rows], loss[rows] = self._place(given.new_edges(X[rows], self.n_jobs), self._map)
         return (Z, loss) if return_loss else Z
+
+    def update(self, X: Any, move: str = "none") -> Self:
+        """Add points to the embedding.
+
+        The estimator then holds all points, as if fitted to them: `embedding_` has the old rows first, and `posterior_`
+        and `loss_` are those of all points.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_more, n_features)
+        move : {"none", "new", "all"}, default="none"
+            "none" puts new points where `transform` does, and old rows keep every byte. "new" lets the new points
+            arrange themselves among each other too; old rows keep every byte. "all" goes on with all points, without
+            exaggeration: neighbourhoods improve, and the old arrangement is kept roughly.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        NotFittedError, TypeError, ValueError
+            When `X` is unusable, as for `transform`; when the estimator was fitted to precomputed distances.
+
+        Examples
+        --------
+        >>> import graphcouple as gc
+        >>> X, y = gc.datasets.load("iris")
+        >>> tsne = gc.TSNE(random_state=0).fit(X[:100])
+        >>> before = tsne.embedding_
+        >>> after = tsne.update(X[100:]).embedding_
+        >>> after.shape, bool((after[:100] == before).all())
+        ((150, 2), True)
+        """
+        if move not in ("none", "new", "all"):
+            raise ValueError(f"move must be 'none', 'new' or 'all', got {move!r}.")
+        X, given = self._check_new(X)
+        if self.takes_distances:
+            raise ValueError(
+                "distances to new points do not tell the distances between them; fit all distances with init= an array "
+                "of the old places and transform's."
+            )
+        Z = np.vstack([self.embedding_, self.transform(X)])
+        old = np.arange(len(Z)) < len(self.embedding_)
+        held = {"none": np.ones(len(Z), dtype=bool), "new": old, "all": None}[move]
+        if sp.issparse(given.X):
+            whole = sp.vstack([given.X, sp.csr_array(X)], format="csr")
+        else:
+            whole = np.vstack([given.X, X.toarray() if sp.issparse(X) else X])
+        said, rng = self.sentence, check_random_state(self.random_state)
+        self._keep(carry_out(said, whole, None, rng, start=Z, held=held), Z.dtype)
+        return self
 
     def isolation(self, X: Any) -> FloatArray:
         """Return how far new points are from those of `fit`, whatever their places.

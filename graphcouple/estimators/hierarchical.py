@@ -98,7 +98,10 @@ class HierarchicalCoupling(EmbeddingEstimator):
         """Embed `X`, of shape (n_samples, n_features); see `CouplingEstimator.fit`."""
         self._validate_params()
         plain = self._plain()
-        self.estimator_ = plain.fit(X, y)
+        return self._take_from(plain.fit(X, y))
+
+    def _take_from(self, plain: CouplingEstimator) -> Self:
+        self.estimator_ = plain
         self.__dict__.pop("kl_divergence_", None)
         fitted = {name: value for name, value in vars(plain).items() if name.endswith("_")}
         self.__dict__.update(fitted)
@@ -109,6 +112,11 @@ class HierarchicalCoupling(EmbeddingEstimator):
         """Place new points by the plain method's law of their edges; see `CouplingEstimator.transform`."""
         check_is_fitted(self)
         return self.estimator_.transform(X, return_loss)
+
+    def update(self, X: Any, move: str = "none") -> Self:
+        """Add points to the embedding; see `CouplingEstimator.update`."""
+        check_is_fitted(self)
+        return self._take_from(self.estimator_.update(X, move))
 
     def isolation(self, X: Any) -> FloatArray:
         """Return how far new points are from those of `fit`; see `CouplingEstimator.isolation`."""

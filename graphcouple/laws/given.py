@@ -56,7 +56,15 @@ class NewEdges:
 
 
 class GivenPoints(ABC):
-    """A law and the points it is given, with what a search among them has prepared."""
+    """A law and the points it is given, with what a search among them has prepared.
+
+    Attributes
+    ----------
+    X : array or sparse matrix
+        The points, or distances between them.
+    """
+
+    X: Any
 
     @abstractmethod
     def posterior(self, n_jobs: int | None = None) -> RandomGraph:

@@ -142,6 +142,7 @@ class _MixtureGiven(GivenPoints):
 
     def __init__(self, mixture: GraphMixture, shared: dict[str, _SharedSearch]) -> None:
         self.mixture, self.shared = mixture, list(shared.values())
+        self.X = self.shared[0].X
         self.parts = [law.given_distances(shared[law.metric]) for law in mixture.laws]
 
     def posterior(self, n_jobs: int | None = None) -> MixturePosterior:

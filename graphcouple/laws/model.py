@@ -244,7 +244,7 @@ class _ModelGiven(GivenPoints):
     """A model and the distances between its points."""
 
     def __init__(self, model: GraphModel, distances: Distances) -> None:
-        self.model, self.distances = model, distances
+        self.model, self.distances, self.X = model, distances, distances.X
         self._scales: FloatArray | None = None
         self._spread: FloatArray | None = None
 

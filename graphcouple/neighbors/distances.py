@@ -36,6 +36,9 @@ _CHUNK_ENTRIES = 2**24
 # Squared distances below this share of the largest are taken as rounding of 0.
 _COINCIDENT = 1e-24
 
+# Attributes that hold what searches have prepared.
+_PREPARED = {"_kept", "_directions", "_shift"}
+
 
 class Distances(ABC):
     """Squared distances between points, for one metric.
@@ -48,6 +51,10 @@ class Distances(ABC):
 
     def __init__(self, X: Any) -> None:
         self.X = X
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what a search has prepared, since it can be prepared again."""
+        return {name: value for name, value in self.__dict__.items() if name not in _PREPARED}
 
     @property
     def n_points(self) -> int:

@@ -1,0 +1,84 @@
+"""Embeddings laid over each other: the best rotation, reflection, shift and, if wanted, scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphcouple._validation import check_embedding
+from graphcouple.graphs import FloatArray, IntArray
+
+
+def align(Z: Any, to: Any, shared: Any = None, scale: bool = False) -> FloatArray:
+    """Rotate, reflect and shift an embedding so that shared points lie as near as possible to those of another.
+
+    It minimises Σ |s (z_i − z̄) R + t − w_j|² over the shared points (i, j), with an orthogonal matrix R and a shift t
+    (Procrustes). Losses and neighbourhoods do not change, only the way the embedding lies.
+
+    Parameters
+    ----------
+    Z : array of shape (n_samples, n_components)
+        The embedding to move. It is not modified.
+    to : array of shape (n_others, n_components)
+    shared : int, array, or pair of arrays, optional
+        Which points are the same in both. An integer m: the first m rows. An array of integers: these rows of both.
+        A pair of arrays (i, j): rows i of `Z` are rows j of `to`. None: all rows.
+    scale : bool, default=False
+        Whether to scale by s too; s = 1 otherwise.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_components)
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an array is not numeric or finite, the dimensions differ, or shared rows do not exist or are too few.
+
+    References
+    ----------
+    Schönemann (1966), A generalized solution of the orthogonal Procrustes problem.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> Z = np.random.default_rng(0).normal(size=(20, 2))
+    >>> turned = Z @ np.array([[0.0, -1.0], [1.0, 0.0]]) + 5.0
+    >>> bool(np.allclose(gc.align(turned, to=Z), Z))
+    True
+    """
+    from scipy.linalg import orthogonal_procrustes
+
+    points, others = check_embedding(Z, "Z"), check_embedding(to, "to")
+    if points.shape[1] != others.shape[1]:
+        raise ValueError(f"Z has {points.shape[1]} dimensions, but `to` has {others.shape[1]}; they must match.")
+    mine, theirs = _shared_rows(shared, len(points), len(others))
+    moved, wanted = points[mine].astype(np.float64), others[theirs].astype(np.float64)
+    center, target = moved.mean(axis=0), wanted.mean(axis=0)
+    moved, wanted = moved - center, wanted - target
+    turn, total = orthogonal_procrustes(moved, wanted)
+    size = float(np.square(moved).sum())
+    stretch = total / size if scale and size > 0 else 1.0
+    return ((stretch * (points - center)) @ turn + target).astype(points.dtype, copy=False)
+
+
+def _shared_rows(shared: Any, n_points: int, n_others: int) -> tuple[IntArray, IntArray]:
+    """Return the rows of both embeddings that are the same points."""
+    if shared is None:
+        if n_points != n_others:
+            raise ValueError(f"Z has {n_points} rows and `to` {n_others}; say with shared= which points are the same.")
+        shared = n_points
+    if isinstance(shared, (int, np.integer)):
+        shared = np.arange(int(shared))
+    pair = shared if isinstance(shared, tuple) and len(shared) == 2 else (shared, shared)
+    mine, theirs = (np.asarray(rows) for rows in pair)
+    for rows, n, name in ((mine, n_points, "Z"), (theirs, n_others, "to")):
+        if rows.ndim != 1 or rows.dtype.kind not in "iu":
+            raise TypeError(f"shared must hold row numbers, got an array of dtype {rows.dtype} and shape {rows.shape}.")
+        if rows.size and not (rows.min() >= 0 and rows.max() < n):
+            raise ValueError(f"shared names row {int(rows.max())} of {name}, which has {n} rows.")
+    if mine.size != theirs.size or not mine.size:
+        raise ValueError(f"shared must pair at least one row, got {mine.size} of Z and {theirs.size} of `to`.")
+    return mine, theirs

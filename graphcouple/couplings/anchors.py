@@ -1,0 +1,164 @@
+"""Points drawn to places of their own, and points held where they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphcouple._validation import check_embedding, check_positive
+from graphcouple.couplings.base import Objective
+from graphcouple.couplings.recipes import Problem, Term
+from graphcouple.graphs import FloatArray, IntArray
+
+
+class AnchorEnergy(Objective):
+    """Σ_i |z_i − a_i|² over some points, as a function of the embedding.
+
+    Parameters
+    ----------
+    n_points : int
+    indices : ndarray of shape (n_anchors,)
+    places : ndarray of shape (n_anchors, n_components)
+        a.
+    """
+
+    def __init__(self, n_points: int, indices: IntArray, places: FloatArray) -> None:
+        self._n_points, self.indices, self.places = n_points, indices, places
+
+    @property
+    def n_points(self) -> int:
+        """The number of points of the embedding."""
+        return self._n_points
+
+    @property
+    def lower_bound(self) -> float:
+        """0, where every point is at its place."""
+        return 0.0
+
+    def value(self, Z: FloatArray) -> float:
+        """Return the energy at `Z`."""
+        return float(np.square(Z[self.indices] - self.places, dtype=np.float64).sum())
+
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return the energy at `Z` and its gradient, 2 (z_i − a_i) for the points with a place."""
+        gradient = np.zeros_like(Z)
+        gradient[self.indices] = 2.0 * (Z[self.indices] - self.places)
+        return self.value(Z), gradient
+
+    def curvature(self, Z: FloatArray) -> float:
+        """Return 2."""
+        return 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Anchors(Term):
+    """The term that draws some points to given places: weight · Σ_i |z_i − a_i|².
+
+    Any number of points can have a place; the rest of the embedding arranges itself around them. The larger the weight,
+    the nearer they stay. Give places in the size that the embedding has without them, or start from an array.
+
+    Parameters
+    ----------
+    indices : array of shape (n_anchors,)
+        Rows of X.
+    places : array of shape (n_anchors, n_components)
+    weight : float, default=1.0
+        In nats for each unit of squared distance in the embedding.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an array is not numeric, a row occurs twice, the numbers differ, or the weight is not above 0; when fitted,
+        if a row does not exist or the places have another dimension than the embedding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> corners = gc.Anchors([0, 60, 140], [[-20, 0], [20, 0], [0, 30]], weight=10.0)
+    >>> Z = gc.TSNE(terms=[corners], random_state=0).fit_transform(X)
+    >>> bool(np.abs(Z[[0, 60, 140]] - corners.places).max() < 1)
+    True
+    """
+
+    indices: Any
+    places: Any
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        indices = np.asarray(self.indices)
+        if indices.ndim != 1 or indices.dtype.kind not in "iu":
+            raise TypeError(f"indices must hold row numbers, got dtype {indices.dtype} and shape {indices.shape}.")
+        places = check_embedding(self.places, "places", len(indices))
+        if len(np.unique(indices)) != len(indices):
+            raise ValueError("indices names a row twice; each point can have one place.")
+        check_positive("weight", self.weight)
+        object.__setattr__(self, "indices", indices)
+        object.__setattr__(self, "places", places)
+
+    def __str__(self) -> str:
+        return f"{self.weight:g} × {len(self.indices)} anchors"
+
+    def bind(self, problem: Problem) -> AnchorEnergy:
+        """Return the energy; see `Term`."""
+        n, q = problem.posterior.n_nodes, problem.n_components
+        if len(self.indices) and not (self.indices.min() >= 0 and self.indices.max() < n):
+            raise ValueError(f"indices names row {int(self.indices.max())}, but X has {n} rows.")
+        if self.places.shape[1] != q:
+            raise ValueError(f"places has {self.places.shape[1]} columns, but n_components={q}.")
+        return AnchorEnergy(n, self.indices, self.places)
+
+
+class Held(Objective):
+    """An objective in which some points stay where they are: their gradient is zero.
+
+    Parameters
+    ----------
+    objective : Objective
+    held : ndarray of shape (n_points,)
+        Which points stay.
+    """
+
+    def __init__(self, objective: Objective, held: Any) -> None:
+        self.objective, self.held = objective, np.asarray(held, dtype=bool)
+
+    @property
+    def n_points(self) -> int:
+        """The number of points of the embedding."""
+        return self.objective.n_points
+
+    @property
+    def lower_bound(self) -> float:
+        """That of the objective."""
+        return self.objective.lower_bound
+
+    def value(self, Z: FloatArray) -> float:
+        """Return the objective at `Z`."""
+        return self.objective.value(Z)
+
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return the objective and the gradient of the points that move."""
+        value, gradient = self.objective.value_and_grad(Z)
+        return value, self._of_moving(gradient)
+
+    def gradient(self, Z: FloatArray) -> FloatArray:
+        """Return the gradient of the points that move."""
+        return self._of_moving(self.objective.gradient(Z))
+
+    def _of_moving(self, gradient: FloatArray) -> FloatArray:
+        return np.where(self.held[:, None], np.zeros((), dtype=gradient.dtype), gradient)
+
+    def at(self, iteration: int, Z: FloatArray) -> Held:
+        """Return the objective of an iteration, with the same points held."""
+        return Held(self.objective.at(iteration, Z), self.held)
+
+    def exaggerated(self, factor: float) -> Held:
+        """Return the exaggerated objective, with the same points held."""
+        return Held(self.objective.exaggerated(factor), self.held)
+
+    def most_attraction(self, Z: FloatArray) -> float:
+        """Return that of the objective."""
+        return self.objective.most_attraction(Z)

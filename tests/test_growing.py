@@ -1,0 +1,156 @@
+"""Maps that grow, points held or drawn to places, and embeddings laid over each other."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.spatial.distance import pdist
+
+import graphcouple as gc
+from graphcouple.couplings import AnchorEnergy, Held
+from graphcouple.optimize import LBFGS
+from tests.reference import numerical_gradient, relative_error
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, _ = gc.datasets.load("digits")
+    return X[:400], X[400:460]
+
+
+@pytest.mark.parametrize("method", [gc.TSNE(perplexity=10), gc.UMAP(n_neighbors=10), gc.SNE(perplexity=10)])
+def test_old_rows_keep_every_byte_unless_all_move(digits, method):
+    X, X_more = digits
+    losses = {}
+    for move in ("none", "new", "all"):
+        fitted = method.set_params(random_state=0, max_iter=150).fit(X)
+        before, places = fitted.embedding_.copy(), fitted.transform(X_more)
+        assert fitted.update(X_more, move) is fitted
+        assert fitted.embedding_.shape == (460, 2)
+        assert fitted.posterior_.n_nodes == 460
+        losses[move] = fitted.loss_
+        if move == "none":
+            np.testing.assert_array_equal(fitted.embedding_[400:], places)
+        if move != "all":
+            np.testing.assert_array_equal(fitted.embedding_[:400], before)
+        np.testing.assert_array_equal(fitted.transform(X_more[:5]), fitted.embedding_[400:405])
+    assert losses["all"] < losses["new"] < losses["none"]
+
+
+def test_the_loss_after_an_update_is_that_of_all_points(digits):
+    X, X_more = digits
+    fitted = gc.TSNE(perplexity=10, random_state=0, max_iter=50).fit(X).update(X_more)
+    posterior = gc.TSNE(perplexity=10).models(460)[0].posterior(np.vstack([X, X_more]))
+    objective = gc.CrossEntropy(posterior, gc.GraphModel(gc.Student(), "E"))
+    assert fitted.loss_ == pytest.approx(objective.value(fitted.embedding_), rel=1e-9)
+
+
+def test_updates_of_sparse_points_and_what_cannot_be_updated(digits):
+    X, X_more = digits
+    fitted = gc.TSNE(perplexity=10, random_state=0, max_iter=30).fit(sp.csr_matrix(X))
+    assert fitted.update(X_more).embedding_.shape == (460, 2)
+    with pytest.raises(ValueError, match="'none', 'new' or 'all'"):
+        fitted.update(X_more, move="old")
+    distances = np.abs(X[:, :1] - X[:, :1].T) + 1.0 - np.eye(400)
+    by_distance = gc.TSNE(perplexity=10, metric="precomputed", random_state=0, max_iter=30).fit(distances)
+    with pytest.raises(ValueError, match="distances between them"):
+        by_distance.update(distances[:5])
+    hierarchical = gc.HierarchicalCoupling(gc.TSNE(perplexity=10, max_iter=30), random_state=0).fit(X)
+    before = hierarchical.embedding_.copy()
+    np.testing.assert_array_equal(hierarchical.update(X_more).embedding_[:400], before)
+
+
+def test_held_points_stay_and_the_others_reach_the_minimum():
+    X = np.random.default_rng(0).normal(size=(40, 4))
+    objective = gc.CrossEntropy(
+        gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X), gc.GraphModel(gc.Gaussian(), "D")
+    )
+    held = np.arange(40) < 30
+    partly = Held(objective, held)
+    start = X[:, :2].copy()
+    solution = gc.solve(partly, start, LBFGS(), max_iter=500, settled_within=0.0)
+    np.testing.assert_array_equal(solution.Z[held], start[held])
+    gradient = objective.gradient(solution.Z)
+    assert np.abs(gradient[~held]).max() < 1e-4
+    assert np.abs(gradient[held]).max() > 1e-2
+    assert not partly.gradient(start)[held].any()
+    exaggerated = partly.exaggerated(2.0).gradient(start)
+    np.testing.assert_array_equal(exaggerated[~held], objective.exaggerated(2.0).gradient(start)[~held])
+
+
+def test_anchors_are_a_term_like_any_other(digits):
+    rng = np.random.default_rng(0)
+    places = rng.normal(size=(3, 2))
+    energy = AnchorEnergy(10, np.array([1, 4, 7]), places)
+    Z = rng.normal(size=(10, 2))
+    assert energy.value(Z) == pytest.approx(((Z[[1, 4, 7]] - places) ** 2).sum())
+    value, gradient = energy.value_and_grad(Z)
+    assert value == energy.value(Z)
+    assert relative_error(gradient, numerical_gradient(energy.value, Z)) < 1e-6
+    X = digits[0]
+    plain = gc.TSNE(perplexity=10, random_state=0).fit(X)
+    wanted = np.array([[-30.0, 0.0], [30.0, 0.0], [0.0, 40.0], [0.0, -40.0]])
+    weak, strong = (
+        gc.TSNE(perplexity=10, random_state=0, terms=[gc.Anchors([0, 100, 200, 300], wanted, weight)]).fit(X)
+        for weight in (1e-6, 10.0)
+    )
+    distances = [np.abs(fitted.embedding_[[0, 100, 200, 300]] - wanted).max() for fitted in (weak, strong)]
+    assert distances[1] < 0.5 < distances[0]
+    # The rest arranges itself as well as it can.
+    assert strong.coupling_loss_ - plain.loss_ < 0.02 * abs(plain.loss_)
+    assert str(gc.Anchors([0, 3], np.zeros((2, 2)), 2.0)) == "2 × 2 anchors"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "match"),
+    [
+        (([0.5], [[0, 0]]), TypeError, "row numbers"),
+        (([0, 0], [[0, 0], [1, 1]]), ValueError, "twice"),
+        (([0], [[0, 0], [1, 1]]), ValueError, "rows"),
+        (([0], [[0, np.nan]]), ValueError, "NaN"),
+        (([0], [[0, 0]], 0.0), ValueError, "weight"),
+    ],
+)
+def test_anchors_that_make_no_sense_say_why(arguments, error, match):
+    with pytest.raises(error, match=match):
+        gc.Anchors(*arguments)
+
+
+def test_anchors_that_do_not_fit_the_embedding_say_why(digits):
+    for anchors, match in ((gc.Anchors([400], [[0, 0]]), "row 400"), (gc.Anchors([0], [[0]]), "n_components=2")):
+        with pytest.raises(ValueError, match=match):
+            gc.TSNE(perplexity=10, terms=[anchors]).fit(digits[0])
+
+
+def test_align_undoes_a_turn_a_reflection_and_a_shift():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(30, 3))
+    turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    for reflect in (1.0, -1.0):
+        moved = 2.0 * (Z * [reflect, 1, 1]) @ turn + rng.normal(size=3)
+        np.testing.assert_allclose(gc.align(moved, to=Z, scale=True), Z, atol=1e-12)
+        aligned = gc.align(moved, to=Z)
+        np.testing.assert_allclose(pdist(aligned), pdist(moved))
+    shared = (np.arange(10, 30), np.arange(20))
+    np.testing.assert_allclose(gc.align(Z, to=Z[10:] + 1.0, shared=shared), Z + 1.0)
+    np.testing.assert_allclose(gc.align(Z, to=Z[:10] - 2.0, shared=10), Z - 2.0)
+    # No turn found by search is better.
+    noisy = Z @ turn + 0.3 * rng.normal(size=Z.shape)
+    best = np.square(gc.align(noisy, to=Z) - Z).sum()
+    for _ in range(200):
+        other = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        assert np.square((noisy - noisy.mean(0)) @ other + Z.mean(0) - Z).sum() >= best
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "match"),
+    [
+        ((np.zeros((3, 2)), np.zeros((4, 2))), ValueError, "shared="),
+        ((np.zeros((3, 2)), np.zeros((3, 3))), ValueError, "dimensions"),
+        ((np.zeros((3, 2)), np.zeros((3, 2)), [5]), ValueError, "row 5"),
+        ((np.zeros((3, 2)), np.zeros((3, 2)), [0.5]), TypeError, "row numbers"),
+        ((np.zeros((3, 2)), np.zeros((3, 2)), 0), ValueError, "at least one"),
+    ],
+)
+def test_align_says_what_does_not_fit(arguments, error, match):
+    with pytest.raises(error, match=match):
+        gc.align(*arguments)
