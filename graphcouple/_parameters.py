@@ -8,6 +8,7 @@ of the docstring. `VOCABULARY` holds the usual meaning of each parameter name.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import textwrap
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, dataclass_transform
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, dataclass_tran
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from graphcouple._peers import why_unknown
 from graphcouple.couplings import Coupling
 from graphcouple.laws import GraphLaw, GraphModel
 from graphcouple.laws.priors import GraphPrior, RandomGraph
@@ -265,7 +267,22 @@ def estimator(cls: T) -> T:
     words = {field.name: _word(field) for field in dataclasses.fields(made)}
     made._parameter_constraints = {name: word.checks for name, word in words.items()}
     made.__doc__ = _documented(cls.__doc__ or "", dataclasses.fields(made), words)
+    _name_peers(made, words)
     return made
+
+
+def _name_peers(made: Any, words: dict[str, Word]) -> None:
+    """Let the constructor say what a parameter of another library is called here."""
+    construct = made.__init__
+
+    @functools.wraps(construct)
+    def __init__(self: Any, *args: Any, **parameters: Any) -> None:
+        for name in parameters:
+            if name not in words:
+                raise TypeError(why_unknown(type(self).__name__, name, words))
+        construct(self, *args, **parameters)
+
+    made.__init__ = __init__
 
 
 def _word(field: Any) -> Word:

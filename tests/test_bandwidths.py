@@ -65,11 +65,34 @@ def test_all_points_equal_give_the_uniform_law():
 
 
 @pytest.mark.parametrize("perplexity", [11.0, 12.0, 50.0])
-def test_perplexity_out_of_reach_is_refused(perplexity):
-    with pytest.raises(ValueError, match="perplexity"):
-        gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(perplexity)).posterior(
-            np.random.default_rng(0).normal(size=(12, 2))
-        )
+def test_perplexity_out_of_reach_is_lowered_with_a_warning(perplexity):
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    with pytest.warns(UserWarning, match=r"is lowered to 3\.67: with n_samples = 12"):
+        P = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(perplexity)).posterior(X).mean()
+    same = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(11.0 / 3.0)).posterior(X).mean()
+    np.testing.assert_array_equal(P, same)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_very_few_points_have_a_law_at_any_perplexity(n):
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    with pytest.warns(UserWarning, match="lowered"):
+        P = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(30.0)).posterior(X).mean()
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+
+
+def test_perplexity_out_of_the_reach_of_given_edges_is_refused():
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    for perplexity in (4.0, 9.0):
+        with pytest.raises(ValueError, match="perplexity"):
+            gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(perplexity), n_neighbors=4).posterior(X)
+
+
+def test_neighborhoods_larger_than_the_data_are_lowered_with_a_warning():
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    with pytest.warns(UserWarning, match="n_neighbors=39 is lowered to 11"):
+        posterior = gc.UMAP(n_neighbors=40).models(12)[0].posterior(X)
+    assert (np.diff(posterior.support.indptr) == 11).all()
 
 
 @pytest.mark.parametrize(

@@ -263,7 +263,6 @@ def test_pickles_and_clones(iris):
         ({"n_samples": "many"}, "n_samples"),
         ({"tol": 0.0}, "tol"),
         ({"svd_solver": "arpack"}, "svd_solver"),
-        ({"perplexity": 200.0}, "perplexity"),
     ],
 )
 def test_refuses_bad_parameters(iris, parameters, message):

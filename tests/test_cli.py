@@ -84,6 +84,13 @@ def test_every_file_form_gives_the_same_embedding(folder, run, points, form):
     np.testing.assert_allclose(np.load("b.npy"), np.load("a.npy"), rtol=1e-6, atol=1e-12)
 
 
+def test_too_large_a_perplexity_is_lowered_in_one_line(folder, run):
+    code, _, err = run("embed", "iris", "--perplexity", 150, "--no-plot")
+    assert code == 0
+    assert len(err.splitlines()) == 1
+    assert "perplexity=150 is lowered to 49.7" in err
+
+
 @pytest.mark.parametrize("choice", ["kind", "3", "-1", "labels.txt", "labels.npy"])
 def test_labels_from_a_column_or_a_file(folder, run, points, choice):
     X, y = points
@@ -200,7 +207,6 @@ def _broken_csv(folder):
         (["few.txt"], "ending"),
         (["iris", "--labels", "few.txt"], "2 labels"),
         (["nan.csv", "--labels", "colour"], "colour"),
-        (["iris", "--perplexity", "150"], "perplexity=150"),
         (["iris", "--perplexity", "many"], "many"),
         (["iris", "--perplexity", "5,many"], "5,many"),
         (["iris", "--n-neighbors", "150"], "n_neighbors=150"),

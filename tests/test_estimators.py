@@ -203,7 +203,6 @@ def test_output_can_be_pandas(X):
         (np.array([[np.nan, 1.0], [1.0, 2.0], [3.0, 1.0]]), "NaN"),
         (np.array([[np.inf, 1.0], [1.0, 2.0], [3.0, 1.0]]), "infinity"),
         (np.ones((1, 3)), "1 sample"),
-        (np.ones((2, 3)), r"n_samples = 2|number of points"),
         (np.array([["a", "b"], ["c", "d"], ["e", "f"]]), "convert|numeric"),
     ],
 )
@@ -212,10 +211,17 @@ def test_bad_data_are_refused(name, X, message):
         _preset(name).fit(X)
 
 
+@EVERY
+@pytest.mark.filterwarnings("ignore:.*is lowered to:UserWarning")
+def test_two_points_have_an_embedding(name):
+    Z = _preset(name).fit_transform(np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 2.0]]))
+    assert np.isfinite(Z).all()
+    assert (Z[0] != Z[1]).any()
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"perplexity": 40}, "perplexity=40"),
         ({"perplexity": 0.5}, "perplexity"),
         ({"perplexity": "many"}, "perplexity"),
         ({"n_neighbors": 40}, "n_neighbors=40"),
@@ -251,3 +257,35 @@ def test_global_random_state_is_left_alone(X):
     before = np.random.get_state()[1].copy()
     _preset("TSNE", init="random").fit(X)
     np.testing.assert_array_equal(np.random.get_state()[1], before)
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "ours"),
+    [
+        (gc.TSNE, "n_iter", "max_iter"),
+        (gc.TSNE, "angle", r"BarnesHut\(angle"),
+        (gc.TSNE, "initialization", "init"),
+        (gc.TSNE, "early_exaggeration_iter", "Exaggeration"),
+        (gc.UMAP, "n_epochs", "max_iter"),
+        (gc.UMAP, "precomputed_knn", "precomputed"),
+        (gc.CCPCA, "affinities", "input"),
+        (gc.TSNE, "perplexty", "'perplexity'"),
+        (gc.SNE, "nothing_like_it", "it has .*perplexity"),
+    ],
+)
+def test_names_of_other_libraries_say_what_they_are_here(make, name, ours):
+    with pytest.raises(TypeError, match=f"{make.__name__} has no parameter '{name}'.*{ours}"):
+        make(**{name: 1})
+
+
+def test_other_names_are_not_our_own():
+    from graphcouple._peers import PEERS
+
+    assert not set(PEERS) & set(gc.TSNE().get_params())
+    assert not set(PEERS) & set(gc.UMAP().get_params())
+
+
+def test_umap_takes_a_and_b():
+    assert gc.UMAP(a=2.0, b=0.8).sentence.latent.kernel == gc.Odds(gc.RationalPower(2.0, 0.8))
+    with pytest.raises(ValueError, match="both a and b"):
+        gc.UMAP(a=2.0).fit(np.random.default_rng(0).normal(size=(30, 2)))

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
-from graphcouple._parameters import estimator, parameter
+from graphcouple._parameters import ABOVE_0, estimator, parameter
 from graphcouple.couplings import Coupling, CrossEntropyCoupling, EffectiveCoupling
 from graphcouple.estimators.preset import PerplexityPreset, Preset
 from graphcouple.kernels import Exponential, Odds, RationalPower, Student
-from graphcouple.laws import GraphLaw, GraphModel, LocalConnectivity
-from graphcouple.laws.priors import Binary, RandomGraph
+from graphcouple.laws import GraphModel, LocalConnectivity
+from graphcouple.laws.priors import Binary
 from graphcouple.optimize import NegativeSampling
 
 
@@ -122,6 +122,13 @@ class UMAP(SampledRepulsion, Preset):
     )
     min_dist: float = parameter(default=0.1)
     spread: float = parameter(default=1.0)
+    a: float | None = parameter(
+        default=None,
+        kind="float, optional",
+        doc="With `b`: the edge probability is 1/(1 + a d^(2b)), whatever `min_dist` and `spread` are.",
+        checks=[None, ABOVE_0],
+    )
+    b: float | None = parameter(default=None, kind="float, optional", doc="See `a`.", checks=[None, ABOVE_0])
     local_connectivity: float = parameter(default=1.0)
     repulsion: str = parameter(default="effective")
     negative_sample_rate: float = parameter(default=5.0)
@@ -142,12 +149,8 @@ class UMAP(SampledRepulsion, Preset):
         )
 
     def _latent_law(self) -> GraphModel:
-        return GraphModel(Odds(RationalPower.from_min_dist(self.min_dist, self.spread)), Binary())
-
-    def models(self, n_samples: int) -> tuple[GraphLaw | RandomGraph, GraphModel]:
-        """Return the laws of the input's and of the embedding's graph for this many samples."""
-        if self.n_neighbors > n_samples:
-            raise ValueError(
-                f"n_neighbors={self.n_neighbors} must be at most the number of points, n_samples = {n_samples}."
-            )
-        return super().models(n_samples)
+        if (self.a is None) != (self.b is None):
+            raise ValueError(f"give both a and b or neither, got a={self.a!r} and b={self.b!r}.")
+        if self.a is None or self.b is None:
+            return GraphModel(Odds(RationalPower.from_min_dist(self.min_dist, self.spread)), Binary())
+        return GraphModel(Odds(RationalPower(self.a, self.b)), Binary())

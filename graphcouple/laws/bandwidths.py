@@ -6,6 +6,7 @@ evaluated at ((d_ij − ρ_i)₊ / τ_i)² (graph-coupling paper, remark 1; UMAP
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -70,6 +71,10 @@ class Bandwidth(ABC):
     def suited_neighbors(self) -> int | None:
         """How many neighbours of each point it needs, if there are too many points for all pairs."""
         return None
+
+    def within(self, n_points: int) -> Bandwidth:
+        """Return the bandwidth with what so few points cannot have lowered, with a warning."""
+        return self
 
     pairs_scales: ClassVar[bool] = False
     """Whether rescaling an edge needs the scale of its end node, besides that of its row."""
@@ -140,7 +145,7 @@ class Perplexity(Bandwidth):
     ----------
     perplexity : float, default=30.0
         The effective number of neighbours; above 1 and below the number of
-        neighbours in a row.
+        neighbours in a row. A `GraphModel` of few points lowers it, with a warning.
 
     Raises
     ------
@@ -171,6 +176,23 @@ class Perplexity(Bandwidth):
     def suited_neighbors(self) -> int:
         """Three times the perplexity."""
         return int(3 * self.perplexity)
+
+    def within(self, n_points: int) -> Bandwidth:
+        """Return the perplexity, or a third of the number of other points if there are no more than it.
+
+        Two points have one edge each, whatever its length.
+        """
+        others = n_points - 1
+        if self.perplexity < others:
+            return self
+        lowered = others / 3.0 if others > 3 else 0.5 * (1.0 + others)
+        warnings.warn(
+            f"perplexity={self.perplexity:g} is lowered to {lowered:.3g}: with n_samples = {n_points}, every point has "
+            f"{others} others, and the perplexity must be below that.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return Perplexity(lowered) if others > 1 else ConstantBandwidth()
 
     def fit_edges(
         self, support: Support, sq_dist: FloatArray, kernel: Kernel, n_jobs: int | None = None

@@ -121,12 +121,13 @@ class GraphMixture(GraphLaw):
     def given(self, X: Any) -> _MixtureGiven:
         """Return the mixture with its points."""
         X = as_points(X)
+        found = {metric: distances_of(X, metric) for metric in {law.metric for law in self.laws}}
+        laws = tuple(law.within(found[law.metric].n_points) for law in self.laws)
         shared: dict[str, _SharedSearch] = {}
-        for metric in {law.metric for law in self.laws}:
-            found = distances_of(X, metric)
-            counts = [law.neighbors_among(found.n_points) for law in self.laws if law.metric == metric]
-            shared[metric] = _SharedSearch(found, max((k for k in counts if k is not None), default=0))
-        return _MixtureGiven(self, shared)
+        for metric, distances in found.items():
+            counts = [law.neighbors_among(distances.n_points) for law in laws if law.metric == metric]
+            shared[metric] = _SharedSearch(distances, max((k for k in counts if k is not None), default=0))
+        return _MixtureGiven(dataclasses.replace(self, laws=laws), shared)
 
     def new_edges(self, X: Any, X_new: Any, n_jobs: int | None = None) -> sp.csr_array:
         """Return the weighted mean of the laws' edges from new points; see `GraphModel.new_edges`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -171,6 +172,29 @@ class GraphModel(GraphLaw):
             return self
         return dataclasses.replace(self, n_neighbors=self.neighbors_among(n_points))
 
+    def within(self, n_points: int) -> GraphModel:
+        """Return the model with what so few points cannot have lowered, with a warning.
+
+        A perplexity becomes a third of the number of other points. A number of neighbours that is the bandwidth's own,
+        as UMAP's, becomes that number; another one is an error.
+        """
+        if n_points < 2:
+            return self
+        changes: dict[str, Any] = {}
+        if self.bandwidth is not None:
+            changes["bandwidth"] = self.bandwidth.within(n_points)
+        own = self.n_neighbors is not None and self.bandwidth is not None
+        own = own and self.n_neighbors == self.bandwidth.suited_neighbors  # type: ignore[union-attr]
+        if own and isinstance(self.n_neighbors, int) and self.n_neighbors >= n_points:
+            warnings.warn(
+                f"n_neighbors={self.n_neighbors} is lowered to {n_points - 1}, the number of other points: n_samples = "
+                f"{n_points}.",
+                UserWarning,
+                stacklevel=2,
+            )
+            changes["n_neighbors"] = n_points - 1
+        return dataclasses.replace(self, **changes)
+
     def posterior(self, X: Any, n_jobs: int | None = None) -> GraphPosterior:
         """Return the law of the graph given the points `X`.
 
@@ -244,7 +268,7 @@ class _ModelGiven(GivenPoints):
     """A model and the distances between its points."""
 
     def __init__(self, model: GraphModel, distances: Distances) -> None:
-        self.model, self.distances, self.X = model, distances, distances.X
+        self.model, self.distances, self.X = model.within(distances.n_points), distances, distances.X
         self._scales: FloatArray | None = None
         self._spread: FloatArray | None = None
 

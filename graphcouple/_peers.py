@@ -1,0 +1,64 @@
+"""Parameters of other libraries, and what they are called here."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+_MESH = "summation=ParticleMesh(spacing=...)"
+_MOMENTUM = "the optimizer of GraphCoupling: GraphCoupling(**sentence.replace(optimizer=MomentumGains(...)))"
+_GRAPH = "metric='precomputed' with a sparse matrix of the neighbours' distances"
+_NOT_YET = "nothing here yet"
+
+PEERS: dict[str, str] = {
+    # scikit-learn
+    "n_iter": "max_iter",
+    "n_iter_without_progress": "patience, of graphcouple.solve; a run ends once it has settled",
+    "min_grad_norm": "tol, of graphcouple.solve; a run ends once it has settled",
+    "method": "summation: 'exact', 'barnes_hut' or 'particle_mesh'",
+    "angle": "summation=BarnesHut(angle=...)",
+    "metric_params": _NOT_YET + ": use metric='precomputed'",
+    # openTSNE
+    "theta": "summation=BarnesHut(angle=...)",
+    "initialization": "init",
+    "early_exaggeration_iter": _MOMENTUM.replace("...", "exaggeration=Exaggeration(factor, n_iter)"),
+    "exaggeration": _MOMENTUM.replace("...", "exaggeration=Exaggeration(factor, n_iter)") + " keeps it for n_iter",
+    "negative_gradient_method": "summation: 'exact', 'barnes_hut' or 'particle_mesh'",
+    "n_interpolation_points": _MESH,
+    "min_num_intervals": _MESH,
+    "ints_in_interval": _MESH,
+    "initial_momentum": _MOMENTUM,
+    "final_momentum": _MOMENTUM,
+    "max_grad_norm": _MOMENTUM,
+    "max_step_norm": _MOMENTUM,
+    "affinities": "input, of GraphCoupling: GraphCoupling(input=posterior, latent=...)",
+    "callbacks": "callback",
+    "callbacks_every_iters": "callback, which is called every 10 iterations",
+    "neighbors": "search, of GraphModel",
+    # umap-learn
+    "n_epochs": "max_iter",
+    "metric_kwds": _NOT_YET + ": use metric='precomputed'",
+    "precomputed_knn": _GRAPH,
+    "set_op_mix_ratio": _NOT_YET + ": the graph is the union, set_op_mix_ratio=1",
+    "target_n_neighbors": _NOT_YET,
+    "target_metric": _NOT_YET,
+    "target_metric_kwds": _NOT_YET,
+    "target_weight": _NOT_YET,
+    "unique": "nothing: duplicates need no special treatment",
+    "transform_seed": "nothing: transform is not random",
+    "transform_queue_size": "nothing: transform is not random",
+    "low_memory": "nothing: memory is always linear in the number of neighbours",
+    "densmap": _NOT_YET,
+    "output_metric": _NOT_YET + ": embeddings are Euclidean",
+    "force_approximation_algorithm": "search='approximate', of GraphModel",
+    "disconnection_distance": "edge_prior, of the prior: it can forbid edges",
+}
+
+
+def why_unknown(owner: str, unknown: str, known: Iterable[str]) -> str:
+    """Return a message for a parameter that an estimator does not have, with the name it has here."""
+    if unknown in PEERS:
+        return f"{owner} has no parameter {unknown!r}; what it sets elsewhere is here {PEERS[unknown]}."
+    near = difflib.get_close_matches(unknown, list(known), 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(sorted(known))}."
+    return f"{owner} has no parameter {unknown!r}; {hint}"
