@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 _MESH = "summation=ParticleMesh(spacing=...)"
 _MOMENTUM = "the optimizer of GraphCoupling: GraphCoupling(**sentence.replace(optimizer=MomentumGains(...)))"
-_GRAPH = "metric='precomputed' with a sparse matrix of the neighbours' distances"
+_GRAPH = "neighbors, of fit: fit(X, neighbors=(indices, distances))"
 _NOT_YET = "nothing here yet"
 
 PEERS: dict[str, str] = {

@@ -126,7 +126,7 @@ class Result:
     given: GivenPoints | None = None
 
 
-def given_points(said: Sentence, X: Any) -> GivenPoints | None:
+def given_points(said: Sentence, X: Any, neighbors: Any = None) -> GivenPoints | None:
     """Return the input's law with its points; None if the input is a graph or a posterior.
 
     Raises
@@ -137,7 +137,11 @@ def given_points(said: Sentence, X: Any) -> GivenPoints | None:
     for law in (said.input, said.latent):
         for kernel in law.kernels if isinstance(law, GraphLaw) else ():
             require_sound(kernel)
-    return said.input.given(X) if isinstance(said.input, GraphLaw) else None
+    if isinstance(said.input, GraphLaw):
+        return said.input.given(X, neighbors)
+    if neighbors is not None:
+        raise ValueError("neighbors has no use here: `input` is a graph or a posterior. Pass a GraphModel as input.")
+    return None
 
 
 def posterior_of(said: Sentence, X: Any, given: GivenPoints | None, n_jobs: int | None = None) -> RandomGraph:
@@ -167,6 +171,7 @@ def carry_out(
     check_every: int | None = None,
     start: FloatArray | None = None,
     held: Any = None,
+    neighbors: Any = None,
 ) -> Result:
     """Embed `X` with the method that a sentence describes.
 
@@ -185,9 +190,11 @@ def carry_out(
         Where to go on from, without exaggeration; in place of the sentence's start and optimizer.
     held : ndarray of shape (n_samples,), optional
         Which points stay at the start.
+    neighbors : tuple of arrays, or sparse matrix, optional
+        Neighbours that were found before; see `GraphModel.given`.
     """
     n_jobs = said.get("n_jobs")
-    given = given_points(said, X)
+    given = given_points(said, X, neighbors)
     posterior = posterior_of(said, X, given, n_jobs)
     n = posterior.n_nodes
     problem = Problem(

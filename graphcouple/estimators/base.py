@@ -38,14 +38,14 @@ class EmbeddingEstimator(ScikitTransformer):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Embed `X`."""
 
-    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
+    def fit_transform(self, X: Any, y: Any = None, **options: Any) -> FloatArray:
         """Embed `X` and return the embedding; see `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples, n_components)
         """
-        return self.fit(X, y).embedding_
+        return self.fit(X, y, **options).embedding_
 
     @property
     def _n_features_out(self) -> int:
@@ -103,7 +103,7 @@ class CouplingEstimator(EmbeddingEstimator):
         given = {name: getattr(self, name) for name in RUN_OPTIONS if name != "terms"}
         return {name: value for name, value in given.items() if not _same(value, fields[name].default)}
 
-    def fit(self, X: Any = None, y: Any = None) -> Self:
+    def fit(self, X: Any = None, y: Any = None, neighbors: Any = None) -> Self:
         """Embed `X`.
 
         Parameters
@@ -114,6 +114,11 @@ class CouplingEstimator(EmbeddingEstimator):
             needs points.
         y : any
             Passed to the coupling and the terms; those of the library ignore it.
+        neighbors : tuple of arrays, or sparse matrix of shape (n_samples, n_samples), optional
+            Neighbours that you found, which are not searched for again: ``(indices, distances)``, each of shape
+            (n_samples, k); umap-learn's triple; the matrix of scikit-learn's ``KNeighborsTransformer``; or scanpy's
+            ``obsp["distances"]``. With or without the point itself. They carry the only edges, and the nearest of them
+            are used if the method needs fewer.
 
         Returns
         -------
@@ -137,7 +142,7 @@ class CouplingEstimator(EmbeddingEstimator):
             self.models(X.shape[0])
         said = self.sentence
         rng = check_random_state(self.random_state)
-        self._keep(self._carry_out(said, X, y, rng), np.float64 if X is None else X.dtype)
+        self._keep(self._carry_out(said, X, y, rng, neighbors), np.float64 if X is None else X.dtype)
         return self
 
     def transform(self, X: Any, return_loss: bool = False) -> Any:
@@ -293,7 +298,7 @@ class CouplingEstimator(EmbeddingEstimator):
         Z[same] = self.embedding_[edges.coincident[same]]
         return Z, loss
 
-    def _carry_out(self, said: Sentence, X: Any, y: Any, rng: np.random.RandomState) -> Result:
+    def _carry_out(self, said: Sentence, X: Any, y: Any, rng: np.random.RandomState, neighbors: Any) -> Result:
         total = said.iterations(None if X is None else X.shape[0])
         with progress_bar(total, type(self).__name__) if self.verbose else nullcontext() as update:
 
@@ -303,10 +308,9 @@ class CouplingEstimator(EmbeddingEstimator):
                 return self.callback(iteration, loss, Z) if self.callback is not None else False
 
             if self.callback is None and update is None:
-                return carry_out(said, X, y, rng)
-            return carry_out(
-                said, X, y, rng, watch=watch, check_every=_CALLBACK_EVERY if self.callback else _CHECK_EVERY
-            )
+                return carry_out(said, X, y, rng, neighbors=neighbors)
+            every = _CALLBACK_EVERY if self.callback else _CHECK_EVERY
+            return carry_out(said, X, y, rng, watch=watch, check_every=every, neighbors=neighbors)
 
     def _keep(self, result: Result, dtype: Any) -> None:
         solution, coupling = result.solution, result.coupling

@@ -94,11 +94,11 @@ class HierarchicalCoupling(EmbeddingEstimator):
         """The method as parameters of `GraphCoupling`."""
         return self._plain().sentence
 
-    def fit(self, X: Any = None, y: Any = None) -> Self:
+    def fit(self, X: Any = None, y: Any = None, neighbors: Any = None) -> Self:
         """Embed `X`, of shape (n_samples, n_features); see `CouplingEstimator.fit`."""
         self._validate_params()
         plain = self._plain()
-        return self._take_from(plain.fit(X, y))
+        return self._take_from(plain.fit(X, y, neighbors))
 
     def _take_from(self, plain: CouplingEstimator) -> Self:
         self.estimator_ = plain

@@ -33,8 +33,8 @@ class GraphLaw(ABC):
         """Return the law with "auto" replaced by its value for this many points."""
 
     @abstractmethod
-    def given(self, X: Any) -> GivenPoints:
-        """Return the law with its points."""
+    def given(self, X: Any, neighbors: Any = None) -> GivenPoints:
+        """Return the law with its points and, if they are known, their neighbours."""
 
     def posterior(self, X: Any, n_jobs: int | None = None) -> RandomGraph:
         """Return the law of the graph given the points `X`."""

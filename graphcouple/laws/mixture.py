@@ -17,7 +17,7 @@ from graphcouple.laws.law import GraphLaw
 from graphcouple.laws.model import GraphModel
 from graphcouple.laws.priors import MixturePosterior
 from graphcouple.laws.priors.mixture import mixture_weights
-from graphcouple.neighbors import Distances, as_points, distances_of
+from graphcouple.neighbors import Distances, OwnNeighbors, as_points, distances_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,16 +118,18 @@ class GraphMixture(GraphLaw):
         """
         return self.given(X).posterior(n_jobs)
 
-    def given(self, X: Any) -> _MixtureGiven:
-        """Return the mixture with its points."""
+    def given(self, X: Any, neighbors: Any = None) -> _MixtureGiven:
+        """Return the mixture with its points; see `GraphModel.given`."""
         X = as_points(X)
-        found = {metric: distances_of(X, metric) for metric in {law.metric for law in self.laws}}
+        found: dict[str, Distances] = {}
+        for metric in {law.metric for law in self.laws}:
+            found[metric] = distances_of(X, metric) if neighbors is None else OwnNeighbors(X, metric, neighbors)
         laws = tuple(law.within(found[law.metric].n_points) for law in self.laws)
-        shared: dict[str, _SharedSearch] = {}
         for metric, distances in found.items():
-            counts = [law.neighbors_among(distances.n_points) for law in laws if law.metric == metric]
-            shared[metric] = _SharedSearch(distances, max((k for k in counts if k is not None), default=0))
-        return _MixtureGiven(dataclasses.replace(self, laws=laws), shared)
+            if distances.searched:
+                counts = [law.neighbors_among(distances.n_points) for law in laws if law.metric == metric]
+                found[metric] = _SharedSearch(distances, max((k for k in counts if k is not None), default=0))
+        return _MixtureGiven(dataclasses.replace(self, laws=laws), found)
 
     def new_edges(self, X: Any, X_new: Any, n_jobs: int | None = None) -> sp.csr_array:
         """Return the weighted mean of the laws' edges from new points; see `GraphModel.new_edges`."""
@@ -141,7 +143,7 @@ class GraphMixture(GraphLaw):
 class _MixtureGiven(GivenPoints):
     """A mixture and its laws, which share their points."""
 
-    def __init__(self, mixture: GraphMixture, shared: dict[str, _SharedSearch]) -> None:
+    def __init__(self, mixture: GraphMixture, shared: dict[str, Distances]) -> None:
         self.mixture, self.shared = mixture, list(shared.values())
         self.X = self.shared[0].X
         self.parts = [law.given_distances(shared[law.metric]) for law in mixture.laws]
@@ -149,7 +151,8 @@ class _MixtureGiven(GivenPoints):
     def posterior(self, n_jobs: int | None = None) -> MixturePosterior:
         posteriors = [part.posterior(n_jobs) for part in self.parts]
         for searched in self.shared:
-            searched.forget()
+            if isinstance(searched, _SharedSearch):
+                searched.forget()
         return MixturePosterior(posteriors, self.mixture.weights)
 
     def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:

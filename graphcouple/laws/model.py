@@ -18,7 +18,7 @@ from graphcouple.laws.given import FEW, GivenPoints, NewEdges, nearest_spread
 from graphcouple.laws.law import GraphLaw
 from graphcouple.laws.priors import GraphPosterior, GraphPrior, as_prior
 from graphcouple.laws.priors.binary import threshold
-from graphcouple.neighbors import SEARCHES, Distances, as_points, distances_of
+from graphcouple.neighbors import SEARCHES, Distances, OwnNeighbors, as_points, distances_of
 
 ALL_PAIRS_UP_TO = 2000
 """With ``n_neighbors="auto"``, the largest number of points for which the graph may use every pair."""
@@ -217,9 +217,19 @@ class GraphModel(GraphLaw):
         """
         return self.given(X).posterior(n_jobs)
 
-    def given(self, X: Any) -> _ModelGiven:
-        """Return the law with its points, which can be asked for the edges of new points too; see `posterior`."""
-        return self.given_distances(distances_of(as_points(X), self.metric))
+    def given(self, X: Any, neighbors: Any = None) -> _ModelGiven:
+        """Return the law with its points, which can be asked for the edges of new points too; see `posterior`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        neighbors : tuple of arrays, or sparse matrix, optional
+            Neighbours that were found before: ``(indices, distances)`` or a sparse matrix of distances. They carry the
+            only edges; `n_neighbors`, if smaller, keeps the nearest of them.
+        """
+        X = as_points(X)
+        known = distances_of(X, self.metric) if neighbors is None else OwnNeighbors(X, self.metric, neighbors)
+        return self.given_distances(known)
 
     def given_distances(self, distances: Distances) -> _ModelGiven:
         """Return the law with the distances between its points."""

@@ -1,12 +1,14 @@
 """Distances between points, and the nearest of many."""
 
 from graphcouple.neighbors.distances import SEARCHES, Distances, distances_of
+from graphcouple.neighbors.own_graph import OwnNeighbors
 from graphcouple.neighbors.points import as_points, near_origin
 from graphcouple.neighbors.search import all_pairs, graph_distances, nearest_neighbors, neighbors_among
 
 __all__ = [
     "SEARCHES",
     "Distances",
+    "OwnNeighbors",
     "all_pairs",
     "as_points",
     "distances_of",

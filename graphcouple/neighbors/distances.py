@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -48,6 +48,9 @@ class Distances(ABC):
     X : array or sparse matrix
         The points, or distances between them.
     """
+
+    searched: ClassVar[bool] = True
+    """Whether neighbours are searched for, rather than given."""
 
     def __init__(self, X: Any) -> None:
         self.X = X

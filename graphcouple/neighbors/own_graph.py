@@ -1,0 +1,113 @@
+"""Neighbours that the user found: arrays, umap-learn's triple, or a sparse graph of distances, all read alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcouple.graphs import FloatArray, Support, as_csr, edges_of
+from graphcouple.neighbors.distances import Distances, distances_of, squares_of
+
+
+def neighbor_distances(neighbors: Any, n_points: int) -> tuple[Support, FloatArray]:
+    """Return the edges of given neighbours, without those of points to themselves, and their distances.
+
+    Parameters
+    ----------
+    neighbors : tuple of arrays, or sparse matrix of shape (n_points, n_points)
+        ``(indices, distances)``, each of shape (n_points, k), where -1 stands for no neighbour; a third entry, as in
+        umap-learn's ``precomputed_knn``, is ignored. Or the distances as stored entries of a matrix, as those of
+        scikit-learn's ``KNeighborsTransformer`` and scanpy's ``obsp["distances"]``.
+    n_points : int
+
+    Raises
+    ------
+    TypeError, ValueError
+        When shapes, types or numbers make no sense, or a row has no neighbour.
+    """
+    if sp.issparse(neighbors):
+        support, distances = edges_of(as_csr(neighbors, "neighbors", n_points))
+    elif isinstance(neighbors, (tuple, list)) and len(neighbors) in (2, 3):
+        support, distances = edges_of(_from_arrays(neighbors[0], neighbors[1], n_points))
+    else:
+        raise TypeError(
+            "neighbors must be (indices, distances), each of shape (n_samples, k), or a sparse matrix of distances, "
+            f"got {type(neighbors).__name__}."
+        )
+    counts = np.diff(support.indptr)
+    if (counts == 0).any():
+        raise ValueError(f"neighbors gives row {int(np.argmin(counts))} no neighbor but itself; give it at least one.")
+    if not np.isfinite(distances).all():
+        raise ValueError("neighbors holds infinite distances; leave those pairs out.")
+    return support, distances.astype(np.float64)
+
+
+def _from_arrays(indices: Any, distances: Any, n_points: int) -> sp.csr_array:
+    """Return the matrix of distances, with stored zeros."""
+    ends, dist = np.asarray(indices), np.asarray(distances, dtype=np.float64)
+    if ends.dtype.kind not in "iu":
+        raise TypeError(f"the indices of neighbors must be integers, got dtype {ends.dtype}.")
+    if ends.ndim != 2 or ends.shape != dist.shape or ends.shape[0] != n_points:
+        raise ValueError(f"neighbors must be two arrays of shape ({n_points}, k), got {ends.shape} and {dist.shape}.")
+    if ends.size and not (ends.min() >= -1 and ends.max() < n_points):
+        raise ValueError(f"neighbors names row {int(ends.max())}, but X has {n_points} rows.")
+    found = ends >= 0
+    rows = np.repeat(np.arange(n_points), ends.shape[1])[found.ravel()]
+    dtype = np.int32 if ends.size <= np.iinfo(np.int32).max else np.int64
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_points))]).astype(dtype)
+    matrix = sp.csr_array((dist[found], ends[found].astype(dtype), indptr), shape=(n_points, n_points))
+    matrix.sort_indices()
+    repeated = (np.diff(matrix.indices) == 0) & (rows[1:] == rows[:-1])
+    if repeated.any():
+        raise ValueError(f"neighbors names a neighbor of row {int(rows[np.argmax(repeated)])} twice.")
+    return matrix
+
+
+class OwnNeighbors(Distances):
+    """Distances of points whose neighbours are given: these are the only edges.
+
+    Parameters
+    ----------
+    X : array or sparse matrix
+        The points, for new ones to be compared with.
+    metric : str
+    neighbors : tuple of arrays, or sparse matrix
+        See `neighbor_distances`.
+    """
+
+    searched = False
+
+    def __init__(self, X: Any, metric: str, neighbors: Any) -> None:
+        super().__init__(X)
+        self._points = distances_of(X, metric)
+        self._support, distances = neighbor_distances(neighbors, X.shape[0])
+        self._sq_dist = squares_of(distances)
+
+    def all_pairs(self) -> tuple[Support, FloatArray]:
+        """Return the given edges."""
+        return self._support, self._sq_dist
+
+    def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
+        """Return the nearest of the given neighbours; all of them where there are fewer."""
+        support, sq_dist = self._support, self._sq_dist
+        counts = np.diff(support.indptr)
+        if counts.max() <= n_neighbors:
+            return support, sq_dist
+        by_row = np.lexsort((sq_dist, support.rows))
+        rank = np.arange(support.n_edges) - np.repeat(support.indptr[:-1], counts)
+        keep = np.zeros(support.n_edges, dtype=bool)
+        keep[by_row[rank < n_neighbors]] = True
+        return support.select(keep), sq_dist[keep]
+
+    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
+        """Return the distances of edges between the points."""
+        return self._points.along(support, n_jobs)
+
+    def to(
+        self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None, search: str = "auto"
+    ) -> tuple[Support, FloatArray]:
+        """Return the points nearest to each new point, which are searched."""
+        most = int(np.diff(self._support.indptr).max())
+        return self._points.to(X_new, most if n_neighbors is None else min(n_neighbors, most), n_jobs, search)

@@ -1,0 +1,122 @@
+"""Neighbours that users bring, in every form that other libraries have."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
+
+import graphcouple as gc
+from graphcouple.neighbors import OwnNeighbors
+
+
+@pytest.fixture(scope="module")
+def X():
+    points = np.random.default_rng(0).normal(size=(150, 5))
+    points[7] = points[3]  # a duplicate, at distance 0
+    return points
+
+
+def _forms(X, k):
+    dist, indices = NearestNeighbors(n_neighbors=k + 1).fit(X).kneighbors(X)
+    # Of two duplicates, a search may list either first; the point itself comes first here.
+    for i, row in enumerate(indices):
+        at = int(np.flatnonzero(row == i)[0])
+        row[[0, at]] = row[[at, 0]]
+    others, others_dist = indices[:, 1:], dist[:, 1:]
+    shuffled = np.random.default_rng(1).permutation(k)
+    rows = np.repeat(np.arange(len(X)), k)
+    without = sp.csr_array((others_dist.ravel(), (rows, others.ravel())), shape=(len(X),) * 2)
+    padded = np.hstack([others, np.full((len(X), 2), -1)]), np.hstack([others_dist, np.zeros((len(X), 2))])
+    return {
+        "with itself": (indices, dist),
+        "without": (others, others_dist),
+        "in another order": (others[:, shuffled], others_dist[:, shuffled]),
+        "umap-learn's triple": (indices, dist, object()),
+        "transformer": KNeighborsTransformer(mode="distance", n_neighbors=k).fit_transform(X),
+        "obsp": sp.csr_matrix(without),
+        "single precision": (others.astype(np.int32), others_dist),
+        "padded": padded,
+    }
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        gc.UMAP(n_neighbors=13).models(150)[0],
+        gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(4), n_neighbors=12),
+        gc.GraphModel(gc.Gaussian(), "E", gc.SelfTuning(5), n_neighbors=12),
+        gc.GraphMixture([gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(p), n_neighbors=12) for p in (3, 6)]),
+    ],
+)
+def test_every_form_gives_the_posterior_of_the_law_itself(X, law):
+    wanted = law.posterior(X)
+    means = []
+    for neighbors in _forms(X, 12).values():
+        posterior = law.given(X, neighbors).posterior()
+        means.append(posterior.mean().toarray())
+        np.testing.assert_allclose(means[-1], wanted.mean().toarray(), rtol=1e-6, atol=1e-12)
+    for mean in means[1:]:
+        np.testing.assert_array_equal(mean, means[0])
+
+
+def test_the_nearest_of_more_neighbors_are_used_and_all_of_fewer(X):
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(4), n_neighbors=12)
+    more = law.given(X, _forms(X, 30)["with itself"]).posterior()
+    np.testing.assert_allclose(more.mean().toarray(), law.posterior(X).mean().toarray(), rtol=1e-6, atol=1e-12)
+    fewer = law.given(X, _forms(X, 8)["without"]).posterior()
+    assert (np.diff(fewer.support.indptr) == 8).all()
+
+
+@pytest.mark.parametrize("method", [gc.UMAP(n_neighbors=13), gc.TSNE(perplexity=4, n_neighbors=12)])
+def test_estimators_take_them_and_place_new_points(X, method):
+    method.set_params(random_state=0, max_iter=60)
+    forms = _forms(X, 12)
+    Z = method.fit(X, neighbors=forms["without"]).embedding_
+    np.testing.assert_array_equal(method.fit_transform(X, neighbors=forms["transformer"]), Z)
+    np.testing.assert_array_equal(method.transform(X[20:25]), Z[20:25])
+    new = method.transform(X[20:25] + 0.01)
+    assert np.isfinite(new).all()
+    joint = gc.HierarchicalCoupling(gc.TSNE(perplexity=4, max_iter=20), random_state=0)
+    assert joint.fit(X, neighbors=forms["obsp"]).embedding_.shape == (150, 2)
+
+
+def test_distances_alone_have_a_default_start(X):
+    distances = np.sqrt(np.square(X[:, None] - X).sum(axis=-1))
+    assert gc.TSNE(metric="precomputed", random_state=0, max_iter=60).fit(distances).embedding_.shape == (150, 2)
+    stored = KNeighborsTransformer(mode="distance", n_neighbors=40).fit_transform(X)
+    found = gc.TSNE(perplexity=10, metric="precomputed", random_state=0, max_iter=60).fit(stored)
+    assert np.isfinite(found.embedding_).all()
+
+
+def test_node_numbers_stay_short(X):
+    own = OwnNeighbors(X, "euclidean", _forms(X, 12)["with itself"])
+    assert own.all_pairs()[0].indices.dtype == np.int32
+
+
+@pytest.mark.parametrize(
+    ("neighbors", "error", "match"),
+    [
+        ("exact", TypeError, "got str"),
+        ((np.zeros((150, 3)), np.zeros((150, 3))), TypeError, "integers"),
+        ((np.zeros((10, 3), int), np.zeros((10, 3))), ValueError, r"\(150, k\)"),
+        ((np.zeros((150, 3), int), np.zeros((150, 2))), ValueError, r"\(150, k\)"),
+        ((np.full((150, 3), 150), np.zeros((150, 3))), ValueError, "row 150"),
+        ((np.full((150, 2), 3), np.ones((150, 2))), ValueError, "twice"),
+        ((np.arange(150)[:, None], np.zeros((150, 1))), ValueError, "no neighbor but itself"),
+        ((np.roll(np.arange(150), 1)[:, None], -np.ones((150, 1))), ValueError, "negative"),
+        ((np.roll(np.arange(150), 1)[:, None], np.full((150, 1), np.inf)), ValueError, "infinite"),
+        (sp.eye_array(20, format="csr"), ValueError, "20 nodes"),
+    ],
+)
+def test_neighbors_that_make_no_sense_say_why(X, neighbors, error, match):
+    with pytest.raises(error, match=match):
+        gc.UMAP().fit(X, neighbors=neighbors)
+
+
+def test_neighbors_beside_ones_own_graph_are_refused(X):
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X)
+    drawn = gc.GraphCoupling(posterior, gc.GraphModel(gc.Student(), "E"))
+    with pytest.raises(ValueError, match="no use"):
+        drawn.fit(X, neighbors=_forms(X, 12)["without"])
+    with pytest.raises(ValueError, match="perplexity"):
+        gc.TSNE(perplexity=30).fit(X, neighbors=_forms(X, 12)["without"])
