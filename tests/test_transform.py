@@ -269,3 +269,28 @@ def test_zero_rows_are_far_from_all_by_cosine():
         support, sq_dist = distances_of(X, "cosine").to(np.zeros((1, 4)), 5, search=search)
         np.testing.assert_allclose(sq_dist, 1.0)
         assert support.n_edges == 5
+
+
+@pytest.mark.parametrize("name", ["TSNE", "UMAP", "UMAP full", "SNE", "unbounded", "wide"])
+def test_inverse_transform_is_the_mean_by_the_strength_of_edges(fitted, halves, name):
+    estimator, X = fitted(name), halves[0]
+    Z = estimator.embedding_
+    places = np.vstack([Z[:3] + 0.1, 0.5 * (Z[3:5] + Z[5:7])])
+    scale = getattr(estimator.sentence.latent.bandwidth, "scale", 1.0)
+    k = estimator.sentence.latent.kernel.value(cdist(places, Z, "sqeuclidean") / scale**2)
+    # UMAP's attraction is by probability in the effective loss, and by strength in the full one.
+    w = k / (1 + k) if name == "UMAP" else k
+    np.testing.assert_allclose(
+        estimator.inverse_transform(places), (w / w.sum(axis=1, keepdims=True)) @ X, rtol=1e-7, atol=1e-9
+    )
+
+
+def test_inverse_transform_at_points_and_of_what_has_no_means(fitted, halves):
+    estimator = fitted("unbounded")
+    np.testing.assert_allclose(estimator.inverse_transform(estimator.embedding_[:4]), halves[0][:4], atol=1e-9)
+    with pytest.raises(ValueError, match="columns"):
+        estimator.inverse_transform(np.zeros((2, 3)))
+    X = halves[0][:50]
+    by_distance = gc.TSNE(perplexity=5, metric="precomputed", random_state=0, max_iter=20).fit(cdist(X, X))
+    with pytest.raises(ValueError, match="means of points"):
+        by_distance.inverse_transform(np.zeros((2, 2)))

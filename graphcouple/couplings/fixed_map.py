@@ -26,6 +26,9 @@ from graphcouple.summation import Field, KernelValue, LogOnePlusKernel, RadialFu
 # A potential below this, or below what its sum resolves, is computed again in logarithms.
 _UNDERFLOW = 1e-280
 
+# Squared distances relative to the map's size below which a place is at a point.
+_NEAREST = 1e-24
+
 
 class FixedMap:
     """The embedding's points, and how its law attracts and repels one more.
@@ -86,6 +89,16 @@ class FixedMap:
         over_rows(len(places), self.summation.n_jobs, edge_sums_at, places, *arrays)
         repelled, push = self._repel(places, edges.mass[rows])
         return repelled - attracted, push - pull
+
+    def strengths(self, places: FloatArray) -> FloatArray:
+        """Return the strengths of edges from places to all points, divided by each row's sum, of shape (m, n)."""
+        from scipy.spatial.distance import cdist
+
+        # Kernels may be infinite at distance 0, where one point then has all the weight.
+        sq_dist = np.maximum(cdist(places, self.points, "sqeuclidean"), _NEAREST * self.size**2)
+        logs = self.attraction.potential(sq_dist)
+        weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+        return weights / weights.sum(axis=1, keepdims=True)
 
     def _repel(self, places: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the repulsion of places whose edges have these sums, and its gradient."""

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphcouple._parameters import RUN_OPTIONS, ScikitTransformer, estimator, parameter
 from graphcouple._progress import progress_bar
+from graphcouple._validation import check_embedding
 from graphcouple.couplings.fixed_map import FixedMap
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import GivenPoints, GraphLaw, GraphModel, NewEdges
@@ -27,6 +28,9 @@ _CALLBACK_EVERY = 10
 
 # New points placed at once: with 90 edges each, 20 MB. Results do not depend on it.
 _ROWS_AT_ONCE = 16_384
+
+# Places whose weights over all points are held at once.
+_PLACES_AT_ONCE = 256
 
 
 class EmbeddingEstimator(ScikitTransformer):
@@ -196,6 +200,47 @@ class CouplingEstimator(EmbeddingEstimator):
             rows = slice(a, min(a + _ROWS_AT_ONCE, n_new))
             Z[rows], loss[rows] = self._place(given.new_edges(X[rows], self.n_jobs), self._map)
         return (Z, loss) if return_loss else Z
+
+    def inverse_transform(self, Z: Any) -> FloatArray:
+        """Return points of the input's space for places in the embedding: means of the fitted points.
+
+        The weights are those of the attraction, k(|z − z_j|²) divided by their sum (k/(1 + k) in the effective loss of
+        UMAP and LargeVis). So the result lies between the fitted points and is smoother than they are. It is no inverse
+        of `transform`, but shows what a region of the map stands for.
+
+        Parameters
+        ----------
+        Z : array of shape (n_places, n_components)
+
+        Returns
+        -------
+        ndarray of shape (n_places, n_features)
+
+        Raises
+        ------
+        NotFittedError, TypeError, ValueError
+            When `Z` is unusable, or the estimator was fitted to distances or a graph, which have no means.
+
+        Examples
+        --------
+        >>> import graphcouple as gc
+        >>> X, y = gc.datasets.load("iris")
+        >>> tsne = gc.TSNE(random_state=0).fit(X)
+        >>> tsne.inverse_transform(tsne.embedding_[:3]).shape
+        (3, 4)
+        """
+        check_is_fitted(self)
+        if self._given is None or self.takes_distances or self._map is None:
+            raise ValueError("inverse_transform takes means of points, but the estimator was fitted to none.")
+        places = check_embedding(Z)
+        if places.shape[1] != self.embedding_.shape[1]:
+            raise ValueError(f"Z has {places.shape[1]} columns, but the embedding {self.embedding_.shape[1]}.")
+        X, fixed = self._given.X, self._map
+        parts = []
+        for a in range(0, len(places), _PLACES_AT_ONCE):
+            weights = fixed.strengths(places[a : a + _PLACES_AT_ONCE].astype(np.float64) / self._scale)
+            parts.append(np.asarray(weights @ X))
+        return np.vstack(parts).astype(self.embedding_.dtype, copy=False)
 
     def update(self, X: Any, move: str = "none") -> Self:
         """Add points to the embedding.

@@ -118,6 +118,11 @@ class HierarchicalCoupling(EmbeddingEstimator):
         check_is_fitted(self)
         return self._take_from(self.estimator_.update(X, move))
 
+    def inverse_transform(self, Z: Any) -> FloatArray:
+        """Return means of the fitted points for places in the embedding; see `CouplingEstimator.inverse_transform`."""
+        check_is_fitted(self)
+        return self.estimator_.inverse_transform(Z)
+
     def isolation(self, X: Any) -> FloatArray:
         """Return how far new points are from those of `fit`; see `CouplingEstimator.isolation`."""
         check_is_fitted(self)
