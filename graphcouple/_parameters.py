@@ -116,7 +116,15 @@ VOCABULARY: dict[str, Word] = {
         "points and 200 beyond.",
         [StrOptions({"auto"}), AT_LEAST_1],
     ),
-    "metric": Word("str", 'The distance of the points, or "precomputed".', [str]),
+    "metric": Word(
+        "str or callable",
+        "The distance of the points: any metric of `sklearn.metrics.pairwise_distances`, or a function of two rows; "
+        '"precomputed" if X holds distances.',
+        [str, callable],
+    ),
+    "metric_params": Word(
+        "dict, optional", 'Further arguments of the metric, as ``{"p": 3}`` of "minkowski".', [dict, None]
+    ),
     "min_dist": Word(
         "float",
         "Distance below which points of the embedding count as connected; at most `spread`.",

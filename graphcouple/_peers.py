@@ -17,7 +17,6 @@ PEERS: dict[str, str] = {
     "min_grad_norm": "tol, of graphcouple.solve; a run ends once it has settled",
     "method": "summation: 'exact', 'barnes_hut' or 'particle_mesh'",
     "angle": "summation=BarnesHut(angle=...)",
-    "metric_params": _NOT_YET + ": use metric='precomputed'",
     # openTSNE
     "theta": "summation=BarnesHut(angle=...)",
     "initialization": "init",
@@ -37,7 +36,7 @@ PEERS: dict[str, str] = {
     "neighbors": "search, of GraphModel",
     # umap-learn
     "n_epochs": "max_iter",
-    "metric_kwds": _NOT_YET + ": use metric='precomputed'",
+    "metric_kwds": "metric_params",
     "precomputed_knn": _GRAPH,
     "set_op_mix_ratio": _NOT_YET + ": the graph is the union, set_op_mix_ratio=1",
     "target_n_neighbors": _NOT_YET,

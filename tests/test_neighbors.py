@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
 import graphcouple as gc
-from graphcouple.neighbors import nearest_neighbors
+from graphcouple.graphs import off_diagonal
+from graphcouple.neighbors import distances_of, nearest_neighbors
 
 K = 20
 
@@ -209,3 +211,60 @@ def test_duplicates_are_at_distance_zero_exactly(digits, offset):
     assert twins.sum() == 80
     assert (sq_dist[twins] == 0.0).all()
     assert (sq_dist[~twins] > 1.0).all()
+
+
+def halves_apart(left, right, power=1.0):
+    return float(np.abs(left - right).max() ** power)
+
+
+@pytest.mark.parametrize(
+    ("metric", "params", "scipy_metric", "options"),
+    [
+        ("minkowski", {"p": 3}, "minkowski", {"p": 3}),
+        (halves_apart, None, "chebyshev", {}),
+        (halves_apart, {"power": 1.0}, "chebyshev", {}),
+        ("manhattan", None, "cityblock", {}),
+    ],
+)
+def test_metrics_with_arguments_and_metrics_of_ones_own(metric, params, scipy_metric, options):
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    X_new = np.random.default_rng(1).normal(size=(7, 4))
+    wanted = cdist(X, X, scipy_metric, **options)
+    distances = distances_of(X, metric, params)
+    np.testing.assert_allclose(distances.all_pairs()[1], off_diagonal(wanted) ** 2, rtol=1e-12)
+    support, sq_dist = distances.nearest(5)
+    np.testing.assert_allclose(sq_dist, wanted[support.rows, support.indices] ** 2, rtol=1e-12)
+    support, sq_dist = distances.to(X_new, 5)
+    between = cdist(X_new, X, scipy_metric, **options)
+    np.testing.assert_allclose(np.sort(sq_dist.reshape(7, 5)), np.sort(between)[:, :5] ** 2, rtol=1e-12)
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5), metric=metric, metric_params=params)
+    same = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5), metric="precomputed").posterior(wanted)
+    np.testing.assert_allclose(law.posterior(X).mean(), same.mean(), atol=1e-9)
+    assert law == gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5), metric=metric, metric_params=params)
+    fitted = gc.TSNE(perplexity=5, metric=metric, metric_params=params, max_iter=30, random_state=0).fit(X)
+    assert fitted.transform(X_new).shape == (7, 2)
+
+
+def test_laws_of_a_mixture_share_a_search_only_if_their_distances_are_the_same():
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    laws = [
+        gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5), 20, metric="minkowski", metric_params={"p": p})
+        for p in (1.5, 4.0)
+    ]
+    mean = gc.GraphMixture(laws).posterior(X).mean().toarray()
+    wanted = 0.5 * (laws[0].posterior(X).mean() + laws[1].posterior(X).mean()).toarray()
+    np.testing.assert_allclose(mean, wanted, atol=1e-12)
+
+
+def test_metrics_that_cannot_be_used_say_why():
+    X = np.random.default_rng(0).normal(size=(20, 4))
+    with pytest.raises(TypeError, match="two dense rows"):
+        distances_of(sp.csr_matrix(X), halves_apart)
+    with pytest.raises(TypeError, match="a name or a function"):
+        gc.GraphModel(gc.Gaussian(), "D", metric=3)
+    with pytest.raises(TypeError, match="metric_params must be a dict"):
+        gc.GraphModel(gc.Gaussian(), "D", metric_params="p")
+    latent = gc.GraphModel(gc.Student(), "E", metric_params={"p": 2})
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X)
+    with pytest.raises(ValueError, match="defaults"):
+        gc.CrossEntropy(posterior, latent)

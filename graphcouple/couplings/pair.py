@@ -310,7 +310,7 @@ def check_latent(latent: GraphModel) -> None:
             "latent_model must leave n_neighbors and symmetrize at None: the embedding has no neighbors before it "
             "is found, and a thresholded input graph is coupled over unordered pairs with a plain Binary latent."
         )
-    if latent.metric != "euclidean" or latent.search != "auto":
+    if latent.metric != "euclidean" or latent.metric_params or latent.search != "auto":
         raise ValueError(
             f"latent_model must leave metric and search at their defaults, got metric={latent.metric!r}, "
             f"search={latent.search!r}: embeddings use all Euclidean distances."

@@ -146,6 +146,7 @@ class UMAP(SampledRepulsion, Preset):
             n_neighbors=self.n_neighbors - 1,
             symmetrize="threshold",
             metric=self.metric,
+            metric_params=self.metric_params,
         )
 
     def _latent_law(self) -> GraphModel:

@@ -27,7 +27,8 @@ class Preset(CouplingEstimator):
     """
 
     n_components: int = parameter(default=2, kw_only=False)
-    metric: str = parameter(default="euclidean")
+    metric: Any = parameter(default="euclidean")
+    metric_params: dict[str, Any] | None = parameter(default=None)
     early_exaggeration: Any = parameter(default="auto")
     learning_rate: Any = parameter(default="auto")
     max_iter: Any = parameter(default="auto")
@@ -77,7 +78,14 @@ class PerplexityPreset(Preset):
 
     def _input_law(self) -> GraphLaw:
         laws = [
-            GraphModel(Gaussian(), UnitOutDegree(), Perplexity(perplexity), self.n_neighbors, metric=self.metric)
+            GraphModel(
+                Gaussian(),
+                UnitOutDegree(),
+                Perplexity(perplexity),
+                self.n_neighbors,
+                metric=self.metric,
+                metric_params=self.metric_params,
+            )
             for perplexity in np.atleast_1d(self.perplexity).tolist()
         ]
         return laws[0] if len(laws) == 1 else GraphMixture(laws)

@@ -17,11 +17,11 @@ class GraphLaw(ABC):
 
     Attributes
     ----------
-    metric : str
+    metric : str or callable
         The distance between points; "precomputed" if distances are given in their place.
     """
 
-    metric: str
+    metric: Any
 
     @property
     @abstractmethod

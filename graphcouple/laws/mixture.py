@@ -17,7 +17,7 @@ from graphcouple.laws.law import GraphLaw
 from graphcouple.laws.model import GraphModel
 from graphcouple.laws.priors import MixturePosterior
 from graphcouple.laws.priors.mixture import mixture_weights
-from graphcouple.neighbors import Distances, OwnNeighbors, as_points, distances_of
+from graphcouple.neighbors import Distances, as_points
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ class GraphMixture(GraphLaw):
         return mixture_weights(self.weights, len(self.laws))
 
     @property
-    def metric(self) -> str:  # type: ignore[override]
+    def metric(self) -> Any:
         """The metric of the first law."""
         return self.laws[0].metric
 
@@ -121,14 +121,12 @@ class GraphMixture(GraphLaw):
     def given(self, X: Any, neighbors: Any = None) -> _MixtureGiven:
         """Return the mixture with its points; see `GraphModel.given`."""
         X = as_points(X)
-        found: dict[str, Distances] = {}
-        for metric in {law.metric for law in self.laws}:
-            found[metric] = distances_of(X, metric) if neighbors is None else OwnNeighbors(X, metric, neighbors)
-        laws = tuple(law.within(found[law.metric].n_points) for law in self.laws)
-        for metric, distances in found.items():
+        found = {law.distance_key: law.distances(X, neighbors) for law in self.laws}
+        laws = tuple(law.within(found[law.distance_key].n_points) for law in self.laws)
+        for key, distances in found.items():
             if distances.searched:
-                counts = [law.neighbors_among(distances.n_points) for law in laws if law.metric == metric]
-                found[metric] = _SharedSearch(distances, max((k for k in counts if k is not None), default=0))
+                counts = [law.neighbors_among(distances.n_points) for law in laws if law.distance_key == key]
+                found[key] = _SharedSearch(distances, max((k for k in counts if k is not None), default=0))
         return _MixtureGiven(dataclasses.replace(self, laws=laws), found)
 
     def new_edges(self, X: Any, X_new: Any, n_jobs: int | None = None) -> sp.csr_array:
@@ -146,7 +144,7 @@ class _MixtureGiven(GivenPoints):
     def __init__(self, mixture: GraphMixture, shared: dict[str, Distances]) -> None:
         self.mixture, self.shared = mixture, list(shared.values())
         self.X = self.shared[0].X
-        self.parts = [law.given_distances(shared[law.metric]) for law in mixture.laws]
+        self.parts = [law.given_distances(shared[law.distance_key]) for law in mixture.laws]
 
     def posterior(self, n_jobs: int | None = None) -> MixturePosterior:
         posteriors = [part.posterior(n_jobs) for part in self.parts]

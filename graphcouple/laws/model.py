@@ -46,12 +46,14 @@ class GraphModel(GraphLaw):
     symmetrize : {None, "threshold"}, default=None
         "threshold" takes the undirected graph 1{W + Wᵀ ≥ 1}, as UMAP does;
         prior B only.
-    metric : str, default="euclidean"
-        The distance between points; "precomputed" if X is a square array, or a
-        sparse graph, of distances.
+    metric : str or callable, default="euclidean"
+        The distance between points: any of `sklearn.metrics.pairwise_distances`, or a function of two rows;
+        "precomputed" if X is a square array, or a sparse graph, of distances.
     search : {"auto", "exact", "approximate"}, default="auto"
         How nearest neighbours are searched; "auto" is approximate when an exact search would take seconds. See
         `graphcouple.neighbors.nearest_neighbors`.
+    metric_params : dict, optional
+        Further arguments of the metric, as ``{"p": 3}`` of "minkowski".
 
     Raises
     ------
@@ -78,8 +80,9 @@ class GraphModel(GraphLaw):
     bandwidth: Bandwidth | None = None
     n_neighbors: int | str | None = None
     symmetrize: str | None = None
-    metric: str = "euclidean"
+    metric: Any = "euclidean"
     search: str = "auto"
+    metric_params: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
@@ -94,6 +97,10 @@ class GraphModel(GraphLaw):
             check_integer("n_neighbors", self.n_neighbors, 1)
         if self.search not in SEARCHES:
             raise ValueError(f"search must be one of {sorted(SEARCHES)}, got {self.search!r}.")
+        if not isinstance(self.metric, str) and not callable(self.metric):
+            raise TypeError(f"metric must be a name or a function of two rows, got {self.metric!r}.")
+        if self.metric_params is not None and not isinstance(self.metric_params, dict):
+            raise TypeError(f"metric_params must be a dict or None, got {self.metric_params!r}.")
         if self.symmetrize not in (None, "threshold"):
             raise ValueError(f"symmetrize must be None or 'threshold', got {self.symmetrize!r}.")
         if self.symmetrize and not self.prior.independent_edges:
@@ -102,7 +109,10 @@ class GraphModel(GraphLaw):
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return self.get_params(deep=False) == other.get_params(deep=False)
+        mine, theirs = self.get_params(deep=False), other.get_params(deep=False)
+        # Arguments of a metric may be arrays, which compare entry by entry.
+        same = _arguments(mine.pop("metric_params")) == _arguments(theirs.pop("metric_params"))
+        return same and mine == theirs
 
     # Not hashable, because `set_params` changes a model in place.
     __hash__ = None  # type: ignore[assignment]
@@ -115,7 +125,7 @@ class GraphModel(GraphLaw):
         if self.n_neighbors is not None:
             parts.append(f"{'' if self.n_neighbors == 'auto' else f'{self.n_neighbors} '}nearest neighbors")
         if self.metric != "euclidean":
-            parts.append(f"{self.metric} distances")
+            parts.append(f"{getattr(self.metric, '__name__', self.metric)} distances")
         return ", ".join(parts)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -228,8 +238,18 @@ class GraphModel(GraphLaw):
             only edges; `n_neighbors`, if smaller, keeps the nearest of them.
         """
         X = as_points(X)
-        known = distances_of(X, self.metric) if neighbors is None else OwnNeighbors(X, self.metric, neighbors)
-        return self.given_distances(known)
+        return self.given_distances(self.distances(X, neighbors))
+
+    def distances(self, X: Any, neighbors: Any = None) -> Distances:
+        """Return the distances of points, which `as_points` has checked, or those that come with their neighbours."""
+        if neighbors is None:
+            return distances_of(X, self.metric, self.metric_params)
+        return OwnNeighbors(X, self.metric, neighbors, self.metric_params)
+
+    @property
+    def distance_key(self) -> str:
+        """Laws with the same key have the same distances."""
+        return repr((self.metric, _arguments(self.metric_params)))
 
     def given_distances(self, distances: Distances) -> _ModelGiven:
         """Return the law with the distances between its points."""
@@ -272,6 +292,11 @@ class GraphModel(GraphLaw):
         if allowed is not None:
             return allowed[0], distances.along(allowed[0], n_jobs)
         return distances.all_pairs()
+
+
+def _arguments(params: dict[str, Any] | None) -> list[tuple[str, Any]]:
+    """Return arguments in a form that can be compared."""
+    return sorted((name, np.asarray(value).tolist()) for name, value in (params or {}).items())
 
 
 class _ModelGiven(GivenPoints):

@@ -1,6 +1,7 @@
 """Distances between points, and the nearest of many."""
 
-from graphcouple.neighbors.distances import SEARCHES, Distances, distances_of
+from graphcouple.neighbors.by_metric import distances_of
+from graphcouple.neighbors.distances import SEARCHES, Distances
 from graphcouple.neighbors.own_graph import OwnNeighbors
 from graphcouple.neighbors.points import as_points, near_origin
 from graphcouple.neighbors.search import all_pairs, graph_distances, nearest_neighbors, neighbors_among

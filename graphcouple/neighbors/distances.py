@@ -16,7 +16,7 @@ from graphcouple._validation import check_integer
 from graphcouple.graphs import FloatArray, IntArray, Support, as_csr, edges_of, off_diagonal
 from graphcouple.neighbors.brute_force import nearest_exactly
 from graphcouple.neighbors.inverted_file import InvertedFile
-from graphcouple.neighbors.points import near_origin, shift_of, unit_rows
+from graphcouple.neighbors.points import near_origin, shift_of
 
 SEARCHES = ("auto", "exact", "approximate")
 """How nearest neighbours are searched."""
@@ -89,37 +89,6 @@ class Distances(ABC):
         return k
 
 
-def distances_of(X: Any, metric: str = "euclidean") -> Distances:
-    """Return the distances of points by a metric, or precomputed distances.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
-        Already checked by `as_points`. For ``metric="precomputed"``, distances: a square array, or a sparse matrix
-        whose stored entries are the known distances.
-    metric : str, default="euclidean"
-        "precomputed", or any metric of `sklearn.metrics.pairwise_distances`.
-
-    Raises
-    ------
-    ValueError
-        When precomputed distances are not square.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from graphcouple.neighbors import distances_of
-    >>> support, sq_dist = distances_of(np.array([[0.0], [1.0], [3.0]])).nearest(1)
-    >>> support.indices.tolist(), sq_dist.tolist()
-    ([1, 0, 1], [1.0, 1.0, 4.0])
-    """
-    if metric == "precomputed":
-        if X.shape[0] != X.shape[1]:
-            raise ValueError(f"precomputed distances must be square, got shape {X.shape}.")
-        return _StoredDistances(X) if sp.issparse(X) else _SquareDistances(X)
-    return _Euclidean(X) if metric == "euclidean" else _ByMetric(X, metric)
-
-
 def squares_of(values: FloatArray) -> FloatArray:
     """Return the squares of precomputed distances, which must not be negative."""
     if (values < 0).any():
@@ -134,10 +103,13 @@ def _regular_support(indices: IntArray) -> Support:
     return Support(np.arange(0, n * k + 1, k, dtype=dtype), indices.ravel().astype(dtype, copy=False))
 
 
-class _Searched(Distances):
+class Searched(Distances):
     """Distances that scikit-learn's `NearestNeighbors` can search."""
 
-    metric: str
+    metric: Any
+    params: dict[str, Any] | None = None
+    """Further arguments of the metric."""
+
     approximate: bool = False
     """Whether there is an approximate search."""
 
@@ -145,10 +117,11 @@ class _Searched(Distances):
         return self.X
 
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
+        """Return each point's nearest others; see `Distances`."""
         k = self._check_count(n_neighbors)
         if self._approximately(search):
             return self._nearly(k, n_jobs)
-        found, dist = _search(self._points(), None, k, self.metric, n_jobs)
+        found, dist = self._search(self._points(), None, k, n_jobs)
         support = _regular_support(found)
         return support, self._exactly(support, dist, n_jobs)
 
@@ -175,12 +148,13 @@ class _Searched(Distances):
     def to(
         self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None, search: str = "auto"
     ) -> tuple[Support, FloatArray]:
+        """Return the points nearest to new ones; see `Distances`."""
         k = self.n_points if n_neighbors is None else min(n_neighbors, self.n_points)
         self._check_new(X_new)
         return self._to_nearest(X_new, k, n_jobs, search)
 
     def _to_nearest(self, X_new: Any, k: int, n_jobs: int | None, search: str) -> tuple[Support, FloatArray]:
-        found, dist = _search(self.X, X_new, k, self.metric, n_jobs)
+        found, dist = self._search(self.X, X_new, k, n_jobs)
         known = np.square(dist, dtype=np.float64)
         known[known <= _COINCIDENT * known.max(axis=1, keepdims=True)] = 0.0
         return _regular_support(found), known.ravel()
@@ -189,18 +163,18 @@ class _Searched(Distances):
         if X_new.shape[1] != self.X.shape[1]:
             raise ValueError(f"X_new has {X_new.shape[1]} columns, but X has {self.X.shape[1]}.")
 
+    def _search(self, X: Any, X_new: Any, k: int, n_jobs: int | None) -> tuple[IntArray, FloatArray]:
+        """Return each row's nearest points, ordered by index, and the distances."""
+        from sklearn.neighbors import NearestNeighbors
 
-def _search(X: Any, X_new: Any, k: int, metric: str, n_jobs: int | None) -> tuple[IntArray, FloatArray]:
-    """Return each row's nearest points, ordered by index, and the distances."""
-    from sklearn.neighbors import NearestNeighbors
-
-    finder = NearestNeighbors(n_neighbors=k, metric=metric, n_jobs=-1 if n_jobs is None else n_jobs).fit(X)
-    dist, found = finder.kneighbors(X_new)
-    order = np.argsort(found, axis=1)
-    return np.take_along_axis(found, order, axis=1), np.take_along_axis(dist, order, axis=1)
+        workers = -1 if n_jobs is None else n_jobs
+        finder = NearestNeighbors(n_neighbors=k, metric=self.metric, metric_params=self.params, n_jobs=workers).fit(X)
+        dist, found = finder.kneighbors(X_new)
+        order = np.argsort(found, axis=1)
+        return np.take_along_axis(found, order, axis=1), np.take_along_axis(dist, order, axis=1)
 
 
-class _Euclidean(_Searched):
+class Euclidean(Searched):
     """Euclidean distances of points, dense or sparse. Differences are squared, so duplicates are at exactly 0."""
 
     metric = "euclidean"
@@ -208,6 +182,7 @@ class _Euclidean(_Searched):
     _kept: InvertedFile | None = None
 
     def all_pairs(self) -> tuple[Support, FloatArray]:
+        """Return all pairs with a known distance; see `Distances`."""
         X = self.X
         support = Support.all_pairs(self.n_points)
         if not sp.issparse(X) or X.shape[0] * X.shape[1] <= _DENSE_ENTRIES:
@@ -242,8 +217,9 @@ class _Euclidean(_Searched):
         return self._kept
 
     def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
+        """Return the squared distances of edges; see `Distances`."""
         if sp.issparse(self.X):
-            return _in_chunks(self.X, self.X, support, _sq_differences)
+            return in_chunks(self.X, self.X, support, _sq_differences)
         from graphcouple._numba.pairs import edge_sq_dists
         from graphcouple._numba.threads import over_rows
 
@@ -259,9 +235,9 @@ class _Euclidean(_Searched):
         if self._approximately(search):
             indices, sq_dist = self._file(k, n_jobs).of_new(X_new)
         elif sp.issparse(X):
-            found, _ = _search(X, X_new, k, self.metric, n_jobs)
+            found, _ = self._search(X, X_new, k, n_jobs)
             support = _regular_support(found)
-            return support, _in_chunks(X_new, X, support, _sq_differences)
+            return support, in_chunks(X_new, X, support, _sq_differences)
         else:
             indices, sq_dist = nearest_exactly(X, X_new, k, n_jobs)
         return _regular_support(indices), sq_dist.ravel()
@@ -278,65 +254,19 @@ class _Euclidean(_Searched):
         rows = np.broadcast_to(np.arange(self.n_points), (X_new.shape[0], self.n_points))
         support = _regular_support(rows)
         if sp.issparse(X):
-            return support, _in_chunks(X_new, X, support, _sq_differences)
+            return support, in_chunks(X_new, X, support, _sq_differences)
         from scipy.spatial.distance import cdist
 
         return support, cdist(X_new, X, "sqeuclidean").ravel()
 
 
-class _ByMetric(_Searched):
-    """Distances by any other metric of scikit-learn."""
-
-    def __init__(self, X: Any, metric: str) -> None:
-        super().__init__(X)
-        self.metric = metric
-        self.approximate = metric == "cosine"
-
-    def all_pairs(self) -> tuple[Support, FloatArray]:
-        from sklearn.metrics import pairwise_distances
-
-        found = off_diagonal(pairwise_distances(self.X, metric=self.metric))
-        return Support.all_pairs(self.n_points), np.square(found, dtype=np.float64)
-
-    @cached_property
-    def _directions(self) -> _Euclidean:
-        """The rows scaled to length 1: ‖u − v‖² is twice their cosine distance."""
-        return _Euclidean(unit_rows(self.X))
-
-    def _nearly(self, k: int, n_jobs: int | None) -> tuple[Support, FloatArray]:
-        support, sq_dist = self._directions.nearest(k, n_jobs, "approximate")
-        return support, np.square(0.5 * sq_dist)
-
-    def _to_nearest(self, X_new: Any, k: int, n_jobs: int | None, search: str) -> tuple[Support, FloatArray]:
-        if self.metric != "cosine":
-            return super()._to_nearest(X_new, k, n_jobs, search)
-        way = "approximate" if self._approximately(search) else "exact"
-        support, sq_dist = self._directions.to(unit_rows(X_new), k, n_jobs, way)
-        return support, np.square(0.5 * sq_dist)
-
-    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
-        from sklearn.metrics.pairwise import paired_distances
-
-        def paired(left: Any, right: Any) -> FloatArray:
-            if sp.issparse(left):
-                left, right = left.toarray(), right.toarray()
-            return np.square(paired_distances(left, right, metric=self.metric), dtype=np.float64)
-
-        try:
-            return _in_chunks(self.X, self.X, support, paired)
-        except ValueError as error:
-            raise ValueError(
-                f"metric={self.metric!r} is not available along the edges of an edge prior; "
-                "pass metric='precomputed' distances."
-            ) from error
-
-
-class _SquareDistances(_Searched):
+class SquareDistances(Searched):
     """Precomputed distances in a square array."""
 
     metric = "precomputed"
 
     def all_pairs(self) -> tuple[Support, FloatArray]:
+        """Return all pairs with a known distance; see `Distances`."""
         return Support.all_pairs(self.n_points), squares_of(off_diagonal(self.X))
 
     def _points(self) -> Any:
@@ -344,6 +274,7 @@ class _SquareDistances(_Searched):
         return self.X
 
     def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
+        """Return the squared distances of edges; see `Distances`."""
         return squares_of(self.X[support.rows, support.indices])
 
     def _check_new(self, X_new: Any) -> None:
@@ -353,17 +284,19 @@ class _SquareDistances(_Searched):
             )
 
 
-class _StoredDistances(Distances):
+class StoredDistances(Distances):
     """Precomputed distances in the stored entries of a sparse matrix; other pairs carry no edge."""
 
     def _edges(self) -> tuple[Support, FloatArray]:
         return edges_of(as_csr(self.X, "X"))
 
     def all_pairs(self) -> tuple[Support, FloatArray]:
+        """Return all pairs with a known distance; see `Distances`."""
         support, dist = self._edges()
         return support, squares_of(dist)
 
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
+        """Return each point's nearest others; see `Distances`."""
         k = self._check_count(n_neighbors)
         support, sq_dist = self.all_pairs()
         counts = np.diff(support.indptr)
@@ -380,6 +313,7 @@ class _StoredDistances(Distances):
         return support.select(keep), sq_dist[keep]
 
     def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
+        """Return the squared distances of edges; see `Distances`."""
         known, dist = self._edges()
         at = known.find(support.rows, support.indices)
         if (at < 0).any():
@@ -393,10 +327,11 @@ class _StoredDistances(Distances):
     def to(
         self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None, search: str = "auto"
     ) -> tuple[Support, FloatArray]:
-        return _SquareDistances(self.X).to(X_new, n_neighbors, n_jobs)
+        """Return the points nearest to new ones; see `Distances`."""
+        return SquareDistances(self.X).to(X_new, n_neighbors, n_jobs)
 
 
-def _in_chunks(left: Any, right: Any, support: Support, paired: Any) -> FloatArray:
+def in_chunks(left: Any, right: Any, support: Support, paired: Any) -> FloatArray:
     """Apply `paired` to the rows at the two ends of every edge, some edges at a time."""
     out = np.empty(support.n_edges)
     chunk = max(1, _CHUNK_ENTRIES // right.shape[1])

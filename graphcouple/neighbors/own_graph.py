@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcouple.graphs import FloatArray, Support, as_csr, edges_of
-from graphcouple.neighbors.distances import Distances, distances_of, squares_of
+from graphcouple.neighbors.by_metric import distances_of
+from graphcouple.neighbors.distances import Distances, squares_of
 
 
 def neighbor_distances(neighbors: Any, n_points: int) -> tuple[Support, FloatArray]:
@@ -72,16 +73,16 @@ class OwnNeighbors(Distances):
     ----------
     X : array or sparse matrix
         The points, for new ones to be compared with.
-    metric : str
+    metric : str or callable
     neighbors : tuple of arrays, or sparse matrix
         See `neighbor_distances`.
     """
 
     searched = False
 
-    def __init__(self, X: Any, metric: str, neighbors: Any) -> None:
+    def __init__(self, X: Any, metric: Any, neighbors: Any, metric_params: dict[str, Any] | None = None) -> None:
         super().__init__(X)
-        self._points = distances_of(X, metric)
+        self._points = distances_of(X, metric, metric_params)
         self._support, distances = neighbor_distances(neighbors, X.shape[0])
         self._sq_dist = squares_of(distances)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphcouple.graphs import FloatArray, Support
-from graphcouple.neighbors.distances import distances_of
+from graphcouple.neighbors.by_metric import distances_of
 
 
 def all_pairs(X: Any, metric: str = "euclidean") -> tuple[Support, FloatArray]:
