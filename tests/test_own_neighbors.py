@@ -120,3 +120,25 @@ def test_neighbors_beside_ones_own_graph_are_refused(X):
         drawn.fit(X, neighbors=_forms(X, 12)["without"])
     with pytest.raises(ValueError, match="perplexity"):
         gc.TSNE(perplexity=30).fit(X, neighbors=_forms(X, 12)["without"])
+
+
+def test_a_transformer_searches_for_fitted_and_for_new_points(X):
+    exact = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(4), n_neighbors=12)
+    finder = KNeighborsTransformer(metric="euclidean")
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(4), n_neighbors=12, search=finder)
+    np.testing.assert_allclose(
+        law.posterior(X).mean().toarray(), exact.posterior(X).mean().toarray(), rtol=1e-6, atol=1e-12
+    )
+    X_new = X[:9] + 0.3
+    found, wanted = (each.given(X).new_edges(X_new).to_csr().toarray() for each in (law, exact))
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-12)
+    assert finder.n_neighbors == 5  # the user's own is left as it was
+    other = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(4), 12, search=KNeighborsTransformer(metric="manhattan"))
+    manhattan = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(4), 12, metric="manhattan")
+    np.testing.assert_allclose(other.posterior(X).mean().toarray(), manhattan.posterior(X).mean().toarray(), atol=1e-9)
+    fitted = gc.GraphCoupling(law, gc.GraphModel(gc.Student(), "E"), random_state=0, max_iter=30).fit(X)
+    np.testing.assert_array_equal(fitted.transform(X[30:33]), fitted.embedding_[30:33])
+    mixed = gc.GraphMixture([law, exact]).posterior(X).mean().toarray()
+    np.testing.assert_allclose(mixed, exact.posterior(X).mean().toarray(), rtol=1e-6, atol=1e-12)
+    with pytest.raises(ValueError, match="or a transformer"):
+        gc.GraphModel(gc.Gaussian(), "D", search=3)

@@ -49,9 +49,10 @@ class GraphModel(GraphLaw):
     metric : str or callable, default="euclidean"
         The distance between points: any of `sklearn.metrics.pairwise_distances`, or a function of two rows;
         "precomputed" if X is a square array, or a sparse graph, of distances.
-    search : {"auto", "exact", "approximate"}, default="auto"
+    search : {"auto", "exact", "approximate"} or transformer, default="auto"
         How nearest neighbours are searched; "auto" is approximate when an exact search would take seconds. See
-        `graphcouple.neighbors.nearest_neighbors`.
+        `graphcouple.neighbors.nearest_neighbors`. Or an object like scikit-learn's ``KNeighborsTransformer``, with a
+        metric of its own, of which a clone is asked for as many neighbours as the law needs.
     metric_params : dict, optional
         Further arguments of the metric, as ``{"p": 3}`` of "minkowski".
 
@@ -81,7 +82,7 @@ class GraphModel(GraphLaw):
     n_neighbors: int | str | None = None
     symmetrize: str | None = None
     metric: Any = "euclidean"
-    search: str = "auto"
+    search: Any = "auto"
     metric_params: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
@@ -95,8 +96,11 @@ class GraphModel(GraphLaw):
                 raise ValueError(f"n_neighbors must be an integer, None or 'auto', got {self.n_neighbors!r}.")
         elif self.n_neighbors is not None:
             check_integer("n_neighbors", self.n_neighbors, 1)
-        if self.search not in SEARCHES:
-            raise ValueError(f"search must be one of {sorted(SEARCHES)}, got {self.search!r}.")
+        if not self._finds and self.search not in SEARCHES:
+            raise ValueError(
+                f"search must be one of {sorted(SEARCHES)} or a transformer such as KNeighborsTransformer, got "
+                f"{self.search!r}."
+            )
         if not isinstance(self.metric, str) and not callable(self.metric):
             raise TypeError(f"metric must be a name or a function of two rows, got {self.metric!r}.")
         if self.metric_params is not None and not isinstance(self.metric_params, dict):
@@ -242,14 +246,23 @@ class GraphModel(GraphLaw):
 
     def distances(self, X: Any, neighbors: Any = None) -> Distances:
         """Return the distances of points, which `as_points` has checked, or those that come with their neighbours."""
+        if neighbors is None and self._finds:
+            k = self.neighbors_among(X.shape[0])
+            return OwnNeighbors.by_transformer(X, self.metric, self.search, k, self.metric_params)
         if neighbors is None:
             return distances_of(X, self.metric, self.metric_params)
         return OwnNeighbors(X, self.metric, neighbors, self.metric_params)
 
     @property
+    def _finds(self) -> bool:
+        """Whether `search` is a transformer that finds neighbours."""
+        return hasattr(self.search, "fit_transform")
+
+    @property
     def distance_key(self) -> str:
         """Laws with the same key have the same distances."""
-        return repr((self.metric, _arguments(self.metric_params)))
+        found = (self.search, self.n_neighbors) if self._finds else None
+        return repr((self.metric, _arguments(self.metric_params), found))
 
     def given_distances(self, distances: Distances) -> _ModelGiven:
         """Return the law with the distances between its points."""
@@ -322,7 +335,8 @@ class _ModelGiven(GivenPoints):
     def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
         model, distances = self.model, self.distances
         n_neighbors = model.neighbors_among(distances.n_points)
-        support, sq_dist = distances.to(as_points(X_new, "X_new", at_least=1), n_neighbors, n_jobs, model.search)
+        search = "auto" if model._finds else model.search
+        support, sq_dist = distances.to(as_points(X_new, "X_new", at_least=1), n_neighbors, n_jobs, search)
         same = sq_dist == 0.0
         log_strength = model.prior.log_strength(model.kernel.log(self._rescaled(support, sq_dist, n_jobs)))
         first = np.flatnonzero(same)[::-1]

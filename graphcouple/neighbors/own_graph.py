@@ -66,6 +66,18 @@ def _from_arrays(indices: Any, distances: Any, n_points: int) -> sp.csr_array:
     return matrix
 
 
+def as_distances(found: Any, n_rows: int, n_points: int) -> sp.csr_array:
+    """Return what a transformer found for new points as a csr matrix of distances with sorted indices."""
+    if not sp.issparse(found) or found.shape != (n_rows, n_points):
+        raise ValueError(
+            f"the search must return a sparse matrix of shape ({n_rows}, {n_points}), got {type(found).__name__} of "
+            f"shape {getattr(found, 'shape', None)}."
+        )
+    matrix = sp.csr_array(found)
+    matrix.sort_indices()
+    return matrix
+
+
 class OwnNeighbors(Distances):
     """Distances of points whose neighbours are given: these are the only edges.
 
@@ -79,12 +91,39 @@ class OwnNeighbors(Distances):
     """
 
     searched = False
+    _finder: Any = None
 
     def __init__(self, X: Any, metric: Any, neighbors: Any, metric_params: dict[str, Any] | None = None) -> None:
         super().__init__(X)
         self._points = distances_of(X, metric, metric_params)
         self._support, distances = neighbor_distances(neighbors, X.shape[0])
         self._sq_dist = squares_of(distances)
+
+    @classmethod
+    def by_transformer(
+        cls, X: Any, metric: Any, transformer: Any, n_neighbors: int | None, metric_params: dict[str, Any] | None = None
+    ) -> OwnNeighbors:
+        """Return points whose neighbours a clone of a transformer finds, such as a `KNeighborsTransformer`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix
+        metric : str or callable
+            Only for edges that the transformer does not find; it has its own metric.
+        transformer : object
+            Its ``fit_transform`` and ``transform`` return sparse matrices of distances.
+        n_neighbors : int or None
+            How many neighbours it should find; None for its own number.
+        metric_params : dict, optional
+        """
+        from sklearn.base import clone
+
+        finder = clone(transformer)
+        if n_neighbors is not None:
+            finder.set_params(n_neighbors=n_neighbors)
+        found = cls(X, metric, finder.fit_transform(X), metric_params)
+        found._finder = finder
+        return found
 
     def all_pairs(self) -> tuple[Support, FloatArray]:
         """Return the given edges."""
@@ -111,4 +150,15 @@ class OwnNeighbors(Distances):
     ) -> tuple[Support, FloatArray]:
         """Return the points nearest to each new point, which are searched."""
         most = int(np.diff(self._support.indptr).max())
-        return self._points.to(X_new, most if n_neighbors is None else min(n_neighbors, most), n_jobs, search)
+        k = most if n_neighbors is None else min(n_neighbors, most)
+        if self._finder is None:
+            return self._points.to(X_new, k, n_jobs, search)
+        found = as_distances(self._finder.transform(X_new), X_new.shape[0], self.n_points)
+        order = np.lexsort((found.data, np.repeat(np.arange(X_new.shape[0]), np.diff(found.indptr))))
+        counts = np.diff(found.indptr)
+        if counts.min() < k:
+            raise ValueError(f"the search found {counts.min()} neighbors of a new point, fewer than {k}.")
+        at = np.sort((found.indptr[:-1, None] + np.arange(k)).ravel())
+        nearest = np.sort(order[at].reshape(-1, k), axis=1).ravel()
+        support = Support(np.arange(0, nearest.size + 1, k, dtype=found.indices.dtype), found.indices[nearest])
+        return support, squares_of(found.data[nearest])
