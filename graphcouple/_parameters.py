@@ -152,8 +152,9 @@ VOCABULARY: dict[str, Word] = {
         'int or "auto"',
         "Number of runs, of which the one with the lowest loss is kept: the first from `init`, the second without "
         "exaggeration if it was chosen automatically, the others from `init` plus noise of half its standard "
-        "deviation. Rough objectives, such as those of unbounded kernels, of few points or of one dimension, gain "
-        'most. "auto" is 2 for at most 1,000 points and ``max_iter="auto"``, else 1.',
+        "deviation, with less exaggeration. Rough objectives, such as those of unbounded kernels, of few points or of "
+        'one dimension, gain most. "auto" is 3 for at most 300 points and 2 for at most 1,000, with '
+        '``max_iter="auto"``; else 1.',
         [StrOptions({"auto"}), AT_LEAST_1],
     ),
     "negative_sample_rate": Word(

@@ -13,6 +13,7 @@ from sklearn.manifold import TSNE as SklearnTSNE
 import graphcouple as gc
 from graphcouple.kernels import Kernel
 from graphcouple.optimize import LBFGS, best_scale, push_over_pull
+from graphcouple.optimize.solve import _attempts
 from tests.reference import fast_and_nightly
 
 
@@ -360,9 +361,39 @@ def test_attraction_that_has_no_bound_under_an_unbounded_kernel_is_not_exaggerat
     assert both.most_attraction(Z) == limit
 
 
+def test_how_strong_exaggeration_is_depends_on_how_long_it_can_fall():
+    X = gc.datasets.load("digits")[0][:300]
+    posterior, latent = gc.UMAP(n_neighbors=10).models(300)[0].posterior(X), gc.GraphModel(gc.Odds(gc.Student()), "B")
+    objective = gc.CrossEntropy(posterior, latent)
+    for max_iter, factor, length in ((1000, 900.0, 300), (100, 56.25, 75), (20, 2.25, 15)):
+        schedule = gc.Descent().for_problem(objective, X[:, 2:4], max_iter).exaggeration
+        assert (schedule.factor, schedule.n_iter) == (factor, length)
+
+
+def test_a_term_does_not_fade_beside_exaggerated_attraction():
+    X = noise(40)
+    objective = tsne_of(X, 5.0)
+    anchors = gc.couplings.AnchorEnergy(40, np.arange(3), np.zeros((3, 2)))
+    Z = X[:, :2]
+    both = (objective + 2.0 * anchors).exaggerated(5.0).gradient(Z)
+    wanted = objective.exaggerated(5.0).gradient(Z) + 10.0 * anchors.gradient(Z)
+    np.testing.assert_allclose(both, wanted, rtol=1e-9)
+
+
+def test_further_starts_are_exaggerated_less():
+    X = noise(40)
+    objective, wanted = tsne_of(X, 5.0), gc.Descent()
+    optimizers = [chosen for _, chosen in _attempts(objective, X[:, :2], wanted, 1000, 4)]
+    factor = optimizers[0].exaggeration.factor
+    assert factor > 2
+    found = [chosen.exaggeration.factor for chosen in optimizers]
+    np.testing.assert_allclose(found, [factor, 1.0, factor**0.5, factor ** (1 / 3)])
+    assert gc.solve(objective, X[:, :2]).start_losses.size == 3
+
+
 @pytest.mark.parametrize("method", [gc.UMAP(n_neighbors=10), gc.LargeVis(perplexity=10)])
 def test_random_starts_do_not_get_stuck_where_all_pairs_repel(method):
-    # With edges exaggerated up to 12 times, random starts end 30 to 60 % higher.
+    # With k in place of the edges' probability exaggerated, random starts end 30 to 60 % higher.
     X = gc.datasets.load("digits")[0][:500]
     losses = [
         method.set_params(repulsion="full", init=init, n_starts=1, random_state=0).fit(X).loss_

@@ -123,3 +123,19 @@ def test_near_pairs_in_single_precision():
     double = ParticleMesh().potential(Z.astype(np.float64), radial)
     assert relative_error(single[0], double[0]) < 1e-5
     assert relative_error(single[1], double[1]) < 1e-5
+
+
+def test_a_coarse_mesh_softens_near_pairs_and_nothing_else():
+    rng = np.random.default_rng(0)
+    Z = 5.0 * rng.normal(size=(3000, 2))
+    smooth, hard = KernelValue(gc.Student()), LogOnePlusKernel(gc.Odds(gc.Student()))
+    mesh = ParticleMesh()
+    fine, coarse = (m.potential(Z, hard)[1] for m in (mesh, mesh.coarse()))
+    far = np.array([[60.0, 0.0]])
+    points = np.vstack([Z, far])
+    np.testing.assert_allclose(
+        mesh.coarse().potential(points, hard)[1][-1], mesh.potential(points, hard)[1][-1], rtol=1e-6
+    )
+    assert relative_error(coarse, fine) > 0.1
+    np.testing.assert_array_equal(mesh.coarse().potential(Z, smooth)[1], mesh.potential(Z, smooth)[1])
+    np.testing.assert_array_equal(mesh.potential(Z, hard)[1], fine)

@@ -179,5 +179,9 @@ class WeightedSum(Objective):
         return min(term.most_attraction(Z) for _, term in self.terms)
 
     def exaggerated(self, factor: float) -> WeightedSum:
-        """Return the sum with the attraction of each term `factor` times as strong."""
-        return WeightedSum(tuple((weight, term.exaggerated(factor)) for weight, term in self.terms))
+        """Return the sum with the attraction of each term `factor` times as strong.
+
+        A term without an attraction is weighed as much more, so that it does not fade beside the others' attraction.
+        """
+        weighted = [(weight, term, term.exaggerated(factor)) for weight, term in self.terms]
+        return WeightedSum(tuple((w * factor if found is term else w, found) for w, term, found in weighted))

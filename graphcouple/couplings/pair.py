@@ -210,12 +210,16 @@ class PairCoupling(Objective):
         """Return the coupling in which each edge of the input's graph counts `factor` times.
 
         It is E(Z) − (α − 1) <M, log s>, where s is the strength of an edge under the embedding's prior: k for priors D
-        and E, whose attraction is thus α times as strong, and k/(1 + k) for prior B.
+        and E, whose attraction is thus α times as strong, and k/(1 + k) for prior B. On a mesh, near pairs repel as if
+        softened (`Summation.coarse`): the exaggerated loss only leads to where descent on the stated one begins.
         """
         if factor == 1.0:
             return self
         weighted = copy.copy(self)
         weighted.exaggeration = self.exaggeration * factor
+        partition: Any = copy.copy(self.partition)
+        partition.summation = self.summation.coarse()
+        weighted.partition = partition
         return weighted
 
     def _points(self, Z: Any) -> FloatArray:

@@ -28,8 +28,8 @@ _CHECK_EVERY = 50
 # A run of as many iterations as suit the number of points may become this many times longer, half by half.
 _MOST_EXTENDED = 3
 
-# Two runs of so few points take a second or two, and find the lower of two minima.
-_RUN_TWICE_UNTIL = 1000
+# Up to so many points, so many runs take a second or two, and find the lowest of several minima.
+_RUNS = ((300, 3), (1000, 2))
 
 # A start this many times larger or smaller than the best size along its ray gets a warning.
 _FAR_FROM_BEST = 16.0
@@ -71,8 +71,9 @@ def solve(
         `init` is an array.
     n_starts : int or "auto", default="auto"
         Number of runs, of which the best is returned. The first is from `Z0`; the second too, but without exaggeration
-        if `Descent` chose one; the others are from `Z0` plus Gaussian noise of half its standard deviation. The
-        callback sees every run. "auto" is 2 for `Descent` with ``max_iter="auto"`` and at most 1,000 points, else 1.
+        if `Descent` chose one; the others are from `Z0` plus Gaussian noise of half its standard deviation, the k-th
+        with the (k − 1)-th root of that exaggeration. The callback sees every run. "auto" is 3 for at most 300 points
+        and 2 for at most 1,000, with `Descent` and ``max_iter="auto"``; else 1.
     tol : float, default=1e-7
         Converged when the gradient of objective/n has at most this 2-norm.
     patience : int, default=300
@@ -186,17 +187,23 @@ def _attempts(
     yield start, first
     deviation = _JITTER * float(start.std())
     for k in range(1, n_runs):
-        if k == 1 and wanted == Descent() and isinstance(first, LBFGS) and first.exaggeration != NO_EXAGGERATION:
-            yield start, replace(first, exaggeration=NO_EXAGGERATION)
-        else:
-            yield (start + deviation * np.random.default_rng(k).normal(size=start.shape)).astype(start.dtype), first
+        chosen = first
+        if wanted == Descent() and isinstance(first, LBFGS) and first.exaggeration != NO_EXAGGERATION:
+            weaker = replace(first.exaggeration, factor=first.exaggeration.factor ** (1.0 / k))
+            chosen = replace(first, exaggeration=NO_EXAGGERATION if k == 1 else weaker)
+            if k == 1:
+                yield start, chosen
+                continue
+        yield (start + deviation * np.random.default_rng(k).normal(size=start.shape)).astype(start.dtype), chosen
 
 
 def _runs(n_starts: int | str, optimizer: Optimizer | Descent, max_iter: int | str, n_points: int) -> int:
     if isinstance(n_starts, str):
         if n_starts != "auto":
             raise ValueError(f"n_starts must be 'auto' or an integer of at least 1, got {n_starts!r}.")
-        return 2 if n_points <= _RUN_TWICE_UNTIL and max_iter == "auto" and isinstance(optimizer, Descent) else 1
+        if max_iter != "auto" or not isinstance(optimizer, Descent):
+            return 1
+        return next((runs for most, runs in _RUNS if n_points <= most), 1)
     return check_integer("n_starts", n_starts, 1)
 
 

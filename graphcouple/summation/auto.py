@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.barnes_hut import BarnesHut
 from graphcouple.summation.base import Summation, register
@@ -70,6 +72,12 @@ class Auto(Summation):
         if 2 <= n_dims <= 3 and n > TREE_FROM:
             return self._tree
         return self._exact
+
+    def coarse(self) -> Auto:
+        """Return the same choice with a coarse mesh."""
+        softened = copy.copy(self)
+        softened._mesh = self._mesh.coarse()
+        return softened
 
     def potential(
         self,

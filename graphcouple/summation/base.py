@@ -37,6 +37,10 @@ class Summation(ABC):
         """Return the summation used for these points: this one, or the one it chooses."""
         return self
 
+    def coarse(self) -> Summation:
+        """Return a summation without what is expensive and matters little far from a minimum; itself if nothing is."""
+        return self
+
     def points_dtype(self, n_points: int, dtype: Any) -> np.dtype[Any]:
         """Return the dtype to move this many points in; `dtype` is that of the data."""
         single = self.single_from is not None and n_points > self.single_from

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import OrderedDict
 from typing import Any, NamedTuple
 
@@ -132,6 +133,7 @@ class ParticleMesh(Summation):
     """
 
     single_from = MESH_FROM
+    _softens = False
 
     def __init__(
         self,
@@ -152,6 +154,12 @@ class ParticleMesh(Summation):
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be computed again."""
         return {**self.__dict__, "_known": OrderedDict(), "_idle": []}
+
+    def coarse(self) -> ParticleMesh:
+        """Return the mesh alone: functions that are not smooth at zero are softened there."""
+        softened = copy.copy(self)
+        softened._softens = True
+        return softened
 
     def potential(
         self,
@@ -206,7 +214,7 @@ class ParticleMesh(Summation):
             field = self._convolve(work, transform)
             over_rows(n, self.n_jobs, gather, *places, c[k], field, transform.own, potential[k], gradient[k])
         self._idle.append(work)
-        if transform.near is not None:
+        if transform.near is not None and not self._softens:
             assert grid.edge is not None
             add_near(points, c, grid.edge, transform.near, self.n_jobs, with_potential, potential, gradient)
         return potential, gradient
