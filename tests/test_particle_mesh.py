@@ -127,9 +127,10 @@ def test_near_pairs_in_single_precision():
 
 def test_a_coarse_mesh_softens_near_pairs_and_nothing_else():
     rng = np.random.default_rng(0)
-    Z = 5.0 * rng.normal(size=(3000, 2))
+    Z = 5.0 * rng.normal(size=(20_000, 2))
     smooth, hard = KernelValue(gc.Student()), LogOnePlusKernel(gc.Odds(gc.Student()))
     mesh = ParticleMesh()
+    np.testing.assert_array_equal(mesh.coarse().potential(Z[:3000], hard)[1], mesh.potential(Z[:3000], hard)[1])
     fine, coarse = (m.potential(Z, hard)[1] for m in (mesh, mesh.coarse()))
     far = np.array([[60.0, 0.0]])
     points = np.vstack([Z, far])

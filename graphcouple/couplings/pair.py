@@ -210,7 +210,7 @@ class PairCoupling(Objective):
         """Return the coupling in which each edge of the input's graph counts `factor` times.
 
         It is E(Z) − (α − 1) <M, log s>, where s is the strength of an edge under the embedding's prior: k for priors D
-        and E, whose attraction is thus α times as strong, and k/(1 + k) for prior B. On a mesh, near pairs repel as if
+        and E, whose attraction is thus α times as strong, and k/(1 + k) for prior B. For many points, near pairs are
         softened (`Summation.coarse`): the exaggerated loss only leads to where descent on the stated one begins.
         """
         if factor == 1.0:

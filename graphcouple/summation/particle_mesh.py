@@ -48,6 +48,9 @@ _STRIP = 32
 # On a grid this few lengths wide the function hardly varies, and single-precision rounding swamps its slopes.
 _FLAT_LENGTHS = 4.0
 
+# From so many points on, a coarse mesh leaves near pairs out; for fewer they take little time.
+SOFTENED_FROM = 20_000
+
 # Grid nodes along a side, per √n points, where near pairs are summed one by one: if points are spread evenly, about
 # π · 4² / 2² = 13 of them lie within the four nodes' distance that counts as near, in clusters many more.
 _NODES_PER_ROOT = 2.0
@@ -156,7 +159,7 @@ class ParticleMesh(Summation):
         return {**self.__dict__, "_known": OrderedDict(), "_idle": []}
 
     def coarse(self) -> ParticleMesh:
-        """Return the mesh alone: functions that are not smooth at zero are softened there."""
+        """Return the mesh alone, from 20,000 points on: functions that are not smooth at zero are softened there."""
         softened = copy.copy(self)
         softened._softens = True
         return softened
@@ -214,7 +217,7 @@ class ParticleMesh(Summation):
             field = self._convolve(work, transform)
             over_rows(n, self.n_jobs, gather, *places, c[k], field, transform.own, potential[k], gradient[k])
         self._idle.append(work)
-        if transform.near is not None and not self._softens:
+        if transform.near is not None and not (self._softens and n >= SOFTENED_FROM):
             assert grid.edge is not None
             add_near(points, c, grid.edge, transform.near, self.n_jobs, with_potential, potential, gradient)
         return potential, gradient
