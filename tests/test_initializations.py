@@ -31,9 +31,9 @@ def test_spectral_is_orthogonal_and_smooth_on_the_graph(rng):
     assert abs(abs(turned[-1] - turned[0]) - 2 * np.pi) < 1.0
 
 
-def test_spectral_takes_what_rounding_hides_for_disconnected(rng, recwarn):
+def test_spectral_takes_what_rounding_hides_for_disconnected(recwarn):
     # Triples have neighbours at distance 0, beside which a union of fuzzy sets gives all others weights of 1e-300.
-    X = np.repeat(rng.normal(size=(60, 5)), 3, axis=0)
+    X = np.repeat(np.random.default_rng(0).normal(size=(200, 5)), 3, axis=0)
     posterior = gc.UMAP().models(len(X))[0].posterior(X)
     Z = initialize("spectral", X, posterior, 2, np.random.RandomState(0))
     assert not recwarn.list
