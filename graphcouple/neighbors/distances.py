@@ -306,11 +306,7 @@ class StoredDistances(Distances):
                 f"row {short} of the precomputed graph stores {counts[short]} distances, fewer than "
                 f"n_neighbors={k}; store more of them or lower n_neighbors."
             )
-        by_row = np.lexsort((sq_dist, support.rows))
-        rank = np.arange(support.n_edges) - np.repeat(support.indptr[:-1], counts)
-        keep = np.zeros(support.n_edges, dtype=bool)
-        keep[by_row[rank < k]] = True
-        return support.select(keep), sq_dist[keep]
+        return nearest_edges(support, sq_dist, k)
 
     def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         """Return the squared distances of edges; see `Distances`."""
@@ -329,6 +325,15 @@ class StoredDistances(Distances):
     ) -> tuple[Support, FloatArray]:
         """Return the points nearest to new ones; see `Distances`."""
         return SquareDistances(self.X).to(X_new, n_neighbors, n_jobs)
+
+
+def nearest_edges(support: Support, sq_dist: FloatArray, n_neighbors: int) -> tuple[Support, FloatArray]:
+    """Return the nearest ends of each row's edges; all of them where there are fewer."""
+    by_row = np.lexsort((sq_dist, support.rows))
+    rank = np.arange(support.n_edges) - np.repeat(support.indptr[:-1], np.diff(support.indptr))
+    keep = np.zeros(support.n_edges, dtype=bool)
+    keep[by_row[rank < n_neighbors]] = True
+    return support.select(keep), sq_dist[keep]
 
 
 def in_chunks(left: Any, right: Any, support: Support, paired: Any) -> FloatArray:

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from graphcouple.graphs import FloatArray, Support, as_csr, edges_of
 from graphcouple.neighbors.by_metric import distances_of
-from graphcouple.neighbors.distances import Distances, squares_of
+from graphcouple.neighbors.distances import Distances, nearest_edges, squares_of
 
 
 def neighbor_distances(neighbors: Any, n_points: int) -> tuple[Support, FloatArray]:
@@ -131,15 +131,7 @@ class OwnNeighbors(Distances):
 
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
         """Return the nearest of the given neighbours; all of them where there are fewer."""
-        support, sq_dist = self._support, self._sq_dist
-        counts = np.diff(support.indptr)
-        if counts.max() <= n_neighbors:
-            return support, sq_dist
-        by_row = np.lexsort((sq_dist, support.rows))
-        rank = np.arange(support.n_edges) - np.repeat(support.indptr[:-1], counts)
-        keep = np.zeros(support.n_edges, dtype=bool)
-        keep[by_row[rank < n_neighbors]] = True
-        return support.select(keep), sq_dist[keep]
+        return nearest_edges(self._support, self._sq_dist, n_neighbors)
 
     def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         """Return the distances of edges between the points."""
