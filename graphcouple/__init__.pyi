@@ -35,6 +35,7 @@ from .estimators import LargeVis as LargeVis
 from .estimators import PrecisionCoupling as PrecisionCoupling
 from .estimators import Sentence as Sentence
 from .estimators import SymmetricSNE as SymmetricSNE
+from .estimators import load as load
 from .graphs import Graph as Graph
 from .kernels import Exponential as Exponential
 from .kernels import Gaussian as Gaussian

@@ -88,6 +88,10 @@ class Support:
     indices: IntArray
     complete: bool = False
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what can be computed again."""
+        return {name: getattr(self, name) for name in ("indptr", "indices", "complete")}
+
     @classmethod
     def all_pairs(cls, n_nodes: int) -> Support:
         """Return the support of all n(n − 1) ordered pairs."""

@@ -11,7 +11,7 @@ that hold the edges out of the new point.
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,10 @@ class FixedMap:
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be computed again."""
         return {name: value for name, value in self.__dict__.items() if name != "field"}
+
+    def without_points(self) -> partial[Any]:
+        """Return what makes the map again from its points."""
+        raise NotImplementedError(f"{type(self).__name__} must give without_points, to be saved.")
 
     @cached_property
     def field(self) -> Field:
@@ -113,6 +117,10 @@ class NormalizedMap(FixedMap):
         super().__init__(points, attraction, KernelValue(kernel), np.ones((1, len(points))), summation)
         self.kernel = kernel
 
+    def without_points(self) -> partial[Any]:
+        """Return what makes the map again from its points."""
+        return partial(type(self), attraction=self.attraction, kernel=self.kernel, summation=self.summation)
+
     def _repel(self, places: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
         potential, gradient = (part[0] for part in self.field.at(places))
         lost = potential <= max(_UNDERFLOW, self.field.resolution)
@@ -136,6 +144,11 @@ class AdditiveMap(FixedMap):
 
     def __init__(self, points: FloatArray, attraction: RadialFunction, kernel: Kernel, summation: Summation) -> None:
         super().__init__(points, attraction, LogOnePlusKernel(kernel), np.ones((1, len(points))), summation)
+        self.kernel = kernel
+
+    def without_points(self) -> partial[Any]:
+        """Return what makes the map again from its points."""
+        return partial(type(self), attraction=self.attraction, kernel=self.kernel, summation=self.summation)
 
 
 class ChargedMap(FixedMap):
@@ -169,6 +182,19 @@ class ChargedMap(FixedMap):
         self.noise_exponent, self.strength, self.total_noise = noise_exponent, strength, float(noise.sum())
         charges = np.stack([noise / self.total_noise, degrees])
         super().__init__(points, attraction, LogOnePlusKernel(kernel), charges, summation)
+        self.kernel = kernel
+
+    def without_points(self) -> partial[Any]:
+        """Return what makes the map again from its points."""
+        return partial(
+            type(self),
+            attraction=self.attraction,
+            kernel=self.kernel,
+            summation=self.summation,
+            degrees=self.charges[1],
+            noise_exponent=self.noise_exponent,
+            strength=self.strength,
+        )
 
     def _repel(self, places: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
         (of_noise, of_degrees), (push, other) = self.field.at(places)

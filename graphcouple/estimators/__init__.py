@@ -6,6 +6,7 @@ from graphcouple.estimators.ccpca import CCPCA
 from graphcouple.estimators.graph_coupling import GraphCoupling
 from graphcouple.estimators.hierarchical import HierarchicalCoupling
 from graphcouple.estimators.precision import PrecisionCoupling
+from graphcouple.estimators.saved import load
 from graphcouple.estimators.sne import SNE, TSNE, SymmetricSNE
 from graphcouple.sentence import Sentence
 
@@ -21,4 +22,5 @@ __all__ = [
     "PrecisionCoupling",
     "Sentence",
     "SymmetricSNE",
+    "load",
 ]

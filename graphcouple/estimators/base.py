@@ -7,63 +7,25 @@ from contextlib import nullcontext
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from graphcouple._parameters import RUN_OPTIONS, ScikitTransformer, estimator, parameter
+from graphcouple._parameters import RUN_OPTIONS, estimator, parameter
 from graphcouple._progress import progress_bar
-from graphcouple._validation import check_embedding
-from graphcouple.couplings.fixed_map import FixedMap
+from graphcouple.estimators.new_points import PlacesNewPoints
 from graphcouple.graphs import FloatArray
-from graphcouple.laws import GivenPoints, GraphLaw, GraphModel, NewEdges
+from graphcouple.laws import GraphLaw, GraphModel
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.optimize import Callback
-from graphcouple.optimize.placing import place_new
 from graphcouple.sentence import Result, Sentence, carry_out
 
 # Iterations between evaluations of the loss, which needs logarithms that the gradient does not: rarer if no callback.
 _CHECK_EVERY = 50
 _CALLBACK_EVERY = 10
 
-# New points placed at once: with 90 edges each, 20 MB. Results do not depend on it.
-_ROWS_AT_ONCE = 16_384
-
-# Places whose weights over all points are held at once.
-_PLACES_AT_ONCE = 256
-
-
-class EmbeddingEstimator(ScikitTransformer):
-    """The scikit-learn interface of an estimator whose result is `embedding_`."""
-
-    embedding_: FloatArray
-
-    @abstractmethod
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Embed `X`."""
-
-    def fit_transform(self, X: Any, y: Any = None, **options: Any) -> FloatArray:
-        """Embed `X` and return the embedding; see `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-        """
-        return self.fit(X, y, **options).embedding_
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.embedding_.shape[1]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
 
 @estimator
-class CouplingEstimator(EmbeddingEstimator):
+class CouplingEstimator(PlacesNewPoints):
     """Base of the estimators that minimise a coupling of two hidden graphs, plus optional terms.
 
     A subclass declares its parameters and translates them into a `sentence`; the rest is here.
@@ -149,200 +111,6 @@ class CouplingEstimator(EmbeddingEstimator):
         self._keep(self._carry_out(said, X, y, rng, neighbors), np.float64 if X is None else X.dtype)
         return self
 
-    def transform(self, X: Any, return_loss: bool = False) -> Any:
-        """Place new points in the embedding, which stays as it is.
-
-        A new point gets the edges that the input's law gives it among the points of `fit`. Its place is where the
-        embedding's law agrees best with them: the least of the loss terms that hold its own edges, from the best of
-        ten starts. It does not depend on the other new points, on their order, or on the number of threads. A point
-        that coincides with one of `fit` gets that one's place. Terms play no part.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_new, n_features)
-            New points. For ``metric="precomputed"``, their distances to the points of `fit`.
-        return_loss : bool, default=False
-            Whether to return each point's loss too.
-
-        Returns
-        -------
-        Z : ndarray of shape (n_new, n_components)
-        loss : ndarray of shape (n_new,)
-            In nats; only with `return_loss`. It is large where the embedding has no place that suits all the edges.
-            How far a point is from those of `fit` it does not tell, since bandwidths adapt: see `isolation`.
-
-        Raises
-        ------
-        NotFittedError, TypeError, ValueError
-            When `X` is unusable, the input was a graph or a posterior, or the coupling has no place for new points.
-
-        References
-        ----------
-        Poličar, Stražar and Zupan (2023), Embedding to reference t-SNE space, for fixed maps and independent rows.
-
-        Examples
-        --------
-        >>> import graphcouple as gc
-        >>> X, y = gc.datasets.load("iris")
-        >>> tsne = gc.TSNE(random_state=0).fit(X[::2])
-        >>> tsne.transform(X[1::2]).shape
-        (75, 2)
-        """
-        X, given = self._check_new(X)
-        if self._map is None:
-            raise ValueError(
-                f"{type(self).__name__} cannot place new points: its coupling is no coupling of pairs (it has no "
-                "method fixed_map)."
-            )
-        n_new, q = X.shape[0], self.embedding_.shape[1]
-        Z, loss = np.empty((n_new, q), dtype=self.embedding_.dtype), np.empty(n_new)
-        for a in range(0, n_new, _ROWS_AT_ONCE):
-            rows = slice(a, min(a + _ROWS_AT_ONCE, n_new))
-            Z[rows], loss[rows] = self._place(given.new_edges(X[rows], self.n_jobs), self._map)
-        return (Z, loss) if return_loss else Z
-
-    def inverse_transform(self, Z: Any) -> FloatArray:
-        """Return points of the input's space for places in the embedding: means of the fitted points.
-
-        The weights are those of the attraction, k(|z − z_j|²) divided by their sum (k/(1 + k) in the effective loss of
-        UMAP and LargeVis). So the result lies between the fitted points and is smoother than they are. It is no inverse
-        of `transform`, but shows what a region of the map stands for.
-
-        Parameters
-        ----------
-        Z : array of shape (n_places, n_components)
-
-        Returns
-        -------
-        ndarray of shape (n_places, n_features)
-
-        Raises
-        ------
-        NotFittedError, TypeError, ValueError
-            When `Z` is unusable, or the estimator was fitted to distances or a graph, which have no means.
-
-        Examples
-        --------
-        >>> import graphcouple as gc
-        >>> X, y = gc.datasets.load("iris")
-        >>> tsne = gc.TSNE(random_state=0).fit(X)
-        >>> tsne.inverse_transform(tsne.embedding_[:3]).shape
-        (3, 4)
-        """
-        check_is_fitted(self)
-        if self._given is None or self.takes_distances or self._map is None:
-            raise ValueError("inverse_transform takes means of points, but the estimator was fitted to none.")
-        places = check_embedding(Z)
-        if places.shape[1] != self.embedding_.shape[1]:
-            raise ValueError(f"Z has {places.shape[1]} columns, but the embedding {self.embedding_.shape[1]}.")
-        X, fixed = self._given.X, self._map
-        parts = []
-        for a in range(0, len(places), _PLACES_AT_ONCE):
-            weights = fixed.strengths(places[a : a + _PLACES_AT_ONCE].astype(np.float64) / self._scale)
-            parts.append(np.asarray(weights @ X))
-        return np.vstack(parts).astype(self.embedding_.dtype, copy=False)
-
-    def update(self, X: Any, move: str = "none") -> Self:
-        """Add points to the embedding.
-
-        The estimator then holds all points, as if fitted to them: `embedding_` has the old rows first, and `posterior_`
-        and `loss_` are those of all points.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_more, n_features)
-        move : {"none", "new", "all"}, default="none"
-            "none" puts new points where `transform` does, and old rows keep every byte. "new" lets the new points
-            arrange themselves among each other too; old rows keep every byte. "all" goes on with all points, without
-            exaggeration: neighbourhoods improve, and the old arrangement is kept roughly.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        NotFittedError, TypeError, ValueError
-            When `X` is unusable, as for `transform`; when the estimator was fitted to precomputed distances.
-
-        Examples
-        --------
-        >>> import graphcouple as gc
-        >>> X, y = gc.datasets.load("iris")
-        >>> tsne = gc.TSNE(random_state=0).fit(X[:100])
-        >>> before = tsne.embedding_
-        >>> after = tsne.update(X[100:]).embedding_
-        >>> after.shape, bool((after[:100] == before).all())
-        ((150, 2), True)
-        """
-        if move not in ("none", "new", "all"):
-            raise ValueError(f"move must be 'none', 'new' or 'all', got {move!r}.")
-        X, given = self._check_new(X)
-        if self.takes_distances:
-            raise ValueError(
-                "distances to new points do not tell the distances between them; fit all distances with init= an array "
-                "of the old places and transform's."
-            )
-        Z = np.vstack([self.embedding_, self.transform(X)])
-        old = np.arange(len(Z)) < len(self.embedding_)
-        held = {"none": np.ones(len(Z), dtype=bool), "new": old, "all": None}[move]
-        if sp.issparse(given.X):
-            whole = sp.vstack([given.X, sp.csr_array(X)], format="csr")
-        else:
-            whole = np.vstack([given.X, X.toarray() if sp.issparse(X) else X])
-        said, rng = self.sentence, check_random_state(self.random_state)
-        self._keep(carry_out(said, whole, None, rng, start=Z, held=held), Z.dtype)
-        return self
-
-    def isolation(self, X: Any) -> FloatArray:
-        """Return how far new points are from those of `fit`, whatever their places.
-
-        It is the root mean square distance of a point to its ten nearest among those of `fit`, divided by that of these
-        ten to their own nearest: about 1 for points like those of `fit`. The place of a point with a large value says
-        only which points are least far.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_new, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_new,)
-
-        Raises
-        ------
-        NotFittedError, TypeError, ValueError
-            See `transform`.
-
-        Examples
-        --------
-        >>> import graphcouple as gc
-        >>> X, y = gc.datasets.load("iris")
-        >>> tsne = gc.TSNE(random_state=0).fit(X[::2])
-        >>> bool(tsne.isolation(X[1:2])[0] < 3 < tsne.isolation(X[1:2] + 100)[0])
-        True
-        """
-        X, given = self._check_new(X)
-        starts = range(0, X.shape[0], _ROWS_AT_ONCE)
-        parts = [given.new_edges(X[a : a + _ROWS_AT_ONCE], self.n_jobs).isolation for a in starts]
-        return np.concatenate(parts)
-
-    def _check_new(self, X: Any) -> tuple[Any, GivenPoints]:
-        check_is_fitted(self)
-        if self._given is None:
-            raise ValueError(
-                "new points need a law of the input's graph, but `input` is a graph or a posterior; pass a GraphModel."
-            )
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return X, self._given
-
-    def _place(self, edges: NewEdges, fixed: FixedMap) -> tuple[FloatArray, FloatArray]:
-        places, loss = place_new(fixed, edges, self.n_jobs)
-        Z = (places * self._scale).astype(self.embedding_.dtype)
-        same = edges.coincident >= 0
-        Z[same] = self.embedding_[edges.coincident[same]]
-        return Z, loss
-
     def _carry_out(self, said: Sentence, X: Any, y: Any, rng: np.random.RandomState, neighbors: Any) -> Result:
         total = said.iterations(None if X is None else X.shape[0])
         with progress_bar(total, type(self).__name__) if self.verbose else nullcontext() as update:
@@ -359,11 +127,11 @@ class CouplingEstimator(EmbeddingEstimator):
 
     def _keep(self, result: Result, dtype: Any) -> None:
         solution, coupling = result.solution, result.coupling
-        self._given = result.given
-        self._map = coupling.fixed_map(solution.Z) if hasattr(coupling, "fixed_map") else None
-        self._scale = getattr(coupling, "scale", 1.0)
-        self.posterior_ = result.posterior
         self.embedding_ = solution.Z.astype(dtype, copy=False)
+        self._given = result.given
+        self._map = coupling.fixed_map(self.embedding_) if hasattr(coupling, "fixed_map") else None
+        self._scale = getattr(coupling, "scale", 1.0)
+        self._posterior: RandomGraph | None = result.posterior
         self.loss_ = solution.loss
         self.loss_history_ = solution.loss_history
         self.loss_iterations_ = solution.iterations
@@ -376,6 +144,37 @@ class CouplingEstimator(EmbeddingEstimator):
         self.__dict__.pop("kl_divergence_", None)
         if getattr(coupling, "has_kl_divergence", False):
             self.kl_divergence_ = coupling.kl_divergence(solution.Z)  # type: ignore[attr-defined]
+
+    @property
+    def posterior_(self) -> RandomGraph:
+        """The law of the input's graph; copies and files leave it out where the points tell it again."""
+        check_is_fitted(self)
+        if self._posterior is None:
+            if self._given is None:
+                raise AttributeError("the law of a graph of your own is not saved; it is the input of the estimator.")
+            self._posterior = self._given.posterior(self.n_jobs)
+        return self._posterior
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
+        if state.get("_given") is not None:
+            state["_posterior"] = None
+        return state
+
+    def _remember(self) -> dict[str, Any]:
+        given, fixed = self._given, self._map
+        return {
+            "given": None if given is None else given.remembered(),
+            "map": None if fixed is None else fixed.without_points(),
+            "scale": self._scale,
+        }
+
+    def _recall(self, remembered: dict[str, Any]) -> None:
+        given, self._scale = remembered["given"], remembered["scale"]
+        self._given = None if given is None else self.sentence.input.recall(given)
+        fixed = remembered["map"]
+        self._map = None if fixed is None else fixed(self.embedding_ / np.asarray(self._scale, self.embedding_.dtype))
+        self._posterior = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

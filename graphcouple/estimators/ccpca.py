@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -15,7 +15,7 @@ from graphcouple._parameters import ABOVE_0, POSTERIOR_OR_MODEL, estimator, para
 from graphcouple._progress import progress_bar
 from graphcouple.components import AveragedProjection, ComponentPCA, component_pca, identity_projection, sampled_pca
 from graphcouple.components.pca import MOST_SAMPLES, why_constant
-from graphcouple.estimators.base import EmbeddingEstimator
+from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Gaussian
 from graphcouple.laws import GraphLaw, GraphModel, Perplexity
@@ -151,7 +151,8 @@ class CCPCA(EmbeddingEstimator):
                 "posterior as input."
             )
         given = self.input if isinstance(self.input, RandomGraph) else None
-        posterior = self.model(X.shape[0]).posterior(X, self.n_jobs) if given is None else given
+        self._given = self.model(X.shape[0]).given(X)
+        posterior = self._given.posterior(self.n_jobs) if given is None else given
         if posterior.n_nodes != X.shape[0]:
             raise ValueError(f"input has {posterior.n_nodes} nodes, but X has {X.shape[0]} rows; they must match.")
         rng = check_random_state(self.random_state)
@@ -161,7 +162,6 @@ class CCPCA(EmbeddingEstimator):
         if found.constant:
             warnings.warn(f"{why_constant(self.projection_)}; the result is PCA of X.", UserWarning, stacklevel=2)
             found = component_pca(X, identity_projection(X.shape[0]), self.n_components, rng=rng)
-        self._X = X
         self.mean_ = found.mean.astype(X.dtype)
         self.components_ = found.components.astype(X.dtype)
         self.singular_values_ = found.singular_values.astype(X.dtype)
@@ -207,5 +207,14 @@ class CCPCA(EmbeddingEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         if self._constant:
             return np.asarray(X @ self.components_.T - self.mean_ @ self.components_.T)
-        weights = self.model(self._X.shape[0]).new_edges(self._X, X, self.n_jobs)
+        weights = self._given.new_edges(X, self.n_jobs).normalized()
         return np.asarray(weights @ self.embedding_).astype(X.dtype, copy=False)
+
+    _not_saved: ClassVar[frozenset[str]] = frozenset({"posterior_", "projection_"})
+
+    def _remember(self) -> dict[str, Any]:
+        return {"given": self._given.remembered(), "constant": self._constant}
+
+    def _recall(self, remembered: dict[str, Any]) -> None:
+        self._constant = remembered["constant"]
+        self._given = self.model(len(self.embedding_)).recall(remembered["given"])

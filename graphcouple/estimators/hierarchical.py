@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._parameters import estimator, parameter
 from graphcouple.couplings import ComponentMeans
-from graphcouple.estimators.base import CouplingEstimator, EmbeddingEstimator
+from graphcouple.estimators.base import CouplingEstimator
+from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.sne import TSNE
 from graphcouple.graphs import FloatArray
+from graphcouple.laws.priors import RandomGraph
 from graphcouple.sentence import Sentence
 
 
@@ -107,6 +109,20 @@ class HierarchicalCoupling(EmbeddingEstimator):
         self.__dict__.update(fitted)
         self.component_loss_ = plain.term_losses_[-1] if self._joint else 0.0
         return self
+
+    @property
+    def posterior_(self) -> RandomGraph:
+        """The law of the input's graph."""
+        check_is_fitted(self)
+        return self.estimator_.posterior_
+
+    _not_saved: ClassVar[frozenset[str]] = frozenset({"estimator_"})
+
+    def _remember(self) -> dict[str, Any]:
+        return {"estimator": self.estimator_._saved()}
+
+    def _recall(self, remembered: dict[str, Any]) -> None:
+        self.estimator_ = type(self._plain())._loaded(remembered["estimator"])
 
     def transform(self, X: Any, return_loss: bool = False) -> Any:
         """Place new points by the plain method's law of their edges; see `CouplingEstimator.transform`."""

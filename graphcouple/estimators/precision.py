@@ -15,7 +15,7 @@ from graphcouple._numba.threads import effective_n_jobs
 from graphcouple._parameters import AT_LEAST_1, estimator, parameter
 from graphcouple.couplings.precision import shrunk_eigenvalues
 from graphcouple.couplings.precision_svd import leading_svd
-from graphcouple.estimators.base import EmbeddingEstimator
+from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
 
 
@@ -142,6 +142,12 @@ class PrecisionCoupling(EmbeddingEstimator):
             if self._gamma(nu_x, p, q) * (1.0 + float(singular[q - 1]) ** 2) > 1.0:
                 return q
         return 1
+
+    def _remember(self) -> dict[str, Any]:
+        return {"ratio": self._ratio}
+
+    def _recall(self, remembered: dict[str, Any]) -> None:
+        self._ratio = remembered["ratio"]
 
     def transform(self, X: Any) -> FloatArray:
         """Embed new points: (x − mean) B diag(λ^½ / s), of shape (n_samples, n_components_)."""

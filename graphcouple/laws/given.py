@@ -49,6 +49,10 @@ class NewEdges:
         """The sum of each row's means."""
         return np.add.reduceat(self.means, self.support.indptr[:-1])
 
+    def normalized(self) -> sp.csr_array:
+        """Return the means divided by each row's sum, as a sparse matrix of shape (n_new, n_points)."""
+        return sp.csr_array(sp.diags_array(1.0 / self.mass) @ self.to_csr())
+
     def to_csr(self) -> sp.csr_array:
         """Return the means as a sparse matrix of shape (n_new, n_points)."""
         shape = (self.support.n_nodes, self.n_points)
@@ -88,6 +92,10 @@ class GivenPoints(ABC):
         TypeError, ValueError
             When `X_new` is not numeric or not finite, or the columns differ.
         """
+
+    @abstractmethod
+    def remembered(self) -> dict[str, Any]:
+        """Return what new points need, as arrays and plain values; `GraphLaw.recall` takes it back."""
 
 
 def mean_of_edges(parts: Sequence[NewEdges], weights: FloatArray) -> NewEdges:

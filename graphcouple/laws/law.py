@@ -36,6 +36,10 @@ class GraphLaw(ABC):
     def given(self, X: Any, neighbors: Any = None) -> GivenPoints:
         """Return the law with its points and, if they are known, their neighbours."""
 
+    @abstractmethod
+    def recall(self, remembered: dict[str, Any]) -> GivenPoints:
+        """Return the law with points that `GivenPoints.remembered` described."""
+
     def posterior(self, X: Any, n_jobs: int | None = None) -> RandomGraph:
         """Return the law of the graph given the points `X`."""
         return self.given(X).posterior(n_jobs)

@@ -123,11 +123,18 @@ class GraphMixture(GraphLaw):
         X = as_points(X)
         found = {law.distance_key: law.distances(X, neighbors) for law in self.laws}
         laws = tuple(law.within(found[law.distance_key].n_points) for law in self.laws)
-        for key, distances in found.items():
-            if distances.searched:
-                counts = [law.neighbors_among(distances.n_points) for law in laws if law.distance_key == key]
-                found[key] = _SharedSearch(distances, max((k for k in counts if k is not None), default=0))
-        return _MixtureGiven(dataclasses.replace(self, laws=laws), found)
+        _share_searches(laws, found)
+        parts = [law.given_distances(found[law.distance_key]) for law in laws]
+        return _MixtureGiven(dataclasses.replace(self, laws=laws), list(found.values()), parts)
+
+    def recall(self, remembered: dict[str, Any]) -> _MixtureGiven:
+        """Return the laws with points that `GivenPoints.remembered` described."""
+        parts = [law.recall(part) for law, part in zip(self.laws, remembered["parts"], strict=True)]
+        found = {law.distance_key: part.distances for law, part in zip(self.laws, parts, strict=True)}
+        _share_searches([part.model for part in parts], found)
+        for law, part in zip(self.laws, parts, strict=True):
+            part.distances = found[law.distance_key]
+        return _MixtureGiven(self, list(found.values()), parts)
 
     def new_edges(self, X: Any, X_new: Any, n_jobs: int | None = None) -> sp.csr_array:
         """Return the weighted mean of the laws' edges from new points; see `GraphModel.new_edges`."""
@@ -141,10 +148,9 @@ class GraphMixture(GraphLaw):
 class _MixtureGiven(GivenPoints):
     """A mixture and its laws, which share their points."""
 
-    def __init__(self, mixture: GraphMixture, shared: dict[str, Distances]) -> None:
-        self.mixture, self.shared = mixture, list(shared.values())
-        self.X = self.shared[0].X
-        self.parts = [law.given_distances(shared[law.distance_key]) for law in mixture.laws]
+    def __init__(self, mixture: GraphMixture, shared: Sequence[Distances], parts: Sequence[GivenPoints]) -> None:
+        self.mixture, self.shared, self.parts = mixture, shared, parts
+        self.X = shared[0].X
 
     def posterior(self, n_jobs: int | None = None) -> MixturePosterior:
         posteriors = [part.posterior(n_jobs) for part in self.parts]
@@ -153,8 +159,19 @@ class _MixtureGiven(GivenPoints):
                 searched.forget()
         return MixturePosterior(posteriors, self.mixture.weights)
 
+    def remembered(self) -> dict[str, Any]:
+        return {"parts": [part.remembered() for part in self.parts]}
+
     def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
         return mean_of_edges([part.new_edges(X_new, n_jobs) for part in self.parts], self.mixture.probabilities)
+
+
+def _share_searches(laws: Sequence[GraphModel], found: dict[str, Distances]) -> None:
+    """Let laws with the same distances search once, for the most neighbours that any of them needs."""
+    for key, distances in found.items():
+        if distances.searched:
+            counts = [law.neighbors_among(distances.n_points) for law in laws if law.distance_key == key]
+            found[key] = _SharedSearch(distances, max((k for k in counts if k is not None), default=0))
 
 
 class _SharedSearch(Distances):
@@ -174,6 +191,9 @@ class _SharedSearch(Distances):
         if search not in self._found:
             self._found[search] = self._distances.nearest(max(self._most, n_neighbors), n_jobs, search)
         return _nearest_few(*self._found[search], n_neighbors)
+
+    def remembered(self) -> dict[str, Any]:
+        return self._distances.remembered()
 
     def forget(self) -> None:
         """Drop what the searches found."""

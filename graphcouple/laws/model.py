@@ -18,7 +18,14 @@ from graphcouple.laws.given import FEW, GivenPoints, NewEdges, nearest_spread
 from graphcouple.laws.law import GraphLaw
 from graphcouple.laws.priors import GraphPosterior, GraphPrior, as_prior
 from graphcouple.laws.priors.binary import threshold
-from graphcouple.neighbors import SEARCHES, Distances, OwnNeighbors, as_points, distances_of
+from graphcouple.neighbors import (
+    SEARCHES,
+    Distances,
+    OwnNeighbors,
+    as_points,
+    distances_of,
+    remembered_distances,
+)
 
 ALL_PAIRS_UP_TO = 2000
 """With ``n_neighbors="auto"``, the largest number of points for which the graph may use every pair."""
@@ -268,6 +275,16 @@ class GraphModel(GraphLaw):
         """Return the law with the distances between its points."""
         return _ModelGiven(self, distances)
 
+    def recall(self, remembered: dict[str, Any]) -> _ModelGiven:
+        """Return the law with points that `GivenPoints.remembered` described."""
+        distances = remembered_distances(remembered["points"], self.metric, self.metric_params)
+        with warnings.catch_warnings():
+            # What `within` says was said when the law was given its points.
+            warnings.simplefilter("ignore")
+            given = self.given_distances(distances)
+        given._scales, given._spread = remembered["scales"], remembered["spread"]
+        return given
+
     def new_edges(self, X: Any, X_new: Any, n_jobs: int | None = None) -> sp.csr_array:
         """Return the mean edges from new points to the points of `X`, divided by each row's sum.
 
@@ -289,8 +306,7 @@ class GraphModel(GraphLaw):
         TypeError, ValueError
             When an array is not numeric or not finite, or the columns differ.
         """
-        edges = self.given(X).new_edges(X_new, n_jobs).to_csr()
-        return sp.csr_array(sp.diags_array(1.0 / np.asarray(edges.sum(axis=1)).ravel()) @ edges)
+        return self.given(X).new_edges(X_new, n_jobs).normalized()
 
     def edges_among(self, distances: Distances, n_jobs: int | None) -> tuple[Support, FloatArray]:
         """Return the edges the law may use, and their squared distances."""
@@ -323,7 +339,7 @@ class _ModelGiven(GivenPoints):
     def posterior(self, n_jobs: int | None = None) -> GraphPosterior:
         model = self.model
         support, sq_dist = model.edges_among(self.distances, n_jobs)
-        self._spread = nearest_spread(support, sq_dist, n_jobs)
+        self._spread = nearest_spread(support, sq_dist, n_jobs).astype(np.float32)
         if model.bandwidth is not None:
             shift, scale = model.bandwidth.fit_edges(support, sq_dist, model.kernel, n_jobs)
             if model.bandwidth.pairs_scales:
@@ -331,6 +347,9 @@ class _ModelGiven(GivenPoints):
             sq_dist = model.bandwidth.rescale(support, sq_dist, shift, scale)
         posterior = model.prior.posterior_on(support, model.kernel.log(sq_dist))
         return threshold(posterior) if model.symmetrize else posterior
+
+    def remembered(self) -> dict[str, Any]:
+        return {"points": self.distances.remembered(), "scales": self._scales, "spread": self._spread}
 
     def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
         model, distances = self.model, self.distances

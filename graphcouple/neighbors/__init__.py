@@ -2,7 +2,7 @@
 
 from graphcouple.neighbors.by_metric import distances_of
 from graphcouple.neighbors.distances import SEARCHES, Distances
-from graphcouple.neighbors.own_graph import OwnNeighbors
+from graphcouple.neighbors.own_graph import OwnNeighbors, remembered_distances
 from graphcouple.neighbors.points import as_points, near_origin
 from graphcouple.neighbors.search import all_pairs, graph_distances, nearest_neighbors, neighbors_among
 
@@ -17,4 +17,5 @@ __all__ = [
     "near_origin",
     "nearest_neighbors",
     "neighbors_among",
+    "remembered_distances",
 ]

@@ -10,8 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcouple.graphs import FloatArray, Support, off_diagonal
-from graphcouple.neighbors.distances import Distances, Euclidean, Searched, SquareDistances, StoredDistances, in_chunks
+from graphcouple.neighbors.distances import Distances, Euclidean, Searched, in_chunks
 from graphcouple.neighbors.points import unit_rows
+from graphcouple.neighbors.precomputed import SquareDistances, StoredDistances
 
 
 class ByMetric(Searched):

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._validation import check_integer
-from graphcouple.graphs import FloatArray, IntArray, Support, as_csr, edges_of, off_diagonal
+from graphcouple.graphs import FloatArray, IntArray, Support, off_diagonal
 from graphcouple.neighbors.brute_force import nearest_exactly
 from graphcouple.neighbors.inverted_file import InvertedFile
 from graphcouple.neighbors.points import near_origin, shift_of
@@ -64,6 +64,10 @@ class Distances(ABC):
         """The number of points."""
         return self.X.shape[0]
 
+    def remembered(self) -> dict[str, Any]:
+        """Return what new points need, as arrays and plain values; `remembered_distances` takes it back."""
+        return {"X": self.X}
+
     @abstractmethod
     def all_pairs(self) -> tuple[Support, FloatArray]:
         """Return all ordered pairs with a known distance, and their squared distances, float64."""
@@ -96,7 +100,7 @@ def squares_of(values: FloatArray) -> FloatArray:
     return np.square(values, dtype=np.float64)
 
 
-def _regular_support(indices: IntArray) -> Support:
+def regular_support(indices: IntArray) -> Support:
     """Return the support of a graph with equally many edges in each row, from their sorted ends."""
     n, k = indices.shape
     dtype = np.int32 if n * k <= np.iinfo(np.int32).max else np.int64
@@ -122,7 +126,7 @@ class Searched(Distances):
         if self._approximately(search):
             return self._nearly(k, n_jobs)
         found, dist = self._search(self._points(), None, k, n_jobs)
-        support = _regular_support(found)
+        support = regular_support(found)
         return support, self._exactly(support, dist, n_jobs)
 
     def _exactly(self, support: Support, dist: FloatArray, n_jobs: int | None) -> FloatArray:
@@ -157,7 +161,7 @@ class Searched(Distances):
         found, dist = self._search(self.X, X_new, k, n_jobs)
         known = np.square(dist, dtype=np.float64)
         known[known <= _COINCIDENT * known.max(axis=1, keepdims=True)] = 0.0
-        return _regular_support(found), known.ravel()
+        return regular_support(found), known.ravel()
 
     def _check_new(self, X_new: Any) -> None:
         if X_new.shape[1] != self.X.shape[1]:
@@ -207,7 +211,7 @@ class Euclidean(Searched):
 
     def _nearly(self, k: int, n_jobs: int | None) -> tuple[Support, FloatArray]:
         indices, sq_dist = self._file(k, n_jobs).of_each_other()
-        return _regular_support(indices), sq_dist.ravel()
+        return regular_support(indices), sq_dist.ravel()
 
     def _file(self, k: int, n_jobs: int | None) -> InvertedFile:
         """Return the inverted file, which is kept for new points."""
@@ -236,11 +240,11 @@ class Euclidean(Searched):
             indices, sq_dist = self._file(k, n_jobs).of_new(X_new)
         elif sp.issparse(X):
             found, _ = self._search(X, X_new, k, n_jobs)
-            support = _regular_support(found)
+            support = regular_support(found)
             return support, in_chunks(X_new, X, support, _sq_differences)
         else:
             indices, sq_dist = nearest_exactly(X, X_new, k, n_jobs)
-        return _regular_support(indices), sq_dist.ravel()
+        return regular_support(indices), sq_dist.ravel()
 
     def _beside(self, X_new: Any) -> tuple[Any, Any]:
         """Return both kinds of points shifted alike, dense or both sparse."""
@@ -252,79 +256,12 @@ class Euclidean(Searched):
 
     def _to_all(self, X: Any, X_new: Any) -> tuple[Support, FloatArray]:
         rows = np.broadcast_to(np.arange(self.n_points), (X_new.shape[0], self.n_points))
-        support = _regular_support(rows)
+        support = regular_support(rows)
         if sp.issparse(X):
             return support, in_chunks(X_new, X, support, _sq_differences)
         from scipy.spatial.distance import cdist
 
         return support, cdist(X_new, X, "sqeuclidean").ravel()
-
-
-class SquareDistances(Searched):
-    """Precomputed distances in a square array."""
-
-    metric = "precomputed"
-
-    def all_pairs(self) -> tuple[Support, FloatArray]:
-        """Return all pairs with a known distance; see `Distances`."""
-        return Support.all_pairs(self.n_points), squares_of(off_diagonal(self.X))
-
-    def _points(self) -> Any:
-        squares_of(self.X)
-        return self.X
-
-    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
-        """Return the squared distances of edges; see `Distances`."""
-        return squares_of(self.X[support.rows, support.indices])
-
-    def _check_new(self, X_new: Any) -> None:
-        if X_new.shape[1] != self.n_points:
-            raise ValueError(
-                f"X_new has {X_new.shape[1]} columns of distances, but X has {self.n_points} points; give one for each."
-            )
-
-
-class StoredDistances(Distances):
-    """Precomputed distances in the stored entries of a sparse matrix; other pairs carry no edge."""
-
-    def _edges(self) -> tuple[Support, FloatArray]:
-        return edges_of(as_csr(self.X, "X"))
-
-    def all_pairs(self) -> tuple[Support, FloatArray]:
-        """Return all pairs with a known distance; see `Distances`."""
-        support, dist = self._edges()
-        return support, squares_of(dist)
-
-    def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
-        """Return each point's nearest others; see `Distances`."""
-        k = self._check_count(n_neighbors)
-        support, sq_dist = self.all_pairs()
-        counts = np.diff(support.indptr)
-        if (counts < k).any():
-            short = int(np.argmax(counts < k))
-            raise ValueError(
-                f"row {short} of the precomputed graph stores {counts[short]} distances, fewer than "
-                f"n_neighbors={k}; store more of them or lower n_neighbors."
-            )
-        return nearest_edges(support, sq_dist, k)
-
-    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
-        """Return the squared distances of edges; see `Distances`."""
-        known, dist = self._edges()
-        at = known.find(support.rows, support.indices)
-        if (at < 0).any():
-            e = int(np.argmax(at < 0))
-            raise ValueError(
-                f"the precomputed graph stores no distance for the edge ({support.rows[e]}, "
-                f"{support.indices[e]}) of the edge prior; store it or drop the edge."
-            )
-        return squares_of(dist[at])
-
-    def to(
-        self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None, search: str = "auto"
-    ) -> tuple[Support, FloatArray]:
-        """Return the points nearest to new ones; see `Distances`."""
-        return SquareDistances(self.X).to(X_new, n_neighbors, n_jobs)
 
 
 def nearest_edges(support: Support, sq_dist: FloatArray, n_neighbors: int) -> tuple[Support, FloatArray]:

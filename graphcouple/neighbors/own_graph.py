@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from graphcouple.graphs import FloatArray, Support, as_csr, edges_of
 from graphcouple.neighbors.by_metric import distances_of
 from graphcouple.neighbors.distances import Distances, nearest_edges, squares_of
+from graphcouple.neighbors.precomputed import ForgottenDistances
 
 
 def neighbor_distances(neighbors: Any, n_points: int) -> tuple[Support, FloatArray]:
@@ -98,6 +99,7 @@ class OwnNeighbors(Distances):
         self._points = distances_of(X, metric, metric_params)
         self._support, distances = neighbor_distances(neighbors, X.shape[0])
         self._sq_dist = squares_of(distances)
+        self._most = int(np.diff(self._support.indptr).max())
 
     @classmethod
     def by_transformer(
@@ -125,6 +127,15 @@ class OwnNeighbors(Distances):
         found._finder = finder
         return found
 
+    def remembered(self) -> dict[str, Any]:
+        """Return the points, and how many neighbours new ones get; the given edges are not kept."""
+        if self._finder is not None:
+            raise TypeError(
+                f"search={type(self._finder).__name__} is an object of another library, which cannot be saved; pickle "
+                "the estimator, or fit it with search='auto'."
+            )
+        return {**self._points.remembered(), "most": self._most}
+
     def all_pairs(self) -> tuple[Support, FloatArray]:
         """Return the given edges."""
         return self._support, self._sq_dist
@@ -141,8 +152,7 @@ class OwnNeighbors(Distances):
         self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None, search: str = "auto"
     ) -> tuple[Support, FloatArray]:
         """Return the points nearest to each new point, which are searched."""
-        most = int(np.diff(self._support.indptr).max())
-        k = most if n_neighbors is None else min(n_neighbors, most)
+        k = self._most if n_neighbors is None else min(n_neighbors, self._most)
         if self._finder is None:
             return self._points.to(X_new, k, n_jobs, search)
         found = as_distances(self._finder.transform(X_new), X_new.shape[0], self.n_points)
@@ -154,3 +164,59 @@ class OwnNeighbors(Distances):
         nearest = np.sort(order[at].reshape(-1, k), axis=1).ravel()
         support = Support(np.arange(0, nearest.size + 1, k, dtype=found.indices.dtype), found.indices[nearest])
         return support, squares_of(found.data[nearest])
+
+
+class ForgottenNeighbors(Distances):
+    """Points whose given neighbours were not kept: new points are compared with as many of them.
+
+    Parameters
+    ----------
+    points : Distances
+    most : int
+        The largest number of neighbours that a point had.
+    """
+
+    searched = False
+
+    def __init__(self, points: Distances, most: int) -> None:
+        super().__init__(points.X)
+        self._points, self._most = points, most
+
+    @property
+    def n_points(self) -> int:
+        """The number of points."""
+        return self._points.n_points
+
+    def remembered(self) -> dict[str, Any]:
+        """Return the points, and how many neighbours new ones get."""
+        return {**self._points.remembered(), "most": self._most}
+
+    def all_pairs(self) -> tuple[Support, FloatArray]:
+        """Raise, as the given edges are gone."""
+        raise ValueError("a saved model does not keep the neighbors that were given, only what new points need.")
+
+    def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
+        """Raise, as the given edges are gone."""
+        return self.all_pairs()
+
+    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
+        """Return the distances of edges between the points."""
+        return self._points.along(support, n_jobs)
+
+    def to(
+        self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None, search: str = "auto"
+    ) -> tuple[Support, FloatArray]:
+        """Return the points nearest to each new point, which are searched."""
+        k = self._most if n_neighbors is None else min(n_neighbors, self._most)
+        return self._points.to(X_new, k, n_jobs, search)
+
+
+def remembered_distances(
+    remembered: dict[str, Any], metric: Any, metric_params: dict[str, Any] | None = None
+) -> Distances:
+    """Return the distances that `Distances.remembered` described."""
+    if "n_points" in remembered:
+        points: Distances = ForgottenDistances(remembered["n_points"])
+    else:
+        points = distances_of(remembered["X"], metric, metric_params)
+    return ForgottenNeighbors(points, remembered["most"]) if "most" in remembered else points

@@ -45,7 +45,8 @@ def as_points(X: Any, name: str = "X", at_least: int = 2) -> Any:
     if not np.isfinite(entries).all():
         raise ValueError(f"{name} holds NaN or infinity; impute or drop those entries first.")
     _check_scale(entries, name)
-    return X
+    # Compiled loops round differently where rows are not contiguous.
+    return X if sp.issparse(X) else np.ascontiguousarray(X)
 
 
 def _check_scale(entries: FloatArray, name: str) -> None:

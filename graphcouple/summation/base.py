@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -32,6 +33,11 @@ class Summation(ABC):
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_jobs = n_jobs
+
+    def __repr__(self) -> str:
+        arguments = inspect.signature(type(self)).parameters.values()
+        given = {known.name: getattr(self, known.name, known.default) for known in arguments if known.name != "n_jobs"}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
     def for_points(self, Z: FloatArray, radial: RadialFunction) -> Summation:
         """Return the summation used for these points: this one, or the one it chooses."""

@@ -1,0 +1,112 @@
+"""What every estimator has: an embedding, scikit-learn's interface, and a file to be saved in."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
+
+from sklearn.utils.validation import check_is_fitted
+
+from graphcouple._parameters import ScikitTransformer
+from graphcouple.graphs import FloatArray
+from graphcouple.storage import write
+
+
+class EmbeddingEstimator(ScikitTransformer):
+    """The scikit-learn interface of an estimator whose result is `embedding_`."""
+
+    embedding_: FloatArray
+
+    _not_saved: ClassVar[frozenset[str]] = frozenset()
+    """Fitted attributes that a file leaves out."""
+
+    @abstractmethod
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Embed `X`."""
+
+    def fit_transform(self, X: Any, y: Any = None, **options: Any) -> FloatArray:
+        """Embed `X` and return the embedding; see `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        return self.fit(X, y, **options).embedding_
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the fitted estimator to a file, which `graphcouple.load` reads.
+
+        The file has what `transform`, `update` and the fitted attributes need. Left out are the callback, which is
+        code, and the law of the graph, `posterior_`, which is computed again from the points when it is asked for. The
+        format has a version, and later versions of graphcouple read it. It is safe to open files of others: they hold
+        arrays and JSON, and no pickles.
+
+        Parameters
+        ----------
+        path : str or path
+            An older file is replaced.
+
+        Raises
+        ------
+        NotFittedError
+        TypeError
+            When a parameter is code, such as a metric of your own, or an object of another library.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import graphcouple as gc
+        >>> X, y = gc.datasets.load("iris")
+        >>> tsne = gc.TSNE(random_state=0, max_iter=100).fit(X[::2])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     tsne.save(pathlib.Path(folder) / "iris.gc")
+        ...     again = gc.load(pathlib.Path(folder) / "iris.gc")
+        >>> bool((again.transform(X) == tsne.transform(X)).all())
+        True
+        """
+        check_is_fitted(self)
+        write(path, self._saved())
+
+    def _saved(self) -> dict[str, Any]:
+        """Return what a file holds: the estimator's parameters, its fitted attributes and what it remembers."""
+        left_out = self._not_saved
+        fitted = {
+            name: value
+            for name, value in vars(self).items()
+            if name.endswith("_") and not name.startswith("_") and name not in left_out
+        }
+        parameters = self.get_params(deep=False)
+        if "callback" in parameters:
+            parameters["callback"] = None
+        return {
+            "class": type(self).__name__,
+            "parameters": parameters,
+            "fitted": fitted,
+            "remembered": self._remember(),
+        }
+
+    @classmethod
+    def _loaded(cls, saved: dict[str, Any]) -> Self:
+        """Return the estimator that `_saved` described."""
+        made = cls(**saved["parameters"])
+        vars(made).update(saved["fitted"])
+        made._recall(saved["remembered"])
+        return made
+
+    def _remember(self) -> dict[str, Any]:
+        """Return what new points need beside the fitted attributes."""
+        return {}
+
+    def _recall(self, remembered: dict[str, Any]) -> None:
+        """Take back what `_remember` returned."""
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.embedding_.shape[1]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,73 @@
+"""Reading saved estimators."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from graphcouple import couplings, kernels, laws, neighbors, optimize, summation
+from graphcouple.couplings import fixed_map
+from graphcouple.estimators.embedding import EmbeddingEstimator
+from graphcouple.laws import priors
+from graphcouple.storage import read
+
+
+def known_classes() -> dict[str, type]:
+    """Return the classes of graphcouple whose objects a saved estimator may hold, by name."""
+    from graphcouple import estimators
+
+    known: dict[str, type] = {}
+    bases = (BaseEstimator, fixed_map.FixedMap, summation.Summation)
+    for module in (couplings, estimators, fixed_map, kernels, laws, neighbors, optimize, priors, summation):
+        for name, made in vars(module).items():
+            if isinstance(made, type) and (dataclasses.is_dataclass(made) or issubclass(made, bases)):
+                known[name] = made
+    return known
+
+
+def load(path: str | os.PathLike[str], classes: Iterable[type] = ()) -> Any:
+    """Return a fitted estimator that was saved by its method ``save``.
+
+    Nothing in the file is run. It holds arrays, and objects by the names of their classes, which must be graphcouple's
+    or among `classes`.
+
+    Parameters
+    ----------
+    path : str or path
+    classes : iterable of type, default=()
+        Your own classes, such as a kernel, that the estimator uses.
+
+    Returns
+    -------
+    estimator
+        Fitted. Its `transform` returns the same bits as before.
+
+    Raises
+    ------
+    ValueError
+        When the file is no saved estimator, was written by a newer version of graphcouple, or names a class that is not
+        known.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     gc.UMAP(random_state=0, max_iter=50).fit(X).save(pathlib.Path(folder) / "iris.gc")
+    ...     gc.load(pathlib.Path(folder) / "iris.gc")
+    UMAP(max_iter=50, random_state=0)
+    """
+    known = known_classes() | {made.__name__: made for made in classes}
+    saved = read(path, known)
+    kind = known.get(saved.get("class", ""))
+    if kind is None or not issubclass(kind, EmbeddingEstimator):
+        raise ValueError(
+            f"{os.fspath(path)} holds an estimator of class {saved.get('class')!r}, which graphcouple does not have; "
+            "if it is your own, pass it in classes=."
+        )
+    return kind._loaded(saved)

@@ -1,0 +1,121 @@
+"""Precomputed distances: all of them, those of a sparse graph, or none any more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcouple.graphs import FloatArray, Support, as_csr, edges_of, off_diagonal
+from graphcouple.neighbors.distances import Distances, Searched, nearest_edges, regular_support, squares_of
+
+
+class SquareDistances(Searched):
+    """Precomputed distances in a square array."""
+
+    metric = "precomputed"
+
+    def all_pairs(self) -> tuple[Support, FloatArray]:
+        """Return all pairs with a known distance; see `Distances`."""
+        return Support.all_pairs(self.n_points), squares_of(off_diagonal(self.X))
+
+    def _points(self) -> Any:
+        squares_of(self.X)
+        return self.X
+
+    def remembered(self) -> dict[str, Any]:
+        """Return the number of points, since new ones come with their distances to these."""
+        return {"n_points": self.n_points}
+
+    def _to_nearest(self, X_new: Any, k: int, n_jobs: int | None, search: str) -> tuple[Support, FloatArray]:
+        dist = X_new.toarray() if sp.issparse(X_new) else X_new
+        found = np.sort(np.argsort(dist, axis=1, kind="stable")[:, :k], axis=1)
+        return regular_support(found), squares_of(np.take_along_axis(dist, found, axis=1)).ravel()
+
+    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
+        """Return the squared distances of edges; see `Distances`."""
+        return squares_of(self.X[support.rows, support.indices])
+
+    def _check_new(self, X_new: Any) -> None:
+        if X_new.shape[1] != self.n_points:
+            raise ValueError(
+                f"X_new has {X_new.shape[1]} columns of distances, but X has {self.n_points} points; give one for each."
+            )
+
+
+class StoredDistances(Distances):
+    """Precomputed distances in the stored entries of a sparse matrix; other pairs carry no edge."""
+
+    def _edges(self) -> tuple[Support, FloatArray]:
+        return edges_of(as_csr(self.X, "X"))
+
+    def all_pairs(self) -> tuple[Support, FloatArray]:
+        """Return all pairs with a known distance; see `Distances`."""
+        support, dist = self._edges()
+        return support, squares_of(dist)
+
+    def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
+        """Return each point's nearest others; see `Distances`."""
+        k = self._check_count(n_neighbors)
+        support, sq_dist = self.all_pairs()
+        counts = np.diff(support.indptr)
+        if (counts < k).any():
+            short = int(np.argmax(counts < k))
+            raise ValueError(
+                f"row {short} of the precomputed graph stores {counts[short]} distances, fewer than "
+                f"n_neighbors={k}; store more of them or lower n_neighbors."
+            )
+        return nearest_edges(support, sq_dist, k)
+
+    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
+        """Return the squared distances of edges; see `Distances`."""
+        known, dist = self._edges()
+        at = known.find(support.rows, support.indices)
+        if (at < 0).any():
+            e = int(np.argmax(at < 0))
+            raise ValueError(
+                f"the precomputed graph stores no distance for the edge ({support.rows[e]}, "
+                f"{support.indices[e]}) of the edge prior; store it or drop the edge."
+            )
+        return squares_of(dist[at])
+
+    def to(
+        self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None, search: str = "auto"
+    ) -> tuple[Support, FloatArray]:
+        """Return the points nearest to new ones; see `Distances`."""
+        return SquareDistances(self.X).to(X_new, n_neighbors, n_jobs)
+
+    def remembered(self) -> dict[str, Any]:
+        """Return the number of points, since new ones come with their distances to these."""
+        return {"n_points": self.n_points}
+
+
+class ForgottenDistances(SquareDistances):
+    """Precomputed distances that were not kept: new points come with their own.
+
+    Parameters
+    ----------
+    n_points : int
+    """
+
+    def __init__(self, n_points: int) -> None:
+        super().__init__(None)
+        self._n_points = n_points
+
+    @property
+    def n_points(self) -> int:
+        """The number of points."""
+        return self._n_points
+
+    def all_pairs(self) -> tuple[Support, FloatArray]:
+        """Raise, as the distances are gone."""
+        raise ValueError("a saved model does not keep precomputed distances, only what new points need; fit it again.")
+
+    def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
+        """Raise, as the distances are gone."""
+        return self.all_pairs()
+
+    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
+        """Raise, as the distances are gone."""
+        return self.all_pairs()[1]

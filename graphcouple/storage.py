@@ -1,0 +1,244 @@
+"""Models on disk: arrays and JSON in one zip file. Nothing in a file is ever run, so files of others can be opened.
+
+A file holds ``model.json``, a tree of plain values, and the arrays that it names. An object is written as the name of
+its class and its parameters, and read only if the reader knows the class.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+FORMAT = "graphcouple model"
+VERSION = 1
+"""The version of what `write` writes; it rises whenever an older reader would misunderstand a file."""
+
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+"""For each older version, the function that turns its ``model.json`` into that of the next."""
+
+_TREE = "model.json"
+
+
+def write(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
+    """Write values, arrays and objects to a file, which replaces an older one only when it is complete.
+
+    Parameters
+    ----------
+    path : str or path
+    content : dict
+        Plain values, arrays, sparse matrices, dataclasses, scikit-learn estimators, objects that have an attribute for
+        every argument of their constructor, `functools.partial` of a class, and lists, tuples and dicts of these.
+
+    Raises
+    ------
+    TypeError
+        When a value is none of these; the message says where it is.
+    """
+    encoder = _Encoder()
+    tree = {"format": FORMAT, "version": VERSION, "content": encoder.encode(content, "the model")}
+    target = Path(path)
+    with tempfile.NamedTemporaryFile(dir=target.resolve().parent, prefix=target.name, delete=False) as file:
+        try:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+                archive.writestr(_TREE, json.dumps(tree, indent=1))
+                for name, array in encoder.arrays.items():
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                        npy.write_array(entry, array, allow_pickle=False)
+        except BaseException:
+            os.unlink(file.name)
+            raise
+    # Temporary files are readable by their owner alone.
+    umask = os.umask(0)
+    os.umask(umask)
+    os.chmod(file.name, 0o666 & ~umask)
+    os.replace(file.name, target)
+
+
+def read(path: str | os.PathLike[str], classes: Mapping[str, type]) -> dict[str, Any]:
+    """Return what `write` wrote.
+
+    Parameters
+    ----------
+    path : str or path
+    classes : mapping of str to type
+        The classes that may be made, by name.
+
+    Raises
+    ------
+    ValueError
+        When the file is no model, is of a newer version, or has an object of a class that is not among `classes`.
+    """
+    try:
+        archive = zipfile.ZipFile(path)
+    except zipfile.BadZipFile:
+        raise ValueError(f"{os.fspath(path)} is not a saved model: it is no zip file.") from None
+    with archive:
+        if _TREE not in archive.namelist():
+            raise ValueError(f"{os.fspath(path)} is not a saved model: it has no {_TREE}.")
+        tree = json.loads(archive.read(_TREE))
+        if not isinstance(tree, dict) or tree.get("format") != FORMAT or not isinstance(tree.get("version"), int):
+            raise ValueError(f"{os.fspath(path)} is not a saved model: its {_TREE} does not say so.")
+        return dict(_Decoder(archive, classes).decode(upgraded(tree)["content"]))
+
+
+def upgraded(tree: dict[str, Any]) -> dict[str, Any]:
+    """Return the tree of an older version as that of the present one.
+
+    Raises
+    ------
+    ValueError
+        When the version is newer than this one, or older than any that can be read.
+    """
+    while tree["version"] != VERSION:
+        version = tree["version"]
+        if version > VERSION:
+            raise ValueError(
+                f"the model was saved in version {version} of the format, but this graphcouple reads versions up to "
+                f"{VERSION}; upgrade graphcouple."
+            )
+        if version not in UPGRADES:
+            raise ValueError(f"version {version} of the format can no longer be read; fit the model again.")
+        tree = {**UPGRADES[version](tree), "version": version + 1}
+    return tree
+
+
+class _Encoder:
+    """Turns values into JSON, and keeps the arrays aside; an array that occurs twice is kept once."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, NDArray[Any]] = {}
+        self._names: dict[int, str] = {}
+
+    def encode(self, value: Any, where: str) -> Any:
+        if value is None or isinstance(value, (bool, str)):
+            return value
+        if isinstance(value, np.bool_):
+            return bool(value)
+        if isinstance(value, (int, np.integer)):
+            return int(value)
+        if isinstance(value, (float, np.floating)):
+            return float(value)
+        if isinstance(value, list):
+            return [self.encode(entry, f"{where}[{i}]") for i, entry in enumerate(value)]
+        kind, entry = self._structure(value, where)
+        return {kind: entry}
+
+    def _structure(self, value: Any, where: str) -> tuple[str, Any]:
+        if isinstance(value, tuple):
+            return "tuple", self.encode(list(value), where)
+        if isinstance(value, slice):
+            return "slice", self.encode([value.start, value.stop, value.step], where)
+        if isinstance(value, dict):
+            return "dict", self._entries(value, where)
+        if isinstance(value, np.ndarray):
+            return self._array(value, where)
+        if sp.issparse(value):
+            matrix = sp.csr_array(value)
+            parts = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr, "shape": matrix.shape}
+            return "sparse", self._entries(parts, where)
+        if isinstance(value, np.random.RandomState):
+            return "random_state", self.encode(list(value.get_state()), where)
+        if isinstance(value, functools.partial) and isinstance(value.func, type) and not value.args:
+            return "partial", {"class": value.func.__name__, "with": self._entries(value.keywords, where)}
+        parameters = _parameters_of(value)
+        if parameters is None:
+            raise TypeError(
+                f"{where} is a {type(value).__name__}, which cannot be saved: only numbers, words, arrays and objects "
+                "made of these can. Set it to something else, or pickle the estimator."
+            )
+        return "object", {"class": type(value).__name__, "with": self._entries(parameters, where)}
+
+    def _entries(self, values: Mapping[str, Any], where: str) -> dict[str, Any]:
+        for key in values:
+            if not isinstance(key, str):
+                raise TypeError(f"{where} has the key {key!r}, but only words can be saved as keys.")
+        return {key: self.encode(value, f"{where}.{key}") for key, value in values.items()}
+
+    def _array(self, array: NDArray[Any], where: str) -> tuple[str, Any]:
+        if array.dtype.kind == "O":
+            return "objects", self.encode(array.tolist(), where)
+        if id(array) not in self._names:
+            self._names[id(array)] = f"array{len(self._names)}"
+            self.arrays[self._names[id(array)]] = array
+        return "array", self._names[id(array)]
+
+
+def _parameters_of(value: Any) -> dict[str, Any] | None:
+    """Return the arguments that make an object again; None if they are not known."""
+    from sklearn.base import BaseEstimator
+
+    if isinstance(value, type):
+        return None
+    if isinstance(value, BaseEstimator):
+        return value.get_params(deep=False)
+    if dataclasses.is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.init}
+    construct = type(value).__init__
+    if not inspect.isfunction(construct):
+        return None
+    names = list(inspect.signature(construct).parameters)[1:]
+    return {name: getattr(value, name) for name in names} if all(hasattr(value, name) for name in names) else None
+
+
+class _Decoder:
+    def __init__(self, archive: zipfile.ZipFile, classes: Mapping[str, type]) -> None:
+        self.archive, self.classes = archive, classes
+        self._arrays: dict[str, NDArray[Any]] = {}
+
+    def decode(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self.decode(entry) for entry in value]
+        if not isinstance(value, dict):
+            return value
+        ((kind, entry),) = value.items()
+        if kind == "array":
+            return self._array(entry)
+        if kind == "objects":
+            return np.array(self.decode(entry), dtype=object)
+        if kind == "dict":
+            return self._entries(entry)
+        if kind == "tuple":
+            return tuple(self.decode(entry))
+        if kind == "slice":
+            return slice(*entry)
+        if kind == "sparse":
+            parts = self._entries(entry)
+            return sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=parts["shape"])
+        if kind == "random_state":
+            rng = np.random.RandomState()
+            rng.set_state(tuple(self.decode(entry)))
+            return rng
+        if kind in ("object", "partial"):
+            made = functools.partial(self._class(entry["class"]), **self._entries(entry["with"]))
+            return made() if kind == "object" else made
+        raise ValueError(f"the model has an entry of the unknown kind {kind!r}; it was not written by this format.")
+
+    def _entries(self, entries: dict[str, Any]) -> dict[str, Any]:
+        return {key: self.decode(value) for key, value in entries.items()}
+
+    def _array(self, name: str) -> NDArray[Any]:
+        if name not in self._arrays:
+            with self.archive.open(f"{name}.npy") as entry:
+                self._arrays[name] = npy.read_array(entry, allow_pickle=False)
+        return self._arrays[name]
+
+    def _class(self, name: str) -> type:
+        if name not in self.classes:
+            raise ValueError(
+                f"the model has an object of class {name!r}, which graphcouple does not have; if it is your own, pass "
+                f"it: load(path, classes=[{name}])."
+            )
+        return self.classes[name]
