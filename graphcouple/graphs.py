@@ -129,6 +129,10 @@ class Support:
         found[inside] = self.keys[at[inside]] == wanted[inside]
         return np.where(found, at, -1)
 
+    def with_one_more(self) -> IntArray:
+        """Return the row pointers of rows with one more entry each."""
+        return (self.indptr + np.arange(self.n_nodes + 1)).astype(self.indptr.dtype)
+
     def to_csr(self, values: NDArray[Any]) -> sp.csr_array:
         """Return a csr array with these values on the support, zeros stored."""
         matrix = sp.csr_array((values, self.indices, self.indptr), shape=(self.n_nodes,) * 2)

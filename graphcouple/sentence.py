@@ -126,7 +126,7 @@ class Result:
     given: GivenPoints | None = None
 
 
-def given_points(said: Sentence, X: Any, neighbors: Any = None) -> GivenPoints | None:
+def given_points(said: Sentence, X: Any, neighbors: Any = None, sample_weight: Any = None) -> GivenPoints | None:
     """Return the input's law with its points; None if the input is a graph or a posterior.
 
     Raises
@@ -138,9 +138,10 @@ def given_points(said: Sentence, X: Any, neighbors: Any = None) -> GivenPoints |
         for kernel in law.kernels if isinstance(law, GraphLaw) else ():
             require_sound(kernel)
     if isinstance(said.input, GraphLaw):
-        return said.input.given(X, neighbors)
-    if neighbors is not None:
-        raise ValueError("neighbors has no use here: `input` is a graph or a posterior. Pass a GraphModel as input.")
+        return said.input.given(X, neighbors, sample_weight)
+    for name, value in (("neighbors", neighbors), ("sample_weight", sample_weight)):
+        if value is not None:
+            raise ValueError(f"{name} has no use here: `input` is a graph or a posterior. Pass a GraphModel as input.")
     return None
 
 
@@ -172,6 +173,7 @@ def carry_out(
     start: FloatArray | None = None,
     held: Any = None,
     neighbors: Any = None,
+    sample_weight: Any = None,
 ) -> Result:
     """Embed `X` with the method that a sentence describes.
 
@@ -192,9 +194,11 @@ def carry_out(
         Which points stay at the start.
     neighbors : tuple of arrays, or sparse matrix, optional
         Neighbours that were found before; see `GraphModel.given`.
+    sample_weight : array of shape (n_samples,), optional
+        How many points in one place each row stands for.
     """
     n_jobs = said.get("n_jobs")
-    given = given_points(said, X, neighbors)
+    given = given_points(said, X, neighbors, sample_weight)
     posterior = posterior_of(said, X, given, n_jobs)
     n = posterior.n_nodes
     problem = Problem(

@@ -82,9 +82,9 @@ FAULTS = [
     Fault("prior B: threshold without the product", "laws/priors/binary.py",
           "log_odds = total + np.log(-np.expm1(-np.maximum(total, np.finfo(np.float64).tiny)))",
           "log_odds = total", "test_models test_priors"),
-    Fault("bandwidth: perplexity's target", "laws/bandwidths.py", "target = float(np.log(self.perplexity))",
+    Fault("bandwidth: perplexity's target", "laws/bandwidths/perplexity.py", "target = float(np.log(self.perplexity))",
           "target = float(np.log2(self.perplexity))", "test_bandwidths"),
-    Fault("bandwidth: shift of UMAP", "laws/bandwidths.py", "dist = np.sqrt(sq_dist) - shift[support.rows]",
+    Fault("bandwidth: shift of UMAP", "laws/bandwidths/base.py", "dist = np.sqrt(sq_dist) - shift[support.rows]",
           "dist = np.sqrt(sq_dist)", "test_bandwidths test_models test_peers"),
     Fault("neighbors: duplicates lose their zero", "neighbors/distances.py",
           "super()._exactly(support, dist, n_jobs) if sp.issparse(self.X) else self.along(support, n_jobs)",
@@ -188,7 +188,7 @@ FAULTS = [
           "turn, total = orthogonal_procrustes(wanted, moved)", "test_growing"),
     Fault("own neighbors: missing ones are points", "neighbors/own_graph.py", "found = ends >= 0",
           "found = ends >= -1", "test_own_neighbors"),
-    Fault("perplexity: lowered to another value", "laws/bandwidths.py", "lowered = others / 3.0 if others > 3",
+    Fault("perplexity: lowered to another value", "laws/bandwidths/perplexity.py", "lowered = others / 3.0 if others > 3",
           "lowered = others / 2.0 if others > 3", "test_bandwidths"),
 ]  # fmt: skip
 

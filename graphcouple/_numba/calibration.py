@@ -12,7 +12,7 @@ _LOG_SCALE_SPAN = 1000.0
 
 
 @jit
-def _row_entropy(sq_dist, kernel, log_scale, log_weight, slope):
+def _row_entropy(sq_dist, counts, kernel, log_scale, log_weight, slope):
     """Return the entropy of a row's categorical law at bandwidth exp(log_scale), and its derivative in log_scale."""
     shrink = np.exp(-2.0 * log_scale)
     largest = -np.inf
@@ -28,6 +28,8 @@ def _row_entropy(sq_dist, kernel, log_scale, log_weight, slope):
     for j in range(sq_dist.size):
         log_weight[j] -= largest
         weight = np.exp(log_weight[j])
+        if counts is not None:
+            weight *= counts[j]
         if weight > 0.0:
             mass += weight
             mean += weight * log_weight[j]
@@ -39,9 +41,10 @@ def _row_entropy(sq_dist, kernel, log_scale, log_weight, slope):
 
 
 @jit
-def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, scale, error):
+def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, scale, error, counts=None):
     """Find each row's bandwidth τ with entropy `target`; `error` gets the entropy minus the target.
 
+    If `counts` are given, an entry stands for that many of equal distance.
     Newton's method on log τ, kept inside a bracket. The bracket shrinks by bisection whenever
     a Newton step would leave it, or is more than half as long as the last step.
     """
@@ -53,6 +56,10 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
     for i in range(start, stop):
         m = indptr[i + 1] - indptr[i]
         row = sq_dist[indptr[i] : indptr[i + 1]]
+        if counts is None:
+            of_row = None
+        else:
+            of_row = counts[indptr[i] : indptr[i + 1]]
         smallest = np.inf
         middle = 0.0
         n_positive = 0
@@ -75,7 +82,7 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
         gap = 0.0
         length = np.inf
         for _ in range(_MAX_SEARCH):
-            entropy, derivative = _row_entropy(row, kernel, at, log_weight[:m], slope[:m])
+            entropy, derivative = _row_entropy(row, of_row, kernel, at, log_weight[:m], slope[:m])
             gap = entropy - target
             if abs(gap) <= tolerance or high - low < 1e-13 * max(1.0, abs(at)):
                 break
@@ -100,20 +107,28 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
 
 
 @jit
-def membership_sum(dist, kernel, shift, scale):
-    """Return Σ_j k(((d_j − shift)₊ / scale)²)."""
+def membership_sum(dist, counts, kernel, shift, scale):
+    """Return Σ_j k(((d_j − shift)₊ / scale)²), each entry as often as `counts` says, if given."""
     total = 0.0
     for j in range(dist.size):
         excess = max(dist[j] - shift, 0.0) / scale
-        total += np.exp(kernel.log(excess * excess))
+        value = np.exp(kernel.log(excess * excess))
+        if counts is None:
+            total += value
+        else:
+            total += counts[j] * value
     return total
 
 
 @jit
-def connectivity_rows(start, stop, dist, indptr, kernel, target, shift, scale):
+def connectivity_rows(start, stop, dist, indptr, kernel, target, shift, scale, counts=None):
     """Find each row's scale σ with Σ_j k((d_j − ρ)₊/σ) = `target`, by bisection after doubling."""
     for i in range(start, stop):
         row = dist[indptr[i] : indptr[i + 1]]
+        if counts is None:
+            of_row = None
+        else:
+            of_row = counts[indptr[i] : indptr[i + 1]]
         low = 0.0
         high = np.inf
         # Start from the row's own scale, so that the units of the data do not matter.
@@ -123,7 +138,7 @@ def connectivity_rows(start, stop, dist, indptr, kernel, target, shift, scale):
         if at == 0.0:
             at = 1.0
         for _ in range(64):
-            total = membership_sum(row, kernel, shift[i], at)
+            total = membership_sum(row, of_row, kernel, shift[i], at)
             if abs(total - target) < 1e-10:
                 break
             if total > target:

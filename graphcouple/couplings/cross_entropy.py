@@ -14,9 +14,10 @@ from functools import cached_property
 import numpy as np
 
 from graphcouple.couplings.pair import EdgeEnergy, LogPartition, PairCoupling
-from graphcouple.graphs import FloatArray
+from graphcouple.graphs import FloatArray, Support
 from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import N_EDGES, RandomGraph
+from graphcouple.laws.priors.base import at_zero
 from graphcouple.summation import EdgeSum, LogKernel, Summation
 
 
@@ -78,10 +79,12 @@ class CrossEntropy(PairCoupling):
     ) -> None:
         super().__init__(posterior, latent_model, summation, n_jobs)
         prior, kernel, n = latent_model.prior, latent_model.kernel, posterior.n_nodes
-        self.partition = LogPartition(prior, kernel, n, self.summation, self._share, n_jobs)
+        weights = posterior.node_weights
+        self.partition = LogPartition(prior, kernel, n, self.summation, self._share, n_jobs, weights)
         radial = LogKernel(kernel)
         edges = EdgeSum(posterior.support, self._shared_means(), radial, n_jobs)
-        self.energy = self.strength = EdgeEnergy(edges, n, self._log_prior_energy())
+        among_copies = 0.0 if weights is None else self._share * float(posterior.own_means.sum()) * at_zero(radial)
+        self.energy = self.strength = EdgeEnergy(edges, n, self._log_prior_energy() + among_copies)
         strength = prior.edge_strength(kernel)
         if strength != radial:
             self.strength = EdgeEnergy(edges.of(strength), n)
@@ -90,7 +93,8 @@ class CrossEntropy(PairCoupling):
         """Return <M_X, log π_Z>."""
         prior, posterior, confined = self.latent.prior, self.posterior, self.partition.confined
         if confined is None:
-            return prior.log_scalar * self._share * float(posterior.edge_means.sum())
+            n_edges = float(posterior.edge_means.sum()) + float(posterior.own_means.sum())
+            return prior.log_scalar * self._share * n_edges
         support, log_prior = confined.support, confined.log_prior
         at = support.find(posterior.support.rows, posterior.support.indices)
         lost = (at < 0) & (posterior.edge_means > 0)
@@ -130,7 +134,9 @@ class CrossEntropy(PairCoupling):
                 f"the KL divergence of edge probabilities needs priors D or E on both sides, got "
                 f"{self.posterior.code}–{self.latent.prior.code}; use value(Z)."
             )
-        return float((self.value(Z) - self.lower_bound) / self.n_points)
+        weights = self.posterior.node_weights
+        n = self.n_points if weights is None else float(weights.sum())
+        return float((self.value(Z) - self.lower_bound) / n)
 
     @cached_property
     def lower_bound(self) -> float:
@@ -141,8 +147,20 @@ class CrossEntropy(PairCoupling):
         """
         prior = self.latent.prior
         if not self.has_kl_divergence:
-            bound = self._share * prior.least_cross_entropy(self.posterior.edge_means, self.n_points)
-            return max(bound, self.posterior.least_entropy())
-        if prior.symmetric_mean and self.partition.confined is None:
-            return prior.least_cross_entropy(self.energy.edges.symmetric_weights, self.n_points, 0.5)
-        return prior.least_cross_entropy(self.posterior.edge_means, self.n_points)
+            return max(self._share * self._least(False), self.posterior.least_entropy())
+        return self._least(prior.symmetric_mean and self.partition.confined is None)
+
+    def _least(self, symmetric: bool) -> float:
+        """Return the least cross-entropy for the input's means, or for their symmetric part."""
+        prior, posterior, share = self.latent.prior, self.posterior, 0.5 if symmetric else 1.0
+        weights = posterior.node_weights
+        if weights is None:
+            means = self.energy.edges.symmetric_weights if symmetric else posterior.edge_means
+            return prior.least_cross_entropy(means, self.n_points, share)
+        support, means = posterior.support, posterior.edge_means
+        if symmetric:
+            indptr, indices, means = self.energy.edges.symmetric_edges
+            support = Support(indptr, indices)
+        pairs = np.concatenate([weights[support.rows] * weights[support.indices], weights * (weights - 1.0)])
+        means = np.concatenate([means, posterior.own_means / share])
+        return prior.least_cross_entropy(means, float(weights.sum()), share, np.maximum(pairs, 0.0))

@@ -21,12 +21,13 @@ from scipy.special import xlogy
 
 from graphcouple._validation import check_positive
 from graphcouple.couplings.base import Objective
-from graphcouple.couplings.fixed_map import ChargedMap
+from graphcouple.couplings.fixed_map import ChargedMap, noise_of
 from graphcouple.couplings.pair import EdgeEnergy, PairCoupling
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
 from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import RandomGraph
+from graphcouple.laws.priors.base import at_zero, with_copies
 from graphcouple.summation import EdgeSum, LogOnePlusKernel, Summation
 
 _BLOCK_EDGES = 2**20
@@ -104,10 +105,14 @@ class EffectiveCrossEntropy(PairCoupling):
         self.degrees: FloatArray = np.zeros(self.n_points)
         for rows, _, weights in _edge_blocks(*self.edges):
             self.degrees += np.bincount(rows, weights=weights, minlength=self.n_points)
-        noise = np.where(self.degrees > 0, self.degrees, 1.0) ** noise_exponent
+        weights = posterior.node_weights
+        among_copies = 2.0 * self._share * posterior.own_means
+        self.degrees += among_copies
+        noise = noise_of(self.degrees, noise_exponent, weights)
         self.noise: FloatArray = noise / noise.sum()
         strength = 0.5 * self.repulsion_strength * self.negative_sample_rate
-        self.partition = ChargedPartition(self.kernel, self.degrees, self.noise, strength, self.summation)
+        self.partition = ChargedPartition(self.kernel, self.degrees, self.noise, strength, self.summation, weights)
+        self.energy.constant = 0.5 * float(among_copies.sum()) * at_zero(radial)
 
     @property
     def edges(self) -> tuple[IntArray, IntArray, FloatArray]:
@@ -118,7 +123,7 @@ class EffectiveCrossEntropy(PairCoupling):
         """Return the embedding as it attracts and repels new points; see `graphcouple.couplings.fixed_map`."""
         points, kernel = self._points(Z), self.latent.kernel
         strength = 0.5 * self.repulsion_strength * self.negative_sample_rate
-        charged = (self.degrees, self.noise_exponent, strength)
+        charged = (self.degrees, self.noise_exponent, strength, self.posterior.node_weights)
         return ChargedMap(points, self.energy.edges.radial, kernel, self.summation, *charged)
 
     @cached_property
@@ -130,7 +135,7 @@ class EffectiveCrossEntropy(PairCoupling):
             against *= share
             best = weights / (weights + against)
             total += float((xlogy(weights, best) + xlogy(against, 1.0 - best)).sum())
-        return -0.5 * total
+        return -0.5 * total - self.energy.constant + self.partition.constant
 
 
 class ChargedPartition(Objective):
@@ -144,14 +149,25 @@ class ChargedPartition(Objective):
     strength : float
         ½ γ m.
     summation : Summation
+    weights : ndarray of shape (n,), optional
+        How many points each stands for; `degrees` and `noise` are their sums.
     """
 
     def __init__(
-        self, kernel: Kernel, degrees: FloatArray, noise: FloatArray, strength: float, summation: Summation
+        self,
+        kernel: Kernel,
+        degrees: FloatArray,
+        noise: FloatArray,
+        strength: float,
+        summation: Summation,
+        weights: FloatArray | None = None,
     ) -> None:
         self.radial = LogOnePlusKernel(kernel)
         self.degrees, self.noise, self.strength, self.summation = degrees, noise, strength, summation
         self._charges = np.stack([noise, degrees])
+        # The repulsion among the copies of weighted points does not depend on the embedding.
+        others = with_copies(np.zeros(noise.size), self.radial, weights, noise)
+        self.constant = 0.0 if weights is None else strength * float(degrees @ (others / weights))
 
     @property
     def n_points(self) -> int:
@@ -160,12 +176,12 @@ class ChargedPartition(Objective):
 
     def value(self, Z: FloatArray) -> float:
         """Return the repulsion at `Z`."""
-        return self.strength * self.summation.total(Z, self.radial, self.noise, self.degrees)
+        return self.strength * self.summation.total(Z, self.radial, self.noise, self.degrees) + self.constant
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return the repulsion at `Z` and its gradient ½ γ m (d_i ∇Φ_i[·; P] + P_i ∇Φ_i[·; d])."""
         potential, gradient = self.summation.potentials(Z, self.radial, self._charges)
-        return self.strength * float(self.degrees @ potential[0]), self._forces(gradient)
+        return self.strength * float(self.degrees @ potential[0]) + self.constant, self._forces(gradient)
 
     def gradient(self, Z: FloatArray) -> FloatArray:
         """Return the gradient alone."""

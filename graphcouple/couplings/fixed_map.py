@@ -57,6 +57,9 @@ class FixedMap:
         self.attraction, self.repulsion, self.charges = attraction, repulsion, charges
         self.summation = summation
 
+    weights: FloatArray | None = None
+    """How many points each stands for; None if one each."""
+
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be computed again."""
         return {name: value for name, value in self.__dict__.items() if name != "field"}
@@ -101,6 +104,8 @@ class FixedMap:
         # Kernels may be infinite at distance 0, where one point then has all the weight.
         sq_dist = np.maximum(cdist(places, self.points, "sqeuclidean"), _NEAREST * self.size**2)
         logs = self.attraction.potential(sq_dist)
+        if self.weights is not None:
+            logs = logs + np.log(self.weights)
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         return weights / weights.sum(axis=1, keepdims=True)
 
@@ -113,13 +118,21 @@ class FixedMap:
 class NormalizedMap(FixedMap):
     """A map whose law has a fixed number of edges: repulsion is the logarithm of a potential."""
 
-    def __init__(self, points: FloatArray, attraction: RadialFunction, kernel: Kernel, summation: Summation) -> None:
-        super().__init__(points, attraction, KernelValue(kernel), np.ones((1, len(points))), summation)
-        self.kernel = kernel
+    def __init__(
+        self,
+        points: FloatArray,
+        attraction: RadialFunction,
+        kernel: Kernel,
+        summation: Summation,
+        weights: FloatArray | None = None,
+    ) -> None:
+        super().__init__(points, attraction, KernelValue(kernel), _charges(weights, len(points)), summation)
+        self.kernel, self.weights = kernel, weights
 
     def without_points(self) -> partial[Any]:
         """Return what makes the map again from its points."""
-        return partial(type(self), attraction=self.attraction, kernel=self.kernel, summation=self.summation)
+        parts: dict[str, Any] = {"attraction": self.attraction, "kernel": self.kernel, "summation": self.summation}
+        return partial(type(self), **parts, weights=self.weights)
 
     def _repel(self, places: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
         potential, gradient = (part[0] for part in self.field.at(places))
@@ -134,6 +147,8 @@ class NormalizedMap(FixedMap):
         differences = place - self.points
         sq_dist = np.square(differences).sum(axis=1)
         log_kernel = self.kernel.log(sq_dist)
+        if self.weights is not None:
+            log_kernel = log_kernel + np.log(self.weights)
         total = float(logsumexp(log_kernel))
         weights = np.exp(log_kernel - total) * self.kernel.grad_log(sq_dist)
         return total, 2.0 * weights @ differences
@@ -142,13 +157,21 @@ class NormalizedMap(FixedMap):
 class AdditiveMap(FixedMap):
     """A map whose law has independent edges: repulsion is a potential."""
 
-    def __init__(self, points: FloatArray, attraction: RadialFunction, kernel: Kernel, summation: Summation) -> None:
-        super().__init__(points, attraction, LogOnePlusKernel(kernel), np.ones((1, len(points))), summation)
-        self.kernel = kernel
+    def __init__(
+        self,
+        points: FloatArray,
+        attraction: RadialFunction,
+        kernel: Kernel,
+        summation: Summation,
+        weights: FloatArray | None = None,
+    ) -> None:
+        super().__init__(points, attraction, LogOnePlusKernel(kernel), _charges(weights, len(points)), summation)
+        self.kernel, self.weights = kernel, weights
 
     def without_points(self) -> partial[Any]:
         """Return what makes the map again from its points."""
-        return partial(type(self), attraction=self.attraction, kernel=self.kernel, summation=self.summation)
+        parts: dict[str, Any] = {"attraction": self.attraction, "kernel": self.kernel, "summation": self.summation}
+        return partial(type(self), **parts, weights=self.weights)
 
 
 class ChargedMap(FixedMap):
@@ -166,6 +189,8 @@ class ChargedMap(FixedMap):
         P ∝ d to this power.
     strength : float
         ½ γ m.
+    weights : ndarray of shape (n,), optional
+        How many points each stands for; `degrees` are their sums.
     """
 
     def __init__(
@@ -177,12 +202,13 @@ class ChargedMap(FixedMap):
         degrees: FloatArray,
         noise_exponent: float,
         strength: float,
+        weights: FloatArray | None = None,
     ) -> None:
-        noise = np.where(degrees > 0, degrees, 1.0) ** noise_exponent
+        noise = noise_of(degrees, noise_exponent, weights)
         self.noise_exponent, self.strength, self.total_noise = noise_exponent, strength, float(noise.sum())
         charges = np.stack([noise / self.total_noise, degrees])
         super().__init__(points, attraction, LogOnePlusKernel(kernel), charges, summation)
-        self.kernel = kernel
+        self.kernel, self.weights = kernel, weights
 
     def without_points(self) -> partial[Any]:
         """Return what makes the map again from its points."""
@@ -194,6 +220,7 @@ class ChargedMap(FixedMap):
             degrees=self.charges[1],
             noise_exponent=self.noise_exponent,
             strength=self.strength,
+            weights=self.weights,
         )
 
     def _repel(self, places: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -201,3 +228,13 @@ class ChargedMap(FixedMap):
         noise = np.where(mass > 0, mass, 1.0) ** self.noise_exponent / self.total_noise
         repelled = self.strength * (mass * of_noise + noise * of_degrees)
         return repelled, self.strength * (mass[:, None] * push + noise[:, None] * other)
+
+
+def noise_of(degrees: FloatArray, exponent: float, weights: FloatArray | None) -> FloatArray:
+    """Return how much each point repels, its degree to a power, summed over the points it stands for."""
+    w = np.ones(degrees.size) if weights is None else weights
+    return w * np.where(degrees > 0, degrees / w, 1.0) ** exponent
+
+
+def _charges(weights: FloatArray | None, n_points: int) -> FloatArray:
+    return np.ones((1, n_points)) if weights is None else weights[None, :]

@@ -76,6 +76,8 @@ class LogPartition(Objective):
     share : float, default=1.0
         ½ for laws of undirected graphs.
     n_jobs : int or None, default=None
+    weights : ndarray of shape (n_points,), optional
+        How many points each point of the embedding stands for.
     """
 
     def __init__(
@@ -86,12 +88,18 @@ class LogPartition(Objective):
         summation: Summation,
         share: float = 1.0,
         n_jobs: int | None = None,
+        weights: FloatArray | None = None,
     ) -> None:
         self.prior, self.summation, self.share = prior, summation, share
         self.kernel = prior.latent_kernel(kernel)
-        self._n_points = n_points
+        self._n_points, self.weights = n_points, weights
         allowed = prior.edges(n_points)
         self.confined = None if allowed is None else ConfinedPartition(prior, *allowed, kernel, n_jobs)
+        if weights is not None and (allowed is not None or not prior.weighable):
+            raise ValueError(
+                f"points with sample weights cannot be coupled to {prior!r}: the embedding's prior must be B, D or E, "
+                "without an edge prior that is a graph."
+            )
 
     @property
     def n_points(self) -> int:
@@ -102,7 +110,8 @@ class LogPartition(Objective):
         if self.confined is not None:
             value, gradient = self.confined.evaluate(Z, **wanted)
         else:
-            value, gradient = self.prior.log_partition_and_grad(self.kernel, Z, self.summation, **wanted)
+            options: dict[str, Any] = wanted if self.weights is None else {"weights": self.weights, **wanted}
+            value, gradient = self.prior.log_partition_and_grad(self.kernel, Z, self.summation, **options)
         return self.share * value, None if gradient is None else self.share * gradient
 
     def value(self, Z: FloatArray) -> float:
@@ -293,7 +302,8 @@ class PairCoupling(Objective):
     def fixed_map(self, Z: FloatArray) -> FixedMap:
         """Return the embedding as it attracts and repels new points; see `graphcouple.couplings.fixed_map`."""
         kind = NormalizedMap if self.latent.prior.normalized else AdditiveMap
-        return kind(self._points(Z), self.energy.edges.radial, self.kernel, self.summation)
+        weights = self.posterior.node_weights
+        return kind(self._points(Z), self.energy.edges.radial, self.kernel, self.summation, weights)
 
     @property
     @abstractmethod

@@ -220,6 +220,10 @@ class ComponentMeans(Term):
 
     def bind(self, problem: Problem) -> ComponentCrossEntropy:
         """Return J_ε of the problem's points and graphs."""
+        if problem.posterior.node_weights is not None:
+            raise ValueError(
+                "ComponentMeans takes no sample weights: means of components count each row once. Repeat rows instead."
+            )
         return ComponentCrossEntropy(
             problem.points,
             problem.posterior,

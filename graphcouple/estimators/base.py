@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from contextlib import nullcontext
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -69,7 +69,7 @@ class CouplingEstimator(PlacesNewPoints):
         given = {name: getattr(self, name) for name in RUN_OPTIONS if name != "terms"}
         return {name: value for name, value in given.items() if not _same(value, fields[name].default)}
 
-    def fit(self, X: Any = None, y: Any = None, neighbors: Any = None) -> Self:
+    def fit(self, X: Any = None, y: Any = None, neighbors: Any = None, **weights: Any) -> Self:
         """Embed `X`.
 
         Parameters
@@ -85,6 +85,8 @@ class CouplingEstimator(PlacesNewPoints):
             (n_samples, k); umap-learn's triple; the matrix of scikit-learn's ``KNeighborsTransformer``; or scanpy's
             ``obsp["distances"]``. With or without the point itself. They carry the only edges, and the nearest of them
             are used if the method needs fewer.
+        sample_weight : array of shape (n_samples,), optional
+            How many points in one place each row stands for, above 0 (by name only). The loss is that of all of them.
 
         Returns
         -------
@@ -103,15 +105,23 @@ class CouplingEstimator(PlacesNewPoints):
             When the loss, gradient or embedding is no longer finite.
         """
         self._validate_params()
+        sample_weight = weights.pop("sample_weight", None)
+        if weights:
+            raise TypeError(f"fit has no argument {next(iter(weights))!r}; it has X, y, neighbors and sample_weight.")
         if X is not None or not self._has_own_graph:
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
             self.models(X.shape[0])
         said = self.sentence
         rng = check_random_state(self.random_state)
-        self._keep(self._carry_out(said, X, y, rng, neighbors), np.float64 if X is None else X.dtype)
+        given = {"neighbors": neighbors, "sample_weight": sample_weight}
+        self._keep(self._carry_out(said, X, y, rng, given), np.float64 if X is None else X.dtype)
         return self
 
-    def _carry_out(self, said: Sentence, X: Any, y: Any, rng: np.random.RandomState, neighbors: Any) -> Result:
+    # `sample_weight` is not in the signature, because scikit-learn's checks would ask that weights and copies lead to
+    # the same embedding. They have the same loss, but no descent finds the same of its many minima.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
+
+    def _carry_out(self, said: Sentence, X: Any, y: Any, rng: np.random.RandomState, given: dict[str, Any]) -> Result:
         total = said.iterations(None if X is None else X.shape[0])
         with progress_bar(total, type(self).__name__) if self.verbose else nullcontext() as update:
 
@@ -121,9 +131,9 @@ class CouplingEstimator(PlacesNewPoints):
                 return self.callback(iteration, loss, Z) if self.callback is not None else False
 
             if self.callback is None and update is None:
-                return carry_out(said, X, y, rng, neighbors=neighbors)
+                return carry_out(said, X, y, rng, **given)
             every = _CALLBACK_EVERY if self.callback else _CHECK_EVERY
-            return carry_out(said, X, y, rng, watch=watch, check_every=every, neighbors=neighbors)
+            return carry_out(said, X, y, rng, watch=watch, check_every=every, **given)
 
     def _keep(self, result: Result, dtype: Any) -> None:
         solution, coupling = result.solution, result.coupling

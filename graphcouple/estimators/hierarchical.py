@@ -96,11 +96,11 @@ class HierarchicalCoupling(EmbeddingEstimator):
         """The method as parameters of `GraphCoupling`."""
         return self._plain().sentence
 
-    def fit(self, X: Any = None, y: Any = None, neighbors: Any = None) -> Self:
+    def fit(self, X: Any = None, y: Any = None, neighbors: Any = None, **weights: Any) -> Self:
         """Embed `X`, of shape (n_samples, n_features); see `CouplingEstimator.fit`."""
         self._validate_params()
         plain = self._plain()
-        return self._take_from(plain.fit(X, y, neighbors))
+        return self._take_from(plain.fit(X, y, neighbors, **weights))
 
     def _take_from(self, plain: CouplingEstimator) -> Self:
         self.estimator_ = plain
@@ -129,10 +129,10 @@ class HierarchicalCoupling(EmbeddingEstimator):
         check_is_fitted(self)
         return self.estimator_.transform(X, return_loss)
 
-    def update(self, X: Any, move: str = "none") -> Self:
+    def update(self, X: Any, move: str = "none", sample_weight: Any = None) -> Self:
         """Add points to the embedding; see `CouplingEstimator.update`."""
         check_is_fitted(self)
-        return self._take_from(self.estimator_.update(X, move))
+        return self._take_from(self.estimator_.update(X, move, sample_weight))
 
     def inverse_transform(self, Z: Any) -> FloatArray:
         """Return means of the fitted points for places in the embedding; see `CouplingEstimator.inverse_transform`."""

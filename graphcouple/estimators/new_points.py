@@ -15,6 +15,7 @@ from graphcouple.couplings.fixed_map import FixedMap
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import GivenPoints, NewEdges
+from graphcouple.laws.copies import check_weights
 from graphcouple.optimize.placing import place_new
 from graphcouple.sentence import Result, Sentence, carry_out
 
@@ -147,7 +148,7 @@ class PlacesNewPoints(EmbeddingEstimator):
             parts.append(np.asarray(weights @ X))
         return np.vstack(parts).astype(self.embedding_.dtype, copy=False)
 
-    def update(self, X: Any, move: str = "none") -> Self:
+    def update(self, X: Any, move: str = "none", sample_weight: Any = None) -> Self:
         """Add points to the embedding.
 
         The estimator then holds all points, as if fitted to them: `embedding_` has the old rows first, and `posterior_`
@@ -160,6 +161,8 @@ class PlacesNewPoints(EmbeddingEstimator):
             "none" puts new points where `transform` does, and old rows keep every byte. "new" lets the new points
             arrange themselves among each other too; old rows keep every byte. "all" goes on with all points, without
             exaggeration: neighbourhoods improve, and the old arrangement is kept roughly.
+        sample_weight : array of shape (n_more,), optional
+            How many points in one place each new row stands for; 1 by default.
 
         Returns
         -------
@@ -195,8 +198,9 @@ class PlacesNewPoints(EmbeddingEstimator):
             whole = sp.vstack([given.X, sp.csr_array(X)], format="csr")
         else:
             whole = np.vstack([given.X, X.toarray() if sp.issparse(X) else X])
+        weights = _joined(given.weights, len(self.embedding_), sample_weight, X.shape[0])
         said, rng = self.sentence, check_random_state(self.random_state)
-        self._keep(carry_out(said, whole, None, rng, start=Z, held=held), Z.dtype)
+        self._keep(carry_out(said, whole, None, rng, start=Z, held=held, sample_weight=weights), Z.dtype)
         return self
 
     def isolation(self, X: Any) -> FloatArray:
@@ -247,3 +251,11 @@ class PlacesNewPoints(EmbeddingEstimator):
         same = edges.coincident >= 0
         Z[same] = self.embedding_[edges.coincident[same]]
         return Z, loss
+
+
+def _joined(old: FloatArray | None, n_old: int, new: Any, n_new: int) -> FloatArray | None:
+    """Return the weights of old and new points together; None if none are weighted."""
+    if old is None and new is None:
+        return None
+    more = np.ones(n_new) if new is None else check_weights(new, n_new)
+    return np.concatenate([np.ones(n_old) if old is None else old, more])

@@ -66,9 +66,12 @@ class GivenPoints(ABC):
     ----------
     X : array or sparse matrix
         The points, or distances between them.
+    weights : ndarray of shape (n_points,) or None
+        How many points each stands for; None if one each.
     """
 
     X: Any
+    weights: FloatArray | None = None
 
     @abstractmethod
     def posterior(self, n_jobs: int | None = None) -> RandomGraph:

@@ -103,28 +103,31 @@ class GraphMixture(GraphLaw):
         """Return the mixture with "auto" replaced by its value for this many points."""
         return dataclasses.replace(self, laws=tuple(law.for_points(n_points) for law in self.laws))
 
-    def posterior(self, X: Any, n_jobs: int | None = None) -> MixturePosterior:
+    def posterior(self, X: Any, n_jobs: int | None = None, sample_weight: Any = None) -> MixturePosterior:
         """Return the law of the graph given the points `X`; laws of one metric share one search for neighbours.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
         n_jobs : int or None, default=None
+        sample_weight : array of shape (n_samples,), optional
+            How many points in one place each row stands for.
 
         Raises
         ------
         TypeError, ValueError
             As `GraphModel.posterior`.
         """
-        return self.given(X).posterior(n_jobs)
+        return self.given(X, sample_weight=sample_weight).posterior(n_jobs)
 
-    def given(self, X: Any, neighbors: Any = None) -> _MixtureGiven:
+    def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None) -> _MixtureGiven:
         """Return the mixture with its points; see `GraphModel.given`."""
         X = as_points(X)
         found = {law.distance_key: law.distances(X, neighbors) for law in self.laws}
-        laws = tuple(law.within(found[law.distance_key].n_points) for law in self.laws)
+        total = None if sample_weight is None else float(np.sum(sample_weight))
+        laws = tuple(law.within(found[law.distance_key].n_points, total) for law in self.laws)
         _share_searches(laws, found)
-        parts = [law.given_distances(found[law.distance_key]) for law in laws]
+        parts = [law.given_distances(found[law.distance_key], sample_weight) for law in laws]
         return _MixtureGiven(dataclasses.replace(self, laws=laws), list(found.values()), parts)
 
     def recall(self, remembered: dict[str, Any]) -> _MixtureGiven:
@@ -150,7 +153,7 @@ class _MixtureGiven(GivenPoints):
 
     def __init__(self, mixture: GraphMixture, shared: Sequence[Distances], parts: Sequence[GivenPoints]) -> None:
         self.mixture, self.shared, self.parts = mixture, shared, parts
-        self.X = shared[0].X
+        self.X, self.weights = shared[0].X, parts[0].weights
 
     def posterior(self, n_jobs: int | None = None) -> MixturePosterior:
         posteriors = [part.posterior(n_jobs) for part in self.parts]

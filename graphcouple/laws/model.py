@@ -14,10 +14,10 @@ from graphcouple._validation import check_integer
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.laws.bandwidths import Bandwidth
-from graphcouple.laws.given import FEW, GivenPoints, NewEdges, nearest_spread
+from graphcouple.laws.copies import Copies, check_weights
+from graphcouple.laws.given_model import ModelGiven
 from graphcouple.laws.law import GraphLaw
-from graphcouple.laws.priors import GraphPosterior, GraphPrior, as_prior
-from graphcouple.laws.priors.binary import threshold
+from graphcouple.laws.priors import GraphPrior, RandomGraph, as_prior
 from graphcouple.neighbors import (
     SEARCHES,
     Distances,
@@ -103,7 +103,7 @@ class GraphModel(GraphLaw):
                 raise ValueError(f"n_neighbors must be an integer, None or 'auto', got {self.n_neighbors!r}.")
         elif self.n_neighbors is not None:
             check_integer("n_neighbors", self.n_neighbors, 1)
-        if not self._finds and self.search not in SEARCHES:
+        if not self.finds and self.search not in SEARCHES:
             raise ValueError(
                 f"search must be one of {sorted(SEARCHES)} or a transformer such as KNeighborsTransformer, got "
                 f"{self.search!r}."
@@ -193,30 +193,31 @@ class GraphModel(GraphLaw):
             return self
         return dataclasses.replace(self, n_neighbors=self.neighbors_among(n_points))
 
-    def within(self, n_points: int) -> GraphModel:
+    def within(self, n_points: int, n_copies: float | None = None) -> GraphModel:
         """Return the model with what so few points cannot have lowered, with a warning.
 
         A perplexity becomes a third of the number of other points. A number of neighbours that is the bandwidth's own,
-        as UMAP's, becomes that number; another one is an error.
+        as UMAP's, becomes that number; another one is an error. `n_copies` is the sum of weights, if there are any.
         """
         if n_points < 2:
             return self
         changes: dict[str, Any] = {}
+        most = n_points if n_copies is None else int(n_copies)
         if self.bandwidth is not None:
-            changes["bandwidth"] = self.bandwidth.within(n_points)
+            changes["bandwidth"] = self.bandwidth.within(most)
         own = self.n_neighbors is not None and self.bandwidth is not None
         own = own and self.n_neighbors == self.bandwidth.suited_neighbors  # type: ignore[union-attr]
-        if own and isinstance(self.n_neighbors, int) and self.n_neighbors >= n_points:
+        if own and isinstance(self.n_neighbors, int) and self.n_neighbors >= most:
             warnings.warn(
-                f"n_neighbors={self.n_neighbors} is lowered to {n_points - 1}, the number of other points: n_samples = "
-                f"{n_points}.",
+                f"n_neighbors={self.n_neighbors} is lowered to {most - 1}, the number of other points: n_samples = "
+                f"{most}.",
                 UserWarning,
                 stacklevel=2,
             )
-            changes["n_neighbors"] = n_points - 1
+            changes["n_neighbors"] = most - 1
         return dataclasses.replace(self, **changes)
 
-    def posterior(self, X: Any, n_jobs: int | None = None) -> GraphPosterior:
+    def posterior(self, X: Any, n_jobs: int | None = None, sample_weight: Any = None) -> RandomGraph:
         """Return the law of the graph given the points `X`.
 
         Parameters
@@ -225,10 +226,13 @@ class GraphModel(GraphLaw):
             Or distances, for ``metric="precomputed"``.
         n_jobs : int or None, default=None
             Threads; None means every core.
+        sample_weight : array of shape (n_samples,), optional
+            How many points in one place each row stands for, above 0. The law is then that of the graph of all of them,
+            with one node for each row; see `RepeatedPosterior`.
 
         Returns
         -------
-        GraphPosterior
+        GraphPosterior or RepeatedPosterior
 
         Raises
         ------
@@ -236,9 +240,9 @@ class GraphModel(GraphLaw):
             When `X` is not numeric, not finite, has a single row, or has fewer rows
             than the model's neighbours or perplexity need.
         """
-        return self.given(X).posterior(n_jobs)
+        return self.given(X, sample_weight=sample_weight).posterior(n_jobs)
 
-    def given(self, X: Any, neighbors: Any = None) -> _ModelGiven:
+    def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None) -> ModelGiven:
         """Return the law with its points, which can be asked for the edges of new points too; see `posterior`.
 
         Parameters
@@ -247,13 +251,15 @@ class GraphModel(GraphLaw):
         neighbors : tuple of arrays, or sparse matrix, optional
             Neighbours that were found before: ``(indices, distances)`` or a sparse matrix of distances. They carry the
             only edges; `n_neighbors`, if smaller, keeps the nearest of them.
+        sample_weight : array of shape (n_samples,), optional
+            See `posterior`.
         """
         X = as_points(X)
-        return self.given_distances(self.distances(X, neighbors))
+        return self.given_distances(self.distances(X, neighbors), sample_weight)
 
     def distances(self, X: Any, neighbors: Any = None) -> Distances:
         """Return the distances of points, which `as_points` has checked, or those that come with their neighbours."""
-        if neighbors is None and self._finds:
+        if neighbors is None and self.finds:
             k = self.neighbors_among(X.shape[0])
             return OwnNeighbors.by_transformer(X, self.metric, self.search, k, self.metric_params)
         if neighbors is None:
@@ -261,27 +267,28 @@ class GraphModel(GraphLaw):
         return OwnNeighbors(X, self.metric, neighbors, self.metric_params)
 
     @property
-    def _finds(self) -> bool:
+    def finds(self) -> bool:
         """Whether `search` is a transformer that finds neighbours."""
         return hasattr(self.search, "fit_transform")
 
     @property
     def distance_key(self) -> str:
         """Laws with the same key have the same distances."""
-        found = (self.search, self.n_neighbors) if self._finds else None
+        found = (self.search, self.n_neighbors) if self.finds else None
         return repr((self.metric, _arguments(self.metric_params), found))
 
-    def given_distances(self, distances: Distances) -> _ModelGiven:
-        """Return the law with the distances between its points."""
-        return _ModelGiven(self, distances)
+    def given_distances(self, distances: Distances, sample_weight: Any = None) -> ModelGiven:
+        """Return the law with the distances between its points, and their weights."""
+        weights = None if sample_weight is None else check_weights(sample_weight, distances.n_points)
+        return ModelGiven(self, distances, weights)
 
-    def recall(self, remembered: dict[str, Any]) -> _ModelGiven:
+    def recall(self, remembered: dict[str, Any]) -> ModelGiven:
         """Return the law with points that `GivenPoints.remembered` described."""
         distances = remembered_distances(remembered["points"], self.metric, self.metric_params)
         with warnings.catch_warnings():
             # What `within` says was said when the law was given its points.
             warnings.simplefilter("ignore")
-            given = self.given_distances(distances)
+            given = self.given_distances(distances, remembered["weights"])
         given._scales, given._spread = remembered["scales"], remembered["spread"]
         return given
 
@@ -308,9 +315,13 @@ class GraphModel(GraphLaw):
         """
         return self.given(X).new_edges(X_new, n_jobs).normalized()
 
-    def edges_among(self, distances: Distances, n_jobs: int | None) -> tuple[Support, FloatArray]:
-        """Return the edges the law may use, and their squared distances."""
+    def edges_among(
+        self, distances: Distances, n_jobs: int | None, weighted: bool = False
+    ) -> tuple[Support, FloatArray]:
+        """Return the edges the law may use, and their squared distances; more neighbours than rows only if weighted."""
         n_neighbors = self.neighbors_among(distances.n_points)
+        if weighted and n_neighbors is not None:
+            n_neighbors = min(n_neighbors, distances.n_points - 1)
         allowed = self.prior.edges(distances.n_points)
         if n_neighbors is not None:
             support, sq_dist = distances.nearest(n_neighbors, n_jobs, self.search)
@@ -322,70 +333,15 @@ class GraphModel(GraphLaw):
             return allowed[0], distances.along(allowed[0], n_jobs)
         return distances.all_pairs()
 
+    def fitted_bandwidth(
+        self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the shift and the scale of each row, by the model's bandwidth."""
+        assert self.bandwidth is not None
+        weighted = {} if copies is None else {"copies": copies}
+        return self.bandwidth.fit_edges(support, sq_dist, self.kernel, n_jobs, **weighted)
+
 
 def _arguments(params: dict[str, Any] | None) -> list[tuple[str, Any]]:
     """Return arguments in a form that can be compared."""
     return sorted((name, np.asarray(value).tolist()) for name, value in (params or {}).items())
-
-
-class _ModelGiven(GivenPoints):
-    """A model and the distances between its points."""
-
-    def __init__(self, model: GraphModel, distances: Distances) -> None:
-        self.model, self.distances, self.X = model.within(distances.n_points), distances, distances.X
-        self._scales: FloatArray | None = None
-        self._spread: FloatArray | None = None
-
-    def posterior(self, n_jobs: int | None = None) -> GraphPosterior:
-        model = self.model
-        support, sq_dist = model.edges_among(self.distances, n_jobs)
-        self._spread = nearest_spread(support, sq_dist, n_jobs).astype(np.float32)
-        if model.bandwidth is not None:
-            shift, scale = model.bandwidth.fit_edges(support, sq_dist, model.kernel, n_jobs)
-            if model.bandwidth.pairs_scales:
-                self._scales = scale
-            sq_dist = model.bandwidth.rescale(support, sq_dist, shift, scale)
-        posterior = model.prior.posterior_on(support, model.kernel.log(sq_dist))
-        return threshold(posterior) if model.symmetrize else posterior
-
-    def remembered(self) -> dict[str, Any]:
-        return {"points": self.distances.remembered(), "scales": self._scales, "spread": self._spread}
-
-    def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
-        model, distances = self.model, self.distances
-        n_neighbors = model.neighbors_among(distances.n_points)
-        search = "auto" if model._finds else model.search
-        support, sq_dist = distances.to(as_points(X_new, "X_new", at_least=1), n_neighbors, n_jobs, search)
-        same = sq_dist == 0.0
-        log_strength = model.prior.log_strength(model.kernel.log(self._rescaled(support, sq_dist, n_jobs)))
-        first = np.flatnonzero(same)[::-1]
-        coincident = np.full(support.n_nodes, -1)
-        coincident[support.rows[first]] = support.indices[first]
-        log_strength = np.where(coincident[support.rows] >= 0, np.where(same, 0.0, -np.inf), log_strength)
-        if model.prior.normalized:
-            log_strength -= np.maximum.reduceat(log_strength, support.indptr[:-1])[support.rows]
-        means = np.exp(log_strength)
-        if model.prior.normalized:
-            means /= np.add.reduceat(means, support.indptr[:-1])[support.rows]
-        return NewEdges(support, means, distances.n_points, coincident, self._isolation(support, sq_dist, n_jobs))
-
-    def _isolation(self, support: Support, sq_dist: FloatArray, n_jobs: int | None) -> FloatArray:
-        if self._spread is None:
-            self.posterior(n_jobs)
-        assert self._spread is not None
-        rows = sq_dist.reshape(support.n_nodes, -1)
-        few = min(FEW, rows.shape[1])
-        at = np.argpartition(rows, few - 1, axis=1)[:, :few]
-        own = np.take_along_axis(rows, at, axis=1).mean(axis=1)
-        theirs = self._spread[np.take_along_axis(support.indices.reshape(rows.shape), at, axis=1)].mean(axis=1)
-        apart = np.divide(own, theirs, out=np.full(own.shape, np.inf), where=theirs > 0)
-        return np.sqrt(np.where(own > 0, apart, 1.0))
-
-    def _rescaled(self, support: Support, sq_dist: FloatArray, n_jobs: int | None) -> FloatArray:
-        bandwidth = self.model.bandwidth
-        if bandwidth is None:
-            return sq_dist
-        shift, scale = bandwidth.fit_edges(support, sq_dist, self.model.kernel, n_jobs)
-        if bandwidth.pairs_scales and self._scales is None:
-            self.posterior(n_jobs)
-        return bandwidth.rescale(support, sq_dist, shift, scale, self._scales)

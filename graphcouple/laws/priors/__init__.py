@@ -20,6 +20,7 @@ from graphcouple.laws.priors.fixed_edges import FixedEdges, FixedEdgesPosterior
 from graphcouple.laws.priors.mixture import MixturePosterior
 from graphcouple.laws.priors.posterior import GraphPosterior, draw_by_inversion
 from graphcouple.laws.priors.random_graph import RandomGraph
+from graphcouple.laws.priors.repeated import RepeatedPosterior
 from graphcouple.laws.priors.unit_out_degree import UnitOutDegree, UnitOutDegreePosterior
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "GraphPrior",
     "MixturePosterior",
     "RandomGraph",
+    "RepeatedPosterior",
     "UnitOutDegree",
     "UnitOutDegreePosterior",
     "as_prior",

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import xlogy
 
 from graphcouple._registry import Registry
 from graphcouple._validation import check_positive
@@ -57,6 +58,9 @@ class GraphPrior(ABC):
 
     normalized: ClassVar[bool] = True
     """Whether the mean number of edges is fixed: repulsion is then the logarithm of a sum, and no stiffer than 1."""
+
+    weighable: ClassVar[bool] = False
+    """Whether a law of weighted points is known: `log_partition_and_grad` then takes weights."""
 
     symmetric_mean: ClassVar[bool] = False
     """Whether a symmetric kernel gives a law with a symmetric mean."""
@@ -145,15 +149,17 @@ class GraphPrior(ABC):
         """Return the posterior for the flat log-kernel of a support; see `posterior`."""
         if np.isnan(log_kernel).any() or (log_kernel == np.inf).any():
             raise ValueError("log_kernel must not hold NaN or +inf.")
-        allowed = self.edges(support.n_nodes)
-        if allowed is None:
-            natural_parameters = log_kernel + self.log_scalar if self.log_scalar else log_kernel
-        else:
-            at = allowed[0].find(support.rows, support.indices)
-            keep = at >= 0
-            support, natural_parameters = support.select(keep), log_kernel[keep] + allowed[1][at[keep]]
+        natural_parameters = log_kernel + self.log_favour(support)
         finite = natural_parameters > -np.inf
         return self.posterior_class(support.select(finite), natural_parameters[finite])
+
+    def log_favour(self, support: Support) -> FloatArray | float:
+        """Return log π on the edges of a support, −inf where π forbids them; one number if it treats all alike."""
+        allowed = self.edges(support.n_nodes)
+        if allowed is None:
+            return self.log_scalar
+        at = allowed[0].find(support.rows, support.indices)
+        return np.where(at >= 0, allowed[1][at], -np.inf)
 
     def latent_kernel(self, kernel: Kernel) -> Kernel:
         """Return π k for an edge prior that treats all pairs alike."""
@@ -194,8 +200,19 @@ class GraphPrior(ABC):
         """Return the function of the squared distance that `log_strength` is, up to a constant."""
         return LogKernel(kernel)
 
-    def least_cross_entropy(self, means: FloatArray, n_nodes: int, share: float = 1.0) -> float:
-        """Return min over η of A(η) − share <means, η>, a lower bound for every embedding; −inf if unknown."""
+    def least_cross_entropy(
+        self, means: FloatArray, n_nodes: float, share: float = 1.0, pairs: FloatArray | None = None
+    ) -> float:
+        """Return min over η of A(η) − share <means, η>, a lower bound for every embedding; −inf if unknown.
+
+        Parameters
+        ----------
+        means : ndarray of shape (n_edges,)
+        n_nodes : float
+        share : float, default=1.0
+        pairs : ndarray of shape (n_edges,), optional
+            How many pairs of copies each mean is shared by, if points are weighted; `n_nodes` is then their total.
+        """
         return -np.inf
 
     @classmethod
@@ -216,6 +233,7 @@ class GraphPrior(ABC):
         Z: FloatArray,
         summation: Summation,
         *,
+        weights: FloatArray | None = None,
         with_value: bool = True,
         with_gradient: bool = True,
     ) -> tuple[float, FloatArray | None]:
@@ -228,9 +246,44 @@ class GraphPrior(ABC):
         Z : ndarray of shape (n, q)
         summation : Summation
             How sums over all pairs are computed.
+        weights : ndarray of shape (n,), optional
+            How many points each stands for, pairs of copies included; only if `weighable`.
         with_value, with_gradient : bool
             What to compute; the other may be nan or None.
         """
+
+
+def per_pair(means: FloatArray, share: float, pairs: FloatArray | None) -> float:
+    """Return Σ m log c, what −Σ m log m grows by if each mean m is shared by c pairs."""
+    return 0.0 if pairs is None else share * float(xlogy(means, pairs).sum())
+
+
+def with_copies(
+    potential: FloatArray, radial: RadialFunction, weights: FloatArray | None, charges: FloatArray | None = None
+) -> FloatArray:
+    """Return potentials plus those of the other copies of each point, at distance 0, if points are weighted.
+
+    Pairs of copies do not depend on the embedding. Where the radial function is infinite at 0 they are left out.
+
+    Parameters
+    ----------
+    potential : ndarray of shape (n,)
+    radial : RadialFunction
+    weights : ndarray of shape (n,) or None
+    charges : ndarray of shape (n,), optional
+        The charge of one copy; 1 by default.
+    """
+    if weights is None:
+        return potential
+    others = np.maximum(weights - 1.0, 0.0) * at_zero(radial)
+    return potential + (others if charges is None else others * charges)
+
+
+def at_zero(radial: RadialFunction) -> float:
+    """Return the value of a radial function at distance 0; 0 if it is infinite there."""
+    near = radial.potential(np.array([0.0, 1e-200, 1e-100]))
+    unbounded = not np.isfinite(near).all() or abs(near[1] - near[2]) > 1.0
+    return 0.0 if unbounded else float(near[0])
 
 
 def same_weights(left: Any, right: Any) -> bool:

@@ -8,11 +8,11 @@ from itertools import product
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit, logit, xlogy
 
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.kernels import Kernel
-from graphcouple.laws.priors.base import BINARY, GraphPrior, register
+from graphcouple.laws.priors.base import BINARY, GraphPrior, register, with_copies
 from graphcouple.laws.priors.enumeration import check_enumerable, graphs_of_counts
 from graphcouple.laws.priors.posterior import GraphPosterior, sum_x_log_x
 from graphcouple.summation import LogEdgeProbability, LogOnePlusKernel, RadialFunction, Summation
@@ -131,6 +131,7 @@ class Binary(GraphPrior):
     constraints: ClassVar[frozenset[str]] = frozenset({BINARY})
     posterior_class: ClassVar[type[GraphPosterior]] = BinaryPosterior
     independent_edges: ClassVar[bool] = True
+    weighable: ClassVar[bool] = True
     normalized: ClassVar[bool] = False
     symmetric_mean: ClassVar[bool] = True
 
@@ -142,9 +143,14 @@ class Binary(GraphPrior):
         """Return log v, v = πk/(1 + πk) for a scalar π, as a function of the squared distance."""
         return LogEdgeProbability(self.latent_kernel(kernel))
 
-    def least_cross_entropy(self, means: FloatArray, n_nodes: int, share: float = 1.0) -> float:
+    def least_cross_entropy(
+        self, means: FloatArray, n_nodes: float, share: float = 1.0, pairs: FloatArray | None = None
+    ) -> float:
         """Return −Σ (m log m + (1 − m) log(1 − m)), which is attained at η = log m/(1 − m)."""
-        return -sum_x_log_x(means, share)[0] - sum_x_log_x(1.0 - share * means)[0]
+        if pairs is None:
+            return -sum_x_log_x(means, share)[0] - sum_x_log_x(1.0 - share * means)[0]
+        each = share * np.divide(means, pairs, out=np.zeros_like(means), where=pairs > 0)
+        return -float(pairs @ (xlogy(each, each) + xlogy(1.0 - each, 1.0 - each)))
 
     def _around(self, support: Support, weights: FloatArray) -> GraphPosterior:
         if (weights > 1).any():
@@ -170,15 +176,18 @@ class Binary(GraphPrior):
         Z: FloatArray,
         summation: Summation,
         *,
+        weights: FloatArray | None = None,
         with_value: bool = True,
         with_gradient: bool = True,
     ) -> tuple[float, FloatArray | None]:
-        """Return Σ_{i≠j} log(1 + k(d²_ij)) and its gradient 2 ∇Φ_i[log(1 + k); 1]."""
-        potential, gradient = summation.potential(
-            Z, LogOnePlusKernel(kernel), with_potential=with_value, with_gradient=with_gradient
-        )
-        value = float(potential.sum()) if with_value else np.nan
-        return value, 2.0 * gradient if with_gradient else None
+        """Return Σ_{i≠j} w_i w_j log(1 + k(d²_ij)) and its gradient 2 w_i ∇Φ_i[log(1 + k); w]."""
+        radial = LogOnePlusKernel(kernel)
+        wanted = {"with_potential": with_value, "with_gradient": with_gradient}
+        potential, gradient = summation.potential(Z, radial, weights, **wanted)
+        if weights is None:
+            return float(potential.sum()) if with_value else np.nan, 2.0 * gradient if with_gradient else None
+        value = float(weights @ with_copies(potential, radial, weights)) if with_value else np.nan
+        return value, 2.0 * weights[:, None] * gradient if with_gradient else None
 
 
 def threshold(posterior: GraphPosterior) -> BinaryPosterior:

@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.kernels import Kernel
-from graphcouple.laws.priors.base import N_EDGES, GraphPrior, register
+from graphcouple.laws.priors.base import N_EDGES, GraphPrior, per_pair, register, with_copies
 from graphcouple.laws.priors.enumeration import check_enumerable, graphs_of_counts
 from graphcouple.laws.priors.log_domain import UNDERFLOW, mean_forces, row_log_sums
 from graphcouple.laws.priors.posterior import GraphPosterior, draw_by_inversion, sum_x_log_x
@@ -109,12 +109,15 @@ class FixedEdges(GraphPrior):
     posterior_class: ClassVar[type[GraphPosterior]] = FixedEdgesPosterior
 
     symmetric_mean: ClassVar[bool] = True
+    weighable: ClassVar[bool] = True
 
-    def least_cross_entropy(self, means: FloatArray, n_nodes: int, share: float = 1.0) -> float:
+    def least_cross_entropy(
+        self, means: FloatArray, n_nodes: float, share: float = 1.0, pairs: FloatArray | None = None
+    ) -> float:
         """Return −Σ m log(m/n), which is attained at η = log m for means that sum to n."""
         # Take logarithms first: dividing by n would round the smallest means to zero.
         total, mass = sum_x_log_x(means, share)
-        return -total + mass * float(np.log(n_nodes))
+        return -total + mass * float(np.log(n_nodes)) + per_pair(means, share, pairs)
 
     @classmethod
     def enumerate(cls, n_nodes: int) -> tuple[IntArray, FloatArray]:
@@ -131,23 +134,37 @@ class FixedEdges(GraphPrior):
         Z: FloatArray,
         summation: Summation,
         *,
+        weights: FloatArray | None = None,
         with_value: bool = True,
         with_gradient: bool = True,
     ) -> tuple[float, FloatArray | None]:
-        """Return n log S, S = Σ_{i≠j} k(d²_ij), and its gradient 2n ∇Φ_i[k; 1] / S."""
+        """Return n log S, S = Σ_{i≠j} w_i w_j k(d²_ij), and its gradient 2n w_i ∇Φ_i[k; w] / S; n is the sum of w."""
         radial = KernelValue(kernel)
         summation = summation.for_points(Z, radial)
-        potential, forces = summation.potential(Z, radial, with_gradient=with_gradient)
-        total, n = float(potential.sum()), Z.shape[0]
+        potential, forces = summation.potential(Z, radial, weights, with_gradient=with_gradient)
+        if weights is None:
+            total, n = float(potential.sum()), float(Z.shape[0])
+        else:
+            total, n = float(weights @ with_copies(potential, radial, weights)), float(weights.sum())
         if total < max(UNDERFLOW, n * summation.resolution):
-            return self._in_the_log(kernel, Z.astype(np.float64, copy=False), with_gradient)
+            return self._in_the_log(kernel, Z.astype(np.float64, copy=False), weights, with_gradient)
         value = n * float(np.log(total))
-        return value, forces * (2.0 * n / total) if with_gradient else None
+        if not with_gradient:
+            return value, None
+        return value, (forces if weights is None else weights[:, None] * forces) * (2.0 * n / total)
 
-    def _in_the_log(self, kernel: Kernel, Z: FloatArray, with_gradient: bool) -> tuple[float, FloatArray | None]:
-        n = Z.shape[0]
-        log_total = float(logsumexp(row_log_sums(kernel, Z)))
+    def _in_the_log(
+        self, kernel: Kernel, Z: FloatArray, weights: FloatArray | None, with_gradient: bool
+    ) -> tuple[float, FloatArray | None]:
+        # Without weights above 1 no copies are left out: those would have kept the total from underflowing.
+        logs = np.zeros(Z.shape[0]) if weights is None else np.log(weights)
+        n = float(Z.shape[0] if weights is None else weights.sum())
+        log_total = float(logsumexp(row_log_sums(kernel, Z, logs) + logs))
         if not with_gradient:
             return n * log_total, None
-        shift = float(np.log(2.0 * n)) - log_total
-        return n * log_total, mean_forces(kernel, Z, lambda log_kernel, rows: log_kernel + shift)
+        shift = float(np.log(2.0 * n)) - log_total + logs
+
+        def log_mean(log_kernel: FloatArray, rows: slice) -> FloatArray:
+            return log_kernel + shift[rows, None]
+
+        return n * log_total, mean_forces(kernel, Z, log_mean, logs)

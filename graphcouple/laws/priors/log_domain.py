@@ -21,23 +21,25 @@ _BLOCK_ENTRIES = 2**22
 
 
 def isolated_terms(
-    kernel: Kernel, Z: FloatArray, isolated: IntArray, with_gradient: bool
+    kernel: Kernel, Z: FloatArray, isolated: IntArray, with_gradient: bool, weights: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Return log S_i of some points, S_i = Σ_{j≠i} k(d²_ij), and the gradient of their sum in all points."""
+    """Return log S_i of some points, S_i = Σ_{j≠i} w_j k(d²_ij), and the gradient of Σ w_i log S_i in all points."""
+    w = np.ones(Z.shape[0]) if weights is None else weights
     logs = np.empty(isolated.size)
     gradient = np.zeros(Z.shape) if with_gradient else None
     height = max(1, _BLOCK_ENTRIES // Z.shape[0])
     for start in range(0, isolated.size, height):
         rows = isolated[start : start + height]
         sq_dist = cdist(Z[rows], Z, "sqeuclidean")
-        log_kernel = kernel.log(sq_dist)
+        log_kernel = kernel.log(sq_dist) + np.log(w)
         log_kernel[np.arange(rows.size), rows] = -np.inf
         logs[start : start + height] = logsumexp(log_kernel, axis=1)
         if gradient is None:
             continue
         # Squared distances that overflow leave nothing to compare: the result is nan, which solvers report.
         with np.errstate(invalid="ignore", over="ignore"):
-            weight = 2.0 * np.exp(log_kernel - logs[start : start + height, None]) * kernel.grad_log(sq_dist)
+            mean = np.exp(log_kernel - logs[start : start + height, None])
+            weight = 2.0 * w[rows, None] * mean * kernel.grad_log(sq_dist)
         for a in range(Z.shape[1]):
             force = weight * (Z[rows, a, None] - Z[:, a])
             gradient[rows, a] += force.sum(axis=1)
@@ -45,26 +47,31 @@ def isolated_terms(
     return logs, gradient
 
 
-def _blocks(kernel: Kernel, Z: FloatArray) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+def _blocks(kernel: Kernel, Z: FloatArray, log_weights: FloatArray) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
     n = Z.shape[0]
     height = max(1, _BLOCK_ENTRIES // n)
     for start in range(0, n, height):
         rows = slice(start, min(start + height, n))
         sq_dist = cdist(Z[rows], Z, "sqeuclidean")
-        log_kernel = kernel.log(sq_dist)
+        log_kernel = kernel.log(sq_dist) + log_weights
         log_kernel[np.arange(log_kernel.shape[0]), np.arange(rows.start, rows.stop)] = -np.inf
         yield rows, sq_dist, log_kernel
 
 
-def row_log_sums(kernel: Kernel, Z: FloatArray) -> FloatArray:
-    """Return log Σ_{j≠i} k(d²_ij) for every i."""
-    return np.concatenate([logsumexp(log_kernel, axis=1) for _, _, log_kernel in _blocks(kernel, Z)])
+def row_log_sums(kernel: Kernel, Z: FloatArray, log_weights: FloatArray) -> FloatArray:
+    """Return log Σ_{j≠i} w_j k(d²_ij) for every i."""
+    return np.concatenate([logsumexp(log_kernel, axis=1) for _, _, log_kernel in _blocks(kernel, Z, log_weights)])
 
 
-def mean_forces(kernel: Kernel, Z: FloatArray, log_mean: Callable[[FloatArray, slice], FloatArray]) -> FloatArray:
-    """Return Σ_j m_ij 2 ψ(d²_ij) (z_i − z_j); `log_mean` maps a block of log-kernels and its rows to log m."""
+def mean_forces(
+    kernel: Kernel,
+    Z: FloatArray,
+    log_mean: Callable[[FloatArray, slice], FloatArray],
+    log_weights: FloatArray,
+) -> FloatArray:
+    """Return Σ_j m_ij 2 ψ(d²_ij) (z_i − z_j); `log_mean` maps a block of log w_j k and its rows to log m."""
     gradient = np.empty(Z.shape)
-    for rows, sq_dist, log_kernel in _blocks(kernel, Z):
+    for rows, sq_dist, log_kernel in _blocks(kernel, Z, log_weights):
         # Squared distances that overflow leave nothing to compare: the result is nan, which solvers report.
         with np.errstate(invalid="ignore", over="ignore"):
             weight = 2.0 * np.exp(log_mean(log_kernel, rows)) * kernel.grad_log(sq_dist)

@@ -29,6 +29,11 @@ def mixture_weights(weights: Any, n_parts: int) -> FloatArray:
     return w / w.sum()
 
 
+def same_array(left: FloatArray | None, right: FloatArray | None) -> bool:
+    """Return whether two arrays are equal, or both None."""
+    return left is right or (left is not None and right is not None and np.array_equal(left, right))
+
+
 class MixturePosterior(RandomGraph):
     """A law drawn at random, then a graph from it: P(W) = Σ_m w_m P_m(W).
 
@@ -67,6 +72,8 @@ class MixturePosterior(RandomGraph):
             raise ValueError(f"laws must have equally many nodes, got {[law.n_nodes for law in laws]}.")
         if len({law.unordered for law in laws}) > 1:
             raise ValueError("laws must all be thresholded (undirected graphs), or none of them.")
+        if any(not same_array(law.node_weights, laws[0].node_weights) for law in laws):
+            raise ValueError("laws must all have the same sample weights, or none.")
         self.laws = laws
         self.weights = mixture_weights(weights, len(laws))
         n = laws[0].n_nodes
@@ -101,6 +108,16 @@ class MixturePosterior(RandomGraph):
     def unordered(self) -> bool:
         """True for laws of undirected graphs, whose sums run over pairs i < j."""
         return self.laws[0].unordered
+
+    @property
+    def node_weights(self) -> FloatArray | None:
+        """How many points each node stands for."""
+        return self.laws[0].node_weights
+
+    @property
+    def own_means(self) -> FloatArray:
+        """The expected number of edges among the points that each node stands for."""
+        return sum((w * law.own_means for w, law in zip(self.weights, self.laws, strict=True)), np.zeros(self.n_nodes))
 
     @cached_property
     def edge_means(self) -> FloatArray:

@@ -61,6 +61,16 @@ class RandomGraph(ABC):
     def least_entropy(self) -> float:
         """Return the entropy, or a lower bound of it, in nats."""
 
+    @property
+    def node_weights(self) -> FloatArray | None:
+        """How many points each node stands for; None if one each."""
+        return None
+
+    @property
+    def own_means(self) -> FloatArray:
+        """The expected number of edges among the points that each node stands for."""
+        return np.zeros(self.n_nodes)
+
     def __repr__(self) -> str:
         edges = "all pairs" if self.support.complete else f"{self.n_edges} possible edges"
         return f"<{type(self).__name__} (prior {self.code}) of {self.n_nodes} nodes, {edges}>"

@@ -11,7 +11,7 @@ import numpy as np
 
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.kernels import Kernel
-from graphcouple.laws.priors.base import BINARY, N_EDGES, ONE_EACH, GraphPrior, register
+from graphcouple.laws.priors.base import BINARY, N_EDGES, ONE_EACH, GraphPrior, per_pair, register, with_copies
 from graphcouple.laws.priors.enumeration import check_enumerable
 from graphcouple.laws.priors.log_domain import UNDERFLOW, isolated_terms
 from graphcouple.laws.priors.posterior import GraphPosterior, draw_by_inversion, sum_x_log_x
@@ -95,9 +95,13 @@ class UnitOutDegree(GraphPrior):
     constraints: ClassVar[frozenset[str]] = frozenset({BINARY, ONE_EACH, N_EDGES})
     posterior_class: ClassVar[type[GraphPosterior]] = UnitOutDegreePosterior
 
-    def least_cross_entropy(self, means: FloatArray, n_nodes: int, share: float = 1.0) -> float:
+    weighable: ClassVar[bool] = True
+
+    def least_cross_entropy(
+        self, means: FloatArray, n_nodes: float, share: float = 1.0, pairs: FloatArray | None = None
+    ) -> float:
         """Return −Σ m log m, which is attained at η = log m for rows of means that sum to 1."""
-        return -sum_x_log_x(means, share)[0]
+        return -sum_x_log_x(means, share)[0] + per_pair(means, share, pairs)
 
     @classmethod
     def enumerate(cls, n_nodes: int) -> tuple[IntArray, FloatArray]:
@@ -114,29 +118,33 @@ class UnitOutDegree(GraphPrior):
         Z: FloatArray,
         summation: Summation,
         *,
+        weights: FloatArray | None = None,
         with_value: bool = True,
         with_gradient: bool = True,
     ) -> tuple[float, FloatArray | None]:
-        """Return Σ_i log S_i, S_i = Σ_{j≠i} k(d²_ij), and its gradient ∇Φ_i[k; 1]/S_i + ∇Φ_i[k; 1/S]."""
+        """Return Σ_i w_i log S_i, S_i = Σ_{j≠i} w_j k(d²_ij), and its gradient w_i (∇Φ_i[k; w]/S_i + ∇Φ_i[k; w/S])."""
         radial = KernelValue(kernel)
         summation = summation.for_points(Z, radial)
-        mass, forces = summation.potential(Z, radial, with_gradient=with_gradient)
+        mass, forces = summation.potential(Z, radial, weights, with_gradient=with_gradient)
+        mass = with_copies(mass, radial, weights)
         lost = mass < max(UNDERFLOW, summation.resolution)
+        w: FloatArray = np.ones(len(mass)) if weights is None else weights
         if not lost.any():
-            value = float(np.log(mass).sum())
+            value = float(np.log(mass).sum()) if weights is None else float(w @ np.log(mass))
             if not with_gradient:
                 return value, None
-            _, reactions = summation.potential(Z, radial, 1.0 / mass, with_potential=False)
-            return value, forces / mass[:, None] + reactions
+            _, reactions = summation.potential(Z, radial, w / mass, with_potential=False)
+            total = forces / mass[:, None] + reactions
+            return value, total if weights is None else w[:, None] * total
         # Points far from all others get an exact sum each; there are usually few of them.
         isolated, kept = np.flatnonzero(lost), ~lost
         points = Z.astype(np.float64, copy=False)
-        logs, gradient = isolated_terms(kernel, points, isolated, with_gradient)
-        value = float(np.log(mass[kept]).sum()) + float(logs.sum())
+        logs, gradient = isolated_terms(kernel, points, isolated, with_gradient, weights)
+        value = float(w[kept] @ np.log(mass[kept])) + float(w[isolated] @ logs)
         if gradient is None:
             return value, None
         if kept.any():
             inverse = np.where(lost, 0.0, 1.0 / np.where(lost, 1.0, mass))
-            _, reactions = summation.potential(Z, radial, inverse, with_potential=False)
-            gradient += reactions + np.where(lost, 0.0, inverse)[:, None] * np.where(lost[:, None], 0.0, forces)
+            _, reactions = summation.potential(Z, radial, w * inverse, with_potential=False)
+            gradient += w[:, None] * (reactions + inverse[:, None] * np.where(lost[:, None], 0.0, forces))
         return value, gradient

@@ -1,0 +1,7 @@
+"""How each point rescales its distances."""
+
+from graphcouple.laws.bandwidths.base import Bandwidth, ConstantBandwidth
+from graphcouple.laws.bandwidths.local import LocalConnectivity, SelfTuning
+from graphcouple.laws.bandwidths.perplexity import ENTROPY_TOLERANCE, Perplexity
+
+__all__ = ["ENTROPY_TOLERANCE", "Bandwidth", "ConstantBandwidth", "LocalConnectivity", "Perplexity", "SelfTuning"]

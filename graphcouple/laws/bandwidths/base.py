@@ -1,0 +1,140 @@
+"""Bandwidths: how each point rescales its distances before a kernel sees them.
+
+A bandwidth gives every node a shift ρ_i and a scale τ_i, and the kernel is
+evaluated at ((d_ij − ρ_i)₊ / τ_i)² (graph-coupling paper, remark 1; UMAP's shift).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcouple._validation import check_positive
+from graphcouple.graphs import FloatArray, Support, as_csr, edges_of, off_diagonal
+from graphcouple.kernels import Gaussian, Kernel
+from graphcouple.laws.copies import Copies
+
+
+def _split(sq_dist_graph: Any) -> tuple[Support, FloatArray]:
+    if sp.issparse(sq_dist_graph):
+        support, sq_dist = edges_of(as_csr(sq_dist_graph, "sq_dist_graph"))
+    else:
+        matrix = np.asarray(sq_dist_graph, dtype=np.float64)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"sq_dist_graph must be square, got shape {matrix.shape}.")
+        support, sq_dist = Support.all_pairs(matrix.shape[0]), off_diagonal(matrix)
+    if support.n_nodes < 2 or (np.diff(support.indptr) == 0).any():
+        raise ValueError("sq_dist_graph must give every node at least one neighbor.")
+    if not (np.isfinite(sq_dist).all() and (sq_dist >= 0).all()):
+        raise ValueError("sq_dist_graph must hold finite squared distances of at least 0.")
+    return support, sq_dist.astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True)
+class Bandwidth(ABC):
+    """Base of all bandwidths."""
+
+    def fit(self, sq_dist_graph: Any, kernel: Kernel | None = None) -> tuple[FloatArray, FloatArray]:
+        """Choose every node's shift and scale.
+
+        Parameters
+        ----------
+        sq_dist_graph : array or sparse matrix of shape (n, n)
+            Squared distances: all pairs, or the stored edges only. The diagonal
+            is ignored.
+        kernel : Kernel, optional
+            The kernel that will see the rescaled distances; Gaussian by default.
+
+        Returns
+        -------
+        shift, scale : ndarray of shape (n,)
+            In units of distance.
+        """
+        support, sq_dist = _split(sq_dist_graph)
+        return self.fit_edges(support, sq_dist, Gaussian() if kernel is None else kernel)
+
+    @abstractmethod
+    def fit_edges(
+        self,
+        support: Support,
+        sq_dist: FloatArray,
+        kernel: Kernel,
+        n_jobs: int | None = None,
+        copies: Copies | None = None,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Choose every node's shift and scale from the flat squared distances of a support.
+
+        `copies` tells how many points stand at the ends of edges, if points are weighted; it is passed only then.
+        """
+
+    @property
+    def suited_neighbors(self) -> int | None:
+        """How many neighbours of each point it needs, if there are too many points for all pairs."""
+        return None
+
+    def within(self, n_points: int) -> Bandwidth:
+        """Return the bandwidth with what so few points cannot have lowered, with a warning."""
+        return self
+
+    pairs_scales: ClassVar[bool] = False
+    """Whether rescaling an edge needs the scale of its end node, besides that of its row."""
+
+    def rescale(
+        self,
+        support: Support,
+        sq_dist: FloatArray,
+        shift: FloatArray,
+        scale: FloatArray,
+        scale_ahead: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return ((d_ij − ρ_i)₊ / τ_i)² on the edges of `support`.
+
+        `scale_ahead` holds the scales of the end nodes, if these are not the nodes of the rows.
+        """
+        if not shift.any():
+            return sq_dist / np.square(scale)[support.rows]
+        dist = np.sqrt(sq_dist) - shift[support.rows]
+        return np.square(np.maximum(dist, 0.0) / scale[support.rows])
+
+
+@dataclass(frozen=True)
+class ConstantBandwidth(Bandwidth):
+    """The same scale for every node.
+
+    Parameters
+    ----------
+    scale : float, default=1.0
+        τ, in units of distance.
+
+    Raises
+    ------
+    ValueError
+        When `scale` is not a finite number above 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> gc.ConstantBandwidth(2.0).fit(np.zeros((2, 2)))
+    (array([0., 0.]), array([2., 2.]))
+    """
+
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_positive("scale", self.scale)
+
+    def fit_edges(
+        self,
+        support: Support,
+        sq_dist: FloatArray,
+        kernel: Kernel,
+        n_jobs: int | None = None,
+        copies: Copies | None = None,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return no shift and the constant scale."""
+        return np.zeros(support.n_nodes), np.full(support.n_nodes, float(self.scale))

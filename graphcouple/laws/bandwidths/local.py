@@ -1,0 +1,207 @@
+"""Scales from the distances to the nearest neighbours: UMAP's, and self-tuning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from graphcouple._validation import check_integer, check_positive
+from graphcouple.graphs import FloatArray, IntArray, Support
+from graphcouple.kernels import Kernel
+from graphcouple.laws.bandwidths.base import Bandwidth
+from graphcouple.laws.copies import Copies
+
+
+def nth_copy(
+    values: FloatArray, counts: FloatArray | None, first: IntArray, end: IntArray, number: float
+) -> FloatArray:
+    """Return the value at which each row has more than `number` copies, of its last entry if it has fewer.
+
+    Parameters
+    ----------
+    values, counts : ndarray of shape (n_entries,)
+        Sorted within rows; None counts each entry once.
+    first, end : ndarray of shape (n_rows,)
+        The entries of each row.
+    number : float
+    """
+    if counts is None:
+        at = first + int(number)
+    else:
+        total = np.concatenate([[0.0], np.cumsum(counts)])
+        at = np.searchsorted(total, total[first] + number, side="right") - 1
+    return values[np.clip(at, 0, np.maximum(end - 1, 0))]
+
+
+@dataclass(frozen=True)
+class LocalConnectivity(Bandwidth):
+    """UMAP's bandwidth: ρ_i is the distance to the nearest distinct neighbour; σ_i sets the row's total strength.
+
+    σ_i solves Σ_j k((d_ij − ρ_i)₊/σ_i) = log₂(n_neighbors), where k is the kernel, or
+    the kernel inside an `Odds`; UMAP's is the exponential. As in UMAP,
+    σ_i is at least 1e-3 times the mean distance of the row.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=15
+        UMAP's number of neighbours, which counts the point itself: each row of the
+        graph has ``n_neighbors - 1`` others.
+    local_connectivity : float, default=1.0
+        How many nearest distinct neighbours count as fully connected;
+        interpolated if not an integer.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When `n_neighbors` is not an integer of at least 2, or
+        `local_connectivity` is not above 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> points = np.array([0.0, 1.0, 3.0, 7.0])
+    >>> shift, scale = gc.LocalConnectivity(n_neighbors=4).fit((points[:, None] - points) ** 2, gc.Exponential())
+    >>> shift
+    array([1., 1., 2., 4.])
+    """
+
+    n_neighbors: int = 15
+    local_connectivity: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_integer("n_neighbors", self.n_neighbors, 2)
+        check_positive("local_connectivity", self.local_connectivity)
+
+    @property
+    def suited_neighbors(self) -> int:
+        """`n_neighbors` without the point itself."""
+        return self.n_neighbors - 1
+
+    def fit_edges(
+        self,
+        support: Support,
+        sq_dist: FloatArray,
+        kernel: Kernel,
+        n_jobs: int | None = None,
+        copies: Copies | None = None,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return ρ and σ."""
+        from graphcouple._numba.calibration import connectivity_rows
+        from graphcouple._numba.threads import over_rows
+
+        n, indptr, counts = support.n_nodes, support.indptr, None
+        totals: FloatArray = np.diff(indptr).astype(np.float64)
+        weights: FloatArray = np.ones(n)
+        if copies is not None:
+            indptr, sq_dist, counts = copies.beside(support, sq_dist)
+            totals, weights = np.add.reduceat(counts, indptr[:-1]), copies.weights
+        dist = np.sqrt(sq_dist)
+        shift = self._shift(indptr, dist, counts)
+        scale = np.empty(n)
+        target = float(np.log2(self.n_neighbors))
+        over_rows(n, n_jobs, connectivity_rows, dist, indptr, kernel.membership, target, shift, scale, counts)
+        # UMAP's lower bound; its means include the point itself, at distance 0.
+        rows = np.repeat(np.arange(n), np.diff(indptr))
+        sums = np.bincount(rows, weights=dist if counts is None else dist * counts, minlength=n)
+        overall = float(weights @ sums) / float(weights @ (totals + 1.0))
+        floor = 1e-3 * np.where(shift > 0, sums / (totals + 1.0), overall)
+        return shift, np.maximum(scale, np.where(floor > 0, floor, 1.0))
+
+    def _shift(self, indptr: IntArray, dist: FloatArray, counts: FloatArray | None) -> FloatArray:
+        rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+        order = np.lexsort((dist, rows))
+        ordered, counted = dist[order], None if counts is None else counts[order]
+        positive = ordered > 0
+        present = np.bincount(rows, weights=positive, minlength=indptr.size - 1).astype(np.int64)
+        end = indptr[1:].astype(np.int64)
+        first = end - present
+        n_positive = present if counted is None else np.bincount(rows, weights=positive * counted, minlength=end.size)
+        whole = int(self.local_connectivity)
+        part = self.local_connectivity - whole
+        if whole == 0:
+            shift = part * nth_copy(ordered, counted, first, end, 0)
+        else:
+            shift = nth_copy(ordered, counted, first, end, whole - 1)
+            shift = shift + part * (nth_copy(ordered, counted, first, end, whole) - shift)
+        shift = np.where(n_positive >= self.local_connectivity, shift, ordered[end - 1])
+        return np.where(present > 0, shift, 0.0)
+
+
+@dataclass(frozen=True)
+class SelfTuning(Bandwidth):
+    """Local scaling of Zelnik-Manor and Perona (2004): d_ij² / (τ_i τ_j), τ_i the distance to the k-th neighbour.
+
+    The only bandwidth that combines the scales of both ends, so a symmetric graph
+    stays symmetric. Their kernel exp(−d²/(τ_i τ_j)) has no ½: it is the Gaussian
+    kernel here, with distances larger by √2.
+
+    Parameters
+    ----------
+    k : int, default=7
+        Which neighbour sets the scale. Rows with fewer neighbours use their
+        furthest one. A scale of 0 (duplicates) is replaced by the row's smallest
+        positive distance, or by 1 if there is none.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When `k` is not an integer of at least 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> points = np.array([0.0, 1.0, 3.0])
+    >>> gc.SelfTuning(k=2).fit((points[:, None] - points) ** 2)
+    (array([0., 0., 0.]), array([3., 2., 3.]))
+    """
+
+    k: int = 7
+
+    def __post_init__(self) -> None:
+        check_integer("k", self.k, 1)
+
+    @property
+    def suited_neighbors(self) -> int:
+        """Three times k."""
+        return 3 * self.k
+
+    def fit_edges(
+        self,
+        support: Support,
+        sq_dist: FloatArray,
+        kernel: Kernel,
+        n_jobs: int | None = None,
+        copies: Copies | None = None,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return no shift and the distance to the k-th neighbour."""
+        n_edges = np.diff(support.indptr)
+        if (n_edges == 0).any():
+            raise ValueError(f"node {int(np.argmin(n_edges))} has no neighbor to set its scale; give it an edge.")
+        n, indptr, counts = support.n_nodes, support.indptr, None
+        if copies is not None:
+            indptr, sq_dist, counts = copies.beside(support, sq_dist)
+        order = np.lexsort((sq_dist, np.repeat(np.arange(n), np.diff(indptr))))
+        ordered, counted = np.sqrt(sq_dist)[order], None if counts is None else counts[order]
+        first, end = indptr[:-1].astype(np.int64), indptr[1:].astype(np.int64)
+        scale = nth_copy(ordered, counted, first, end, self.k - 1)
+        smallest = np.minimum.reduceat(np.where(ordered > 0, ordered, np.inf), first)
+        fallback = np.where(np.isfinite(smallest), smallest, 1.0)
+        return np.zeros(n), np.where(scale > 0, scale, fallback)
+
+    pairs_scales: ClassVar[bool] = True
+
+    def rescale(
+        self,
+        support: Support,
+        sq_dist: FloatArray,
+        shift: FloatArray,
+        scale: FloatArray,
+        scale_ahead: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return d_ij² / (τ_i τ_j) on the edges of `support`."""
+        ahead = scale if scale_ahead is None else scale_ahead
+        return sq_dist / (scale[support.rows] * ahead[support.indices])

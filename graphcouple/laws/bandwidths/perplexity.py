@@ -1,0 +1,145 @@
+"""Scales that give every row the same entropy."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphcouple._validation import check_positive
+from graphcouple.graphs import FloatArray, IntArray, Support
+from graphcouple.kernels import Kernel
+from graphcouple.laws.bandwidths.base import Bandwidth, ConstantBandwidth
+from graphcouple.laws.copies import Copies
+
+ENTROPY_TOLERANCE = 1e-5
+_SEARCH_TOLERANCE = 1e-10
+
+
+@dataclass(frozen=True)
+class Perplexity(Bandwidth):
+    """Scales that give every row of the D-posterior the entropy log(perplexity).
+
+    τ_i solves −Σ_j p_ij log p_ij = log(perplexity) with p_ij ∝ k(d²_ij/τ_i²), for
+    any kernel whose rows sharpen as τ shrinks. If at least `perplexity` neighbours
+    are tied at the smallest distance, no scale reaches the target; the row then
+    gets its limit, the uniform law over those ties. An edge prior's zeros restrict
+    the rows; its weights are applied after the scales are chosen.
+
+    Parameters
+    ----------
+    perplexity : float, default=30.0
+        The effective number of neighbours; above 1 and below the number of
+        neighbours in a row. A `GraphModel` of few points lowers it, with a warning.
+
+    Raises
+    ------
+    ValueError
+        When `perplexity` is at most 1; in `fit`, when it is not below the number
+        of neighbours, or a row's entropy cannot reach the target with this kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> points = np.array([0.0, 1.0, 3.0, 7.0])
+    >>> shift, scale = gc.Perplexity(2.0).fit((points[:, None] - points) ** 2)
+    >>> row = gc.Gaussian().value(points[1:] ** 2 / scale[0] ** 2)
+    >>> p = row / row.sum()
+    >>> round(float(np.exp(-(p * np.log(p)).sum())), 6)
+    2.0
+    """
+
+    perplexity: float = 30.0
+
+    def __post_init__(self) -> None:
+        check_positive("perplexity", self.perplexity)
+        if self.perplexity <= 1:
+            raise ValueError(f"perplexity must be above 1, got {self.perplexity}.")
+
+    @property
+    def suited_neighbors(self) -> int:
+        """Three times the perplexity."""
+        return int(3 * self.perplexity)
+
+    def within(self, n_points: int) -> Bandwidth:
+        """Return the perplexity, or a third of the number of other points if there are no more than it.
+
+        Two points have one edge each, whatever its length.
+        """
+        others = n_points - 1
+        if self.perplexity < others:
+            return self
+        lowered = others / 3.0 if others > 3 else 0.5 * (1.0 + others)
+        warnings.warn(
+            f"perplexity={self.perplexity:g} is lowered to {lowered:.3g}: with n_samples = {n_points}, every point has "
+            f"{others} others, and the perplexity must be below that.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return Perplexity(lowered) if others > 1 else ConstantBandwidth()
+
+    def fit_edges(
+        self,
+        support: Support,
+        sq_dist: FloatArray,
+        kernel: Kernel,
+        n_jobs: int | None = None,
+        copies: Copies | None = None,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return no shift and the calibrated scales."""
+        from graphcouple._numba.calibration import perplexity_rows
+        from graphcouple._numba.threads import over_rows
+
+        n, indptr, counts = support.n_nodes, support.indptr, None
+        totals = np.diff(indptr)
+        if copies is not None:
+            indptr, sq_dist, counts = copies.beside(support, sq_dist)
+            totals = np.add.reduceat(counts, indptr[:-1])
+        self._check_enough(float(totals.min()), n)
+        scale, error = np.empty(n), np.empty(n)
+        target = float(np.log(self.perplexity))
+        over_rows(
+            n,
+            n_jobs,
+            perplexity_rows,
+            sq_dist,
+            indptr,
+            kernel,
+            target,
+            _SEARCH_TOLERANCE,
+            scale,
+            error,
+            counts,
+        )
+        self._check_reached(indptr, sq_dist, kernel, error, counts)
+        return np.zeros(n), scale
+
+    def _check_enough(self, fewest: float, n: int) -> None:
+        if self.perplexity < fewest:
+            return
+        whole = fewest == n - 1
+        remedy = "lower it" if whole else "lower it, or raise n_neighbors, or allow more edges"
+        size = f" here with n_samples = {n}" if whole else ""
+        raise ValueError(
+            f"perplexity={self.perplexity} must be below the number of neighbors every point has, {fewest:g}{size}; "
+            f"{remedy}."
+        )
+
+    def _check_reached(
+        self, indptr: IntArray, sq_dist: FloatArray, kernel: Kernel, error: FloatArray, counts: FloatArray | None
+    ) -> None:
+        missed = np.flatnonzero(np.abs(error) > ENTROPY_TOLERANCE)
+        for i in missed:
+            row = slice(indptr[i], indptr[i + 1])
+            present = np.ones(row.stop - row.start) if counts is None else counts[row]
+            smallest = sq_dist[row][present > 0].min()
+            if present[sq_dist[row] <= smallest * (1 + 1e-12)].sum() < self.perplexity:
+                side = "high" if error[i] > 0 else "low"
+                reach = self.perplexity * float(np.exp(error[i]))
+                raise ValueError(
+                    f"no bandwidth gives row {i} the perplexity {self.perplexity} with {kernel!r}: its entropy stays "
+                    f"too {side}, the nearest perplexity it reaches is {reach:.4g}. Choose another perplexity "
+                    "or a kernel with a faster decay."
+                )

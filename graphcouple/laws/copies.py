@@ -1,0 +1,100 @@
+"""Points that stand for several points in one place: how many, and to how many of them an edge may lead.
+
+A weighted point is a node of the graph that gathers w copies of a point. A law of the graph of all copies gives every
+copy the same edges, so it is enough to keep one row for each node, and to count copies where rows are summed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphcouple.graphs import FloatArray, IntArray, Support
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """How many points stand at the ends of a graph's edges.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_rows,)
+        How many points each row stands for.
+    edges : ndarray of shape (n_edges,)
+        To how many copies of its end each edge of a support may lead.
+    own : ndarray of shape (n_rows,)
+        To how many other copies of itself a row's edges may lead.
+    """
+
+    weights: FloatArray
+    edges: FloatArray
+    own: FloatArray
+
+    def beside(self, support: Support, values: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Return rows of edges with one more entry, the row's own copies, of value 0: row pointers, values, counts."""
+        ends = support.indptr[1:]
+        return support.with_one_more(), np.insert(values, ends, 0.0), np.insert(self.edges, ends, self.own)
+
+    def select(self, keep: Any) -> Copies:
+        """Return the copies along some of the edges."""
+        return Copies(self.weights, self.edges[keep], self.own)
+
+
+def check_weights(weights: Any, n_points: int) -> FloatArray:
+    """Return weights as a float array.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When they are not one finite number above 0 for each point.
+    """
+    try:
+        array = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"sample_weight must hold numbers, got {type(weights).__name__}.") from None
+    if array.shape != (n_points,):
+        raise ValueError(f"sample_weight must have shape ({n_points},), one number for each row, got {array.shape}.")
+    if not np.isfinite(array).all() or (array <= 0).any():
+        worst = array[np.argmin(array)] if np.isfinite(array).all() else "NaN or infinity"
+        raise ValueError(f"sample_weight must be finite and above 0, got {worst}; leave rows of weight 0 out.")
+    return array
+
+
+def along(
+    support: Support,
+    sq_dist: FloatArray,
+    ends: FloatArray,
+    rows: FloatArray | None = None,
+    n_neighbors: int | None = None,
+) -> tuple[Support, FloatArray, Copies]:
+    """Return the edges that lead to the nearest copies, and how many copies each leads to.
+
+    Parameters
+    ----------
+    support : Support
+    sq_dist : ndarray of shape (n_edges,)
+    ends : ndarray of shape (n_points,)
+        The weights of the points that edges lead to.
+    rows : ndarray of shape (n_points,), optional
+        The weights of the points that edges start from, if these are the same points, whose copies are each other's
+        nearest. Else edges start from new points, which have no copies.
+    n_neighbors : int, optional
+        To how many copies the edges of a row may lead; to all by default. The furthest may count in part.
+    """
+    counts = ends[support.indices]
+    own = np.zeros(support.n_nodes) if rows is None else np.maximum(rows - 1.0, 0.0)
+    weights = np.ones(support.n_nodes) if rows is None else rows
+    if n_neighbors is None:
+        return support, sq_dist, Copies(weights, counts, own)
+    own = np.minimum(own, n_neighbors)
+    order = np.lexsort((sq_dist, support.rows))
+    total = np.cumsum(counts[order])
+    before = total - counts[order]
+    first = support.indptr[:-1]
+    nearer = np.empty(counts.size)
+    nearer[order] = before - np.repeat(before[first], np.diff(support.indptr))
+    left = np.clip((n_neighbors - own)[support.rows] - nearer, 0.0, counts)
+    keep = left > 0
+    return support.select(keep), sq_dist[keep], Copies(weights, left[keep], own)

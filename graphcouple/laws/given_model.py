@@ -1,0 +1,109 @@
+"""A `GraphModel` given its points."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphcouple.graphs import FloatArray, Support
+from graphcouple.laws.copies import Copies, along
+from graphcouple.laws.given import FEW, GivenPoints, NewEdges, nearest_spread
+from graphcouple.laws.priors import RandomGraph, RepeatedPosterior
+from graphcouple.laws.priors.binary import threshold
+from graphcouple.neighbors import Distances, as_points
+
+if TYPE_CHECKING:
+    from graphcouple.laws.model import GraphModel
+
+
+class ModelGiven(GivenPoints):
+    """A model and the distances between its points.
+
+    Parameters
+    ----------
+    model : GraphModel
+    distances : Distances
+    weights : ndarray of shape (n_points,), optional
+        How many points each stands for.
+    """
+
+    def __init__(self, model: GraphModel, distances: Distances, weights: FloatArray | None = None) -> None:
+        total = None if weights is None else float(weights.sum())
+        self.model, self.distances, self.X = model.within(distances.n_points, total), distances, distances.X
+        self.weights = weights
+        self._scales: FloatArray | None = None
+        self._spread: FloatArray | None = None
+
+    def posterior(self, n_jobs: int | None = None) -> RandomGraph:
+        """Return the law of the graph."""
+        model = self.model
+        support, sq_dist = model.edges_among(self.distances, n_jobs, self.weights is not None)
+        self._spread = nearest_spread(support, sq_dist, n_jobs)
+        copies = None
+        if self.weights is not None:
+            k = model.neighbors_among(self.distances.n_points)
+            support, sq_dist, copies = along(support, sq_dist, self.weights, self.weights, k)
+        if model.bandwidth is not None:
+            shift, scale = model.fitted_bandwidth(support, sq_dist, n_jobs, copies)
+            if model.bandwidth.pairs_scales:
+                self._scales = scale
+            sq_dist = model.bandwidth.rescale(support, sq_dist, shift, scale)
+        log_kernel = model.kernel.log(sq_dist)
+        if copies is not None:
+            own = model.kernel.log(np.zeros(support.n_nodes))
+            return RepeatedPosterior.of(model.prior, support, log_kernel, copies, own, bool(model.symmetrize))
+        posterior = model.prior.posterior_on(support, log_kernel)
+        return threshold(posterior) if model.symmetrize else posterior
+
+    def remembered(self) -> dict[str, Any]:
+        """Return what new points need, as arrays and plain values."""
+        known = {"scales": self._scales, "spread": self._spread, "weights": self.weights}
+        return {"points": self.distances.remembered(), **known}
+
+    def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
+        """Return the mean edges from new points; see `GivenPoints.new_edges`."""
+        model, distances = self.model, self.distances
+        n_neighbors = model.neighbors_among(distances.n_points)
+        search = "auto" if model.finds else model.search
+        support, sq_dist = distances.to(as_points(X_new, "X_new", at_least=1), n_neighbors, n_jobs, search)
+        isolation = self._isolation(support, sq_dist, n_jobs)
+        counts: FloatArray | float = 1.0
+        copies = None
+        if self.weights is not None:
+            support, sq_dist, copies = along(support, sq_dist, self.weights, None, n_neighbors)
+            counts = copies.edges
+        same = sq_dist == 0.0
+        rescaled = self._rescaled(support, sq_dist, n_jobs, copies)
+        log_strength = model.prior.log_strength(model.kernel.log(rescaled)) + np.log(counts)
+        first = np.flatnonzero(same)[::-1]
+        coincident = np.full(support.n_nodes, -1)
+        coincident[support.rows[first]] = support.indices[first]
+        log_strength = np.where(coincident[support.rows] >= 0, np.where(same, 0.0, -np.inf), log_strength)
+        if model.prior.normalized:
+            log_strength -= np.maximum.reduceat(log_strength, support.indptr[:-1])[support.rows]
+        means = np.exp(log_strength)
+        if model.prior.normalized:
+            means /= np.add.reduceat(means, support.indptr[:-1])[support.rows]
+        return NewEdges(support, means, distances.n_points, coincident, isolation)
+
+    def _isolation(self, support: Support, sq_dist: FloatArray, n_jobs: int | None) -> FloatArray:
+        if self._spread is None:
+            self.posterior(n_jobs)
+        assert self._spread is not None
+        rows = sq_dist.reshape(support.n_nodes, -1)
+        few = min(FEW, rows.shape[1])
+        at = np.argpartition(rows, few - 1, axis=1)[:, :few]
+        own = np.take_along_axis(rows, at, axis=1).mean(axis=1)
+        theirs = self._spread[np.take_along_axis(support.indices.reshape(rows.shape), at, axis=1)].mean(axis=1)
+        apart = np.divide(own, theirs, out=np.full(own.shape, np.inf), where=theirs > 0)
+        return np.sqrt(np.where(own > 0, apart, 1.0))
+
+    def _rescaled(self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None) -> FloatArray:
+        bandwidth = self.model.bandwidth
+        if bandwidth is None:
+            return sq_dist
+        shift, scale = self.model.fitted_bandwidth(support, sq_dist, n_jobs, copies)
+        if bandwidth.pairs_scales and self._scales is None:
+            self.posterior(n_jobs)
+        return bandwidth.rescale(support, sq_dist, shift, scale, self._scales)

@@ -1,0 +1,246 @@
+"""The law of a graph of weighted points: a node stands for several copies of a point, and gathers their edges.
+
+The copies of a point have the same edges in law, so the law of the graph of all copies is known from one row for each
+node. Its edges are counted between nodes; those among the copies of one node, which an embedding does not show, only
+take their share.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from scipy.special import gammaln, xlogy
+from scipy.stats import binom
+
+from graphcouple.graphs import FloatArray, Graph, GraphLike, IntArray, Support, as_csr
+from graphcouple.laws.copies import Copies
+from graphcouple.laws.priors.base import ONE_EACH, GraphPrior
+from graphcouple.laws.priors.binary import threshold
+from graphcouple.laws.priors.posterior import GraphPosterior, draw_by_inversion
+from graphcouple.laws.priors.random_graph import RandomGraph, Rng
+
+
+class RepeatedPosterior(RandomGraph):
+    """The law of the graph of all copies of weighted points, with one node for the copies of each.
+
+    Parameters
+    ----------
+    law : GraphPosterior
+        The law of the edges out of one copy of each point (prior D), of one edge (prior E), or between one copy of each
+        (prior B). Its support has each node's edge to its own copies too, if it has any.
+    support : Support
+        The edges between nodes.
+    copies : Copies
+        The weights of the nodes, and to how many copies the edges of `law` may lead.
+    prior : GraphPrior
+    """
+
+    def __init__(self, law: GraphPosterior, support: Support, copies: Copies, prior: GraphPrior) -> None:
+        super().__init__(support)
+        self.law, self.copies, self.prior = law, copies, prior
+
+    @classmethod
+    def of(
+        cls,
+        prior: GraphPrior,
+        support: Support,
+        log_kernel: FloatArray,
+        copies: Copies,
+        own_log_kernel: FloatArray,
+        symmetrize: bool,
+    ) -> RepeatedPosterior:
+        """Return the law for the log-kernels of a support, and of the pairs of copies of each node.
+
+        Parameters
+        ----------
+        prior : GraphPrior
+        support : Support
+        log_kernel : ndarray of shape (n_edges,)
+        copies : Copies
+        own_log_kernel : ndarray of shape (n,)
+        symmetrize : bool
+            Whether the graph is thresholded; prior B only.
+        """
+        nodes = np.arange(support.n_nodes, dtype=support.indices.dtype)
+        at = np.searchsorted(support.keys, nodes.astype(np.int64) * (support.n_nodes + 1))
+        whole = Support(support.with_one_more(), np.insert(support.indices, at, nodes))
+        natural = np.insert(log_kernel, at, own_log_kernel) + prior.log_favour(whole)
+        counts = np.insert(copies.edges, at, copies.own)
+        with np.errstate(divide="ignore"):
+            if prior.independent_edges:
+                # An edge that may lead to u of w copies leads to each with probability u/w of its own.
+                among = np.insert(copies.weights[support.indices], at, np.maximum(copies.weights - 1.0, 0.0))
+                share = np.divide(counts, among, out=np.zeros_like(counts), where=among > 0)
+                natural = np.where(share < 1.0, _odds_of_share(natural, share), natural)
+            else:
+                natural = natural + np.log(counts)
+            if prior.normalized and ONE_EACH not in prior.constraints:
+                natural = natural + np.log(copies.weights)[whole.rows]
+        possible = natural > -np.inf
+        law = prior.posterior_class(whole.select(possible), natural[possible])
+        if symmetrize:
+            law = threshold(law)
+        return cls(law, _between(law.support), copies, prior)
+
+    @property
+    def code(self) -> str:
+        """The name of the prior."""
+        return self.prior.code
+
+    @property
+    def prior_name(self) -> str:
+        """The name of the prior's class."""
+        return type(self.prior).__name__
+
+    @property
+    def constraints(self) -> frozenset[str]:
+        """The constraints that the graphs of all copies obey."""
+        return self.prior.constraints
+
+    @property
+    def unordered(self) -> bool:
+        """True for a law of undirected graphs."""
+        return self.law.unordered
+
+    @property
+    def node_weights(self) -> FloatArray:
+        """How many points each node stands for."""
+        return self.copies.weights
+
+    @cached_property
+    def _factor(self) -> FloatArray:
+        """How many edges of all copies each mean of `law` stands for."""
+        support, weights = self.law.support, self.copies.weights
+        if not self.prior.independent_edges:
+            whole = self.copies.weights.sum() / support.n_nodes
+            return weights[support.rows] if ONE_EACH in self.prior.constraints else np.full(support.n_edges, whole)
+        others = np.where(support.rows == support.indices, weights[support.rows] - 1.0, weights[support.indices])
+        return weights[support.rows] * np.maximum(others, 0.0)
+
+    @cached_property
+    def _all_means(self) -> FloatArray:
+        return self._factor * self.law.edge_means
+
+    @cached_property
+    def _is_own(self) -> np.ndarray:
+        return self.law.support.rows == self.law.support.indices
+
+    @cached_property
+    def edge_means(self) -> FloatArray:
+        """The expected number of edges from the copies of a node to those of another."""
+        return self._all_means[~self._is_own]
+
+    @cached_property
+    def own_means(self) -> FloatArray:
+        """The expected number of edges among the copies of each node."""
+        means = np.zeros(self.n_nodes)
+        means[self.law.support.indices[self._is_own]] = self._all_means[self._is_own]
+        return means
+
+    def least_entropy(self) -> float:
+        """Return the entropy of the graph of all copies in nats; under prior E the bound 0."""
+        if self.prior.independent_edges or ONE_EACH in self.prior.constraints:
+            pairs = self._factor if self.prior.independent_edges else self._factor * self._ends
+            share = 0.5 if self.unordered else 1.0
+            return share * self.prior.least_cross_entropy(self._all_means, 1, 1.0, pairs)
+        return 0.0
+
+    @cached_property
+    def _ends(self) -> FloatArray:
+        """To how many copies each edge of `law` may lead."""
+        support = self.law.support
+        counts = np.empty(support.n_edges)
+        counts[~self._is_own] = self.copies.edges[self.support.find(self.support.rows, self.support.indices)]
+        counts[self._is_own] = self.copies.own[support.indices[self._is_own]]
+        return counts
+
+    def _draw(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+        """Return positions in the support of `law` of drawn edges, and their counts; fractions of copies are drawn."""
+        weights, support = self.copies.weights, self.law.support
+        copies = np.floor(weights + rng.random(weights.size)).astype(np.int64)
+        if self.prior.independent_edges:
+            at = np.flatnonzero(support.rows < support.indices) if self.unordered else np.arange(support.n_edges)
+            pairs = copies[support.rows[at]] * copies[support.indices[at]]
+            counts = rng.binomial(pairs, self.law.edge_means[at])
+            if self.unordered:
+                back = support.find(support.indices[at], support.rows[at])
+                at, counts = np.concatenate([at, back]), np.concatenate([counts, counts])
+            order = np.argsort(at)
+            return at[order], counts[order]
+        cumulative = np.cumsum(self.law.edge_means)
+        if ONE_EACH in self.prior.constraints:
+            senders = np.repeat(np.arange(self.n_nodes), copies)
+            first, end = support.indptr[senders], support.indptr[senders + 1]
+            below = np.where(first > 0, cumulative[first - 1], 0.0)
+            uniforms = below + (cumulative[end - 1] - below) * rng.random(senders.size)
+            drawn = np.clip(draw_by_inversion(cumulative, uniforms), first, end - 1)
+        else:
+            drawn = draw_by_inversion(cumulative, cumulative[-1] * rng.random(int(copies.sum())))
+        return np.unique(drawn, return_counts=True)
+
+    def _drawn_between(self, rng: Rng) -> tuple[IntArray, IntArray, IntArray]:
+        at, counts = self._draw(np.random.default_rng(rng))
+        keep = (counts > 0) & ~self._is_own[at]
+        support = self.law.support
+        return support.rows[at[keep]], support.indices[at[keep]], counts[keep]
+
+    def sample(self, rng: Rng = None) -> Graph:
+        """Draw one graph of all copies, and return the numbers of its edges between nodes.
+
+        The fraction of a weight is the probability of one copy more.
+        """
+        rows, columns, counts = self._drawn_between(rng)
+        return Graph((counts.astype(np.int32), (rows, columns)), shape=(self.n_nodes,) * 2)
+
+    def sample_edges(self, rng: Rng = None) -> tuple[IntArray, IntArray]:
+        """Draw one graph as the starts and ends of its edges between nodes, each pair once."""
+        return self._drawn_between(rng)[:2]
+
+    def log_prob(self, W: GraphLike) -> float:
+        """Return the log-probability of numbers of edges between nodes, in nats.
+
+        Raises
+        ------
+        ValueError
+            When a weight is not an integer, so that it is no number of copies, or `W` is no graph of these nodes.
+        """
+        weights = self.copies.weights
+        if (weights != np.floor(weights)).any():
+            raise ValueError("the probability of a graph needs integer sample weights: fractions are no copies.")
+        graph = as_csr(W, "W", self.n_nodes)
+        whole = Support(graph.indptr, graph.indices)
+        at = self.law.support.find(whole.rows, whole.indices)
+        present = graph.data > 0
+        if (at[present] < 0).any() or (whole.rows == whole.indices)[present].any():
+            return -np.inf
+        counts = np.zeros(self.law.support.n_edges)
+        counts[at[present]] = graph.data[present]
+        if self.prior.independent_edges:
+            once = ~self._is_own & ((self.law.support.rows < self.law.support.indices) | (not self.unordered))
+            pairs = self._factor[once]
+            return float(binom.logpmf(counts[once], pairs, self.law.edge_means[once]).sum())
+        if ONE_EACH in self.prior.constraints:
+            groups, sent, chance = self.law.support.rows, weights, self.law.edge_means
+        else:
+            groups, sent = np.zeros(counts.size, dtype=np.int64), np.array([weights.sum()])
+            chance = self.law.edge_means / self.n_nodes
+        # What is not between nodes is among copies, wherever.
+        rest = sent - np.bincount(groups, weights=counts, minlength=sent.size)
+        own = np.bincount(groups[self._is_own], weights=chance[self._is_own], minlength=sent.size)
+        if (rest < 0).any() or (own[rest > 0] <= 0).any():
+            return -np.inf
+        logs = gammaln(sent + 1.0) - gammaln(rest + 1.0) + xlogy(rest, own)
+        return float(logs.sum() + (counts * np.log(chance) - gammaln(counts + 1.0))[~self._is_own].sum())
+
+
+def _between(support: Support) -> Support:
+    """Return the edges of a support that lead from a node to another."""
+    between = support.select(support.rows != support.indices)
+    return Support(between.indptr, between.indices, between.n_edges == between.n_nodes * (between.n_nodes - 1))
+
+
+def _odds_of_share(natural: FloatArray, share: FloatArray) -> FloatArray:
+    """Return the log-odds of a share of the probability that log-odds stand for."""
+    # log(s p / (1 − s p)), p = 1/(1 + e^−η): log s − log(1 − s + e^−η).
+    return np.log(share) - np.log1p(-share + np.exp(-np.maximum(natural, -700.0)))

@@ -1,0 +1,242 @@
+"""Sample weights: integers are copies of points, in the law, in every objective and for new points."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+
+import graphcouple as gc
+from tests.reference import numerical_gradient, relative_error
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(17, 3))
+WEIGHTS = RNG.integers(1, 5, size=17).astype(float)
+COPIES = np.repeat(np.arange(17), WEIGHTS.astype(int))
+Z = RNG.normal(size=(17, 2))
+
+KERNELS = {"gaussian": gc.Gaussian(), "exponential": gc.Exponential(), "umap": gc.Odds(gc.Exponential())}
+BANDWIDTHS = {
+    "none": None,
+    "constant": gc.ConstantBandwidth(0.7),
+    "perplexity": gc.Perplexity(6.5),
+    "self-tuning": gc.SelfTuning(4),
+    "connectivity": gc.LocalConnectivity(8),
+    "connectivity 2.5": gc.LocalConnectivity(8, 2.5),
+}
+PAIRS = [("D", "D"), ("D", "E"), ("E", "E"), ("B", "B"), ("D", "B"), ("~B", "B")]
+
+
+def law_of(prior, bandwidth, kernel="gaussian", **options):
+    symmetrize = "threshold" if prior.startswith("~") else None
+    return gc.GraphModel(KERNELS[kernel], prior[-1], BANDWIDTHS[bandwidth], symmetrize=symmetrize, **options)
+
+
+def gathered(means):
+    """Sum the means of the graph of all copies over the copies of both ends."""
+    gather = sp.csr_array((np.ones(COPIES.size), (COPIES, np.arange(COPIES.size))))
+    return gather @ means @ gather.T
+
+
+@pytest.mark.parametrize("bandwidth", BANDWIDTHS)
+@pytest.mark.parametrize("prior", ["D", "E", "B", "~B"])
+def test_means_are_those_of_the_graph_of_all_copies(prior, bandwidth):
+    law = law_of(prior, bandwidth)
+    weighted, repeated = law.posterior(X, sample_weight=WEIGHTS), law.posterior(X[COPIES])
+    expected = gathered(repeated.mean())
+    np.testing.assert_allclose(weighted.mean(), expected - np.diag(np.diag(expected)), rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(weighted.own_means, np.diag(expected), rtol=1e-8, atol=1e-12)
+    np.testing.assert_array_equal(weighted.node_weights, WEIGHTS)
+
+
+@pytest.mark.parametrize("kernel", [gc.Student(), gc.Gaussian(), gc.Student(0.5)])
+@pytest.mark.parametrize("pair", PAIRS)
+def test_the_loss_is_that_of_all_copies(pair, kernel):
+    law, latent = law_of(pair[0], "perplexity"), gc.GraphModel(kernel, pair[1])
+    weighted = gc.CrossEntropy(law.posterior(X, sample_weight=WEIGHTS), latent)
+    repeated = gc.CrossEntropy(law.posterior(X[COPIES]), latent)
+    assert weighted.value(Z) == pytest.approx(repeated.value(Z[COPIES]), rel=1e-9)
+    assert weighted.lower_bound == pytest.approx(repeated.lower_bound, rel=1e-9)
+    value, gradient = weighted.value_and_grad(Z)
+    assert value == pytest.approx(weighted.value(Z), rel=1e-13)
+    assert relative_error(gradient, numerical_gradient(weighted.value, Z)) < 1e-6
+    summed = np.zeros(Z.shape)
+    np.add.at(summed, COPIES, repeated.gradient(Z[COPIES]))
+    np.testing.assert_allclose(gradient, summed, rtol=1e-8, atol=1e-10)
+    if weighted.has_kl_divergence:
+        assert weighted.kl_divergence(Z) == pytest.approx(repeated.kl_divergence(Z[COPIES]), rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e5])
+@pytest.mark.parametrize("prior", ["D", "E"])
+def test_underflowing_kernels_are_weighted_in_logarithms(prior, scale):
+    law = law_of("D", "perplexity")
+    weights = np.where(np.arange(17) % 3 == 0, 1.0, WEIGHTS)
+    weights[:2] = 0.4, 0.9
+    objective = gc.CrossEntropy(law.posterior(X, sample_weight=weights), gc.GraphModel(gc.Gaussian(), prior))
+    far = scale * Z
+    log_kernel = -0.5 * cdist(far, far, "sqeuclidean") + np.log(weights)
+    np.fill_diagonal(log_kernel, np.where(weights > 1, np.log(np.maximum(weights - 1, 1e-300)), -np.inf))
+    rows = np.logaddexp.reduce(log_kernel, axis=1)
+    expected = weights @ rows if prior == "D" else weights.sum() * np.logaddexp.reduce(rows + np.log(weights))
+    assert objective.repulsion(far) == pytest.approx(expected, rel=1e-12)
+    assert relative_error(objective.gradient(far), numerical_gradient(objective.value, far, h=1e-4 * scale)) < 1e-5
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.75])
+@pytest.mark.parametrize("prior", ["D", "~B"])
+def test_the_effective_loss_is_that_of_all_copies(prior, noise):
+    law, latent = law_of(prior, "connectivity" if prior == "~B" else "perplexity"), gc.GraphModel(gc.Student(), "B")
+    options = {"repulsion_strength": 1.5, "noise_exponent": noise}
+    weighted = gc.EffectiveCrossEntropy(law.posterior(X, sample_weight=WEIGHTS), latent, 3.0, **options)
+    repeated = gc.EffectiveCrossEntropy(law.posterior(X[COPIES]), latent, 3.0, **options)
+    assert weighted.value(Z) == pytest.approx(repeated.value(Z[COPIES]), rel=1e-9)
+    assert weighted.lower_bound <= weighted.value(Z)
+    assert relative_error(weighted.gradient(Z), numerical_gradient(weighted.value, Z)) < 1e-6
+
+
+def test_neighbors_are_counted_in_copies():
+    law = law_of("D", "perplexity", n_neighbors=9)
+    weighted, repeated = law.posterior(X, sample_weight=WEIGHTS), law.posterior(X[COPIES])
+    expected = gathered(repeated.mean())
+    dense = expected.toarray()
+    np.testing.assert_allclose(weighted.mean().toarray(), dense - np.diag(np.diag(dense)), rtol=1e-8, atol=1e-12)
+    latent = gc.GraphModel(gc.Student(), "E")
+    loss = gc.CrossEntropy(repeated, latent).value(Z[COPIES])
+    assert gc.CrossEntropy(weighted, latent).value(Z) == pytest.approx(loss, rel=1e-9)
+
+
+def test_mixtures_and_edge_priors_are_weighted_too():
+    mixture = gc.GraphMixture([law_of("D", "perplexity"), law_of("D", "constant")], (1, 2))
+    expected = gathered(mixture.posterior(X[COPIES]).mean())
+    weighted = mixture.posterior(X, sample_weight=WEIGHTS)
+    np.testing.assert_allclose(weighted.mean() + np.diag(weighted.own_means), expected, rtol=1e-8, atol=1e-12)
+    favoured = RNG.random((17, 17)) + 0.5
+    law = gc.GraphModel(gc.Gaussian(), gc.UnitOutDegree(favoured))
+    kernel = np.exp(-0.5 * cdist(X, X, "sqeuclidean")) * favoured * WEIGHTS
+    np.fill_diagonal(kernel, 0.0)
+    expected = WEIGHTS[:, None] * kernel / kernel.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(law.posterior(X, sample_weight=WEIGHTS).mean(), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("prior", ["D", "E", "B", "~B"])
+def test_samples_have_the_mean_and_their_probability(prior):
+    points, weights = X[:3], np.array([2.0, 1.0, 2.0])
+    posterior = law_of(prior, "constant").posterior(points, sample_weight=weights)
+    rng = np.random.default_rng(0)
+    drawn = [posterior.sample(rng).toarray() for _ in range(4000)]
+    mean = posterior.mean()
+    assert (np.abs(np.mean(drawn, axis=0) - mean) <= 5 * np.sqrt(mean * weights[0] / len(drawn)) + 1e-12).all()
+    graphs, counts = np.unique(np.array(drawn).reshape(len(drawn), -1), axis=0, return_counts=True)
+    chances = np.exp([posterior.log_prob(graph.reshape(3, 3)) for graph in graphs])
+    assert 0.97 < chances.sum() <= 1 + 1e-9
+    common = counts > 60
+    assert common.sum() > 2
+    off = counts[common] - len(drawn) * chances[common]
+    assert (np.abs(off) < 5 * np.sqrt(len(drawn) * chances[common])).all()
+    for seed in range(20):
+        np.testing.assert_array_equal(posterior.sample_edges(seed), posterior.sample(seed).nonzero())
+    assert posterior.log_prob(99 * (1 - np.eye(3))) == -np.inf
+
+
+def test_entropies_are_those_of_all_copies():
+    for prior in ("D", "B"):
+        law = law_of(prior, "perplexity")
+        expected = law.posterior(X[COPIES]).entropy()
+        assert law.posterior(X, sample_weight=WEIGHTS).least_entropy() == pytest.approx(expected, rel=1e-9)
+
+
+METHODS = {
+    "TSNE": gc.TSNE(perplexity=6),
+    "SNE": gc.SNE(perplexity=6),
+    "LargeVis": gc.LargeVis(perplexity=6),
+    "UMAP full": gc.UMAP(n_neighbors=COPIES.size, repulsion="full"),
+    "Student": gc.GraphCoupling(law_of("~B", "connectivity"), gc.GraphModel(gc.Student(), "B"), coupling="effective"),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_estimators_report_the_loss_of_all_copies_and_place_alike(name, tmp_path):
+    method = METHODS[name].set_params(random_state=0, max_iter=40)
+    fitted = method.fit(X, sample_weight=WEIGHTS)
+    new = X[:5] + 0.1 * RNG.normal(size=(5, 3))
+    placed, loss = fitted.transform(new, return_loss=True)
+    fitted.save(tmp_path / "model")
+    np.testing.assert_array_equal(gc.load(tmp_path / "model").transform(new), placed)
+    whole = gc.GraphCoupling(**method.sentence.replace(init=fitted.embedding_[COPIES], max_iter=1)).fit(X[COPIES])
+    # The loss of 1/d² is infinite between copies, and left out where they are weights.
+    if name != "LargeVis":
+        assert fitted.loss_ == pytest.approx(whole.loss_history_[0], rel=1e-9)
+    assert np.isfinite(loss).all()
+
+
+def test_new_points_feel_the_weights():
+    fitted = gc.TSNE(perplexity=6, random_state=0).fit(X, sample_weight=WEIGHTS)
+    new = X[:4] + 0.2
+    edges = fitted._given.new_edges(new).to_csr().toarray()
+    among_all = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(6)).new_edges(X[COPIES], new).toarray()
+    gather = np.zeros((COPIES.size, 17))
+    gather[np.arange(COPIES.size), COPIES] = 1.0
+    np.testing.assert_allclose(edges, among_all @ gather, rtol=1e-8, atol=1e-12)
+    places = fitted.transform(new)
+    rows = np.arange(4)
+    loss, slope = fitted._map.evaluate(places, fitted._given.new_edges(new), rows)
+    sq_dist = cdist(places, fitted.embedding_[COPIES], "sqeuclidean")
+    expected = np.log((1 / (1 + sq_dist)).sum(axis=1)) + (among_all * np.log1p(sq_dist)).sum(axis=1)
+    np.testing.assert_allclose(loss, expected, rtol=1e-9)
+    assert np.abs(slope).max() < 1e-3
+
+
+def test_weights_of_updates_and_of_nothing():
+    fitted = gc.TSNE(perplexity=6, random_state=0, max_iter=30).fit(X[:15], sample_weight=WEIGHTS[:15])
+    fitted.update(X[15:], sample_weight=WEIGHTS[15:])
+    np.testing.assert_array_equal(fitted.posterior_.node_weights, WEIGHTS)
+    fitted.update(X[:1] + 9.0)
+    assert fitted.posterior_.node_weights[-1] == 1.0
+    ones = gc.TSNE(perplexity=6, random_state=0, max_iter=30).fit(X, sample_weight=np.ones(17))
+    plain = gc.TSNE(perplexity=6, random_state=0, max_iter=30).fit(X)
+    np.testing.assert_allclose(ones.loss_, plain.loss_, rtol=1e-6)
+
+
+def test_doubling_all_weights_keeps_the_shape_of_the_loss():
+    law, latent = gc.GraphModel(gc.Gaussian(), "E"), gc.GraphModel(gc.Student(), "E")
+    weights = (np.full(17, 0.8), np.full(17, 0.4))
+    once, half = (gc.CrossEntropy(law.posterior(X, sample_weight=w), latent) for w in weights)
+    assert once.value(Z) - once.lower_bound == pytest.approx(2 * (half.value(Z) - half.lower_bound), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.ones(3), "shape"),
+        (np.r_[np.ones(16), 0.0], "above 0, got 0"),
+        (np.r_[np.ones(16), np.nan], "NaN"),
+        ("heavy", "numbers"),
+    ],
+)
+def test_bad_weights_are_refused(weights, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        gc.TSNE(perplexity=5).fit(X, sample_weight=weights)
+
+
+def test_weights_where_they_have_no_meaning_are_refused():
+    with pytest.raises(ValueError, match="integer sample weights"):
+        law_of("D", "constant").posterior(X, sample_weight=np.full(17, 0.5)).log_prob(np.zeros((17, 17)))
+    with pytest.raises(ValueError, match="ComponentMeans takes no sample weights"):
+        gc.HierarchicalCoupling(gc.TSNE(perplexity=5)).fit(X, sample_weight=WEIGHTS)
+    ring = np.roll(np.eye(17), 1, axis=1)
+    with pytest.raises(ValueError, match="sample_weight has no use here"):
+        gc.GraphCoupling(ring, gc.GraphModel(gc.Student(), "E")).fit(X, sample_weight=WEIGHTS)
+    latent = gc.GraphModel(gc.Student(), gc.FixedEdges(np.ones((17, 17))))
+    with pytest.raises(ValueError, match="must be B, D or E"):
+        gc.GraphCoupling(law_of("D", "perplexity"), latent, init="pca").fit(X, sample_weight=WEIGHTS)
+    with pytest.raises(TypeError, match="no argument 'weight'"):
+        gc.TSNE(perplexity=5).fit(X, weight=WEIGHTS)
+
+
+def test_a_pipeline_passes_weights_on():
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    chain = make_pipeline(StandardScaler(), gc.TSNE(perplexity=5, random_state=0, max_iter=20))
+    chain.fit(X, tsne__sample_weight=WEIGHTS)
+    np.testing.assert_array_equal(chain[-1].posterior_.node_weights, WEIGHTS)
