@@ -218,6 +218,12 @@ VOCABULARY: dict[str, Word] = {
         "See `graphcouple.components.component_pca`.",
         [StrOptions({"auto", "full", "randomized"})],
     ),
+    "target_weight": Word(
+        "float",
+        "How much the classes `y` of `fit` count for the edges, in [0, 1); see `GraphModel`. 0 ignores `y`. Classes "
+        "then look apart whether they are or not: judge by points that were held out.",
+        [Interval(Real, 0, 1, closed="left")],
+    ),
     "terms": Word(
         "sequence of Term",
         "Objectives added to the coupling, such as `ComponentMeans`; each has its own weight.",

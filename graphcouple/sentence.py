@@ -126,7 +126,9 @@ class Result:
     given: GivenPoints | None = None
 
 
-def given_points(said: Sentence, X: Any, neighbors: Any = None, sample_weight: Any = None) -> GivenPoints | None:
+def given_points(
+    said: Sentence, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None
+) -> GivenPoints | None:
     """Return the input's law with its points; None if the input is a graph or a posterior.
 
     Raises
@@ -138,7 +140,7 @@ def given_points(said: Sentence, X: Any, neighbors: Any = None, sample_weight: A
         for kernel in law.kernels if isinstance(law, GraphLaw) else ():
             require_sound(kernel)
     if isinstance(said.input, GraphLaw):
-        return said.input.given(X, neighbors, sample_weight)
+        return said.input.given(X, neighbors, sample_weight, y)
     for name, value in (("neighbors", neighbors), ("sample_weight", sample_weight)):
         if value is not None:
             raise ValueError(f"{name} has no use here: `input` is a graph or a posterior. Pass a GraphModel as input.")
@@ -182,7 +184,7 @@ def carry_out(
     said : Sentence
     X : array or sparse matrix of shape (n_samples, n_features), or None
     y : any
-        Passed to the coupling and the terms.
+        Passed to the law, the coupling and the terms.
     rng : numpy.random.RandomState
     watch : callable, optional
         Called as ``watch(iteration, loss, Z)``; a true return value stops the run.
@@ -198,7 +200,7 @@ def carry_out(
         How many points in one place each row stands for.
     """
     n_jobs = said.get("n_jobs")
-    given = given_points(said, X, neighbors, sample_weight)
+    given = given_points(said, X, neighbors, sample_weight, y)
     posterior = posterior_of(said, X, given, n_jobs)
     n = posterior.n_nodes
     problem = Problem(

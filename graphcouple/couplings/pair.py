@@ -329,6 +329,11 @@ def check_latent(latent: GraphModel) -> None:
             f"latent_model must leave metric and search at their defaults, got metric={latent.metric!r}, "
             f"search={latent.search!r}: embeddings use all Euclidean distances."
         )
+    if latent.target_weight:
+        raise ValueError(
+            f"latent_model must leave target_weight at 0, got {latent.target_weight!r}: classes belong to the input's "
+            "graph."
+        )
     if latent.bandwidth is not None and not isinstance(latent.bandwidth, ConstantBandwidth):
         raise ValueError(
             f"latent_model.bandwidth must be None or ConstantBandwidth, got {latent.bandwidth!r}: "

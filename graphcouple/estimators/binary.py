@@ -147,6 +147,7 @@ class UMAP(SampledRepulsion, Preset):
             symmetrize="threshold",
             metric=self.metric,
             metric_params=self.metric_params,
+            target_weight=self.target_weight,
         )
 
     def _latent_law(self) -> GraphModel:

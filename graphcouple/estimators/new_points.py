@@ -16,6 +16,7 @@ from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import GivenPoints, NewEdges
 from graphcouple.laws.copies import check_weights
+from graphcouple.laws.labels import UNLABELLED
 from graphcouple.optimize.placing import place_new
 from graphcouple.sentence import Result, Sentence, carry_out
 
@@ -200,7 +201,9 @@ class PlacesNewPoints(EmbeddingEstimator):
             whole = np.vstack([given.X, X.toarray() if sp.issparse(X) else X])
         weights = _joined(given.weights, len(self.embedding_), sample_weight, X.shape[0])
         said, rng = self.sentence, check_random_state(self.random_state)
-        self._keep(carry_out(said, whole, None, rng, start=Z, held=held, sample_weight=weights), Z.dtype)
+        # New points have no class.
+        y = None if given.labels is None else np.concatenate([given.labels, np.full(X.shape[0], UNLABELLED)])
+        self._keep(carry_out(said, whole, y, rng, start=Z, held=held, sample_weight=weights), Z.dtype)
         return self
 
     def isolation(self, X: Any) -> FloatArray:

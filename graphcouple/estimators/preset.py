@@ -29,6 +29,7 @@ class Preset(CouplingEstimator):
     n_components: int = parameter(default=2, kw_only=False)
     metric: Any = parameter(default="euclidean")
     metric_params: dict[str, Any] | None = parameter(default=None)
+    target_weight: float = parameter(default=0.0)
     early_exaggeration: Any = parameter(default="auto")
     learning_rate: Any = parameter(default="auto")
     max_iter: Any = parameter(default="auto")
@@ -85,6 +86,7 @@ class PerplexityPreset(Preset):
                 self.n_neighbors,
                 metric=self.metric,
                 metric_params=self.metric_params,
+                target_weight=self.target_weight,
             )
             for perplexity in np.atleast_1d(self.perplexity).tolist()
         ]

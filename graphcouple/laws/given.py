@@ -68,10 +68,13 @@ class GivenPoints(ABC):
         The points, or distances between them.
     weights : ndarray of shape (n_points,) or None
         How many points each stands for; None if one each.
+    labels : ndarray of shape (n_points,) or None
+        Their classes as integers, −1 where one is not known; None if they do not count.
     """
 
     X: Any
     weights: FloatArray | None = None
+    labels: IntArray | None = None
 
     @abstractmethod
     def posterior(self, n_jobs: int | None = None) -> RandomGraph:

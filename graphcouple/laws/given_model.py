@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphcouple.graphs import FloatArray, Support
+from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.laws.copies import Copies, along
 from graphcouple.laws.given import FEW, GivenPoints, NewEdges, nearest_spread
+from graphcouple.laws.labels import log_factor, own_log_factor
 from graphcouple.laws.priors import RandomGraph, RepeatedPosterior
 from graphcouple.laws.priors.binary import threshold
 from graphcouple.neighbors import Distances, as_points
@@ -26,12 +27,20 @@ class ModelGiven(GivenPoints):
     distances : Distances
     weights : ndarray of shape (n_points,), optional
         How many points each stands for.
+    labels : ndarray of shape (n_points,), optional
+        Classes as integers, −1 where one is not known; they count if the model has a `target_weight`.
     """
 
-    def __init__(self, model: GraphModel, distances: Distances, weights: FloatArray | None = None) -> None:
+    def __init__(
+        self,
+        model: GraphModel,
+        distances: Distances,
+        weights: FloatArray | None = None,
+        labels: IntArray | None = None,
+    ) -> None:
         total = None if weights is None else float(weights.sum())
         self.model, self.distances, self.X = model.within(distances.n_points, total), distances, distances.X
-        self.weights = weights
+        self.weights, self.labels = weights, labels
         self._scales: FloatArray | None = None
         self._spread: FloatArray | None = None
 
@@ -50,8 +59,12 @@ class ModelGiven(GivenPoints):
                 self._scales = scale
             sq_dist = model.bandwidth.rescale(support, sq_dist, shift, scale)
         log_kernel = model.kernel.log(sq_dist)
+        if self.labels is not None:
+            log_kernel = model.prior.thinned(log_kernel, log_factor(support, self.labels, model.target_weight))
         if copies is not None:
             own = model.kernel.log(np.zeros(support.n_nodes))
+            if self.labels is not None:
+                own = model.prior.thinned(own, own_log_factor(self.labels, model.target_weight))
             return RepeatedPosterior.of(model.prior, support, log_kernel, copies, own, bool(model.symmetrize))
         posterior = model.prior.posterior_on(support, log_kernel)
         return threshold(posterior) if model.symmetrize else posterior
@@ -59,7 +72,7 @@ class ModelGiven(GivenPoints):
     def remembered(self) -> dict[str, Any]:
         """Return what new points need, as arrays and plain values."""
         known = {"scales": self._scales, "spread": self._spread, "weights": self.weights}
-        return {"points": self.distances.remembered(), **known}
+        return {"points": self.distances.remembered(), "labels": self.labels, **known}
 
     def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
         """Return the mean edges from new points; see `GivenPoints.new_edges`."""

@@ -33,16 +33,16 @@ class GraphLaw(ABC):
         """Return the law with "auto" replaced by its value for this many points."""
 
     @abstractmethod
-    def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None) -> GivenPoints:
-        """Return the law with its points and, if they are known, their neighbours and weights."""
+    def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> GivenPoints:
+        """Return the law with its points and, if they are known, their neighbours, weights and classes."""
 
     @abstractmethod
     def recall(self, remembered: dict[str, Any]) -> GivenPoints:
         """Return the law with points that `GivenPoints.remembered` described."""
 
-    def posterior(self, X: Any, n_jobs: int | None = None, sample_weight: Any = None) -> RandomGraph:
-        """Return the law of the graph given the points `X`, and how many points each row stands for."""
-        return self.given(X, sample_weight=sample_weight).posterior(n_jobs)
+    def posterior(self, X: Any, n_jobs: int | None = None, sample_weight: Any = None, y: Any = None) -> RandomGraph:
+        """Return the law of the graph given the points `X`, how many points each row stands for, and their classes."""
+        return self.given(X, sample_weight=sample_weight, y=y).posterior(n_jobs)
 
     @abstractmethod
     def new_edges(self, X: Any, X_new: Any, n_jobs: int | None = None) -> sp.csr_array:

@@ -103,7 +103,9 @@ class GraphMixture(GraphLaw):
         """Return the mixture with "auto" replaced by its value for this many points."""
         return dataclasses.replace(self, laws=tuple(law.for_points(n_points) for law in self.laws))
 
-    def posterior(self, X: Any, n_jobs: int | None = None, sample_weight: Any = None) -> MixturePosterior:
+    def posterior(
+        self, X: Any, n_jobs: int | None = None, sample_weight: Any = None, y: Any = None
+    ) -> MixturePosterior:
         """Return the law of the graph given the points `X`; laws of one metric share one search for neighbours.
 
         Parameters
@@ -112,22 +114,24 @@ class GraphMixture(GraphLaw):
         n_jobs : int or None, default=None
         sample_weight : array of shape (n_samples,), optional
             How many points in one place each row stands for.
+        y : array of shape (n_samples,), optional
+            The classes, for laws with a `target_weight`.
 
         Raises
         ------
         TypeError, ValueError
             As `GraphModel.posterior`.
         """
-        return self.given(X, sample_weight=sample_weight).posterior(n_jobs)
+        return self.given(X, sample_weight=sample_weight, y=y).posterior(n_jobs)
 
-    def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None) -> _MixtureGiven:
+    def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> _MixtureGiven:
         """Return the mixture with its points; see `GraphModel.given`."""
         X = as_points(X)
         found = {law.distance_key: law.distances(X, neighbors) for law in self.laws}
         total = None if sample_weight is None else float(np.sum(sample_weight))
         laws = tuple(law.within(found[law.distance_key].n_points, total) for law in self.laws)
         _share_searches(laws, found)
-        parts = [law.given_distances(found[law.distance_key], sample_weight) for law in laws]
+        parts = [law.given_distances(found[law.distance_key], sample_weight, y) for law in laws]
         return _MixtureGiven(dataclasses.replace(self, laws=laws), list(found.values()), parts)
 
     def recall(self, remembered: dict[str, Any]) -> _MixtureGiven:
@@ -154,6 +158,7 @@ class _MixtureGiven(GivenPoints):
     def __init__(self, mixture: GraphMixture, shared: Sequence[Distances], parts: Sequence[GivenPoints]) -> None:
         self.mixture, self.shared, self.parts = mixture, shared, parts
         self.X, self.weights = shared[0].X, parts[0].weights
+        self.labels = next((part.labels for part in parts if part.labels is not None), None)
 
     def posterior(self, n_jobs: int | None = None) -> MixturePosterior:
         posteriors = [part.posterior(n_jobs) for part in self.parts]

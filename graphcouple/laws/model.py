@@ -16,6 +16,7 @@ from graphcouple.kernels import Kernel
 from graphcouple.laws.bandwidths import Bandwidth
 from graphcouple.laws.copies import Copies, check_weights
 from graphcouple.laws.given_model import ModelGiven
+from graphcouple.laws.labels import class_codes
 from graphcouple.laws.law import GraphLaw
 from graphcouple.laws.priors import GraphPrior, RandomGraph, as_prior
 from graphcouple.neighbors import (
@@ -62,6 +63,10 @@ class GraphModel(GraphLaw):
         metric of its own, of which a clone is asked for as many neighbours as the law needs.
     metric_params : dict, optional
         Further arguments of the metric, as ``{"p": 3}`` of "minkowski".
+    target_weight : float, default=0.0
+        t, how much the classes `y` count, in [0, 1). With s = t/(1 − t), an edge between different classes is kept with
+        probability exp(−5s), an edge to a point without a class (−1) with probability exp(−s). The law is that of
+        graphs all of whose edges are kept, so this is a factor of the edge prior. 0 ignores `y`.
 
     Raises
     ------
@@ -91,6 +96,7 @@ class GraphModel(GraphLaw):
     metric: Any = "euclidean"
     search: Any = "auto"
     metric_params: dict[str, Any] | None = None
+    target_weight: float = 0.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
@@ -112,6 +118,8 @@ class GraphModel(GraphLaw):
             raise TypeError(f"metric must be a name or a function of two rows, got {self.metric!r}.")
         if self.metric_params is not None and not isinstance(self.metric_params, dict):
             raise TypeError(f"metric_params must be a dict or None, got {self.metric_params!r}.")
+        if not 0.0 <= self.target_weight < 1.0:
+            raise ValueError(f"target_weight must be at least 0 and below 1, got {self.target_weight!r}.")
         if self.symmetrize not in (None, "threshold"):
             raise ValueError(f"symmetrize must be None or 'threshold', got {self.symmetrize!r}.")
         if self.symmetrize and not self.prior.independent_edges:
@@ -137,6 +145,8 @@ class GraphModel(GraphLaw):
             parts.append(f"{'' if self.n_neighbors == 'auto' else f'{self.n_neighbors} '}nearest neighbors")
         if self.metric != "euclidean":
             parts.append(f"{getattr(self.metric, '__name__', self.metric)} distances")
+        if self.target_weight:
+            parts.append(f"classes of weight {self.target_weight:g}")
         return ", ".join(parts)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -217,7 +227,7 @@ class GraphModel(GraphLaw):
             changes["n_neighbors"] = most - 1
         return dataclasses.replace(self, **changes)
 
-    def posterior(self, X: Any, n_jobs: int | None = None, sample_weight: Any = None) -> RandomGraph:
+    def posterior(self, X: Any, n_jobs: int | None = None, sample_weight: Any = None, y: Any = None) -> RandomGraph:
         """Return the law of the graph given the points `X`.
 
         Parameters
@@ -229,6 +239,8 @@ class GraphModel(GraphLaw):
         sample_weight : array of shape (n_samples,), optional
             How many points in one place each row stands for, above 0. The law is then that of the graph of all of them,
             with one node for each row; see `RepeatedPosterior`.
+        y : array of shape (n_samples,), optional
+            The classes, if `target_weight` is above 0; −1, None or NaN where one is not known.
 
         Returns
         -------
@@ -240,9 +252,9 @@ class GraphModel(GraphLaw):
             When `X` is not numeric, not finite, has a single row, or has fewer rows
             than the model's neighbours or perplexity need.
         """
-        return self.given(X, sample_weight=sample_weight).posterior(n_jobs)
+        return self.given(X, sample_weight=sample_weight, y=y).posterior(n_jobs)
 
-    def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None) -> ModelGiven:
+    def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> ModelGiven:
         """Return the law with its points, which can be asked for the edges of new points too; see `posterior`.
 
         Parameters
@@ -251,11 +263,11 @@ class GraphModel(GraphLaw):
         neighbors : tuple of arrays, or sparse matrix, optional
             Neighbours that were found before: ``(indices, distances)`` or a sparse matrix of distances. They carry the
             only edges; `n_neighbors`, if smaller, keeps the nearest of them.
-        sample_weight : array of shape (n_samples,), optional
+        sample_weight, y : array of shape (n_samples,), optional
             See `posterior`.
         """
         X = as_points(X)
-        return self.given_distances(self.distances(X, neighbors), sample_weight)
+        return self.given_distances(self.distances(X, neighbors), sample_weight, y)
 
     def distances(self, X: Any, neighbors: Any = None) -> Distances:
         """Return the distances of points, which `as_points` has checked, or those that come with their neighbours."""
@@ -277,10 +289,11 @@ class GraphModel(GraphLaw):
         found = (self.search, self.n_neighbors) if self.finds else None
         return repr((self.metric, _arguments(self.metric_params), found))
 
-    def given_distances(self, distances: Distances, sample_weight: Any = None) -> ModelGiven:
-        """Return the law with the distances between its points, and their weights."""
+    def given_distances(self, distances: Distances, sample_weight: Any = None, y: Any = None) -> ModelGiven:
+        """Return the law with the distances between its points, their weights and classes."""
         weights = None if sample_weight is None else check_weights(sample_weight, distances.n_points)
-        return ModelGiven(self, distances, weights)
+        codes = class_codes(y, distances.n_points) if self.target_weight else None
+        return ModelGiven(self, distances, weights, codes)
 
     def recall(self, remembered: dict[str, Any]) -> ModelGiven:
         """Return the law with points that `GivenPoints.remembered` described."""
@@ -288,7 +301,7 @@ class GraphModel(GraphLaw):
         with warnings.catch_warnings():
             # What `within` says was said when the law was given its points.
             warnings.simplefilter("ignore")
-            given = self.given_distances(distances, remembered["weights"])
+            given = self.given_distances(distances, remembered["weights"], remembered["labels"])
         given._scales, given._spread = remembered["scales"], remembered["spread"]
         return given
 

@@ -192,6 +192,10 @@ class GraphPrior(ABC):
     def _around(self, support: Support, weights: FloatArray) -> GraphPosterior:
         return self.posterior_on(support, np.log(weights))
 
+    def thinned(self, natural_parameters: FloatArray, log_share: FloatArray) -> FloatArray:
+        """Return the natural parameters of graphs whose edges are all kept, each with a probability of its own."""
+        return natural_parameters + log_share
+
     def log_strength(self, log_kernel: FloatArray) -> FloatArray:
         """Return the logarithm of an edge's mean, given its log-kernel, up to a constant in each row."""
         return log_kernel

@@ -72,7 +72,7 @@ class RepeatedPosterior(RandomGraph):
                 # An edge that may lead to u of w copies leads to each with probability u/w of its own.
                 among = np.insert(copies.weights[support.indices], at, np.maximum(copies.weights - 1.0, 0.0))
                 share = np.divide(counts, among, out=np.zeros_like(counts), where=among > 0)
-                natural = np.where(share < 1.0, _odds_of_share(natural, share), natural)
+                natural = prior.thinned(natural, np.log(np.minimum(share, 1.0)))
             else:
                 natural = natural + np.log(counts)
             if prior.normalized and ONE_EACH not in prior.constraints:
@@ -238,9 +238,3 @@ def _between(support: Support) -> Support:
     """Return the edges of a support that lead from a node to another."""
     between = support.select(support.rows != support.indices)
     return Support(between.indptr, between.indices, between.n_edges == between.n_nodes * (between.n_nodes - 1))
-
-
-def _odds_of_share(natural: FloatArray, share: FloatArray) -> FloatArray:
-    """Return the log-odds of a share of the probability that log-odds stand for."""
-    # log(s p / (1 − s p)), p = 1/(1 + e^−η): log s − log(1 − s + e^−η).
-    return np.log(share) - np.log1p(-share + np.exp(-np.maximum(natural, -700.0)))

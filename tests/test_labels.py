@@ -1,0 +1,104 @@
+"""Classes in the law: a factor of the edge prior, with points whose class is not known."""
+
+import numpy as np
+import pytest
+
+import graphcouple as gc
+from graphcouple.laws.labels import class_codes
+
+RNG = np.random.default_rng(2)
+X = RNG.normal(size=(20, 3))
+Y = np.r_[np.zeros(7), np.ones(8), -np.ones(5)].astype(int)
+
+
+def factors(y, t):
+    between = np.exp(-5 * t / (1 - t) * (y[:, None] != y))
+    unknown = (y[:, None] == -1) | (y == -1)
+    return np.where(unknown, np.exp(-t / (1 - t)), between)
+
+
+@pytest.mark.parametrize("t", [0.2, 0.5, 0.8])
+@pytest.mark.parametrize("prior", ["D", "E"])
+def test_under_a_fixed_number_of_edges_classes_are_an_edge_prior(prior, t):
+    law = gc.GraphModel(gc.Gaussian(), prior, gc.Perplexity(5), target_weight=t)
+    as_prior = {"D": gc.UnitOutDegree, "E": gc.FixedEdges}[prior](factors(Y, t))
+    expected = gc.GraphModel(gc.Gaussian(), as_prior, gc.Perplexity(5)).posterior(X).mean()
+    np.testing.assert_allclose(law.posterior(X, y=Y).mean(), expected.toarray(), rtol=1e-12)
+    plain = gc.GraphModel(gc.Gaussian(), prior, gc.Perplexity(5)).posterior(X).mean()
+    np.testing.assert_array_equal(gc.GraphModel(gc.Gaussian(), prior, gc.Perplexity(5)).posterior(X, y=Y).mean(), plain)
+
+
+@pytest.mark.parametrize("kernel", [gc.Gaussian(), gc.Odds(gc.Exponential())])
+def test_independent_edges_are_kept_with_the_factor_as_probability(kernel):
+    law = gc.GraphModel(kernel, "B", gc.LocalConnectivity(8), target_weight=0.5)
+    plain = gc.GraphModel(kernel, "B", gc.LocalConnectivity(8)).posterior(X).mean()
+    expected = plain * factors(Y, 0.5)
+    np.testing.assert_allclose(law.posterior(X, y=Y).mean(), expected, rtol=1e-9, atol=1e-15)
+    both = gc.GraphModel(kernel, "B", gc.LocalConnectivity(8), symmetrize="threshold", target_weight=0.5)
+    union = expected + expected.T - expected * expected.T
+    np.testing.assert_allclose(both.posterior(X, y=Y).mean(), union, rtol=1e-9, atol=1e-12)
+
+
+def test_the_default_is_that_of_umap_learn():
+    # umap-learn multiplies edges between classes by exp(−2.5/(1 − t)) and edges of unknown class by exp(−1).
+    assert factors(np.array([0, 1, -1]), 0.5)[0].tolist() == pytest.approx([1.0, np.exp(-5.0), np.exp(-1.0)])
+
+
+def test_weighted_points_have_classes_too():
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5), target_weight=0.5)
+    weights = np.ones(20)
+    weights[[3, 18]] = 3.0
+    copies = np.repeat(np.arange(20), weights.astype(int))
+    gather = np.zeros((20, copies.size))
+    gather[copies, np.arange(copies.size)] = 1.0
+    weighted = law.posterior(X, sample_weight=weights, y=Y)
+    expected = gather @ law.posterior(X[copies], y=Y[copies]).mean() @ gather.T
+    np.testing.assert_allclose(weighted.mean() + np.diag(weighted.own_means), expected, rtol=1e-8, atol=1e-14)
+
+
+def test_classes_are_words_numbers_or_unknown():
+    words = np.array(["a", "b", None, "a", float("nan")], dtype=object)
+    assert class_codes(words, 5).tolist() == [0, 1, -1, 0, -1]
+    assert class_codes([3.0, 7.0, np.nan, -1.0, 3.0], 5).tolist() == [0, 1, -1, -1, 0]
+    assert class_codes(np.array([[True], [False]]), 2).tolist() == [1, 0]
+    for bad, message in [
+        (None, "y is None"),
+        (np.arange(3), "shape"),
+        (np.array([0.5, 1.0]), "intervals"),
+        (np.array(["a", 1], dtype=object), "compared"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=message):
+            class_codes(bad, 2)
+
+
+@pytest.mark.parametrize("method", [gc.TSNE(perplexity=(5, 8)), gc.UMAP(n_neighbors=8), gc.SNE(perplexity=5)])
+def test_estimators_use_classes_only_if_asked(method, tmp_path):
+    method.set_params(random_state=0, max_iter=30)
+    plain = method.set_params(target_weight=0.0).fit(X, Y).embedding_
+    np.testing.assert_array_equal(plain, method.fit(X).embedding_)
+    told = method.set_params(target_weight=0.5).fit(X, Y)
+    assert np.abs(told.embedding_ - plain).max() > 1e-3
+    placed = told.transform(X[:3] + 0.1)
+    told.save(tmp_path / "model")
+    again = gc.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.transform(X[:3] + 0.1), placed)
+    np.testing.assert_array_equal(again.posterior_.edge_means, told.posterior_.edge_means)
+    again.update(X[:2] + 0.1)
+    assert again.posterior_.n_nodes == 22
+    with pytest.raises(ValueError, match="y is None"):
+        method.fit(X)
+
+
+def test_impossible_weights_are_refused():
+    with pytest.raises(ValueError, match="below 1"):
+        gc.GraphModel(gc.Gaussian(), "D", target_weight=1.0)
+    with pytest.raises(ValueError, match="target_weight"):
+        gc.TSNE(target_weight=1.0).fit(X, Y)
+    with pytest.raises(ValueError, match="leave target_weight at 0"):
+        gc.GraphCoupling(gc.GraphModel(gc.Gaussian(), "D"), gc.GraphModel(gc.Student(), "E", target_weight=0.5)).fit(X)
+
+
+def test_classes_pull_their_points_together():
+    told = gc.TSNE(perplexity=5, target_weight=0.8, random_state=0).fit(X, np.arange(20) % 2)
+    nearest = np.square(told.embedding_[:, None] - told.embedding_).sum(axis=-1) + np.diag(np.full(20, np.inf))
+    assert (nearest.argmin(axis=1) % 2 == np.arange(20) % 2).all()
