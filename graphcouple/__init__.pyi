@@ -58,6 +58,8 @@ from .laws.priors import GraphPosterior as GraphPosterior
 from .laws.priors import GraphPrior as GraphPrior
 from .laws.priors import MixturePosterior as MixturePosterior
 from .laws.priors import UnitOutDegree as UnitOutDegree
+from .neighbors import Block as Block
+from .neighbors import Blocks as Blocks
 from .optimize import LBFGS as LBFGS
 from .optimize import Descent as Descent
 from .optimize import Exaggeration as Exaggeration

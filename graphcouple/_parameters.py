@@ -117,10 +117,10 @@ VOCABULARY: dict[str, Word] = {
         [StrOptions({"auto"}), AT_LEAST_1],
     ),
     "metric": Word(
-        "str or callable",
-        "The distance of the points: any metric of `sklearn.metrics.pairwise_distances`, or a function of two rows; "
-        '"precomputed" if X holds distances.',
-        [str, callable],
+        "str, callable or Blocks",
+        "The distance of the points: any metric of `sklearn.metrics.pairwise_distances`, a function of two rows, or "
+        '`Blocks` of columns; "precomputed" if X holds distances.',
+        [str, callable, HasMethods(["distances"])],
     ),
     "metric_params": Word(
         "dict, optional", 'Further arguments of the metric, as ``{"p": 3}`` of "minkowski".', [dict, None]

@@ -268,7 +268,7 @@ def initialize(
     """
     n = posterior.n_nodes
     check_integer("n_components", n_components, 1)
-    points = None if metric == "precomputed" else X
+    points = _start_points(X, metric)
     if hasattr(init, "fit_transform"):
         Z = _fitted(init, points, n_components, rng)
     elif not isinstance(init, str):
@@ -294,6 +294,13 @@ def initialize(
     flat = Z.std(axis=0) <= 1e-12 * scale
     Z[:, flat] += 1e-4 * scale * rng.normal(size=(n, int(flat.sum())))
     return _separate(Z, 1e-4 * scale, rng).astype(dtype)
+
+
+def _start_points(X: Any, metric: Any) -> Any:
+    """Return the points that starts are made of; None if there are only distances."""
+    if X is None or (isinstance(metric, str) and metric == "precomputed"):
+        return None
+    return metric.coordinates(X) if hasattr(metric, "coordinates") else X
 
 
 def _lacking(X: Any) -> str:

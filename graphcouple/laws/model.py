@@ -54,8 +54,8 @@ class GraphModel(GraphLaw):
     symmetrize : {None, "threshold"}, default=None
         "threshold" takes the undirected graph 1{W + Wᵀ ≥ 1}, as UMAP does;
         prior B only.
-    metric : str or callable, default="euclidean"
-        The distance between points: any of `sklearn.metrics.pairwise_distances`, or a function of two rows;
+    metric : str, callable or Blocks, default="euclidean"
+        The distance between points: any of `sklearn.metrics.pairwise_distances`, a function of two rows, or `Blocks`;
         "precomputed" if X is a square array, or a sparse graph, of distances.
     search : {"auto", "exact", "approximate"} or transformer, default="auto"
         How nearest neighbours are searched; "auto" is approximate when an exact search would take seconds. See
@@ -114,8 +114,8 @@ class GraphModel(GraphLaw):
                 f"search must be one of {sorted(SEARCHES)} or a transformer such as KNeighborsTransformer, got "
                 f"{self.search!r}."
             )
-        if not isinstance(self.metric, str) and not callable(self.metric):
-            raise TypeError(f"metric must be a name or a function of two rows, got {self.metric!r}.")
+        if not (isinstance(self.metric, str) or callable(self.metric) or hasattr(self.metric, "distances")):
+            raise TypeError(f"metric must be a name, a function of two rows, or Blocks, got {self.metric!r}.")
         if self.metric_params is not None and not isinstance(self.metric_params, dict):
             raise TypeError(f"metric_params must be a dict or None, got {self.metric_params!r}.")
         if not 0.0 <= self.target_weight < 1.0:

@@ -1,5 +1,6 @@
 """Distances between points, and the nearest of many."""
 
+from graphcouple.neighbors.blocks import Block, Blocks
 from graphcouple.neighbors.by_metric import distances_of
 from graphcouple.neighbors.distances import SEARCHES, Distances
 from graphcouple.neighbors.own_graph import OwnNeighbors, remembered_distances
@@ -8,6 +9,8 @@ from graphcouple.neighbors.search import all_pairs, graph_distances, nearest_nei
 
 __all__ = [
     "SEARCHES",
+    "Block",
+    "Blocks",
     "Distances",
     "OwnNeighbors",
     "all_pairs",

@@ -56,6 +56,17 @@ class ByMetric(Searched):
         support, sq_dist = self._directions.to(unit_rows(X_new), k, n_jobs, way)
         return support, np.square(0.5 * sq_dist)
 
+    def _of_two_rows(self) -> Any:
+        """Return the metric with its arguments, as a function of two rows if it has any."""
+        if not self.params and not callable(self.metric):
+            return self.metric
+        from scipy.spatial import distance
+
+        function = self.metric if callable(self.metric) else getattr(distance, self.metric, None)
+        if function is None:
+            raise ValueError(f"scipy.spatial.distance has no {self.metric!r}, so it takes no metric_params here.")
+        return functools.partial(function, **(self.params or {}))
+
     def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         """Return the squared distances of edges; see `Distances`."""
         from sklearn.metrics.pairwise import paired_distances
@@ -63,12 +74,9 @@ class ByMetric(Searched):
         def paired(left: Any, right: Any) -> FloatArray:
             if sp.issparse(left):
                 left, right = left.toarray(), right.toarray()
-            metric = functools.partial(self.metric, **(self.params or {})) if callable(self.metric) else self.metric
-            return np.square(paired_distances(left, right, metric=metric), dtype=np.float64)
+            return np.square(paired_distances(left, right, metric=self._of_two_rows()), dtype=np.float64)
 
         try:
-            if self.params and not callable(self.metric):
-                raise ValueError("metric_params")
             return in_chunks(self.X, self.X, support, paired)
         except ValueError as error:
             raise ValueError(
@@ -86,8 +94,8 @@ def distances_of(X: Any, metric: Any = "euclidean", metric_params: dict[str, Any
         Already checked by `as_points`. For ``metric="precomputed"``, distances: a square array, or a sparse matrix
         whose stored entries are the known distances.
     metric : str or callable, default="euclidean"
-        "precomputed"; any metric of `sklearn.metrics.pairwise_distances`; or a function of two rows that returns their
-        distance.
+        "precomputed"; any metric of `sklearn.metrics.pairwise_distances`; a function of two rows that returns their
+        distance; or `Blocks`.
     metric_params : dict, optional
         Further arguments of the metric, as ``{"p": 3}`` of "minkowski".
 
@@ -110,4 +118,8 @@ def distances_of(X: Any, metric: Any = "euclidean", metric_params: dict[str, Any
         return StoredDistances(X) if sp.issparse(X) else SquareDistances(X)
     if isinstance(metric, str) and metric == "euclidean" and not metric_params:
         return Euclidean(X)
+    if hasattr(metric, "distances"):
+        if metric_params:
+            raise ValueError("metric_params has no use with blocks; give it to each Block.")
+        return metric.distances(X)
     return ByMetric(X, metric, metric_params)

@@ -1,0 +1,212 @@
+"""Points with several kinds of columns: each block of columns has its own distance and its own unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcouple._validation import check_positive
+from graphcouple.graphs import FloatArray, Support
+from graphcouple.neighbors.by_metric import distances_of
+from graphcouple.neighbors.distances import Distances, Euclidean, Searched, regular_support
+
+# Rows from whose distances the unit of a block is measured, and distances held at once in a search that compares all.
+_UNIT_ROWS = 400
+_ENTRIES_AT_ONCE = 2**22
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some columns, and the distance between points in them.
+
+    Parameters
+    ----------
+    columns : sequence of int or slice
+        Positions of the columns.
+    metric : str or callable, default="euclidean"
+        As in `GraphModel`; or "categorical": d² is the number of columns in which two points differ, whatever numbers
+        encode the categories.
+    bandwidth : "auto" or float, default="auto"
+        τ, what distances are divided by. "auto" is the root mean square distance of two points, so that all blocks
+        count alike.
+    metric_params : dict, optional
+        Further arguments of the metric.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When a parameter has the wrong type or makes no sense.
+    """
+
+    columns: Any
+    metric: Any = "euclidean"
+    bandwidth: Any = "auto"
+    metric_params: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.columns, slice):
+            columns = np.asarray(self.columns)
+            if columns.ndim != 1 or not columns.size or columns.dtype.kind not in "iu":
+                raise TypeError(
+                    f"columns must be a slice or positions of columns, got {self.columns!r}; of a data frame they are "
+                    "frame.columns.get_indexer(names)."
+                )
+            object.__setattr__(self, "columns", tuple(columns.tolist()))
+        if self.metric == "precomputed":
+            raise ValueError("a block has columns of points, so its metric cannot be 'precomputed'.")
+        if not (isinstance(self.bandwidth, str) and self.bandwidth == "auto"):
+            check_positive("bandwidth", self.bandwidth)
+
+    def of(self, X: Any) -> FloatArray:
+        """Return the block's columns, dense and contiguous."""
+        part = X[:, self.columns if isinstance(self.columns, slice) else list(self.columns)]
+        return np.ascontiguousarray(part.toarray() if sp.issparse(part) else part)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A metric for columns of several kinds: d² = Σ_b d_b²/τ_b², d_b the distance in a block and τ_b its bandwidth.
+
+    With a Gaussian kernel, the kernel of the points is the product of one kernel for each block. Euclidean and
+    categorical blocks become coordinates and are searched as fast as plain points. With other blocks, all points are
+    compared.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+
+    Raises
+    ------
+    TypeError
+        When an entry is no `Block`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.column_stack([rng.normal(size=(200, 3)), rng.integers(0, 4, size=(200, 2))])
+    >>> mixed = gc.Blocks([gc.Block([0, 1, 2]), gc.Block([3, 4], "categorical")])
+    >>> gc.TSNE(metric=mixed, random_state=0).fit_transform(X).shape
+    (200, 2)
+    """
+
+    blocks: Sequence[Block]
+
+    def __post_init__(self) -> None:
+        blocks = (self.blocks,) if isinstance(self.blocks, Block) else tuple(self.blocks)
+        if not blocks or not all(isinstance(block, Block) for block in blocks):
+            raise TypeError(f"blocks must hold Blocks of columns, got {self.blocks!r}.")
+        object.__setattr__(self, "blocks", blocks)
+
+    def distances(self, X: Any) -> Distances:
+        """Return the distances of points."""
+        return BlockDistances(X, self)
+
+    def coordinates(self, X: Any) -> FloatArray | None:
+        """Return points whose Euclidean distances these are; None if a block has no such points."""
+        known = BlockDistances(X, self)
+        return None if known.embedded is None else known.embedded.X
+
+
+class _Part:
+    """A block of given points: their distances in it, and its unit."""
+
+    def __init__(self, block: Block, X: Any) -> None:
+        self.block, points = block, block.of(X)
+        self.categories = [np.unique(column) for column in points.T] if block.metric == "categorical" else None
+        metric = "euclidean" if self.categories is not None else block.metric
+        self.distances = distances_of(self.prepared(points), metric, block.metric_params)
+        self.is_euclidean = isinstance(self.distances, Euclidean)
+        self.unit = self._typical() if block.bandwidth == "auto" else float(block.bandwidth)
+
+    def prepared(self, points: FloatArray) -> FloatArray:
+        """Return points as `distances` takes them: categories become vertices at distance 1 of each other."""
+        if self.categories is None:
+            return points
+        columns = []
+        for column, known in zip(points.T, self.categories, strict=True):
+            # One more vertex is for categories that were not there when the points were given.
+            at = np.minimum(np.searchsorted(known, column), known.size - 1)
+            vertex = np.where(known[at] == column, at, known.size)
+            columns.append(np.sqrt(0.5) * np.eye(known.size + 1)[vertex])
+        return np.hstack(columns).astype(points.dtype)
+
+    def _typical(self) -> float:
+        rows = np.random.default_rng(0).permutation(self.distances.n_points)[:_UNIT_ROWS]
+        some = distances_of(self.distances.X[rows], *_metric_of(self.distances))
+        return float(np.sqrt(some.all_pairs()[1].mean())) or 1.0
+
+
+class BlockDistances(Searched):
+    """Distances by blocks of columns.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+    blocks : Blocks
+    """
+
+    def __init__(self, X: Any, blocks: Blocks) -> None:
+        super().__init__(X)
+        self.metric = blocks
+        try:
+            self.parts = [_Part(block, X) for block in blocks.blocks]
+        except IndexError as error:
+            raise ValueError(f"a block has a column that X, of {X.shape[1]} columns, does not have: {error}.") from None
+        self.embedded = Euclidean(self._coordinates(X)) if all(part.is_euclidean for part in self.parts) else None
+        self.approximate = self.embedded is not None
+
+    def _coordinates(self, X: Any) -> FloatArray:
+        return np.hstack([part.prepared(part.block.of(X)) / np.asarray(part.unit, X.dtype) for part in self.parts])
+
+    def all_pairs(self) -> tuple[Support, FloatArray]:
+        """Return all pairs with their squared distances; see `Distances`."""
+        found = [part.distances.all_pairs() for part in self.parts]
+        scaled = [sq_dist / part.unit**2 for part, (_, sq_dist) in zip(self.parts, found, strict=True)]
+        return found[0][0], np.sum(scaled, axis=0)
+
+    def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
+        """Return each point's nearest others; see `Distances`."""
+        k = self._check_count(n_neighbors)
+        if self.embedded is not None:
+            return self.embedded.nearest(k, n_jobs, search)
+        self._approximately(search)
+        return self._compared(self.X, k, n_jobs, others_only=True)
+
+    def _to_nearest(self, X_new: Any, k: int, n_jobs: int | None, search: str) -> tuple[Support, FloatArray]:
+        if self.embedded is not None:
+            return self.embedded.to(self._coordinates(X_new), k, n_jobs, search)
+        self._approximately(search)
+        return self._compared(X_new, k, n_jobs)
+
+    def _compared(
+        self, X_new: Any, k: int, n_jobs: int | None, others_only: bool = False
+    ) -> tuple[Support, FloatArray]:
+        """Return the points nearest to each row by comparing all."""
+        n_new, n = X_new.shape[0], self.n_points
+        indices, sq_dist = np.empty((n_new, k), dtype=np.int32), np.empty((n_new, k))
+        height = max(1, _ENTRIES_AT_ONCE // n)
+        for a in range(0, n_new, height):
+            rows = slice(a, min(a + height, n_new))
+            total = np.zeros((rows.stop - a, n))
+            for part in self.parts:
+                new = part.prepared(part.block.of(X_new[rows]))
+                total += part.distances.to(new, None, n_jobs)[1].reshape(total.shape) / part.unit**2
+            if others_only:
+                total[np.arange(len(total)), np.arange(a, rows.stop)] = np.inf
+            indices[rows] = np.sort(np.argsort(total, axis=1, kind="stable")[:, :k], axis=1)
+            sq_dist[rows] = np.take_along_axis(total, indices[rows], axis=1)
+        return regular_support(indices), sq_dist.ravel()
+
+    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
+        """Return the squared distances of edges; see `Distances`."""
+        return np.sum([part.distances.along(support, n_jobs) / part.unit**2 for part in self.parts], axis=0)
+
+
+def _metric_of(distances: Distances) -> tuple[Any, Any]:
+    return (distances.metric, distances.params) if isinstance(distances, Searched) else ("euclidean", None)

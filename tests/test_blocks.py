@@ -1,0 +1,113 @@
+"""Columns of several kinds: the distance of each block, their sum, and searches that agree with comparing all."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+
+import graphcouple as gc
+from graphcouple.neighbors import distances_of
+
+RNG = np.random.default_rng(4)
+X = np.column_stack([5 * RNG.normal(size=(60, 3)), RNG.integers(0, 3, size=(60, 2)), RNG.random((60, 4))])
+NEW = np.column_stack([5 * RNG.normal(size=(7, 3)), RNG.integers(0, 5, size=(7, 2)), RNG.random((7, 4))])
+EMBEDDED = gc.Blocks([gc.Block([0, 1, 2], bandwidth=5.0), gc.Block(slice(3, 5), "categorical", 0.7)])
+MIXED = gc.Blocks(
+    [
+        gc.Block([0, 1, 2], bandwidth=5.0),
+        gc.Block([3, 4], "categorical", 0.7),
+        gc.Block([5, 6, 7, 8], "minkowski", 0.4, metric_params={"p": 3}),
+    ]
+)
+
+
+def expected(A, B, mixed):
+    total = cdist(A[:, :3], B[:, :3], "sqeuclidean") / 25.0
+    total += (A[:, None, 3:5] != B[:, 3:5]).sum(axis=-1) / 0.49
+    return total + mixed * cdist(A[:, 5:], B[:, 5:], "minkowski", p=3) ** 2 / 0.16
+
+
+@pytest.mark.parametrize("blocks", [EMBEDDED, MIXED])
+def test_squared_distances_are_sums_over_blocks(blocks):
+    mixed = blocks is MIXED
+    distances = distances_of(X, blocks)
+    support, sq_dist = distances.all_pairs()
+    whole = expected(X, X, mixed)
+    np.testing.assert_allclose(sq_dist, whole[support.rows, support.indices], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(distances.along(support), sq_dist, rtol=1e-10, atol=1e-12)
+    among, near = distances.nearest(6)
+    np.fill_diagonal(whole, np.inf)
+    np.testing.assert_allclose(np.sort(near.reshape(60, 6)), np.sort(whole, axis=1)[:, :6], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(near, whole[among.rows, among.indices], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("blocks", [EMBEDDED, MIXED])
+def test_new_points_and_new_categories_are_compared_alike(blocks):
+    whole = expected(NEW, X, blocks is MIXED)
+    support, sq_dist = distances_of(X, blocks).to(NEW, 5)
+    np.testing.assert_allclose(np.sort(sq_dist.reshape(7, 5)), np.sort(whole, axis=1)[:, :5], rtol=1e-10, atol=1e-12)
+    assert support.n_nodes == 7
+    fitted = gc.TSNE(metric=blocks, perplexity=8, random_state=0, max_iter=60).fit(X)
+    placed = fitted.transform(NEW)
+    np.testing.assert_array_equal(np.vstack([fitted.transform(NEW[:3]), fitted.transform(NEW[3:])]), placed)
+    np.testing.assert_array_equal(fitted.transform(X[:4]), fitted.embedding_[:4])
+
+
+def test_with_gaussian_kernels_blocks_multiply():
+    law = gc.GraphModel(gc.Gaussian(), "D", metric=EMBEDDED)
+    kernels = np.exp(-0.5 * cdist(X[:, :3], X[:, :3], "sqeuclidean") / 25.0)
+    kernels *= np.exp(-0.5 * (X[:, None, 3:5] != X[:, 3:5]).sum(axis=-1) / 0.49)
+    np.fill_diagonal(kernels, 0.0)
+    np.testing.assert_allclose(law.posterior(X).mean(), kernels / kernels.sum(axis=1, keepdims=True), rtol=1e-9)
+
+
+def test_automatic_bandwidths_let_all_blocks_count_alike():
+    blocks = gc.Blocks([gc.Block([0, 1, 2]), gc.Block([3, 4], "categorical"), gc.Block([5, 6], "manhattan")])
+    scaled = distances_of(X * np.r_[np.full(3, 1e4), np.ones(6)], blocks)
+    for part in scaled.parts:
+        assert part.distances.all_pairs()[1].mean() / part.unit**2 == pytest.approx(1.0, rel=1e-9)
+    np.testing.assert_allclose(scaled.all_pairs()[1], distances_of(X, blocks).all_pairs()[1], rtol=1e-9)
+
+
+def test_starts_use_the_blocks_coordinates():
+    fitted = gc.TSNE(metric=EMBEDDED, perplexity=8, random_state=0, max_iter=1).fit(X)
+    coordinates = EMBEDDED.coordinates(X)
+    np.testing.assert_allclose(cdist(coordinates, coordinates, "sqeuclidean"), expected(X, X, False), atol=1e-9)
+    by_hand = gc.TSNE(perplexity=8, random_state=0, max_iter=1).fit(coordinates)
+    np.testing.assert_allclose(fitted.embedding_, by_hand.embedding_, rtol=1e-6, atol=1e-9)
+    assert MIXED.coordinates(X) is None
+    assert gc.UMAP(metric=MIXED, random_state=0, max_iter=20).fit(X).embedding_.shape == (60, 2)
+    assert gc.TSNE(metric=MIXED, perplexity=8, random_state=0, max_iter=20).fit(sp.csr_matrix(X)).loss_ > 0
+
+
+def test_many_points_are_searched_approximately():
+    rng = np.random.default_rng(0)
+    many = np.column_stack([rng.normal(size=(5000, 8)), rng.integers(0, 4, size=(5000, 3))])
+    distances = distances_of(many, gc.Blocks([gc.Block(slice(0, 8)), gc.Block([8, 9, 10], "categorical")]))
+    found, exact = (distances.nearest(10, search=way)[0].indices.reshape(-1, 10) for way in ("approximate", "exact"))
+    assert np.mean([np.isin(a, b).mean() for a, b in zip(found, exact, strict=True)]) > 0.95
+
+
+def test_a_saved_estimator_keeps_its_blocks(tmp_path):
+    fitted = gc.TSNE(metric=EMBEDDED, perplexity=8, random_state=0, max_iter=20).fit(X)
+    fitted.save(tmp_path / "model")
+    again = gc.load(tmp_path / "model")
+    assert again.metric == EMBEDDED
+    np.testing.assert_array_equal(again.transform(NEW), fitted.transform(NEW))
+
+
+def test_unusable_blocks_are_refused():
+    for bad, message in [
+        (lambda: gc.Block(["age"]), "positions of columns"),
+        (lambda: gc.Block([]), "positions of columns"),
+        (lambda: gc.Block([0], "precomputed"), "cannot be 'precomputed'"),
+        (lambda: gc.Block([0], bandwidth=0.0), "bandwidth"),
+        (lambda: gc.Blocks([]), "must hold Blocks"),
+        (lambda: gc.Blocks([0]), "must hold Blocks"),
+        (lambda: distances_of(X, gc.Blocks([gc.Block([99])])), "does not have"),
+        (lambda: distances_of(X, EMBEDDED, {"p": 3}), "give it to each Block"),
+        (lambda: distances_of(X, MIXED).nearest(3, search="approximate"), "search='approximate'"),
+        (lambda: gc.GraphModel(gc.Gaussian(), "D", metric=3), "or Blocks"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=message):
+            bad()
