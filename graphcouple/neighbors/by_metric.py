@@ -9,10 +9,24 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple.graphs import FloatArray, Support, off_diagonal
-from graphcouple.neighbors.distances import Distances, Euclidean, Searched, in_chunks
+from graphcouple.graphs import FloatArray, IntArray, Support, off_diagonal
+from graphcouple.neighbors.distances import Distances, Euclidean, Searched, in_chunks, regular_support
+from graphcouple.neighbors.neighbor_graph import NeighborGraph, suits
 from graphcouple.neighbors.points import unit_rows
 from graphcouple.neighbors.precomputed import SquareDistances, StoredDistances
+
+# Metrics for which scikit-learn takes sparse points, and those of truth values.
+_OF_SPARSE = ("cityblock", "cosine", "euclidean", "l1", "l2", "manhattan")
+_OF_TRUTH = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath", "yule")
+
+# Sparse matrices of up to this many entries (0.4 GB in double precision) are made dense.
+_DENSE_ENTRIES = 50_000_000
+
+# n² p above which neighbours are searched in a graph, which takes some 20 s to compile.
+_EXACT_WORK = 1e11
+
+# Squared distances below this share of a row's largest are taken as rounding of 0 in single precision.
+_SINGLE_COINCIDENT = 1e-12
 
 
 class ByMetric(Searched):
@@ -26,35 +40,97 @@ class ByMetric(Searched):
         Further arguments of the metric.
     """
 
+    _kept: NeighborGraph | None = None
+
     def __init__(self, X: Any, metric: Any, params: dict[str, Any] | None = None) -> None:
         super().__init__(X)
         if callable(metric) and sp.issparse(X):
             raise TypeError("a metric of your own gets two dense rows, but X is sparse; pass X.toarray().")
         self.metric, self.params = metric, params or None
-        self.approximate = metric == "cosine" and not params
+        self._by_direction = not params and (metric == "cosine" or (metric == "correlation" and not sp.issparse(X)))
+        self.approximate = self._by_direction or suits(X, metric, self.params)
+        if not self._by_direction:
+            self.exact_work = _EXACT_WORK
+
+    def _points(self) -> Any:
+        return self._as_searched(self.X)
+
+    def _as_searched(self, X: Any) -> Any:
+        """Return points as scikit-learn takes them for this metric: dense, or true and false."""
+        if sp.issparse(X) and self.metric not in _OF_SPARSE:
+            if X.shape[0] * X.shape[1] > _DENSE_ENTRIES:
+                remedy = "search='approximate'" if self.approximate else "metric='precomputed' distances"
+                raise ValueError(
+                    f"metric={self.metric!r} compares all pairs only of dense points, and X is sparse and too large to "
+                    f"be made dense; use n_neighbors and {remedy}."
+                )
+            X = X.toarray()
+        return X.astype(bool) if self.metric in _OF_TRUTH else X
 
     def all_pairs(self) -> tuple[Support, FloatArray]:
         """Return all pairs with a known distance; see `Distances`."""
         from sklearn.metrics import pairwise_distances
 
-        found = off_diagonal(pairwise_distances(self.X, metric=self.metric, **(self.params or {})))
+        if self._by_direction and self.metric == "correlation":
+            # Constant rows, whose correlation is 0/0, are at distance 1 from others.
+            support, sq_dist = self._directions.all_pairs()
+            return support, np.square(0.5 * sq_dist)
+        found = off_diagonal(pairwise_distances(self._points(), metric=self.metric, **(self.params or {})))
         return Support.all_pairs(self.n_points), np.square(found, dtype=np.float64)
+
+    def _unit_rows(self, X: Any) -> Any:
+        return unit_rows(X - X.mean(axis=1, keepdims=True) if self.metric == "correlation" else X)
 
     @cached_property
     def _directions(self) -> Euclidean:
-        """The rows scaled to length 1: ‖u − v‖² is twice their cosine distance."""
-        return Euclidean(unit_rows(self.X))
+        """The rows, centred for correlations, scaled to length 1: ‖u − v‖² is twice their distance."""
+        return Euclidean(self._unit_rows(self.X))
+
+    def _graph(self, k: int) -> NeighborGraph:
+        """Return the graph in which neighbours are searched, which is kept for new points."""
+        if self._kept is None or self._kept.n_neighbors != k:
+            self._kept = NeighborGraph(self.X, self.metric, self.params, k)
+        return self._kept
+
+    def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
+        """Return each point's nearest others; see `Distances`."""
+        if self._by_direction and self.metric == "correlation" and not self._approximately(search):
+            support, sq_dist = self._directions.nearest(self._check_count(n_neighbors), n_jobs, "exact")
+            return support, np.square(0.5 * sq_dist)
+        return super().nearest(n_neighbors, n_jobs, search)
 
     def _nearly(self, k: int, n_jobs: int | None) -> tuple[Support, FloatArray]:
-        support, sq_dist = self._directions.nearest(k, n_jobs, "approximate")
-        return support, np.square(0.5 * sq_dist)
+        if self._by_direction:
+            support, sq_dist = self._directions.nearest(k, n_jobs, "approximate")
+            return support, np.square(0.5 * sq_dist)
+        return self._completed(*self._graph(k).of_each_other(), self.X, n_jobs, others_only=True)
 
     def _to_nearest(self, X_new: Any, k: int, n_jobs: int | None, search: str) -> tuple[Support, FloatArray]:
-        if not self.approximate:
-            return super()._to_nearest(X_new, k, n_jobs, search)
-        way = "approximate" if self._approximately(search) else "exact"
-        support, sq_dist = self._directions.to(unit_rows(X_new), k, n_jobs, way)
-        return support, np.square(0.5 * sq_dist)
+        approximately = self._approximately(search) and k < self.n_points
+        if self._by_direction:
+            way = "approximate" if approximately else "exact"
+            support, sq_dist = self._directions.to(self._unit_rows(X_new), k, n_jobs, way)
+            return support, np.square(0.5 * sq_dist)
+        if approximately:
+            return self._completed(*self._graph(k).of_new(X_new), X_new, n_jobs)
+        return super()._to_nearest(self._as_searched(X_new), k, n_jobs, search)
+
+    def _completed(
+        self, indices: IntArray, dist: FloatArray, X_new: Any, n_jobs: int | None, others_only: bool = False
+    ) -> tuple[Support, FloatArray]:
+        """Return found neighbours ordered by index; rows that found too few are searched exactly."""
+        k = indices.shape[1]
+        for row in np.flatnonzero((indices < 0).any(axis=1)):
+            seeking = self._as_searched(X_new[row : row + 1])
+            found, exact = self._search(self._points(), seeking, k + others_only, n_jobs)
+            others = np.argsort(np.where(found[0] == row, np.inf, exact[0]) if others_only else exact[0])[:k]
+            indices[row], dist[row] = found[0][others], exact[0][others]
+        order = np.argsort(indices, axis=1)
+        indices, dist = np.take_along_axis(indices, order, axis=1), np.take_along_axis(dist, order, axis=1)
+        # Distances in single precision of points that coincide are not exactly 0.
+        sq_dist = np.square(dist)
+        sq_dist[sq_dist <= _SINGLE_COINCIDENT * sq_dist.max(axis=1, keepdims=True)] = 0.0
+        return regular_support(indices), sq_dist.ravel()
 
     def _of_two_rows(self) -> Any:
         """Return the metric with its arguments, as a function of two rows if it has any."""

@@ -24,9 +24,6 @@ SEARCHES = ("auto", "exact", "approximate")
 # Sparse matrices of up to this many entries (0.4 GB in double precision) are made dense for all pairs.
 _DENSE_ENTRIES = 50_000_000
 
-# n² p, the multiplications of an exact search, above which the search is approximate.
-_EXACT_WORK = 2e10
-
 # In so few dimensions scikit-learn's trees search fast, so the search stays exact.
 _TREE_DIMS = 4
 
@@ -117,6 +114,9 @@ class Searched(Distances):
     approximate: bool = False
     """Whether there is an approximate search."""
 
+    exact_work: float = 2e10
+    """n² p, about the multiplications of an exact search, above which the search is approximate."""
+
     def _points(self) -> Any:
         return self.X
 
@@ -138,13 +138,13 @@ class Searched(Distances):
             raise ValueError(f"search must be one of {sorted(SEARCHES)}, got {search!r}.")
         if search == "approximate" and not self.approximate:
             raise ValueError(
-                f"search='approximate' is for the metrics euclidean and cosine, got metric={self.metric!r}; "
-                "use search='auto', or metric='precomputed' with a sparse graph of distances."
+                f"there is no approximate search for metric={self.metric!r}; use search='auto', or "
+                "metric='precomputed' with a sparse graph of distances."
             )
         if search != "auto":
             return search == "approximate"
         n, n_features = self.X.shape
-        return self.approximate and n_features > _TREE_DIMS and n * n * n_features > _EXACT_WORK
+        return self.approximate and n_features > _TREE_DIMS and n * n * n_features > self.exact_work
 
     def _nearly(self, k: int, n_jobs: int | None) -> tuple[Support, FloatArray]:
         raise NotImplementedError
@@ -158,7 +158,7 @@ class Searched(Distances):
         return self._to_nearest(X_new, k, n_jobs, search)
 
     def _to_nearest(self, X_new: Any, k: int, n_jobs: int | None, search: str) -> tuple[Support, FloatArray]:
-        found, dist = self._search(self.X, X_new, k, n_jobs)
+        found, dist = self._search(self._points(), X_new, k, n_jobs)
         known = np.square(dist, dtype=np.float64)
         known[known <= _COINCIDENT * known.max(axis=1, keepdims=True)] = 0.0
         return regular_support(found), known.ravel()
