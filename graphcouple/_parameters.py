@@ -230,7 +230,18 @@ VOCABULARY: dict[str, Word] = {
         ["array-like", tuple],
     ),
     "tol": Word("float", 'Error at which ``n_samples="auto"`` stops drawing.', [ABOVE_0]),
-    "verbose": Word("int", "Above 0, show a progress bar on a terminal.", ["verbose"]),
+    "unique": Word(
+        "bool",
+        "Make one point of equal rows, which weighs as much as all of them: the loss is the same, and copies lie in "
+        "one place. `posterior_` then has one node for each point.",
+        ["boolean"],
+    ),
+    "verbose": Word(
+        "int",
+        "Above 0, show progress: a bar on a terminal or in a notebook, elsewhere a line every few seconds, on standard "
+        "error.",
+        ["verbose"],
+    ),
     "weight": Word(
         "float",
         "λ. 0 is the plain method; larger values bring the arrangement of the components closer to ccPCA's. Above "
@@ -240,7 +251,7 @@ VOCABULARY: dict[str, Word] = {
 }
 """The meaning of each parameter name, unless an estimator says otherwise."""
 
-RUN_OPTIONS = ("terms", "summation", "n_starts", "random_state", "n_jobs", "verbose", "callback")
+RUN_OPTIONS = ("terms", "unique", "summation", "n_starts", "random_state", "n_jobs", "verbose", "callback")
 """Parameters that every coupling estimator has."""
 
 POSTERIOR_OR_MODEL = [None, GraphLaw, RandomGraph]

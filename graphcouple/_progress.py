@@ -1,19 +1,31 @@
-"""A progress bar for a run, by rich; nothing is shown unless standard error is a terminal."""
+"""How far a run is: a bar on a terminal or in a notebook, elsewhere a line every few seconds, on standard error."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+# Seconds between lines where there is no bar.
+_LINE_EVERY = 5.0
+
 
 @contextmanager
 def progress_bar(total: int | None, description: str, measure: str = "loss") -> Iterator[Callable[[int, float], None]]:
-    """Show a bar on a terminal's standard error; yield ``update(iteration, value)``, the value of the `measure`."""
+    """Show the progress of a run; yield ``update(iteration, value)``, the value of the `measure`."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
+    show = _bar if console.is_terminal or console.is_jupyter else _lines
+    with show(console, total, description, measure) as update:
+        yield update
+
+
+@contextmanager
+def _bar(console: Any, total: int | None, description: str, measure: str) -> Iterator[Callable[[int, float], None]]:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns: list[Any] = [
         TextColumn("{task.description}"),
         BarColumn(),
@@ -21,12 +33,37 @@ def progress_bar(total: int | None, description: str, measure: str = "loss") -> 
         TextColumn(measure + " {task.fields[value]}"),
         TimeRemainingColumn(),
     ]
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+    with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(description, total=total, value="–")
 
         def update(iteration: int, value: float) -> None:
             # An automatic run may go on for longer than planned.
             longest = None if total is None else max(total, iteration)
-            progress.update(task, completed=iteration, total=longest, value=f"{value:.6g}" if value == value else "–")
+            progress.update(task, completed=iteration, total=longest, value=_shown(value))
 
         yield update
+
+
+@contextmanager
+def _lines(console: Any, total: int | None, description: str, measure: str) -> Iterator[Callable[[int, float], None]]:
+    last: list[Any] = [-_LINE_EVERY, None]
+
+    def line(iteration: int, value: float) -> str:
+        of = "" if total is None or iteration > total else f"/{total}"
+        return f"{description}: {iteration}{of}, {measure} {_shown(value)}"
+
+    def update(iteration: int, value: float) -> None:
+        now = time.monotonic()
+        if now - last[0] >= _LINE_EVERY:
+            last[:] = now, None
+            console.out(line(iteration, value), highlight=False)
+        else:
+            last[1] = line(iteration, value)
+
+    yield update
+    if last[1] is not None:
+        console.out(last[1], highlight=False)
+
+
+def _shown(value: float) -> str:
+    return f"{value:.6g}" if value == value else "–"

@@ -66,8 +66,12 @@ class Graph(sp.csr_array):
         return graph
 
 
-def _index_dtype(largest: int) -> type[np.integer[Any]]:
-    return np.int32 if largest <= np.iinfo(np.int32).max else np.int64
+MOST_INT32 = int(np.iinfo(np.int32).max)
+
+
+def index_dtype(largest: int) -> type[np.integer[Any]]:
+    """Return the integer type for numbers up to this one."""
+    return np.int32 if largest <= MOST_INT32 else np.int64
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +99,8 @@ class Support:
     @classmethod
     def all_pairs(cls, n_nodes: int) -> Support:
         """Return the support of all n(n − 1) ordered pairs."""
-        dtype = _index_dtype(n_nodes * (n_nodes - 1))
-        indptr = (np.arange(n_nodes + 1) * (n_nodes - 1)).astype(dtype)
-        columns = np.broadcast_to(np.arange(n_nodes, dtype=dtype), (n_nodes, n_nodes))
+        indptr = (np.arange(n_nodes + 1) * (n_nodes - 1)).astype(index_dtype(n_nodes * (n_nodes - 1)))
+        columns = np.broadcast_to(np.arange(n_nodes, dtype=index_dtype(n_nodes)), (n_nodes, n_nodes))
         return cls(indptr, off_diagonal(columns), complete=True)
 
     @property
@@ -147,6 +150,15 @@ class Support:
         dense = np.zeros((n, n), dtype=values.dtype)
         dense[~np.eye(n, dtype=bool)] = values
         return dense
+
+    def part(self, values: NDArray[Any], first: int, last: int) -> sp.csr_array:
+        """Return some rows as a csr array with these values on all edges.
+
+        Unlike `to_csr` it keeps indices in 32 bits however many edges there are in all.
+        """
+        a, b = int(self.indptr[first]), int(self.indptr[last])
+        indptr = (self.indptr[first : last + 1] - a).astype(index_dtype(b - a))
+        return sp.csr_array((values[a:b], self.indices[a:b], indptr), shape=(last - first, self.n_nodes))
 
     def select(self, keep: NDArray[np.bool_]) -> Support:
         """Return the support of the edges where `keep` is True."""

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphcouple._parameters import RUN_OPTIONS, estimator, parameter
 from graphcouple._progress import progress_bar
+from graphcouple.estimators.equal_rows import EqualRows
 from graphcouple.estimators.new_points import PlacesNewPoints
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import GraphLaw, GraphModel
@@ -36,6 +37,7 @@ class CouplingEstimator(PlacesNewPoints):
     """
 
     terms: Any = parameter(default=())
+    unique: bool = parameter(default=False)
     summation: Any = parameter(default="auto")
     n_starts: Any = parameter(default="auto")
     random_state: Any = parameter(default=None)
@@ -115,8 +117,27 @@ class CouplingEstimator(PlacesNewPoints):
         said = self.sentence
         rng = check_random_state(self.random_state)
         given = {"neighbors": neighbors, "sample_weight": sample_weight}
+        self._rows = None
+        if self.unique and X is not None:
+            X, y, said, given = self._gathered(X, y, said, given)
         self._keep(self._carry_out(said, X, y, rng, given), np.float64 if X is None else X.dtype)
         return self
+
+    def _gathered(self, X: Any, y: Any, said: Sentence, given: dict[str, Any]) -> tuple[Any, Any, Sentence, Any]:
+        """Return the problem with one row for all equal ones, whose weights are added."""
+        rows = EqualRows.of(X)
+        if rows is None:
+            return X, y, said, given
+        if given["neighbors"] is not None or self.terms or not isinstance(said.input, GraphLaw) or self.takes_distances:
+            raise ValueError(
+                f"unique=True makes one point of equal rows, {rows.n_rows - rows.first.size} of which are copies here; "
+                "terms, neighbors, graphs and distances of your own name rows, so remove the copies yourself."
+            )
+        self._rows = rows
+        labels = rows.agreed(y) if said.input.uses_classes else y
+        if not (isinstance(said.init, str) or hasattr(said.init, "fit_transform")):
+            said = said.replace(init=np.asarray(said.init)[rows.first])
+        return X[rows.first], labels, said, {**given, "sample_weight": rows.added(given["sample_weight"])}
 
     # `sample_weight` is not in the signature, because scikit-learn's checks would ask that weights and copies lead to
     # the same embedding. They have the same loss, but no descent finds the same of its many minima.
@@ -131,16 +152,20 @@ class CouplingEstimator(PlacesNewPoints):
                     update(iteration, loss)
                 return self.callback(iteration, loss, Z) if self.callback is not None else False
 
-            if self.callback is None and update is None:
-                return carry_out(said, X, y, rng, **given)
-            every = _CALLBACK_EVERY if self.callback else _CHECK_EVERY
-            return carry_out(said, X, y, rng, watch=watch, check_every=every, **given)
+            if self.callback is not None or update is not None:
+                every = _CALLBACK_EVERY if self.callback else _CHECK_EVERY
+                given = {**given, "watch": watch, "check_every": every}
+            result = carry_out(said, X, y, rng, **given)
+            if update is not None:
+                update(result.solution.n_iter, result.solution.loss)
+            return result
 
     def _keep(self, result: Result, dtype: Any) -> None:
         solution, coupling = result.solution, result.coupling
-        self.embedding_ = solution.Z.astype(dtype, copy=False)
+        places = solution.Z.astype(dtype, copy=False)
+        self.embedding_ = places if self._rows is None else places[self._rows.point]
         self._given = result.given
-        self._map = coupling.fixed_map(self.embedding_) if hasattr(coupling, "fixed_map") else None
+        self._map = coupling.fixed_map(places) if hasattr(coupling, "fixed_map") else None
         self._scale = getattr(coupling, "scale", 1.0)
         self._posterior: RandomGraph | None = result.posterior
         self.loss_ = solution.loss
@@ -178,13 +203,14 @@ class CouplingEstimator(PlacesNewPoints):
             "given": None if given is None else given.remembered(),
             "map": None if fixed is None else fixed.without_points(),
             "scale": self._scale,
+            "rows": self._rows,
         }
 
     def _recall(self, remembered: dict[str, Any]) -> None:
-        given, self._scale = remembered["given"], remembered["scale"]
+        given, self._scale, self._rows = remembered["given"], remembered["scale"], remembered["rows"]
         self._given = None if given is None else self.sentence.input.recall(given)
         fixed = remembered["map"]
-        self._map = None if fixed is None else fixed(self.embedding_ / np.asarray(self._scale, self.embedding_.dtype))
+        self._map = None if fixed is None else fixed(self._places / np.asarray(self._scale, self.embedding_.dtype))
         self._posterior = None
 
     def __sklearn_tags__(self) -> Any:

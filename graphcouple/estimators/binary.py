@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
@@ -11,7 +11,7 @@ from graphcouple._parameters import ABOVE_0, estimator, parameter
 from graphcouple.couplings import Coupling, CrossEntropyCoupling, EffectiveCoupling
 from graphcouple.estimators.preset import PerplexityPreset, Preset
 from graphcouple.kernels import Exponential, Odds, RationalPower, Student
-from graphcouple.laws import GraphModel, LocalConnectivity
+from graphcouple.laws import GraphLaw, GraphMixture, GraphModel, LocalConnectivity
 from graphcouple.laws.priors import Binary
 from graphcouple.optimize import NegativeSampling
 
@@ -130,6 +130,13 @@ class UMAP(SampledRepulsion, Preset):
     )
     b: float | None = parameter(default=None, kind="float, optional", doc="See `a`.", checks=[None, ABOVE_0])
     local_connectivity: float = parameter(default=1.0)
+    set_op_mix_ratio: float = parameter(
+        default=1.0,
+        kind="float",
+        doc="Share of the law of pairs linked in either direction (the union of umap-learn), in [0, 1]; the rest is "
+        "that of pairs linked in both.",
+        checks=[Interval(Real, 0, 1, closed="both")],
+    )
     repulsion: str = parameter(default="effective")
     negative_sample_rate: float = parameter(default=5.0)
     repulsion_strength: float = parameter(default=1.0)
@@ -138,17 +145,24 @@ class UMAP(SampledRepulsion, Preset):
     clip: ClassVar[float] = 4.0
     n_pulls: ClassVar[int] = 2
 
-    def _input_law(self) -> GraphModel:
-        return GraphModel(
-            Odds(Exponential()),
-            Binary(),
-            LocalConnectivity(self.n_neighbors, self.local_connectivity),
-            n_neighbors=self.n_neighbors - 1,
-            symmetrize="threshold",
-            metric=self.metric,
-            metric_params=self.metric_params,
-            target_weight=self.target_weight,
-        )
+    def _input_law(self) -> GraphLaw:
+        mix = float(self.set_op_mix_ratio)
+        laws = {
+            how: GraphModel(
+                Odds(Exponential()),
+                Binary(),
+                LocalConnectivity(self.n_neighbors, self.local_connectivity),
+                n_neighbors=self.n_neighbors - 1,
+                symmetrize=how,
+                metric=self.metric,
+                metric_params=self.metric_params,
+                target_weight=self.target_weight,
+            )
+            for how, share in (("threshold", mix), ("mutual", 1.0 - mix))
+            if share > 0.0
+        }
+        parts = tuple(laws.values())
+        return parts[0] if len(parts) == 1 else GraphMixture(parts, (mix, 1.0 - mix))
 
     def _latent_law(self) -> GraphModel:
         if (self.a is None) != (self.b is None):

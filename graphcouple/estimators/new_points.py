@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.fixed_map import FixedMap
 from graphcouple.estimators.embedding import EmbeddingEstimator
+from graphcouple.estimators.equal_rows import EqualRows
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import GivenPoints, NewEdges
 from graphcouple.laws.copies import check_weights
@@ -41,6 +42,14 @@ class PlacesNewPoints(EmbeddingEstimator):
 
     _scale: float
     """The bandwidth of the embedding's graph."""
+
+    _rows: EqualRows | None
+    """Which rows are one point; None if each is one."""
+
+    @property
+    def _places(self) -> FloatArray:
+        """The embedding's points: its rows, but only one of those that are equal."""
+        return self.embedding_ if self._rows is None else self.embedding_[self._rows.first]
 
     @property
     @abstractmethod
@@ -192,14 +201,15 @@ class PlacesNewPoints(EmbeddingEstimator):
                 "distances to new points do not tell the distances between them; fit all distances with init= an array "
                 "of the old places and transform's."
             )
-        Z = np.vstack([self.embedding_, self.transform(X)])
-        old = np.arange(len(Z)) < len(self.embedding_)
+        Z = np.vstack([self._places, self.transform(X)])
+        old = np.arange(len(Z)) < len(self._places)
         held = {"none": np.ones(len(Z), dtype=bool), "new": old, "all": None}[move]
         if sp.issparse(given.X):
             whole = sp.vstack([given.X, sp.csr_array(X)], format="csr")
         else:
             whole = np.vstack([given.X, X.toarray() if sp.issparse(X) else X])
-        weights = _joined(given.weights, len(self.embedding_), sample_weight, X.shape[0])
+        weights = _joined(given.weights, len(self._places), sample_weight, X.shape[0])
+        self._rows = None if self._rows is None else self._rows.and_more(X.shape[0])
         said, rng = self.sentence, check_random_state(self.random_state)
         # New points have no class.
         y = None if given.labels is None else np.concatenate([given.labels, np.full(X.shape[0], UNLABELLED)])
@@ -252,7 +262,7 @@ class PlacesNewPoints(EmbeddingEstimator):
         places, loss = place_new(fixed, edges, self.n_jobs)
         Z = (places * self._scale).astype(self.embedding_.dtype)
         same = edges.coincident >= 0
-        Z[same] = self.embedding_[edges.coincident[same]]
+        Z[same] = self._places[edges.coincident[same]]
         return Z, loss
 
 

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 
 from graphcouple import couplings, kernels, laws, neighbors, optimize, summation
 from graphcouple.couplings import fixed_map
+from graphcouple.estimators import equal_rows
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.laws import priors
 from graphcouple.storage import read
@@ -22,7 +23,7 @@ def known_classes() -> dict[str, type]:
 
     known: dict[str, type] = {}
     bases = (BaseEstimator, fixed_map.FixedMap, summation.Summation)
-    for module in (couplings, estimators, fixed_map, kernels, laws, neighbors, optimize, priors, summation):
+    for module in (couplings, equal_rows, estimators, fixed_map, kernels, laws, neighbors, optimize, priors, summation):
         for name, made in vars(module).items():
             if isinstance(made, type) and (dataclasses.is_dataclass(made) or issubclass(made, bases)):
                 known[name] = made

@@ -11,7 +11,7 @@ from graphcouple.laws.copies import Copies, along
 from graphcouple.laws.given import FEW, GivenPoints, NewEdges, nearest_spread
 from graphcouple.laws.labels import log_factor, own_log_factor
 from graphcouple.laws.priors import RandomGraph, RepeatedPosterior
-from graphcouple.laws.priors.binary import threshold
+from graphcouple.laws.priors.binary import symmetrized
 from graphcouple.neighbors import Distances, as_points
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ class ModelGiven(GivenPoints):
             own = model.kernel.log(np.zeros(support.n_nodes))
             if self.labels is not None:
                 own = model.prior.thinned(own, own_log_factor(self.labels, model.target_weight))
-            return RepeatedPosterior.of(model.prior, support, log_kernel, copies, own, bool(model.symmetrize))
+            return RepeatedPosterior.of(model.prior, support, log_kernel, copies, own, model.symmetrize)
         posterior = model.prior.posterior_on(support, log_kernel)
-        return threshold(posterior) if model.symmetrize else posterior
+        return symmetrized(posterior, model.symmetrize) if model.symmetrize else posterior
 
     def remembered(self) -> dict[str, Any]:
         """Return what new points need, as arrays and plain values."""

@@ -28,6 +28,11 @@ class GraphLaw(ABC):
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernels that the law uses."""
 
+    @property
+    @abstractmethod
+    def uses_classes(self) -> bool:
+        """Whether the law depends on classes `y`."""
+
     @abstractmethod
     def for_points(self, n_points: int) -> Self:
         """Return the law with "auto" replaced by its value for this many points."""

@@ -99,6 +99,11 @@ class GraphMixture(GraphLaw):
         """The kernels of the laws."""
         return tuple(law.kernel for law in self.laws)
 
+    @property
+    def uses_classes(self) -> bool:
+        """Whether a law has a `target_weight` above 0."""
+        return any(law.uses_classes for law in self.laws)
+
     def for_points(self, n_points: int) -> Self:
         """Return the mixture with "auto" replaced by its value for this many points."""
         return dataclasses.replace(self, laws=tuple(law.for_points(n_points) for law in self.laws))

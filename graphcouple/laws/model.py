@@ -28,6 +28,8 @@ from graphcouple.neighbors import (
     remembered_distances,
 )
 
+_SYMMETRIZED = {None: "", "threshold": ", thresholded", "mutual": ", mutual edges"}
+
 ALL_PAIRS_UP_TO = 2000
 """With ``n_neighbors="auto"``, the largest number of points for which the graph may use every pair."""
 
@@ -51,9 +53,9 @@ class GraphModel(GraphLaw):
         Restrict each point's edges to this many nearest others (not counting the
         point itself); None means all pairs. "auto" means all pairs up to 2,000 points,
         and beyond that as many neighbours as the bandwidth needs: three times the perplexity.
-    symmetrize : {None, "threshold"}, default=None
-        "threshold" takes the undirected graph 1{W + Wᵀ ≥ 1}, as UMAP does;
-        prior B only.
+    symmetrize : {None, "threshold", "mutual"}, default=None
+        "threshold" takes the undirected graph 1{W + Wᵀ ≥ 1}, as UMAP does; "mutual" takes W∘Wᵀ, the pairs linked in
+        both directions. Prior B only.
     metric : str, callable or Blocks, default="euclidean"
         The distance between points: any of `sklearn.metrics.pairwise_distances`, a function of two rows, or `Blocks`;
         "precomputed" if X is a square array, or a sparse graph, of distances.
@@ -120,10 +122,12 @@ class GraphModel(GraphLaw):
             raise TypeError(f"metric_params must be a dict or None, got {self.metric_params!r}.")
         if not 0.0 <= self.target_weight < 1.0:
             raise ValueError(f"target_weight must be at least 0 and below 1, got {self.target_weight!r}.")
-        if self.symmetrize not in (None, "threshold"):
-            raise ValueError(f"symmetrize must be None or 'threshold', got {self.symmetrize!r}.")
+        if self.symmetrize not in (None, "threshold", "mutual"):
+            raise ValueError(f"symmetrize must be None, 'threshold' or 'mutual', got {self.symmetrize!r}.")
         if self.symmetrize and not self.prior.independent_edges:
-            raise ValueError(f"symmetrize='threshold' needs prior B, whose edges are independent; got {self.prior!r}.")
+            raise ValueError(
+                f"symmetrize={self.symmetrize!r} needs prior B, whose edges are independent; got {self.prior!r}."
+            )
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -138,7 +142,7 @@ class GraphModel(GraphLaw):
 
     def __str__(self) -> str:
         prior = "" if self.prior.edge_prior is None else f" with {self.prior!r}"
-        parts = [f"prior {self.prior.code}{prior}{', thresholded' if self.symmetrize else ''}", str(self.kernel)]
+        parts = [f"prior {self.prior.code}{prior}{_SYMMETRIZED[self.symmetrize]}", str(self.kernel)]
         if self.bandwidth is not None:
             parts.append(str(self.bandwidth))
         if self.n_neighbors is not None:
@@ -196,6 +200,11 @@ class GraphModel(GraphLaw):
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernel, alone."""
         return (self.kernel,)
+
+    @property
+    def uses_classes(self) -> bool:
+        """Whether `target_weight` is above 0."""
+        return self.target_weight > 0.0
 
     def for_points(self, n_points: int) -> Self:
         """Return the model with ``n_neighbors="auto"`` replaced by its value for this many points."""

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._validation import check_integer
-from graphcouple.graphs import FloatArray, IntArray, Support, off_diagonal
+from graphcouple.graphs import FloatArray, IntArray, Support, index_dtype, off_diagonal
 from graphcouple.neighbors.brute_force import nearest_exactly
 from graphcouple.neighbors.inverted_file import InvertedFile
 from graphcouple.neighbors.points import near_origin, shift_of
@@ -100,8 +100,8 @@ def squares_of(values: FloatArray) -> FloatArray:
 def regular_support(indices: IntArray) -> Support:
     """Return the support of a graph with equally many edges in each row, from their sorted ends."""
     n, k = indices.shape
-    dtype = np.int32 if n * k <= np.iinfo(np.int32).max else np.int64
-    return Support(np.arange(0, n * k + 1, k, dtype=dtype), indices.ravel().astype(dtype, copy=False))
+    narrow = indices.ravel().astype(index_dtype(int(indices.max(initial=0))), copy=False)
+    return Support(np.arange(0, n * k + 1, k, dtype=index_dtype(n * k)), narrow)
 
 
 class Searched(Distances):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple.graphs import FloatArray, Support, as_csr, edges_of
+from graphcouple.graphs import FloatArray, Support, as_csr, edges_of, index_dtype
 from graphcouple.neighbors.by_metric import distances_of
 from graphcouple.neighbors.distances import Distances, nearest_edges, squares_of
 from graphcouple.neighbors.precomputed import ForgottenDistances
@@ -57,9 +57,9 @@ def _from_arrays(indices: Any, distances: Any, n_points: int) -> sp.csr_array:
         raise ValueError(f"neighbors names row {int(ends.max())}, but X has {n_points} rows.")
     found = ends >= 0
     rows = np.repeat(np.arange(n_points), ends.shape[1])[found.ravel()]
-    dtype = np.int32 if ends.size <= np.iinfo(np.int32).max else np.int64
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_points))]).astype(dtype)
-    matrix = sp.csr_array((dist[found], ends[found].astype(dtype), indptr), shape=(n_points, n_points))
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_points))]).astype(index_dtype(ends.size))
+    columns = ends[found].astype(index_dtype(n_points))
+    matrix = sp.csr_array((dist[found], columns, indptr), shape=(n_points, n_points))
     matrix.sort_indices()
     repeated = (np.diff(matrix.indices) == 0) & (rows[1:] == rows[:-1])
     if repeated.any():

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._numba.pairs import sum_edges, sum_pairs
-from graphcouple.graphs import FloatArray, IntArray, Support
+from graphcouple.graphs import MOST_INT32, FloatArray, IntArray, Support
 from graphcouple.summation.radials import RadialFunction
 
 # Edges symmetrised at once: with their mirror images and the sums, 8 million entries of 12 bytes, or 100 MB.
@@ -30,19 +31,24 @@ def _symmetrised(support: Support, weights: FloatArray) -> tuple[IntArray, IntAr
     It works on some rows at a time: done at once, the sum would take several times the memory of its result.
     """
     n, many = support.n_nodes, support.n_edges > _SINGLE_FROM
-    matrix = support.to_csr(weights.astype(np.float32 if many else np.float64, copy=False))
-    mirrored = sp.csr_array(matrix.T)
+    weights = weights.astype(np.float32 if many else np.float64, copy=False)
+    # Rows with so few edges together that their indices fit in 32 bits.
+    bounds = np.unique(np.r_[np.searchsorted(support.indptr, np.arange(0, support.n_edges, MOST_INT32)), n])
+    bounds[0] = 0
+    mirrored = [sp.csr_array(support.part(weights, a, b).T) for a, b in pairwise(bounds.tolist())]
     step = max(1, n * _PART_EDGES // max(support.n_edges, 1))
     columns, entries = [], []
     counts = np.zeros(n + 1, dtype=np.int64)
     for a in range(0, n, step):
-        part = sp.csr_array(matrix[a : a + step] + mirrored[a : a + step])
+        beside = [block[a : a + step] for block in mirrored]
+        back = beside[0] if len(beside) == 1 else sp.hstack(beside, format="csr")
+        part = sp.csr_array(support.part(weights, a, min(a + step, n)) + back)
         part.eliminate_zeros()
         part.sort_indices()
         columns.append(_unsigned(part.indices))
         entries.append(part.data)
         counts[a + 1 : a + 1 + part.shape[0]] = np.diff(part.indptr)
-    del matrix, mirrored
+    del mirrored
     all_columns = np.concatenate(columns)
     del columns
     return _unsigned(np.cumsum(counts)), all_columns, np.concatenate(entries)

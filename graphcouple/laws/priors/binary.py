@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit, logit, xlogy
 
-from graphcouple.graphs import FloatArray, IntArray, Support
+from graphcouple.graphs import FloatArray, IntArray, Support, index_dtype
 from graphcouple.kernels import Kernel
 from graphcouple.laws.priors.base import BINARY, GraphPrior, register, with_copies
 from graphcouple.laws.priors.enumeration import check_enumerable, graphs_of_counts
@@ -97,11 +97,29 @@ class BinaryPosterior(GraphPosterior):
             swapped = self.support.indices.astype(np.int64) * n + self.support.rows
             union, inverse = np.unique(np.concatenate([keys, swapped]), return_inverse=True)
             total = np.bincount(inverse, weights=np.concatenate([softplus, softplus]), minlength=union.size)
-            dtype = self.support.indices.dtype if union.size <= np.iinfo(np.int32).max else np.int64
-            indptr = np.searchsorted(union, np.arange(n + 1) * n).astype(dtype)
-            support = Support(indptr, (union % n).astype(dtype))
+            indptr = np.searchsorted(union, np.arange(n + 1) * n).astype(index_dtype(union.size))
+            support = Support(indptr, (union % n).astype(self.support.indices.dtype))
         log_odds = total + np.log(-np.expm1(-np.maximum(total, np.finfo(np.float64).tiny)))
         return BinaryPosterior(support, log_odds, unordered=True)
+
+    def mutual(self) -> BinaryPosterior:
+        """Return the law of the undirected graph W∘Wᵀ, whose pairs are linked in both directions: probability P∘Pᵀ.
+
+        It is UMAP's fuzzy intersection.
+
+        Raises
+        ------
+        ValueError
+            When the law is already one of undirected graphs.
+        """
+        if self._unordered:
+            raise ValueError("the law is one of undirected graphs already: its pairs are unordered.")
+        back = self.support.find(self.support.indices, self.support.rows)
+        both = back >= 0
+        ahead, behind = self.natural_parameters[both], self.natural_parameters[back[both]]
+        # With a = e^−η and b = e^−η' of the two directions, the log-odds of 1/((1 + a)(1 + b)) are −log(a + b + ab).
+        log_odds = -np.logaddexp(np.logaddexp(-ahead, -behind), -ahead - behind)
+        return BinaryPosterior(self.support.select(both), log_odds, unordered=True)
 
 
 @register
@@ -197,8 +215,14 @@ class Binary(GraphPrior):
         return value, 2.0 * weights[:, None] * gradient if with_gradient else None
 
 
-def threshold(posterior: GraphPosterior) -> BinaryPosterior:
-    """Return the thresholded law of a posterior with independent edges.
+def symmetrized(posterior: GraphPosterior, how: str) -> BinaryPosterior:
+    """Return the law of undirected graphs of a posterior with independent edges.
+
+    Parameters
+    ----------
+    posterior : GraphPosterior
+    how : {"threshold", "mutual"}
+        Pairs linked in either direction, or in both.
 
     Raises
     ------
@@ -206,10 +230,8 @@ def threshold(posterior: GraphPosterior) -> BinaryPosterior:
         When the posterior's edges are not independent (priors D and E).
     """
     if not isinstance(posterior, BinaryPosterior):
-        raise ValueError(
-            f"symmetrize='threshold' needs prior B, whose edges are independent; got {posterior.prior_name}."
-        )
-    return posterior.thresholded()
+        raise ValueError(f"symmetrize={how!r} needs prior B, whose edges are independent; got {posterior.prior_name}.")
+    return posterior.mutual() if how == "mutual" else posterior.thresholded()
 
 
-__all__ = ["Binary", "BinaryPosterior", "threshold"]
+__all__ = ["Binary", "BinaryPosterior", "symmetrized"]

@@ -16,7 +16,7 @@ from scipy.stats import binom
 from graphcouple.graphs import FloatArray, Graph, GraphLike, IntArray, Support, as_csr
 from graphcouple.laws.copies import Copies
 from graphcouple.laws.priors.base import ONE_EACH, GraphPrior
-from graphcouple.laws.priors.binary import threshold
+from graphcouple.laws.priors.binary import symmetrized
 from graphcouple.laws.priors.posterior import GraphPosterior, draw_by_inversion
 from graphcouple.laws.priors.random_graph import RandomGraph, Rng
 
@@ -48,7 +48,7 @@ class RepeatedPosterior(RandomGraph):
         log_kernel: FloatArray,
         copies: Copies,
         own_log_kernel: FloatArray,
-        symmetrize: bool,
+        symmetrize: str | None,
     ) -> RepeatedPosterior:
         """Return the law for the log-kernels of a support, and of the pairs of copies of each node.
 
@@ -59,8 +59,8 @@ class RepeatedPosterior(RandomGraph):
         log_kernel : ndarray of shape (n_edges,)
         copies : Copies
         own_log_kernel : ndarray of shape (n,)
-        symmetrize : bool
-            Whether the graph is thresholded; prior B only.
+        symmetrize : {None, "threshold", "mutual"}
+            Prior B only.
         """
         nodes = np.arange(support.n_nodes, dtype=support.indices.dtype)
         at = np.searchsorted(support.keys, nodes.astype(np.int64) * (support.n_nodes + 1))
@@ -80,7 +80,7 @@ class RepeatedPosterior(RandomGraph):
         possible = natural > -np.inf
         law = prior.posterior_class(whole.select(possible), natural[possible])
         if symmetrize:
-            law = threshold(law)
+            law = symmetrized(law, symmetrize)
         return cls(law, _between(law.support), copies, prior)
 
     @property

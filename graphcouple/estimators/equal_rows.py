@@ -1,0 +1,87 @@
+"""Rows that are equal, and stand for one point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcouple.graphs import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class EqualRows:
+    """Which rows are equal.
+
+    Parameters
+    ----------
+    first : ndarray of shape (n_points,)
+        The first row of each point, ascending.
+    point : ndarray of shape (n_rows,)
+        The point that each row is.
+    """
+
+    first: IntArray
+    point: IntArray
+
+    @classmethod
+    def of(cls, X: Any) -> EqualRows | None:
+        """Return the equal rows of an array or a csr matrix; None if all differ."""
+        n = X.shape[0]
+        if sp.issparse(X):
+            matrix = X.copy()
+            matrix.sum_duplicates()
+            matrix.eliminate_zeros()
+            keys = [
+                matrix.indices[a:b].tobytes() + b"|" + matrix.data[a:b].tobytes() for a, b in pairwise(matrix.indptr)
+            ]
+        else:
+            # Adding 0 makes −0 equal to 0.
+            keys = [row.tobytes() for row in np.ascontiguousarray(X + np.zeros(1, X.dtype))]
+        seen: dict[bytes, int] = {}
+        point = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), dtype=np.int64, count=n)
+        if len(seen) == n:
+            return None
+        return cls(np.unique(point, return_index=True)[1], point)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.point.size
+
+    def added(self, weights: Any) -> FloatArray:
+        """Return the sums of the rows' weights, 1 each by default, for each point."""
+        rows = np.ones(self.n_rows) if weights is None else np.asarray(weights, dtype=np.float64)
+        if rows.shape != self.point.shape:
+            raise ValueError(f"sample_weight must have shape ({self.n_rows},), got {rows.shape}.")
+        return np.bincount(self.point, weights=rows).astype(np.float64)
+
+    def agreed(self, y: Any) -> Any:
+        """Return the class of each point.
+
+        Raises
+        ------
+        ValueError
+            When equal rows have different classes.
+        """
+        if y is None:
+            return None
+        labels = np.asarray(y)
+        of_points = labels[self.first]
+        differ = np.flatnonzero(labels != of_points[self.point])
+        if differ.size:
+            row = int(differ[0])
+            raise ValueError(
+                f"rows {row} and {int(self.first[self.point[row]])} of X are equal but of different classes; with "
+                "unique=True they are one point."
+            )
+        return of_points
+
+    def and_more(self, n_more: int) -> EqualRows:
+        """Return the rows followed by some that are points of their own."""
+        n = self.first.size
+        first = np.concatenate([self.first, self.n_rows + np.arange(n_more)])
+        return EqualRows(first, np.concatenate([self.point, n + np.arange(n_more)]))
