@@ -1,9 +1,11 @@
-"""Approximate neighbours: time and recall of graphcouple's search, and of other libraries that are installed.
+"""Approximate neighbours at equal recall: graphcouple's search beside other libraries that are installed.
 
-    python benchmarks/neighbors.py mnist70k.npz [--neighbors 90]
+    python benchmarks/neighbors.py mnist70k.npz [--metric manhattan] [--neighbors 90] [--recall 0.97]
 
-Wall seconds from a fresh process (import, index and search; compiled code of graphcouple in the cache, that of
-PyNNDescent at its first call), and the share of true neighbours found, on 500 points.
+Each library runs in fresh processes with ever more effort, until it finds this share of the true neighbours, seen on
+300 points. Printed are that run's seconds (import, index and search; compiled code of graphcouple in the cache, that of
+PyNNDescent at its first call), its recall and its peak memory. For "jaccard" and "hamming" the points are cut at half
+their largest value; for "jaccard" they are sparse.
 """
 
 import argparse
@@ -15,83 +17,152 @@ import sys
 from time import perf_counter
 
 import numpy as np
+import scipy.sparse as sp
 
 
-def ours(X, k):
+def graphcouple(X, k, metric, effort):
     from graphcouple.neighbors import nearest_neighbors
 
-    return nearest_neighbors(X, k, search="approximate")[0].indices.reshape(-1, k)
+    return nearest_neighbors(X, k, metric, search="approximate")[0].indices.reshape(-1, k)
 
 
-def pynndescent(X, k):
+def pynndescent(X, k, metric, effort):
     from pynndescent import NNDescent
 
-    return NNDescent(X, n_neighbors=k + 1, n_jobs=-1, random_state=0).neighbor_graph[0]
+    return NNDescent(X, metric, n_neighbors=k + 1, n_jobs=-1, random_state=0).neighbor_graph[0]
 
 
-def hnswlib(X, k):
+def faiss_ivf(X, k, metric, effort):
+    """Principal components, an inverted file and exact distances of its candidates; without the first for L1."""
+    import faiss
+
+    if metric == "manhattan":
+        index = faiss.IndexIVFFlat(faiss.IndexFlat(X.shape[1], faiss.METRIC_L1), X.shape[1], 256, faiss.METRIC_L1)
+        index.train(X[:20_000])
+        index.add(X)
+        index.nprobe = effort
+        return index.search(X, k + 1)[1]
+    index = faiss.index_factory(X.shape[1], "PCA64,IVF256,Flat")
+    index.train(X[:20_000])
+    refined = faiss.IndexRefineFlat(index)
+    refined.k_factor = 2.0
+    refined.add(X)
+    faiss.extract_index_ivf(index).nprobe = effort
+    return refined.search(X, k + 1)[1]
+
+
+def faiss_hnsw(X, k, metric, effort):
+    import faiss
+
+    index = faiss.IndexHNSWFlat(X.shape[1], 16, faiss.METRIC_L1 if metric == "manhattan" else faiss.METRIC_L2)
+    index.hnsw.efConstruction = 100
+    index.add(X)
+    index.hnsw.efSearch = max(effort, k + 1)
+    return index.search(X, k + 1)[1]
+
+
+def hnswlib(X, k, metric, effort):
     import hnswlib
 
     index = hnswlib.Index("l2", X.shape[1])
     index.init_index(len(X), ef_construction=100, M=16)
     index.add_items(X)
-    index.set_ef(2 * k)
+    index.set_ef(max(effort, k + 1))
     return index.knn_query(X, k=k + 1)[0]
 
 
-def usearch(X, k):
+def usearch(X, k, metric, effort):
     from usearch.index import Index
 
-    index = Index(ndim=X.shape[1], metric="l2sq")
+    index = Index(ndim=X.shape[1], metric="l2sq", expansion_search=max(effort, k + 1))
     index.add(np.arange(len(X)), X)
     return index.search(X, k + 1).keys
 
 
-def sklearn(X, k):
+def nmslib(X, k, metric, effort):
+    import nmslib
+
+    index = nmslib.init(method="hnsw", space={"euclidean": "l2", "manhattan": "l1"}[metric])
+    index.addDataPointBatch(X)
+    index.createIndex({"M": 16, "efConstruction": 100})
+    index.setQueryTimeParams({"efSearch": max(effort, k + 1)})
+    return np.array([found for found, _ in index.knnQueryBatch(X, k=k + 1)])
+
+
+def sklearn(X, k, metric, effort):
     from sklearn.neighbors import NearestNeighbors
 
-    return NearestNeighbors(n_neighbors=k, n_jobs=-1).fit(X).kneighbors(return_distance=False)
+    return NearestNeighbors(n_neighbors=k, metric=metric, n_jobs=-1).fit(X).kneighbors(return_distance=False)
 
 
-SEARCHES = {"graphcouple": ours, "pynndescent": pynndescent, "hnswlib": hnswlib, "usearch": usearch, "sklearn": sklearn}
+EVERY = ("correlation", "cosine", "euclidean", "hamming", "jaccard", "manhattan")
+DENSE = ("euclidean", "manhattan")
+# The function, the package, the metrics it is run for, and its efforts.
+SEARCHES = {
+    "graphcouple": (graphcouple, "graphcouple", EVERY, [0]),
+    "faiss IVF": (faiss_ivf, "faiss", DENSE, [8, 16, 24, 32, 48, 64, 96, 128]),
+    "faiss HNSW": (faiss_hnsw, "faiss", DENSE, [64, 128, 256, 512]),
+    "hnswlib": (hnswlib, "hnswlib", ("euclidean",), [64, 128, 256, 512]),
+    "usearch": (usearch, "usearch", ("euclidean",), [64, 128, 256, 512]),
+    "nmslib": (nmslib, "nmslib", DENSE, [64, 128, 256, 512]),
+    "PyNNDescent": (pynndescent, "pynndescent", EVERY, [0]),
+    "scikit-learn": (sklearn, "sklearn", ("euclidean",), [0]),
+}
 
 
-def recall(X, found, k):
-    rows = np.random.default_rng(1).choice(len(X), 500, replace=False)
-    distances = np.square(X).sum(axis=1) - 2 * X[rows] @ X.T
-    distances[np.arange(500), rows] = np.inf
+def recall(X, found, k, metric):
+    from sklearn.metrics import pairwise_distances
+
+    rows = np.random.default_rng(1).choice(X.shape[0], 300, replace=False)
+    if metric == "jaccard":
+        both, sizes = np.asarray((X[rows] @ X.T).todense()), np.asarray(X.sum(axis=1)).ravel()
+        distances = 1.0 - both / (sizes[rows, None] + sizes - both)
+    else:
+        distances = pairwise_distances(X[rows], X, metric=metric)
+    distances[np.arange(300), rows] = np.inf
     kth = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
     others = [found[i][found[i] != i][:k] for i in rows]
-    return float(np.mean([(distances[a, j] <= kth[a] + 1e-4 * abs(kth[a])).mean() for a, j in enumerate(others)]))
+    return float(np.mean([(distances[a, j] <= kth[a] * (1 + 1e-5) + 1e-9).sum() / k for a, j in enumerate(others)]))
 
 
-def child(name, data, k):
+def child(name, data, k, metric, effort):
     with np.load(data) as arrays:
         X = arrays["X"].astype(np.float32, copy=False)
+    if metric in ("jaccard", "hamming"):
+        X = np.greater(X, 0.5 * X.max()).astype(np.float32)
+        X = sp.csr_matrix(X) if metric == "jaccard" else X
     start = perf_counter()
-    found = SEARCHES[name](X, k)
+    found = SEARCHES[name][0](X, k, metric, effort)
     seconds = perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    sys.stdout.write(json.dumps([seconds, recall(X, found, k), peak]) + "\n")
+    sys.stdout.write(json.dumps([seconds, recall(X, found, k, metric), peak]) + "\n")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data")
+    parser.add_argument("--metric", choices=EVERY, default="euclidean")
     parser.add_argument("--neighbors", type=int, default=90)
+    parser.add_argument("--recall", type=float, default=0.97)
     parser.add_argument("--only", nargs="+", choices=SEARCHES)
-    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.child:
-        child(asked.child, asked.data, asked.neighbors)
+        child(asked.child[0], asked.data, asked.neighbors, asked.metric, int(asked.child[1]))
         return
-    sys.stdout.write(f"{'':14}{'seconds':>10}{'recall':>10}{'peak MB':>10}\n")
-    for name in asked.only or [n for n in SEARCHES if importlib.util.find_spec(n)]:
-        command = [sys.executable, __file__, asked.data, "--neighbors", str(asked.neighbors), "--child", name]
-        for _ in range(2 if name == "graphcouple" else 1):
-            done = subprocess.run(command, capture_output=True, text=True, check=True)
-        seconds, share, peak = json.loads(done.stdout.splitlines()[-1])
-        sys.stdout.write(f"{name:14}{seconds:10.1f}{share:10.3f}{peak:10.0f}\n")
+    sys.stdout.write(f"{'':14}{'effort':>8}{'seconds':>10}{'recall':>10}{'peak MB':>10}\n")
+    for name in asked.only or SEARCHES:
+        _, package, metrics, efforts = SEARCHES[name]
+        if asked.metric not in metrics or not importlib.util.find_spec(package):
+            continue
+        command = [sys.executable, __file__, asked.data, "--neighbors", str(asked.neighbors), "--metric", asked.metric]
+        for effort in efforts * (2 if name == "graphcouple" else 1):
+            run = [*command, "--child", name, str(effort)]
+            done = subprocess.run(run, capture_output=True, text=True, check=True)
+            seconds, share, peak = json.loads(done.stdout.splitlines()[-1])
+            if share >= asked.recall and name != "graphcouple":
+                break
+        sys.stdout.write(f"{name:14}{effort:8d}{seconds:10.1f}{share:10.3f}{peak:10.0f}\n")
         sys.stdout.flush()
 
 

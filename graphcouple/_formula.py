@@ -30,7 +30,10 @@ FORMULA_METHODS = (
     "potential",
     "slope",
 )
-"""The method names that compiled loops may call on a formula."""
+"""The method names that compiled loops may call on a formula, with one number."""
+
+TWO_NUMBER_METHODS = ("cost", "grad_cost")
+"""Those that take two numbers."""
 
 
 class Formula:
@@ -105,7 +108,7 @@ def has_recursive_helper(cls: type) -> bool:
         helpers = (getattr(value, "py_func", value) for value in used)
         return any(recurs(value, (*above, function)) for value in helpers if isinstance(value, types.FunctionType))
 
-    methods = (getattr(cls, name, None) for name in FORMULA_METHODS)
+    methods = (getattr(cls, name, None) for name in FORMULA_METHODS + TWO_NUMBER_METHODS)
     return any(recurs(method, ()) for method in methods if isinstance(method, types.FunctionType))
 
 
@@ -116,7 +119,7 @@ def formula_digest(cls: type) -> str:
     the machine code of its former self in numba's disk cache.
     """
     digest = hashlib.sha256(cls.__qualname__.encode())
-    for name in FORMULA_METHODS:
+    for name in FORMULA_METHODS + TWO_NUMBER_METHODS:
         method = getattr(cls, name, None)
         if isinstance(method, types.FunctionType):
             digest.update(name.encode())

@@ -27,7 +27,14 @@ from numba.extending import (
     unbox,
 )
 
-from graphcouple._formula import FORMULA_METHODS, Formula, formula_digest, global_names, has_recursive_helper
+from graphcouple._formula import (
+    FORMULA_METHODS,
+    TWO_NUMBER_METHODS,
+    Formula,
+    formula_digest,
+    global_names,
+    has_recursive_helper,
+)
 from graphcouple._numba import elementary
 from graphcouple._numba.jit import FASTMATH
 
@@ -137,5 +144,19 @@ def _compile_method(name):
         return implementation
 
 
+def _compile_method_of_two(name):
+    @overload_method(FormulaType, name, jit_options=_INLINED)
+    def resolve(self, first, second):
+        method = getattr(_CLASSES[self.digest], name)
+        compiled = _inlined(method, {})
+
+        def implementation(self, first, second):
+            return compiled(self, first, second)
+
+        return implementation
+
+
 for _name in FORMULA_METHODS:
     _compile_method(_name)
+for _name in TWO_NUMBER_METHODS:
+    _compile_method_of_two(_name)

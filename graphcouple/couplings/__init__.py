@@ -5,6 +5,8 @@ from graphcouple.couplings.base import Objective, WeightedSum
 from graphcouple.couplings.component_means import ComponentCrossEntropy
 from graphcouple.couplings.cross_entropy import CrossEntropy
 from graphcouple.couplings.effective import ChargedPartition, EffectiveCrossEntropy
+from graphcouple.couplings.gram import GramMatching, Similarities
+from graphcouple.couplings.matching import BinaryKL, MatchedMeans, MatchingLoss, SquareLoss
 from graphcouple.couplings.pair import EdgeEnergy, LogPartition, PairCoupling
 from graphcouple.couplings.precision import PrecisionCrossEntropy
 from graphcouple.couplings.recipes import (
@@ -12,13 +14,17 @@ from graphcouple.couplings.recipes import (
     Coupling,
     CrossEntropyCoupling,
     EffectiveCoupling,
+    MatchingCoupling,
     Problem,
+    ReconstructionCoupling,
     Term,
 )
+from graphcouple.couplings.reconstruction import ReconstructionEnergy, reconstruction_weights
 
 __all__ = [
     "AnchorEnergy",
     "Anchors",
+    "BinaryKL",
     "ChargedPartition",
     "ComponentCrossEntropy",
     "ComponentMeans",
@@ -28,12 +34,21 @@ __all__ = [
     "EdgeEnergy",
     "EffectiveCoupling",
     "EffectiveCrossEntropy",
+    "GramMatching",
     "Held",
     "LogPartition",
+    "MatchedMeans",
+    "MatchingCoupling",
+    "MatchingLoss",
     "Objective",
     "PairCoupling",
     "PrecisionCrossEntropy",
     "Problem",
+    "ReconstructionCoupling",
+    "ReconstructionEnergy",
+    "Similarities",
+    "SquareLoss",
     "Term",
     "WeightedSum",
+    "reconstruction_weights",
 ]

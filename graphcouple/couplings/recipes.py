@@ -19,6 +19,8 @@ from graphcouple.couplings.base import Objective
 from graphcouple.couplings.component_means import ComponentCrossEntropy
 from graphcouple.couplings.cross_entropy import CrossEntropy
 from graphcouple.couplings.effective import EffectiveCrossEntropy
+from graphcouple.couplings.matching import SYMMETRIZATIONS, MatchedMeans, as_loss
+from graphcouple.couplings.reconstruction import ReconstructionEnergy, reconstruction_weights
 from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.summation import Summation
@@ -179,6 +181,67 @@ class EffectiveCoupling(Coupling):
 
 
 @dataclass(frozen=True)
+class MatchingCoupling(Coupling):
+    """The means of the two laws, compared edge by edge; see `MatchedMeans`.
+
+    Parameters
+    ----------
+    loss : {"square", "kl"} or MatchingLoss, default="square"
+    symmetrize : {"mean", "or", "first"}, default="mean"
+
+    Raises
+    ------
+    TypeError, ValueError
+        When a loss or a symmetrization is unknown.
+    """
+
+    loss: Any = "square"
+    symmetrize: str = "mean"
+
+    def __post_init__(self) -> None:
+        as_loss(self.loss)
+        if self.symmetrize not in SYMMETRIZATIONS:
+            raise ValueError(f"symmetrize must be one of {list(SYMMETRIZATIONS)}, got {self.symmetrize!r}.")
+
+    def bind(self, problem: Problem) -> MatchedMeans:
+        """Return the sum of losses of the problem's laws."""
+        laws = (problem.posterior, problem.latent)
+        return MatchedMeans(*laws, self.loss, self.symmetrize, problem.summation, problem.n_jobs)
+
+    def __str__(self) -> str:
+        return f"{self.loss if isinstance(self.loss, str) else type(self.loss).__name__} of means, {self.symmetrize}"
+
+
+@dataclass(frozen=True)
+class ReconstructionCoupling(Coupling):
+    """Locally linear embedding with the latent kernel; see `ReconstructionEnergy`.
+
+    The neighbours are those of the input's law, which must have equally many for each point; its probabilities are not
+    used, and neither is the latent prior.
+
+    Parameters
+    ----------
+    reg : float, default=1e-3
+        Regularisation of the weights.
+    """
+
+    reg: float = 1e-3
+
+    def __post_init__(self) -> None:
+        check_positive("reg", self.reg)
+
+    def bind(self, problem: Problem) -> ReconstructionEnergy:
+        """Return the energy of the problem's points."""
+        if problem.posterior.node_weights is not None:
+            raise ValueError("reconstruction takes no sample weights; repeat rows instead.")
+        weights = reconstruction_weights(problem.points, problem.posterior.support, self.reg)
+        return ReconstructionEnergy(weights, problem.latent.kernel, problem.summation, problem.n_jobs)
+
+    def __str__(self) -> str:
+        return "reconstruction from neighbors, in the kernel's space"
+
+
+@dataclass(frozen=True)
 class ComponentMeans(Term):
     """Couple the component means by precisions, which places the components; see `ComponentCrossEntropy`.
 
@@ -242,6 +305,8 @@ class ComponentMeans(Term):
 COUPLINGS: Registry[type[Coupling]] = Registry("coupling", "a Coupling such as EffectiveCoupling()")
 COUPLINGS.add("cross-entropy", CrossEntropyCoupling)
 COUPLINGS.add("effective", EffectiveCoupling)
+COUPLINGS.add("matching", MatchingCoupling)
+COUPLINGS.add("reconstruction", ReconstructionCoupling)
 
 
 def register(name: str) -> Any:

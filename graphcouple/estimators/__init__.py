@@ -1,10 +1,12 @@
 """Thin scikit-learn shells: each chooses two graph laws and passes them to the same machinery."""
 
+from graphcouple.estimators.attraction_repulsion import AttractionRepulsionPCA
 from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.estimators.binary import UMAP, LargeVis
 from graphcouple.estimators.ccpca import CCPCA
 from graphcouple.estimators.graph_coupling import GraphCoupling
 from graphcouple.estimators.hierarchical import HierarchicalCoupling
+from graphcouple.estimators.matching import PairwiseMatching, TwoKernelLLE, TwoKernelPCA
 from graphcouple.estimators.precision import PrecisionCoupling
 from graphcouple.estimators.saved import load
 from graphcouple.estimators.sne import SNE, TSNE, SymmetricSNE
@@ -15,12 +17,16 @@ __all__ = [
     "SNE",
     "TSNE",
     "UMAP",
+    "AttractionRepulsionPCA",
     "CouplingEstimator",
     "GraphCoupling",
     "HierarchicalCoupling",
     "LargeVis",
+    "PairwiseMatching",
     "PrecisionCoupling",
     "Sentence",
     "SymmetricSNE",
+    "TwoKernelLLE",
+    "TwoKernelPCA",
     "load",
 ]

@@ -2,6 +2,7 @@
 
 from graphcouple.optimize.base import Callback, Optimizer, Run, Solution, State
 from graphcouple.optimize.descent import Descent
+from graphcouple.optimize.exact_steps import ExactSteps
 from graphcouple.optimize.exaggeration import EXAGGERATION_ITERATIONS, Exaggeration, push_over_pull
 from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.momentum import MomentumGains, MomentumState
@@ -15,6 +16,7 @@ __all__ = [
     "LBFGS",
     "Callback",
     "Descent",
+    "ExactSteps",
     "Exaggeration",
     "MomentumGains",
     "MomentumState",

@@ -1,0 +1,163 @@
+"""PCA as attraction and repulsion: the embedding's Gram matrix against the input's similarities.
+
+    L(Y) = ‖C (S − Y Yᵀ) C‖²_F,   ∇L = −4 C (S − Y Yᵀ) C Y
+
+C subtracts means. For S = X Xᵀ the minimum is PCA's embedding, up to an orthogonal map, and for a kernel matrix kernel
+PCA's; S may be any symmetric matrix. Each step is a product S Y, for points X̃(X̃ᵀY), and never an n × n matrix.
+
+References
+----------
+Draganov and Dohn (2023), Unexplainable explanations, section 4: lemmas 1 to 3 and theorem 1.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcouple._validation import check_embedding
+from graphcouple.couplings.base import Objective
+from graphcouple.graphs import FloatArray
+from graphcouple.neighbors import as_points
+
+_SYMMETRIC = 1e-8
+
+
+class Similarities:
+    """A centred symmetric matrix C S C by its products, from points, a factor, or its entries.
+
+    Parameters
+    ----------
+    factor : array or sparse matrix of shape (n, p), optional
+        F, for S = F Fᵀ: points, or a low-rank approximation.
+    matrix : ndarray of shape (n, n), optional
+        S.
+    """
+
+    def __init__(self, factor: Any = None, matrix: Any = None) -> None:
+        if (factor is None) == (matrix is None):
+            raise ValueError("give either a factor or a matrix of similarities.")
+        self.mean: FloatArray | float = 0.0
+        if matrix is not None:
+            whole = np.asarray(matrix, dtype=np.float64)
+            if whole.ndim != 2 or whole.shape[0] != whole.shape[1] or not np.isfinite(whole).all():
+                raise ValueError(f"similarities must be a finite square array, got shape {whole.shape}.")
+            if np.abs(whole - whole.T).max(initial=0.0) > _SYMMETRIC * max(np.abs(whole).max(initial=0.0), 1e-300):
+                raise ValueError("similarities must be symmetric; take (S + S.T) / 2.")
+            rows = whole.mean(axis=0)
+            self.matrix: FloatArray | None = whole - rows - rows[:, None] + rows.mean()
+            self.factor = None
+            return
+        self.matrix = None
+        points = as_points(factor, "factor")
+        self.factor = sp.csr_array(points, dtype=np.float64) if sp.issparse(points) else points.astype(np.float64)
+        self.mean = np.asarray(self.factor.mean(axis=0)).ravel()
+        if not sp.issparse(self.factor):
+            self.factor = self.factor - self.mean
+            self.mean = 0.0
+
+    @property
+    def n_points(self) -> int:
+        """n."""
+        return (self.factor if self.matrix is None else self.matrix).shape[0]  # type: ignore[union-attr]
+
+    def times(self, Y: FloatArray) -> FloatArray:
+        """Return C S C Y, for centred Y."""
+        if self.matrix is not None:
+            return self.matrix @ Y
+        assert self.factor is not None
+        if not sp.issparse(self.factor):
+            return np.asarray(self.factor @ (self.factor.T @ Y))
+        inner = self.factor.T @ Y - np.outer(self.mean, Y.sum(axis=0))
+        return np.asarray(self.factor @ inner) - np.asarray(self.mean @ inner)
+
+    @cached_property
+    def sq_norm(self) -> float:
+        """‖C S C‖²_F."""
+        if self.matrix is not None:
+            return float(np.square(self.matrix).sum())
+        assert self.factor is not None
+        if not sp.issparse(self.factor):
+            n, p = self.factor.shape
+            gram = self.factor @ self.factor.T if n < p else self.factor.T @ self.factor
+            return float(np.square(gram).sum())
+        gram = np.asarray((self.factor.T @ self.factor).todense()) - self.n_points * np.outer(self.mean, self.mean)
+        return float(np.square(gram).sum())
+
+
+class GramMatching(Objective):
+    """‖C (S − Y Yᵀ) C‖²_F, as a function of the embedding Y.
+
+    Parameters
+    ----------
+    similarities : Similarities, or array of shape (n, p)
+        S, or points X for S = X Xᵀ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> X = np.random.default_rng(0).normal(size=(30, 5))
+    >>> objective = gc.GramMatching(X)
+    >>> Y = np.random.default_rng(1).normal(size=(30, 2))
+    >>> found = gc.solve(objective, Y, gc.ExactSteps(), settled_within=0.0, max_iter=500).Z
+    >>> wanted = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)[:2]
+    >>> bool(np.allclose(np.linalg.svd(found - found.mean(axis=0), compute_uv=False), wanted))
+    True
+    """
+
+    def __init__(self, similarities: Any) -> None:
+        self.similarities = similarities if isinstance(similarities, Similarities) else Similarities(similarities)
+
+    @property
+    def n_points(self) -> int:
+        """The number of points of the embedding."""
+        return self.similarities.n_points
+
+    def _centred(self, Z: FloatArray) -> FloatArray:
+        points = check_embedding(Z, n_points=self.n_points).astype(np.float64)
+        return points - points.mean(axis=0)
+
+    def value(self, Z: FloatArray) -> float:
+        """Return L at `Z`."""
+        Y = self._centred(Z)
+        return self._value(Y, self.similarities.times(Y))
+
+    def _value(self, Y: FloatArray, product: FloatArray) -> float:
+        return self.similarities.sq_norm - 2.0 * float((Y * product).sum()) + float(np.square(Y.T @ Y).sum())
+
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return L and its gradient −4 (C S C Y − Y YᵀY), for centred Y."""
+        Y = self._centred(Z)
+        product = self.similarities.times(Y)
+        gradient = -4.0 * (product - Y @ (Y.T @ Y))
+        return self._value(Y, product), gradient.astype(np.asarray(Z).dtype, copy=False)
+
+    def along(self, Z: FloatArray, direction: FloatArray) -> FloatArray:
+        """Return the coefficients of L(Z + t·direction) as a polynomial in t, the constant first; it is a quartic."""
+        Y, D = self._centred(Z), direction - direction.mean(axis=0)
+        product = self.similarities.times(D)
+        A, E = Y.T @ Y, D.T @ D
+        B = Y.T @ D
+        B = B + B.T
+        linear = 2.0 * float((A * B).sum()) - 4.0 * float((Y * product).sum())
+        square = float(np.square(B).sum()) + 2.0 * float((A * E).sum()) - 2.0 * float((D * product).sum())
+        return np.array([0.0, linear, square, 2.0 * float((B * E).sum()), float(np.square(E).sum())])
+
+    @property
+    def lower_bound(self) -> float:
+        """0, attained if S has no more positive directions than the embedding and none negative."""
+        return 0.0
+
+    def forces(self, Z: FloatArray) -> FloatArray:
+        """Return the gradient as attractions and repulsions, Σ_j l_ij (z_i − z_j), in O(n²): lemma 2, for comparison.
+
+        The coefficients are l_ij = 4 [C (S − Y Yᵀ) C]_ij.
+        """
+        Y = self._centred(Z)
+        whole = self.similarities.times(np.eye(self.n_points) - 1.0 / self.n_points)
+        pull = 4.0 * (whole - Y @ Y.T)
+        return pull.sum(axis=1)[:, None] * Y - pull @ Y

@@ -1,0 +1,78 @@
+"""Low-rank approximations S ≈ F Fᵀ of positive semidefinite matrices from few of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from graphcouple.graphs import FloatArray, IntArray
+
+# Eigenvalues, and diagonal entries, below this share of the largest are rounding.
+_NEGLIGIBLE = 1e-12
+
+
+def nystroem(columns: Callable[[IntArray], FloatArray], n: int, rank: int, rng: np.random.RandomState) -> FloatArray:
+    """Return F of shape (n, at most rank), from columns drawn uniformly: S[:, I] S[I, I]^(−½).
+
+    Parameters
+    ----------
+    columns : callable
+        Returns the columns of S at given positions.
+    n, rank : int
+    rng : numpy.random.RandomState
+
+    References
+    ----------
+    Williams and Seeger (2001), Using the Nyström method to speed up kernel machines.
+    """
+    chosen = np.sort(rng.choice(n, min(rank, n), replace=False))
+    part = columns(chosen)
+    values, vectors = np.linalg.eigh(0.5 * (part[chosen] + part[chosen].T))
+    kept = values > _NEGLIGIBLE * values[-1]
+    return part @ (vectors[:, kept] / np.sqrt(values[kept]))
+
+
+def pivoted_cholesky(
+    columns: Callable[[IntArray], FloatArray], diagonal: FloatArray, rank: int, rng: np.random.RandomState
+) -> FloatArray:
+    """Return F of shape (n, at most rank), a partial Cholesky factor with pivots drawn where the residual is large.
+
+    Parameters
+    ----------
+    columns : callable
+        Returns the columns of S at given positions.
+    diagonal : ndarray of shape (n,)
+        S's diagonal.
+    rank : int
+    rng : numpy.random.RandomState
+
+    Raises
+    ------
+    ValueError
+        When S has a negative diagonal entry or residual, so that it is not positive semidefinite.
+
+    References
+    ----------
+    Chen, Epperly, Tropp and Webber (2022), Randomly pivoted Cholesky, algorithm 1.
+    """
+    left = np.array(diagonal, dtype=np.float64)
+    scale = float(left.max(initial=0.0))
+    if (left < -_NEGLIGIBLE * scale).any() or not scale > 0:
+        raise ValueError(
+            "a low-rank approximation needs similarities without negative eigenvalues; use approximation=None."
+        )
+    factor = np.zeros((left.size, min(rank, left.size)))
+    for k in range(factor.shape[1]):
+        left = np.maximum(left, 0.0)
+        if left.max() <= _NEGLIGIBLE * scale:
+            return factor[:, :k]
+        pivot = int(rng.choice(left.size, p=left / left.sum()))
+        column = columns(np.array([pivot]))[:, 0] - factor[:, :k] @ factor[pivot, :k]
+        if not column[pivot] > 0:
+            left[pivot] = 0.0
+            continue
+        factor[:, k] = column / np.sqrt(column[pivot])
+        left -= np.square(factor[:, k])
+        left[pivot] = 0.0
+    return factor

@@ -1,0 +1,304 @@
+"""Pairwise matching: the means of the two graph laws compared edge by edge, by any loss of two numbers.
+
+    F(X, Y) = Σ_{i≠j} F̂(E^X_ij, E^Y_ij),   E = S(M, Mᵀ)
+
+where M holds the means of a law's edges. Under prior B they are probabilities of edges that do not depend on each other
+(the Bernoulli reading); under prior D each row sums to 1 (the neighbourhood reading); under prior E all of them sum to
+n. S makes them symmetric. The binary KL divergence and the square are losses of the library; with UMAP's laws, the
+first is UMAP's stated loss and the second two-kernel PCA.
+
+A pair without an edge in the input costs F̂(0, E^Y). So under prior B the sum is one over all pairs, of a radial
+function, which every summation knows, and a correction along the input's edges.
+
+References
+----------
+Draganov (2021), Towards a common dimensionality reduction approach, chapter 3; Draganov and Dohn (2023), Unexplainable
+explanations, equation 3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcouple._formula import Formula
+from graphcouple._registry import Registry
+from graphcouple._validation import check_embedding
+from graphcouple.couplings.base import Objective
+from graphcouple.couplings.pair import check_latent
+from graphcouple.couplings.row_means import latent_means_matched
+from graphcouple.graphs import FloatArray, Support
+from graphcouple.kernels import Kernel
+from graphcouple.laws import GraphModel
+from graphcouple.laws.priors import RandomGraph
+from graphcouple.summation import RadialFunction, Summation, as_summation
+
+SYMMETRIZATIONS = ("mean", "or", "first")
+"""How the two directions of a pair become one number: (a + b)/2, a + b − ab, or a."""
+
+
+_READINGS = frozenset({"B", "D", "E"})
+
+
+class MatchingLoss(Formula):
+    """A loss F̂ of an edge's mean e in the input's graph and p in the embedding's.
+
+    Subclasses are frozen dataclasses of floats with ``cost(e, p)`` and its derivative in p, ``grad_cost(e, p)``,
+    written with arithmetic and NumPy ufuncs: they run on arrays and, compiled, on numbers. For every e the cost must be
+    least at p = e.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import graphcouple as gc
+    >>> @dataclass(frozen=True)
+    ... class Fourth(gc.MatchingLoss):
+    ...     def cost(self, e, p):
+    ...         return (e - p) ** 4
+    ...     def grad_cost(self, e, p):
+    ...         return 4.0 * (p - e) ** 3
+    >>> X, y = gc.datasets.load("iris")
+    >>> gc.PairwiseMatching(loss=Fourth(), random_state=0, max_iter=50).fit_transform(X).shape
+    (150, 2)
+    """
+
+    def cost(self, e: Any, p: Any) -> Any:
+        """Return F̂(e, p)."""
+        raise NotImplementedError(f"{type(self).__name__} must give cost(e, p).")
+
+    def grad_cost(self, e: Any, p: Any) -> Any:
+        """Return ∂F̂/∂p."""
+        raise NotImplementedError(f"{type(self).__name__} must give grad_cost(e, p), the derivative of cost in p.")
+
+
+LOSSES: Registry[type[MatchingLoss]] = Registry("loss", "a MatchingLoss such as SquareLoss()")
+
+
+@LOSSES.register("square")
+@dataclass(frozen=True)
+class SquareLoss(MatchingLoss):
+    """(e − p)².
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> gc.SquareLoss().cost(1.0, 0.5)
+    0.25
+    """
+
+    def cost(self, e: Any, p: Any) -> Any:
+        """Return (e − p)²."""
+        return (e - p) * (e - p)
+
+    def grad_cost(self, e: Any, p: Any) -> Any:
+        """Return 2 (p − e)."""
+        return 2.0 * (p - e)
+
+
+@LOSSES.register("kl")
+@dataclass(frozen=True)
+class BinaryKL(MatchingLoss):
+    """The cross-entropy −e log p − (1 − e) log(1 − p) of two coins: their KL divergence plus the entropy of e.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> round(float(gc.BinaryKL().cost(1.0, 0.5)), 4)
+    0.6931
+    """
+
+    def cost(self, e: Any, p: Any) -> Any:
+        """Return −e log p − (1 − e) log(1 − p)."""
+        return -e * np.log(np.maximum(p, 1e-300)) - (1.0 - e) * np.log1p(-np.minimum(p, 1.0 - 1e-15))
+
+    def grad_cost(self, e: Any, p: Any) -> Any:
+        """Return (p − e) / (p (1 − p))."""
+        return (1.0 - e) / (1.0 - np.minimum(p, 1.0 - 1e-15)) - e / np.maximum(p, 1e-300)
+
+
+def as_loss(loss: Any) -> MatchingLoss:
+    """Return a loss itself, or the one registered under that name."""
+    return loss if isinstance(loss, MatchingLoss) else LOSSES[loss]()
+
+
+@dataclass(frozen=True)
+class AbsentCost(RadialFunction):
+    """F̂(0, p(d²)), p = k/(1 + k): what a pair costs that has no edge in the input's graph."""
+
+    loss: MatchingLoss
+    kernel: Kernel
+
+    def potential(self, sq_dist: Any) -> Any:
+        """Return F̂(0, p)."""
+        return self.loss.cost(0.0, self.kernel.edge_probability(sq_dist))
+
+    def slope(self, sq_dist: Any) -> Any:
+        """Return ∂F̂/∂p · p ψ/(1 + k)."""
+        p = self.kernel.edge_probability(sq_dist)
+        return self.loss.grad_cost(0.0, p) * p * self.kernel.grad_log_probability(sq_dist)
+
+    @property
+    def smooth_at_zero(self) -> bool:
+        """Whether the kernel is."""
+        return self.kernel.order_at_zero == 2.0
+
+    @property
+    def length(self) -> float:
+        """That of the kernel."""
+        return self.kernel.length
+
+
+def symmetrized_means(posterior: RandomGraph, how: str) -> tuple[Support, FloatArray, FloatArray]:
+    """Return the edges in either direction, and S(m_ij, m_ji) of each and of its reverse.
+
+    Raises
+    ------
+    ValueError
+        When `how` is unknown.
+    """
+    if how not in SYMMETRIZATIONS:
+        raise ValueError(f"symmetrize must be one of {list(SYMMETRIZATIONS)}, got {how!r}.")
+    means = posterior.support.to_csr(np.asarray(posterior.edge_means, dtype=np.float64))
+    either = sp.csr_array(abs(means) + abs(means).T)
+    either.sort_indices()
+    support = Support(either.indptr, either.indices)
+    ahead, back = (_entries(matrix, support) for matrix in (means, sp.csr_array(means.T)))
+    if posterior.unordered:
+        return support, ahead, back
+    if how == "mean":
+        ahead = back = 0.5 * (ahead + back)
+    elif how == "or":
+        ahead = back = ahead + back - ahead * back
+    return support, ahead, back
+
+
+def _entries(matrix: sp.csr_array, support: Support) -> FloatArray:
+    matrix.sort_indices()
+    held = Support(matrix.indptr, matrix.indices)
+    at = held.find(support.rows, support.indices)
+    return np.where(at >= 0, matrix.data[at], 0.0)
+
+
+class MatchedMeans(Objective):
+    """F(X, Y) = Σ_{i≠j} F̂(E^X_ij, E^Y_ij), as a function of the embedding.
+
+    Parameters
+    ----------
+    posterior : RandomGraph
+        The law of the input's graph.
+    latent_model : GraphModel
+        The law of the embedding's graph; prior B, D or E without an edge prior that is a graph.
+    loss : MatchingLoss or str, default="square"
+        "square", "kl", or your own.
+    symmetrize : {"mean", "or", "first"}, default="mean"
+        S. The law of an undirected graph is symmetric already.
+    summation : str or Summation, default="auto"
+        How sums over all pairs are computed under prior B. Under priors D and E, whose means are no functions of one
+        distance, all pairs are compared, in O(n²) time.
+    n_jobs : int or None, default=None
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument has the wrong type or makes no sense.
+
+    References
+    ----------
+    Draganov (2021), Towards a common dimensionality reduction approach, section 3.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> X = np.random.default_rng(0).normal(size=(40, 5))
+    >>> laws = gc.UMAP(n_neighbors=8).sentence
+    >>> objective = gc.MatchedMeans(laws.input.posterior(X), laws.latent)
+    >>> value, gradient = objective.value_and_grad(X[:, :2])
+    >>> gradient.shape
+    (40, 2)
+    """
+
+    def __init__(
+        self,
+        posterior: RandomGraph,
+        latent_model: GraphModel,
+        loss: MatchingLoss | str = "square",
+        symmetrize: str = "mean",
+        summation: str | Summation = "auto",
+        n_jobs: int | None = None,
+    ) -> None:
+        if not isinstance(posterior, RandomGraph) or not isinstance(latent_model, GraphModel):
+            raise TypeError(
+                f"posterior must be a RandomGraph and latent_model a GraphModel, got {type(posterior).__name__} and "
+                f"{type(latent_model).__name__}."
+            )
+        check_latent(latent_model)
+        prior = latent_model.prior
+        if prior.edges(posterior.n_nodes) is not None or prior.code not in _READINGS:
+            raise ValueError(
+                f"latent_model must have prior B, D or E without a graph as its edge prior, got {prior!r}."
+            )
+        if posterior.node_weights is not None:
+            raise ValueError("pairwise matching takes no sample weights; repeat rows instead.")
+        self.posterior, self.latent, self.loss, self.symmetrize = posterior, latent_model, as_loss(loss), symmetrize
+        self.summation, self.n_jobs = as_summation(summation, n_jobs), n_jobs
+        self.kernel = prior.latent_kernel(latent_model.kernel)
+        bandwidth: Any = latent_model.bandwidth
+        self.scale = 1.0 if bandwidth is None else float(bandwidth.scale)
+        self.support, self.ahead, self.back = symmetrized_means(posterior, symmetrize)
+
+    @property
+    def n_points(self) -> int:
+        """The number of points of the embedding."""
+        return self.posterior.n_nodes
+
+    def _points(self, Z: Any) -> FloatArray:
+        Z = check_embedding(Z, n_points=self.n_points)
+        return Z if self.scale == 1.0 else Z / np.asarray(self.scale, dtype=Z.dtype)
+
+    def value(self, Z: FloatArray) -> float:
+        """Return F at `Z`."""
+        return self.value_and_grad(Z)[0]
+
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return F and its gradient Σ_j (F̂'(E^X_ij, ·) + F̂'(E^X_ji, ·)) ∂E^Y/∂d² 2 (z_i − z_j).
+
+        Parameters
+        ----------
+        Z : array of shape (n_points, n_components)
+        """
+        points = self._points(Z)
+        if self.latent.prior.independent_edges:
+            value, gradient = self._of_pairs(points)
+        else:
+            edges = (self.support, self.ahead)
+            total = float(self.n_points) if self.latent.prior.code == "E" else None
+            value, gradient = latent_means_matched(self.loss, self.kernel, points, edges, self.symmetrize, total)
+        return value, (gradient / self.scale).astype(points.dtype, copy=False)
+
+    def _of_pairs(self, points: FloatArray) -> tuple[float, FloatArray]:
+        from graphcouple._numba.matching import matched_edges
+        from graphcouple._numba.threads import over_rows
+
+        potential, gradient = self.summation.potential(points, self._absent)
+        total, force = np.empty(self.n_points), np.empty(points.shape)
+        places = np.ascontiguousarray(points, dtype=np.float64)
+        arrays = (places, self.support.indptr, self.support.indices, self.ahead, self.back, self.loss, self.kernel)
+        over_rows(self.n_points, self.n_jobs, matched_edges, *arrays, total, force)
+        return float(potential.sum()) + float(total.sum()), 2.0 * gradient + force
+
+    @cached_property
+    def _absent(self) -> AbsentCost:
+        return AbsentCost(self.loss, self.kernel)
+
+    @cached_property
+    def lower_bound(self) -> float:
+        """Σ F̂(e, e): every pair at its least."""
+        n = self.n_points
+        with np.errstate(divide="ignore", invalid="ignore"):
+            edges = float(np.nansum(self.loss.cost(self.ahead, np.minimum(self.ahead, 1.0))))
+            return edges + (n * (n - 1) - self.support.n_edges) * float(self.loss.cost(0.0, 0.0))

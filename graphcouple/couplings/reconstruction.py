@@ -1,0 +1,161 @@
+"""Locally linear embedding with a kernel on the embedding.
+
+    L(Y) = Tr(M K_Y) + (1/n) Σ_ij k(d²_ij),   M = (I − W)ᵀ(I − W)
+
+W reconstructs each point from its neighbours, with weights that sum to 1. Tr(M K_Y) is the error of the same
+reconstruction in the kernel's space, and the second term keeps points apart: it stands for LLE's constraint K_Y = n I.
+A pair's force has the coefficient −w_ij − w_ji + [WᵀW]_ij + 1/n. M is sparse, so its part is a sum over edges, and the
+other a sum over all pairs.
+
+References
+----------
+Draganov and Dohn (2023), Unexplainable explanations, section 5.2 and lemma 4; Roweis and Saul (2000) for W.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcouple._validation import check_embedding
+from graphcouple.couplings.base import Objective
+from graphcouple.graphs import FloatArray, Support, as_csr, edges_of
+from graphcouple.kernels import Kernel
+from graphcouple.summation import EdgeSum, KernelValue, Summation, as_summation
+
+# A kernel above this at distance 0 is taken as infinite there: odds are capped.
+_LARGEST = 1e6
+
+# Rows whose neighbourhoods are solved at once; scikit-learn holds all of their points.
+_ROWS_AT_ONCE = 4096
+
+
+def reconstruction_weights(X: Any, support: Support, reg: float = 1e-3) -> sp.csr_array:
+    """Return the weights that reconstruct each point from its neighbours; each row sums to 1.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, p)
+    support : Support
+        The neighbours, equally many of each point.
+    reg : float, default=1e-3
+        What is added to each neighbourhood's Gram matrix, relative to its trace.
+
+    Raises
+    ------
+    ValueError
+        When points have different numbers of neighbours.
+
+    Notes
+    -----
+    scikit-learn's routine computes them.
+    """
+    from sklearn.manifold._locally_linear import barycenter_weights
+
+    counts = np.diff(support.indptr)
+    if (counts != counts[0]).any():
+        raise ValueError("reconstruction weights need equally many neighbors of each point; set n_neighbors.")
+    neighbors = support.indices.reshape(support.n_nodes, -1)
+    weights = np.empty(neighbors.shape)
+    for a in range(0, support.n_nodes, _ROWS_AT_ONCE):
+        rows = slice(a, a + _ROWS_AT_ONCE)
+        part = neighbors[rows]
+        needed = np.concatenate([part.ravel(), np.arange(a, a + len(part))])
+        names, places = np.unique(needed, return_inverse=True)
+        points = np.asarray(X[names].toarray() if sp.issparse(X) else X[names], dtype=np.float64)
+        own = points[places[part.size :]]
+        weights[rows] = barycenter_weights(own, points, places[: part.size].reshape(part.shape), reg=reg)
+    return support.to_csr(weights.ravel())
+
+
+class ReconstructionEnergy(Objective):
+    """Tr(M K_Y) + (1/n) Σ_ij k(d²_ij), as a function of the embedding.
+
+    Parameters
+    ----------
+    weights : sparse matrix of shape (n, n)
+        W; see `reconstruction_weights`.
+    kernel : Kernel
+        k, largest at distance 0.
+    summation : str or Summation, default="auto"
+        How the sum over all pairs is computed.
+    n_jobs : int or None, default=None
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument has the wrong type, or the kernel is infinite at distance 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> from graphcouple.couplings import ReconstructionEnergy, reconstruction_weights
+    >>> X = np.random.default_rng(0).normal(size=(40, 5))
+    >>> support, _ = gc.neighbors.nearest_neighbors(X, 6)
+    >>> energy = ReconstructionEnergy(reconstruction_weights(X, support), gc.Student())
+    >>> energy.value_and_grad(X[:, :2])[1].shape
+    (40, 2)
+    """
+
+    def __init__(
+        self, weights: Any, kernel: Kernel, summation: str | Summation = "auto", n_jobs: int | None = None
+    ) -> None:
+        if not isinstance(kernel, Kernel):
+            raise TypeError(f"kernel must be a graphcouple kernel such as Student(), got {kernel!r}.")
+        W = as_csr(weights, "weights")
+        self.kernel, self._n = kernel, W.shape[0]
+        self.summation = as_summation(summation, n_jobs)
+        self.radial = KernelValue(kernel)
+        with np.errstate(divide="ignore"):
+            self._at_zero = float(kernel.value(np.zeros(1))[0])
+        if not self._at_zero < _LARGEST:
+            raise ValueError(
+                f"{kernel!r} is infinite at distance 0, and so would be Tr(M K_Y); choose a bounded kernel."
+            )
+        residual = sp.csr_array(sp.eye_array(self._n, format="csr") - W)
+        M = sp.csr_array(residual.T @ residual)
+        M.sort_indices()
+        support, entries = edges_of(M)
+        self._least_edges = float(np.minimum(entries, 0.0).sum())
+        self._trace = float(M.diagonal().sum())
+        self.edges = EdgeSum(support, entries, self.radial, n_jobs)
+
+    @property
+    def n_points(self) -> int:
+        """The number of points of the embedding."""
+        return self._n
+
+    @cached_property
+    def _constant(self) -> float:
+        return (self._trace + 1.0) * self._at_zero
+
+    def value(self, Z: FloatArray) -> float:
+        """Return the energy at `Z`."""
+        points = check_embedding(Z, n_points=self._n)
+        near = self.edges.evaluate(points, with_gradient=False)[0]
+        far = self.summation.potential(points, self.radial, with_gradient=False)[0]
+        return near + float(far.sum()) / self._n + self._constant
+
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return the energy and its gradient Σ_j (M_ij + 1/n) 2k'(d²_ij) · 2 (z_i − z_j)."""
+        points = check_embedding(Z, n_points=self._n)
+        near, pull = self.edges.evaluate(points)
+        far, push = self.summation.potential(points, self.radial)
+        value = near + float(far.sum()) / self._n + self._constant
+        return value, (pull + 2.0 / self._n * push).astype(points.dtype, copy=False)
+
+    def gradient(self, Z: FloatArray) -> FloatArray:
+        """Return the gradient alone."""
+        points = check_embedding(Z, n_points=self._n)
+        pull = self.edges.evaluate(points, with_value=False)[1]
+        push = self.summation.potential(points, self.radial, with_potential=False)[1]
+        return (pull + 2.0 / self._n * push).astype(points.dtype, copy=False)
+
+    @property
+    def lower_bound(self) -> float:
+        """What is left if all pairs that attract coincide and all others are far apart."""
+        return self._least_edges * self._at_zero + self._constant

@@ -1,0 +1,261 @@
+"""PCA from a random start, by attraction and repulsion."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import nullcontext
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from graphcouple._parameters import AT_LEAST_1, estimator, parameter
+from graphcouple._progress import progress_bar
+from graphcouple._validation import check_embedding
+from graphcouple.couplings import GramMatching, Similarities
+from graphcouple.couplings.low_rank import nystroem, pivoted_cholesky
+from graphcouple.estimators.embedding import EmbeddingEstimator
+from graphcouple.graphs import FloatArray
+from graphcouple.optimize import ExactSteps, best_scale, solve
+
+# Up to so many points, the true gradient is computed beside the approximate one to see the angle between them.
+_MONITORED = 5000
+
+
+@estimator
+class AttractionRepulsionPCA(EmbeddingEstimator):
+    """PCA, or kernel PCA, by descent on ‖C (S − Y Yᵀ) C‖²_F from a random start: points attract and repel each other.
+
+    The result is PCA's up to an orthogonal map. The loss never rises, because each step goes to the minimum along its
+    line. It is slower than a decomposition; its use is to see PCA among the methods of attraction and repulsion.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+    loss_ : float
+        The objective, of the approximation if there is one.
+    loss_history_ : ndarray of shape (n_checks,)
+    loss_iterations_ : ndarray of shape (n_checks,)
+    cosines_ : ndarray of shape (n_checks,)
+        With an approximation of at most 5,000 points: the cosine of the angle between its gradient and the true one, at
+        the checks. While it is above 0, each step descends on the true loss too (lemma 3). Else empty.
+    n_iter_ : int
+    stop_reason_ : str
+
+    References
+    ----------
+    Draganov and Dohn (2023), Unexplainable explanations, section 4 and figure 2. Chen, Epperly, Tropp and Webber
+    (2022), Randomly pivoted Cholesky.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> moved = gc.AttractionRepulsionPCA(random_state=0).fit_transform(X)
+    >>> wanted = gc.PrecisionCoupling().fit_transform(X)
+    >>> bool(abs(moved @ moved.T - wanted @ wanted.T).max() < 1e-6)
+    True
+    """
+
+    n_components: int = parameter(default=2, kw_only=False)
+    kernel: Any = parameter(
+        default="linear",
+        kind='str, callable or "precomputed"',
+        doc='S: "linear" for PCA, any kernel of `sklearn.metrics.pairwise.pairwise_kernels`, or a function of two '
+        'rows; "precomputed" if X holds a symmetric matrix of similarities.',
+        checks=[StrOptions({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"}), callable],
+    )
+    kernel_params: dict[str, Any] | None = parameter(
+        default=None, kind="dict, optional", doc='Arguments of the kernel, as ``{"gamma": 0.1}``.', checks=[dict, None]
+    )
+    approximation: str | None = parameter(
+        default=None,
+        kind='{"nystroem", "cholesky"}, optional',
+        doc="A low-rank approximation of S, which must then have no negative eigenvalues: from random points "
+        "(Nyström), or from points drawn where it is worst (randomly pivoted Cholesky).",
+        checks=[StrOptions({"nystroem", "cholesky"}), None],
+    )
+    rank: int = parameter(default=100, kind="int", doc="Rank of the approximation.", checks=[AT_LEAST_1])
+    conjugate: bool = parameter(
+        default=True,
+        kind="bool",
+        doc="Take conjugate directions; False takes gradients, as in the paper, and many more iterations.",
+        checks=["boolean"],
+    )
+    init: Any = parameter(
+        default="random",
+        kind='"random" or array of shape (n_samples, n_components)',
+        doc="The start.",
+        checks=[StrOptions({"random"}), "array-like"],
+    )
+    max_iter: int = parameter(default=2000, kind="int", doc="Maximum number of iterations.", checks=[AT_LEAST_1])
+    tol: float = parameter(
+        default=1e-10,
+        kind="float",
+        doc="The run ends when the gradient's norm is at most this share of its first one.",
+        checks=[Interval(Real, 0, 1, closed="neither")],
+    )
+    check_every: int = parameter(
+        default=10, kind="int", doc="Iterations between entries of the history.", checks=[AT_LEAST_1]
+    )
+    random_state: Any = parameter(default=None, doc="Seed of the start and of the approximation.")
+    verbose: int = parameter(default=0)
+    callback: Callable[[int, float, FloatArray], Any] | None = parameter(default=None)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Embed `X`, of shape (n_samples, n_features), or a matrix of similarities; `y` is ignored.
+
+        Raises
+        ------
+        ValueError, TypeError
+            When `X` or a parameter is invalid; the message says why.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When `max_iter` iterations were not enough.
+        """
+        self._validate_params()
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+        n = X.shape[0]
+        if self.n_components >= n:
+            raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")
+        rng = check_random_state(self.random_state)
+        exact, used = self._similarities(X, rng)
+        objective = GramMatching(used)
+        if isinstance(self.init, str):
+            start = rng.normal(size=(n, self.n_components))
+            start *= best_scale(objective, start)
+        else:
+            start = check_embedding(self.init, "init", n).astype(np.float64)
+        cosines, watch = self._watch(exact, objective)
+        first = float(np.linalg.norm(objective.gradient(start))) / n
+        with progress_bar(self.max_iter, "PCA by forces") if self.verbose else nullcontext() as update:
+
+            def each(iteration: int, loss: float, Z: FloatArray) -> Any:
+                watch(Z)
+                if update is not None:
+                    update(iteration, loss)
+                return self.callback(iteration, loss, Z) if self.callback is not None else False
+
+            solution = solve(
+                objective,
+                start,
+                ExactSteps(self.conjugate),
+                max_iter=self.max_iter,
+                tol=self.tol * first,
+                patience=self.max_iter,
+                settled_within=0.0,
+                check_every=self.check_every,
+                callback=each,
+            )
+        self.cosines_ = np.array(cosines)
+        if not solution.converged and "callback" not in solution.message:
+            warnings.warn(
+                f"the gradient has not fallen to {self.tol:g} of its first norm in max_iter={self.max_iter} "
+                "iterations. Raise max_iter, or tol.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        self.embedding_ = (solution.Z - solution.Z.mean(axis=0)).astype(X.dtype)
+        self.loss_, self.stop_reason_, self.n_iter_ = solution.loss, solution.message, solution.n_iter
+        self.loss_history_, self.loss_iterations_ = solution.loss_history, solution.iterations
+        self._keep_map(X)
+        return self
+
+    def _similarities(self, X: Any, rng: np.random.RandomState) -> tuple[Similarities | None, Similarities]:
+        """Return the similarities if they are monitored or used, and those that are used."""
+        n = X.shape[0]
+        if self.approximation is None:
+            whole = Similarities(X) if self.kernel == "linear" else Similarities(matrix=self._kernel(X))
+            return None, whole
+        if self.kernel == "precomputed":
+            Similarities(matrix=X)  # raises unless X is symmetric
+
+        def columns(at: Any) -> FloatArray:
+            return np.asarray(X[:, at] if self.kernel == "precomputed" else self._kernel(X, X[at]), dtype=np.float64)
+
+        if self.approximation == "nystroem":
+            factor = nystroem(columns, n, self.rank, rng)
+        else:
+            factor = pivoted_cholesky(columns, self._diagonal(X), self.rank, rng)
+        exact = Similarities(matrix=self._kernel(X)) if n <= _MONITORED else None
+        return exact, Similarities(factor)
+
+    def _kernel(self, X: Any, Y: Any = None) -> FloatArray:
+        if self.kernel == "precomputed":
+            return np.asarray(X)
+        return np.asarray(pairwise_kernels(X, Y, metric=self.kernel, **(self.kernel_params or {})), dtype=np.float64)
+
+    def _diagonal(self, X: Any) -> FloatArray:
+        if self.kernel == "precomputed":
+            return np.diag(np.asarray(X))
+        return np.array([self._kernel(X[i : i + 1])[0, 0] for i in range(X.shape[0])])
+
+    def _watch(self, exact: Similarities | None, objective: GramMatching) -> tuple[list[float], Callable[[Any], None]]:
+        """Return a list of cosines, and what adds one to it for an embedding."""
+        cosines: list[float] = []
+        true = None if exact is None else GramMatching(exact)
+
+        def watch(Z: FloatArray) -> None:
+            if true is None:
+                return
+            left, right = true.gradient(Z), objective.gradient(Z)
+            norm = float(np.linalg.norm(left) * np.linalg.norm(right))
+            cosines.append(float(np.vdot(left, right)) / norm if norm > 0 else 1.0)
+
+        return cosines, watch
+
+    def _keep_map(self, X: Any) -> None:
+        """Keep what `transform` needs: the least-squares map from similarities to places."""
+        Y = self.embedding_.astype(np.float64)
+        back = np.linalg.pinv(Y.T @ Y)
+        if self.kernel == "linear":
+            mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+            self._fixed: dict[str, Any] = {"mean": mean, "onto": np.asarray(X.T @ (Y @ back))}
+            return
+        K = self._kernel(X)
+        self._fixed = {"X": None if self.kernel == "precomputed" else X, "rows": K.mean(axis=0), "onto": Y @ back}
+
+    def transform(self, X: Any) -> FloatArray:
+        """Place new points where their similarities to the fitted ones are best reproduced, as (kernel) PCA does.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_new, n_features)
+            Or similarities to the fitted points, for ``kernel="precomputed"``.
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_components)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        known = self._fixed
+        if "mean" in known:
+            return np.asarray(X @ known["onto"] - known["mean"] @ known["onto"]).astype(X.dtype, copy=False)
+        K = np.asarray(X, dtype=np.float64) if known["X"] is None else self._kernel(X, known["X"])
+        centred = K - K.mean(axis=1, keepdims=True) - known["rows"] + known["rows"].mean()
+        return np.asarray(centred @ known["onto"]).astype(X.dtype, copy=False)
+
+    def _remember(self) -> dict[str, Any]:
+        return {"fixed": self._fixed}
+
+    def _recall(self, remembered: dict[str, Any]) -> None:
+        self._fixed = remembered["fixed"]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags

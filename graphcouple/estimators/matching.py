@@ -1,0 +1,219 @@
+"""Methods that match two graphs' means edge by edge: any point of the space between PCA with two kernels and UMAP."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from graphcouple._parameters import ABOVE_0, estimator, parameter
+from graphcouple.couplings import Coupling, MatchingCoupling, MatchingLoss, ReconstructionCoupling
+from graphcouple.estimators.preset import Preset
+from graphcouple.kernels import Exponential, Gaussian, Kernel, Odds, RationalPower, Student
+from graphcouple.laws import Bandwidth, GraphModel, LocalConnectivity, Perplexity
+from graphcouple.laws.priors import Binary, UnitOutDegree
+
+_READINGS = StrOptions({"bernoulli", "neighborhood"})
+
+
+def _law(kernel: Kernel, reading: str, **options: Any) -> GraphModel:
+    """Return the law whose means are a kernel's values, or these divided by each row's sum."""
+    if reading == "bernoulli":
+        return GraphModel(Odds(kernel), Binary(), **options)
+    return GraphModel(kernel, UnitOutDegree(), **options)
+
+
+@estimator
+class PairwiseMatching(Preset):
+    """Two kernels' values matched pair by pair: F(X, Y) = Σ_{i≠j} F̂(S(v_ij, v_ji), S(w_ij, w_ji)).
+
+    v is the input's kernel at distances rescaled by the bandwidth, w the embedding's. In the neighbourhood reading both
+    are divided by each row's sum. Every choice is a law of the library, and the method a `GraphCoupling`; see
+    ``sentence``.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    References
+    ----------
+    Draganov (2021), Towards a common dimensionality reduction approach, chapter 3.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> gc.PairwiseMatching(loss="kl", symmetrize="or", random_state=0, max_iter=50).fit_transform(X).shape
+    (150, 2)
+    """
+
+    init: Any = parameter(default="spectral")
+    kernel: Kernel = parameter(
+        default=Gaussian(), kind="Kernel", doc="v, the input's kernel, with values up to 1.", checks=[Kernel]
+    )
+    latent_kernel: Kernel = parameter(
+        default=Student(), kind="Kernel", doc="w, the embedding's kernel, with values up to 1.", checks=[Kernel]
+    )
+    loss: Any = parameter(
+        default="square",
+        kind='{"square", "kl"} or MatchingLoss',
+        doc="F̂: the square, the binary KL divergence, or your own.",
+        checks=[str, MatchingLoss],
+    )
+    symmetrize: str = parameter(
+        default="mean",
+        kind='{"mean", "or", "first"}',
+        doc="S(a, b): (a + b)/2, a + b − ab, or a.",
+        checks=[StrOptions({"mean", "or", "first"})],
+    )
+    reading: str = parameter(
+        default="bernoulli",
+        kind='{"bernoulli", "neighborhood"}',
+        doc="How v is read: each pair by itself, or divided by its row's sum.",
+        checks=[_READINGS],
+    )
+    latent_reading: str | None = parameter(
+        default=None, kind="str, optional", doc="How w is read; as v by default.", checks=[_READINGS, None]
+    )
+    bandwidth: Bandwidth | None = parameter(
+        default=Perplexity(30.0),
+        kind="Bandwidth, optional",
+        doc="How each point rescales its distances before v sees them.",
+        checks=[Bandwidth, None],
+    )
+    n_neighbors: Any = parameter(default="auto")
+
+    def _input_law(self) -> GraphModel:
+        options = {"metric": self.metric, "metric_params": self.metric_params, "target_weight": self.target_weight}
+        return _law(self.kernel, self.reading, bandwidth=self.bandwidth, n_neighbors=self.n_neighbors, **options)
+
+    def _latent_law(self) -> GraphModel:
+        return _law(self.latent_kernel, self.latent_reading or self.reading)
+
+    def _coupling(self) -> Coupling:
+        return MatchingCoupling(self.loss, self.symmetrize)
+
+
+@estimator
+class TwoKernelPCA(Preset):
+    """PCA with two kernels: ‖K_X − K_Y‖²_F, by default with UMAP's kernels.
+
+    K_X holds UMAP's edge probabilities, K_Y the values 1/(1 + a d^2b). All pairs count alike, unlike in UMAP, so
+    clusters are not as far apart.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    References
+    ----------
+    Draganov and Dohn (2023), Unexplainable explanations, section 5.1 and figure 3.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> gc.TwoKernelPCA(random_state=0, max_iter=50).fit_transform(X).shape
+    (150, 2)
+    """
+
+    init: Any = parameter(default="spectral")
+    n_neighbors: int = parameter(
+        default=15,
+        kind="int",
+        doc="Size of the neighbourhoods, counting the point itself, as in umap-learn.",
+        checks=[Interval(Integral, 2, None, closed="left")],
+    )
+    min_dist: float = parameter(default=0.1)
+    spread: float = parameter(default=1.0)
+    latent_kernel: Kernel | None = parameter(
+        default=None,
+        kind="Kernel, optional",
+        doc="k_y, in place of the one that `min_dist` and `spread` give.",
+        checks=[Kernel, None],
+    )
+
+    def _input_law(self) -> GraphModel:
+        return GraphModel(
+            Odds(Exponential()),
+            Binary(),
+            LocalConnectivity(self.n_neighbors),
+            n_neighbors=self.n_neighbors - 1,
+            symmetrize="threshold",
+            metric=self.metric,
+            metric_params=self.metric_params,
+            target_weight=self.target_weight,
+        )
+
+    def _latent_law(self) -> GraphModel:
+        return GraphModel(Odds(self._kernel), Binary())
+
+    @property
+    def _kernel(self) -> Kernel:
+        return self.latent_kernel or RationalPower.from_min_dist(self.min_dist, self.spread)
+
+    def _coupling(self) -> Coupling:
+        return MatchingCoupling("square")
+
+
+@estimator
+class TwoKernelLLE(TwoKernelPCA):
+    """Locally linear embedding with a kernel on the embedding: Tr(M K_Y) + (1/n) Σ_ij k_y(d²_ij), M = (I − W)ᵀ(I − W).
+
+    W reconstructs each point from its neighbours, as in LLE. A pair attracts by w_ij + w_ji and repels by [WᵀW]_ij +
+    1/n: nearly UMAP's forces.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    References
+    ----------
+    Draganov and Dohn (2023), Unexplainable explanations, section 5.2, lemma 4 and figure 3.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> gc.TwoKernelLLE(random_state=0, max_iter=50).fit_transform(X).shape
+    (150, 2)
+    """
+
+    reg: float = parameter(
+        default=1e-3,
+        kind="float",
+        doc="Regularisation of the weights, relative to the trace of each neighbourhood's Gram matrix.",
+        checks=[ABOVE_0],
+    )
+
+    def _input_law(self) -> GraphModel:
+        return GraphModel(
+            Exponential(),
+            UnitOutDegree(),
+            LocalConnectivity(self.n_neighbors),
+            n_neighbors=self.n_neighbors - 1,
+            metric=self.metric,
+            metric_params=self.metric_params,
+            target_weight=self.target_weight,
+        )
+
+    def _latent_law(self) -> GraphModel:
+        return GraphModel(
+            self.latent_kernel or RationalPower.from_min_dist(self.min_dist, self.spread), UnitOutDegree()
+        )
+
+    def _coupling(self) -> Coupling:
+        return ReconstructionCoupling(self.reg)

@@ -1,0 +1,96 @@
+"""Descent with exact steps, for objectives that are polynomials along lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphcouple.couplings import Objective
+from graphcouple.graphs import FloatArray
+from graphcouple.optimize.base import Optimizer, Run
+
+
+class _Line(NamedTuple):
+    Z: FloatArray
+    grad_norm: float
+    gradient: FloatArray | None
+    direction: FloatArray | None
+    stuck: bool
+
+
+@dataclass(frozen=True)
+class ExactSteps(Optimizer):
+    """Gradient descent, or conjugate gradients, each step to the minimum along its line: the loss never rises.
+
+    The objective must have a method ``along(Z, direction)``, the coefficients of a polynomial.
+
+    Parameters
+    ----------
+    conjugate : bool, default=True
+        Directions of Polak and Ribière, restarted where they do not descend. False takes the gradients alone, as in the
+        paper, which needs more steps.
+
+    References
+    ----------
+    Nocedal and Wright (2006), Numerical Optimization, section 5.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> X = np.random.default_rng(0).normal(size=(30, 5))
+    >>> solution = gc.solve(gc.GramMatching(X), X[:, :2], gc.ExactSteps(), max_iter=50, check_every=1)
+    >>> bool((np.diff(solution.loss_history) <= 1e-9 * solution.loss_history[0]).all())
+    True
+    """
+
+    conjugate: bool = True
+
+    def check(self, objective: Objective) -> None:
+        """Raise unless the objective is a polynomial along lines."""
+        if not hasattr(objective, "along"):
+            raise TypeError(
+                f"ExactSteps needs an objective that is a polynomial along lines (with a method along), got "
+                f"{type(objective).__name__}; use LBFGS()."
+            )
+
+    def init(self, objective: Objective, Z0: FloatArray, run: Run) -> _Line:
+        """Return the start."""
+        return _Line(Z0, np.inf, None, None, False)
+
+    def step(self, objective: Objective, state: Any, iteration: int, run: Run) -> _Line:
+        """Return the state at the minimum along the next direction."""
+        gradient = objective.gradient(state.Z).astype(np.float64)
+        norm = float(np.linalg.norm(gradient)) / objective.n_points
+        direction = -gradient
+        if self.conjugate and state.gradient is not None:
+            assert state.direction is not None
+            before = float(np.vdot(state.gradient, state.gradient))
+            turn = max(0.0, float(np.vdot(gradient, gradient - state.gradient)) / before) if before > 0 else 0.0
+            turned = direction + turn * state.direction
+            if float(np.vdot(turned, gradient)) < 0.0:
+                direction = turned
+        length = _least(objective.along(state.Z, direction))  # type: ignore[attr-defined]
+        if length == 0.0:
+            return _Line(state.Z, norm, None, None, True)
+        Z = (state.Z + length * direction).astype(state.Z.dtype)
+        return _Line(Z, norm, gradient, direction, bool((Z == state.Z).all()))
+
+    def exhausted(self, state: Any) -> str:
+        """Return why no step lowers the loss."""
+        return "no step along the gradient lowers the loss" if state.stuck else ""
+
+
+def _least(coefficients: FloatArray) -> float:
+    """Return the t > 0 at which a polynomial is least; 0 if it is nowhere below its value at 0."""
+    slopes = np.arange(1, coefficients.size) * coefficients[1:]
+    scale = np.abs(slopes).max()
+    if not scale > 0:
+        return 0.0
+    roots = np.roots(slopes[::-1] / scale)
+    real = roots.real[(np.abs(roots.imag) <= 1e-9 * np.abs(roots)) & (roots.real > 0)]
+    values = np.polynomial.polynomial.polyval(real, coefficients)
+    lower = values < coefficients[0]
+    return float(real[lower][np.argmin(values[lower])]) if lower.any() else 0.0

@@ -1,0 +1,249 @@
+"""Pairwise matching and LLE with two kernels: objectives against slow references, and where they end."""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+from sklearn.manifold._locally_linear import barycenter_kneighbors_graph
+
+import graphcouple as gc
+from graphcouple.couplings import ReconstructionEnergy, reconstruction_weights
+from graphcouple.couplings.matching import AbsentCost, as_loss
+from tests.reference import numerical_gradient, relative_error
+
+RNG = np.random.default_rng(3)
+N = 24
+X, Z = RNG.normal(size=(N, 4)), RNG.normal(size=(N, 2))
+OFF = ~np.eye(N, dtype=bool)
+
+
+@dataclass(frozen=True)
+class Fourth(gc.MatchingLoss):
+    """A user's loss, not quadratic in e."""
+
+    scale: float = 2.0
+
+    def cost(self, e, p):
+        return (self.scale * (e - p)) ** 4
+
+    def grad_cost(self, e, p):
+        return 4.0 * self.scale**4 * (p - e) ** 3
+
+
+@dataclass(frozen=True)
+class Pole(gc.Kernel):
+    """1/d², infinite at distance 0."""
+
+    def log(self, sq_dist):
+        return -np.log(sq_dist)
+
+    def grad_log(self, sq_dist):
+        return -1.0 / sq_dist
+
+
+SYMMETRIC = {"mean": lambda a, b: (a + b) / 2, "or": lambda a, b: a + b - a * b, "first": lambda a, b: a}
+KERNELS = {"student": gc.Student(), "gaussian": gc.Gaussian(), "umap": gc.RationalPower(1.6, 0.9)}
+
+
+def law_of(prior, kernel, **options):
+    symmetrize = "threshold" if prior == "~B" else None
+    inner = gc.Odds(kernel) if "B" in prior else kernel
+    return gc.GraphModel(inner, prior[-1], symmetrize=symmetrize, **options)
+
+
+def slowly(posterior, prior, kernel, loss, how, places):
+    strength = kernel.value(cdist(places, places, "sqeuclidean"))
+    np.fill_diagonal(strength, 0.0)
+    means = {
+        "B": strength,
+        "D": strength / strength.sum(axis=1, keepdims=True),
+        "E": N * strength / strength.sum(),
+    }[prior]
+    given = np.asarray(posterior.mean().toarray() if sp.issparse(posterior.mean()) else posterior.mean())
+    join = SYMMETRIC[how]
+    wanted = given if posterior.unordered else join(given, given.T)
+    found = means if prior == "B" else join(means, means.T)
+    return as_loss(loss).cost(wanted, found)[OFF].sum()
+
+
+@pytest.mark.parametrize("loss", ["square", "kl", Fourth()], ids=["square", "kl", "own"])
+@pytest.mark.parametrize("how", SYMMETRIC)
+@pytest.mark.parametrize("priors", list(itertools.product(["B", "~B", "D"], "BDE")), ids="-".join)
+def test_the_objective_is_the_sum_over_all_pairs(priors, how, loss):
+    for neighbors, name in ((None, "student"), (6, "gaussian"), (6, "umap")):
+        law = law_of(priors[0], gc.Gaussian(), bandwidth=gc.Perplexity(4), n_neighbors=neighbors)
+        posterior = law.posterior(X)
+        objective = gc.MatchedMeans(posterior, law_of(priors[1], KERNELS[name]), loss, how)
+        value, gradient = objective.value_and_grad(Z)
+        assert value == pytest.approx(slowly(posterior, priors[1], KERNELS[name], loss, how, Z), rel=1e-10)
+        assert relative_error(gradient, numerical_gradient(objective.value, Z)) < 1e-6
+        assert objective.lower_bound <= value
+
+
+def test_the_bandwidth_of_the_embedding_scales_its_distances():
+    posterior = law_of("B", gc.Gaussian(), bandwidth=gc.Perplexity(4)).posterior(X)
+    plain, scaled = (
+        gc.MatchedMeans(posterior, law_of("B", gc.Student(), bandwidth=b)) for b in (None, gc.ConstantBandwidth(2.0))
+    )
+    assert scaled.value(2.0 * Z) == pytest.approx(plain.value(Z), rel=1e-12)
+    np.testing.assert_allclose(2.0 * scaled.gradient(2.0 * Z), plain.gradient(Z), rtol=1e-10)
+
+
+def test_binary_kl_is_the_cross_entropy_of_independent_edges():
+    laws = gc.UMAP(n_neighbors=8).sentence
+    posterior = laws.input.posterior(X)
+    matched = gc.MatchedMeans(posterior, laws.latent, "kl")
+    coupled = gc.CrossEntropy(posterior, laws.latent)
+    # Ordered pairs count each twice.
+    assert matched.value(Z) == pytest.approx(2 * coupled.value(Z), rel=1e-9)
+    np.testing.assert_allclose(matched.gradient(Z), 2 * coupled.gradient(Z), rtol=1e-8, atol=1e-10)
+
+
+def test_fast_sums_agree_with_all_pairs():
+    rng = np.random.default_rng(0)
+    many, places = rng.normal(size=(3000, 4)), 5 * rng.normal(size=(3000, 2))
+    posterior = gc.UMAP().sentence.input.posterior(many)
+    for loss in ("square", Fourth()):
+        exact, fast = (
+            gc.MatchedMeans(posterior, gc.UMAP().sentence.latent, loss, summation=s) for s in ("exact", "particle_mesh")
+        )
+        assert fast.value(places) == pytest.approx(exact.value(places), rel=1e-4)
+        assert relative_error(fast.gradient(places), exact.gradient(places)) < 1e-2
+
+
+def test_a_radial_loss_has_the_slope_of_its_potential():
+    for loss in (gc.SquareLoss(), Fourth()):
+        radial = AbsentCost(loss, gc.Odds(gc.RationalPower(1.6, 0.9)))
+        at, h = np.linspace(0.1, 9.0, 50), 1e-5
+        slope = (radial.potential(at + h) - radial.potential(at - h)) / (2 * h)
+        np.testing.assert_allclose(radial.slope(at), slope, rtol=1e-5)
+
+
+def test_two_kernel_pca_is_the_distance_of_kernel_matrices():
+    method = gc.TwoKernelPCA(n_neighbors=8, random_state=0, max_iter=30)
+    fitted = method.fit(X)
+    K_X = fitted.posterior_.mean().toarray()
+    K_Y = method.sentence.latent.kernel.edge_probability(cdist(fitted.embedding_, fitted.embedding_, "sqeuclidean"))
+    assert fitted.loss_ == pytest.approx(np.square(K_X - K_Y)[OFF].sum(), rel=1e-9)
+
+
+def reconstruction(W, kernel, places):
+    M = (np.eye(N) - W).T @ (np.eye(N) - W)
+    K = kernel.value(cdist(places, places, "sqeuclidean"))
+    return np.trace(M @ K) + K.sum() / N
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_energy_of_reconstruction_and_its_pair_coefficients(name):
+    kernel = KERNELS[name]
+    support, _ = gc.neighbors.nearest_neighbors(X, 5)
+    W = reconstruction_weights(X, support)
+    np.testing.assert_allclose(W.toarray(), barycenter_kneighbors_graph(X, 5, reg=1e-3).toarray(), rtol=1e-8)
+    objective = ReconstructionEnergy(W, kernel, "exact")
+    assert objective.value(Z) == pytest.approx(reconstruction(W.toarray(), kernel, Z), rel=1e-10)
+    value, gradient = objective.value_and_grad(Z)
+    assert value == objective.value(Z)
+    np.testing.assert_allclose(gradient, objective.gradient(Z), rtol=1e-12)
+    assert relative_error(gradient, numerical_gradient(objective.value, Z)) < 1e-6
+    assert objective.lower_bound <= value
+    # Lemma 4: −w_ij − w_ji + [WᵀW]_ij + 1/n on every pair.
+    w, sq_dist = W.toarray(), cdist(Z, Z, "sqeuclidean")
+    slope = (-w - w.T + w.T @ w + 1.0 / N) * kernel.value(sq_dist) * kernel.grad_log(sq_dist)
+    slope[~OFF] = 0.0
+    by_pairs = 4 * (slope[:, :, None] * (Z[:, None] - Z)).sum(axis=1)
+    np.testing.assert_allclose(gradient, by_pairs, rtol=1e-9, atol=1e-10)
+
+
+def test_weights_of_sparse_points_and_in_parts(monkeypatch):
+    support, _ = gc.neighbors.nearest_neighbors(X, 5)
+    whole = reconstruction_weights(X, support).toarray()
+    monkeypatch.setattr("graphcouple.couplings.reconstruction._ROWS_AT_ONCE", 7)
+    np.testing.assert_allclose(reconstruction_weights(sp.csr_matrix(X), support).toarray(), whole, rtol=1e-10)
+    uneven = support.select(np.arange(support.n_edges) > 0)
+    with pytest.raises(ValueError, match="equally many neighbors"):
+        reconstruction_weights(X, uneven)
+    with pytest.raises(ValueError, match="infinite at distance 0"):
+        ReconstructionEnergy(whole, Pole())
+
+
+def test_bernoulli_tsne_is_a_composition():
+    """Chapter 5 of the thesis: Gaussian edges by themselves, the embedding's divided by each row's sum."""
+    composed = gc.GraphCoupling(
+        gc.GraphModel(gc.Odds(gc.Gaussian()), "B", gc.Perplexity(6)),
+        gc.GraphModel(gc.Student(), "D"),
+        coupling=gc.MatchingCoupling("kl", "mean"),
+        init="pca",
+        random_state=0,
+        max_iter=60,
+    ).fit(X)
+    named = gc.PairwiseMatching(
+        loss="kl", latent_reading="neighborhood", bandwidth=gc.Perplexity(6), init="pca", random_state=0, max_iter=60
+    ).fit(X)
+    np.testing.assert_array_equal(composed.embedding_, named.embedding_)
+    assert composed.loss_ < composed.loss_history_[0]
+
+
+DIGITS, LABELS = (part[:500] for part in gc.datasets.load("digits"))
+GRID = list(
+    itertools.product(["bernoulli", "neighborhood"], ["mean", "or", "first"], ["square", "kl"], ["student", "umap"])
+)
+
+
+@pytest.mark.parametrize(
+    ("reading", "how", "loss", "name"),
+    [
+        pytest.param(*case, marks=[] if case[1:] == ("mean", "square", "student") else pytest.mark.nightly)
+        for case in GRID
+    ],
+)
+def test_every_point_of_the_grid_ends_well(reading, how, loss, name):
+    method = gc.PairwiseMatching(
+        latent_kernel=KERNELS[name],
+        loss=loss,
+        symmetrize=how,
+        reading=reading,
+        bandwidth=gc.Perplexity(15),
+        n_neighbors=45,
+    )
+    fitted = method.set_params(random_state=0).fit(DIGITS[:200])
+    assert "collapsed" not in fitted.stop_reason_
+    starts = [
+        gc.solve(
+            gc.MatchedMeans(fitted.posterior_, method.sentence.latent, loss, how),
+            scale * np.random.default_rng(seed).normal(size=(200, 2)),
+            gc.LBFGS(),
+            rescale=True,
+            max_iter=1500,
+        ).loss
+        for seed, scale in ((0, 1.0), (1, 3.0))
+    ]
+    assert fitted.loss_ <= min(starts) * 1.05
+
+
+def test_named_methods_separate_classes():
+    from sklearn.model_selection import cross_val_score
+    from sklearn.neighbors import KNeighborsClassifier
+
+    scores = {}
+    for method in (gc.UMAP(), gc.TwoKernelLLE(), gc.TwoKernelPCA()):
+        Y = method.set_params(random_state=0).fit(DIGITS).embedding_
+        scores[type(method).__name__] = cross_val_score(KNeighborsClassifier(10), Y, LABELS, cv=5).mean()
+    assert scores["TwoKernelLLE"] > scores["UMAP"] - 0.03
+
+
+def test_what_cannot_be_matched_says_why():
+    posterior = law_of("B", gc.Gaussian(), bandwidth=gc.Perplexity(4)).posterior(X)
+    for call, message in [
+        (lambda: gc.MatchedMeans(posterior, law_of("B", gc.Student()), "cube"), "cube"),
+        (lambda: gc.MatchedMeans(posterior, law_of("B", gc.Student()), symmetrize="either"), "either"),
+        (lambda: gc.MatchedMeans(X, law_of("B", gc.Student())), "RandomGraph"),
+        (lambda: gc.MatchedMeans(posterior, gc.GraphModel(gc.Student(), gc.Binary(np.ones((N, N))))), "edge prior"),
+        (lambda: gc.MatchingCoupling(symmetrize="either"), "either"),
+        (lambda: gc.PairwiseMatching(bandwidth=gc.Perplexity(4)).fit(X, sample_weight=np.ones(N)), "sample weights"),
+        (lambda: gc.TwoKernelLLE(n_neighbors=6).fit(X, sample_weight=np.ones(N)), "sample weights"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=message):
+            call()
