@@ -30,6 +30,11 @@ class Objective(ABC):
     """
 
     @property
+    def shrinks_noise(self) -> bool:
+        """Whether noise shrinks under the objective itself, so that noise does not tell what attraction it bears."""
+        return False
+
+    @property
     @abstractmethod
     def n_points(self) -> int:
         """The number of points of the embedding."""
@@ -104,6 +109,37 @@ class Objective(ABC):
     __rmul__ = __mul__
 
 
+class Rescaled(Objective):
+    """An objective of the embedding divided by a length.
+
+    Parameters
+    ----------
+    objective : Objective
+    scale : float
+    """
+
+    def __init__(self, objective: Objective, scale: float) -> None:
+        self.objective, self.scale = objective, scale
+
+    @property
+    def n_points(self) -> int:
+        """The number of points of the embedding."""
+        return self.objective.n_points
+
+    def value(self, Z: FloatArray) -> float:
+        """Return the objective at Z / scale."""
+        return self.objective.value(Z / np.asarray(self.scale, Z.dtype))
+
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return the objective at Z / scale and its gradient in Z."""
+        value, gradient = self.objective.value_and_grad(Z / np.asarray(self.scale, Z.dtype))
+        return value, (gradient / self.scale).astype(Z.dtype, copy=False)
+
+    def gradient(self, Z: FloatArray) -> FloatArray:
+        """Return the gradient alone."""
+        return (self.objective.gradient(Z / np.asarray(self.scale, Z.dtype)) / self.scale).astype(Z.dtype, copy=False)
+
+
 def _parts(objective: Objective) -> tuple[tuple[float, Objective], ...]:
     return objective.terms if isinstance(objective, WeightedSum) else ((1.0, objective),)
 
@@ -173,6 +209,11 @@ class WeightedSum(Objective):
     def at(self, iteration: int, Z: FloatArray) -> WeightedSum:
         """Return the weighted sum of the terms' objectives for that iteration."""
         return WeightedSum(tuple((weight, term.at(iteration, Z)) for weight, term in self.terms))
+
+    @property
+    def shrinks_noise(self) -> bool:
+        """Whether a term does."""
+        return any(weight > 0 and term.shrinks_noise for weight, term in self.terms)
 
     def most_attraction(self, Z: FloatArray) -> float:
         """Return the least of the terms' weights."""

@@ -28,14 +28,14 @@ import scipy.sparse as sp
 from graphcouple._formula import Formula
 from graphcouple._registry import Registry
 from graphcouple._validation import check_embedding
-from graphcouple.couplings.base import Objective
-from graphcouple.couplings.pair import check_latent
+from graphcouple.couplings.base import Objective, Rescaled
+from graphcouple.couplings.pair import EdgeEnergy, check_latent
 from graphcouple.couplings.row_means import latent_means_matched
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import RandomGraph
-from graphcouple.summation import RadialFunction, Summation, as_summation
+from graphcouple.summation import EdgeSum, RadialFunction, Summation, as_summation
 
 SYMMETRIZATIONS = ("mean", "or", "first")
 """How the two directions of a pair become one number: (a + b)/2, a + b − ab, or a."""
@@ -290,6 +290,20 @@ class MatchedMeans(Objective):
         arrays = (places, self.support.indptr, self.support.indices, self.ahead, self.back, self.loss, self.kernel)
         over_rows(self.n_points, self.n_jobs, matched_edges, *arrays, total, force)
         return float(potential.sum()) + float(total.sum()), 2.0 * gradient + force
+
+    @cached_property
+    def strength(self) -> EdgeEnergy:
+        """Σ E^X_ij log s, s = `GraphPrior.edge_strength`; early exaggeration adds multiples of it."""
+        radial = self.latent.prior.edge_strength(self.latent.kernel)
+        return EdgeEnergy(EdgeSum(self.support, self.ahead, radial, self.n_jobs), self.n_points)
+
+    def exaggerated(self, factor: float) -> Objective:
+        """Return F − (α − 1) Σ E^X_ij log s: edges attract by the logarithm of their strength too, at any distance.
+
+        A bounded loss such as the square has no force between ends that are far apart, so without it a random start
+        would stay torn.
+        """
+        return self if factor == 1.0 else self + (1.0 - factor) * Rescaled(self.strength, self.scale)
 
     @cached_property
     def _absent(self) -> AbsentCost:

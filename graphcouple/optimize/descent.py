@@ -30,6 +30,9 @@ _ITERATIONS_PER_ROOT = 10.0
 # A start this small, relative to the best size, is where exaggerated attraction could shrink it for good.
 _SMALL = 1e-2
 
+# A loss that rises by less than this share of its fall, from its best size to a hundred times that, is bounded.
+_FLAT = 0.05
+
 _STAGES, _STAGED_ITERATIONS = 10, 300
 
 # In more than two dimensions, sampling is faster than exact sums from this many points on.
@@ -97,12 +100,14 @@ class Descent:
     def _schedule(self, objective: Objective, Z: FloatArray, max_iter: int) -> Exaggeration:
         if self.early_exaggeration == 1.0:
             return Exaggeration(1.0, 0)
-        small = (Z * (_SMALL * best_scale(objective, Z, precise=False))).astype(Z.dtype)
-        limit = min(push_over_pull(objective, small), objective.most_attraction(Z))
+        limit = objective.most_attraction(Z)
+        if not objective.shrinks_noise:
+            small = (Z * (_SMALL * _size(objective, Z))).astype(Z.dtype)
+            limit = min(push_over_pull(objective, small), limit)
         if self.early_exaggeration == "auto":
             length = min(_STAGED_ITERATIONS, 3 * max_iter // 4)
             factor = min((length / _ITERATIONS_PER_ROOT) ** 2, _BEARABLE * limit)
-            if not factor > 1.0 or limit == float("inf"):
+            if not factor > 1.0 or (limit == float("inf") and not objective.shrinks_noise):
                 return Exaggeration(1.0, 0)
             return Exaggeration(factor, length, _STAGES)
         if float(self.early_exaggeration) > limit:
@@ -114,6 +119,18 @@ class Descent:
             )
         length = min(EXAGGERATION_ITERATIONS, max_iter // 2)
         return Exaggeration(float(self.early_exaggeration), length)
+
+
+def _size(objective: Objective, Z: FloatArray) -> float:
+    """Return the best size of a start, held together by attraction if the objective itself lets all points fly apart.
+
+    A bounded loss, such as the square, hardly rises however far apart they are.
+    """
+    size = best_scale(objective, Z, precise=False)
+    near, here, far = (objective.value((Z * (size * f)).astype(Z.dtype)) for f in (_SMALL, 1.0, 1.0 / _SMALL))
+    if far - here > _FLAT * (near - here):
+        return size
+    return best_scale(objective.exaggerated(2.0), Z, precise=False)
 
 
 def _is_better_sampled(objective: Objective, Z: FloatArray) -> bool:
