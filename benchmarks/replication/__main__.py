@@ -1,4 +1,4 @@
-"""Make docs/replication.md: tables of the graph-coupling and LaptSNE papers, measured beside the papers' figures.
+"""Make docs/replication.md: tables and figures of the papers, measured beside the papers' own.
 
     python benchmarks/replication --mnist t10k-images-idx3-ubyte.gz --coil20 coil20.mat [--seeds 5]
     python benchmarks/replication --mnist FOLDER --coil20 coil20.mat --data Fashion-MNIST=FOLDER --data CIFAR-10=C.npz
@@ -14,6 +14,7 @@ import sys
 import time
 from pathlib import Path
 
+import attraction_repulsion
 import graph_coupling
 import laptsne
 from report import graph_coupling_tables, laptsne_tables
@@ -75,6 +76,11 @@ def main():
             key = f"classes|{name}|{seed}"
             plain = name.removesuffix(" (10,000)")
             by_class.setdefault(name, {})[seed] = measured(asked.store, key, laptsne.measure, plain, X, y, seed)
+    by_forces = {}
+    for name in [known for known in classes if known in (*starts, "PenDigits")]:
+        X, y = classes[name]
+        by_forces[name] = measured(asked.store, f"forces|{name}", attraction_repulsion.measure, X, y)
+    epochs, methods, angles = attraction_repulsion.tables(by_forces)
     small, large, gaps = laptsne_tables(by_class)
     text = (HERE / "text.md").read_text()
     tables = {
@@ -83,6 +89,9 @@ def main():
         "CLASSES": small,
         "LARGE": large,
         "GAPS": gaps,
+        "EPOCHS": epochs,
+        "KERNELS": methods,
+        "ANGLES": angles,
     }
     for mark, table in tables.items():
         text = text.replace(f"@{mark}@", table)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -66,6 +66,9 @@ class MatchingLoss(Formula):
     (150, 2)
     """
 
+    linear: ClassVar[bool] = False
+    """Whether the cost is linear in e, but for what does not depend on p: edges then sum faster."""
+
     def cost(self, e: Any, p: Any) -> Any:
         """Return F̂(e, p)."""
         raise NotImplementedError(f"{type(self).__name__} must give cost(e, p).")
@@ -90,6 +93,8 @@ class SquareLoss(MatchingLoss):
     0.25
     """
 
+    linear: ClassVar[bool] = True
+
     def cost(self, e: Any, p: Any) -> Any:
         """Return (e − p)²."""
         return (e - p) * (e - p)
@@ -111,6 +116,8 @@ class BinaryKL(MatchingLoss):
     0.6931
     """
 
+    linear: ClassVar[bool] = True
+
     def cost(self, e: Any, p: Any) -> Any:
         """Return −e log p − (1 − e) log(1 − p)."""
         return -e * np.log(np.maximum(p, 1e-300)) - (1.0 - e) * np.log1p(-np.minimum(p, 1.0 - 1e-15))
@@ -126,20 +133,11 @@ def as_loss(loss: Any) -> MatchingLoss:
 
 
 @dataclass(frozen=True)
-class AbsentCost(RadialFunction):
-    """F̂(0, p(d²)), p = k/(1 + k): what a pair costs that has no edge in the input's graph."""
+class _OfLoss(RadialFunction):
+    """Base of the radial functions of a loss of p = k/(1 + k)."""
 
     loss: MatchingLoss
     kernel: Kernel
-
-    def potential(self, sq_dist: Any) -> Any:
-        """Return F̂(0, p)."""
-        return self.loss.cost(0.0, self.kernel.edge_probability(sq_dist))
-
-    def slope(self, sq_dist: Any) -> Any:
-        """Return ∂F̂/∂p · p ψ/(1 + k)."""
-        p = self.kernel.edge_probability(sq_dist)
-        return self.loss.grad_cost(0.0, p) * p * self.kernel.grad_log_probability(sq_dist)
 
     @property
     def smooth_at_zero(self) -> bool:
@@ -150,6 +148,36 @@ class AbsentCost(RadialFunction):
     def length(self) -> float:
         """That of the kernel."""
         return self.kernel.length
+
+
+@dataclass(frozen=True)
+class PresentCost(_OfLoss):
+    """F̂(1, p(d²)) − F̂(0, p(d²)): by how much a sure edge in the input's graph changes a pair's cost."""
+
+    def potential(self, sq_dist: Any) -> Any:
+        """Return F̂(1, p) − F̂(0, p)."""
+        p = self.kernel.edge_probability(sq_dist)
+        return self.loss.cost(1.0, p) - self.loss.cost(0.0, p)
+
+    def slope(self, sq_dist: Any) -> Any:
+        """Return its derivative in d²."""
+        p = self.kernel.edge_probability(sq_dist)
+        change = self.loss.grad_cost(1.0, p) - self.loss.grad_cost(0.0, p)
+        return change * p * self.kernel.grad_log_probability(sq_dist)
+
+
+@dataclass(frozen=True)
+class AbsentCost(_OfLoss):
+    """F̂(0, p(d²)): what a pair costs that has no edge in the input's graph."""
+
+    def potential(self, sq_dist: Any) -> Any:
+        """Return F̂(0, p)."""
+        return self.loss.cost(0.0, self.kernel.edge_probability(sq_dist))
+
+    def slope(self, sq_dist: Any) -> Any:
+        """Return ∂F̂/∂p · p ψ/(1 + k)."""
+        p = self.kernel.edge_probability(sq_dist)
+        return self.loss.grad_cost(0.0, p) * p * self.kernel.grad_log_probability(sq_dist)
 
 
 def symmetrized_means(posterior: RandomGraph, how: str) -> tuple[Support, FloatArray, FloatArray]:
@@ -280,7 +308,32 @@ class MatchedMeans(Objective):
             value, gradient = latent_means_matched(self.loss, self.kernel, points, edges, self.symmetrize, total)
         return value, (gradient / self.scale).astype(points.dtype, copy=False)
 
+    @cached_property
+    def _present(self) -> tuple[EdgeSum, float]:
+        """The edges' sum for a linear loss, and what it leaves out, which does not depend on the embedding."""
+        edges = EdgeSum(self.support, self.ahead, PresentCost(self.loss, self.kernel), self.n_jobs)
+        e, half = self.ahead, 0.5
+        absent, sure = self.loss.cost(0.0, half), self.loss.cost(1.0, half)
+        return edges, float((self.loss.cost(e, half) - absent - e * (sure - absent)).sum())
+
     def _of_pairs(self, points: FloatArray) -> tuple[float, FloatArray]:
+        if self.loss.linear:
+            edges, constant = self._present
+            potential, push = self.summation.potential(points, self._absent)
+            value, pull = edges.evaluate(points)
+            return float(potential.sum()) + value + constant, 2.0 * push + pull
+        return self._edge_by_edge(points)
+
+    def gradient(self, Z: FloatArray) -> FloatArray:
+        """Return the gradient alone."""
+        if not (self.loss.linear and self.latent.prior.independent_edges):
+            return self.value_and_grad(Z)[1]
+        points = self._points(Z)
+        push = self.summation.potential(points, self._absent, with_potential=False)[1]
+        pull = self._present[0].evaluate(points, with_value=False)[1]
+        return ((2.0 * push + pull) / self.scale).astype(points.dtype, copy=False)
+
+    def _edge_by_edge(self, points: FloatArray) -> tuple[float, FloatArray]:
         from graphcouple._numba.matching import matched_edges
         from graphcouple._numba.threads import over_rows
 
