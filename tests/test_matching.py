@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from sklearn.manifold._locally_linear import barycenter_kneighbors_graph
+from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import graphcouple as gc
 from graphcouple.couplings import ReconstructionEnergy, reconstruction_weights
@@ -232,6 +233,64 @@ def test_named_methods_separate_classes():
         Y = method.set_params(random_state=0).fit(DIGITS).embedding_
         scores[type(method).__name__] = cross_val_score(KNeighborsClassifier(10), Y, LABELS, cv=5).mean()
     assert scores["TwoKernelLLE"] > scores["UMAP"] - 0.03
+
+
+NAMED = {
+    "PairwiseMatching": gc.PairwiseMatching(bandwidth=gc.Perplexity(2), max_iter=20),
+    "TwoKernelPCA": gc.TwoKernelPCA(n_neighbors=3, max_iter=20),
+    "TwoKernelLLE": gc.TwoKernelLLE(n_neighbors=3, max_iter=20),
+    "AttractionRepulsionPCA": gc.AttractionRepulsionPCA(),
+}
+
+
+def _conventions():
+    for name, estimator in NAMED.items():
+        for instance, check in estimator_checks_generator(estimator):
+            if "array_api" not in check.func.__name__:
+                yield pytest.param(instance, check, id=f"{name}-{check.func.__name__}")
+
+
+@pytest.mark.parametrize(("estimator", "check"), list(_conventions()))
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("loss", ["square", "kl"])
+@pytest.mark.parametrize("method", [gc.TwoKernelPCA(n_neighbors=8), gc.TwoKernelLLE(n_neighbors=8)])
+def test_new_points_minimise_their_own_terms(method, loss, tmp_path):
+    if isinstance(method, gc.TwoKernelLLE) and loss == "kl":
+        return
+    method = gc.GraphCoupling(**method.sentence.replace(random_state=0, max_iter=60))
+    if loss == "kl":
+        method.set_params(coupling=gc.MatchingCoupling("kl"))
+    fitted = method.fit(DIGITS[:200])
+    new = DIGITS[200:212]
+    places, found = fitted.transform(new, return_loss=True)
+    edges, kernel = fitted._given.new_edges(new).to_csr().toarray(), fitted.latent.kernel
+
+    def row(place, i):
+        sq_dist = np.square(place - fitted.embedding_).sum(axis=1)
+        if fitted.latent.prior.code == "D":
+            return kernel.value(sq_dist).sum() / 200 - edges[i] @ kernel.value(sq_dist)
+        p, cost = kernel.edge_probability(sq_dist), as_loss(loss).cost
+        return (cost(0.0, p) + edges[i] * (cost(1.0, p) - cost(0.0, p))).sum()
+
+    for i in range(12):
+        assert found[i] == pytest.approx(row(places[i], i), rel=1e-6, abs=1e-9)
+        around = [row(places[i] + 0.05 * step, i) for step in np.vstack([np.eye(2), -np.eye(2)])]
+        assert min(around) >= found[i] - 1e-6 * abs(found[i])
+    np.testing.assert_array_equal(np.vstack([fitted.transform(new[:5]), fitted.transform(new[5:])]), places)
+    np.testing.assert_array_equal(fitted.transform(DIGITS[:9]), fitted.embedding_[:9])
+    fitted.save(tmp_path / "model")
+    np.testing.assert_array_equal(gc.load(tmp_path / "model").transform(new), places)
+    weights = fitted.inverse_transform(fitted.embedding_[:2])
+    assert weights.shape == (2, 64)
+
+
+def test_means_that_depend_on_all_points_place_no_new_ones():
+    fitted = gc.PairwiseMatching(reading="neighborhood", bandwidth=gc.Perplexity(4), random_state=0, max_iter=20).fit(X)
+    with pytest.raises(ValueError, match="cannot place new points"):
+        fitted.transform(X)
 
 
 def test_what_cannot_be_matched_says_why():

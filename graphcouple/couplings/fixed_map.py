@@ -103,11 +103,14 @@ class FixedMap:
 
         # Kernels may be infinite at distance 0, where one point then has all the weight.
         sq_dist = np.maximum(cdist(places, self.points, "sqeuclidean"), _NEAREST * self.size**2)
-        logs = self.attraction.potential(sq_dist)
+        logs = self._log_strengths(sq_dist)
         if self.weights is not None:
             logs = logs + np.log(self.weights)
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         return weights / weights.sum(axis=1, keepdims=True)
+
+    def _log_strengths(self, sq_dist: FloatArray) -> FloatArray:
+        return np.asarray(self.attraction.potential(sq_dist))
 
     def _repel(self, places: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the repulsion of places whose edges have these sums, and its gradient."""
@@ -228,6 +231,46 @@ class ChargedMap(FixedMap):
         noise = np.where(mass > 0, mass, 1.0) ** self.noise_exponent / self.total_noise
         repelled = self.strength * (mass * of_noise + noise * of_degrees)
         return repelled, self.strength * (mass[:, None] * push + noise[:, None] * other)
+
+
+class MatchedMap(FixedMap):
+    """A map of a sum of losses of pairs: c Σ_j φ(|y − z_j|²) repels a new point, and Σ_j m_j α(|y − z_j|²) attracts it.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, q)
+    attraction, repulsion : RadialFunction
+        α and φ.
+    strength : RadialFunction
+        An edge's strength, for `strengths`.
+    charge : float
+        c.
+    summation : Summation
+    """
+
+    def __init__(
+        self,
+        points: FloatArray,
+        attraction: RadialFunction,
+        repulsion: RadialFunction,
+        strength: RadialFunction,
+        charge: float,
+        summation: Summation,
+    ) -> None:
+        super().__init__(points, attraction, repulsion, np.full((1, len(points)), charge), summation)
+        self.strength, self.charge = strength, charge
+
+    def without_points(self) -> partial[Any]:
+        """Return what makes the map again from its points."""
+        radials: dict[str, Any] = {
+            "attraction": self.attraction,
+            "repulsion": self.repulsion,
+            "strength": self.strength,
+        }
+        return partial(type(self), **radials, charge=self.charge, summation=self.summation)
+
+    def _log_strengths(self, sq_dist: FloatArray) -> FloatArray:
+        return np.asarray(self.strength.potential(sq_dist))
 
 
 def noise_of(degrees: FloatArray, exponent: float, weights: FloatArray | None) -> FloatArray:

@@ -29,6 +29,7 @@ from graphcouple._formula import Formula
 from graphcouple._registry import Registry
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.base import Objective, Rescaled
+from graphcouple.couplings.fixed_map import MatchedMap
 from graphcouple.couplings.pair import EdgeEnergy, check_latent
 from graphcouple.couplings.row_means import latent_means_matched
 from graphcouple.graphs import FloatArray, Support
@@ -151,18 +152,18 @@ class _OfLoss(RadialFunction):
 
 
 @dataclass(frozen=True)
-class PresentCost(_OfLoss):
-    """F̂(1, p(d²)) − F̂(0, p(d²)): by how much a sure edge in the input's graph changes a pair's cost."""
+class EdgeGain(_OfLoss):
+    """F̂(0, p(d²)) − F̂(1, p(d²)): what a pair saves if its edge in the input's graph is sure."""
 
     def potential(self, sq_dist: Any) -> Any:
-        """Return F̂(1, p) − F̂(0, p)."""
+        """Return F̂(0, p) − F̂(1, p)."""
         p = self.kernel.edge_probability(sq_dist)
-        return self.loss.cost(1.0, p) - self.loss.cost(0.0, p)
+        return self.loss.cost(0.0, p) - self.loss.cost(1.0, p)
 
     def slope(self, sq_dist: Any) -> Any:
         """Return its derivative in d²."""
         p = self.kernel.edge_probability(sq_dist)
-        change = self.loss.grad_cost(1.0, p) - self.loss.grad_cost(0.0, p)
+        change = self.loss.grad_cost(0.0, p) - self.loss.grad_cost(1.0, p)
         return change * p * self.kernel.grad_log_probability(sq_dist)
 
 
@@ -311,7 +312,7 @@ class MatchedMeans(Objective):
     @cached_property
     def _present(self) -> tuple[EdgeSum, float]:
         """The edges' sum for a linear loss, and what it leaves out, which does not depend on the embedding."""
-        edges = EdgeSum(self.support, self.ahead, PresentCost(self.loss, self.kernel), self.n_jobs)
+        edges = EdgeSum(self.support, self.ahead, EdgeGain(self.loss, self.kernel), self.n_jobs)
         e, half = self.ahead, 0.5
         absent, sure = self.loss.cost(0.0, half), self.loss.cost(1.0, half)
         return edges, float((self.loss.cost(e, half) - absent - e * (sure - absent)).sum())
@@ -321,7 +322,7 @@ class MatchedMeans(Objective):
             edges, constant = self._present
             potential, push = self.summation.potential(points, self._absent)
             value, pull = edges.evaluate(points)
-            return float(potential.sum()) + value + constant, 2.0 * push + pull
+            return float(potential.sum()) - value + constant, 2.0 * push - pull
         return self._edge_by_edge(points)
 
     def gradient(self, Z: FloatArray) -> FloatArray:
@@ -331,7 +332,22 @@ class MatchedMeans(Objective):
         points = self._points(Z)
         push = self.summation.potential(points, self._absent, with_potential=False)[1]
         pull = self._present[0].evaluate(points, with_value=False)[1]
-        return ((2.0 * push + pull) / self.scale).astype(points.dtype, copy=False)
+        return ((2.0 * push - pull) / self.scale).astype(points.dtype, copy=False)
+
+    @property
+    def fixed_map(self) -> Any:
+        """The embedding as it attracts and repels new points; absent unless pairs are independent and the loss linear.
+
+        See `graphcouple.couplings.fixed_map`.
+        """
+        if not (self.loss.linear and self.latent.prior.independent_edges):
+            raise AttributeError("means that depend on all points, and losses not linear in e, place no new points.")
+        return self._fixed_map
+
+    def _fixed_map(self, Z: FloatArray) -> MatchedMap:
+        strength = self.latent.prior.edge_strength(self.latent.kernel)
+        radials = (EdgeGain(self.loss, self.kernel), self._absent, strength)
+        return MatchedMap(self._points(Z), *radials, 1.0, self.summation)
 
     def _edge_by_edge(self, points: FloatArray) -> tuple[float, FloatArray]:
         from graphcouple._numba.matching import matched_edges

@@ -22,6 +22,7 @@ import scipy.sparse as sp
 
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.base import Objective
+from graphcouple.couplings.fixed_map import MatchedMap
 from graphcouple.couplings.pair import EdgeEnergy
 from graphcouple.graphs import FloatArray, Support, as_csr, edges_of
 from graphcouple.kernels import Kernel
@@ -167,6 +168,14 @@ class ReconstructionEnergy(Objective):
         pull = self.edges.evaluate(points, with_value=False)[1]
         push = self.summation.potential(points, self.radial, with_potential=False)[1]
         return (pull + 2.0 / self._n * push).astype(points.dtype, copy=False)
+
+    def fixed_map(self, Z: FloatArray) -> MatchedMap:
+        """Return the embedding as it attracts and repels new points; see `graphcouple.couplings.fixed_map`.
+
+        A new point is reconstructed by the means of its edges, which also sum to 1.
+        """
+        points = check_embedding(Z, n_points=self._n)
+        return MatchedMap(points, self.radial, self.radial, LogKernel(self.kernel), 1.0 / self._n, self.summation)
 
     def exaggerated(self, factor: float) -> Objective:
         """Return the energy − (α − 1)/20 Σ max(w_ij, 0) log k: neighbours attract at any distance."""

@@ -53,11 +53,17 @@ class PairwiseMatching(Preset):
     """
 
     init: Any = parameter(default="spectral")
-    kernel: Kernel = parameter(
-        default=Gaussian(), kind="Kernel", doc="v, the input's kernel, with values up to 1.", checks=[Kernel]
+    perplexity: float = parameter(
+        default=30.0,
+        kind="float",
+        doc="Effective number of neighbours of each point, unless a bandwidth is given.",
+        checks=[ABOVE_0],
     )
-    latent_kernel: Kernel = parameter(
-        default=Student(), kind="Kernel", doc="w, the embedding's kernel, with values up to 1.", checks=[Kernel]
+    kernel: Kernel | None = parameter(
+        default=None, kind="Kernel, optional", doc="v, with values up to 1; Gaussian by default.", checks=[Kernel, None]
+    )
+    latent_kernel: Kernel | None = parameter(
+        default=None, kind="Kernel, optional", doc="w, with values up to 1; Student by default.", checks=[Kernel, None]
     )
     loss: Any = parameter(
         default="square",
@@ -81,19 +87,21 @@ class PairwiseMatching(Preset):
         default=None, kind="str, optional", doc="How w is read; as v by default.", checks=[_READINGS, None]
     )
     bandwidth: Bandwidth | None = parameter(
-        default=Perplexity(30.0),
+        default=None,
         kind="Bandwidth, optional",
-        doc="How each point rescales its distances before v sees them.",
+        doc="How each point rescales its distances before v sees them, in place of the perplexity.",
         checks=[Bandwidth, None],
     )
     n_neighbors: Any = parameter(default="auto")
 
     def _input_law(self) -> GraphModel:
         options = {"metric": self.metric, "metric_params": self.metric_params, "target_weight": self.target_weight}
-        return _law(self.kernel, self.reading, bandwidth=self.bandwidth, n_neighbors=self.n_neighbors, **options)
+        bandwidth = self.bandwidth or Perplexity(self.perplexity)
+        kernel = self.kernel or Gaussian()
+        return _law(kernel, self.reading, bandwidth=bandwidth, n_neighbors=self.n_neighbors, **options)
 
     def _latent_law(self) -> GraphModel:
-        return _law(self.latent_kernel, self.latent_reading or self.reading)
+        return _law(self.latent_kernel or Student(), self.latent_reading or self.reading)
 
     def _coupling(self) -> Coupling:
         return MatchingCoupling(self.loss, self.symmetrize)

@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from graphcouple import couplings, kernels, laws, neighbors, optimize, summation
-from graphcouple.couplings import fixed_map
+from graphcouple.couplings import fixed_map, matching
 from graphcouple.estimators import equal_rows
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.laws import priors
@@ -23,7 +23,8 @@ def known_classes() -> dict[str, type]:
 
     known: dict[str, type] = {}
     bases = (BaseEstimator, fixed_map.FixedMap, summation.Summation)
-    for module in (couplings, equal_rows, estimators, fixed_map, kernels, laws, neighbors, optimize, priors, summation):
+    own = (couplings, fixed_map, kernels, laws, matching, neighbors, optimize, priors, summation)
+    for module in (*own, estimators, equal_rows):
         for name, made in vars(module).items():
             if isinstance(made, type) and (dataclasses.is_dataclass(made) or issubclass(made, bases)):
                 known[name] = made
