@@ -145,6 +145,13 @@ def test_entropies_are_those_of_all_copies():
         assert law.posterior(X, sample_weight=WEIGHTS).least_entropy() == pytest.approx(expected, rel=1e-9)
 
 
+def test_sampled_repulsion_draws_by_weight():
+    method = gc.UMAP(n_neighbors=6, repulsion="sampled", random_state=0, max_iter=300)
+    fitted = method.fit(X, sample_weight=WEIGHTS)
+    full = gc.UMAP(n_neighbors=6, random_state=0).fit(X, sample_weight=WEIGHTS)
+    assert fitted.loss_ < full.loss_ + 0.3 * abs(full.loss_)
+
+
 METHODS = {
     "TSNE": gc.TSNE(perplexity=6),
     "SNE": gc.SNE(perplexity=6),
@@ -223,6 +230,8 @@ def test_weights_where_they_have_no_meaning_are_refused():
         law_of("D", "constant").posterior(X, sample_weight=np.full(17, 0.5)).log_prob(np.zeros((17, 17)))
     with pytest.raises(ValueError, match="ComponentMeans takes no sample weights"):
         gc.HierarchicalCoupling(gc.TSNE(perplexity=5)).fit(X, sample_weight=WEIGHTS)
+    with pytest.raises(ValueError, match="CCPCA takes no sample weights"):
+        gc.CCPCA(input=law_of("D", "perplexity").posterior(X, sample_weight=WEIGHTS)).fit(X)
     ring = np.roll(np.eye(17), 1, axis=1)
     with pytest.raises(ValueError, match="sample_weight has no use here"):
         gc.GraphCoupling(ring, gc.GraphModel(gc.Student(), "E")).fit(X, sample_weight=WEIGHTS)

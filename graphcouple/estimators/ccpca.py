@@ -155,6 +155,10 @@ class CCPCA(EmbeddingEstimator):
         posterior = self._given.posterior(self.n_jobs) if given is None else given
         if posterior.n_nodes != X.shape[0]:
             raise ValueError(f"input has {posterior.n_nodes} nodes, but X has {X.shape[0]} rows; they must match.")
+        if posterior.node_weights is not None:
+            raise ValueError(
+                "CCPCA takes no sample weights: means of components count each row once. Repeat rows instead."
+            )
         rng = check_random_state(self.random_state)
         self.posterior_ = posterior
         self.projection_, found = self._draw(X, posterior, rng)
