@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -128,7 +129,9 @@ def targets(
 def fit_reporting(estimator: Any, X: Any) -> float:
     """Fit under a progress bar (on a terminal); return the seconds it took."""
     start = time.perf_counter()
-    (getattr(estimator, "estimator", None) or estimator).set_params(verbose=1)
+    # Pipes and logs get the result and warnings alone.
+    shown = int(sys.stderr.isatty())
+    (getattr(estimator, "estimator", None) or estimator).set_params(verbose=shown)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         estimator.fit(X)
