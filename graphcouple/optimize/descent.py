@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from graphcouple._validation import check_positive
@@ -127,8 +128,12 @@ def _size(objective: Objective, Z: FloatArray) -> float:
     A bounded loss, such as the square, hardly rises however far apart they are.
     """
     size = best_scale(objective, Z, precise=False)
-    near, here, far = (objective.value((Z * (size * f)).astype(Z.dtype)) for f in (_SMALL, 1.0, 1.0 / _SMALL))
-    if far - here > _FLAT * (near - here):
+    try:
+        near, here, far = (objective.value((Z * (size * f)).astype(Z.dtype)) for f in (_SMALL, 1.0, 1.0 / _SMALL))
+    except np.linalg.LinAlgError:
+        # Beyond what an objective can tell, it is not bounded.
+        return size
+    if not np.isfinite(far) or far - here > _FLAT * (near - here):
         return size
     return best_scale(objective.exaggerated(2.0), Z, precise=False)
 
