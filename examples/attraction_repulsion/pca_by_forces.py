@@ -20,21 +20,20 @@ EPOCHS = (0, 100, 500)
 def measure(X):
     """Return the embeddings at the epochs, PCA's, and the distances of the former from the latter."""
     wanted = gc.PrecisionCoupling(svd_solver="full").fit_transform(X)
-    places, distances = {}, {}
+    places = {}
 
     def keep(epoch, loss, Z):
         if epoch in EPOCHS:
             places[epoch] = gc.align(Z - Z.mean(axis=0), to=wanted)
-            distances[epoch] = float(np.linalg.norm(places[epoch] - wanted) / np.linalg.norm(wanted))
 
-    # The smallest tolerance, so that all epochs are run.
-    gc.AttractionRepulsionPCA(
-        conjugate=False, check_every=1, max_iter=500, tol=1e-15, random_state=0, callback=keep
+    moved = gc.AttractionRepulsionPCA(
+        conjugate=False, check_every=1, max_iter=500, tol=1e-12, random_state=0, callback=keep
     ).fit(X)
-    last = max(places)
     for epoch in EPOCHS:
-        places.setdefault(epoch, places[last])
-        distances.setdefault(epoch, distances[last])
+        # A run that has ended earlier stays where it is.
+        places.setdefault(epoch, gc.align(moved.embedding_, to=wanted))
+    size = np.linalg.norm(wanted)
+    distances = {epoch: float(np.linalg.norm(Z - wanted) / size) for epoch, Z in sorted(places.items())}
     return places, wanted, distances
 
 
