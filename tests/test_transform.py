@@ -294,3 +294,26 @@ def test_inverse_transform_at_points_and_of_what_has_no_means(fitted, halves):
     by_distance = gc.TSNE(perplexity=5, metric="precomputed", random_state=0, max_iter=20).fit(cdist(X, X))
     with pytest.raises(ValueError, match="means of points"):
         by_distance.inverse_transform(np.zeros((2, 2)))
+
+
+LINEAR = {
+    "precision": gc.PrecisionCoupling(),
+    "ccpca": gc.CCPCA(perplexity=10, random_state=0),
+    "connected": gc.CCPCA(perplexity=150, n_samples=2, random_state=0),
+    "forces": gc.AttractionRepulsionPCA(random_state=0),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_rows_of_linear_maps_do_not_depend_on_each_other_either(name, dtype, halves):
+    X, X_new, *_ = halves
+    fitted = LINEAR[name].fit(X.astype(dtype))
+    new = X_new.astype(dtype)
+    whole = fitted.transform(new)
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        order = rng.permutation(len(new))
+        parts = np.split(order, np.sort(rng.choice(np.arange(1, len(new)), 4, replace=False)))
+        np.testing.assert_array_equal(np.vstack([fitted.transform(new[rows]) for rows in parts]), whole[order])

@@ -22,6 +22,7 @@ from graphcouple.couplings import GramMatching, Similarities
 from graphcouple.couplings.low_rank import nystroem, pivoted_cholesky
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
+from graphcouple.neighbors import product_of_rows
 from graphcouple.optimize import ExactSteps, best_scale, solve
 
 # Up to so many points, the true gradient is computed beside the approximate one to see the angle between them.
@@ -244,10 +245,11 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         known = self._fixed
         if "mean" in known:
-            return np.asarray(X @ known["onto"] - known["mean"] @ known["onto"]).astype(X.dtype, copy=False)
+            scores = product_of_rows(X, known["onto"]) - known["mean"] @ known["onto"]
+            return np.asarray(scores).astype(X.dtype, copy=False)
         K = np.asarray(X, dtype=np.float64) if known["X"] is None else self._kernel(X, known["X"])
         centred = K - K.mean(axis=1, keepdims=True) - known["rows"] + known["rows"].mean()
-        return np.asarray(centred @ known["onto"]).astype(X.dtype, copy=False)
+        return product_of_rows(centred, known["onto"]).astype(X.dtype, copy=False)
 
     def _remember(self) -> dict[str, Any]:
         return {"fixed": self._fixed}

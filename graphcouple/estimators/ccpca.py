@@ -20,6 +20,7 @@ from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Gaussian
 from graphcouple.laws import GraphLaw, GraphModel, Perplexity
 from graphcouple.laws.priors import RandomGraph, as_prior
+from graphcouple.neighbors import product_of_rows
 
 
 @estimator
@@ -210,7 +211,7 @@ class CCPCA(EmbeddingEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         if self._constant:
-            return np.asarray(X @ self.components_.T - self.mean_ @ self.components_.T)
+            return np.asarray(product_of_rows(X, self.components_.T) - self.mean_ @ self.components_.T)
         weights = self._given.new_edges(X, self.n_jobs).normalized()
         return np.asarray(weights @ self.embedding_).astype(X.dtype, copy=False)
 

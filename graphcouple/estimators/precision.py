@@ -17,6 +17,7 @@ from graphcouple.couplings.precision import shrunk_eigenvalues
 from graphcouple.couplings.precision_svd import leading_svd
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
+from graphcouple.neighbors import product_of_rows
 
 
 @estimator
@@ -153,7 +154,7 @@ class PrecisionCoupling(EmbeddingEstimator):
         """Embed new points: (x − mean) B diag(λ^½ / s), of shape (n_samples, n_components_)."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        scores = X @ self.components_.T - self.mean_ @ self.components_.T
+        scores = product_of_rows(X, self.components_.T) - self.mean_ @ self.components_.T
         return np.asarray(scores * self._ratio)
 
     def inverse_transform(self, Z: Any) -> FloatArray:

@@ -5,6 +5,7 @@ from graphcouple.neighbors.by_metric import distances_of
 from graphcouple.neighbors.distances import SEARCHES, Distances
 from graphcouple.neighbors.own_graph import OwnNeighbors, remembered_distances
 from graphcouple.neighbors.points import as_points, near_origin
+from graphcouple.neighbors.projection import product_of_rows
 from graphcouple.neighbors.search import all_pairs, graph_distances, nearest_neighbors, neighbors_among
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "near_origin",
     "nearest_neighbors",
     "neighbors_among",
+    "product_of_rows",
     "remembered_distances",
 ]
