@@ -13,6 +13,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import graphcouple as gc
 from graphcouple.couplings import ReconstructionEnergy, reconstruction_weights
 from graphcouple.couplings.matching import AbsentCost, as_loss
+from graphcouple.optimize import Descent
+from graphcouple.optimize.solve import _iterations
 from tests.reference import numerical_gradient, relative_error
 
 RNG = np.random.default_rng(3)
@@ -306,3 +308,29 @@ def test_what_cannot_be_matched_says_why():
     ]:
         with pytest.raises((TypeError, ValueError), match=message):
             call()
+
+
+class Of20000(gc.MatchedMeans):
+    """An objective that tells nothing but what kind it is."""
+
+    n_points = 20_000
+
+    def __init__(self, loss):
+        self.loss = as_loss(loss)
+
+
+def test_bounded_losses_get_a_long_run():
+    """Torn parts feel no pull, so the attraction that is added at first must fade slowly."""
+    assert Of20000("square").is_bounded
+    assert Of20000(Fourth()).is_bounded
+    assert Of20000(Fourth(scale=100.0)).is_bounded
+    assert not Of20000("kl").is_bounded
+    energy = ReconstructionEnergy(sp.random(N, N, 0.3, random_state=0), gc.Student())
+    assert energy.is_bounded
+    assert (energy + energy).is_bounded
+    assert not (
+        energy + gc.CrossEntropy(gc.GraphModel(gc.Gaussian(), "D").posterior(X), law_of("E", gc.Student()))
+    ).is_bounded
+    runs = {loss: _iterations("auto", Descent(), Of20000(loss)) for loss in ("square", "kl")}
+    assert runs == {"square": 400, "kl": 100}
+    assert _iterations("auto", gc.LBFGS(), Of20000("square")) == 100

@@ -140,3 +140,15 @@ def test_a_coarse_mesh_softens_near_pairs_and_nothing_else():
     assert relative_error(coarse, fine) > 0.1
     np.testing.assert_array_equal(mesh.coarse().potential(Z, smooth)[1], mesh.potential(Z, smooth)[1])
     np.testing.assert_array_equal(mesh.potential(Z, hard)[1], fine)
+
+
+@pytest.mark.parametrize("kernel", [gc.RationalPower(1.6, 0.9), gc.Exponential()], ids=["umap", "exponential"])
+def test_parts_far_apart_need_no_fine_grid(rng, kernel):
+    """Nodes lie so far apart that near pairs stay few, also where the function has a cusp."""
+    centres = 3000.0 * rng.normal(size=(12, 2))
+    points = np.concatenate([centre + 4.0 * rng.normal(size=(300, 2)) for centre in centres])
+    radial, mesh = KernelValue(kernel), ParticleMesh()
+    assert mesh.holds(points, radial)
+    found, wanted = (summation.potential(points, radial) for summation in (mesh, Exact()))
+    assert relative_error(found[0], wanted[0]) < 1e-3
+    assert relative_error(found[1], wanted[1]) < 1e-2

@@ -35,6 +35,11 @@ class Objective(ABC):
         return False
 
     @property
+    def is_bounded(self) -> bool:
+        """Whether the loss has an upper bound, so that points far apart feel no pull, whatever joins them."""
+        return False
+
+    @property
     @abstractmethod
     def n_points(self) -> int:
         """The number of points of the embedding."""
@@ -214,6 +219,11 @@ class WeightedSum(Objective):
     def shrinks_noise(self) -> bool:
         """Whether a term does."""
         return any(weight > 0 and term.shrinks_noise for weight, term in self.terms)
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether all terms are."""
+        return all(term.is_bounded for _, term in self.terms)
 
     def most_attraction(self, Z: FloatArray) -> float:
         """Return the least of the terms' weights."""

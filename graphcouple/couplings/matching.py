@@ -44,6 +44,9 @@ SYMMETRIZATIONS = ("mean", "or", "first")
 
 _READINGS = frozenset({"B", "D", "E"})
 
+# Probabilities of a sure edge whose costs tell whether the loss is bounded: a logarithm's is ten times as much.
+_IMPROBABLE = (1e-20, 1e-200)
+
 
 class MatchingLoss(Formula):
     """A loss F̂ of an edge's mean e in the input's graph and p in the embedding's.
@@ -284,6 +287,12 @@ class MatchedMeans(Objective):
     def n_points(self) -> int:
         """The number of points of the embedding."""
         return self.posterior.n_nodes
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether a sure edge costs no more, the more improbable the embedding makes it."""
+        sure, *absent = (float(self.loss.cost(1.0, p)) for p in (1.0, *_IMPROBABLE))
+        return absent[1] - sure < 2.0 * (absent[0] - sure)
 
     def _points(self, Z: Any) -> FloatArray:
         Z = check_embedding(Z, n_points=self.n_points)

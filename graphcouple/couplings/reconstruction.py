@@ -143,6 +143,11 @@ class ReconstructionEnergy(Objective):
         """True: noise reconstructs nothing, and is worse than one place. Smooth maps are better than both."""
         return True
 
+    @property
+    def is_bounded(self) -> bool:
+        """True: the energy depends on the kernel's values, which end at 0."""
+        return True
+
     @cached_property
     def _constant(self) -> float:
         return (self._trace + 1.0) * self._at_zero

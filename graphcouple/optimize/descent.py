@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from graphcouple._validation import check_positive
@@ -30,9 +29,6 @@ _ITERATIONS_PER_ROOT = 10.0
 
 # A start this small, relative to the best size, is where exaggerated attraction could shrink it for good.
 _SMALL = 1e-2
-
-# A loss that rises by less than this share of its fall, from its best size to a hundred times that, is bounded.
-_FLAT = 0.05
 
 _STAGES, _STAGED_ITERATIONS = 10, 300
 
@@ -127,15 +123,7 @@ def _size(objective: Objective, Z: FloatArray) -> float:
 
     A bounded loss, such as the square, hardly rises however far apart they are.
     """
-    size = best_scale(objective, Z, precise=False)
-    try:
-        near, here, far = (objective.value((Z * (size * f)).astype(Z.dtype)) for f in (_SMALL, 1.0, 1.0 / _SMALL))
-    except np.linalg.LinAlgError:
-        # Beyond what an objective can tell, it is not bounded.
-        return size
-    if not np.isfinite(far) or far - here > _FLAT * (near - here):
-        return size
-    return best_scale(objective.exaggerated(2.0), Z, precise=False)
+    return best_scale(objective.exaggerated(2.0) if objective.is_bounded else objective, Z, precise=False)
 
 
 def _is_better_sampled(objective: Objective, Z: FloatArray) -> bool:

@@ -25,6 +25,9 @@ _UNSETTLED = 0.02
 
 _CHECK_EVERY = 50
 
+# A bounded loss does not pull torn parts together again, so the attraction that `Descent` adds must fade slowly.
+_FEWEST_IF_BOUNDED = 400
+
 # A run of as many iterations as suit the number of points may become this many times longer, half by half.
 _MOST_EXTENDED = 3
 
@@ -64,8 +67,9 @@ def solve(
     optimizer : Optimizer or Descent, optional
         `Descent()` by default, as in the estimators.
     max_iter : int or "auto", default="auto"
-        Maximum number of iterations. "auto" is `Optimizer.suited_iterations`, and half as many more, up to three times
-        that number, as long as the last tenth lowered the loss by more than 2 % of its height.
+        Maximum number of iterations. "auto" is `Optimizer.suited_iterations` (at least 400 for a bounded objective
+        that does not shrink noise), and half as many more, up to three times that number, as long as the last tenth
+        lowered the loss by more than 2 % of its height.
     rescale : bool, default=False
         Start from the multiple of `Z0` at which the (exaggerated) objective is least. Estimators ask for it unless
         `init` is an array.
@@ -139,7 +143,7 @@ def solve(
     most = 1
     if isinstance(max_iter, str):
         most = _MOST_EXTENDED
-        max_iter = _iterations(max_iter, wanted, objective.n_points)
+        max_iter = _iterations(max_iter, wanted, objective)
     check_integer("max_iter", max_iter, 1)
 
     def attempt(Z: FloatArray, chosen: Optimizer, rescale: bool) -> tuple[Solution, Monitor]:
@@ -207,10 +211,12 @@ def _runs(n_starts: int | str, optimizer: Optimizer | Descent, max_iter: int | s
     return check_integer("n_starts", n_starts, 1)
 
 
-def _iterations(word: str, optimizer: Optimizer | Descent, n_points: int) -> int:
+def _iterations(word: str, optimizer: Optimizer | Descent, objective: Objective) -> int:
     if word != "auto":
         raise ValueError(f"max_iter must be 'auto' or an integer of at least 1, got {word!r}.")
-    return optimizer.suited_iterations(n_points)
+    suited = optimizer.suited_iterations(objective.n_points)
+    tears = objective.is_bounded and not objective.shrinks_noise and isinstance(optimizer, Descent)
+    return max(suited, _FEWEST_IF_BOUNDED) if tears else suited
 
 
 def _descend(optimizer: Optimizer, objective: Objective, start: FloatArray, run: Run, monitor: Monitor) -> Solution:

@@ -259,7 +259,7 @@ class ParticleMesh(Summation):
         # Nodes as far apart as near pairs are few; smooth functions need them only if they vary faster than that.
         wide = longest / per_root
         if not radial.smooth_at_zero or wide > length:
-            if radial.smooth_at_zero or 0 < longest < spacing * max(self.n_cells, per_root):
+            if wide > length or 0 < longest < spacing * max(self.n_cells, per_root):
                 spacing = _in_steps(longest / max(self.n_cells, per_root))
             spacing = halved_where_crowded(points, low, high - low, spacing)
             edge = (self.near * spacing) ** 2
