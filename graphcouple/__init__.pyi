@@ -31,6 +31,7 @@ from .couplings import PrecisionCrossEntropy as PrecisionCrossEntropy
 from .couplings import Problem as Problem
 from .couplings import ReconstructionCoupling as ReconstructionCoupling
 from .couplings import ReconstructionEnergy as ReconstructionEnergy
+from .couplings import SpectralContraction as SpectralContraction
 from .couplings import SquareLoss as SquareLoss
 from .couplings import Term as Term
 from .estimators import CCPCA as CCPCA
@@ -40,6 +41,7 @@ from .estimators import UMAP as UMAP
 from .estimators import AttractionRepulsionPCA as AttractionRepulsionPCA
 from .estimators import GraphCoupling as GraphCoupling
 from .estimators import HierarchicalCoupling as HierarchicalCoupling
+from .estimators import LaptSNE as LaptSNE
 from .estimators import LargeVis as LargeVis
 from .estimators import PairwiseMatching as PairwiseMatching
 from .estimators import PrecisionCoupling as PrecisionCoupling
@@ -76,6 +78,7 @@ from .optimize import LBFGS as LBFGS
 from .optimize import Descent as Descent
 from .optimize import ExactSteps as ExactSteps
 from .optimize import Exaggeration as Exaggeration
+from .optimize import MiniBatches as MiniBatches
 from .optimize import MomentumGains as MomentumGains
 from .optimize import NegativeSampling as NegativeSampling
 from .optimize import Optimizer as Optimizer

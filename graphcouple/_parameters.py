@@ -148,6 +148,12 @@ VOCABULARY: dict[str, Word] = {
         'Number of graphs drawn. "auto" draws until `relative_error_` is at most `tol`, and at most 2,000.',
         [StrOptions({"auto"}), AT_LEAST_1],
     ),
+    "n_landmarks": Word(
+        "int, optional",
+        "Fit about so many of the points, those nearest to centres of k-means, and place the others as `transform` "
+        "does. None, or as many as there are points, fits all of them.",
+        [Interval(Integral, 2, None, closed="left"), None],
+    ),
     "n_starts": Word(
         'int or "auto"',
         "Number of runs, of which the one with the lowest loss is kept: the first from `init`, the second without "
@@ -230,6 +236,14 @@ VOCABULARY: dict[str, Word] = {
         ["array-like", tuple],
     ),
     "tol": Word("float", 'Error at which ``n_samples="auto"`` stops drawing.', [ABOVE_0]),
+    "transform_method": Word(
+        '{"law", "mlp"} or regressor',
+        'How `transform` places new points. "law": where the embedding\'s law agrees best with their edges. "mlp": by '
+        "scikit-learn's `MLPRegressor`, trained to map the fitted points to their places, with four layers of 2/3, "
+        "1/2, 1/3 and 1/5 as many units as features (Sun, Han and Fan 2022). Or a regressor, of which a clone is "
+        "trained.",
+        [StrOptions({"law", "mlp"}), HasMethods(["fit", "predict", "get_params"])],
+    ),
     "unique": Word(
         "bool",
         "Make one point of equal rows, which weighs as much as all of them: the loss is the same, and copies lie in "
@@ -251,7 +265,18 @@ VOCABULARY: dict[str, Word] = {
 }
 """The meaning of each parameter name, unless an estimator says otherwise."""
 
-RUN_OPTIONS = ("terms", "unique", "summation", "n_starts", "random_state", "n_jobs", "verbose", "callback")
+RUN_OPTIONS = (
+    "terms",
+    "unique",
+    "n_landmarks",
+    "transform_method",
+    "summation",
+    "n_starts",
+    "random_state",
+    "n_jobs",
+    "verbose",
+    "callback",
+)
 """Parameters that every coupling estimator has."""
 
 POSTERIOR_OR_MODEL = [None, GraphLaw, RandomGraph]

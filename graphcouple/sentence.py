@@ -252,7 +252,9 @@ def _go_on(objective: Objective, start: FloatArray, held: Any, run: dict[str, An
 
 def _optimizer(said: Sentence, problem: Problem | None = None) -> Optimizer | Descent:
     wanted = Descent() if isinstance(said.optimizer, str) else said.optimizer
-    return wanted if problem is None or isinstance(wanted, Descent) else wanted.seeded(problem.seed)
+    if problem is None or isinstance(wanted, Descent):
+        return wanted
+    return wanted.seeded(problem.seed).knowing(problem.posterior)
 
 
 def _checked(terms: Any) -> list[Term]:

@@ -3,6 +3,8 @@
 from graphcouple.couplings.anchors import AnchorEnergy, Anchors, Held
 from graphcouple.couplings.base import Objective, WeightedSum
 from graphcouple.couplings.component_means import ComponentCrossEntropy
+from graphcouple.couplings.contraction import KernelLaplacian, LaplacianEigenvalues
+from graphcouple.couplings.contraction_term import SpectralContraction
 from graphcouple.couplings.cross_entropy import CrossEntropy
 from graphcouple.couplings.effective import ChargedPartition, EffectiveCrossEntropy
 from graphcouple.couplings.gram import GramMatching, Similarities
@@ -36,6 +38,8 @@ __all__ = [
     "EffectiveCrossEntropy",
     "GramMatching",
     "Held",
+    "KernelLaplacian",
+    "LaplacianEigenvalues",
     "LogPartition",
     "MatchedMeans",
     "MatchingCoupling",
@@ -47,6 +51,7 @@ __all__ = [
     "ReconstructionCoupling",
     "ReconstructionEnergy",
     "Similarities",
+    "SpectralContraction",
     "SquareLoss",
     "Term",
     "WeightedSum",

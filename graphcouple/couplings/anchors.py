@@ -88,6 +88,8 @@ class Anchors(Term):
     places: Any
     weight: float = 1.0
 
+    names_rows = True
+
     def __post_init__(self) -> None:
         indices = np.asarray(self.indices)
         if indices.ndim != 1 or indices.dtype.kind not in "iu":
@@ -154,6 +156,16 @@ class Held(Objective):
     def at(self, iteration: int, Z: FloatArray) -> Held:
         """Return the objective of an iteration, with the same points held."""
         return Held(self.objective.at(iteration, Z), self.held)
+
+    @property
+    def is_majorized(self) -> bool:
+        """Whether the objective is."""
+        return self.objective.is_majorized
+
+    def majorizer(self, Z: FloatArray, previous: Objective | None = None) -> Held:
+        """Return the objective's majorizer, with the same points held."""
+        known = previous.objective if isinstance(previous, Held) else None
+        return Held(self.objective.majorizer(Z, known), self.held)
 
     def exaggerated(self, factor: float) -> Held:
         """Return the exaggerated objective, with the same points held."""

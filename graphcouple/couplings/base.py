@@ -85,6 +85,24 @@ class Objective(ABC):
         """Return the pure objective of one iteration, which starts from `Z`; itself if it never changes."""
         return self
 
+    @property
+    def is_majorized(self) -> bool:
+        """Whether `majorizer` returns something else than the objective, which is cheaper to descend on."""
+        return False
+
+    def majorizer(self, Z: FloatArray, previous: Objective | None = None) -> Objective:
+        """Return a pure objective that equals this one at `Z` and is nowhere below it; itself by default.
+
+        Whatever lowers the majorizer lowers the objective at least as much.
+
+        Parameters
+        ----------
+        Z : ndarray of shape (n_points, n_components)
+        previous : Objective, optional
+            A majorizer of the same objective at a similar embedding, which may help to find this one.
+        """
+        return self
+
     def most_attraction(self, Z: FloatArray) -> float:
         """Return the weight of the attraction from which the exaggerated loss is unbounded below; inf if none is.
 
@@ -112,6 +130,33 @@ class Objective(ABC):
         return WeightedSum(tuple((float(factor) * weight, term) for weight, term in _parts(self)))
 
     __rmul__ = __mul__
+
+
+class Absent(Objective):
+    """An objective that is 0 everywhere, in the place of one that waits for its turn.
+
+    Parameters
+    ----------
+    n_points : int
+    """
+
+    lower_bound = 0.0
+
+    def __init__(self, n_points: int) -> None:
+        self._n_points = n_points
+
+    @property
+    def n_points(self) -> int:
+        """The number of points of the embedding."""
+        return self._n_points
+
+    def value(self, Z: FloatArray) -> float:
+        """Return 0."""
+        return 0.0
+
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return 0 and zeros."""
+        return 0.0, np.zeros_like(Z)
 
 
 class Rescaled(Objective):
@@ -214,6 +259,19 @@ class WeightedSum(Objective):
     def at(self, iteration: int, Z: FloatArray) -> WeightedSum:
         """Return the weighted sum of the terms' objectives for that iteration."""
         return WeightedSum(tuple((weight, term.at(iteration, Z)) for weight, term in self.terms))
+
+    @property
+    def is_majorized(self) -> bool:
+        """Whether a term is."""
+        return any(weight > 0 and term.is_majorized for weight, term in self.terms)
+
+    def majorizer(self, Z: FloatArray, previous: Objective | None = None) -> Objective:
+        """Return the weighted sum of the terms' majorizers; terms of negative weight stay as they are."""
+        if not self.is_majorized:
+            return self
+        known: Any = previous.terms if isinstance(previous, WeightedSum) else [(0.0, None)] * len(self.terms)
+        pairs = zip(self.terms, known, strict=True)
+        return WeightedSum(tuple((w, term.majorizer(Z, last) if w > 0 else term) for (w, term), (_, last) in pairs))
 
     @property
     def shrinks_noise(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -119,6 +119,9 @@ class Term(Recipe):
     """
 
     weight: float
+
+    names_rows: ClassVar[bool] = False
+    """Whether the term names rows of X, which must then all be fitted."""
 
 
 @dataclass(frozen=True)

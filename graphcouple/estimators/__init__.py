@@ -4,6 +4,7 @@ from graphcouple.estimators.attraction_repulsion import AttractionRepulsionPCA
 from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.estimators.binary import UMAP, LargeVis
 from graphcouple.estimators.ccpca import CCPCA
+from graphcouple.estimators.contraction import LaptSNE
 from graphcouple.estimators.graph_coupling import GraphCoupling
 from graphcouple.estimators.hierarchical import HierarchicalCoupling
 from graphcouple.estimators.matching import PairwiseMatching, TwoKernelLLE, TwoKernelPCA
@@ -21,6 +22,7 @@ __all__ = [
     "CouplingEstimator",
     "GraphCoupling",
     "HierarchicalCoupling",
+    "LaptSNE",
     "LargeVis",
     "PairwiseMatching",
     "PrecisionCoupling",

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from graphcouple._parameters import RUN_OPTIONS, estimator, parameter
 from graphcouple._progress import progress_bar
 from graphcouple.estimators.equal_rows import EqualRows
+from graphcouple.estimators.landmarks import nearest_to_means, rows_of
 from graphcouple.estimators.new_points import PlacesNewPoints
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import GraphLaw, GraphModel
@@ -38,6 +39,8 @@ class CouplingEstimator(PlacesNewPoints):
 
     terms: Any = parameter(default=())
     unique: bool = parameter(default=False)
+    n_landmarks: int | None = parameter(default=None)
+    transform_method: Any = parameter(default="law")
     summation: Any = parameter(default="auto")
     n_starts: Any = parameter(default="auto")
     random_state: Any = parameter(default=None)
@@ -117,11 +120,43 @@ class CouplingEstimator(PlacesNewPoints):
         said = self.sentence
         rng = check_random_state(self.random_state)
         given = {"neighbors": neighbors, "sample_weight": sample_weight}
-        self._rows = None
+        self._rows, self.landmarks_ = None, None
+        whole = X
+        if self.n_landmarks is not None and X is not None and self.n_landmarks < X.shape[0]:
+            X, y, said, given = self._of_landmarks(X, y, said, given, rng)
         if self.unique and X is not None:
             X, y, said, given = self._gathered(X, y, said, given)
         self._keep(self._carry_out(said, X, y, rng, given), np.float64 if X is None else X.dtype)
+        if self.landmarks_ is not None:
+            self._place_the_others(whole)
         return self
+
+    def _of_landmarks(
+        self, X: Any, y: Any, said: Sentence, given: dict[str, Any], rng: np.random.RandomState
+    ) -> tuple[Any, Any, Sentence, Any]:
+        """Return the problem of the landmarks alone."""
+        named = [str(term) for term in self.terms if getattr(term, "names_rows", False)]
+        if given["neighbors"] is not None or named or self.unique or self.takes_distances or self._has_own_graph:
+            raise ValueError(
+                f"n_landmarks={self.n_landmarks} fits some rows only; neighbors, graphs, distances, unique=True and "
+                "terms that name rows need all of them, so leave n_landmarks out."
+            )
+        rows = nearest_to_means(X, int(self.n_landmarks or 0), rng)
+        self.landmarks_ = rows
+        if not (isinstance(said.init, str) or hasattr(said.init, "fit_transform")):
+            said = said.replace(init=np.asarray(said.init)[rows])
+        labels = None if y is None else np.asarray(y)[rows]
+        weights = given["sample_weight"]
+        weights = None if weights is None else np.asarray(weights)[rows]
+        return rows_of(X, rows), labels, said, {**given, "sample_weight": weights}
+
+    def _place_the_others(self, X: Any) -> None:
+        """Extend the embedding from the landmarks to all points."""
+        rows, fitted = self.landmarks_, self.embedding_
+        others = np.setdiff1d(np.arange(X.shape[0]), rows)
+        Z = np.empty((X.shape[0], fitted.shape[1]), dtype=fitted.dtype)
+        Z[rows], Z[others] = fitted, self.transform(rows_of(X, others))
+        self.embedding_ = Z
 
     def _gathered(self, X: Any, y: Any, said: Sentence, given: dict[str, Any]) -> tuple[Any, Any, Sentence, Any]:
         """Return the problem with one row for all equal ones, whose weights are added."""
@@ -163,6 +198,7 @@ class CouplingEstimator(PlacesNewPoints):
     def _keep(self, result: Result, dtype: Any) -> None:
         solution, coupling = result.solution, result.coupling
         places = solution.Z.astype(dtype, copy=False)
+        self._regressor = None
         self.embedding_ = places if self._rows is None else places[self._rows.point]
         self._given = result.given
         self._map = coupling.fixed_map(places) if hasattr(coupling, "fixed_map") else None
@@ -211,7 +247,7 @@ class CouplingEstimator(PlacesNewPoints):
         self._given = None if given is None else self.sentence.input.recall(given)
         fixed = remembered["map"]
         self._map = None if fixed is None else fixed(self._places / np.asarray(self._scale, self.embedding_.dtype))
-        self._posterior = None
+        self._posterior, self._regressor = None, None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

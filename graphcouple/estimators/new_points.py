@@ -14,7 +14,8 @@ from graphcouple._validation import check_embedding
 from graphcouple.couplings.fixed_map import FixedMap
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.equal_rows import EqualRows
-from graphcouple.graphs import FloatArray
+from graphcouple.estimators.landmarks import regressor
+from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.laws import GivenPoints, NewEdges
 from graphcouple.laws.copies import check_weights
 from graphcouple.laws.labels import UNLABELLED
@@ -46,9 +47,19 @@ class PlacesNewPoints(EmbeddingEstimator):
     _rows: EqualRows | None
     """Which rows are one point; None if each is one."""
 
+    landmarks_: IntArray | None
+    """The rows that were fitted; None if all were."""
+
+    transform_method: Any
+
+    _regressor: Any
+    """What maps points to places, once it is trained; None if it is not."""
+
     @property
     def _places(self) -> FloatArray:
-        """The embedding's points: its rows, but only one of those that are equal."""
+        """The embedding's points: its rows, but only one of those that are equal, and landmarks only."""
+        if self.landmarks_ is not None and len(self.landmarks_) < len(self.embedding_):
+            return self.embedding_[self.landmarks_]
         return self.embedding_ if self._rows is None else self.embedding_[self._rows.first]
 
     @property
@@ -71,7 +82,8 @@ class PlacesNewPoints(EmbeddingEstimator):
         A new point gets the edges that the input's law gives it among the points of `fit`. Its place is where the
         embedding's law agrees best with them: the least of the loss terms that hold its own edges, from the best of
         ten starts. It does not depend on the other new points, on their order, or on the number of threads. A point
-        that coincides with one of `fit` gets that one's place. Terms play no part.
+        that coincides with one of `fit` gets that one's place. Terms play no part. All this is so for
+        ``transform_method="law"``; a regressor predicts the places instead.
 
         Parameters
         ----------
@@ -105,6 +117,10 @@ class PlacesNewPoints(EmbeddingEstimator):
         (75, 2)
         """
         X, given = self._check_new(X)
+        if self.transform_method != "law":
+            if return_loss:
+                raise ValueError(f"transform_method={self.transform_method!r} has no loss; use 'law'.")
+            return self._trained(given).predict(X).astype(self.embedding_.dtype).reshape(X.shape[0], -1)
         if self._map is None:
             raise ValueError(
                 f"{type(self).__name__} cannot place new points: its coupling is no coupling of pairs (it has no "
@@ -116,6 +132,16 @@ class PlacesNewPoints(EmbeddingEstimator):
             rows = slice(a, min(a + _ROWS_AT_ONCE, n_new))
             Z[rows], loss[rows] = self._place(given.new_edges(X[rows], self.n_jobs), self._map)
         return (Z, loss) if return_loss else Z
+
+    def _trained(self, given: GivenPoints) -> Any:
+        """Return the regressor from the fitted points to their places."""
+        if self._regressor is None:
+            if self.takes_distances:
+                raise ValueError("a regressor needs points, but the estimator was fitted to distances; use 'law'.")
+            seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+            chosen = regressor(self.transform_method, given.X.shape[1], seed)
+            self._regressor = chosen.fit(given.X, self._places)
+        return self._regressor
 
     def inverse_transform(self, Z: Any) -> FloatArray:
         """Return points of the input's space for places in the embedding: means of the fitted points.
@@ -195,6 +221,8 @@ class PlacesNewPoints(EmbeddingEstimator):
         """
         if move not in ("none", "new", "all"):
             raise ValueError(f"move must be 'none', 'new' or 'all', got {move!r}.")
+        if getattr(self, "landmarks_", None) is not None:
+            raise ValueError("update would forget the points that are no landmarks; use transform, or fit again.")
         X, given = self._check_new(X)
         if self.takes_distances:
             raise ValueError(

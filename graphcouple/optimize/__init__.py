@@ -1,6 +1,7 @@
 """The loop over iterations, its optimizers and its schedules."""
 
 from graphcouple.optimize.base import Callback, Optimizer, Run, Solution, State
+from graphcouple.optimize.batches import MiniBatches
 from graphcouple.optimize.descent import Descent
 from graphcouple.optimize.exact_steps import ExactSteps
 from graphcouple.optimize.exaggeration import EXAGGERATION_ITERATIONS, Exaggeration, push_over_pull
@@ -18,6 +19,7 @@ __all__ = [
     "Descent",
     "ExactSteps",
     "Exaggeration",
+    "MiniBatches",
     "MomentumGains",
     "MomentumState",
     "NegativeSampling",

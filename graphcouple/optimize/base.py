@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
+from graphcouple.laws.priors import RandomGraph
 
 Callback = Callable[[int, float, FloatArray], Any]
 
@@ -135,4 +136,8 @@ class Optimizer(ABC):
 
     def seeded(self, seed: Callable[[], int]) -> Self:
         """Return the optimizer with a seed, if it needs one and has none."""
+        return self
+
+    def knowing(self, posterior: RandomGraph) -> Self:
+        """Return the optimizer with what it needs of the input's graph."""
         return self

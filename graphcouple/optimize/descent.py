@@ -14,7 +14,7 @@ from graphcouple.optimize.base import Optimizer
 from graphcouple.optimize.exaggeration import EXAGGERATION_ITERATIONS, Exaggeration, push_over_pull
 from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.momentum import MomentumGains
-from graphcouple.optimize.rays import best_scale
+from graphcouple.optimize.rays import best_scale, without_waiting
 from graphcouple.optimize.sampling import NegativeSampling
 
 SETTLED_WITHIN = 2e-5
@@ -87,6 +87,7 @@ class Descent:
         ConvergenceWarning
             When the graph does not bear a given exaggeration.
         """
+        objective = without_waiting(objective)
         if self.learning_rate == self.early_exaggeration == "auto" and _is_better_sampled(objective, Z):
             return NegativeSampling(n_pulls=1)
         schedule = self._schedule(objective, Z, max_iter)

@@ -20,6 +20,9 @@ _LEFT = 1e-3
 # Accuracy of the logarithm of the scale, to the base `_STRIDE`: 8 % of the size.
 _TOLERANCE = 0.06
 
+# Exaggeration that changes nothing but that terms wait.
+_BARELY = 1.0 + 1e-12
+
 
 def best_scale(objective: Objective, Z: FloatArray, *, precise: bool = True) -> float:
     """Return the s > 0 for which the objective is least at s·Z; 1 if it is the same for every s.
@@ -57,6 +60,11 @@ def best_scale(objective: Objective, Z: FloatArray, *, precise: bool = True) -> 
     found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": _TOLERANCE})
     exponent = float(found.x) if found.fun <= loss(at) else at
     return float(_STRIDE**exponent)
+
+
+def without_waiting(objective: Objective) -> Objective:
+    """Return a majorized objective without the terms that wait for the attraction, which have no say in the size."""
+    return objective.exaggerated(_BARELY) if objective.is_majorized else objective
 
 
 def _where_level(known: dict[float, float]) -> float:

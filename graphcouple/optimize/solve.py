@@ -18,7 +18,7 @@ from graphcouple.optimize.descent import SETTLED_WITHIN, Descent
 from graphcouple.optimize.exaggeration import NO_EXAGGERATION
 from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.monitor import Monitor, is_collapsed
-from graphcouple.optimize.rays import best_scale
+from graphcouple.optimize.rays import best_scale, without_waiting
 
 # A run has not settled if the last tenth of its iterations lowered the loss by more than this share of its height.
 _UNSETTLED = 0.02
@@ -152,13 +152,14 @@ def solve(
         monitor.most = (1 if chosen.noisy else most) * max_iter
         chosen.check(objective)
         if rescale:
-            Z = (Z * best_scale(chosen.at_first(objective), Z, precise=not chosen.noisy)).astype(Z.dtype)
+            near = chosen.at_first(without_waiting(objective))
+            Z = (Z * best_scale(near, Z, precise=not chosen.noisy)).astype(Z.dtype)
         return _descend(chosen, objective, Z, Run(monitor.max_iter, n_jobs), monitor), monitor
 
     runs: list[tuple[Solution, Monitor]] = []
     for Z, chosen in _attempts(objective, start, wanted, max_iter, n_runs):
         if not rescale and not runs:
-            _warn_if_far(best_scale(chosen.at_first(objective), Z, precise=False))
+            _warn_if_far(best_scale(chosen.at_first(without_waiting(objective)), Z, precise=False))
         runs.append(attempt(Z, chosen, rescale))
         if runs[-1][0].message.startswith("stopped by the callback"):
             break

@@ -1,6 +1,6 @@
 """Pictures of embeddings, on matplotlib (the extra ``graphcouple[plot]``)."""
 
-from graphcouple.plotting._diagrams import plot_loss, plot_preservation
+from graphcouple.plotting._diagrams import plot_eigenvalues, plot_loss, plot_preservation
 from graphcouple.plotting._graph import plot_graph
 from graphcouple.plotting._grid import plot_grid
 from graphcouple.plotting._scatter import plot, plot_class_means, plot_density
@@ -11,6 +11,7 @@ __all__ = [
     "plot",
     "plot_class_means",
     "plot_density",
+    "plot_eigenvalues",
     "plot_graph",
     "plot_grid",
     "plot_loss",

@@ -119,6 +119,56 @@ def plot_loss(history: Any, *, ax: Axes | None = None, title: str | None = None)
     return ax
 
 
+def plot_eigenvalues(
+    eigenvalues: Any, n_clusters: int | None = None, *, ax: Axes | None = None, title: str | None = None
+) -> Axes:
+    """Draw the smallest eigenvalues of a graph's Laplacian: a gap after the k-th tells of k clusters.
+
+    Parameters
+    ----------
+    eigenvalues : fitted `LaptSNE`, array of shape (n_eigenvalues,), or mapping of names to such
+        As `graphcouple.spectral.laplacian_eigenvalues` returns them; an estimator has those of the input's graph.
+    n_clusters : int, optional
+        Where to draw a line: after so many eigenvalues; an estimator knows it.
+    ax : matplotlib Axes, optional
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ModuleNotFoundError
+        When matplotlib is not installed.
+    TypeError, ValueError
+        When there are no eigenvalues to draw.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> gc.plotting.plot_eigenvalues([0.0, 0.01, 0.02, 0.5, 0.6], 3).get_xlabel()
+    'number of the eigenvalue'
+    """
+    named = _named(eigenvalues)
+    ax = new_axes(ax, 7.5, 4.5)
+    for c, (name, source) in enumerate(named.items()):
+        if hasattr(source, "fit") and not hasattr(source, "eigenvalues_"):
+            raise TypeError(f"{type(source).__name__} has no eigenvalues to draw; fit a LaptSNE first.")
+        values = np.asarray(getattr(source, "eigenvalues_", source), dtype=np.float64)
+        if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
+            raise ValueError(f"eigenvalues must be a row of finite numbers, got an array of shape {values.shape}.")
+        ax.plot(np.arange(1, values.size + 1), values, marker="o", markersize=4, label=label(name), **_line_style(c))
+        chosen = getattr(source, "n_clusters_", None) if n_clusters is None else n_clusters
+        if chosen is not None:
+            ax.axvline(chosen + 0.5, color="#888888", linewidth=1.0, linestyle=":")
+    line_axes(ax, "number of the eigenvalue", "eigenvalue of the Laplacian")
+    line_legend(ax, list(named))
+    if title:
+        ax.set_title(title)
+    return ax
+
+
 def _history(run: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     if hasattr(run, "loss_history_"):
         iterations, losses = run.loss_iterations_, run.loss_history_

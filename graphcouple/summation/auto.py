@@ -111,6 +111,20 @@ class Auto(Summation):
         chosen = self.for_points(Z, radial)
         return chosen.potentials(Z, radial, charges, with_potential=with_potential, with_gradient=with_gradient)
 
+    def low_rank(
+        self,
+        Z: FloatArray,
+        radial: RadialFunction,
+        left: FloatArray,
+        right: FloatArray,
+        *,
+        with_potential: bool = True,
+        with_gradient: bool = True,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the potential of charges of pairs; see `Summation.low_rank`."""
+        chosen = self.for_points(Z, radial)
+        return chosen.low_rank(Z, radial, left, right, with_potential=with_potential, with_gradient=with_gradient)
+
     def field(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray) -> Field:
         """Return the field of the summation used for these points, estimated where totals are."""
         if self._estimates(Z, radial):

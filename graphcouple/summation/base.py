@@ -118,6 +118,31 @@ class Summation(ABC):
         each = [self.potential(Z, radial, row, **wanted) for row in charges]
         return np.stack([potential for potential, _ in each]), np.stack([gradient for _, gradient in each])
 
+    def low_rank(
+        self,
+        Z: FloatArray,
+        radial: RadialFunction,
+        left: FloatArray,
+        right: FloatArray,
+        *,
+        with_potential: bool = True,
+        with_gradient: bool = True,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return Φ_i = Σ_{j≠i} c_ij φ(d²_ij) and ∇Φ_i for charges of pairs, c_ij = Σ_s left_si right_sj.
+
+        Parameters
+        ----------
+        Z : ndarray of shape (n, q)
+        radial : RadialFunction
+        left, right : ndarray of shape (rank, n)
+        with_potential, with_gradient : bool, default=True
+            What to compute, as for `potential`.
+        """
+        potentials, gradients = self.potentials(
+            Z, radial, right, with_potential=with_potential, with_gradient=with_gradient
+        )
+        return np.einsum("si,si->i", left, potentials), np.einsum("si,sia->ia", left, gradients)
+
     def field(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray) -> Field:
         """Return the potentials of sets of charges at the points `Z`, to be read at any place; exact sums by default.
 

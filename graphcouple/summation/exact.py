@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from graphcouple._numba.threads import over_rows
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.base import Summation, register
 from graphcouple.summation.radials import RadialFunction
@@ -43,3 +44,45 @@ class Exact(Summation):
 
         c = np.ones(Z.shape[0]) if charges is None else np.ascontiguousarray(charges, dtype=np.float64)
         return sum_pairs(Z, radial, c[None], self.n_jobs, with_potential, with_gradient)
+
+    def potentials(
+        self,
+        Z: FloatArray,
+        radial: RadialFunction,
+        charges: FloatArray,
+        *,
+        with_potential: bool = True,
+        with_gradient: bool = True,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the potentials of several sets of charges; without gradients, in one pass over the pairs."""
+        if with_gradient or len(charges) == 1:
+            return super().potentials(Z, radial, charges, with_potential=with_potential, with_gradient=with_gradient)
+        from graphcouple._numba.low_rank import charge_rows
+
+        potential = np.empty((len(Z), len(charges)))
+        arrays = (_coordinates(Z), radial, np.ascontiguousarray(charges, dtype=np.float64))
+        over_rows(len(Z), self.n_jobs, charge_rows, *arrays, potential)
+        return potential.T, np.empty((len(charges), *Z.shape))
+
+    def low_rank(
+        self,
+        Z: FloatArray,
+        radial: RadialFunction,
+        left: FloatArray,
+        right: FloatArray,
+        *,
+        with_potential: bool = True,
+        with_gradient: bool = True,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the potential of charges of pairs, in one pass over the pairs; see `Summation.low_rank`."""
+        from graphcouple._numba.low_rank import low_rank_rows
+
+        potential, gradient = np.empty(len(Z)), np.empty(Z.shape)
+        factors = (np.ascontiguousarray(left.T, dtype=np.float64), np.ascontiguousarray(right, dtype=np.float64))
+        wanted = (with_potential, with_gradient, potential, gradient)
+        over_rows(len(Z), self.n_jobs, low_rank_rows, _coordinates(Z), radial, *factors, *wanted)
+        return potential, gradient
+
+
+def _coordinates(Z: FloatArray) -> FloatArray:
+    return np.ascontiguousarray(Z.T, dtype=np.float64)

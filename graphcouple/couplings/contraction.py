@@ -1,0 +1,306 @@
+"""The smallest eigenvalues of the embedding's Laplacian, as an objective that draws clusters together.
+
+With A_ij = k(|z_i − z_j|²) off the diagonal, d its row sums and L = I − D^{-½} A D^{-½}, the sum of the k smallest
+eigenvalues is
+
+    R(Z) = min over V with VᵀV = I of Tr(Vᵀ L(Z) V),
+
+which is 0 where the embedding falls into k parts that have no similarity to each other. Any V gives an upper bound that
+touches R where V holds the eigenvectors: the majorizer. With s_i = v_i/√d_i, r_i = Σ_j (s_i·s_j) A_ij and ρ = r/d, it is
+
+    Tr(Vᵀ L V) = |V|² − Σ_i r_i,   gradient  Σ_j (ρ_i + ρ_j − 2 s_i·s_j) k'(d²_ij) 2 (z_i − z_j),
+
+three sums over all pairs, one of them with charges of low rank, so any summation computes them without an n × n array.
+
+References
+----------
+Sun, Han and Fan (2022), Laplacian-based cluster-contractive t-SNE, equations 10 to 26. von Luxburg (2007), A tutorial
+on spectral clustering, for the eigengap.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from graphcouple._validation import check_embedding, check_integer
+from graphcouple.couplings.base import Absent, Objective
+from graphcouple.graphs import FloatArray
+from graphcouple.kernels import Kernel
+from graphcouple.summation import KernelValue, Summation, as_summation
+
+# Up to so many points, or if more than this share of the eigenvalues is asked for, the matrix is decomposed whole.
+_DENSE, _DENSE_SHARE = 400, 0.2
+
+# Accuracy of eigenvalues, relative to 1, where the matrix is not decomposed whole; in forces, a thousandth of their
+# size would do.
+_TOLERANCE = 1e-8
+_TOLERANCE_OF_FAST = 1e-4
+
+# Up to so many points, the matrix is kept for the products: 72 MB.
+_KEPT = 3000
+
+# From the eigenvectors of a moment ago, few iterations come within 1e-4 of R's next value; from noise more are needed.
+_WARM_ITERATIONS, _COLD_ITERATIONS = 3, 20
+
+# Restarts of Lanczos iteration. It needs more only where eigenvalues nearly coincide, and then any basis will do.
+_RESTARTS = 15
+
+# Degrees below this have underflowed.
+_ISOLATED = 1e-280
+
+
+class KernelLaplacian:
+    """The normalised Laplacian of a kernel matrix, known by its products.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, q)
+    kernel : Kernel
+    summation : Summation
+        How products are computed: in O(n) time for a plane embedding, without an n × n array.
+    """
+
+    def __init__(self, Z: FloatArray, kernel: Kernel, summation: Summation) -> None:
+        self.Z, self.radial = Z, KernelValue(kernel)
+        self.summation = summation.for_points(Z, self.radial)
+        # A point without neighbours that the sum can tell from none is a component of its own.
+        self.resolution = getattr(self.summation, "resolution", 0.0)
+        degrees, self.of_degrees = self.summation.potential(Z, self.radial)
+        self.connected = degrees > max(self.resolution, _ISOLATED)
+        self.degrees = np.where(self.connected, degrees, 1.0)
+        self.shrink = self.connected / np.sqrt(self.degrees)
+
+    def similarity(self, V: FloatArray) -> FloatArray:
+        """Return D^{-½} A D^{-½} V, which is V − L V, for V of shape (n,) or (n, k)."""
+        columns = V.reshape(len(self.Z), -1)
+        charges = np.ascontiguousarray((self.shrink[:, None] * columns).T)
+        sums = self.summation.potentials(self.Z, self.radial, charges, with_gradient=False)[0]
+        return np.asarray(self.shrink[:, None] * sums.T).reshape(V.shape)
+
+    def matrix(self) -> FloatArray:
+        """Return D^{-½} A D^{-½}, of shape (n, n)."""
+        from scipy.spatial.distance import cdist
+
+        points = np.asarray(self.Z, dtype=np.float64)
+        with np.errstate(divide="ignore", over="ignore"):
+            A = self.radial.potential(cdist(points, points, "sqeuclidean"))
+        np.fill_diagonal(A, 0.0)
+        return np.asarray(self.shrink[:, None] * A * self.shrink)
+
+    def eigenvectors(self, k: int, near: FloatArray | None = None) -> FloatArray:
+        """Return orthonormal eigenvectors of the k smallest eigenvalues, of shape (n, k).
+
+        Parameters
+        ----------
+        k : int
+        near : ndarray of shape (n, k), optional
+            Where to start from, such as the eigenvectors of a similar embedding; they are then found to the accuracy
+            that a descent needs.
+        """
+        n = len(self.Z)
+        if n <= _DENSE or k > _DENSE_SHARE * n:
+            from scipy.linalg import eigh
+
+            return np.asarray(eigh(self.matrix(), subset_by_index=[n - k, n - 1])[1][:, ::-1])
+        if near is None:
+            return self._lanczos(k)
+        return self._improved(near, _WARM_ITERATIONS, max(self.resolution, _TOLERANCE_OF_FAST))
+
+    @cached_property
+    def _products(self) -> Any:
+        """What multiplies by D^{-½} A D^{-½}: the matrix if it is small, else sums."""
+        from scipy.sparse.linalg import LinearOperator
+
+        n = len(self.Z)
+        if n <= _KEPT:
+            return self.matrix()
+        return LinearOperator((n, n), matvec=self.similarity, matmat=self.similarity, dtype=np.float64)
+
+    def _lanczos(self, k: int) -> FloatArray:
+        from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+
+        n = len(self.Z)
+        # Sums without error allow accurate eigenvectors; with error, more accuracy would be fancied.
+        tolerance = max(_TOLERANCE, self.resolution)
+        start = np.sqrt(self.degrees) + np.random.default_rng(0).normal(size=n)
+        try:
+            found = eigsh(
+                self._products,
+                k,
+                which="LA",
+                v0=start,
+                tol=tolerance,
+                maxiter=_RESTARTS,
+                ncv=min(n - 1, max(3 * k, 50)),
+            )
+            return np.asarray(found[1][:, ::-1])
+        except ArpackNoConvergence as partial:
+            block = np.random.default_rng(0).normal(size=(n, k))
+            block[:, : partial.eigenvectors.shape[1]] = partial.eigenvectors
+            return self._improved(block, _COLD_ITERATIONS, tolerance)
+
+    def _improved(self, near: FloatArray, n_iter: int, tolerance: float) -> FloatArray:
+        from scipy.sparse.linalg import lobpcg
+
+        with warnings.catch_warnings():
+            # Near eigenvectors bound the eigenvalues from above, which is all that a majorizer needs.
+            warnings.filterwarnings("ignore", message="\\s*(Exited|Failed)", category=UserWarning)
+            vectors = lobpcg(self._products, near, largest=True, maxiter=n_iter, tol=tolerance * len(near) ** 0.5)[1]
+        return np.linalg.qr(vectors)[0]
+
+
+class LaplacianEigenvalues(Objective):
+    """R(Z), the sum of the k smallest eigenvalues of the normalised Laplacian of the embedding's kernel matrix.
+
+    R has a gradient where the k-th and the next eigenvalue differ. `majorizer` returns an upper bound with fixed
+    eigenvectors, which costs much less to descend on, and so does `at`.
+
+    Parameters
+    ----------
+    n_points : int
+    kernel : Kernel
+    n_eigenvalues : int
+        k, below `n_points`.
+    summation : str or Summation, default="auto"
+        How sums over all pairs are computed.
+    n_jobs : int or None, default=None
+
+    Raises
+    ------
+    TypeError, ValueError
+        When `kernel` is no kernel or k is out of range.
+
+    References
+    ----------
+    Sun, Han and Fan (2022), Laplacian-based cluster-contractive t-SNE, equation 10.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> Z = np.array([[0.0, 0.0], [1.0, 0.0], [100.0, 0.0], [100.0, 1.0]])
+    >>> contraction = gc.couplings.LaplacianEigenvalues(4, gc.Student(), 2)
+    >>> round(contraction.value(Z), 4)
+    0.0008
+    """
+
+    def __init__(
+        self,
+        n_points: int,
+        kernel: Kernel,
+        n_eigenvalues: int,
+        summation: str | Summation = "auto",
+        n_jobs: int | None = None,
+    ) -> None:
+        if not isinstance(kernel, Kernel):
+            raise TypeError(f"kernel must be a graphcouple kernel such as Student(), got {kernel!r}.")
+        self._n_points = n_points
+        self.n_eigenvalues = check_integer("n_eigenvalues", n_eigenvalues, 1)
+        if n_eigenvalues >= n_points:
+            raise ValueError(f"n_eigenvalues={n_eigenvalues} must be below the number of points, {n_points}.")
+        self.kernel, self.summation = kernel, as_summation(summation, n_jobs)
+
+    @property
+    def n_points(self) -> int:
+        """The number of points of the embedding."""
+        return self._n_points
+
+    @property
+    def lower_bound(self) -> float:
+        """0, as there is no negative eigenvalue."""
+        return 0.0
+
+    def _laplacian(self, Z: Any) -> KernelLaplacian:
+        return KernelLaplacian(check_embedding(Z, n_points=self._n_points), self.kernel, self.summation)
+
+    def eigenvalues(self, Z: FloatArray, n_more: int = 0) -> FloatArray:
+        """Return the k + `n_more` smallest eigenvalues at `Z`, in ascending order."""
+        laplacian = self._laplacian(Z)
+        V = laplacian.eigenvectors(min(self.n_eigenvalues + n_more, self._n_points))
+        return 1.0 - np.sort(np.einsum("ik,ik->k", V, laplacian.similarity(V)))[::-1]
+
+    def value(self, Z: FloatArray) -> float:
+        """Return R at `Z`."""
+        return float(self.eigenvalues(Z).sum())
+
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return R and its gradient, that of the majorizer which touches it at `Z`."""
+        return self.majorizer(Z).value_and_grad(Z)
+
+    def majorizer(self, Z: FloatArray, previous: Objective | None = None) -> FixedBasis:
+        """Return Tr(Vᵀ L V) with V the eigenvectors at `Z`, nowhere below R; see `Objective.majorizer`."""
+        known = previous.basis if isinstance(previous, FixedBasis) else None
+        return FixedBasis(self, self._laplacian(Z).eigenvectors(self.n_eigenvalues, known))
+
+    def at(self, iteration: int, Z: FloatArray) -> FixedBasis:
+        """Return the majorizer at `Z`."""
+        return self.majorizer(Z)
+
+    @property
+    def is_majorized(self) -> bool:
+        """True."""
+        return True
+
+    def exaggerated(self, factor: float) -> Objective:
+        """Return nothing for a factor above 1: clusters are contracted once the attraction has found them.
+
+        Contracted from the start, parts of a cluster that are apart by chance would stay so.
+        """
+        return self if factor == 1.0 else Absent(self._n_points)
+
+
+class FixedBasis(Objective):
+    """Tr(Vᵀ L(Z) V) as a function of the embedding, for fixed orthonormal V: an upper bound of R.
+
+    Parameters
+    ----------
+    objective : LaplacianEigenvalues
+    basis : ndarray of shape (n_points, k)
+        V.
+    """
+
+    def __init__(self, objective: LaplacianEigenvalues, basis: FloatArray) -> None:
+        self.objective, self.basis = objective, basis
+
+    @property
+    def n_points(self) -> int:
+        """The number of points of the embedding."""
+        return self.objective.n_points
+
+    @property
+    def lower_bound(self) -> float:
+        """0, that of R."""
+        return 0.0
+
+    def exaggerated(self, factor: float) -> Objective:
+        """Return nothing for a factor above 1; see `LaplacianEigenvalues.exaggerated`."""
+        return self if factor == 1.0 else Absent(self.n_points)
+
+    @cached_property
+    def _sq_norm(self) -> float:
+        return float(np.square(self.basis).sum())
+
+    def value(self, Z: FloatArray) -> float:
+        """Return Tr(Vᵀ L V) at `Z`."""
+        laplacian = self.objective._laplacian(Z)
+        return self._sq_norm - float(self._agreement(laplacian)[0].sum())
+
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return Tr(Vᵀ L V) and its gradient; see the module's text."""
+        laplacian = self.objective._laplacian(Z)
+        r, pull = self._agreement(laplacian, with_gradient=True)
+        rho = r / laplacian.degrees
+        points, radial = laplacian.Z, laplacian.radial
+        of_rho = laplacian.summation.potential(points, radial, rho, with_potential=False)[1]
+        gradient = rho[:, None] * laplacian.of_degrees + of_rho - 2.0 * pull
+        return self._sq_norm - float(r.sum()), gradient.astype(points.dtype, copy=False)
+
+    def _agreement(self, laplacian: KernelLaplacian, with_gradient: bool = False) -> tuple[FloatArray, FloatArray]:
+        """Return r, and its gradient with s held fixed on both sides of the sum."""
+        s = np.ascontiguousarray((laplacian.shrink[:, None] * self.basis).T)
+        points, radial = laplacian.Z, laplacian.radial
+        return laplacian.summation.low_rank(points, radial, s, s, with_gradient=with_gradient)

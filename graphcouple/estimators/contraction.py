@@ -1,0 +1,99 @@
+"""LaptSNE: t-SNE with a term that draws clusters together."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from numbers import Integral, Real
+from typing import Any
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from graphcouple._parameters import estimator, parameter
+from graphcouple.couplings import SpectralContraction
+from graphcouple.couplings.contraction import LaplacianEigenvalues
+from graphcouple.couplings.contraction_term import input_eigenvalues
+from graphcouple.estimators.sne import TSNE
+from graphcouple.graphs import FloatArray
+from graphcouple.kernels import Student
+from graphcouple.optimize import Exaggeration, MiniBatches, MomentumGains
+from graphcouple.sentence import Result, Sentence
+
+
+@estimator
+class LaptSNE(TSNE):
+    """t-SNE with Laplacian contraction: clusters are drawn together, and apart from each other.
+
+    The objective is t-SNE's plus weight · n times the sum of the `n_clusters` smallest eigenvalues of the normalised
+    Laplacian of the embedding's Student kernel matrix. It is t-SNE with the term `SpectralContraction`, which any other
+    estimator takes as well.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+    n_clusters_ : int
+        The number of eigenvalues in the term.
+    eigenvalues_ : ndarray of shape (31,)
+        Computed when asked for: the smallest eigenvalues of the Laplacian of the *input's* graph, whose gaps suggest numbers of clusters; see
+        `graphcouple.plotting.plot_eigenvalues`.
+
+    References
+    ----------
+    Sun, Han and Fan (2022), Laplacian-based cluster-contractive t-SNE.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> laptsne = gc.LaptSNE(n_clusters=3, random_state=0).fit(X)
+    >>> laptsne.embedding_.shape
+    (150, 2)
+    """
+
+    n_clusters: Any = parameter(
+        default="auto",
+        kind='int or "auto"',
+        doc='Number of eigenvalues, about that of clusters. "auto": the last large gap of `eigenvalues_`.',
+        checks=[Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+    )
+    weight: float = parameter(
+        default=0.3,
+        kind="float",
+        doc="λ, the weight of the contraction.",
+        checks=[Interval(Real, 0, None, closed="left")],
+    )
+    batch_size: int | None = parameter(
+        default=None,
+        kind="int, optional",
+        doc="Move so many points at a time, with their neighbours; see `MiniBatches`. None moves all, by L-BFGS.",
+        checks=[Interval(Integral, 1, None, closed="left"), None],
+    )
+    perplexity: Any = parameter(default=25.0)
+
+    def _optimizer(self) -> Any:
+        if self.batch_size is None:
+            return super()._optimizer()
+        factor = self.early_exaggeration
+        schedule = Exaggeration() if factor == "auto" else Exaggeration(factor)
+        return MiniBatches(self.batch_size, descent=MomentumGains(self.learning_rate, exaggeration=schedule))
+
+    @property
+    def sentence(self) -> Sentence:
+        """The method as parameters of `GraphCoupling`."""
+        contraction = SpectralContraction(Student(self.dof), self.n_clusters, self.weight)
+        return super().sentence.replace(terms=(*self.terms, contraction))
+
+    def _keep(self, result: Result, dtype: Any) -> None:
+        super()._keep(result, dtype)
+        contraction: Any = result.terms[-1][1].terms[0][1]
+        assert isinstance(contraction, LaplacianEigenvalues)
+        self.n_clusters_: int = contraction.n_eigenvalues
+        self.__dict__.pop("eigenvalues_", None)
+
+    @cached_property
+    def eigenvalues_(self) -> FloatArray:
+        """The smallest eigenvalues of the normalised Laplacian of the input's graph."""
+        return input_eigenvalues(self.posterior_)

@@ -1,0 +1,160 @@
+"""Descent on a batch of points at a time, with the others held."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphcouple._validation import check_integer
+from graphcouple.couplings import Held, Objective
+from graphcouple.graphs import FloatArray
+from graphcouple.laws.priors import RandomGraph
+from graphcouple.optimize.base import Optimizer, Run
+from graphcouple.optimize.momentum import MomentumGains, MomentumState
+
+# Iterations on one majorizer.
+_MAJORIZER_ITERATIONS = 20
+
+
+class BatchState(NamedTuple):
+    """The state of a run.
+
+    Attributes
+    ----------
+    Z : ndarray of shape (n_points, n_components)
+    grad_norm : float
+        inf: the gradient of a batch says nothing about the others.
+    inner : MomentumState
+    majorizer : Objective or None
+        What is minimised in place of the objective, if it has majorizers.
+    """
+
+    Z: FloatArray
+    grad_norm: float
+    inner: MomentumState
+    majorizer: Objective | None = None
+
+
+@dataclass(frozen=True)
+class MiniBatches(Optimizer):
+    """Gradient descent with momentum in which each step moves a batch of points and their neighbours only.
+
+    Each epoch goes through all points once, in random order, so a step moves `batch_size` points, and with them the
+    `n_neighbors` of each to which the input's graph ties it most. This is the paper's LaptSNE-Mini, for any objective.
+    A step takes as long as one for all points, because sums over all pairs are fast here; so it is of use to compare,
+    or to see fewer points move at a time, not to save time.
+
+    Parameters
+    ----------
+    batch_size : int, default=256
+    n_neighbors : int, default=5
+        κ in the paper; 0 moves the batch alone, and so does a run of `solve`, which knows no graph.
+    descent : MomentumGains, optional
+        The steps.
+    random_state : int, optional
+        Seed of the batches; estimators choose one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When a number is out of range.
+
+    References
+    ----------
+    Sun, Han and Fan (2022), Laplacian-based cluster-contractive t-SNE, equation 27.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> gc.LaptSNE(n_clusters=3, batch_size=50, max_iter=100, random_state=0).fit_transform(X).shape
+    (150, 2)
+    """
+
+    batch_size: int = 256
+    n_neighbors: int = 5
+    descent: MomentumGains = field(default_factory=MomentumGains)
+    random_state: int | None = None
+    strongest: Any = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_integer("batch_size", self.batch_size, 1)
+        check_integer("n_neighbors", self.n_neighbors, 0)
+        if not isinstance(self.descent, MomentumGains):
+            raise TypeError(f"descent must be MomentumGains, got {self.descent!r}.")
+
+    def seeded(self, seed: Callable[[], int]) -> MiniBatches:
+        """Return the optimizer with a seed, if it has none."""
+        return self if self.random_state is not None else replace(self, random_state=seed())
+
+    def knowing(self, posterior: RandomGraph) -> MiniBatches:
+        """Return the optimizer with the neighbours of each point in the input's graph."""
+        if self.n_neighbors == 0:
+            return self
+        means = posterior.support.to_csr(posterior.edge_means)
+        means = (means + means.T).tocsr()
+        strongest = np.repeat(np.arange(means.shape[0])[:, None], self.n_neighbors, axis=1)
+        for i, (a, b) in enumerate(zip(means.indptr[:-1], means.indptr[1:], strict=True)):
+            kept = np.argsort(-means.data[a:b], kind="stable")[: self.n_neighbors]
+            strongest[i, : kept.size] = means.indices[a:b][kept]
+        return replace(self, strongest=strongest)
+
+    def suited_iterations(self, n_points: int) -> int:
+        """Return the limit that ``max_iter="auto"`` stands for: that of `MomentumGains` times the batches of an epoch.
+
+        A batch moves 1 + `n_neighbors` times as many points as it has, but most neighbours are in it already.
+        """
+        return self.descent.suited_iterations(n_points) * -(-n_points // self.batch_size)
+
+    def at_first(self, objective: Objective) -> Objective:
+        """Return the objective with its attraction exaggerated."""
+        return self.descent.at_first(objective)
+
+    def warming_up(self, iteration: int) -> bool:
+        """Return whether the attraction is exaggerated at this iteration."""
+        return self.descent.warming_up(iteration)
+
+    def for_iteration(self, objective: Objective, iteration: int, Z: FloatArray) -> Objective:
+        """Return the objective itself: `step` holds the points outside the batch."""
+        return objective
+
+    def moving(self, iteration: int, n_points: int) -> NDArray[np.bool_]:
+        """Return which points an iteration moves."""
+        size = min(self.batch_size, n_points)
+        n_batches = -(-n_points // size)
+        epoch, at = divmod(iteration, n_batches)
+        order = np.random.default_rng((self.random_state or 0, epoch)).permutation(n_points)
+        batch = order[at * size : (at + 1) * size]
+        moves = np.zeros(n_points, dtype=bool)
+        moves[batch] = True
+        if self.strongest is not None:
+            moves[self.strongest[batch]] = True
+        return moves
+
+    def init(self, objective: Objective, Z0: FloatArray, run: Run) -> BatchState:
+        """Return the state at the start."""
+        return BatchState(Z0, np.inf, self.descent.init(objective, Z0, run))
+
+    def step(self, objective: Objective, state: BatchState, iteration: int, run: Run) -> BatchState:
+        """Return the state after one step of the batch's points."""
+        # A bound that holds for several steps.
+        known = state.majorizer
+        if objective.is_majorized and (known is None or iteration % _MAJORIZER_ITERATIONS == 0):
+            known = objective.majorizer(state.Z, known)
+        followed = known if objective.is_majorized and known is not None else objective
+        moves = self.moving(iteration, objective.n_points)
+        before = state.inner
+        # Momentum of the others waits for their next turn.
+        waiting = before._replace(update=np.where(moves[:, None], before.update, np.zeros((), before.update.dtype)))
+        moved = self.descent.step(Held(followed, ~moves), waiting, iteration, run)
+        update, gains = (
+            np.where(moves[:, None], new, old)
+            for new, old in ((moved.update, before.update), (moved.gains, before.gains))
+        )
+        Z = np.where(moves[:, None], moved.Z, before.Z)
+        inner = moved._replace(Z=Z, update=update, gains=gains, grad_norm=np.inf)
+        return BatchState(Z, np.inf, inner, known)

@@ -1,0 +1,219 @@
+"""Laplacian contraction: eigenvalues and forces against dense references, the bound, and what LaptSNE does."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+from scipy.stats import ortho_group
+from sklearn.base import clone
+
+import graphcouple as gc
+from graphcouple.couplings import KernelLaplacian, LaplacianEigenvalues
+from graphcouple.spectral import eigengaps, laplacian_eigenvalues
+from graphcouple.summation import BarnesHut, Exact, KernelValue, ParticleMesh
+from tests.reference import numerical_gradient, relative_error
+
+RNG = np.random.default_rng(5)
+N = 30
+Z = 2.0 * RNG.normal(size=(N, 2))
+KERNELS = {
+    "student": gc.Student(),
+    "gaussian": gc.Gaussian(),
+    "umap": gc.RationalPower(1.6, 0.9),
+    "exponential": gc.Exponential(),
+}
+EVERY = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
+
+
+def slow_laplacian(points, kernel):
+    A = kernel.value(cdist(points, points, "sqeuclidean"))
+    np.fill_diagonal(A, 0.0)
+    degrees = A.sum(axis=1)
+    return np.eye(len(points)) - A / np.sqrt(degrees[:, None] * degrees)
+
+
+def slow_sum(points, kernel, k):
+    return float(np.linalg.eigvalsh(slow_laplacian(points, kernel))[:k].sum())
+
+
+@EVERY
+@pytest.mark.parametrize("k", [2, 5, 12, N - 1])
+@pytest.mark.parametrize("dim", [1, 2, 4])
+def test_value_and_gradient(kernel, k, dim):
+    points = np.hstack([Z, Z[::-1] * 0.7])[:, :dim]
+    objective = LaplacianEigenvalues(N, kernel, k)
+    value, gradient = objective.value_and_grad(points)
+    assert value == pytest.approx(slow_sum(points, kernel, k), abs=1e-12)
+    assert objective.value(points) == pytest.approx(value, abs=1e-12)
+    wanted = numerical_gradient(lambda places: slow_sum(places, kernel, k), points)
+    assert relative_error(gradient, wanted) < 1e-6
+    np.testing.assert_allclose(
+        objective.eigenvalues(points), np.linalg.eigvalsh(slow_laplacian(points, kernel))[:k], atol=1e-12
+    )
+
+
+@EVERY
+def test_any_basis_bounds_the_sum_from_above_and_its_own_touches_it(kernel):
+    objective, k = LaplacianEigenvalues(N, kernel, 4), 4
+    bound = objective.majorizer(Z)
+    assert bound.value(Z) == pytest.approx(objective.value(Z), abs=1e-12)
+    for step in (0.1, 1.0, 5.0):
+        moved = Z + step * RNG.normal(size=Z.shape)
+        assert bound.value(moved) >= objective.value(moved) - 1e-12
+        V = bound.basis
+        assert bound.value(moved) == pytest.approx(np.trace(V.T @ slow_laplacian(moved, kernel) @ V), abs=1e-12)
+        wanted = numerical_gradient(bound.value, moved)
+        assert relative_error(bound.value_and_grad(moved)[1], wanted) < 1e-6
+    random_basis = ortho_group.rvs(N, random_state=0)[:, :k]
+    assert np.trace(random_basis.T @ slow_laplacian(Z, kernel) @ random_basis) > objective.value(Z)
+
+
+def test_steps_below_two_over_the_curvature_never_raise_the_objective():
+    """The paper's proposition 1, with the curvature of the majorized loss measured along each step."""
+    X = RNG.normal(size=(N, 5))
+    sentence = gc.TSNE(perplexity=5).sentence
+    whole = gc.CrossEntropy(sentence.input.posterior(X), sentence.latent) + 5.0 * LaplacianEigenvalues(
+        N, gc.Student(), 3
+    )
+    places, losses = 0.5 * Z, []
+    for iteration in range(60):
+        now = whole.at(iteration, places)
+        losses.append(whole.value(places))
+        gradient, rate = now.gradient(places), 1.0 / now.curvature(places)
+        while now.value(places - rate * gradient) > now.value(places) - 0.5 * rate * np.square(gradient).sum():
+            rate *= 0.5
+        places = places - rate * gradient
+    assert (np.diff(losses) < 0).all()
+    assert losses[0] - losses[-1] > 1.0
+
+
+@pytest.mark.parametrize("summation", [ParticleMesh(), BarnesHut()], ids=["mesh", "tree"])
+def test_fast_sums_and_iterative_eigenvectors(summation):
+    points = np.concatenate([RNG.normal(size=(200, 2)) + 15.0 * centre for centre in RNG.normal(size=(6, 2))])
+    dense = np.linalg.eigvalsh(slow_laplacian(points, gc.Student()))
+    exact, fast = (LaplacianEigenvalues(len(points), gc.Student(), 6, how) for how in (Exact(), summation))
+    np.testing.assert_allclose(exact.eigenvalues(points), dense[:6], atol=1e-9)
+    np.testing.assert_allclose(fast.eigenvalues(points), dense[:6], atol=3e-3)
+    basis = exact.majorizer(points)
+    moved = points + 0.1 * RNG.normal(size=points.shape)
+    near = exact.majorizer(moved, basis)
+    wanted = np.linalg.eigvalsh(slow_laplacian(moved, gc.Student()))[:6].sum()
+    assert wanted * (1.0 + 2e-3) < basis.value(moved)
+    assert wanted <= near.value(moved) < wanted * (1.0 + 1e-4)
+    gradients = [type(basis)(objective, basis.basis).value_and_grad(points)[1] for objective in (exact, fast)]
+    assert relative_error(gradients[1], gradients[0]) < 2e-2
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 5])
+def test_charges_of_low_rank(dim):
+    """All summations have one primitive; exact sums do it in one pass."""
+    points, left, right = RNG.normal(size=(300, dim)), RNG.normal(size=(7, 300)), RNG.normal(size=(7, 300))
+    radial = KernelValue(gc.Student())
+    charges = left.T @ right
+    sq_dist = cdist(points, points, "sqeuclidean")
+    weight, pull = charges * radial.potential(sq_dist), charges * radial.slope(sq_dist)
+    np.fill_diagonal(weight, 0.0)
+    wanted = 2.0 * (pull.sum(axis=1)[:, None] * points - pull @ points)
+    for n_jobs in (1, 2):
+        potential, gradient = Exact(n_jobs).low_rank(points, radial, left, right)
+        np.testing.assert_allclose(potential, weight.sum(axis=1), rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(gradient, wanted, rtol=1e-9, atol=1e-9)
+    several = Exact().potentials(points, radial, right, with_gradient=False)[0]
+    np.testing.assert_allclose(several, Exact().potentials(points, radial, right)[0], rtol=1e-12, atol=1e-12)
+    if dim == 2:
+        fast = ParticleMesh().low_rank(points, radial, left, right)
+        assert relative_error(fast[1], wanted) < 1e-2
+
+
+def test_separate_parts_and_points_without_neighbours():
+    parts = np.concatenate([RNG.normal(size=(10, 2)) + 1e4 * c for c in np.eye(3, 2)])
+    gaussian = LaplacianEigenvalues(30, gc.Gaussian(), 3)
+    assert gaussian.value(parts) == pytest.approx(0.0, abs=1e-12)
+    assert np.abs(gaussian.value_and_grad(parts)[1]).max() < 1e-12
+    # A point whose similarities underflow has a row of zeros, and the eigenvalue 1.
+    lone = np.vstack([Z[:10], [[1e4, 1e4]]])
+    values = LaplacianEigenvalues(11, gc.Gaussian(), 10).eigenvalues(lone, n_more=1)
+    assert np.isfinite(values).all()
+    assert np.abs(values - 1.0).min() < 1e-12
+    one_place = LaplacianEigenvalues(500, gc.Student(), 3).value(np.zeros((500, 2)))
+    assert one_place == pytest.approx(2.0 * 500 / 499, rel=1e-6)
+
+
+def test_eigenvalues_of_graphs_and_their_gaps():
+    blocks = np.kron(np.eye(3), np.ones((4, 4))) + 1e-3
+    np.fill_diagonal(blocks, 0.0)
+    wanted = np.linalg.eigvalsh(np.eye(12) - blocks / np.sqrt(np.outer(blocks.sum(0), blocks.sum(1))))
+    np.testing.assert_allclose(laplacian_eigenvalues(blocks, 12), wanted, atol=1e-12)
+    assert eigengaps(wanted).tolist() == [3]
+    X = np.concatenate([RNG.normal(size=(150, 3)) + 30.0 * c for c in np.eye(4, 3)])
+    A = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(20), n_neighbors=60).posterior(X).mean()
+    degrees = np.asarray((A + A.T).sum(axis=0)).ravel()
+    L = np.eye(600) - (A + A.T).toarray() / np.sqrt(np.outer(degrees, degrees))
+    np.testing.assert_allclose(laplacian_eigenvalues(A + A.T, 8), np.linalg.eigvalsh(L)[:8], atol=1e-7)
+    with pytest.raises(ValueError, match="13 must be at most"):
+        laplacian_eigenvalues(blocks, 13)
+
+
+def test_bad_parameters():
+    with pytest.raises(ValueError, match="n_clusters must be 'auto'"):
+        gc.SpectralContraction(n_clusters="many")
+    with pytest.raises(TypeError, match="kernel must be"):
+        gc.SpectralContraction(kernel="student")
+    with pytest.raises(ValueError, match="weight must be"):
+        gc.SpectralContraction(weight=-1.0)
+    with pytest.raises(ValueError, match=r"n_clusters=40 must be below the number of points, 30"):
+        gc.LaptSNE(n_clusters=40, perplexity=5).fit(Z)
+    with pytest.raises(ValueError, match="Repeat rows"):
+        gc.LaptSNE(n_clusters=3, perplexity=5).fit(Z, sample_weight=np.full(N, 2.0))
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = gc.datasets.load("digits")
+    chosen = np.isin(y, [0, 1, 4, 6])
+    return X[chosen][:300], gc.LaptSNE(n_clusters=4, random_state=0).fit(X[chosen][:300])
+
+
+def test_laptsne_is_a_sentence(fitted):
+    X, laptsne = fitted
+    said = gc.GraphCoupling(**laptsne.sentence).fit(X)
+    np.testing.assert_array_equal(said.embedding_, laptsne.embedding_)
+    assert laptsne.n_clusters_ == 4
+    assert laptsne.loss_ == pytest.approx(laptsne.coupling_loss_ + 0.3 * laptsne.term_losses_[0], rel=1e-9)
+    assert laptsne.term_losses_[0] == pytest.approx(300 * slow_sum(laptsne.embedding_, gc.Student(), 4), rel=1e-6)
+    A = laptsne.posterior_.mean()
+    np.testing.assert_allclose(laptsne.eigenvalues_, laplacian_eigenvalues(A + A.T, 31), atol=1e-9)
+
+
+def test_contraction_lowers_the_eigenvalues_and_the_descent_ends_at_a_minimum(fitted):
+    X, laptsne = fitted
+    plain = gc.TSNE(perplexity=25, init="spectral", random_state=0).fit(X)
+    eigenvalues = [slow_sum(method.embedding_, gc.Student(), 4) for method in (plain, laptsne)]
+    assert eigenvalues[1] < 0.7 * eigenvalues[0]
+    objective = gc.CrossEntropy(laptsne.posterior_, laptsne.sentence.latent) + 300 * 0.3 * LaplacianEigenvalues(
+        300, gc.Student(), 4
+    )
+    assert laptsne.loss_ == pytest.approx(objective.value(laptsne.embedding_), rel=1e-9)
+    for seed in range(2):
+        other = gc.solve(
+            objective, np.random.default_rng(seed).normal(size=(300, 2)), gc.LBFGS(), rescale=True, max_iter=1500
+        )
+        assert laptsne.loss_ <= other.loss * 1.02
+
+
+@pytest.mark.parametrize("method", [gc.UMAP(n_neighbors=8), gc.LargeVis(perplexity=10), gc.SNE(perplexity=10)])
+def test_other_methods_take_the_term(method, fitted):
+    X = fitted[0][:200]
+    term = gc.SpectralContraction(n_clusters=3)
+    with_term = clone(method).set_params(random_state=0, max_iter=200, terms=[term]).fit(X)
+    without = clone(method).set_params(random_state=0, max_iter=200).fit(X)
+    values = [slow_sum(Y, gc.Student(), 3) for Y in (with_term.embedding_, without.embedding_)]
+    assert values[0] < values[1]
+
+
+def test_the_laplacian_by_products():
+    laplacian = KernelLaplacian(Z, gc.Student(), Exact())
+    V = RNG.normal(size=(N, 3))
+    wanted = V - slow_laplacian(Z, gc.Student()) @ V
+    np.testing.assert_allclose(laplacian.similarity(V), wanted, atol=1e-12)
+    np.testing.assert_allclose(laplacian.similarity(V[:, 0]), wanted[:, 0], atol=1e-12)
+    np.testing.assert_allclose(laplacian.matrix() @ V, wanted, atol=1e-12)
