@@ -217,3 +217,38 @@ def test_the_laplacian_by_products():
     np.testing.assert_allclose(laplacian.similarity(V), wanted, atol=1e-12)
     np.testing.assert_allclose(laplacian.similarity(V[:, 0]), wanted[:, 0], atol=1e-12)
     np.testing.assert_allclose(laplacian.matrix() @ V, wanted, atol=1e-12)
+
+
+def test_batches_move_a_batch_and_its_neighbours_and_end_low(fitted):
+    X = fitted[0]
+    posterior = fitted[1].posterior_
+    batches = gc.MiniBatches(40, n_neighbors=3, random_state=1).knowing(posterior)
+    means = posterior.mean()
+    means = means.toarray() if hasattr(means, "toarray") else np.asarray(means)
+    symmetric = means + means.T
+    seen = np.zeros(300, dtype=int)
+    for iteration in range(8):
+        moves = batches.moving(iteration, 300)
+        order = np.random.default_rng((1, 0)).permutation(300)[40 * iteration : 40 * (iteration + 1)]
+        assert moves[order].all()
+        nearest = np.argsort(-symmetric[order], axis=1, kind="stable")[:, :3]
+        assert set(np.flatnonzero(moves)) == set(order) | set(nearest.ravel())
+        seen[order] += 1
+    assert (seen == 1).all()
+    mini = gc.LaptSNE(n_clusters=4, batch_size=100, max_iter=3000, random_state=0).fit(X)
+    plain = gc.LaptSNE(n_clusters=4, max_iter=3000, random_state=0).fit(X)
+    height = [fit.loss_ - plain.posterior_.entropy() for fit in (mini, plain)]
+    assert height[0] < 1.15 * height[1]
+    again = gc.LaptSNE(n_clusters=4, batch_size=100, max_iter=30, random_state=0).fit(X)
+    same = gc.LaptSNE(n_clusters=4, batch_size=100, max_iter=30, random_state=0, n_jobs=1).fit(X)
+    np.testing.assert_array_equal(again.embedding_, same.embedding_)
+
+
+def test_eigenvalues_are_drawn(fitted):
+    ax = gc.plotting.plot_eigenvalues({"digits": fitted[1]})
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), fitted[1].eigenvalues_)
+    assert ax.lines[1].get_xdata()[0] == 4.5
+    with pytest.raises(TypeError, match="fit a LaptSNE"):
+        gc.plotting.plot_eigenvalues(gc.TSNE())
+    with pytest.raises(ValueError, match="finite numbers"):
+        gc.plotting.plot_eigenvalues([[1.0, 2.0]])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ class SpectralContraction(Term):
     (150, 2)
     """
 
-    kernel: Kernel = Student()
+    kernel: Kernel = field(default_factory=Student)
     n_clusters: int | str = "auto"
     weight: float = 0.3
 
@@ -83,7 +83,7 @@ class SpectralContraction(Term):
             k = int(eigengaps(input_eigenvalues(posterior))[-1])
         if k >= n:
             raise ValueError(f"n_clusters={k} must be below the number of points, {n}.")
-        return n * LaplacianEigenvalues(n, self.kernel, k, problem.summation, problem.n_jobs)
+        return WeightedSum(((n, LaplacianEigenvalues(n, self.kernel, k, problem.summation, problem.n_jobs)),))
 
     def __str__(self) -> str:
         clusters = "" if self.n_clusters == "auto" else f"{self.n_clusters} "

@@ -15,7 +15,7 @@ from graphcouple._progress import progress_bar
 from graphcouple.estimators.equal_rows import EqualRows
 from graphcouple.estimators.landmarks import nearest_to_means, rows_of
 from graphcouple.estimators.new_points import PlacesNewPoints
-from graphcouple.graphs import FloatArray
+from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.laws import GraphLaw, GraphModel
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.optimize import Callback
@@ -120,16 +120,19 @@ class CouplingEstimator(PlacesNewPoints):
         said = self.sentence
         rng = check_random_state(self.random_state)
         given = {"neighbors": neighbors, "sample_weight": sample_weight}
-        self._rows, self.landmarks_ = None, None
+        self._forget_rows()
         whole = X
         if self.n_landmarks is not None and X is not None and self.n_landmarks < X.shape[0]:
             X, y, said, given = self._of_landmarks(X, y, said, given, rng)
         if self.unique and X is not None:
             X, y, said, given = self._gathered(X, y, said, given)
         self._keep(self._carry_out(said, X, y, rng, given), np.float64 if X is None else X.dtype)
-        if self.landmarks_ is not None:
-            self._place_the_others(whole)
+        if self._landmarks is not None:
+            self._place_the_others(whole, self._landmarks)
         return self
+
+    def _forget_rows(self) -> None:
+        self._rows, self._landmarks = None, None
 
     def _of_landmarks(
         self, X: Any, y: Any, said: Sentence, given: dict[str, Any], rng: np.random.RandomState
@@ -142,7 +145,7 @@ class CouplingEstimator(PlacesNewPoints):
                 "terms that name rows need all of them, so leave n_landmarks out."
             )
         rows = nearest_to_means(X, int(self.n_landmarks or 0), rng)
-        self.landmarks_ = rows
+        self._landmarks = rows
         if not (isinstance(said.init, str) or hasattr(said.init, "fit_transform")):
             said = said.replace(init=np.asarray(said.init)[rows])
         labels = None if y is None else np.asarray(y)[rows]
@@ -150,9 +153,9 @@ class CouplingEstimator(PlacesNewPoints):
         weights = None if weights is None else np.asarray(weights)[rows]
         return rows_of(X, rows), labels, said, {**given, "sample_weight": weights}
 
-    def _place_the_others(self, X: Any) -> None:
+    def _place_the_others(self, X: Any, rows: IntArray) -> None:
         """Extend the embedding from the landmarks to all points."""
-        rows, fitted = self.landmarks_, self.embedding_
+        fitted = self.embedding_
         others = np.setdiff1d(np.arange(X.shape[0]), rows)
         Z = np.empty((X.shape[0], fitted.shape[1]), dtype=fitted.dtype)
         Z[rows], Z[others] = fitted, self.transform(rows_of(X, others))
@@ -240,10 +243,12 @@ class CouplingEstimator(PlacesNewPoints):
             "map": None if fixed is None else fixed.without_points(),
             "scale": self._scale,
             "rows": self._rows,
+            "landmarks": self._landmarks,
         }
 
     def _recall(self, remembered: dict[str, Any]) -> None:
         given, self._scale, self._rows = remembered["given"], remembered["scale"], remembered["rows"]
+        self._landmarks = remembered.get("landmarks")
         self._given = None if given is None else self.sentence.input.recall(given)
         fixed = remembered["map"]
         self._map = None if fixed is None else fixed(self._places / np.asarray(self._scale, self.embedding_.dtype))

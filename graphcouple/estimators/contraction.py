@@ -37,8 +37,8 @@ class LaptSNE(TSNE):
     n_clusters_ : int
         The number of eigenvalues in the term.
     eigenvalues_ : ndarray of shape (31,)
-        Computed when asked for: the smallest eigenvalues of the Laplacian of the *input's* graph, whose gaps suggest numbers of clusters; see
-        `graphcouple.plotting.plot_eigenvalues`.
+        Computed when asked for: the smallest eigenvalues of the Laplacian of the *input's* graph, whose gaps suggest
+        numbers of clusters; see `graphcouple.plotting.plot_eigenvalues`.
 
     References
     ----------
@@ -88,7 +88,8 @@ class LaptSNE(TSNE):
 
     def _keep(self, result: Result, dtype: Any) -> None:
         super()._keep(result, dtype)
-        contraction: Any = result.terms[-1][1].terms[0][1]
+        whole: Any = result.terms[-1][1]
+        contraction = whole.terms[0][1]
         assert isinstance(contraction, LaplacianEigenvalues)
         self.n_clusters_: int = contraction.n_eigenvalues
         self.__dict__.pop("eigenvalues_", None)

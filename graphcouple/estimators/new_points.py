@@ -47,7 +47,7 @@ class PlacesNewPoints(EmbeddingEstimator):
     _rows: EqualRows | None
     """Which rows are one point; None if each is one."""
 
-    landmarks_: IntArray | None
+    _landmarks: IntArray | None
     """The rows that were fitted; None if all were."""
 
     transform_method: Any
@@ -56,10 +56,16 @@ class PlacesNewPoints(EmbeddingEstimator):
     """What maps points to places, once it is trained; None if it is not."""
 
     @property
+    def landmarks_(self) -> IntArray | None:
+        """The rows of X that were fitted, ascending; None if all were."""
+        check_is_fitted(self)
+        return self._landmarks
+
+    @property
     def _places(self) -> FloatArray:
         """The embedding's points: its rows, but only one of those that are equal, and landmarks only."""
-        if self.landmarks_ is not None and len(self.landmarks_) < len(self.embedding_):
-            return self.embedding_[self.landmarks_]
+        if self._landmarks is not None and len(self._landmarks) < len(self.embedding_):
+            return self.embedding_[self._landmarks]
         return self.embedding_ if self._rows is None else self.embedding_[self._rows.first]
 
     @property
@@ -221,9 +227,9 @@ class PlacesNewPoints(EmbeddingEstimator):
         """
         if move not in ("none", "new", "all"):
             raise ValueError(f"move must be 'none', 'new' or 'all', got {move!r}.")
-        if getattr(self, "landmarks_", None) is not None:
-            raise ValueError("update would forget the points that are no landmarks; use transform, or fit again.")
         X, given = self._check_new(X)
+        if self._landmarks is not None:
+            raise ValueError("update would forget the points that are no landmarks; use transform, or fit again.")
         if self.takes_distances:
             raise ValueError(
                 "distances to new points do not tell the distances between them; fit all distances with init= an array "

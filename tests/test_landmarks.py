@@ -1,0 +1,92 @@
+"""Landmarks, which a method is fitted to in place of all points, and regressors for new points."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.cluster import MiniBatchKMeans
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import pairwise_distances
+
+import graphcouple as gc
+from graphcouple.estimators.landmarks import nearest_to_means
+
+DIGITS, LABELS = gc.datasets.load("digits")
+X, Y = DIGITS[:600], LABELS[:600]
+
+
+@pytest.mark.parametrize(
+    "method", [gc.TSNE(max_iter=200), gc.UMAP(max_iter=200), gc.LaptSNE(max_iter=100, n_clusters=9)]
+)
+def test_landmarks_are_fitted_and_the_others_placed(method):
+    fitted = method.set_params(n_landmarks=150, random_state=0).fit(X)
+    rows = fitted.landmarks_
+    assert 100 < len(rows) <= 150
+    assert (np.diff(rows) > 0).all()
+    assert fitted.posterior_.n_nodes == len(rows)
+    assert fitted.embedding_.shape == (600, 2)
+    alone = type(method)(**{**method.get_params(deep=False), "n_landmarks": None, "random_state": 0})
+    others = np.setdiff1d(np.arange(600), rows)
+    np.testing.assert_array_equal(fitted.embedding_[others], fitted.transform(X[others]))
+    np.testing.assert_array_equal(fitted.embedding_[rows], fitted.transform(X[rows]))
+    assert alone.fit(X[rows]).loss_ == pytest.approx(fitted.loss_, rel=0.05)
+    assert gc.metrics.knn_accuracy(fitted.embedding_, Y, 5) > 0.8
+
+
+def test_landmarks_are_the_points_nearest_to_the_centres():
+    rows = nearest_to_means(X, 50, np.random.RandomState(3))
+    means = MiniBatchKMeans(50, batch_size=1024, n_init=1, init="random", random_state=np.random.RandomState(3)).fit(X)
+    np.testing.assert_array_equal(rows, np.unique(pairwise_distances(means.cluster_centers_, X).argmin(axis=1)))
+    assert len(nearest_to_means(sp.csr_matrix(X), 50, np.random.RandomState(3))) > 30
+
+
+def test_as_many_landmarks_as_points_fit_all():
+    plain, whole = (gc.TSNE(max_iter=50, random_state=0, n_landmarks=n).fit(X[:80]) for n in (None, 80))
+    assert whole.landmarks_ is None
+    np.testing.assert_array_equal(plain.embedding_, whole.embedding_)
+
+
+def test_what_names_rows_refuses_landmarks():
+    anchors = gc.Anchors([0], [[0.0, 0.0]])
+    with pytest.raises(ValueError, match="n_landmarks=50 fits some rows only"):
+        gc.TSNE(n_landmarks=50, terms=[anchors]).fit(X)
+    with pytest.raises(ValueError, match="n_landmarks=50 fits some rows only"):
+        gc.TSNE(n_landmarks=50, metric="precomputed").fit(pairwise_distances(X))
+    fitted = gc.TSNE(n_landmarks=50, perplexity=10, max_iter=20, random_state=0).fit(X[:100])
+    with pytest.raises(ValueError, match="points that are no landmarks"):
+        fitted.update(X[100:110])
+    weighted = gc.TSNE(n_landmarks=50, perplexity=10, max_iter=20, random_state=0)
+    assert (
+        weighted.fit(X[:100], sample_weight=np.full(100, 2.0)).posterior_.node_weights.shape == fitted.landmarks_.shape
+    )
+
+
+@pytest.mark.parametrize("method", ["mlp", LinearRegression()], ids=["mlp", "linear"])
+def test_regressors_place_new_points(method, tmp_path):
+    tsne = gc.TSNE(max_iter=100, transform_method=method, random_state=0).fit(X)
+    places = tsne.transform(DIGITS[600:650])
+    if method == "mlp":
+        np.testing.assert_array_equal(tsne.transform(DIGITS[600:650]), places)
+        near = gc.metrics.knn_accuracy(np.vstack([tsne.embedding_, places]), LABELS[:650], 5)
+        assert near > 0.8
+        tsne.save(tmp_path / "mlp.gc")
+        np.testing.assert_array_equal(gc.load(tmp_path / "mlp.gc").transform(DIGITS[600:650]), places)
+    else:
+        np.testing.assert_allclose(places, LinearRegression().fit(X, tsne.embedding_).predict(DIGITS[600:650]))
+    with pytest.raises(ValueError, match="has no loss"):
+        tsne.transform(DIGITS[600:650], return_loss=True)
+
+
+def test_the_network_has_the_papers_layers():
+    tsne = gc.TSNE(max_iter=20, transform_method="mlp", random_state=0).fit(X[:100])
+    tsne.transform(X[:2])
+    network = tsne._regressor.regressor_.steps[-1][1]
+    assert network.hidden_layer_sizes == (42, 32, 21, 12)
+    assert network.activation == "relu"
+
+
+def test_landmarks_survive_a_file(tmp_path):
+    fitted = gc.TSNE(n_landmarks=60, perplexity=10, max_iter=50, random_state=0).fit(X[:200])
+    fitted.save(tmp_path / "some.gc")
+    again = gc.load(tmp_path / "some.gc")
+    np.testing.assert_array_equal(again.landmarks_, fitted.landmarks_)
+    np.testing.assert_array_equal(again.transform(X[200:220]), fitted.transform(X[200:220]))
