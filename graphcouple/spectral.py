@@ -72,7 +72,7 @@ def eigengaps(eigenvalues: FloatArray) -> IntArray:
     --------
     >>> from graphcouple.spectral import eigengaps
     >>> eigengaps([0.0, 0.01, 0.02, 0.5, 0.52, 0.9])
-    array([3])
+    array([3, 5])
     """
     gaps = np.diff(np.asarray(eigenvalues, dtype=np.float64))[1:]
     if not gaps.size:
