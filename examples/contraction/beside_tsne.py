@@ -7,8 +7,10 @@ smallest eigenvalues of the input's graph, with the number of clusters that Lapt
 """
 
 import argparse
+import warnings
 
 from matplotlib.figure import Figure
+from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
 
@@ -23,7 +25,7 @@ def main():
     X, y = gc.datasets.load("coil20", asked.coil20) if asked.coil20 else gc.datasets.load("digits")
     methods = {
         "t-SNE": gc.TSNE(perplexity=25, init="spectral", random_state=0),
-        "LaptSNE": gc.LaptSNE(random_state=0),
+        "LaptSNE": gc.LaptSNE(init="spectral", random_state=0),
     }
     figure = Figure(figsize=(18, 7), layout="constrained")
     axes = figure.subplots(2, 6)
@@ -32,6 +34,8 @@ def main():
         gc.plot(fitted.embedding_, y, ax=row[1], title=name, legend=False)
         scores = gc.metrics.cluster_scores(fitted.embedding_, y, random_state=0)
         print(f"{name:8} NMI {scores.nmi:.3f}, silhouette {scores.silhouette:.3f}")
+        # The short runs below are not meant to settle.
+        warnings.simplefilter("ignore", ConvergenceWarning)
         for ax, iterations in zip(row[2:], ITERATIONS, strict=True):
             # Without exaggeration, so that the first iterations are those of the paper.
             method.set_params(max_iter=max(iterations, 1), early_exaggeration=1.0)

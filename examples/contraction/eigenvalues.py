@@ -1,4 +1,4 @@
-"""The gap of the embedding's Laplacian opens along the run (figure 6 of the LaptSNE paper).
+"""The eigenvalues of the embedding's Laplacian along the run (figure 6 of the LaptSNE paper).
 
     python examples/contraction/eigenvalues.py [--coil20 coil20.mat] [--output eigenvalues.png]
 

@@ -72,6 +72,7 @@ class LaptSNE(TSNE):
         checks=[Interval(Integral, 1, None, closed="left"), None],
     )
     perplexity: Any = parameter(default=25.0)
+    init: Any = parameter(default="spectral")
 
     def _optimizer(self) -> Any:
         if self.batch_size is None:
