@@ -111,7 +111,8 @@ VOCABULARY: dict[str, Word] = {
     "max_iter": Word(
         'int or "auto"',
         'Maximum number of iterations, or of epochs when sampling; a run ends earlier once it has settled. "auto" is '
-        "5,000 up to 400 points, then 2,000,000 divided by their number, and at least 100; up to three times as many "
+        "5,000 up to 400 points, then 2,000,000 divided by their number, and at least 100 "
+        "(400 for bounded losses); up to three times as many "
         "while the last tenth lowers the loss by more than 2 % of its height. When sampling, it is 500 up to 10,000 "
         "points and 200 beyond.",
         [StrOptions({"auto"}), AT_LEAST_1],

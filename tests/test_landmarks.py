@@ -51,6 +51,10 @@ def test_what_names_rows_refuses_landmarks():
         gc.TSNE(n_landmarks=50, terms=[anchors]).fit(X)
     with pytest.raises(ValueError, match="n_landmarks=50 fits some rows only"):
         gc.TSNE(n_landmarks=50, metric="precomputed").fit(pairwise_distances(X))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        gc.TSNE(n_landmarks=50, perplexity=10).fit(X[:100], sample_weight=np.ones(60))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        gc.TSNE(n_landmarks=50, perplexity=10, init=np.ones((60, 2))).fit(X[:100])
     fitted = gc.TSNE(n_landmarks=50, perplexity=10, max_iter=20, random_state=0).fit(X[:100])
     with pytest.raises(ValueError, match="points that are no landmarks"):
         fitted.update(X[100:110])

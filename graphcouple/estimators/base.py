@@ -7,13 +7,13 @@ from contextlib import nullcontext
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphcouple._parameters import RUN_OPTIONS, estimator, parameter
 from graphcouple._progress import progress_bar
 from graphcouple.estimators.equal_rows import EqualRows
-from graphcouple.estimators.landmarks import nearest_to_means, rows_of
+from graphcouple.estimators.landmarks import nearest_to_means
 from graphcouple.estimators.new_points import PlacesNewPoints
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.laws import GraphLaw, GraphModel
@@ -144,21 +144,23 @@ class CouplingEstimator(PlacesNewPoints):
                 f"n_landmarks={self.n_landmarks} fits some rows only; neighbors, graphs, distances, unique=True and "
                 "terms that name rows need all of them, so leave n_landmarks out."
             )
+        given_start = not (isinstance(said.init, str) or hasattr(said.init, "fit_transform"))
+        start, weights = np.asarray(said.init) if given_start else None, given["sample_weight"]
+        check_consistent_length(X, y, weights, start)
         rows = nearest_to_means(X, int(self.n_landmarks or 0), rng)
         self._landmarks = rows
-        if not (isinstance(said.init, str) or hasattr(said.init, "fit_transform")):
-            said = said.replace(init=np.asarray(said.init)[rows])
+        if start is not None:
+            said = said.replace(init=start[rows])
         labels = None if y is None else np.asarray(y)[rows]
-        weights = given["sample_weight"]
         weights = None if weights is None else np.asarray(weights)[rows]
-        return rows_of(X, rows), labels, said, {**given, "sample_weight": weights}
+        return X[rows], labels, said, {**given, "sample_weight": weights}
 
     def _place_the_others(self, X: Any, rows: IntArray) -> None:
         """Extend the embedding from the landmarks to all points."""
         fitted = self.embedding_
         others = np.setdiff1d(np.arange(X.shape[0]), rows)
         Z = np.empty((X.shape[0], fitted.shape[1]), dtype=fitted.dtype)
-        Z[rows], Z[others] = fitted, self.transform(rows_of(X, others))
+        Z[rows], Z[others] = fitted, self.transform(X[others])
         self.embedding_ = Z
 
     def _gathered(self, X: Any, y: Any, said: Sentence, given: dict[str, Any]) -> tuple[Any, Any, Sentence, Any]:

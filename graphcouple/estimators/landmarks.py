@@ -5,15 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from graphcouple.graphs import IntArray
 
 # Layer sizes of the paper's network, as shares of the number of features.
 _LAYERS = (2 / 3, 1 / 2, 1 / 3, 1 / 5)
-
-# Names of methods for new points; other values are regressors.
-METHODS = ("law", "mlp")
 
 
 def nearest_to_means(X: Any, n_landmarks: int, rng: np.random.RandomState) -> IntArray:
@@ -55,8 +51,3 @@ def regressor(wanted: Any, n_features: int, seed: int) -> Any:
     # Sparse points stay sparse if their means are not subtracted.
     scaled = make_pipeline(StandardScaler(with_mean=False), network)
     return TransformedTargetRegressor(scaled, transformer=StandardScaler())
-
-
-def rows_of(X: Any, rows: IntArray) -> Any:
-    """Return some rows of an array or a sparse matrix."""
-    return sp.csr_array(X)[rows] if sp.issparse(X) else X[rows]
