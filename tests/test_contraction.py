@@ -138,6 +138,14 @@ def test_separate_parts_and_points_without_neighbours():
     assert one_place == pytest.approx(2.0 * 500 / 499, rel=1e-6)
 
 
+def test_points_in_almost_one_place_have_their_eigenvalues():
+    # All but one of the eigenvalues then coincide.
+    Z = 1e-6 * np.random.default_rng(0).normal(size=(30, 2))
+    value, gradient = LaplacianEigenvalues(30, gc.Student(), 8).value_and_grad(Z)
+    assert value == pytest.approx(7 * (1 + 1 / 29), abs=1e-9)
+    assert np.isfinite(gradient).all()
+
+
 def test_eigenvalues_of_graphs_and_their_gaps():
     blocks = np.kron(np.eye(3), np.ones((4, 4))) + 1e-3
     np.fill_diagonal(blocks, 0.0)

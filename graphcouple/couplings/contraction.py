@@ -104,9 +104,8 @@ class KernelLaplacian:
         """
         n = len(self.Z)
         if n <= _DENSE or k > _DENSE_SHARE * n:
-            from scipy.linalg import eigh
-
-            return np.asarray(eigh(self.matrix(), subset_by_index=[n - k, n - 1])[1][:, ::-1])
+            # LAPACK's solver for some eigenvectors alone fails where many eigenvalues coincide.
+            return np.linalg.eigh(self.matrix())[1][:, : n - k - 1 : -1]
         if near is None:
             return self._lanczos(k)
         return self._improved(near, _WARM_ITERATIONS, max(self.resolution, _TOLERANCE_OF_FAST))
