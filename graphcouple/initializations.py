@@ -13,17 +13,9 @@ from graphcouple._registry import Registry
 from graphcouple._validation import check_embedding, check_integer
 from graphcouple.components import component_law, sampled_pca
 from graphcouple.components.pca import why_constant
-from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.graphs import FloatArray
 from graphcouple.laws.priors import RandomGraph
-
-# Above this, eigenvectors come from plain iteration: scikit-learn's solver factorises the Laplacian.
-_ITERATE_FROM = 5000
-
-# Edges of a normalised graph below this are lost to rounding.
-_UNSEEN = 1e-12
-
-# Above this number of components, their distances are not compared pair by pair.
-_MANY_PARTS = 2000
+from graphcouple.spectral import embed_parts, graph_laplacian
 
 Initializer = Callable[[Any, RandomGraph, int, np.random.RandomState, int | None], FloatArray]
 
@@ -47,103 +39,8 @@ def pca(
 def spectral(
     X: Any, posterior: RandomGraph, n_components: int, rng: np.random.RandomState, n_jobs: int | None = None
 ) -> FloatArray:
-    """Return Laplacian eigenvectors of the posterior's mean graph, symmetrised.
-
-    Eigenvectors of a disconnected graph only tell its connected components apart, and edges that rounding hides
-    connect nothing. So each component is embedded by
-    itself, with an area in proportion to its number of points, around a place of its own: the principal components of
-    the components' means if there are points, else a spiral on which they do not overlap.
-    """
-    from scipy.sparse.csgraph import connected_components
-
-    affinity = _seen_edges(posterior)
-    n_parts, labels = connected_components(affinity, directed=False)
-    if n_parts == 1:
-        return _eigenvectors(affinity, n_components, rng)
-    sizes = np.bincount(labels)
-    radii = (sizes / len(labels)) ** (1.0 / n_components)
-    Z = _places(X, labels, radii, n_components, rng)[labels]
-    order, ends = np.argsort(labels, kind="stable"), np.cumsum(sizes)
-    for k, members in enumerate(np.split(order, ends[:-1])):
-        if len(members) > 1:
-            part = _eigenvectors(affinity[members][:, members], n_components, rng)
-            deviation = part.std(axis=0)
-            Z[members] += radii[k] * (part - part.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
-    return Z
-
-
-def _seen_edges(posterior: RandomGraph) -> sp.csr_array:
-    """Return the mean graph, symmetrised, without edges so weak that the Laplacian's eigenvectors cannot see them."""
-    means = posterior.support.to_csr(posterior.edge_means)
-    affinity = sp.coo_array(means + means.T)
-    degrees = np.asarray(affinity.sum(axis=1)).ravel()
-    roots = np.sqrt(degrees)
-    seen = affinity.data > _UNSEEN * roots[affinity.row] * roots[affinity.col]
-    kept = (affinity.data[seen], (affinity.row[seen], affinity.col[seen]))
-    return sp.csr_array(kept, shape=affinity.shape)
-
-
-def _places(X: Any, labels: IntArray, radii: FloatArray, n_components: int, rng: np.random.RandomState) -> FloatArray:
-    """Return a place for each component, far enough from its nearest neighbour for most pairs not to overlap."""
-    n_parts = len(radii)
-    if X is None:
-        reach = np.sqrt(np.cumsum(np.square(radii)) * 8.0)
-        angle = np.pi * (3.0 - 5.0**0.5) * np.arange(n_parts)
-        spiral = reach[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
-        if n_components == 1:
-            return 4.0 * (np.cumsum(radii) - 0.5 * radii)[:, None]
-        return np.pad(spiral, ((0, 0), (0, n_components - 2)))
-    member = sp.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(n_parts, len(labels)))
-    sums = member @ (sp.csr_array(X) if sp.issparse(X) else np.asarray(X, dtype=np.float64))
-    means = np.asarray(sums.toarray() if sp.issparse(sums) else sums) / np.bincount(labels)[:, None]
-    places = pca(means, None, n_components, rng)
-    if not np.isfinite(places).all() or not places.any():
-        return _places(None, labels, radii, n_components, rng)
-    between = np.sqrt(np.square(places[:, None] - places).sum(axis=-1)) if n_parts <= _MANY_PARTS else places.std()
-    wanted = 2.0 * (radii[:, None] + radii) if n_parts <= _MANY_PARTS else 2.0
-    apart = np.divide(between, wanted)
-    typical = float(np.median(np.min(apart + np.diag(np.full(n_parts, np.inf)), axis=1))) if apart.ndim else apart
-    return places / max(float(typical), 1e-3 * float(np.max(apart[np.isfinite(apart)]) if apart.ndim else 1.0))
-
-
-def _eigenvectors(affinity: sp.csr_array, n_components: int, rng: np.random.RandomState) -> FloatArray:
-    """Return leading eigenvectors of a connected graph's Laplacian, and noise where it has too few nodes for them."""
-    n = affinity.shape[0]
-    found = min(n_components, n - 2)
-    if found < 1:
-        return rng.normal(size=(n, n_components))
-    if n > _ITERATE_FROM:
-        Z = _leading_eigenvectors(sp.csr_matrix(affinity), found, rng)
-    else:
-        from sklearn.manifold import spectral_embedding
-
-        Z = np.asarray(spectral_embedding(sp.csr_matrix(affinity), n_components=found, random_state=rng))
-    missing = n_components - found
-    return np.hstack([Z, 1e-2 * float(Z.std()) * rng.normal(size=(n, missing))]) if missing else Z
-
-
-def _leading_eigenvectors(affinity: sp.csr_matrix, n_components: int, rng: np.random.RandomState) -> FloatArray:
-    """Return leading eigenvectors of the normalised Laplacian by iteration, leaving out the constant one.
-
-    A start need not be exact, and factorising a large Laplacian is slow.
-    """
-    from scipy.sparse.linalg import ArpackNoConvergence, eigsh
-
-    degrees = np.asarray(affinity.sum(axis=1)).ravel()
-    shrink = 1.0 / np.sqrt(np.where(degrees > 0, degrees, 1.0))
-    scaling = sp.diags_array(shrink)
-    normalised = (scaling @ affinity @ scaling).astype(np.float32)
-    start = (1.0 / shrink + 1e-3 * rng.normal(size=shrink.size)).astype(np.float32)
-    try:
-        values, vectors = eigsh(normalised, n_components + 1, which="LA", v0=start, tol=1e-4, maxiter=1000)
-    except ArpackNoConvergence as partial:
-        values, vectors = partial.eigenvalues, partial.eigenvectors
-    leading = vectors[:, np.argsort(-values)[1:]].astype(np.float64) * shrink[:, None]
-    if leading.shape[1] < n_components:
-        leading = np.hstack([leading, 1e-4 * rng.normal(size=(shrink.size, n_components - leading.shape[1]))])
-    # An eigenvector's sign is arbitrary: make its largest entry positive, as scikit-learn does.
-    at = np.argmax(np.abs(leading), axis=0)
-    return leading * np.where(leading[at, np.arange(n_components)] < 0, -1.0, 1.0)
+    """Return Laplacian eigenmaps of the posterior's mean graph; see `graphcouple.LaplacianEigenmaps`."""
+    return embed_parts(graph_laplacian(posterior), n_components, X).Z
 
 
 def random(

@@ -226,7 +226,7 @@ FAULTS = [
           "self.matrix: FloatArray | None = whole - rows - rows[:, None]", "test_attraction_repulsion"),
     Fault("PCA by forces: the quartic", "couplings/gram.py", "2.0 * float((B * E).sum())", "float((B * E).sum())",
           "test_attraction_repulsion"),
-    Fault("pivots: the residual", "couplings/low_rank.py", "left -= np.square(factor[:, k])", "left -= factor[:, k]",
+    Fault("pivots: the residual", "spectral/low_rank.py", "left -= np.square(factor[:, k])", "left -= factor[:, k]",
           "test_attraction_repulsion"),
 ]  # fmt: skip
 

@@ -8,8 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 import graphcouple as gc
-from graphcouple.couplings import GramMatching, Similarities
-from graphcouple.couplings.low_rank import nystroem, pivoted_cholesky
+from graphcouple.couplings import GramMatching
+from graphcouple.spectral import GramMatrix, nystroem, pivoted_cholesky
 from tests.reference import numerical_gradient, relative_error
 
 RNG = np.random.default_rng(6)
@@ -38,8 +38,8 @@ FORMS = {
         np.where(np.abs(X) < 4, 0, X) @ np.where(np.abs(X) < 4, 0, X).T,
     ),
     "wide": (X[:, :2], X[:, :2] @ X[:, :2].T),
-    "kernel": (Similarities(matrix=rbf_kernel(X, gamma=0.05)), rbf_kernel(X, gamma=0.05)),
-    "indefinite": (Similarities(matrix=INDEFINITE + INDEFINITE.T), INDEFINITE + INDEFINITE.T),
+    "kernel": (GramMatrix(matrix=rbf_kernel(X, gamma=0.05)), rbf_kernel(X, gamma=0.05)),
+    "indefinite": (GramMatrix(matrix=INDEFINITE + INDEFINITE.T), INDEFINITE + INDEFINITE.T),
 }
 
 
@@ -56,14 +56,14 @@ def test_the_objective_is_the_distance_of_centred_gram_matrices(form):
 
 def test_the_gradient_is_a_sum_of_attractions_and_repulsions():
     S = rbf_kernel(X, gamma=0.05)
-    for given in (X, Similarities(matrix=S)):
+    for given in (X, GramMatrix(matrix=S)):
         objective = GramMatching(given)
         expected = objective.gradient(Y)
         np.testing.assert_allclose(objective.forces(Y), expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
     # Lemma 2, pair by pair.
     pull = 4 * CENTRE @ (S - Y @ Y.T) @ CENTRE
     by_pairs = (pull[:, :, None] * (Y[:, None] - Y)).sum(axis=1)
-    np.testing.assert_allclose(by_pairs, GramMatching(Similarities(matrix=S)).gradient(Y), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(by_pairs, GramMatching(GramMatrix(matrix=S)).gradient(Y), rtol=1e-10, atol=1e-10)
 
 
 def test_along_a_line_the_objective_is_a_quartic():
@@ -241,7 +241,7 @@ def test_what_cannot_be_embedded_says_why():
     with pytest.raises(ValueError, match="below n_samples"):
         gc.AttractionRepulsionPCA(40).fit(X)
     with pytest.raises(ValueError, match="either a factor or a matrix"):
-        Similarities()
+        GramMatrix()
     with pytest.warns(ConvergenceWarning, match="Raise max_iter"):
         gc.AttractionRepulsionPCA(max_iter=2, random_state=0).fit(X)
 

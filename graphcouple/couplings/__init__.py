@@ -7,7 +7,7 @@ from graphcouple.couplings.contraction import KernelLaplacian, LaplacianEigenval
 from graphcouple.couplings.contraction_term import SpectralContraction
 from graphcouple.couplings.cross_entropy import CrossEntropy
 from graphcouple.couplings.effective import ChargedPartition, EffectiveCrossEntropy
-from graphcouple.couplings.gram import GramMatching, Similarities
+from graphcouple.couplings.gram import GramMatching
 from graphcouple.couplings.matching import BinaryKL, MatchedMeans, MatchingLoss, SquareLoss
 from graphcouple.couplings.pair import EdgeEnergy, LogPartition, PairCoupling
 from graphcouple.couplings.precision import PrecisionCrossEntropy
@@ -50,7 +50,6 @@ __all__ = [
     "Problem",
     "ReconstructionCoupling",
     "ReconstructionEnergy",
-    "Similarities",
     "SpectralContraction",
     "SquareLoss",
     "Term",

@@ -105,7 +105,7 @@ class KernelLaplacian:
         n = len(self.Z)
         if n <= _DENSE or k > _DENSE_SHARE * n:
             # LAPACK's solver for some eigenvectors alone fails where many eigenvalues coincide.
-            return np.linalg.eigh(self.matrix())[1][:, : n - k - 1 : -1]
+            return np.linalg.eigh(self.matrix())[1][:, ::-1][:, :k]
         if near is None:
             return self._lanczos(k)
         return self._improved(near, _WARM_ITERATIONS, max(self.resolution, _TOLERANCE_OF_FAST))

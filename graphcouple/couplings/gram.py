@@ -12,80 +12,14 @@ Draganov and Dohn (2023), Unexplainable explanations, section 4: lemmas 1 to 3 a
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.base import Objective
 from graphcouple.graphs import FloatArray
-from graphcouple.neighbors import as_points
-
-_SYMMETRIC = 1e-8
-
-
-class Similarities:
-    """A centred symmetric matrix C S C by its products, from points, a factor, or its entries.
-
-    Parameters
-    ----------
-    factor : array or sparse matrix of shape (n, p), optional
-        F, for S = F Fᵀ: points, or a low-rank approximation.
-    matrix : ndarray of shape (n, n), optional
-        S.
-    """
-
-    def __init__(self, factor: Any = None, matrix: Any = None) -> None:
-        if (factor is None) == (matrix is None):
-            raise ValueError("give either a factor or a matrix of similarities.")
-        self.mean: FloatArray | float = 0.0
-        if matrix is not None:
-            whole = np.asarray(matrix, dtype=np.float64)
-            if whole.ndim != 2 or whole.shape[0] != whole.shape[1] or not np.isfinite(whole).all():
-                raise ValueError(f"similarities must be a finite square array, got shape {whole.shape}.")
-            if np.abs(whole - whole.T).max(initial=0.0) > _SYMMETRIC * max(np.abs(whole).max(initial=0.0), 1e-300):
-                raise ValueError("similarities must be symmetric; take (S + S.T) / 2.")
-            rows = whole.mean(axis=0)
-            self.matrix: FloatArray | None = whole - rows - rows[:, None] + rows.mean()
-            self.factor = None
-            return
-        self.matrix = None
-        points = as_points(factor, "factor")
-        self.factor = sp.csr_array(points, dtype=np.float64) if sp.issparse(points) else points.astype(np.float64)
-        self.mean = np.asarray(self.factor.mean(axis=0)).ravel()
-        if not sp.issparse(self.factor):
-            self.factor = self.factor - self.mean
-            self.mean = 0.0
-
-    @property
-    def n_points(self) -> int:
-        """n."""
-        return (self.factor if self.matrix is None else self.matrix).shape[0]  # type: ignore[union-attr]
-
-    def times(self, Y: FloatArray) -> FloatArray:
-        """Return C S C Y, for centred Y."""
-        if self.matrix is not None:
-            return self.matrix @ Y
-        assert self.factor is not None
-        if not sp.issparse(self.factor):
-            return np.asarray(self.factor @ (self.factor.T @ Y))
-        inner = self.factor.T @ Y - np.outer(self.mean, Y.sum(axis=0))
-        return np.asarray(self.factor @ inner) - np.asarray(self.mean @ inner)
-
-    @cached_property
-    def sq_norm(self) -> float:
-        """‖C S C‖²_F."""
-        if self.matrix is not None:
-            return float(np.square(self.matrix).sum())
-        assert self.factor is not None
-        if not sp.issparse(self.factor):
-            n, p = self.factor.shape
-            gram = self.factor @ self.factor.T if n < p else self.factor.T @ self.factor
-            return float(np.square(gram).sum())
-        gram = np.asarray((self.factor.T @ self.factor).todense()) - self.n_points * np.outer(self.mean, self.mean)
-        return float(np.square(gram).sum())
+from graphcouple.spectral import GramMatrix
 
 
 class GramMatching(Objective):
@@ -93,7 +27,7 @@ class GramMatching(Objective):
 
     Parameters
     ----------
-    similarities : Similarities, or array of shape (n, p)
+    similarities : GramMatrix, or array of shape (n, p)
         S, or points X for S = X Xᵀ.
 
     Examples
@@ -110,7 +44,7 @@ class GramMatching(Objective):
     """
 
     def __init__(self, similarities: Any) -> None:
-        self.similarities = similarities if isinstance(similarities, Similarities) else Similarities(similarities)
+        self.similarities = similarities if isinstance(similarities, GramMatrix) else GramMatrix(similarities)
 
     @property
     def n_points(self) -> int:

@@ -18,12 +18,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from graphcouple._parameters import AT_LEAST_1, estimator, parameter
 from graphcouple._progress import progress_bar
 from graphcouple._validation import check_embedding
-from graphcouple.couplings import GramMatching, Similarities
-from graphcouple.couplings.low_rank import nystroem, pivoted_cholesky
+from graphcouple.couplings import GramMatching
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import product_of_rows
 from graphcouple.optimize import ExactSteps, best_scale, solve
+from graphcouple.spectral import GramMatrix, nystroem, pivoted_cholesky
 
 # Up to so many points, the true gradient is computed beside the approximate one to see the angle between them.
 _MONITORED = 5000
@@ -175,14 +175,14 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
         self._keep_map(X)
         return self
 
-    def _similarities(self, X: Any, rng: np.random.RandomState) -> tuple[Similarities | None, Similarities]:
+    def _similarities(self, X: Any, rng: np.random.RandomState) -> tuple[GramMatrix | None, GramMatrix]:
         """Return the similarities if they are monitored or used, and those that are used."""
         n = X.shape[0]
         if self.approximation is None:
-            whole = Similarities(X) if self.kernel == "linear" else Similarities(matrix=self._kernel(X))
+            whole = GramMatrix(X) if self.kernel == "linear" else GramMatrix(matrix=self._kernel(X))
             return None, whole
         if self.kernel == "precomputed":
-            Similarities(matrix=X)  # raises unless X is symmetric
+            GramMatrix(matrix=X)  # raises unless X is symmetric
 
         def columns(at: Any) -> FloatArray:
             return np.asarray(X[:, at] if self.kernel == "precomputed" else self._kernel(X, X[at]), dtype=np.float64)
@@ -191,8 +191,8 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
             factor = nystroem(columns, n, self.rank, rng)
         else:
             factor = pivoted_cholesky(columns, self._diagonal(X), self.rank, rng)
-        exact = Similarities(matrix=self._kernel(X)) if n <= _MONITORED else None
-        return exact, Similarities(factor)
+        exact = GramMatrix(matrix=self._kernel(X)) if n <= _MONITORED else None
+        return exact, GramMatrix(factor)
 
     def _kernel(self, X: Any, Y: Any = None) -> FloatArray:
         if self.kernel == "precomputed":
@@ -204,7 +204,7 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
             return np.diag(np.asarray(X))
         return np.array([self._kernel(X[i : i + 1])[0, 0] for i in range(X.shape[0])])
 
-    def _watch(self, exact: Similarities | None, objective: GramMatching) -> tuple[list[float], Callable[[Any], None]]:
+    def _watch(self, exact: GramMatrix | None, objective: GramMatching) -> tuple[list[float], Callable[[Any], None]]:
         """Return a list of cosines, and what adds one to it for an embedding."""
         cosines: list[float] = []
         true = None if exact is None else GramMatching(exact)

@@ -14,10 +14,10 @@ from threadpoolctl import threadpool_limits
 from graphcouple._numba.threads import effective_n_jobs
 from graphcouple._parameters import AT_LEAST_1, estimator, parameter
 from graphcouple.couplings.precision import shrunk_eigenvalues
-from graphcouple.couplings.precision_svd import leading_svd
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import product_of_rows
+from graphcouple.spectral import leading_svd
 
 
 @estimator

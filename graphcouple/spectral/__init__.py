@@ -1,0 +1,35 @@
+"""Spectral problems: Gram matrices and graph Laplacians, and the embeddings that their eigenvectors are."""
+
+from graphcouple.spectral.eigen import Eigenpairs
+from graphcouple.spectral.gram import GramMatrix, Nystroem, Placement
+from graphcouple.spectral.laplacian import (
+    GraphLaplacian,
+    ReconstructionLaplacian,
+    eigengaps,
+    graph_laplacian,
+    laplacian_eigenvalues,
+    normalized_similarity,
+)
+from graphcouple.spectral.low_rank import nystroem, pivoted_cholesky
+from graphcouple.spectral.parts import Eigenmaps, Parts, embed_parts
+from graphcouple.spectral.svd import LeadingSVD, leading_svd
+
+__all__ = [
+    "Eigenmaps",
+    "Eigenpairs",
+    "GramMatrix",
+    "GraphLaplacian",
+    "LeadingSVD",
+    "Nystroem",
+    "Parts",
+    "Placement",
+    "ReconstructionLaplacian",
+    "eigengaps",
+    "embed_parts",
+    "graph_laplacian",
+    "laplacian_eigenvalues",
+    "leading_svd",
+    "normalized_similarity",
+    "nystroem",
+    "pivoted_cholesky",
+]

@@ -1,0 +1,193 @@
+"""A centred Gram matrix: its eigenvectors, which place the points, and where they place new ones.
+
+    C S C = V Λ Vᵀ,   Z = V_q Λ_q^½,   C = I − 11ᵀ/n
+
+For S = X Xᵀ this is PCA, for a kernel matrix kernel PCA, for −½ D² with distances D classical multidimensional scaling,
+and with geodesic ones Isomap. A new point with similarities s to the fitted ones is placed at Λ_q^{-½} V_qᵀ s̃, s̃
+centred alike (Nyström's formula): a fitted point's place is then its own.
+
+References
+----------
+Lecture notes, sections 1.1, 1.2 and 2. Bengio et al. (2004), Out-of-sample extensions for LLE, Isomap, MDS, eigenmaps,
+and spectral clustering.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcouple.graphs import FloatArray
+from graphcouple.neighbors import as_points, product_of_rows
+from graphcouple.spectral.eigen import fixed_signs, largest
+
+_SYMMETRIC = 1e-8
+
+# Eigenvalues below this share of the largest are rounding.
+_NEGLIGIBLE = 1e-10
+
+# Factors with fewer columns than this are decomposed whole.
+_NARROW = 500
+
+
+class Placement(NamedTuple):
+    """The points' places by a Gram matrix, and what places new points.
+
+    Attributes
+    ----------
+    eigenvalues : ndarray of shape (q,)
+        In descending order; those that are not above 0 belong to columns of zeros.
+    Z : ndarray of shape (n, q)
+    onto : ndarray of shape (n, q)
+        V Λ^{-½}: centred similarities times this are places.
+    """
+
+    eigenvalues: FloatArray
+    Z: FloatArray
+    onto: FloatArray
+
+
+class GramMatrix:
+    """A centred symmetric matrix C S C by its products, from points, a factor, or its entries.
+
+    Parameters
+    ----------
+    factor : array or sparse matrix of shape (n, p), optional
+        F, for S = F Fᵀ: points, or a low-rank approximation.
+    matrix : ndarray of shape (n, n), optional
+        S.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.spectral import GramMatrix
+    >>> places = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 1.0]])
+    >>> distances = np.linalg.norm(places[:, None] - places, axis=2)
+    >>> Z = GramMatrix.of_distances(distances).placement(2).Z
+    >>> bool(np.allclose(np.linalg.norm(Z[:, None] - Z, axis=2), distances))
+    True
+    """
+
+    def __init__(self, factor: Any = None, matrix: Any = None) -> None:
+        if (factor is None) == (matrix is None):
+            raise ValueError("give either a factor or a matrix of similarities.")
+        self.mean: FloatArray | float = 0.0
+        if matrix is not None:
+            whole = np.asarray(matrix, dtype=np.float64)
+            if whole.ndim != 2 or whole.shape[0] != whole.shape[1] or not np.isfinite(whole).all():
+                raise ValueError(f"similarities must be a finite square array, got shape {whole.shape}.")
+            if np.abs(whole - whole.T).max(initial=0.0) > _SYMMETRIC * max(np.abs(whole).max(initial=0.0), 1e-300):
+                raise ValueError("similarities must be symmetric; take (S + S.T) / 2.")
+            self.rows = whole.mean(axis=0)
+            self.matrix: FloatArray | None = whole - self.rows - self.rows[:, None] + self.rows.mean()
+            self.factor = None
+            return
+        self.matrix = None
+        points = as_points(factor, "factor")
+        self.factor = sp.csr_array(points, dtype=np.float64) if sp.issparse(points) else points.astype(np.float64)
+        self.mean = np.asarray(self.factor.mean(axis=0)).ravel()
+        if not sp.issparse(self.factor):
+            self.factor = self.factor - self.mean
+            self.mean = 0.0
+
+    @classmethod
+    def of_distances(cls, distances: Any) -> GramMatrix:
+        """Return −½ C D² C for distances D, an array of shape (n, n)."""
+        return cls(matrix=-0.5 * np.square(np.asarray(distances, dtype=np.float64)))
+
+    @property
+    def n_points(self) -> int:
+        """n."""
+        return (self.factor if self.matrix is None else self.matrix).shape[0]  # type: ignore[union-attr]
+
+    def times(self, Y: FloatArray) -> FloatArray:
+        """Return C S C Y, for centred Y."""
+        if self.matrix is not None:
+            return self.matrix @ Y
+        assert self.factor is not None
+        if not sp.issparse(self.factor):
+            return np.asarray(self.factor @ (self.factor.T @ Y))
+        inner = self.factor.T @ Y - np.outer(self.mean, Y.sum(axis=0))
+        return np.asarray(self.factor @ inner) - np.asarray(self.mean @ inner)
+
+    @cached_property
+    def sq_norm(self) -> float:
+        """‖C S C‖²_F."""
+        if self.matrix is not None:
+            return float(np.square(self.matrix).sum())
+        assert self.factor is not None
+        if not sp.issparse(self.factor):
+            n, p = self.factor.shape
+            gram = self.factor @ self.factor.T if n < p else self.factor.T @ self.factor
+            return float(np.square(gram).sum())
+        gram = np.asarray((self.factor.T @ self.factor).todense()) - self.n_points * np.outer(self.mean, self.mean)
+        return float(np.square(gram).sum())
+
+    def placement(self, n_components: int) -> Placement:
+        """Return the points' places Z = V Λ^½, from the largest eigenvalues.
+
+        Parameters
+        ----------
+        n_components : int
+            q, at most n.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When the eigenvectors have not converged.
+        """
+        values, vectors = self._leading(n_components)
+        top = float(values[0]) if values.size else 0.0
+        # The matrix's largest entry bounds what rounding can have left of an eigenvalue 0.
+        scale = max(top, 0.0 if self.matrix is None else float(np.abs(self.matrix).max()))
+        positive = values > _NEGLIGIBLE * scale
+        roots = np.sqrt(np.where(positive, values, 0.0))
+        back = np.divide(1.0, roots, out=np.zeros_like(roots), where=positive)
+        return Placement(values, vectors * roots, vectors * back)
+
+    def _leading(self, k: int) -> tuple[FloatArray, FloatArray]:
+        n = self.n_points
+        factor = self.factor
+        if factor is None or sp.issparse(factor) or min(factor.shape) > _NARROW:
+
+            def times(V: FloatArray) -> FloatArray:
+                inner = self.times(V - V.mean(axis=0))
+                return inner - inner.mean(axis=0)
+
+            found = largest(times, n, k)
+            return found.values, found.vectors
+        left, singular, _ = np.linalg.svd(factor, full_matrices=False)
+        values, vectors = np.square(singular[:k]), left[:, :k]
+        missing = k - values.size
+        return np.pad(values, (0, missing)), np.pad(fixed_signs(vectors), ((0, 0), (0, missing)))
+
+
+class Nystroem:
+    """Nyström's formula: places of new points by their similarities to fitted ones.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n,)
+        Mean similarity of each fitted point to all.
+    onto : ndarray of shape (n, q)
+        See `Placement`.
+    """
+
+    def __init__(self, rows: FloatArray, onto: FloatArray) -> None:
+        self.rows, self.onto = rows, onto
+
+    @classmethod
+    def of(cls, gram: GramMatrix, placement: Placement) -> Nystroem:
+        """Return the formula of a placement by a matrix of similarities."""
+        return cls(gram.rows, placement.onto)
+
+    def places(self, similarities: FloatArray) -> FloatArray:
+        """Return the places of points with these similarities to the fitted ones, of shape (n_new, n).
+
+        No row depends on another.
+        """
+        centred = similarities - similarities.mean(axis=1, keepdims=True) - self.rows + self.rows.mean()
+        return product_of_rows(centred, self.onto)

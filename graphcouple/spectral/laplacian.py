@@ -1,0 +1,280 @@
+"""A graph's Laplacian: its eigenvectors, which place the nodes, and its eigenvalues, which tell of clusters.
+
+    L = D − A,   Tr(Zᵀ L Z) = ½ Σ_ij a_ij |z_i − z_j|²
+
+with a symmetric matrix A of weights and its row sums D. Laplacian eigenmaps have the least of this sum among all Z of
+unit covariance, where nodes count as their degrees (Zᵀ D Z, the normalised problem) or alike (Zᵀ Z). Locally linear
+embedding is the second problem for A = W + Wᵀ − Wᵀ W, with W the weights that reconstruct each point: rows of W sum to
+1, so D is the identity, and L is M = (I − W)ᵀ (I − W).
+
+References
+----------
+Lecture notes, sections 1.3 and 1.4. Belkin and Niyogi (2003), Laplacian eigenmaps for dimensionality reduction and data
+representation. Roweis and Saul (2000), Nonlinear dimensionality reduction by locally linear embedding.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcouple._validation import check_integer
+from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.spectral.eigen import smallest
+
+# Up to so many nodes all eigenvalues are computed.
+_DENSE = 300
+
+# A gap counts as large from this share of the largest on.
+_LARGE_GAP = 0.75
+
+# Edges of a normalised graph below this are lost to rounding.
+_UNSEEN = 1e-12
+
+_SYMMETRIC = 1e-8
+
+
+class GraphLaplacian:
+    """The Laplacian D − A of a graph with weights A.
+
+    Parameters
+    ----------
+    affinity : array or sparse matrix of shape (n, n)
+        A: symmetric, weights of at least 0; the diagonal is ignored. Edges so weak that rounding hides them (below
+        1e-12 of both ends' degrees) are left out.
+    normalized : bool, default=True
+        Whether a node counts as its degree, so that eigenvectors are those of D⁻¹ L; else all count alike.
+
+    Attributes
+    ----------
+    mass : ndarray of shape (n,)
+        How much each node counts.
+
+    Raises
+    ------
+    ValueError
+        When the weights are not square, not symmetric, negative or not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.spectral import GraphLaplacian
+    >>> path = GraphLaplacian(np.diag(np.ones(3), 1) + np.diag(np.ones(3), -1), normalized=False)
+    >>> values, Z = path.embedding(2)
+    >>> values.round(4)
+    array([0.5858, 2.    ])
+    """
+
+    def __init__(self, affinity: Any, normalized: bool = True) -> None:
+        A = sp.csr_array(affinity, dtype=np.float64)
+        if A.shape[0] != A.shape[1] or not np.isfinite(A.data).all() or (A.data < 0).any():
+            raise ValueError(f"affinity must be square and hold finite weights of at least 0, got shape {A.shape}.")
+        if abs(A - A.T).max() > _SYMMETRIC * abs(A).max():
+            raise ValueError("affinity must be symmetric; take A + A.T.")
+        self.affinity = _seen(A)
+        self.normalized = normalized
+        self.degrees = np.asarray(self.affinity.sum(axis=1)).ravel()
+        self.mass = np.where(self.degrees > 0, self.degrees, 1.0) if normalized else np.ones(A.shape[0])
+
+    @property
+    def n_nodes(self) -> int:
+        """n."""
+        return self.mass.size
+
+    @cached_property
+    def components(self) -> tuple[int, IntArray]:
+        """The number of connected components, and each node's."""
+        from scipy.sparse.csgraph import connected_components
+
+        return connected_components(self.affinity, directed=False)
+
+    def within(self, members: IntArray) -> GraphLaplacian:
+        """Return the Laplacian of some of the nodes."""
+        return GraphLaplacian(self.affinity[members][:, members], self.normalized)
+
+    def times(self, V: FloatArray) -> FloatArray:
+        """Return D^{-½} L D^{-½} V if normalised, else L V, for V of shape (n, m)."""
+        return np.asarray(self.matrix @ V)
+
+    @cached_property
+    def matrix(self) -> sp.csr_array:
+        """D^{-½} L D^{-½} if normalised, else L."""
+        A = sp.csr_array(self.affinity)
+        if not self.normalized:
+            return sp.csr_array(sp.diags_array(self.degrees) - A)
+        shrink = sp.diags_array(1.0 / np.sqrt(self.mass))
+        return sp.csr_array(sp.diags_array((self.degrees > 0).astype(np.float64)) - shrink @ A @ shrink)
+
+    @property
+    def bound(self) -> float:
+        """A number that no eigenvalue of `matrix` exceeds."""
+        return 2.0 if self.normalized else 2.0 * float(self.degrees.max())
+
+    def value(self, Z: FloatArray) -> float:
+        """Return Tr(Zᵀ L Z) = ½ Σ_ij a_ij |z_i − z_j|²."""
+        scaled = np.asarray(Z, dtype=np.float64) * np.sqrt(self.mass)[:, None]
+        return float((scaled * self.times(scaled)).sum())
+
+    def embedding(self, n_components: int, tol: float = 1e-10) -> tuple[FloatArray, FloatArray]:
+        """Return the smallest eigenvalues above the first, and coordinates of mean 0 and unit covariance.
+
+        Means and covariances weigh each node by `mass`. The graph must be connected.
+
+        Parameters
+        ----------
+        n_components : int
+            Below n.
+        tol : float, default=1e-10
+            Residual of the eigenvectors, relative to `bound`.
+
+        Returns
+        -------
+        eigenvalues : ndarray of shape (n_components,)
+        Z : ndarray of shape (n, n_components)
+        """
+        if not 1 <= n_components < self.n_nodes:
+            raise ValueError(f"n_components={n_components} must be below the number of nodes, {self.n_nodes}.")
+        roots = np.sqrt(self.mass)
+        norm = float(np.linalg.norm(roots))
+        found = smallest(self.times, lambda: self.matrix, n_components, roots / norm, self.bound, tol)
+        return found.values, found.vectors * (norm / roots)[:, None]
+
+
+class ReconstructionLaplacian(GraphLaplacian):
+    """M = (I − W)ᵀ (I − W), the Laplacian of the weights W + Wᵀ − Wᵀ W, some of which are negative.
+
+    Parameters
+    ----------
+    weights : sparse matrix of shape (n, n)
+        W, whose rows sum to 1.
+    """
+
+    def __init__(self, weights: Any) -> None:
+        self.weights = sp.csr_array(weights, dtype=np.float64)
+        self.normalized = False
+        self.mass = np.ones(self.weights.shape[0])
+
+    @cached_property
+    def _residual(self) -> tuple[sp.csr_array, sp.csr_array]:
+        residual = sp.csr_array(sp.eye_array(self.n_nodes) - self.weights)
+        return residual, sp.csr_array(residual.T)
+
+    @cached_property
+    def components(self) -> tuple[int, IntArray]:
+        """The number of connected components, and each node's."""
+        from scipy.sparse.csgraph import connected_components
+
+        return connected_components(self.weights, directed=False)
+
+    def within(self, members: IntArray) -> ReconstructionLaplacian:
+        """Return the Laplacian of some of the nodes, which no weight leaves."""
+        return ReconstructionLaplacian(self.weights[members][:, members])
+
+    def times(self, V: FloatArray) -> FloatArray:
+        """Return M V; products with W and Wᵀ take a fraction of the time that M would."""
+        residual, turned = self._residual
+        return np.asarray(turned @ (residual @ V))
+
+    @cached_property
+    def matrix(self) -> sp.csr_array:
+        """M."""
+        residual, turned = self._residual
+        return sp.csr_array(turned @ residual)
+
+    @cached_property
+    def bound(self) -> float:
+        """A number that no eigenvalue of M exceeds: the product of the largest row and column sums of |I − W|."""
+        residual = abs(self._residual[0])
+        return float(residual.sum(axis=0).max() * residual.sum(axis=1).max())
+
+
+def _seen(A: sp.csr_array) -> sp.csr_array:
+    """Return a graph without its diagonal and without edges so weak that eigenvectors cannot see them."""
+    edges = sp.coo_array(A)
+    apart = edges.row != edges.col
+    degrees = np.bincount(edges.row[apart], weights=edges.data[apart], minlength=A.shape[0])
+    roots = np.sqrt(degrees)
+    kept = apart & (edges.data > _UNSEEN * roots[edges.row] * roots[edges.col])
+    return sp.csr_array((edges.data[kept], (edges.row[kept], edges.col[kept])), shape=A.shape)
+
+
+def graph_laplacian(posterior: Any, normalized: bool = True) -> GraphLaplacian:
+    """Return the mean Laplacian E[L(W)] of a law's graph, whose weights are W̄ = W + Wᵀ.
+
+    Parameters
+    ----------
+    posterior : RandomGraph
+    normalized : bool, default=True
+
+    References
+    ----------
+    Graph-coupling paper, section 3.2: under a Gaussian latent kernel, −E[log k] of the embedding is ½ Tr(Zᵀ E[L] Z).
+    """
+    means = posterior.support.to_csr(np.asarray(posterior.edge_means, dtype=np.float64))
+    return GraphLaplacian(means + means.T, normalized)
+
+
+def normalized_similarity(affinity: Any) -> sp.csr_array:
+    """Return D^{-½} A D^{-½} for a symmetric matrix A of weights with row sums D; rows of zeros stay so."""
+    A = sp.csr_array(affinity, dtype=np.float64)
+    degrees = np.asarray(A.sum(axis=1)).ravel()
+    shrink = sp.diags_array(np.where(degrees > 0, 1.0 / np.sqrt(np.where(degrees > 0, degrees, 1.0)), 0.0))
+    return sp.csr_array(shrink @ A @ shrink)
+
+
+def laplacian_eigenvalues(affinity: Any, n_eigenvalues: int) -> FloatArray:
+    """Return the smallest eigenvalues of the normalised Laplacian I − D^{-½} A D^{-½} of a graph.
+
+    Parameters
+    ----------
+    affinity : array or sparse matrix of shape (n, n)
+        A: symmetric, weights of at least 0.
+    n_eigenvalues : int
+        At most n.
+
+    Returns
+    -------
+    ndarray of shape (n_eigenvalues,)
+        In ascending order. As many are 0 as the graph has components.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.spectral import laplacian_eigenvalues
+    >>> two_pairs = np.kron(np.eye(2), [[0, 1], [1, 0]])
+    >>> laplacian_eigenvalues(two_pairs, 4).round(3) + 0.0
+    array([0., 0., 2., 2.])
+    """
+    similarity = normalized_similarity(affinity)
+    n = similarity.shape[0]
+    k = check_integer("n_eigenvalues", n_eigenvalues, 1)
+    if k > n:
+        raise ValueError(f"n_eigenvalues={k} must be at most the number of nodes, {n}.")
+    if n <= _DENSE or 5 * k > n:
+        return np.sort(1.0 - np.linalg.eigvalsh(similarity.toarray()))[:k]
+    from scipy.sparse.linalg import eigsh
+
+    # A vector of noise has a share of every eigenvector, also of those on single components.
+    start = np.random.default_rng(0).normal(size=n)
+    found = eigsh(similarity, k, which="LA", v0=start, ncv=min(n - 1, max(4 * k, 60)), tol=1e-8)[0]
+    return np.sort(1.0 - found)
+
+
+def eigengaps(eigenvalues: FloatArray) -> IntArray:
+    """Return the numbers k of eigenvalues below a large gap, in ascending order.
+
+    A gap is large if it is at least three quarters of the largest; a gap after the first eigenvalue does not count.
+
+    Examples
+    --------
+    >>> from graphcouple.spectral import eigengaps
+    >>> eigengaps([0.0, 0.01, 0.02, 0.5, 0.52, 0.9])
+    array([3, 5])
+    """
+    gaps = np.diff(np.asarray(eigenvalues, dtype=np.float64))[1:]
+    if not gaps.size:
+        return np.array([1])
+    return np.flatnonzero(gaps >= _LARGE_GAP * gaps.max()) + 2

@@ -1,0 +1,160 @@
+"""Embeddings of disconnected graphs: each connected component by itself, around a place of its own.
+
+The first eigenvectors of a disconnected graph only tell its components apart, so an embedding made of them would put
+all points of a component in one place.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.spectral.gram import GramMatrix
+from graphcouple.spectral.laplacian import GraphLaplacian
+
+# Above this number of components, their distances are not compared pair by pair.
+_MANY_PARTS = 2000
+
+
+class Parts(NamedTuple):
+    """The connected components of a graph.
+
+    Attributes
+    ----------
+    count : int
+    labels : ndarray of shape (n,)
+        Each node's component.
+    """
+
+    count: int
+    labels: IntArray
+
+    @property
+    def sizes(self) -> IntArray:
+        """The number of nodes of each."""
+        return np.bincount(self.labels, minlength=self.count)
+
+    def members(self) -> list[IntArray]:
+        """Return the nodes of each, in ascending order."""
+        order = np.argsort(self.labels, kind="stable")
+        return np.split(order, np.cumsum(self.sizes)[:-1])
+
+    def means(self, X: Any) -> FloatArray:
+        """Return the mean of each component's points, of shape (count, n_features)."""
+        n = self.labels.size
+        member = sp.csr_array((np.ones(n), (self.labels, np.arange(n))), shape=(self.count, n))
+        sums = member @ (sp.csr_array(X) if sp.issparse(X) else np.asarray(X, dtype=np.float64))
+        return np.asarray(sums.toarray() if sp.issparse(sums) else sums) / self.sizes[:, None]
+
+
+class Eigenmaps(NamedTuple):
+    """An embedding by a Laplacian's eigenvectors.
+
+    Attributes
+    ----------
+    Z : ndarray of shape (n, q)
+    eigenvalues : ndarray of shape (n_parts, q)
+        Those of each component; NaN where it has too few nodes.
+    parts : Parts
+    origins : ndarray of shape (n_parts, q)
+        Where the mean of each component lies.
+    radii : ndarray of shape (n_parts,)
+        What its coordinates of unit covariance are multiplied by.
+    """
+
+    Z: FloatArray
+    eigenvalues: FloatArray
+    parts: Parts
+    origins: FloatArray
+    radii: FloatArray
+
+
+def embed_parts(laplacian: GraphLaplacian, n_components: int, X: Any = None, tol: float = 1e-10) -> Eigenmaps:
+    """Return the eigenmaps of a graph, which may be disconnected.
+
+    A connected graph's coordinates have unit covariance (see `GraphLaplacian.embedding`). Else each component's have,
+    times (its share of the nodes)^(1/q), and its mean lies at its place; see `places_of`. Components of equal points
+    stay in one place.
+
+    Parameters
+    ----------
+    laplacian : GraphLaplacian
+    n_components : int
+        q.
+    X : array or sparse matrix of shape (n, n_features), optional
+        The points, if there are any.
+    tol : float, default=1e-10
+
+    Warns
+    -----
+    ConvergenceWarning
+        When eigenvectors have not converged.
+    """
+    n = laplacian.n_nodes
+    parts = Parts(*laplacian.components)
+    if parts.count == 1 and n_components < n:
+        values, Z = laplacian.embedding(n_components, tol)
+        return Eigenmaps(Z, values[None], parts, np.zeros((1, n_components)), np.ones(1))
+    radii = (parts.sizes / n) ** (1.0 / n_components)
+    origins = places_of(None if X is None else parts.means(X), radii, n_components)
+    Z = origins[parts.labels]
+    eigenvalues = np.full((parts.count, n_components), np.nan)
+    for k, members in enumerate(parts.members()):
+        found = min(n_components, len(members) - 1)
+        if found < 1 or (X is not None and _equal(X, members)):
+            continue
+        eigenvalues[k, :found], own = laplacian.within(members).embedding(found, tol)
+        Z[members, :found] += radii[k] * own
+    return Eigenmaps(Z, eigenvalues, parts, origins, radii)
+
+
+def _equal(X: Any, members: IntArray) -> bool:
+    """Whether all of these rows are equal."""
+    rows, first = X[members[1:]], X[members[:1]]
+    if sp.issparse(X):
+        return sp.csr_array(rows - first[np.zeros(len(members) - 1, dtype=int)]).count_nonzero() == 0
+    return bool((np.asarray(rows) == np.asarray(first)).all())
+
+
+def places_of(means: FloatArray | None, radii: FloatArray, n_components: int, shrink: bool = True) -> FloatArray:
+    """Return a place for each component, far enough from its nearest neighbour for most pairs not to overlap.
+
+    Parameters
+    ----------
+    means : ndarray of shape (n_parts, n_features), optional
+        The components' means: their principal components are the places, at a scale that keeps most pairs apart.
+        Without them, places lie on a spiral.
+    radii : ndarray of shape (n_parts,)
+        The standard deviation of each component's coordinates.
+    n_components : int
+    shrink : bool, default=True
+        Whether places may be drawn together where they lie further apart than needed.
+    """
+    n_parts = len(radii)
+    if means is None:
+        return _spiral(radii, n_components)
+    places = GramMatrix(means).placement(min(n_components, n_parts)).Z
+    places = np.pad(places, ((0, 0), (0, n_components - places.shape[1])))
+    if not np.isfinite(places).all() or not places.any():
+        return _spiral(radii, n_components)
+    if n_parts > _MANY_PARTS:
+        scale = float(places.std()) / 2.0
+        return places / (scale if shrink else min(scale, 1.0))
+    between = np.sqrt(np.square(places[:, None] - places).sum(axis=-1))
+    apart = between / np.maximum(2.0 * (radii[:, None] + radii), 1e-300)
+    nearest = np.min(apart + np.diag(np.full(n_parts, np.inf)), axis=1)
+    scale = max(float(np.median(nearest)), 1e-3 * float(apart.max()))
+    return places / (scale if shrink else min(scale, 1.0))
+
+
+def _spiral(radii: FloatArray, n_components: int) -> FloatArray:
+    """Return places on a spiral, or on a line, each as far from the others as their radii ask for."""
+    if n_components == 1:
+        return 4.0 * (np.cumsum(radii) - 0.5 * radii)[:, None]
+    reach = np.sqrt(np.cumsum(np.square(radii)) * 8.0)
+    angle = np.pi * (3.0 - 5.0**0.5) * np.arange(len(radii))
+    spiral = reach[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    return np.pad(spiral, ((0, 0), (0, n_components - 2)))
