@@ -39,10 +39,16 @@ from .estimators import SNE as SNE
 from .estimators import TSNE as TSNE
 from .estimators import UMAP as UMAP
 from .estimators import AttractionRepulsionPCA as AttractionRepulsionPCA
+from .estimators import ClassicalMDS as ClassicalMDS
 from .estimators import GraphCoupling as GraphCoupling
 from .estimators import HierarchicalCoupling as HierarchicalCoupling
+from .estimators import Isomap as Isomap
+from .estimators import KernelPCA as KernelPCA
+from .estimators import LaplacianEigenmaps as LaplacianEigenmaps
 from .estimators import LaptSNE as LaptSNE
 from .estimators import LargeVis as LargeVis
+from .estimators import LinearAutoencoder as LinearAutoencoder
+from .estimators import LocallyLinearEmbedding as LocallyLinearEmbedding
 from .estimators import PairwiseMatching as PairwiseMatching
 from .estimators import PrecisionCoupling as PrecisionCoupling
 from .estimators import Sentence as Sentence

@@ -17,6 +17,9 @@ from graphcouple.graphs import FloatArray
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.spectral import embed_parts, graph_laplacian
 
+# Residual of eigenvectors, relative to the largest eigenvalue: a start need not be exact.
+_TOLERANCE = 1e-4
+
 Initializer = Callable[[Any, RandomGraph, int, np.random.RandomState, int | None], FloatArray]
 
 
@@ -40,7 +43,7 @@ def spectral(
     X: Any, posterior: RandomGraph, n_components: int, rng: np.random.RandomState, n_jobs: int | None = None
 ) -> FloatArray:
     """Return Laplacian eigenmaps of the posterior's mean graph; see `graphcouple.LaplacianEigenmaps`."""
-    return embed_parts(graph_laplacian(posterior), n_components, X).Z
+    return embed_parts(graph_laplacian(posterior), n_components, X, _TOLERANCE).Z
 
 
 def random(

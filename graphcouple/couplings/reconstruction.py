@@ -38,7 +38,7 @@ _EXAGGERATED = 0.05
 _ROWS_AT_ONCE = 4096
 
 
-def reconstruction_weights(X: Any, support: Support, reg: float = 1e-3) -> sp.csr_array:
+def reconstruction_weights(X: Any, support: Support, reg: float = 1e-3, X_new: Any = None) -> sp.csr_array:
     """Return the weights that reconstruct each point from its neighbours; each row sums to 1.
 
     Parameters
@@ -48,6 +48,8 @@ def reconstruction_weights(X: Any, support: Support, reg: float = 1e-3) -> sp.cs
         The neighbours, equally many of each point.
     reg : float, default=1e-3
         What is added to each neighbourhood's Gram matrix, relative to its trace.
+    X_new : array or sparse matrix of shape (n_new, p), optional
+        The points to reconstruct, one for each row of the support; X itself by default.
 
     Raises
     ------
@@ -68,12 +70,15 @@ def reconstruction_weights(X: Any, support: Support, reg: float = 1e-3) -> sp.cs
     for a in range(0, support.n_nodes, _ROWS_AT_ONCE):
         rows = slice(a, a + _ROWS_AT_ONCE)
         part = neighbors[rows]
-        needed = np.concatenate([part.ravel(), np.arange(a, a + len(part))])
-        names, places = np.unique(needed, return_inverse=True)
-        points = np.asarray(X[names].toarray() if sp.issparse(X) else X[names], dtype=np.float64)
-        own = points[places[part.size :]]
-        weights[rows] = barycenter_weights(own, points, places[: part.size].reshape(part.shape), reg=reg)
-    return support.to_csr(weights.ravel())
+        names, places = np.unique(part, return_inverse=True)
+        own = _dense((X if X_new is None else X_new)[rows])
+        weights[rows] = barycenter_weights(own, _dense(X[names]), places.reshape(part.shape), reg=reg)
+    shape = (support.n_nodes, X.shape[0])
+    return sp.csr_array((weights.ravel(), support.indices, support.indptr), shape=shape)
+
+
+def _dense(X: Any) -> FloatArray:
+    return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
 
 
 class ReconstructionEnergy(Objective):

@@ -1,12 +1,16 @@
 """Thin scikit-learn shells: each chooses two graph laws and passes them to the same machinery."""
 
 from graphcouple.estimators.attraction_repulsion import AttractionRepulsionPCA
+from graphcouple.estimators.autoencoder import LinearAutoencoder
 from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.estimators.binary import UMAP, LargeVis
 from graphcouple.estimators.ccpca import CCPCA
 from graphcouple.estimators.contraction import LaptSNE
+from graphcouple.estimators.gram_methods import ClassicalMDS, KernelPCA
 from graphcouple.estimators.graph_coupling import GraphCoupling
 from graphcouple.estimators.hierarchical import HierarchicalCoupling
+from graphcouple.estimators.isomap import Isomap
+from graphcouple.estimators.laplacian_methods import LaplacianEigenmaps, LocallyLinearEmbedding
 from graphcouple.estimators.matching import PairwiseMatching, TwoKernelLLE, TwoKernelPCA
 from graphcouple.estimators.precision import PrecisionCoupling
 from graphcouple.estimators.saved import load
@@ -19,11 +23,17 @@ __all__ = [
     "TSNE",
     "UMAP",
     "AttractionRepulsionPCA",
+    "ClassicalMDS",
     "CouplingEstimator",
     "GraphCoupling",
     "HierarchicalCoupling",
+    "Isomap",
+    "KernelPCA",
+    "LaplacianEigenmaps",
     "LaptSNE",
     "LargeVis",
+    "LinearAutoencoder",
+    "LocallyLinearEmbedding",
     "PairwiseMatching",
     "PrecisionCoupling",
     "Sentence",

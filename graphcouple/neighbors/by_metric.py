@@ -65,6 +65,9 @@ class ByMetric(Searched):
                     f"be made dense; use n_neighbors and {remedy}."
                 )
             X = X.toarray()
+        if sp.issparse(X) and X.nnz < np.iinfo(np.int32).max:
+            # scikit-learn's loops take no wide indices.
+            X = sp.csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
         return X.astype(bool) if self.metric in _OF_TRUTH else X
 
     def all_pairs(self) -> tuple[Support, FloatArray]:

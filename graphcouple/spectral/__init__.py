@@ -11,7 +11,7 @@ from graphcouple.spectral.laplacian import (
     normalized_similarity,
 )
 from graphcouple.spectral.low_rank import nystroem, pivoted_cholesky
-from graphcouple.spectral.parts import Eigenmaps, Parts, embed_parts
+from graphcouple.spectral.parts import Eigenmaps, Parts, embed_parts, places_of
 from graphcouple.spectral.svd import LeadingSVD, leading_svd
 
 __all__ = [
@@ -32,4 +32,5 @@ __all__ = [
     "normalized_similarity",
     "nystroem",
     "pivoted_cholesky",
+    "places_of",
 ]

@@ -30,7 +30,7 @@ _THIN = 1500
 _STILL_FACTORISED = 4000
 
 # Vectors kept by Lanczos iteration, beside twice as many as are wanted, and restarts.
-_BASIS, _RESTARTS = 60, 300
+_BASIS, _RESTARTS = 30, 300
 
 # Lies below the eigenvalue 0 by so much of the largest, for a factorisation that exists.
 _SHIFT = 1e-11
@@ -62,7 +62,7 @@ def largest(times: Callable[[FloatArray], FloatArray], n: int, k: int, tol: floa
     Parameters
     ----------
     times : callable
-        Returns the matrix times an array of shape (n, m).
+        Returns the matrix times an array of shape (n,) or (n, m).
     n, k : int
         k is at most n.
     tol : float
@@ -93,7 +93,7 @@ def smallest(
     Parameters
     ----------
     times : callable
-        Returns the matrix times an array of shape (n, m).
+        Returns the matrix times an array of shape (n,) or (n, m).
     matrix : callable
         Returns the matrix, which is only called for if it is decomposed or factorised.
     k : int
@@ -126,8 +126,9 @@ def smallest(
         values, vectors = _inverse_iteration(matrix(), k, known, bound)
     else:
 
-        def turned(V: FloatArray) -> FloatArray:
-            return bound * (V - known * (known @ V)) - times(V)
+        def turned(v: FloatArray) -> FloatArray:
+            # Not `@`: NumPy's threads would wait for work while SciPy's, of ARPACK, want the cores.
+            return bound * v - (bound * float(np.einsum("i,i->", known, v))) * known - times(v)
 
         fallback = None
         if width <= _STILL_FACTORISED:
@@ -185,10 +186,7 @@ def _lanczos(
     """Return the largest eigenvalues in descending order, or their distances from `bound`, and the vectors."""
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-    def product(v: FloatArray) -> FloatArray:
-        return times(v.reshape(n, -1)).reshape(v.shape)
-
-    operator = LinearOperator((n, n), matvec=product, matmat=times, dtype=np.float64)
+    operator = LinearOperator((n, n), matvec=lambda v: times(v.ravel()), dtype=np.float64)
     ncv = min(n, 2 * k + _BASIS)
     try:
         values, vectors = eigsh(operator, k, which="LA", v0=_start(n), tol=tol, ncv=ncv, maxiter=_RESTARTS)

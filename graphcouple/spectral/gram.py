@@ -104,13 +104,13 @@ class GramMatrix:
         return (self.factor if self.matrix is None else self.matrix).shape[0]  # type: ignore[union-attr]
 
     def times(self, Y: FloatArray) -> FloatArray:
-        """Return C S C Y, for centred Y."""
+        """Return C S C Y, for centred Y of shape (n,) or (n, m)."""
         if self.matrix is not None:
             return self.matrix @ Y
         assert self.factor is not None
         if not sp.issparse(self.factor):
             return np.asarray(self.factor @ (self.factor.T @ Y))
-        inner = self.factor.T @ Y - np.outer(self.mean, Y.sum(axis=0))
+        inner = self.factor.T @ Y - np.multiply.outer(self.mean, Y.sum(axis=0))
         return np.asarray(self.factor @ inner) - np.asarray(self.mean @ inner)
 
     @cached_property

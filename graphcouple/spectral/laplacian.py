@@ -96,7 +96,7 @@ class GraphLaplacian:
         return GraphLaplacian(self.affinity[members][:, members], self.normalized)
 
     def times(self, V: FloatArray) -> FloatArray:
-        """Return D^{-½} L D^{-½} V if normalised, else L V, for V of shape (n, m)."""
+        """Return D^{-½} L D^{-½} V if normalised, else L V, for V of shape (n,) or (n, m)."""
         return np.asarray(self.matrix @ V)
 
     @cached_property

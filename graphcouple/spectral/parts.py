@@ -24,18 +24,18 @@ class Parts(NamedTuple):
 
     Attributes
     ----------
-    count : int
+    n_parts : int
     labels : ndarray of shape (n,)
         Each node's component.
     """
 
-    count: int
+    n_parts: int
     labels: IntArray
 
     @property
     def sizes(self) -> IntArray:
         """The number of nodes of each."""
-        return np.bincount(self.labels, minlength=self.count)
+        return np.bincount(self.labels, minlength=self.n_parts)
 
     def members(self) -> list[IntArray]:
         """Return the nodes of each, in ascending order."""
@@ -43,9 +43,9 @@ class Parts(NamedTuple):
         return np.split(order, np.cumsum(self.sizes)[:-1])
 
     def means(self, X: Any) -> FloatArray:
-        """Return the mean of each component's points, of shape (count, n_features)."""
+        """Return the mean of each component's points, of shape (n_parts, n_features)."""
         n = self.labels.size
-        member = sp.csr_array((np.ones(n), (self.labels, np.arange(n))), shape=(self.count, n))
+        member = sp.csr_array((np.ones(n), (self.labels, np.arange(n))), shape=(self.n_parts, n))
         sums = member @ (sp.csr_array(X) if sp.issparse(X) else np.asarray(X, dtype=np.float64))
         return np.asarray(sums.toarray() if sp.issparse(sums) else sums) / self.sizes[:, None]
 
@@ -95,13 +95,13 @@ def embed_parts(laplacian: GraphLaplacian, n_components: int, X: Any = None, tol
     """
     n = laplacian.n_nodes
     parts = Parts(*laplacian.components)
-    if parts.count == 1 and n_components < n:
+    if parts.n_parts == 1 and n_components < n:
         values, Z = laplacian.embedding(n_components, tol)
         return Eigenmaps(Z, values[None], parts, np.zeros((1, n_components)), np.ones(1))
     radii = (parts.sizes / n) ** (1.0 / n_components)
     origins = places_of(None if X is None else parts.means(X), radii, n_components)
     Z = origins[parts.labels]
-    eigenvalues = np.full((parts.count, n_components), np.nan)
+    eigenvalues = np.full((parts.n_parts, n_components), np.nan)
     for k, members in enumerate(parts.members()):
         found = min(n_components, len(members) - 1)
         if found < 1 or (X is not None and _equal(X, members)):

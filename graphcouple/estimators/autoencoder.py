@@ -1,0 +1,118 @@
+"""The linear autoencoder."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from graphcouple._parameters import estimator, parameter
+from graphcouple.estimators.embedding import EmbeddingEstimator
+from graphcouple.graphs import FloatArray
+from graphcouple.neighbors import product_of_rows
+from graphcouple.spectral import leading_svd
+
+
+@estimator
+class LinearAutoencoder(EmbeddingEstimator):
+    """Linear encoder E and decoder D with the least |X − X E D|² + α (|E|² + |D|²), X centred.
+
+    The minimum is known: with X = U Σ Vᵀ, D = Eᵀ = (I − α Σ⁻²)_+^½ Vᵀ of the leading directions. So the codes X E span
+    PCA's subspace, and without a penalty are principal components. Training by gradients would only approach it.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+        The codes.
+    encoder_ : ndarray of shape (n_features, n_components)
+    decoder_ : ndarray of shape (n_components, n_features)
+    mean_ : ndarray of shape (n_features,)
+    loss_ : float
+        The objective.
+    reconstruction_error_ : float
+        |X − X E D|², without the penalty.
+
+    References
+    ----------
+    Lecture notes, section 3. Baldi and Hornik (1989), Neural networks and principal component analysis. Kunin, Bloom,
+    Goeva and Seed (2019), Loss landscapes of regularized linear autoencoders, theorem 2.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> autoencoder = gc.LinearAutoencoder(n_components=2).fit(X)
+    >>> again = autoencoder.inverse_transform(autoencoder.transform(X))
+    >>> round(float(((X - again) ** 2).sum()), 2), round(autoencoder.reconstruction_error_, 2)
+    (15.2, 15.2)
+    """
+
+    n_components: int = parameter(default=2, kw_only=False)
+    alpha: float = parameter(
+        default=0.0,
+        kind="float",
+        doc="α, the penalty; directions with a squared singular value below it are dropped.",
+        checks=[Interval(Real, 0, None, closed="left")],
+    )
+    svd_solver: str = parameter(
+        default="auto",
+        kind='{"auto", "full", "covariance_eigh", "arpack", "randomized"}',
+        doc="As in scikit-learn's PCA.",
+        checks=[StrOptions({"auto", "full", "covariance_eigh", "arpack", "randomized"})],
+    )
+    random_state: Any = parameter(default=None, doc='Seed of the solvers "arpack" and "randomized".')
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Compute encoder and decoder of `X`, of shape (n_samples, n_features); `y` is ignored.
+
+        Raises
+        ------
+        ValueError
+            When `n_components` is above min(n, p), or `X` is invalid.
+        """
+        self._validate_params()
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+        if self.n_components > min(X.shape):
+            raise ValueError(
+                f"n_components={self.n_components} must be at most min(n_samples, n_features)={min(X.shape)}."
+            )
+        rng = check_random_state(self.random_state)
+        found = leading_svd(X, self.n_components, center=True, svd_solver=self.svd_solver, rng=rng)
+        squares = np.square(found.singular_values.astype(np.float64))
+        kept = squares > self.alpha
+        shrink = np.sqrt(np.where(kept, 1.0 - self.alpha / np.where(kept, squares, 1.0), 0.0))
+        self.mean_ = found.mean
+        self.decoder_ = (shrink[:, None] * found.components).astype(X.dtype)
+        self.encoder_ = self.decoder_.T.copy()
+        self.embedding_ = (found.scores * shrink).astype(X.dtype)
+        self.reconstruction_error_ = self._total(X) - float((squares * (1.0 - (1.0 - shrink**2) ** 2)).sum())
+        self.loss_ = self.reconstruction_error_ + 2.0 * self.alpha * float(np.square(shrink).sum())
+        return self
+
+    def _total(self, X: Any) -> float:
+        """Return |X|² of the centred points."""
+        if hasattr(X, "toarray"):
+            return float(X.multiply(X).sum()) - X.shape[0] * float(np.square(self.mean_, dtype=np.float64).sum())
+        return float(np.square(X - self.mean_, dtype=np.float64).sum())
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the codes (X − mean) E of points, of shape (n_new, n_components)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return np.asarray(product_of_rows(X, self.encoder_) - self.mean_ @ self.encoder_)
+
+    def inverse_transform(self, Z: Any) -> FloatArray:
+        """Return the points Z D + mean that codes stand for, of shape (n_new, n_features)."""
+        check_is_fitted(self)
+        codes = np.asarray(Z)
+        if codes.ndim != 2 or codes.shape[1] != self.decoder_.shape[0]:
+            raise ValueError(f"Z must have {self.decoder_.shape[0]} columns, got shape {codes.shape}.")
+        return codes @ self.decoder_ + self.mean_

@@ -1,0 +1,272 @@
+"""Methods whose embedding is V Λ^½ of a Gram matrix: classical scaling and kernel PCA."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from graphcouple._parameters import estimator, parameter
+from graphcouple.estimators.embedding import EmbeddingEstimator
+from graphcouple.estimators.spectral import (
+    LANDMARKS_CHECKS,
+    LANDMARKS_DOC,
+    LANDMARKS_KIND,
+    choose_landmarks,
+    in_blocks,
+    kernel_values,
+    squared_distances,
+    warn_of_missing,
+)
+from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.kernels import Kernel
+from graphcouple.neighbors import distances_of, product_of_rows
+from graphcouple.spectral import GramMatrix, Nystroem
+
+
+class GramEstimator(EmbeddingEstimator):
+    """Base of the methods that decompose a centred matrix of similarities.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+    """
+
+    n_components: int
+    n_landmarks: Any
+    random_state: Any
+
+    @property
+    @abstractmethod
+    def _given_pairs(self) -> bool:
+        """Whether `X` holds one number for each pair of points instead of points."""
+
+    _zero_diagonal: ClassVar[bool] = False
+    """Whether the number of a point and itself is 0."""
+
+    @property
+    @abstractmethod
+    def _linear(self) -> bool:
+        """Whether the similarities are scalar products of the points, so that no matrix of pairs is needed."""
+
+    @abstractmethod
+    def _similarities(self, X: Any, fitted: Any) -> FloatArray:
+        """Return the similarities of points to those fitted, of shape (n, n_fitted)."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Embed `X`, of shape (n_samples, n_features), or what it holds of pairs; `y` is ignored.
+
+        Raises
+        ------
+        ValueError, TypeError
+            When `X` or a parameter is invalid; the message says why.
+
+        Warns
+        -----
+        UserWarning
+            When there are fewer directions than `n_components`.
+        """
+        self._validate_params()
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+        n = X.shape[0]
+        if self._given_pairs and X.shape[0] != X.shape[1]:
+            raise ValueError(f"X holds one number for each pair, so it must be square, got shape {X.shape}.")
+        if self.n_components >= n:
+            raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")
+        if self._given_pairs and self._zero_diagonal and X.diagonal().any():
+            raise ValueError("distances of points to themselves, on the diagonal of X, must be 0.")
+        if self._linear:
+            self.landmarks_: IntArray | None = None
+            gram = GramMatrix(X)
+        else:
+            rng = check_random_state(self.random_state)
+            self.landmarks_ = choose_landmarks(X, self.n_landmarks, rng, points=not self._given_pairs)
+            gram = self._of_pairs(X)
+        if self.n_components >= gram.n_points:
+            raise ValueError(f"n_components={self.n_components} must be below the {gram.n_points} landmarks.")
+        placement = gram.placement(self.n_components)
+        warn_of_missing(int((placement.onto != 0).any(axis=0).sum()), self.n_components, "the similarities have")
+        self.eigenvalues_: FloatArray = placement.eigenvalues
+        if self._linear:
+            mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+            self._fixed: dict[str, Any] = {"mean": mean, "onto": np.asarray(X.T @ placement.onto)}
+        else:
+            formula = Nystroem.of(gram, placement)
+            self._fixed = {"points": self._base, "rows": formula.rows, "onto": formula.onto}
+        Z = placement.Z
+        if self.landmarks_ is not None:
+            whole = np.empty((n, self.n_components))
+            others = np.setdiff1d(np.arange(n), self.landmarks_)
+            whole[self.landmarks_], whole[others] = Z, self._placed(self._columns(X[others]))
+            Z = whole
+        self.embedding_ = Z.astype(X.dtype)
+        return self
+
+    def _of_pairs(self, X: Any) -> GramMatrix:
+        base = X if self.landmarks_ is None else X[self.landmarks_]
+        self._base = None if self._given_pairs else base
+        return GramMatrix(matrix=self._similarities(self._columns(base), self._base))
+
+    def _columns(self, X: Any) -> Any:
+        """Return the columns that belong to the landmarks, of numbers for pairs."""
+        return X[:, self.landmarks_] if self._given_pairs and self.landmarks_ is not None else X
+
+    def _placed(self, X: Any) -> FloatArray:
+        known = self._fixed
+        if "mean" in known:
+            return np.asarray(product_of_rows(X, known["onto"]) - known["mean"] @ known["onto"])
+        formula = Nystroem(known["rows"], known["onto"])
+        Z = np.empty((X.shape[0], formula.onto.shape[1]))
+        for rows in in_blocks(X.shape[0], formula.rows.size):
+            Z[rows] = formula.places(self._similarities(X[rows], known["points"]))
+        return Z
+
+    def transform(self, X: Any) -> FloatArray:
+        """Place new points by Nyström's formula: fitted points get their own places.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_new, n_features)
+            Or, for "precomputed", one number for each of the points of `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_components)
+            No row depends on another.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return self._placed(self._columns(X)).astype(X.dtype, copy=False)
+
+    def _remember(self) -> dict[str, Any]:
+        return {"fixed": self._fixed}
+
+    def _recall(self, remembered: dict[str, Any]) -> None:
+        self._fixed = remembered["fixed"]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._given_pairs
+        return tags
+
+
+@estimator
+class ClassicalMDS(GramEstimator):
+    """Classical multidimensional scaling: V Λ^½ of −½ C D² C, with D the distances.
+
+    Of Euclidean distances it is PCA, and found without a matrix of pairs. Other distances may have no Euclidean
+    embedding at all: negative eigenvalues tell, and are left out.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+    eigenvalues_ : ndarray of shape (n_components,)
+        Λ, the squared lengths of the embedding's columns (on the landmarks).
+    landmarks_ : ndarray or None
+        The rows that were fitted; None if all.
+
+    References
+    ----------
+    Lecture notes, section 1.1. Torgerson (1952), Multidimensional scaling. De Silva and Tenenbaum (2004), Sparse
+    multidimensional scaling using landmark points.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> by_streets = gc.ClassicalMDS(metric="manhattan").fit(X)
+    >>> by_streets.transform(X[:3]).shape
+    (3, 2)
+    """
+
+    n_components: int = parameter(default=2, kw_only=False)
+    metric: Any = parameter(default="euclidean")
+    metric_params: dict[str, Any] | None = parameter(default=None)
+    n_landmarks: Any = parameter(default="auto", kind=LANDMARKS_KIND, doc=LANDMARKS_DOC, checks=LANDMARKS_CHECKS)
+    random_state: Any = parameter(default=None, doc="Seed of the landmarks.")
+
+    _zero_diagonal = True
+
+    @property
+    def _given_pairs(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    @property
+    def _linear(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "euclidean" and not self.metric_params
+
+    def _similarities(self, X: Any, fitted: Any) -> FloatArray:
+        if self._given_pairs:
+            dense = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+            if (dense < 0).any():
+                raise ValueError("precomputed distances must not be negative; pass distances, not similarities.")
+            return -0.5 * np.square(dense)
+        return -0.5 * squared_distances(distances_of(fitted, self.metric, self.metric_params), X)
+
+
+@estimator
+class KernelPCA(GramEstimator):
+    """Kernel PCA: V Λ^½ of the centred kernel matrix C K C.
+
+    The kernel −½ d² gives classical scaling, and with geodesic distances Isomap; see `GramMatrix.of_distances`.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+    eigenvalues_ : ndarray of shape (n_components,)
+        Λ, the squared lengths of the embedding's columns (on the landmarks).
+    landmarks_ : ndarray or None
+        The rows that were fitted; None if all.
+
+    References
+    ----------
+    Lecture notes, section 2. Schölkopf, Smola and Müller (1998), Nonlinear component analysis as a kernel eigenvalue
+    problem.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> gc.KernelPCA(kernel="rbf", kernel_params={"gamma": 0.5}).fit_transform(X).shape
+    (150, 2)
+    >>> gc.KernelPCA(kernel=gc.Student()).fit_transform(X).shape
+    (150, 2)
+    """
+
+    n_components: int = parameter(default=2, kw_only=False)
+    kernel: Any = parameter(
+        default="linear",
+        kind='str, Kernel, callable or "precomputed"',
+        doc='"linear" for PCA; any kernel of `sklearn.metrics.pairwise.pairwise_kernels`; a kernel of graphcouple, '
+        'such as Gaussian(); a function of two rows; "precomputed" if X holds a symmetric matrix of similarities.',
+        checks=[StrOptions({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"}), Kernel, callable],
+    )
+    kernel_params: dict[str, Any] | None = parameter(
+        default=None, kind="dict, optional", doc='Arguments of the kernel, as ``{"gamma": 0.1}``.', checks=[dict, None]
+    )
+    n_landmarks: Any = parameter(default="auto", kind=LANDMARKS_KIND, doc=LANDMARKS_DOC, checks=LANDMARKS_CHECKS)
+    random_state: Any = parameter(default=None, doc="Seed of the landmarks.")
+
+    @property
+    def _given_pairs(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    @property
+    def _linear(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "linear"
+
+    def _similarities(self, X: Any, fitted: Any) -> FloatArray:
+        return kernel_values(self.kernel, self.kernel_params, X, fitted)

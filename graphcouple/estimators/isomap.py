@@ -1,0 +1,231 @@
+"""Isomap: classical scaling of distances along a neighbour graph."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from graphcouple._parameters import estimator, parameter
+from graphcouple.estimators.embedding import EmbeddingEstimator
+from graphcouple.estimators.spectral import (
+    LANDMARKS_CHECKS,
+    LANDMARKS_DOC,
+    LANDMARKS_KIND,
+    choose_landmarks,
+    in_blocks,
+    warn_of_missing,
+    warn_of_parts,
+)
+from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.neighbors import distances_of, remembered_distances
+from graphcouple.spectral import GramMatrix, Nystroem, Parts, places_of
+
+# Landmarks of each component that has so many nodes.
+_FEWEST = 3
+
+
+@estimator
+class Isomap(EmbeddingEstimator):
+    """Isomap: V Λ^½ of −½ C D² C, with D the lengths of shortest paths in the graph of nearest neighbours.
+
+    It is kernel PCA of that kernel, and classical scaling of D. If the graph is disconnected, there are no paths
+    between components: each is embedded by itself, and lies around the place of its mean.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+    eigenvalues_ : ndarray of shape (n_components,)
+        Λ, the squared lengths of the columns, on the landmarks of the largest component.
+    geodesics_ : ndarray of shape (n_samples, n_samples) or (n_landmarks, n_samples)
+        D; infinite between components. From landmarks, in single precision.
+    landmarks_ : ndarray or None
+        The rows of `geodesics_`; None if all.
+    component_labels_ : ndarray of shape (n_samples,)
+        The connected component of each point.
+
+    Warns
+    -----
+    UserWarning
+        When the graph is disconnected, or there are fewer directions than `n_components`.
+
+    References
+    ----------
+    Lecture notes, section 1.2. Tenenbaum, de Silva and Langford (2000), A global geometric framework for nonlinear
+    dimensionality reduction. De Silva and Tenenbaum (2003), Global versus local methods in nonlinear dimensionality
+    reduction, for landmarks.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("swiss_roll")
+    >>> isomap = gc.Isomap(n_neighbors=10).fit(X)
+    >>> isomap.transform(X[:3]).shape
+    (3, 2)
+    """
+
+    n_components: int = parameter(default=2, kw_only=False)
+    n_neighbors: int = parameter(
+        default=12,
+        kind="int",
+        doc="Number of neighbours of each point, not counting the point itself.",
+        checks=[Interval(Integral, 1, None, closed="left")],
+    )
+    metric: Any = parameter(default="euclidean")
+    metric_params: dict[str, Any] | None = parameter(default=None)
+    n_landmarks: Any = parameter(default="auto", kind=LANDMARKS_KIND, doc=LANDMARKS_DOC, checks=LANDMARKS_CHECKS)
+    random_state: Any = parameter(default=None, doc="Seed of the landmarks.")
+    n_jobs: int | None = parameter(default=None)
+
+    @property
+    def _takes_distances(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Embed `X`, of shape (n_samples, n_features), or of distances; `y` is ignored.
+
+        Raises
+        ------
+        ValueError, TypeError
+            When `X` or a parameter is invalid; the message says why.
+        """
+        self._validate_params()
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+        n = X.shape[0]
+        if self.n_components >= n:
+            raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")
+        self._distances = distances_of(X, self.metric, self.metric_params)
+        graph = self._graph()
+        parts = Parts(*sp.csgraph.connected_components(graph, directed=False))
+        warn_of_parts(parts.n_parts, "More neighbors may connect them.")
+        rng = check_random_state(self.random_state)
+        self.landmarks_: IntArray | None = choose_landmarks(X, self.n_landmarks, rng, points=not self._takes_distances)
+        if self.landmarks_ is not None:
+            self.landmarks_ = _some_of_each(parts, self.landmarks_)
+        self.component_labels_: IntArray = parts.labels
+        rows = np.arange(n) if self.landmarks_ is None else self.landmarks_
+        dtype = np.float64 if self.landmarks_ is None else np.float32
+        self.geodesics_ = _geodesics(graph, rows, dtype)
+        Z = self._of_components(parts, rows)
+        radii = np.array([Z[members].std() for members in parts.members()])
+        means = None if self._takes_distances or parts.n_parts == 1 else parts.means(self._coordinates(X))
+        if parts.n_parts > 1:
+            self._origins = places_of(means, radii, self.n_components, shrink=False)
+        else:
+            self._origins = np.zeros((1, self.n_components))
+        self.embedding_ = (Z + self._origins[parts.labels]).astype(X.dtype)
+        return self
+
+    def _coordinates(self, X: Any) -> Any:
+        return self.metric.coordinates(X) if hasattr(self.metric, "coordinates") else X
+
+    def _graph(self) -> sp.csr_array:
+        """Return the distances of nearest neighbours, in both directions."""
+        support, sq_dist = self._distances.nearest(self.n_neighbors, self.n_jobs)
+        n = support.n_nodes
+        rows, columns, lengths = support.rows, support.indices, np.sqrt(sq_dist)
+        # Sparse sums would drop edges of length 0 between copies, so lengths are put in place one by one.
+        both = np.concatenate([rows * np.int64(n) + columns, columns * np.int64(n) + rows])
+        places, first = np.unique(both, return_index=True)
+        values = np.concatenate([lengths, lengths])[first]
+        return sp.csr_array((values, (places // n, places % n)), shape=(n, n))
+
+    def _of_components(self, parts: Parts, rows: IntArray) -> FloatArray:
+        """Return each component's embedding by itself, and keep what places new points."""
+        Z = np.zeros((parts.labels.size, self.n_components))
+        self._formulas: list[dict[str, Any]] = []
+        largest, found = int(np.argmax(parts.sizes)), self.n_components
+        for k, members in enumerate(parts.members()):
+            own = np.flatnonzero(parts.labels[rows] == k)
+            q = min(self.n_components, own.size)
+            similarities = -0.5 * np.square(self.geodesics_[np.ix_(own, rows[own])].astype(np.float64))
+            gram = GramMatrix(matrix=0.5 * (similarities + similarities.T))
+            placement = gram.placement(q)
+            formula = Nystroem.of(gram, placement)
+            self._formulas.append({"own": own, "rows": formula.rows, "onto": formula.onto})
+            Z[members, :q] = self._placed(k, self.geodesics_[own][:, members].T)
+            if k == largest:
+                self.eigenvalues_ = np.pad(placement.eigenvalues, (0, self.n_components - q))
+                found = int((placement.onto != 0).any(axis=0).sum())
+        warn_of_missing(found, self.n_components, "the geodesic distances have")
+        return Z
+
+    def _placed(self, part: int, geodesics: FloatArray) -> FloatArray:
+        """Return the places, around 0, of points with these geodesic distances to a component's landmarks."""
+        known = self._formulas[part]
+        formula = Nystroem(known["rows"], known["onto"])
+        Z = np.empty((len(geodesics), formula.onto.shape[1]))
+        for rows in in_blocks(len(geodesics), formula.rows.size):
+            Z[rows] = formula.places(-0.5 * np.square(geodesics[rows].astype(np.float64)))
+        return Z
+
+    def transform(self, X: Any) -> FloatArray:
+        """Place new points by their geodesic distances, which lead through their nearest fitted points.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_new, n_features)
+            Or distances to the points of `fit`, for ``metric="precomputed"``.
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_components)
+            No row depends on another. Copies of fitted points get their places.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        support, sq_dist = self._distances.to(X, self.n_neighbors, self.n_jobs)
+        near, lengths = support.indices.reshape(X.shape[0], -1), np.sqrt(sq_dist).reshape(X.shape[0], -1)
+        part = self.component_labels_[near[np.arange(len(near)), lengths.argmin(axis=1)]]
+        Z = self._origins[part].copy()
+        for k in np.unique(part):
+            own, known = np.flatnonzero(part == k), self._formulas[k]
+            paths = np.full((own.size, known["own"].size), np.inf)
+            for a in range(near.shape[1]):
+                through = self.geodesics_[known["own"]][:, near[own, a]].T
+                paths = np.minimum(paths, lengths[own, a, None] + through)
+            Z[own, : known["onto"].shape[1]] += self._placed(k, paths)
+        return Z.astype(X.dtype, copy=False)
+
+    def _remember(self) -> dict[str, Any]:
+        return {"distances": self._distances.remembered(), "formulas": self._formulas, "origins": self._origins}
+
+    def _recall(self, remembered: dict[str, Any]) -> None:
+        self._distances = remembered_distances(remembered["distances"], self.metric, self.metric_params)
+        self._formulas, self._origins = remembered["formulas"], remembered["origins"]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._takes_distances
+        return tags
+
+
+def _some_of_each(parts: Parts, landmarks: IntArray) -> IntArray:
+    """Return the landmarks, and enough nodes of components that have too few to place the others."""
+    added = [
+        members[: _FEWEST * 10]
+        for members in parts.members()
+        if np.isin(landmarks, members).sum() < min(_FEWEST * 10, len(members))
+    ]
+    return np.unique(np.concatenate([landmarks, *added]))
+
+
+def _geodesics(graph: sp.csr_array, rows: IntArray, dtype: Any) -> FloatArray:
+    """Return the lengths of shortest paths from some nodes to all."""
+    from scipy.sparse.csgraph import dijkstra
+
+    n = graph.shape[0]
+    lengths = np.empty((rows.size, n), dtype=dtype)
+    for block in in_blocks(rows.size, n):
+        # The graph holds both directions: the search of a directed graph is faster.
+        lengths[block] = dijkstra(graph, directed=True, indices=rows[block])
+    return lengths

@@ -1,0 +1,380 @@
+"""Methods whose embedding is a Laplacian's smallest eigenvectors: Laplacian eigenmaps and locally linear embedding."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from graphcouple._parameters import ABOVE_0, estimator, parameter
+from graphcouple.couplings import reconstruction_weights
+from graphcouple.estimators.embedding import EmbeddingEstimator
+from graphcouple.estimators.spectral import warn_of_parts
+from graphcouple.graphs import FloatArray, IntArray, as_csr
+from graphcouple.kernels import Gaussian
+from graphcouple.laws import GraphLaw, GraphModel, Perplexity
+from graphcouple.laws.priors import RandomGraph, as_prior
+from graphcouple.neighbors import distances_of, remembered_distances
+from graphcouple.spectral import Eigenmaps, GraphLaplacian, ReconstructionLaplacian, embed_parts, graph_laplacian
+
+# Nyström's formula divides by 1 − λ; where that is smaller, the eigenvector is noise on single nodes.
+_LEAST_SHARE = 0.1
+
+_TOLERANCE = Interval(Real, 0, 1, closed="neither")
+
+
+class LaplacianEstimator(EmbeddingEstimator):
+    """Base of the methods that decompose a graph's Laplacian."""
+
+    n_components: int
+    tol: float
+    _remedy: ClassVar[str]
+
+    def _keep(self, laplacian: GraphLaplacian, X: Any, dtype: Any) -> Self:
+        """Embed the nodes and keep the result."""
+        if self.n_components >= laplacian.n_nodes:
+            raise ValueError(f"n_components={self.n_components} must be below n_samples = {laplacian.n_nodes}.")
+        found = embed_parts(laplacian, self.n_components, X, self.tol)
+        warn_of_parts(found.parts.n_parts, self._remedy)
+        self.embedding_ = found.Z.astype(dtype)
+        self.eigenvalues_ = found.eigenvalues[int(np.argmax(found.parts.sizes))]
+        self.component_labels_: IntArray = found.parts.labels
+        self._fixed = self._fixed_map(found)
+        return self
+
+    def _fixed_map(self, found: Eigenmaps) -> dict[str, Any]:
+        return {"eigenvalues": np.nan_to_num(found.eigenvalues), "origins": found.origins}
+
+    def _own_part(self, weights: sp.csr_array) -> tuple[sp.csr_array, IntArray]:
+        """Return rows of weights within the component that has the most of each, and that component."""
+        labels = self.component_labels_
+        parts = int(labels.max()) + 1
+        if parts == 1:
+            return weights, np.zeros(weights.shape[0], dtype=np.intp)
+        member = sp.csr_array((np.ones(labels.size), (np.arange(labels.size), labels)), shape=(labels.size, parts))
+        mass = sp.csr_array(abs(weights) @ member)
+        most = np.asarray(mass.argmax(axis=1)).ravel()
+        rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
+        kept = labels[weights.indices] == most[rows]
+        inside = (weights.data[kept], (rows[kept], weights.indices[kept]))
+        return sp.csr_array(inside, shape=weights.shape), most
+
+    def _remember(self) -> dict[str, Any]:
+        return {"fixed": self._fixed}
+
+    def _recall(self, remembered: dict[str, Any]) -> None:
+        self._fixed = remembered["fixed"]
+
+    @abstractmethod
+    def transform(self, X: Any) -> FloatArray:
+        """Place new points."""
+
+
+@estimator
+class LaplacianEigenmaps(LaplacianEstimator):
+    """Laplacian eigenmaps of the mean graph of a law: the least of Σ_ij E[W_ij] |z_i − z_j|² at unit covariance.
+
+    With a Gaussian latent kernel, that sum is the attraction of every coupling of graphs, twice −E[log k]. So eigenmaps
+    are the coupling with a constraint in place of the repulsion. They are what ``init="spectral"`` starts from.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+        Of mean 0 and unit covariance, where each point weighs as its degree if `normalized`. If the graph is
+        disconnected, this holds for each component, up to its place and size.
+    eigenvalues_ : ndarray of shape (n_components,)
+        Of D⁻¹ L if `normalized`, else of L; of the largest component.
+    component_labels_ : ndarray of shape (n_samples,)
+        The connected component of each point.
+    posterior_ : RandomGraph
+        The law of the input's graph, unless the input is a graph of your own.
+
+    Warns
+    -----
+    UserWarning
+        When the graph is disconnected: each component is then embedded by itself, around the place of its mean.
+    ConvergenceWarning
+        When eigenvectors have not converged.
+
+    References
+    ----------
+    Lecture notes, section 1.4. Belkin and Niyogi (2003), Laplacian eigenmaps for dimensionality reduction and data
+    representation. Graph-coupling paper, section 3.2.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("digits")
+    >>> eigenmaps = gc.LaplacianEigenmaps().fit(X)
+    >>> eigenmaps.eigenvalues_.round(3)
+    array([0.013, 0.018])
+    >>> eigenmaps.transform(X[:3]).shape
+    (3, 2)
+    """
+
+    n_components: int = parameter(default=2, kw_only=False)
+    prior: Any = parameter(default="D")
+    perplexity: float = parameter(
+        default=30.0,
+        kind="float",
+        doc="Effective number of neighbours of each point; above 1 and below the number of neighbours.",
+        checks=[ABOVE_0],
+    )
+    n_neighbors: Any = parameter(default="auto")
+    metric: Any = parameter(default="euclidean")
+    metric_params: dict[str, Any] | None = parameter(default=None)
+    input: Any = parameter(
+        default=None,
+        kind="GraphModel, GraphMixture, GraphPosterior or a graph, optional",
+        doc="The law of the input's graph in place of the one that `prior`, `perplexity`, `n_neighbors` and `metric` "
+        "describe; a posterior computed beforehand; or your own graph (networkx, igraph, a sparse matrix or a square "
+        "array), whose weights in both directions are added.",
+        checks="no_validation",
+    )
+    normalized: bool = parameter(
+        default=True,
+        kind="bool",
+        doc="Whether a point counts as its degree, which keeps points of few edges from standing apart; else all count "
+        "alike.",
+        checks=["boolean"],
+    )
+    tol: float = parameter(
+        default=1e-10,
+        kind="float",
+        doc="Residual of the eigenvectors, relative to the largest eigenvalue's bound.",
+        checks=[_TOLERANCE],
+    )
+    n_jobs: int | None = parameter(default=None)
+
+    _remedy = "More neighbors, or a higher perplexity, may connect them."
+
+    def model(self, n_samples: int) -> GraphLaw:
+        """Return the law of the graph of this many points, as the parameters describe it."""
+        if isinstance(self.input, GraphLaw):
+            return self.input.for_points(n_samples)
+        law = GraphModel(
+            Gaussian(),
+            as_prior(self.prior),
+            Perplexity(self.perplexity),
+            self.n_neighbors,
+            metric=self.metric,
+            metric_params=self.metric_params,
+        )
+        return law.for_points(n_samples)
+
+    @property
+    def _has_own_graph(self) -> bool:
+        return self.input is not None and not isinstance(self.input, GraphLaw)
+
+    def fit(self, X: Any = None, y: Any = None) -> Self:
+        """Embed `X`, of shape (n_samples, n_features), or the nodes of the input's graph; `y` is ignored.
+
+        Raises
+        ------
+        ValueError, TypeError
+            When `X` or a parameter is invalid; the message says why.
+        """
+        self._validate_params()
+        if X is not None or not self._has_own_graph:
+            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+        self._given, self._posterior = None, None
+        if not self._has_own_graph:
+            self._given = self.model(X.shape[0]).given(X)
+            self._posterior = self._given.posterior(self.n_jobs)
+        elif isinstance(self.input, RandomGraph):
+            self._posterior = self.input
+        if self._posterior is not None:
+            laplacian = graph_laplacian(self._posterior, self.normalized)
+        else:
+            weights = as_csr(self.input, "input")
+            laplacian = GraphLaplacian(weights + weights.T, self.normalized)
+        if X is not None and X.shape[0] != laplacian.n_nodes:
+            raise ValueError(f"input has {laplacian.n_nodes} nodes, but X has {X.shape[0]} rows; they must match.")
+        points = None if X is None or self._takes_distances else X
+        if hasattr(self.metric, "coordinates") and points is not None:
+            points = self.metric.coordinates(points)
+        return self._keep(laplacian, points, np.float64 if X is None else X.dtype)
+
+    @property
+    def _takes_distances(self) -> bool:
+        law = self.input if isinstance(self.input, GraphLaw) else self
+        return isinstance(getattr(law, "metric", None), str) and law.metric == "precomputed"
+
+    @property
+    def posterior_(self) -> RandomGraph:
+        """The law of the input's graph."""
+        check_is_fitted(self)
+        if self._posterior is None:
+            if self._given is None:
+                raise AttributeError("the input is a graph, without a law; the estimator's input is all there is.")
+            self._posterior = self._given.posterior(self.n_jobs)
+        return self._posterior
+
+    def transform(self, X: Any) -> FloatArray:
+        """Place new points at the mean of the points their edges lead to, divided by 1 − λ (Nyström's formula).
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_new, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_components)
+            No row depends on another. Copies of fitted points get their places.
+        """
+        check_is_fitted(self)
+        if self._given is None:
+            raise ValueError("a graph of your own, or a posterior, does not say how new points are linked; give a law.")
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        edges = self._given.new_edges(X, self.n_jobs)
+        weights, part = self._own_part(edges.to_csr())
+        mass = np.asarray(weights.sum(axis=1))[:, None]
+        origin, values = self._fixed["origins"][part], self._fixed["eigenvalues"][part]
+        # Edges of fitted points count in both directions, so a new point's degree is twice its edges'.
+        share = 1.0 - values / (1.0 if self.normalized else 2.0 * mass)
+        mean = np.asarray(weights @ self.embedding_.astype(np.float64)) / mass
+        Z = origin + (mean - origin) / np.maximum(share, _LEAST_SHARE)
+        same = edges.coincident >= 0
+        Z[same] = self.embedding_[edges.coincident[same]]
+        return Z.astype(X.dtype, copy=False)
+
+    def _remember(self) -> dict[str, Any]:
+        return {**super()._remember(), "given": None if self._given is None else self._given.remembered()}
+
+    def _recall(self, remembered: dict[str, Any]) -> None:
+        super()._recall(remembered)
+        given = remembered["given"]
+        self._posterior = None
+        self._given = None if given is None else self.model(len(self.embedding_)).recall(given)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._takes_distances
+        return tags
+
+
+@estimator
+class LocallyLinearEmbedding(LaplacianEstimator):
+    """Locally linear embedding: the least of Σ_i |z_i − Σ_j w_ij z_j|² at unit covariance, with the weights of X.
+
+    The weights W reconstruct each point from its neighbours. The sum is Tr(Zᵀ M Z) with M = (I − W)ᵀ(I − W), a graph's
+    Laplacian with some negative weights.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+        Of mean 0 and unit covariance. If the neighbourhoods are disconnected, this holds for each component, up to its
+        place and size.
+    eigenvalues_ : ndarray of shape (n_components,)
+        Of M, on the largest component.
+    reconstruction_error_ : float
+        The sum above.
+    component_labels_ : ndarray of shape (n_samples,)
+        The connected component of each point.
+
+    Warns
+    -----
+    UserWarning
+        When the neighbourhoods are disconnected: each component is then embedded by itself, around the place of its
+        mean.
+    ConvergenceWarning
+        When eigenvectors have not converged.
+
+    References
+    ----------
+    Lecture notes, section 1.3. Roweis and Saul (2000), Nonlinear dimensionality reduction by locally linear embedding.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("swiss_roll")
+    >>> lle = gc.LocallyLinearEmbedding(n_neighbors=12).fit(X)
+    >>> lle.transform(X[:3]).shape
+    (3, 2)
+    """
+
+    n_components: int = parameter(default=2, kw_only=False)
+    n_neighbors: int = parameter(
+        default=12,
+        kind="int",
+        doc="Number of neighbours of each point, not counting the point itself.",
+        checks=[Interval(Integral, 1, None, closed="left")],
+    )
+    reg: float = parameter(
+        default=1e-3,
+        kind="float",
+        doc="Regularisation of the weights, relative to the trace of each neighbourhood's Gram matrix.",
+        checks=[ABOVE_0],
+    )
+    tol: float = parameter(
+        default=1e-10,
+        kind="float",
+        doc="Residual of the eigenvectors, relative to the largest eigenvalue's bound.",
+        checks=[_TOLERANCE],
+    )
+    n_jobs: int | None = parameter(default=None)
+
+    _remedy = "More neighbors may connect them."
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Embed `X`, of shape (n_samples, n_features); `y` is ignored.
+
+        Raises
+        ------
+        ValueError, TypeError
+            When `X` or a parameter is invalid; the message says why.
+        """
+        self._validate_params()
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+        self._distances = distances_of(X)
+        support, _ = self._distances.nearest(self.n_neighbors, self.n_jobs)
+        laplacian = ReconstructionLaplacian(reconstruction_weights(X, support, self.reg))
+        self._keep(laplacian, X, X.dtype)
+        self.reconstruction_error_ = laplacian.value(self.embedding_)
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Place new points at the means of their neighbours, with the weights that reconstruct them.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_new, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_components)
+            No row depends on another. Copies of fitted points get their places.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        support, sq_dist = self._distances.to(X, self.n_neighbors, self.n_jobs)
+        weights = reconstruction_weights(self._distances.X, support, self.reg, X)
+        inside, _ = self._own_part(weights)
+        mass = np.asarray(inside.sum(axis=1))
+        distances = sq_dist.reshape(X.shape[0], -1)
+        nearest = support.indices.reshape(distances.shape)[np.arange(len(distances)), distances.argmin(axis=1)]
+        # Weights may cancel within a component, and copies have a place.
+        alone = (np.abs(mass) < 0.5) | (distances.min(axis=1) == 0)
+        Z = np.asarray(inside @ self.embedding_.astype(np.float64)) / np.where(alone, 1.0, mass)[:, None]
+        Z[alone] = self.embedding_[nearest[alone]]
+        return Z.astype(X.dtype, copy=False)
+
+    def _remember(self) -> dict[str, Any]:
+        return {**super()._remember(), "distances": self._distances.remembered()}
+
+    def _recall(self, remembered: dict[str, Any]) -> None:
+        super()._recall(remembered)
+        self._distances = remembered_distances(remembered["distances"], "euclidean")

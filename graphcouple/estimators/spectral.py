@@ -1,0 +1,101 @@
+"""What the classical methods share: landmarks, and what they say of disconnected graphs and missing directions."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from graphcouple.estimators.landmarks import nearest_to_means
+from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.kernels import Kernel
+from graphcouple.neighbors import Distances
+
+# Up to so many points, matrices of all pairs are decomposed; beyond, those of so many landmarks.
+MOST_PAIRS, LANDMARKS = 5000, 1000
+
+LANDMARKS_KIND = 'int, None or "auto"'
+LANDMARKS_DOC = (
+    "Fit so many of the points, those nearest to centres of k-means, and place the others as `transform` does. "
+    'None fits all, with a matrix of all pairs. "auto": all of up to 5,000 points, and 1,000 of more. Ignored where no '
+    "such matrix is needed."
+)
+LANDMARKS_CHECKS = [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"}), None]
+
+# Entries of a matrix of similarities that are held at once.
+_ENTRIES = 2**25
+
+
+def choose_landmarks(X: Any, wanted: Any, rng: np.random.RandomState, *, points: bool = True) -> IntArray | None:
+    """Return the rows to fit, ascending; None for all of them.
+
+    Parameters
+    ----------
+    X : array or sparse matrix
+    wanted : int, None or "auto"
+        "auto" means all of up to 5,000, and 1,000 of more.
+    rng : numpy.random.RandomState
+    points : bool, default=True
+        Whether the rows are points, so that those nearest to means are taken; else they are drawn.
+    """
+    n = X.shape[0]
+    count = (None if n <= MOST_PAIRS else LANDMARKS) if wanted == "auto" else wanted
+    if count is None or count >= n:
+        return None
+    return nearest_to_means(X, int(count), rng) if points else np.sort(rng.choice(n, int(count), replace=False))
+
+
+def warn_of_parts(n_parts: int, remedy: str) -> None:
+    """Warn that a graph is disconnected."""
+    if n_parts > 1:
+        warnings.warn(
+            f"the graph has {n_parts} connected components, about whose arrangement it says nothing. Each is embedded "
+            f"by itself, around the place of its mean. {remedy}",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def warn_of_missing(found: int, wanted: int, what: str) -> None:
+    """Warn that columns of the embedding are zero."""
+    if found < wanted:
+        warnings.warn(
+            f"{what} only {found} of n_components={wanted} directions; the other columns are zero.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def kernel_values(kernel: Any, params: dict[str, Any] | None, X: Any, Y: Any = None) -> FloatArray:
+    """Return the similarities of points by a kernel: of scikit-learn, graphcouple's, a function, or given ones.
+
+    Raises
+    ------
+    ValueError
+        When a kernel of graphcouple has parameters beside its own.
+    """
+    from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
+
+    if isinstance(kernel, str) and kernel == "precomputed":
+        return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+    if isinstance(kernel, Kernel):
+        if params:
+            raise ValueError(f"kernel_params={params} are those of scikit-learn's kernels; {kernel!r} has its own.")
+        return np.asarray(kernel.value(euclidean_distances(X, Y, squared=True).astype(np.float64)))
+    return np.asarray(pairwise_kernels(X, Y, metric=kernel, **(params or {})), dtype=np.float64)
+
+
+def squared_distances(distances: Distances, X_new: Any) -> FloatArray:
+    """Return the squared distances of points to all fitted ones, of shape (n_new, n)."""
+    support, values = distances.to(X_new, None)
+    order = np.argsort(support.indices.reshape(support.n_nodes, -1), axis=1, kind="stable")
+    return np.take_along_axis(values.reshape(support.n_nodes, -1), order, axis=1)
+
+
+def in_blocks(n_rows: int, n_columns: int) -> list[slice]:
+    """Return slices of rows of which so many columns fit in memory."""
+    step = max(128, _ENTRIES // max(n_columns, 1))
+    return [slice(a, a + step) for a in range(0, n_rows, step)]
