@@ -33,6 +33,7 @@ from .couplings import ReconstructionCoupling as ReconstructionCoupling
 from .couplings import ReconstructionEnergy as ReconstructionEnergy
 from .couplings import SpectralContraction as SpectralContraction
 from .couplings import SquareLoss as SquareLoss
+from .couplings import Stress as Stress
 from .couplings import Term as Term
 from .estimators import CCPCA as CCPCA
 from .estimators import SNE as SNE
@@ -49,6 +50,7 @@ from .estimators import LaptSNE as LaptSNE
 from .estimators import LargeVis as LargeVis
 from .estimators import LinearAutoencoder as LinearAutoencoder
 from .estimators import LocallyLinearEmbedding as LocallyLinearEmbedding
+from .estimators import MetricMDS as MetricMDS
 from .estimators import PairwiseMatching as PairwiseMatching
 from .estimators import PrecisionCoupling as PrecisionCoupling
 from .estimators import Sentence as Sentence

@@ -22,6 +22,7 @@ from graphcouple.couplings.recipes import (
     Term,
 )
 from graphcouple.couplings.reconstruction import ReconstructionEnergy, reconstruction_weights
+from graphcouple.couplings.stress import Stress, sampled_pairs, stress_weights
 
 __all__ = [
     "AnchorEnergy",
@@ -52,7 +53,10 @@ __all__ = [
     "ReconstructionEnergy",
     "SpectralContraction",
     "SquareLoss",
+    "Stress",
     "Term",
     "WeightedSum",
     "reconstruction_weights",
+    "sampled_pairs",
+    "stress_weights",
 ]

@@ -12,6 +12,7 @@ from graphcouple.estimators.hierarchical import HierarchicalCoupling
 from graphcouple.estimators.isomap import Isomap
 from graphcouple.estimators.laplacian_methods import LaplacianEigenmaps, LocallyLinearEmbedding
 from graphcouple.estimators.matching import PairwiseMatching, TwoKernelLLE, TwoKernelPCA
+from graphcouple.estimators.metric_mds import MetricMDS
 from graphcouple.estimators.precision import PrecisionCoupling
 from graphcouple.estimators.saved import load
 from graphcouple.estimators.sne import SNE, TSNE, SymmetricSNE
@@ -34,6 +35,7 @@ __all__ = [
     "LargeVis",
     "LinearAutoencoder",
     "LocallyLinearEmbedding",
+    "MetricMDS",
     "PairwiseMatching",
     "PrecisionCoupling",
     "Sentence",

@@ -6,15 +6,14 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphcouple._parameters import estimator, parameter
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import product_of_rows
-from graphcouple.spectral import leading_svd
+from graphcouple.spectral import GramMatrix
 
 
 @estimator
@@ -62,13 +61,6 @@ class LinearAutoencoder(EmbeddingEstimator):
         doc="α, the penalty; directions with a squared singular value below it are dropped.",
         checks=[Interval(Real, 0, None, closed="left")],
     )
-    svd_solver: str = parameter(
-        default="auto",
-        kind='{"auto", "full", "covariance_eigh", "arpack", "randomized"}',
-        doc="As in scikit-learn's PCA.",
-        checks=[StrOptions({"auto", "full", "covariance_eigh", "arpack", "randomized"})],
-    )
-    random_state: Any = parameter(default=None, doc='Seed of the solvers "arpack" and "randomized".')
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Compute encoder and decoder of `X`, of shape (n_samples, n_features); `y` is ignored.
@@ -84,15 +76,15 @@ class LinearAutoencoder(EmbeddingEstimator):
             raise ValueError(
                 f"n_components={self.n_components} must be at most min(n_samples, n_features)={min(X.shape)}."
             )
-        rng = check_random_state(self.random_state)
-        found = leading_svd(X, self.n_components, center=True, svd_solver=self.svd_solver, rng=rng)
-        squares = np.square(found.singular_values.astype(np.float64))
-        kept = squares > self.alpha
+        found = GramMatrix(X).placement(self.n_components)
+        squares = found.eigenvalues
+        kept = (found.onto != 0).any(axis=0) & (squares > self.alpha)
         shrink = np.sqrt(np.where(kept, 1.0 - self.alpha / np.where(kept, squares, 1.0), 0.0))
-        self.mean_ = found.mean
-        self.decoder_ = (shrink[:, None] * found.components).astype(X.dtype)
+        self.mean_ = np.asarray(X.mean(axis=0), dtype=np.float64).ravel().astype(X.dtype)
+        directions = np.asarray(X.T @ found.onto - np.outer(self.mean_, found.onto.sum(axis=0))).T
+        self.decoder_ = (shrink[:, None] * directions).astype(X.dtype)
         self.encoder_ = self.decoder_.T.copy()
-        self.embedding_ = (found.scores * shrink).astype(X.dtype)
+        self.embedding_ = (found.Z * shrink).astype(X.dtype)
         self.reconstruction_error_ = self._total(X) - float((squares * (1.0 - (1.0 - shrink**2) ** 2)).sum())
         self.loss_ = self.reconstruction_error_ + 2.0 * self.alpha * float(np.square(shrink).sum())
         return self

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
@@ -78,6 +79,8 @@ class GramEstimator(EmbeddingEstimator):
             raise ValueError(f"X holds one number for each pair, so it must be square, got shape {X.shape}.")
         if self.n_components >= n:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")
+        if self._given_pairs and self._zero_diagonal and issparse(X):
+            raise ValueError("all distances are needed, and a sparse graph of distances stores some; see Isomap.")
         if self._given_pairs and self._zero_diagonal and X.diagonal().any():
             raise ValueError("distances of points to themselves, on the diagonal of X, must be 0.")
         if self._linear:
@@ -206,7 +209,7 @@ class ClassicalMDS(GramEstimator):
 
     def _similarities(self, X: Any, fitted: Any) -> FloatArray:
         if self._given_pairs:
-            dense = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+            dense = np.asarray(X.toarray() if issparse(X) else X, dtype=np.float64)
             if (dense < 0).any():
                 raise ValueError("precomputed distances must not be negative; pass distances, not similarities.")
             return -0.5 * np.square(dense)

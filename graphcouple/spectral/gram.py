@@ -29,8 +29,8 @@ _SYMMETRIC = 1e-8
 # Eigenvalues below this share of the largest are rounding.
 _NEGLIGIBLE = 1e-10
 
-# Factors with fewer columns than this are decomposed whole.
-_NARROW = 500
+# Factors with at most so many rows or columns are decomposed whole; those of so many columns by F^T F.
+_NARROW, _SQUARED = 500, 2000
 
 
 class Placement(NamedTuple):
@@ -149,18 +149,21 @@ class GramMatrix:
         return Placement(values, vectors * roots, vectors * back)
 
     def _leading(self, k: int) -> tuple[FloatArray, FloatArray]:
-        n = self.n_points
-        factor = self.factor
-        if factor is None or sp.issparse(factor) or min(factor.shape) > _NARROW:
+        n, factor = self.n_points, self.factor
+        if factor is not None and not sp.issparse(factor) and min(factor.shape) <= _NARROW:
+            left, singular, _ = np.linalg.svd(factor, full_matrices=False)
+            values, vectors = np.square(singular[:k]), left[:, :k]
+        elif factor is not None and not sp.issparse(factor) and factor.shape[1] <= min(_SQUARED, n):
+            values, right = np.linalg.eigh(factor.T @ factor)
+            values, right = np.maximum(values[: -k - 1 : -1], 0.0), right[:, : -k - 1 : -1]
+            vectors = factor @ (right / np.sqrt(np.where(values > 0, values, 1.0)))
+        else:
 
             def times(V: FloatArray) -> FloatArray:
                 inner = self.times(V - V.mean(axis=0))
                 return inner - inner.mean(axis=0)
 
-            found = largest(times, n, k)
-            return found.values, found.vectors
-        left, singular, _ = np.linalg.svd(factor, full_matrices=False)
-        values, vectors = np.square(singular[:k]), left[:, :k]
+            return largest(times, n, k)
         missing = k - values.size
         return np.pad(values, (0, missing)), np.pad(fixed_signs(vectors), ((0, 0), (0, missing)))
 

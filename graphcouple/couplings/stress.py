@@ -1,0 +1,182 @@
+"""Stress: distances in the embedding matched to given ones, pair by pair.
+
+    F(Z) = Σ_{i≠j} w_ij F̂(δ_ij, |z_i − z_j|)
+
+It is pairwise matching (see `MatchedMeans`) of distances in place of edges' means, with the same losses F̂. The square
+gives raw stress, and weights w = δ⁻¹ Sammon's, w = δ⁻² elastic scaling. The sum of squared distances over all pairs is
+n Σ_i |z_i − z̄|², but the sum of δ_ij |z_i − z_j| has no fast form, as δ is no function of the embedding. So either all
+pairs are compared, or a sample of them that was drawn once, each of which stands for as many.
+
+References
+----------
+Lecture notes, section 1.1. Kruskal (1964), Multidimensional scaling by optimizing goodness of fit. Sammon (1969), A
+nonlinear mapping for data structure analysis.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcouple._validation import check_embedding
+from graphcouple.couplings.base import Objective
+from graphcouple.couplings.matching import MatchingLoss, as_loss
+from graphcouple.graphs import FloatArray, Support
+from graphcouple.neighbors import Distances
+
+
+def sampled_pairs(n_points: int, per_point: int, rng: np.random.RandomState) -> Support:
+    """Return random pairs in both directions, on average so many of each point.
+
+    Parameters
+    ----------
+    n_points : int
+    per_point : int
+        Below n_points − 1.
+    rng : numpy.random.RandomState
+    """
+    n = np.int64(n_points)
+    wanted = n_points * per_point // 2
+    keys = np.empty(0, dtype=np.int64)
+    while keys.size < wanted:
+        # A pair that is drawn twice counts once, so some more are needed.
+        drawn = rng.randint(n_points, size=(2, wanted - keys.size + per_point), dtype=np.int64)
+        low, high = drawn.min(axis=0), drawn.max(axis=0)
+        keys = np.unique(np.concatenate([keys, (low * n + high)[low < high]]))
+    keys = keys[np.sort(rng.permutation(keys.size)[:wanted])]
+    low, high = keys // n, keys % n
+    pattern = sp.csr_array(
+        (np.ones(2 * wanted, dtype=bool), (np.concatenate([low, high]), np.concatenate([high, low]))),
+        shape=(n_points, n_points),
+    )
+    return Support(pattern.indptr, pattern.indices)
+
+
+def stress_weights(wanted: FloatArray, power: float) -> FloatArray:
+    """Return δ^(−power) in units of the mean of δ, of δ = 0 as of the smallest positive one."""
+    if power == 0:
+        return np.ones_like(wanted)
+    positive = wanted > 0
+    if not positive.any():
+        return np.ones_like(wanted)
+    least = float(wanted[positive].min())
+    return np.asarray((np.maximum(wanted, least) / float(wanted[positive].mean())) ** (-power))
+
+
+class Stress(Objective):
+    """F(Z) = Σ_{i≠j} w_ij F̂(δ_ij, |z_i − z_j|), as a function of the embedding.
+
+    Parameters
+    ----------
+    support : Support
+        The pairs, each in both directions.
+    wanted : ndarray of shape (n_edges,)
+        δ, of at least 0, symmetric.
+    weights : ndarray of shape (n_edges,), optional
+        w, of at least 0, symmetric; 1 by default.
+    loss : MatchingLoss or str, default="square"
+        F̂ of a distance wanted and one given.
+    n_jobs : int or None, default=None
+
+    Raises
+    ------
+    ValueError
+        When pairs have one direction only, or distances or weights are negative, not finite or not symmetric.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> X = np.random.default_rng(0).normal(size=(30, 5))
+    >>> support, sq_dist = gc.neighbors.all_pairs(X)
+    >>> stress = gc.couplings.Stress(support, np.sqrt(sq_dist))
+    >>> round(stress.value(X), 12)
+    0.0
+    """
+
+    def __init__(
+        self,
+        support: Support,
+        wanted: FloatArray,
+        weights: FloatArray | None = None,
+        loss: MatchingLoss | str = "square",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.support, self.loss, self.n_jobs = support, as_loss(loss), n_jobs
+        self.wanted = np.ascontiguousarray(wanted, dtype=np.float64)
+        self.weights = np.ones_like(self.wanted) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+        for name, values in (("wanted", self.wanted), ("weights", self.weights)):
+            if values.shape != (support.n_edges,) or not np.isfinite(values).all() or (values < 0).any():
+                raise ValueError(f"{name} must hold a finite number of at least 0 for each of {support.n_edges} pairs.")
+            matrix = support.to_csr(values)
+            if abs(matrix - matrix.T).max() > 1e-8 * max(float(values.max(initial=0.0)), 1e-300):
+                raise ValueError(f"{name} must be the same for both directions of each pair.")
+        back = support.find(support.indices, support.rows)
+        if (back < 0).any():
+            raise ValueError("support must hold both directions of each pair.")
+
+    @classmethod
+    def of(
+        cls,
+        distances: Distances,
+        pairs: Support | None = None,
+        power: float = 0.0,
+        loss: MatchingLoss | str = "square",
+        n_jobs: int | None = None,
+    ) -> Stress:
+        """Return the stress of points' distances, with weights δ^(−power).
+
+        Parameters
+        ----------
+        distances : Distances
+        pairs : Support, optional
+            Those that are compared, in place of all, as `sampled_pairs` returns them; they stand for all.
+        power : float, default=0.0
+        loss : MatchingLoss or str, default="square"
+        n_jobs : int or None, default=None
+        """
+        support, sq_dist = distances.all_pairs() if pairs is None else (pairs, distances.along(pairs, n_jobs))
+        wanted = np.sqrt(sq_dist)
+        weights = stress_weights(wanted, power)
+        if pairs is not None:
+            n = distances.n_points
+            weights = weights * (n * (n - 1) / pairs.n_edges)
+        return cls(support, wanted, weights, loss, n_jobs)
+
+    @property
+    def n_points(self) -> int:
+        """The number of points of the embedding."""
+        return self.support.n_nodes
+
+    @cached_property
+    def sq_norm(self) -> float:
+        """Σ w δ², by which stress is divided to be free of units."""
+        return float((self.weights * np.square(self.wanted)).sum())
+
+    def value(self, Z: FloatArray) -> float:
+        """Return F at `Z`."""
+        return self.value_and_grad(Z)[0]
+
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return F and its gradient 2 Σ_j w_ij F̂'(δ_ij, d_ij) (z_i − z_j)/d_ij.
+
+        Parameters
+        ----------
+        Z : array of shape (n_points, n_components)
+        """
+        from graphcouple._numba.stress import matched_distances
+        from graphcouple._numba.threads import over_rows
+
+        points = check_embedding(Z, n_points=self.n_points)
+        places = np.ascontiguousarray(points, dtype=np.float64)
+        total, force = np.empty(self.n_points), np.empty(places.shape)
+        arrays = (places, self.support.indptr, self.support.indices, self.wanted, self.weights, self.loss)
+        over_rows(self.n_points, self.n_jobs, matched_distances, *arrays, total, force)
+        return float(total.sum()), force.astype(points.dtype, copy=False)
+
+    @property
+    def lower_bound(self) -> float:
+        """Σ w F̂(δ, δ): every distance as wanted."""
+        return float((self.weights * self.loss.cost(self.wanted, self.wanted)).sum())

@@ -1,0 +1,272 @@
+"""Metric multidimensional scaling by stress."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from graphcouple._parameters import AT_LEAST_1, estimator, parameter
+from graphcouple._progress import progress_bar
+from graphcouple._validation import check_embedding
+from graphcouple.couplings import MatchingLoss, Stress, sampled_pairs
+from graphcouple.couplings.matching import SquareLoss, as_loss
+from graphcouple.couplings.stress import stress_weights
+from graphcouple.estimators.embedding import EmbeddingEstimator
+from graphcouple.estimators.gram_methods import ClassicalMDS
+from graphcouple.estimators.spectral import MOST_PAIRS, choose_landmarks, in_blocks, squared_distances
+from graphcouple.graphs import FloatArray
+from graphcouple.neighbors import distances_of, remembered_distances
+from graphcouple.optimize import LBFGS, best_scale, solve
+
+# Pairs of each point in a sample, and points that new ones are compared with.
+_SAMPLED = 200
+_COMPARED = 1000
+
+# Rounds of majorization for new points, and the step, relative to the embedding, at which one is in its place.
+_ROUNDS, _STILL = 500, 1e-7
+_NEAREST = 5
+
+_POWERS = {"sammon": 1.0, "elastic": 2.0}
+
+
+@estimator
+class MetricMDS(EmbeddingEstimator):
+    """Metric multidimensional scaling: the least of Σ_{i≠j} w_ij (δ_ij − |z_i − z_j|)².
+
+    The embedding's distances match those of X. It is pairwise matching with distances in place of edges, minimised by
+    L-BFGS from classical scaling. The loss of two distances may be another than the square.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+    stress_ : float
+        The objective: raw stress (over both directions of each pair) with the square and equal weights. If pairs were
+        sampled, they stand for all.
+    normalized_stress_ : float
+        The square root of the objective divided by Σ w δ²: Kruskal's stress-1 up to the choice of the divisor.
+    loss_history_ : ndarray of shape (n_checks,)
+    loss_iterations_ : ndarray of shape (n_checks,)
+    n_iter_ : int
+    stop_reason_ : str
+
+    Warns
+    -----
+    ConvergenceWarning
+        When the run ended badly; see `solve`.
+
+    References
+    ----------
+    Lecture notes, section 1.1. Kruskal (1964), Multidimensional scaling by optimizing goodness of fit. Sammon (1969), A
+    nonlinear mapping for data structure analysis.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> mds = gc.MetricMDS(random_state=0).fit(X)
+    >>> round(mds.normalized_stress_, 3)
+    0.033
+    >>> mds.transform(X[:3]).shape
+    (3, 2)
+    """
+
+    n_components: int = parameter(default=2, kw_only=False)
+    metric: Any = parameter(default="euclidean")
+    metric_params: dict[str, Any] | None = parameter(default=None)
+    weights: Any = parameter(
+        default=None,
+        kind='{"sammon", "elastic"} or float, optional',
+        doc='How pairs are weighted: None alike; "sammon" by δ⁻¹ and "elastic" by δ⁻², for near pairs to count more; a '
+        "number p by δ^(−p). Copies, at δ = 0, count as the nearest other pair.",
+        checks=[StrOptions(set(_POWERS)), Interval(Real, 0, None, closed="left"), None],
+    )
+    loss: Any = parameter(
+        default="square",
+        kind='{"square"} or MatchingLoss',
+        doc="The loss of the distance wanted and the one given.",
+        checks=[StrOptions({"square"}), MatchingLoss],
+    )
+    pairs_per_point: Any = parameter(
+        default="auto",
+        kind='int, None or "auto"',
+        doc="Compare so many random pairs of each point, drawn once, which stand for all. None compares all pairs. "
+        '"auto": all of up to 5,000 points, and 200 of each of more.',
+        checks=[Interval(Integral, 2, None, closed="left"), StrOptions({"auto"}), None],
+    )
+    init: Any = parameter(
+        default="classical",
+        kind='{"classical", "random"} or array of shape (n_samples, n_components)',
+        doc="The start: `ClassicalMDS` of the same distances, noise, or places of your own. Named ones are scaled to "
+        "the size of the least stress.",
+        checks=[StrOptions({"classical", "random"}), "array-like"],
+    )
+    n_starts: int = parameter(
+        default=1,
+        kind="int",
+        doc="Number of runs, of which the one with the lowest stress is kept: the first from `init`, the others from "
+        "it with noise added.",
+        checks=[AT_LEAST_1],
+    )
+    max_iter: int = parameter(default=500, kind="int", doc="Maximum number of iterations.", checks=[AT_LEAST_1])
+    random_state: Any = parameter(default=None, doc="Seed of the pairs, the start and the points that new ones see.")
+    n_jobs: int | None = parameter(default=None)
+    verbose: int = parameter(default=0)
+    callback: Callable[[int, float, FloatArray], Any] | None = parameter(default=None)
+
+    @property
+    def _takes_distances(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    @property
+    def _power(self) -> float:
+        return _POWERS.get(self.weights, 0.0) if isinstance(self.weights, str) else float(self.weights or 0.0)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Embed `X`, of shape (n_samples, n_features), or distances; `y` is ignored.
+
+        Raises
+        ------
+        ValueError, TypeError
+            When `X` or a parameter is invalid; the message says why.
+        """
+        self._validate_params()
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+        n, rng = X.shape[0], check_random_state(self.random_state)
+        if self.n_components >= n:
+            raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")
+        if self._takes_distances and issparse(X):
+            raise ValueError("stress compares all pairs, and a sparse graph of distances stores some; see Isomap.")
+        self._distances = distances_of(X, self.metric, self.metric_params)
+        wanted = (None if n <= MOST_PAIRS else _SAMPLED) if self.pairs_per_point == "auto" else self.pairs_per_point
+        pairs = None if wanted is None or wanted >= n - 1 else sampled_pairs(n, int(wanted), rng)
+        objective = Stress.of(self._distances, pairs, self._power, self.loss, self.n_jobs)
+        start, given = self._start(X, rng)
+        if not given:
+            start = start * best_scale(objective, start)
+        with self._progress() as watch:
+            solution = solve(
+                objective,
+                start,
+                LBFGS(),
+                max_iter=self.max_iter,
+                n_starts=self.n_starts,
+                settled_within=1e-6,
+                callback=watch,
+                n_jobs=self.n_jobs,
+            )
+        self.embedding_ = (solution.Z - solution.Z.mean(axis=0)).astype(X.dtype)
+        self.stress_ = solution.loss
+        self.normalized_stress_ = float(np.sqrt(solution.loss / (objective.sq_norm or 1.0)))
+        self.loss_history_, self.loss_iterations_ = solution.loss_history, solution.iterations
+        self.n_iter_, self.stop_reason_ = solution.n_iter, solution.message
+        self._compared = choose_landmarks(X, _COMPARED, rng, points=False)
+        return self
+
+    def _start(self, X: Any, rng: np.random.RandomState) -> tuple[FloatArray, bool]:
+        """Return the start, and whether it was given."""
+        if not isinstance(self.init, str):
+            given = check_embedding(self.init, "init", X.shape[0]).astype(np.float64)
+            if given.shape[1] != self.n_components:
+                raise ValueError(f"init has {given.shape[1]} columns, but n_components={self.n_components}.")
+            return given, True
+        if self.init == "random":
+            return rng.normal(size=(X.shape[0], self.n_components)), False
+        first = ClassicalMDS(
+            self.n_components, metric=self.metric, metric_params=self.metric_params, random_state=rng.randint(2**31 - 1)
+        )
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="the similarities have only", category=UserWarning)
+            places = first.fit_transform(X).astype(np.float64)
+        # Points in one place, or on a line, would stay there: they feel no force across.
+        return places + 1e-3 * (places.std() or 1.0) * rng.normal(size=places.shape), False
+
+    @contextmanager
+    def _progress(self) -> Iterator[Callable[[int, float, FloatArray], Any] | None]:
+        """Yield what `solve` calls: the bar and the callback, if there are any."""
+        with progress_bar(self.max_iter, "MetricMDS", "stress") if self.verbose else nullcontext() as update:
+
+            def watch(iteration: int, loss: float, Z: FloatArray) -> Any:
+                if update is not None:
+                    update(iteration, loss)
+                return self.callback(iteration, loss, Z) if self.callback is not None else False
+
+            yield watch if update is not None or self.callback is not None else None
+
+    def transform(self, X: Any) -> FloatArray:
+        """Place new points where their own stress against the fitted ones is least.
+
+        They are compared with all of up to 1,000 fitted points, and with 1,000 random ones of more. Each moves from
+        the weighted mean of the five nearest, by majorization: to the mean of the places that single distances ask for.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_new, n_features)
+            Or distances to the points of `fit`, for ``metric="precomputed"``.
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_components)
+            No row depends on another.
+
+        Raises
+        ------
+        ValueError
+            When the loss is not the square, so that no majorization is known.
+        """
+        check_is_fitted(self)
+        if not isinstance(as_loss(self.loss), SquareLoss):
+            raise ValueError(f"new points are placed by the square of differences only, and loss={self.loss!r}.")
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        rows = np.arange(len(self.embedding_)) if self._compared is None else self._compared
+        fixed = self.embedding_[rows].astype(np.float64)
+        Z = np.empty((X.shape[0], self.n_components))
+        for part in in_blocks(X.shape[0], len(self.embedding_) * (1 + self.n_components)):
+            wanted = np.sqrt(squared_distances(self._distances, X[part])[:, rows])
+            for i, row in enumerate(wanted, start=part.start):
+                Z[i] = _majorized(row, stress_weights(row, self._power), fixed)
+        return Z.astype(X.dtype, copy=False)
+
+    def _remember(self) -> dict[str, Any]:
+        return {"distances": self._distances.remembered(), "compared": self._compared}
+
+    def _recall(self, remembered: dict[str, Any]) -> None:
+        self._distances = remembered_distances(remembered["distances"], self.metric, self.metric_params)
+        self._compared = remembered["compared"]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._takes_distances
+        return tags
+
+
+def _majorized(wanted: FloatArray, weights: FloatArray, fixed: FloatArray) -> FloatArray:
+    """Return the place of least stress against fixed places, by rounds of z ← Σ_j w_j (z_j + δ_j u_j) / Σ_j w_j.
+
+    u_j is the direction from z_j to z.
+    """
+    near = np.argsort(wanted, kind="stable")[:_NEAREST]
+    share = weights / weights.sum()
+    size = float(np.abs(fixed).max()) or 1.0
+    z = fixed[near].mean(axis=0)
+    for _ in range(_ROUNDS):
+        away = z - fixed
+        lengths = np.sqrt(np.square(away).sum(axis=1))
+        stretch = np.divide(wanted, lengths, out=np.zeros_like(wanted), where=lengths > 0)
+        moved = share @ (fixed + stretch[:, None] * away)
+        step, z = float(np.abs(moved - z).max()), moved
+        if step <= _STILL * size:
+            break
+    return z
