@@ -11,7 +11,27 @@ from typing import Any
 
 import click
 
-METHODS = ("tsne", "sne", "symmetric-sne", "largevis", "umap", "ccpca")
+METHODS = {
+    "tsne": "TSNE",
+    "sne": "SNE",
+    "symmetric-sne": "SymmetricSNE",
+    "largevis": "LargeVis",
+    "umap": "UMAP",
+    "laptsne": "LaptSNE",
+    "two-kernel-pca": "TwoKernelPCA",
+    "two-kernel-lle": "TwoKernelLLE",
+    "ccpca": "CCPCA",
+    "pca": "PrecisionCoupling",
+    "classical-mds": "ClassicalMDS",
+    "metric-mds": "MetricMDS",
+    "isomap": "Isomap",
+    "lle": "LocallyLinearEmbedding",
+    "eigenmaps": "LaplacianEigenmaps",
+    "kernel-pca": "KernelPCA",
+    "autoencoder": "LinearAutoencoder",
+}
+"""The names of methods, and the estimators that they are."""
+
 OPTIONS = {"max_iter": "iterations", "n_components": "components", "n_jobs": "jobs", "random_state": "seed"}
 PLOT_ENDINGS = (".png", ".svg", ".pdf")
 
@@ -52,17 +72,11 @@ def preset(method: str, options: dict[str, Any]) -> Any:
     """Return the named estimator with the given options; raise if it does not have one of them."""
     from graphcouple import estimators
 
-    classes: dict[str, type] = {
-        "tsne": estimators.TSNE,
-        "sne": estimators.SNE,
-        "symmetric-sne": estimators.SymmetricSNE,
-        "largevis": estimators.LargeVis,
-        "umap": estimators.UMAP,
-        "ccpca": estimators.CCPCA,
-    }
-    chosen = classes[method]
+    chosen = getattr(estimators, METHODS[method])
     given = {name: value for name, value in options.items() if value is not None}
     known = inspect.signature(chosen).parameters
+    # Every command has a seed, but some methods draw nothing at random.
+    given = {name: value for name, value in given.items() if name in known or name != "random_state"}
     for name in given:
         if name not in known:
             raise ValueError(f"--{OPTIONS.get(name, name.replace('_', '-'))} does not apply to --method {method}.")
@@ -130,8 +144,9 @@ def fit_reporting(estimator: Any, X: Any) -> float:
     """Fit under a progress bar (on a terminal); return the seconds it took."""
     start = time.perf_counter()
     # Pipes and logs get the result and warnings alone.
-    shown = int(sys.stderr.isatty())
-    (getattr(estimator, "estimator", None) or estimator).set_params(verbose=shown)
+    fitted = getattr(estimator, "estimator", None) or estimator
+    if "verbose" in fitted.get_params():
+        fitted.set_params(verbose=int(sys.stderr.isatty()))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         estimator.fit(X)

@@ -42,7 +42,7 @@ def _names(text: str | None, known: tuple[str, ...], option: str) -> list[str]:
 
 def _runs(methods: list[str], inits: list[str], n_seeds: int) -> Iterator[_Run]:
     for method in methods:
-        for init in inits if method != "ccpca" else [_OWN]:
+        for init in inits if hasattr(preset(method, {}), "sentence") else [_OWN]:
             for seed in range(n_seeds):
                 yield _Run(method, init, seed)
 
@@ -86,7 +86,7 @@ def compare(
     from graphcouple.datasets._files import finished_files, write_table
     from graphcouple.metrics._evaluate import check_scoring, score_each
 
-    chosen = _names(methods, METHODS, "--methods")
+    chosen = _names(methods, tuple(METHODS), "--methods")
     if not chosen:
         raise ValueError(f"--methods must name at least one of {', '.join(METHODS)}.")
     starts = _names(inits, tuple(registry("init").names()), "--inits") or [_OWN]

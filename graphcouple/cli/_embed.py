@@ -67,8 +67,8 @@ def _compose(preset: Any, sides: dict[str, str | None], coupling: str | None) ->
     if not given:
         return preset
     if not hasattr(preset, "sentence"):
-        if given != ["--input-prior"]:
-            raise ValueError(f"{given[-1]} does not apply to --method ccpca, which has only a prior of the input.")
+        if given != ["--input-prior"] or "prior" not in preset.get_params():
+            raise ValueError(f"{given[-1]} does not apply to {type(preset).__name__}, which couples no two laws.")
         return preset.set_params(prior=sides["input_prior"])
     from graphcouple.couplings.recipes import as_coupling
     from graphcouple.estimators import GraphCoupling
@@ -95,7 +95,7 @@ def _with_component_means(estimator: Any, weight: float | None) -> Any:
     if weight is None:
         return estimator
     if not hasattr(estimator, "sentence"):
-        raise ValueError("--component-weight does not apply to --method ccpca, which uses nothing but component means.")
+        raise ValueError(f"--component-weight does not apply to {type(estimator).__name__}, which couples no two laws.")
     from graphcouple.estimators import HierarchicalCoupling
 
     return HierarchicalCoupling(estimator, weight=weight, random_state=estimator.random_state)
@@ -103,13 +103,14 @@ def _with_component_means(estimator: Any, weight: float | None) -> Any:
 
 def _laws_of(estimator: Any) -> list[tuple[str, str]]:
     if not hasattr(estimator, "sentence"):
-        return [("input", str(estimator.model(estimator.embedding_.shape[0])))]
+        law = hasattr(estimator, "model")
+        return [("input", str(estimator.model(estimator.embedding_.shape[0])))] if law else []
     return [row for row in estimator.sentence.rows() if row[0] not in ("init", "max_iter", "n_components")]
 
 
 @click.command()
 @click.argument("data")
-@click.option("-m", "--method", type=click.Choice(METHODS), default="tsne", show_default=True)
+@click.option("-m", "--method", type=click.Choice(list(METHODS)), default="tsne", show_default=True)
 @click.option(
     "--input-prior",
     metavar="PRIOR",
@@ -199,7 +200,7 @@ def embed(
         "latent_prior": latent_prior,
         "latent_kernel": latent_kernel,
     }
-    composed = any((*sides.values(), coupling)) and method != "ccpca"
+    composed = any((*sides.values(), coupling)) and hasattr(preset(method, {}), "sentence")
     table, picture = targets(
         f"{name}-{'composed' if composed else method}.npy", (".npy", ".csv"), output, plot, no_plot
     )
@@ -221,18 +222,20 @@ def embed(
 
 
 def _outcome(estimator: Any, seconds: float) -> list[tuple[str, str]]:
-    if not hasattr(estimator, "loss_"):
+    rows = []
+    if hasattr(estimator, "component_counts_"):
         counts, sizes = estimator.component_counts_, estimator.component_sizes_
         largest = sum(size[0] for size in sizes) / len(sizes)
-        return [
-            (
-                "graphs",
-                f"{len(counts)} drawn, with {counts.mean():.1f} components each, the largest of {largest:.0f} points",
-            ),
-            ("error", f"{estimator.relative_error_:.3f} of the embedding's norm, by Monte Carlo"),
-            ("time", f"{seconds:.1f} s"),
-        ]
-    rows = [("loss", f"{estimator.loss_:.6g} nats")]
+        drawn = f"{len(counts)} drawn, with {counts.mean():.1f} components each, the largest of {largest:.0f} points"
+        rows.append(("graphs", drawn))
+        rows.append(("error", f"{estimator.relative_error_:.3f} of the embedding's norm, by Monte Carlo"))
+    if hasattr(estimator, "stress_"):
+        rows.append(("stress", f"{estimator.stress_:.6g}, normalised {estimator.normalized_stress_:.4f}"))
+    if hasattr(estimator, "eigenvalues_") and not hasattr(estimator, "loss_"):
+        rows.append(("eigenvalues", ", ".join(f"{value:.6g}" for value in estimator.eigenvalues_)))
+    if not hasattr(estimator, "coupling_loss_"):
+        return [*rows, ("time", f"{seconds:.1f} s")]
+    rows.append(("loss", f"{estimator.loss_:.6g} nats"))
     if estimator.term_losses_:
         parts = ", ".join(f"{loss:.6g}" for loss in estimator.term_losses_)
         rows.append(("of which", f"coupling {estimator.coupling_loss_:.6g}; terms, unweighted: {parts}"))

@@ -40,7 +40,7 @@ class LaplacianEstimator(EmbeddingEstimator):
         if self.n_components >= laplacian.n_nodes:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {laplacian.n_nodes}.")
         found = embed_parts(laplacian, self.n_components, X, self.tol)
-        warn_of_parts(found.parts.n_parts, self._remedy)
+        warn_of_parts(found.parts.n_parts, self._remedy, stacklevel=4)
         self.embedding_ = found.Z.astype(dtype)
         self.eigenvalues_ = found.eigenvalues[int(np.argmax(found.parts.sizes))]
         self.component_labels_: IntArray = found.parts.labels
