@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -20,10 +20,12 @@ from graphcouple._progress import progress_bar
 from graphcouple._validation import check_embedding
 from graphcouple.couplings import GramMatching
 from graphcouple.estimators.embedding import EmbeddingEstimator
+from graphcouple.estimators.spectral import kernel_values
 from graphcouple.graphs import FloatArray
+from graphcouple.kernels import Kernel
 from graphcouple.neighbors import product_of_rows
 from graphcouple.optimize import ExactSteps, best_scale, solve
-from graphcouple.spectral import GramMatrix, nystroem, pivoted_cholesky
+from graphcouple.spectral import GramMatrix, Nystroem, nystroem, pivoted_cholesky
 
 # Up to so many points, the true gradient is computed beside the approximate one to see the angle between them.
 _MONITORED = 5000
@@ -72,10 +74,10 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
     n_components: int = parameter(default=2, kw_only=False)
     kernel: Any = parameter(
         default="linear",
-        kind='str, callable or "precomputed"',
-        doc='S: "linear" for PCA, any kernel of `sklearn.metrics.pairwise.pairwise_kernels`, or a function of two '
-        'rows; "precomputed" if X holds a symmetric matrix of similarities.',
-        checks=[StrOptions({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"}), callable],
+        kind='str, Kernel, callable or "precomputed"',
+        doc='S: "linear" for PCA, any kernel of `sklearn.metrics.pairwise.pairwise_kernels`, a kernel of graphcouple, '
+        'or a function of two rows; "precomputed" if X holds a symmetric matrix of similarities.',
+        checks=[StrOptions({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"}), Kernel, callable],
     )
     kernel_params: dict[str, Any] | None = parameter(
         default=None, kind="dict, optional", doc='Arguments of the kernel, as ``{"gamma": 0.1}``.', checks=[dict, None]
@@ -195,9 +197,7 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
         return exact, GramMatrix(factor)
 
     def _kernel(self, X: Any, Y: Any = None) -> FloatArray:
-        if self.kernel == "precomputed":
-            return np.asarray(X)
-        return np.asarray(pairwise_kernels(X, Y, metric=self.kernel, **(self.kernel_params or {})), dtype=np.float64)
+        return kernel_values(self.kernel, self.kernel_params, X, Y)
 
     def _diagonal(self, X: Any) -> FloatArray:
         if self.kernel == "precomputed":
@@ -226,8 +226,8 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
             mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
             self._fixed: dict[str, Any] = {"mean": mean, "onto": np.asarray(X.T @ (Y @ back))}
             return
-        K = self._kernel(X)
-        self._fixed = {"X": None if self.kernel == "precomputed" else X, "rows": K.mean(axis=0), "onto": Y @ back}
+        points = None if self.kernel == "precomputed" else X
+        self._fixed = {"X": points, "rows": self._kernel(X).mean(axis=0), "onto": Y @ back}
 
     def transform(self, X: Any) -> FloatArray:
         """Place new points where their similarities to the fitted ones are best reproduced, as (kernel) PCA does.
@@ -247,9 +247,8 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
         if "mean" in known:
             scores = product_of_rows(X, known["onto"]) - known["mean"] @ known["onto"]
             return np.asarray(scores).astype(X.dtype, copy=False)
-        K = np.asarray(X, dtype=np.float64) if known["X"] is None else self._kernel(X, known["X"])
-        centred = K - K.mean(axis=1, keepdims=True) - known["rows"] + known["rows"].mean()
-        return product_of_rows(centred, known["onto"]).astype(X.dtype, copy=False)
+        places = Nystroem(known["rows"], known["onto"]).places(self._kernel(X, known["X"]))
+        return places.astype(X.dtype, copy=False)
 
     def _remember(self) -> dict[str, Any]:
         return {"fixed": self._fixed}

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._parameters import estimator, parameter
 from graphcouple.estimators.embedding import EmbeddingEstimator
@@ -71,7 +71,7 @@ class LinearAutoencoder(EmbeddingEstimator):
             When `n_components` is above min(n, p), or `X` is invalid.
         """
         self._validate_params()
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+        X = self._checked(X)
         if self.n_components > min(X.shape):
             raise ValueError(
                 f"n_components={self.n_components} must be at most min(n_samples, n_features)={min(X.shape)}."
@@ -97,8 +97,7 @@ class LinearAutoencoder(EmbeddingEstimator):
 
     def transform(self, X: Any) -> FloatArray:
         """Return the codes (X − mean) E of points, of shape (n_new, n_components)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = self._checked_new(X)
         return np.asarray(product_of_rows(X, self.encoder_) - self.mean_ @ self.encoder_)
 
     def inverse_transform(self, Z: Any) -> FloatArray:

@@ -6,10 +6,12 @@ import os
 from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
-from sklearn.utils.validation import check_is_fitted
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphcouple._parameters import ScikitTransformer
 from graphcouple.graphs import FloatArray
+from graphcouple.neighbors import as_points
 from graphcouple.storage import write
 
 
@@ -67,6 +69,17 @@ class EmbeddingEstimator(ScikitTransformer):
         """
         check_is_fitted(self)
         write(path, self._saved())
+
+    def _checked(self, X: Any) -> Any:
+        """Return the points to fit, as floats in rows one after the other, and remember their columns."""
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+        return as_points(X)
+
+    def _checked_new(self, X: Any) -> Any:
+        """Return new points, which must have the columns of those fitted."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return as_points(X, at_least=1)
 
     def _saved(self) -> dict[str, Any]:
         """Return what a file holds: the estimator's parameters, its fitted attributes and what it remembers."""

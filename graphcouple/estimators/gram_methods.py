@@ -10,7 +10,6 @@ from scipy.sparse import issparse
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphcouple._parameters import estimator, parameter
 from graphcouple.estimators.embedding import EmbeddingEstimator
@@ -73,7 +72,7 @@ class GramEstimator(EmbeddingEstimator):
             When there are fewer directions than `n_components`.
         """
         self._validate_params()
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+        X = self._checked(X)
         n = X.shape[0]
         if self._given_pairs and X.shape[0] != X.shape[1]:
             raise ValueError(f"X holds one number for each pair, so it must be square, got shape {X.shape}.")
@@ -142,8 +141,7 @@ class GramEstimator(EmbeddingEstimator):
         ndarray of shape (n_new, n_components)
             No row depends on another.
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = self._checked_new(X)
         return self._placed(self._columns(X)).astype(X.dtype, copy=False)
 
     def _remember(self) -> dict[str, Any]:

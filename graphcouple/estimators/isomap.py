@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphcouple._parameters import estimator, parameter
 from graphcouple.estimators.embedding import EmbeddingEstimator
@@ -99,7 +98,7 @@ class Isomap(EmbeddingEstimator):
             When `X` or a parameter is invalid; the message says why.
         """
         self._validate_params()
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+        X = self._checked(X)
         n = X.shape[0]
         if self.n_components >= n:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")
@@ -181,8 +180,7 @@ class Isomap(EmbeddingEstimator):
         ndarray of shape (n_new, n_components)
             No row depends on another. Copies of fitted points get their places.
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = self._checked_new(X)
         support, sq_dist = self._distances.to(X, self.n_neighbors, self.n_jobs)
         near, lengths = support.indices.reshape(X.shape[0], -1), np.sqrt(sq_dist).reshape(X.shape[0], -1)
         part = self.component_labels_[near[np.arange(len(near)), lengths.argmin(axis=1)]]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._parameters import ABOVE_0, estimator, parameter
 from graphcouple.couplings import reconstruction_weights
@@ -185,7 +185,7 @@ class LaplacianEigenmaps(LaplacianEstimator):
         """
         self._validate_params()
         if X is not None or not self._has_own_graph:
-            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+            X = self._checked(X)
         self._given, self._posterior = None, None
         if not self._has_own_graph:
             self._given = self.model(X.shape[0]).given(X)
@@ -234,7 +234,7 @@ class LaplacianEigenmaps(LaplacianEstimator):
         check_is_fitted(self)
         if self._given is None:
             raise ValueError("a graph of your own, or a posterior, does not say how new points are linked; give a law.")
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = self._checked_new(X)
         edges = self._given.new_edges(X, self.n_jobs)
         weights, part = self._own_part(edges.to_csr())
         mass = np.asarray(weights.sum(axis=1))[:, None]
@@ -246,6 +246,12 @@ class LaplacianEigenmaps(LaplacianEstimator):
         same = edges.coincident >= 0
         Z[same] = self.embedding_[edges.coincident[same]]
         return Z.astype(X.dtype, copy=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
+        if state.get("_given") is not None:
+            state["_posterior"] = None
+        return state
 
     def _remember(self) -> dict[str, Any]:
         return {**super()._remember(), "given": None if self._given is None else self._given.remembered()}
@@ -338,7 +344,7 @@ class LocallyLinearEmbedding(LaplacianEstimator):
             When `X` or a parameter is invalid; the message says why.
         """
         self._validate_params()
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+        X = self._checked(X)
         self._distances = distances_of(X)
         support, _ = self._distances.nearest(self.n_neighbors, self.n_jobs)
         laplacian = ReconstructionLaplacian(reconstruction_weights(X, support, self.reg))
@@ -358,8 +364,7 @@ class LocallyLinearEmbedding(LaplacianEstimator):
         ndarray of shape (n_new, n_components)
             No row depends on another. Copies of fitted points get their places.
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = self._checked_new(X)
         support, sq_dist = self._distances.to(X, self.n_neighbors, self.n_jobs)
         weights = reconstruction_weights(self._distances.X, support, self.reg, X)
         inside, _ = self._own_part(weights)

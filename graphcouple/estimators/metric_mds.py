@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._parameters import AT_LEAST_1, estimator, parameter
 from graphcouple._progress import progress_bar
@@ -146,7 +146,7 @@ class MetricMDS(EmbeddingEstimator):
             When `X` or a parameter is invalid; the message says why.
         """
         self._validate_params()
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+        X = self._checked(X)
         n, rng = X.shape[0], check_random_state(self.random_state)
         if self.n_components >= n:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")
@@ -237,7 +237,7 @@ class MetricMDS(EmbeddingEstimator):
         check_is_fitted(self)
         if not isinstance(as_loss(self.loss), SquareLoss):
             raise ValueError(f"new points are placed by the square of differences only, and loss={self.loss!r}.")
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = self._checked_new(X)
         rows = np.arange(len(self.embedding_)) if self._compared is None else self._compared
         fixed = self.embedding_[rows].astype(np.float64)
         Z = np.empty((X.shape[0], self.n_components))
