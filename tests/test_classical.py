@@ -14,7 +14,7 @@ from sklearn import manifold
 from sklearn.datasets import make_swiss_roll
 from sklearn.decomposition import PCA
 from sklearn.decomposition import KernelPCA as ScikitKernelPCA
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator
 
 import graphcouple as gc
 from graphcouple.couplings import reconstruction_weights
@@ -382,7 +382,8 @@ def test_factors_are_decomposed_alike_whatever_their_shape():
         np.testing.assert_allclose(np.abs(sparse.Z), np.abs(placement.Z), atol=1e-6)
 
 
-@parametrize_with_checks(
+@pytest.mark.parametrize(
+    "estimator",
     [
         gc.ClassicalMDS(),
         gc.ClassicalMDS(metric="manhattan"),
@@ -392,9 +393,10 @@ def test_factors_are_decomposed_alike_whatever_their_shape():
         gc.LocallyLinearEmbedding(n_neighbors=5),
         gc.LinearAutoencoder(),
         gc.MetricMDS(),
-    ]
+    ],
+    ids=repr,
 )
-def test_conforms_to_scikit_learn(estimator, check):
+def test_conforms_to_scikit_learn(estimator):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        check(estimator)
+        check_estimator(estimator, on_skip=None)

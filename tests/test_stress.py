@@ -62,10 +62,8 @@ def test_copies_weigh_as_the_nearest_pair_and_feel_no_force():
 @pytest.mark.parametrize("q", [1, 2, 3])
 def test_no_higher_than_smacof_from_the_same_start(q):
     start = PCA(q).fit_transform(X) + 0.01
-    smacof = manifold.MDS(
-        q, n_init=1, max_iter=20000, eps=1e-14, dissimilarity="precomputed", normalized_stress=False, random_state=0
-    )
-    theirs = smacof.fit_transform(D, init=start)
+    smacof = manifold.MDS(q, n_init=1, max_iter=20000, eps=1e-14, normalized_stress=False, random_state=0)
+    theirs = smacof.fit_transform(X, init=start)
     ours = gc.MetricMDS(q, init=start, max_iter=5000).fit(X)
     assert ours.stress_ == pytest.approx(np.square(D - cdist(ours.embedding_, ours.embedding_)).sum(), rel=1e-10)
     if q > 1:
