@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,6 +31,10 @@ _STILL_FACTORISED = 4000
 
 # Vectors kept by Lanczos iteration, beside twice as many as are wanted, and restarts.
 _BASIS, _RESTARTS = 30, 300
+
+# Residual that is accepted, with a warning, after this failed; and rounds of block iteration where even that is not
+# reached.
+_ROUGH, _LAST_ROUNDS = 1e-5, 200
 
 # Lies below the eigenvalue 0 by so much of the largest, for a factorisation that exists.
 _SHIFT = 1e-11
@@ -80,30 +84,40 @@ def largest(times: Callable[[FloatArray], FloatArray], n: int, k: int, tol: floa
     return Eigenpairs(values, fixed_signs(vectors))
 
 
-def smallest(
-    times: Callable[[FloatArray], FloatArray],
-    matrix: Callable[[], sp.csr_array],
-    k: int,
-    known: FloatArray,
-    bound: float,
-    tol: float = 1e-10,
-) -> Eigenpairs:
+class Sparse(Protocol):
+    """A symmetric matrix without negative eigenvalues."""
+
+    def times(self, V: FloatArray) -> FloatArray:
+        """Return the matrix times an array of shape (n,) or (n, m)."""
+
+    def turned(self, v: FloatArray) -> FloatArray:
+        """Return a multiple of a vector minus the matrix times it, so that the smallest eigenvalues are the largest."""
+
+    @property
+    def matrix(self) -> sp.csr_array:
+        """Its entries; asked for only if they are decomposed or factorised."""
+
+    @property
+    def pattern(self) -> sp.csr_array:
+        """A matrix with entries where it has them, and none below 0."""
+
+    @property
+    def bound(self) -> float:
+        """A number that no eigenvalue exceeds."""
+
+
+def smallest(of: Sparse, k: int, known: FloatArray, tol: float = 1e-10) -> Eigenpairs:
     """Return the k smallest eigenvalues of a sparse matrix without negative ones, beside a known one of 0.
 
     Parameters
     ----------
-    times : callable
-        Returns the matrix times an array of shape (n,) or (n, m).
-    matrix : callable
-        Returns the matrix, which is only called for if it is decomposed or factorised.
+    of : Sparse
     k : int
         Below n.
     known : ndarray of shape (n,)
         A unit vector with eigenvalue 0; the others are orthogonal to it.
-    bound : float
-        At least the largest eigenvalue.
     tol : float
-        Residual, relative to `bound`.
+        Residual, relative to `Sparse.bound`.
 
     Returns
     -------
@@ -115,38 +129,40 @@ def smallest(
     ConvergenceWarning
         When the residuals have not fallen to `tol`.
     """
-    n = known.size
+    n, bound = known.size, of.bound
     if n <= DENSE or 4 * k > n:
         # Raised above all others, the known one does not come back among them.
-        whole = matrix().toarray() + 2.0 * bound * np.outer(known, known)
+        whole = of.matrix.toarray() + 2.0 * bound * np.outer(known, known)
         values, vectors = np.linalg.eigh(whole)
         return Eigenpairs(np.maximum(values[:k], 0.0), fixed_signs(vectors[:, :k]))
-    width = separator(matrix())
+
+    def by_factors() -> tuple[FloatArray, FloatArray]:
+        return _inverse_iteration(of.matrix, k, known, bound)
+
+    width = separator(of.pattern)
     if width <= _THIN:
-        values, vectors = _inverse_iteration(matrix(), k, known, bound)
+        values, vectors = by_factors()
     else:
-
-        def turned(v: FloatArray) -> FloatArray:
-            # Not `@`: NumPy's threads would wait for work while SciPy's, of ARPACK, want the cores.
-            return bound * v - (bound * float(np.einsum("i,i->", known, v))) * known - times(v)
-
-        fallback = None
-        if width <= _STILL_FACTORISED:
-
-            def fallback() -> tuple[FloatArray, FloatArray]:
-                return _inverse_iteration(matrix(), k, known, bound)
-
-        values, vectors = _lanczos(turned, n, k, tol, fallback, bound)
-    return Eigenpairs(np.maximum(values, 0.0), fixed_signs(vectors))
+        found = _lanczos(of.turned, n, k + 1, tol, by_factors if width <= _STILL_FACTORISED else None)[1]
+        values, vectors = _beside(of, known, found)
+    return Eigenpairs(np.maximum(values[:k], 0.0), fixed_signs(vectors[:, :k]))
 
 
-def separator(matrix: sp.csr_array) -> int:
+def _beside(of: Sparse, known: FloatArray, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the eigenvalues, in ascending order, and vectors of what a span holds beside a known vector."""
+    left, singular, _ = np.linalg.svd(vectors - np.outer(known, known @ vectors), full_matrices=False)
+    basis = left[:, singular > 0.5]
+    values, rotation = np.linalg.eigh(basis.T @ of.times(basis))
+    return values, basis @ rotation
+
+
+def separator(pattern: sp.csr_array) -> int:
     """Return the size of the largest breadth-first level of a connected graph, from a node at its rim."""
     from scipy.sparse.csgraph import dijkstra
 
-    pattern = abs(matrix)
-    steps = dijkstra(pattern, directed=False, indices=0, unweighted=True)
-    steps = dijkstra(pattern, directed=False, indices=int(np.argmax(steps)), unweighted=True)
+    # Edges have both directions, so the faster search of a directed graph will do.
+    steps = dijkstra(pattern, indices=0, unweighted=True)
+    steps = dijkstra(pattern, indices=int(np.argmax(steps)), unweighted=True)
     return int(np.bincount(steps[np.isfinite(steps)].astype(np.int64)).max())
 
 
@@ -181,9 +197,8 @@ def _lanczos(
     k: int,
     tol: float,
     fallback: Callable[[], tuple[FloatArray, FloatArray]] | None = None,
-    bound: float | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the largest eigenvalues in descending order, or their distances from `bound`, and the vectors."""
+    """Return the largest eigenvalues in descending order, and the vectors."""
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
     operator = LinearOperator((n, n), matvec=lambda v: times(v.ravel()), dtype=np.float64)
@@ -195,28 +210,28 @@ def _lanczos(
             return fallback()
         values, vectors = _roughly(operator, n, k, ncv)
     order = np.argsort(-values)
-    values, vectors = values[order], vectors[:, order]
-    return (values if bound is None else bound - values), vectors
+    return values[order], vectors[:, order]
 
 
 def _roughly(operator: Any, n: int, k: int, ncv: int) -> tuple[FloatArray, FloatArray]:
-    """Return what Lanczos iteration finds to an accuracy that it reaches, and say so."""
-    from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+    """Return what iteration finds to an accuracy that it reaches, and say so."""
+    from scipy.sparse.linalg import ArpackNoConvergence, eigsh, lobpcg
 
-    rough = 1e-5
     try:
-        values, vectors = eigsh(operator, k, which="LA", v0=_start(n), tol=rough, ncv=ncv, maxiter=_RESTARTS)
+        values, vectors = eigsh(operator, k, which="LA", v0=_start(n), tol=_ROUGH, ncv=ncv, maxiter=_RESTARTS)
     except ArpackNoConvergence as partial:
-        values, vectors = partial.eigenvalues, partial.eigenvectors
-        if values.size < k:
-            raise ValueError(
-                f"Lanczos iteration found {values.size} of {k} eigenvectors: the others' eigenvalues nearly coincide. "
-                "Use fewer points (n_landmarks), or more neighbors."
-            ) from None
-    residual = float(np.abs(operator.matmat(vectors) - vectors * values).max())
+        block = np.random.default_rng(0).normal(size=(n, k))
+        block[:, : partial.eigenvectors.shape[1]] = partial.eigenvectors
+        with warnings.catch_warnings():
+            # Its own words on convergence; ours follow.
+            warnings.filterwarnings("ignore", message="\\s*(Exited|Failed)", category=UserWarning)
+            values, vectors = lobpcg(operator, block, largest=True, maxiter=_LAST_ROUNDS, tol=_ROUGH * n**0.5)
+    residual = float(
+        np.linalg.norm(np.column_stack([operator.matvec(v) for v in vectors.T]) - vectors * values, axis=0).max()
+    )
     warnings.warn(
         f"eigenvectors of {n} points were found to a residual of {residual:.1e} only, because their eigenvalues nearly "
-        "coincide. Directions may be mixed; more neighbors separate them.",
+        "coincide: directions may be mixed. More neighbors separate them, and fewer points are easier.",
         ConvergenceWarning,
         stacklevel=2,
     )

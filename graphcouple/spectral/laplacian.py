@@ -97,16 +97,35 @@ class GraphLaplacian:
 
     def times(self, V: FloatArray) -> FloatArray:
         """Return D^{-½} L D^{-½} V if normalised, else L V, for V of shape (n,) or (n, m)."""
-        return np.asarray(self.matrix @ V)
+        diagonal = self._diagonal if V.ndim == 1 else self._diagonal[:, None]
+        return np.asarray(diagonal * V - self._similarity @ V)
+
+    def turned(self, v: FloatArray) -> FloatArray:
+        """Return D^{-½} A D^{-½} v if normalised, else (bound − L) v, for v of shape (n,)."""
+        return np.asarray(self._similarity @ v if self.normalized else self.bound * v - self.times(v))
 
     @cached_property
+    def _similarity(self) -> sp.csr_array:
+        """D^{-½} A D^{-½} if normalised, else A."""
+        if not self.normalized:
+            return self.affinity
+        A, shrink = self.affinity, 1.0 / np.sqrt(self.mass)
+        rows = np.repeat(np.arange(self.n_nodes), np.diff(A.indptr))
+        return sp.csr_array((A.data * shrink[rows] * shrink[A.indices], A.indices, A.indptr), shape=A.shape)
+
+    @property
+    def _diagonal(self) -> FloatArray:
+        return (self.degrees > 0).astype(np.float64) if self.normalized else self.degrees
+
+    @property
     def matrix(self) -> sp.csr_array:
         """D^{-½} L D^{-½} if normalised, else L."""
-        A = sp.csr_array(self.affinity)
-        if not self.normalized:
-            return sp.csr_array(sp.diags_array(self.degrees) - A)
-        shrink = sp.diags_array(1.0 / np.sqrt(self.mass))
-        return sp.csr_array(sp.diags_array((self.degrees > 0).astype(np.float64)) - shrink @ A @ shrink)
+        return sp.csr_array(sp.diags_array(self._diagonal) - self._similarity)
+
+    @property
+    def pattern(self) -> sp.csr_array:
+        """A matrix with entries where `matrix` has them, and none below 0."""
+        return self.affinity
 
     @property
     def bound(self) -> float:
@@ -139,7 +158,7 @@ class GraphLaplacian:
             raise ValueError(f"n_components={n_components} must be below the number of nodes, {self.n_nodes}.")
         roots = np.sqrt(self.mass)
         norm = float(np.linalg.norm(roots))
-        found = smallest(self.times, lambda: self.matrix, n_components, roots / norm, self.bound, tol)
+        found = smallest(self, n_components, roots / norm, tol)
         return found.values, found.vectors * (norm / roots)[:, None]
 
 
@@ -178,11 +197,20 @@ class ReconstructionLaplacian(GraphLaplacian):
         residual, turned = self._residual
         return np.asarray(turned @ (residual @ V))
 
+    def turned(self, v: FloatArray) -> FloatArray:
+        """Return (bound − M) v, for v of shape (n,)."""
+        return self.bound * v - self.times(v)
+
     @cached_property
     def matrix(self) -> sp.csr_array:
         """M."""
         residual, turned = self._residual
         return sp.csr_array(turned @ residual)
+
+    @property
+    def pattern(self) -> sp.csr_array:
+        """A matrix with entries where M has them, and none below 0."""
+        return abs(self.matrix)
 
     @cached_property
     def bound(self) -> float:
