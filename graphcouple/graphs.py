@@ -16,6 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from graphcouple._validation import check_sparse
+
 if TYPE_CHECKING:
     import igraph
     import networkx
@@ -239,6 +241,7 @@ def as_csr(graph: GraphLike, name: str, n_nodes: int | None = None) -> sp.csr_ar
     """
     kind = type(graph).__module__.partition(".")[0]
     if sp.issparse(graph):
+        check_sparse(graph, name)
         matrix = sp.csr_array(graph)
     elif kind == "networkx":
         matrix = sp.csr_array(_from_networkx(graph, name))

@@ -22,6 +22,8 @@ import scipy.sparse as sp
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from graphcouple._validation import check_sparse
+
 FORMAT = "graphcouple model"
 VERSION = 1
 """The version of what `write` writes; it rises whenever an older reader would misunderstand a file."""
@@ -216,7 +218,9 @@ class _Decoder:
             return slice(*entry)
         if kind == "sparse":
             parts = self._entries(entry)
-            return sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=parts["shape"])
+            matrix = sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=parts["shape"])
+            check_sparse(matrix, "a sparse matrix of the file")
+            return matrix
         if kind == "random_state":
             rng = np.random.RandomState()
             rng.set_state(tuple(self.decode(entry)))

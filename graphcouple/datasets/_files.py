@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphcouple._validation import check_sparse
+
 ENCODING = "utf-8-sig"
 UNREADABLE = (ValueError, OverflowError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error)
 READABLE = (".npy", ".npz", ".csv", ".csv.gz", ".mtx")
@@ -87,7 +89,9 @@ def _read_npz(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | None]
         from scipy.sparse import load_npz
 
         try:
-            return load_npz(path).tocsr(), None
+            matrix = load_npz(path)
+            check_sparse(matrix, path.name)
+            return matrix.tocsr(), None
         except UNREADABLE as error:
             raise ValueError(f"{path.name} is damaged: {_one_line(error)}.") from None
     key = next((name for name in ("X", "x", "data") if name in names), names[0] if len(names) == 1 else None)

@@ -13,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphcouple._parameters import AT_LEAST_1, estimator, parameter
 from graphcouple._progress import progress_bar
@@ -130,7 +129,7 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
             When `max_iter` iterations were not enough.
         """
         self._validate_params()
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+        X = self._checked(X)
         n = X.shape[0]
         if self.n_components >= n:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")
@@ -241,8 +240,7 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
         -------
         ndarray of shape (n_new, n_components)
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = self._checked_new(X)
         known = self._fixed
         if "mean" in known:
             scores = product_of_rows(X, known["onto"]) - known["mean"] @ known["onto"]

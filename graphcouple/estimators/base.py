@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_consistent_length, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._parameters import RUN_OPTIONS, estimator, parameter
 from graphcouple._progress import progress_bar
@@ -115,7 +115,7 @@ class CouplingEstimator(PlacesNewPoints):
         if weights:
             raise TypeError(f"fit has no argument {next(iter(weights))!r}; it has X, y, neighbors and sample_weight.")
         if X is not None or not self._has_own_graph:
-            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+            X = self._checked(X)
             self.models(X.shape[0])
         said = self.sentence
         rng = check_random_state(self.random_state)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._parameters import ABOVE_0, POSTERIOR_OR_MODEL, estimator, parameter
 from graphcouple._progress import progress_bar
@@ -141,7 +141,7 @@ class CCPCA(EmbeddingEstimator):
             When `X` or a parameter is invalid; the message says why.
         """
         self._validate_params()
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+        X = self._checked(X)
         if self.n_components > min(X.shape):
             raise ValueError(
                 f"n_components={self.n_components} must be at most min(n_samples, n_features)={min(X.shape)}."
@@ -208,8 +208,7 @@ class CCPCA(EmbeddingEstimator):
         -------
         ndarray of shape (n_new, n_components)
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = self._checked_new(X)
         if self._constant:
             return np.asarray(product_of_rows(X, self.components_.T) - self.mean_ @ self.components_.T)
         weights = self._given.new_edges(X, self.n_jobs).normalized()

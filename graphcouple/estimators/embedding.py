@@ -7,9 +7,11 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphcouple._parameters import ScikitTransformer
+from graphcouple._validation import check_sparse
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import as_points
 from graphcouple.storage import write
@@ -72,12 +74,16 @@ class EmbeddingEstimator(ScikitTransformer):
 
     def _checked(self, X: Any) -> Any:
         """Return the points to fit, as floats in rows one after the other, and remember their columns."""
+        if issparse(X):
+            check_sparse(X, "X")
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
         return as_points(X)
 
     def _checked_new(self, X: Any) -> Any:
         """Return new points, which must have the columns of those fitted."""
         check_is_fitted(self)
+        if issparse(X):
+            check_sparse(X, "X")
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         return as_points(X, at_least=1)
 

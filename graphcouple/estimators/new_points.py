@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.fixed_map import FixedMap
@@ -289,7 +289,7 @@ class PlacesNewPoints(EmbeddingEstimator):
             raise ValueError(
                 "new points need a law of the input's graph, but `input` is a graph or a posterior; pass a GraphModel."
             )
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = self._checked_new(X)
         return X, self._given
 
     def _place(self, edges: NewEdges, fixed: FixedMap) -> tuple[FloatArray, FloatArray]:

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from graphcouple._numba.threads import effective_n_jobs
@@ -92,7 +92,7 @@ class PrecisionCoupling(EmbeddingEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Compute the coupling's minimiser from `X`, of shape (n_samples, n_features); `y` is ignored."""
         self._validate_params()
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+        X = self._checked(X)
         n, p = X.shape
         nu_x = float(n if self.nu_x is None else self.nu_x)
         for name, value in (("nu_x", nu_x), ("nu_z", self.nu_z)):
@@ -152,8 +152,7 @@ class PrecisionCoupling(EmbeddingEstimator):
 
     def transform(self, X: Any) -> FloatArray:
         """Embed new points: (x − mean) B diag(λ^½ / s), of shape (n_samples, n_components_)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = self._checked_new(X)
         scores = product_of_rows(X, self.components_.T) - self.mean_ @ self.components_.T
         return np.asarray(scores * self._ratio)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from graphcouple._validation import check_sparse
 from graphcouple.graphs import FloatArray, Support, as_csr, edges_of, index_dtype
 from graphcouple.neighbors.by_metric import distances_of
 from graphcouple.neighbors.distances import Distances, nearest_edges, squares_of
@@ -74,6 +75,7 @@ def as_distances(found: Any, n_rows: int, n_points: int) -> sp.csr_array:
             f"the search must return a sparse matrix of shape ({n_rows}, {n_points}), got {type(found).__name__} of "
             f"shape {getattr(found, 'shape', None)}."
         )
+    check_sparse(found, "what the search returned")
     matrix = sp.csr_array(found)
     matrix.sort_indices()
     return matrix

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from graphcouple._validation import check_sparse
 from graphcouple.graphs import FloatArray
 
 
@@ -21,6 +22,7 @@ def as_points(X: Any, name: str = "X", at_least: int = 2) -> Any:
         When `X` is not 2-D, has fewer rows than needed, no columns, or an entry that is NaN or infinite.
     """
     if sp.issparse(X):
+        check_sparse(X, name)
         X = X.tocsr()
         if X.dtype.kind not in "iufb":
             raise TypeError(f"{name} must hold real numbers, got dtype {X.dtype}.")
