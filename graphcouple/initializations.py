@@ -32,6 +32,9 @@ def pca(
     found = min(n_components, *X.shape)
     if sp.issparse(X):
         X, found = sp.csr_matrix(X), min(found, min(X.shape) - 1) or 1
+        if not abs(X - sp.csr_matrix(X[[0] * X.shape[0]])).max():
+            # Without variance, ARPACK has no vector to start from.
+            return np.zeros((X.shape[0], n_components))
     with warnings.catch_warnings():
         # Constant data have zero variance, which PCA divides by; the caller handles a zero result.
         warnings.filterwarnings("ignore", message="invalid value encountered", category=RuntimeWarning)

@@ -151,3 +151,146 @@ def test_damaged_models(tmp_path):
     fitted.save(tmp_path / "model.gc")
     with pytest.raises(ValueError, match="damaged"):
         gc.load(tmp_path / "model.gc")
+
+
+NAMES = ("[b]x[", "$bad_{$", "esc\x1b[31m", "[link=a]y", "a$b")
+
+
+def _command(*arguments, cwd, **options):
+    command = [sys.executable, "-m", "graphcouple", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, **options)
+
+
+def test_names_and_labels_are_text_wherever_they_are_shown(tmp_path):
+    points = RNG.normal(size=(60, 4))
+    labels = ["[/b]", "$x_{$", "a\x1b[2J"] * 20
+    rows = (",".join(map(str, row)) + "," + label for row, label in zip(points, labels, strict=True))
+    for name in NAMES:
+        np.save(tmp_path / f"{name}.npy", points)
+        done = _command("embed", f"{name}.npy", "-m", "pca", "-p", "picture.png", cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert name.replace("\x1b", "\\x1b") in done.stdout
+        assert "\x1b" not in done.stdout
+        assert (tmp_path / f"{name}-pca.npy").exists()
+    (tmp_path / "labels.csv").write_text("\n".join(rows))
+    for arguments in (["embed", "labels.csv", "-m", "pca"], ["compare", "labels.csv", "-m", "pca,kernel-pca"]):
+        done = _command(*arguments, "--labels", "4", "-p", "picture.svg", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        # A label that is no formula is drawn as it is written.
+        assert "$x_{$" in (tmp_path / "picture.svg").read_text()
+    done = _command("evaluate", "labels.csv", "--labels", "4", "[b]x[-pca.npy", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "[b]x[-pca.npy" in done.stdout
+
+
+@pytest.mark.parametrize("title", ["$x_{$", "$\\bad$", "100 $", "$\\alpha$", "a\tb\x07"])
+def test_pictures_draw_any_text(title):
+    names = np.repeat([title, "other"], 10)
+    figure = gc.plot(RNG.normal(size=(20, 2)), names, title=title).figure
+    figure.canvas.draw()
+    gc.plotting.plot_grid({title: RNG.normal(size=(20, 2)), "b": RNG.normal(size=(20, 2))}, names, title=title).flat[
+        0
+    ].figure.canvas.draw()
+    if title == "$\\alpha$":
+        assert figure.axes[0].get_title() == title
+
+
+def test_inputs_are_not_overwritten_and_links_are_written_through(tmp_path):
+    points = RNG.normal(size=(60, 4))
+    np.save(tmp_path / "a.npy", points)
+    (tmp_path / "same.npy").symlink_to("a.npy")
+    for output in ("a.npy", "same.npy", "./a.npy"):
+        done = _command("embed", "a.npy", "-m", "pca", "--no-plot", "-o", output, cwd=tmp_path)
+        assert done.returncode == 2
+        assert "is an input" in done.stderr
+    np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), points)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link.npy").symlink_to("elsewhere/real.npy")
+    done = _command("embed", "a.npy", "-m", "pca", "--no-plot", "-o", "link.npy", cwd=tmp_path)
+    assert done.returncode == 0
+    assert (tmp_path / "link.npy").is_symlink()
+    assert np.load(tmp_path / "elsewhere" / "real.npy").shape == (60, 2)
+    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["real.npy"]
+
+
+def test_finished_work_does_not_fail_for_want_of_a_reader(tmp_path):
+    import os
+
+    np.save(tmp_path / "a.npy", RNG.normal(size=(60, 4)))
+    done = _command(
+        "embed", "a.npy", "-m", "pca", "--no-plot", cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": "ascii"}
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "60 \\xd7 4" in done.stdout
+    for shell in ("{} >&-", "{} | true; exit ${{PIPESTATUS[0]}}"):
+        line = shell.format(f"{sys.executable} -m graphcouple embed a.npy -m pca --no-plot")
+        (tmp_path / "a-pca.npy").unlink()
+        done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert (tmp_path / "a-pca.npy").exists()
+
+
+def test_a_terminated_command_leaves_no_draft(tmp_path):
+    # Killed while it writes, when drafts are there.
+    code = (
+        "import os, signal, sys, time; from graphcouple import cli; from graphcouple.datasets import _files\n"
+        "def killed(draft, *_):\n"
+        "    assert draft.exists()\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    time.sleep(5)\n"
+        "_files.write_embedding = killed\n"
+        "sys.argv = ['graphcouple', 'embed', 'iris', '-m', 'pca']\n"
+        "cli.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 143, done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_degenerate_numbers():
+    for constant in (sp.csr_matrix(np.ones((50, 5))), sp.csr_matrix((50, 5))):
+        for init in ("pca", "spectral"):
+            Z = gc.TSNE(perplexity=5, init=init, max_iter=20, random_state=0).fit_transform(constant)
+            assert np.isfinite(Z).all()
+    points = RNG.normal(size=(60, 5))
+    usual = gc.TSNE(perplexity=5, max_iter=20, random_state=0).fit_transform(points.astype(np.float32))
+    for factor in (2.0**60, 2.0**100):
+        large = (points.astype(np.float32) * np.float32(factor)).astype(np.float32)
+        Z = gc.TSNE(perplexity=5, max_iter=20, random_state=0).fit_transform(large)
+        np.testing.assert_allclose(Z, usual, atol=1e-2 * np.abs(usual).max())
+    D = np.abs(points @ points.T)
+    with pytest.raises(ValueError, match="diagonal"):
+        gc.TSNE(perplexity=5, metric="precomputed").fit(D + np.eye(60))
+    np.fill_diagonal(D, 0.0)
+    D[3, 4] *= 2
+    with pytest.raises(ValueError, match="symmetric"):
+        gc.TSNE(perplexity=5, metric="precomputed").fit(D)
+    with pytest.raises(ValueError, match="K=40 must be below half"):
+        gc.metrics.trustworthiness(points, points[:, :2], 40)
+    flat = np.zeros((60, 2))
+    flat[:, 0] = np.tile(np.arange(20), 3)
+    with pytest.warns(UserWarning, match="class means of Z coincide"):
+        scores = gc.metrics.evaluate(points, {"a": points[:, :2], "b": flat}, np.repeat([0, 1, 2], 20))
+    assert np.isnan(scores.loc["b", "class-mean disparity"])
+    assert scores.loc["a"].notna().all()
+
+
+@pytest.mark.parametrize(
+    ("method", "X", "error", "message"),
+    [
+        (gc.TSNE(metric="foo"), np.eye(60), ValueError, "metric must be .* got 'foo'"),
+        (gc.TSNE(), np.array([["a", "b"]] * 60), ValueError, "X must be numeric"),
+        (gc.TSNE(), np.full((60, 2), np.nan), ValueError, "^X holds NaN; impute or drop"),
+        (
+            gc.TSNE(metric="braycurtis", perplexity=5),
+            np.vstack([np.zeros((2, 3)), np.abs(RNG.normal(size=(58, 3)))]),
+            ValueError,
+            "metric='braycurtis' gives no distance, but NaN, to row 0",
+        ),
+    ],
+)
+def test_messages_name_the_argument(method, X, error, message):
+    with pytest.raises(error, match=message):
+        method.fit(X)
+    with pytest.raises(TypeError, match="ax must be matplotlib Axes, got 'x'"):
+        gc.plot(np.eye(2), ax="x")

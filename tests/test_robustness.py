@@ -206,10 +206,20 @@ def test_a_kernel_flat_at_zero_leaves_its_start(X):
     assert estimator.loss_ < 0.97 * estimator.loss_history_[0]
 
 
-@pytest.mark.parametrize(("min_dist", "spread"), [(0.0, 1e-3), (99.0, 100.0)])
-def test_a_fit_that_fails_says_which(min_dist, spread):
-    with pytest.raises(ValueError, match="no rational power kernel fits"):
-        gc.RationalPower.from_min_dist(min_dist, spread)
+@pytest.mark.parametrize(("least", "unit"), [(0.0, 1e-3), (0.99, 100.0), (0.1, 1e-6), (0.5, 1e9)])
+def test_a_fit_does_not_depend_on_the_unit(least, unit):
+    usual, scaled = gc.RationalPower.from_min_dist(least, 1.0), gc.RationalPower.from_min_dist(least * unit, unit)
+    dist = np.linspace(0.01, 3.0, 50)
+    np.testing.assert_allclose(scaled.value((dist * unit) ** 2), usual.value(dist**2), rtol=1e-9)
+
+
+def test_a_fit_that_fails_says_which(monkeypatch):
+    def fails(*arguments):
+        raise RuntimeError("Optimal parameters not found")
+
+    monkeypatch.setattr("scipy.optimize.curve_fit", fails)
+    with pytest.raises(ValueError, match=r"no rational power kernel fits min_dist=0.1, spread=1.0"):
+        gc.RationalPower.from_min_dist(0.1, 1.0)
 
 
 @pytest.mark.parametrize("folder", ["missing/below/a-file", "read-only"])

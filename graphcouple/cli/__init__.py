@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import warnings
 from typing import NoReturn
@@ -35,6 +36,12 @@ def _fail(message: str) -> NoReturn:
 def main() -> None:
     """Run the command; every failure is one line on standard error and exit status 2."""
     warnings.simplefilter("ignore")
+    for stream in (sys.stdout, sys.stderr):
+        # A stream that cannot show a character shows its number.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    # Like an interruption, it unwinds, so that no draft of a file is left.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         status = cli.main(prog_name="graphcouple", standalone_mode=False)
     except getattr(click.exceptions, "NoArgsIsHelpError", ()):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 import time
 import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -113,10 +116,26 @@ def load_data(data: str, labels: str | None) -> tuple[str, Any, Any]:
     return name, X, y
 
 
+def refuse_inputs(targets: dict[str, Path | None], inputs: Iterable[Any]) -> None:
+    """Raise if a file to be written is one that is read."""
+    read = {Path(name).resolve(): name for name in inputs if name is not None and Path(name).exists()}
+    for option, path in targets.items():
+        if path is not None and path.resolve() in read:
+            raise ValueError(f"{option} {path} is an input of this command; choose another name.")
+
+
 def targets(
-    default: str, endings: tuple[str, ...], output: Path | None, plot: Path | None, no_plot: bool
+    default: str,
+    endings: tuple[str, ...],
+    output: Path | None,
+    plot: Path | None,
+    no_plot: bool,
+    inputs: Iterable[Any] = (),
 ) -> tuple[Path, Path | None]:
-    """Return the paths of the result and of the picture, checked before any work is done."""
+    """Return the paths of the result and of the picture, checked before any work is done.
+
+    Without matplotlib there is no picture, unless one was asked for by name.
+    """
     if no_plot and plot is not None:
         raise ValueError("--plot and --no-plot exclude each other; give at most one of them.")
     table = output or Path(default)
@@ -136,7 +155,11 @@ def targets(
         try:
             require_matplotlib()
         except ModuleNotFoundError as error:
-            raise ValueError(f"{error}, or give --no-plot.") from None
+            if plot is not None:
+                raise ValueError(f"{error}, or give --no-plot.") from None
+            click.echo(f"graphcouple: no picture, as {error}.", err=True)
+            picture = None
+    refuse_inputs({"--output": table, "--plot": picture}, inputs)
     return table, picture
 
 
@@ -156,7 +179,28 @@ def fit_reporting(estimator: Any, X: Any) -> float:
     return time.perf_counter() - start
 
 
+def plain(text: Any) -> Any:
+    """Return text for a terminal: brackets are no markup, and control characters are written out."""
+    from rich.text import Text
+
+    shown = "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in str(text))
+    return Text(shown)
+
+
+@contextmanager
+def finished() -> Iterator[None]:
+    """Print what tells of finished work: a reader that has gone away does not make it fail."""
+    try:
+        yield
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (OSError, ValueError, SystemExit):
+        # rich leaves by SystemExit; and at its end, Python would try to write the rest.
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+
+
 def report(rows: list[tuple[str, str]]) -> None:
+    """Print what was done."""
     from rich.console import Console
     from rich.table import Table
 
@@ -164,8 +208,9 @@ def report(rows: list[tuple[str, str]]) -> None:
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for row in rows:
-        table.add_row(*row)
-    Console().print(table, highlight=False)
+        table.add_row(*(plain(cell) for cell in row))
+    with finished():
+        Console().print(table, highlight=False)
 
 
 def print_table(names: list[str], numbers: list[str], rows: list[list[str]]) -> None:
@@ -175,13 +220,14 @@ def print_table(names: list[str], numbers: list[str], rows: list[list[str]]) -> 
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
     for name in names:
-        table.add_column(name, no_wrap=True)
+        table.add_column(plain(name), no_wrap=True)
     for name in numbers:
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(plain(name), justify="right", no_wrap=True)
     for row in rows:
-        table.add_row(*row)
-    needed = Console(width=10_000).measure(table).maximum
-    Console(width=max(Console().width, needed)).print(table, highlight=False)
+        table.add_row(*(plain(cell) for cell in row))
+    with finished():
+        needed = Console(width=10_000).measure(table).maximum
+        Console(width=max(Console().width, needed)).print(table, highlight=False)
 
 
 def save_picture(path: Path, target: Path, figure: Any) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from graphcouple.cli._common import (
     METHODS,
     classes_or_none,
+    finished,
     fit_reporting,
     labels_option,
     load_data,
@@ -91,7 +92,7 @@ def compare(
         raise ValueError(f"--methods must name at least one of {', '.join(METHODS)}.")
     starts = _names(inits, tuple(registry("init").names()), "--inits") or [_OWN]
     name, X, y = load_data(data, labels)
-    table, picture = targets(f"{name}-compare.csv", (".csv",), output, plot, no_plot)
+    table, picture = targets(f"{name}-compare.csv", (".csv",), output, plot, no_plot, inputs=(data, labels))
     classes, n_rows = classes_or_none(y), rows if rows is not None else "auto"
     # Find out what cannot be scored before doing the work.
     check_scoring(X, classes, None, n_rows)
@@ -117,7 +118,8 @@ def compare(
         if sketch is not None and picture is not None:
             save_picture(sketch, picture, _grid(maps, y, name))
     _print(lines, maps)
-    click.echo("written  " + "\n         ".join(str(path) for path in (table, picture) if path is not None))
+    with finished():
+        click.echo("written  " + "\n         ".join(str(path) for path in (table, picture) if path is not None))
 
 
 def _estimator(run: _Run, options: dict[str, Any]) -> Any:
@@ -159,7 +161,8 @@ def _print(lines: list[dict[str, Any]], maps: dict[_Run, Any]) -> None:
             cells.append(f"{100 * seed_stability([Z for run, Z in maps.items() if run[:2] == (method, init)]):.1f}")
         rows.append([method, init, *cells, _spread([line["seconds"] for line in mine])])
     print_table(["method", "start"], [*names, *(["stability"] if several else []), "seconds"], rows)
-    click.echo("Scores are in hundredths" + (", mean±standard deviation over seeds." if several else "."))
+    with finished():
+        click.echo("Scores are in hundredths" + (", mean±standard deviation over seeds." if several else "."))
 
 
 def _spread(values: list[float]) -> str:

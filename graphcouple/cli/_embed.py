@@ -201,9 +201,8 @@ def embed(
         "latent_kernel": latent_kernel,
     }
     composed = any((*sides.values(), coupling)) and hasattr(preset(method, {}), "sentence")
-    table, picture = targets(
-        f"{name}-{'composed' if composed else method}.npy", (".npy", ".csv"), output, plot, no_plot
-    )
+    default = f"{name}-{'composed' if composed else method}.npy"
+    table, picture = targets(default, (".npy", ".csv"), output, plot, no_plot, inputs=(data, labels))
     plain = _compose(preset(method, options), sides, coupling)
     estimator = _with_component_means(plain, component_weight)
     seconds = fit_reporting(estimator, X)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from graphcouple.cli._common import classes_or_none, labels_option, load_data, print_table
+from graphcouple.cli._common import classes_or_none, labels_option, load_data, print_table, refuse_inputs
 
 
 @click.command()
@@ -45,6 +45,7 @@ def evaluate(
         raise ValueError(f"--output {output}: the folder {output.parent} does not exist.")
     if output is not None and output.is_dir():
         raise ValueError(f"--output {output} is a folder.")
+    refuse_inputs({"--output": output}, (data, labels, *embeddings))
     _, X, y = load_data(data, labels)
     maps: dict[str, Any] = {}
     for path in embeddings:

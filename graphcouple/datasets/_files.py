@@ -188,8 +188,12 @@ def read_labels(path: Path, n_points: int) -> NDArray[Any]:
 
 @contextmanager
 def finished_files(*targets: Path | None) -> Iterator[list[Path | None]]:
-    """Yield a temporary path beside each target; move all of them into place only if the block succeeds."""
+    """Yield a temporary path beside each target; move all of them into place only if the block succeeds.
+
+    A link stays one, and what it points to is replaced.
+    """
     drafts: list[Path | None] = []
+    targets = tuple(None if target is None else target.resolve() for target in targets)
     try:
         for target in targets:
             if target is None:

@@ -74,18 +74,25 @@ class EmbeddingEstimator(ScikitTransformer):
 
     def _checked(self, X: Any) -> Any:
         """Return the points to fit, as floats in rows one after the other, and remember their columns."""
-        if issparse(X):
-            check_sparse(X, "X")
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
-        return as_points(X)
+        return as_points(self._validated(X, ensure_min_samples=2))
 
     def _checked_new(self, X: Any) -> Any:
         """Return new points, which must have the columns of those fitted."""
         check_is_fitted(self)
+        return as_points(self._validated(X, reset=False), at_least=1)
+
+    def _validated(self, X: Any, **options: Any) -> Any:
         if issparse(X):
             check_sparse(X, "X")
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return as_points(X, at_least=1)
+        try:
+            return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options)
+        except ValueError as error:
+            # scikit-learn goes on about other estimators.
+            if "contains NaN" in str(error):
+                raise ValueError("X holds NaN; impute or drop those entries first.") from None
+            if "could not convert" in str(error):
+                raise ValueError(f"X must be numeric: {error}. Encode or drop those columns first.") from None
+            raise
 
     def _saved(self) -> dict[str, Any]:
         """Return what a file holds: the estimator's parameters, its fitted attributes and what it remembers."""

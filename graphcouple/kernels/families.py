@@ -256,8 +256,9 @@ class RationalPower(Kernel):
         check_positive("spread", spread)
         if not 0.0 <= min_dist <= spread:
             raise ValueError(f"min_dist must lie between 0 and spread={spread}, got {min_dist!r}.")
-        dist = np.linspace(0.0, 3.0 * spread, 300)
-        target = np.where(dist < min_dist, 1.0, np.exp(-(dist - min_dist) / spread))
+        # In units of the spread, so that no unit is too small or too large to fit in.
+        dist, least = np.linspace(0.0, 3.0, 300), min_dist / spread
+        target = np.where(dist < least, 1.0, np.exp(-(dist - least)))
         remedy = (
             f"no rational power kernel fits min_dist={min_dist}, spread={spread}; give RationalPower(a, b) directly."
         )
@@ -268,7 +269,7 @@ class RationalPower(Kernel):
             raise ValueError(remedy) from error
         if not (a > 0 and b > 0):
             raise ValueError(remedy)
-        return cls(float(a), float(b))
+        return cls(float(a * spread ** (-2.0 * b)), float(b))
 
     def log(self, sq_dist: Any) -> Any:
         """Return −log(1 + a d^{2b})."""

@@ -171,11 +171,15 @@ def seed_stability(embeddings: Sequence[Any], K: int | None = None, *, n_jobs: i
     return float(np.mean([1.0 - disparity(a, b) for a, b in combinations(maps, 2)]))
 
 
+class Coinciding(ValueError):
+    """All points of an arrangement lie in one place."""
+
+
 def disparity(A: Any, B: Any, names: tuple[str, str] = ("an embedding", "an embedding")) -> float:
     """Return the Procrustes disparity of two arrangements of the same points."""
     from scipy.spatial import procrustes
 
     for Z, name in zip((A, B), names, strict=True):
         if float(np.ptp(Z, axis=0).max()) <= 1e-12 * float(np.abs(Z).max()):
-            raise ValueError(f"all points of {name} coincide: there is no arrangement to compare.")
+            raise Coinciding(f"all points of {name} coincide: there is no arrangement to compare.")
     return float(procrustes(A, B)[2])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from graphcouple._registry import Registry
 from graphcouple._validation import check_integer
 from graphcouple.metrics._classes import check_classes, class_mean_disparity, cluster_scores, knn_accuracy
-from graphcouple.metrics._distances import correlation_of, triplets_of
+from graphcouple.metrics._distances import Coinciding, correlation_of, triplets_of
 from graphcouple.metrics._neighborhoods import check_sizes, curves_of
 from graphcouple.metrics._relations import Relations, as_map, relate
 from graphcouple.neighbors import as_points
@@ -91,7 +92,7 @@ def evaluate(
         - "trustworthiness(10)", "continuity(10)";
         - "distance correlation", "triplet correlation";
         - with classes, "10-NN accuracy" (5 folds, or as many as the largest class has points), "NMI", "silhouette" and
-          "Davies-Bouldin" of k-means, and "class-mean disparity".
+          "Davies-Bouldin" of k-means, and "class-mean disparity" (NaN, with a warning, where all class means coincide).
 
         Names that end in " ±" are standard errors.
 
@@ -186,7 +187,11 @@ def _classes(points: Any, Z: Any, y: Any, random_state: Any, n_jobs: int | None)
         "Davies-Bouldin": clusters.davies_bouldin,
     }
     if points is not None:
-        scores["class-mean disparity"] = class_mean_disparity(points, Z, y)
+        try:
+            scores["class-mean disparity"] = class_mean_disparity(points, Z, y)
+        except Coinciding as error:
+            warnings.warn(f"no class-mean disparity: {error}", UserWarning, stacklevel=2)
+            scores["class-mean disparity"] = np.nan
     return scores
 
 

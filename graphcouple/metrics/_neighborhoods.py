@@ -228,6 +228,14 @@ def k_ary_preservation(
     return _curve("preservation", X, Z, K, metric, n_rows, random_state, n_jobs)
 
 
+def _check_below_half(K: int | Sequence[int], X: Any) -> None:
+    """Raise if K is half of the points or more, of which trustworthiness says little."""
+    n = np.shape(X)[0]
+    sizes = np.asarray(K)
+    if sizes.dtype.kind in "iu" and ((sizes >= n / 2) & (sizes <= n - 2)).any():
+        raise ValueError(f"K={K!r} must be below half the number of points, {n}, for ranks beyond K to tell anything.")
+
+
 def trustworthiness(
     X: Any,
     Z: Any,
@@ -243,12 +251,12 @@ def trustworthiness(
         T(K) = 1 − 1/(n G_K) Σ_i Σ_{j ∈ N_Z^K(i) ∖ N_X^K(i)} (ρ_ij − K)
 
     where ρ_ij is the rank of j among the other points by distance from i in X, and G_K is the largest possible sum of a
-    row: K(2n − 3K − 1)/2 for K < n/2, else (n − K)(n − K − 1)/2. It lies between 0 and 1; 1 is best.
+    row, K(2n − 3K − 1)/2. It lies between 0 and 1; 1 is best.
 
     Parameters
     ----------
     X, Z, K, metric, n_rows, random_state, n_jobs
-        As in `k_ary_preservation`.
+        As in `k_ary_preservation`; K is below n/2.
 
     Returns
     -------
@@ -270,6 +278,7 @@ def trustworthiness(
     >>> round(gc.metrics.trustworthiness(X, X[:, 2:], K=5), 3)
     0.92
     """
+    _check_below_half(K, X)
     return _curve("trustworthiness", X, Z, K, metric, n_rows, random_state, n_jobs)
 
 
@@ -291,7 +300,7 @@ def continuity(
     Parameters
     ----------
     X, Z, K, metric, n_rows, random_state, n_jobs
-        As in `k_ary_preservation`.
+        As in `k_ary_preservation`; K is below n/2.
 
     Returns
     -------
@@ -313,6 +322,7 @@ def continuity(
     >>> gc.metrics.continuity(X, 2.0 * X, K=5)
     1.0
     """
+    _check_below_half(K, X)
     return _curve("continuity", X, Z, K, metric, n_rows, random_state, n_jobs)
 
 

@@ -25,8 +25,21 @@ _DENSE_ENTRIES = 50_000_000
 # n² p above which neighbours are searched in a graph, which takes some 20 s to compile.
 _EXACT_WORK = 1e11
 
+# Distances that differ by less than this share of the largest are taken as equal.
+_ROUNDED = 1e-5
+
 # Squared distances below this share of a row's largest are taken as rounding of 0 in single precision.
 _SINGLE_COINCIDENT = 1e-12
+
+
+@functools.cache
+def known_metrics() -> list[str]:
+    """Return the names of the metrics of points."""
+    from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS
+    from sklearn.neighbors import VALID_METRICS
+
+    named = {name for names in VALID_METRICS.values() for name in names if isinstance(name, str)}
+    return sorted((named | set(PAIRWISE_DISTANCE_FUNCTIONS)) - {"precomputed", "pyfunc", "nan_euclidean"})
 
 
 class ByMetric(Searched):
@@ -46,6 +59,10 @@ class ByMetric(Searched):
         super().__init__(X)
         if callable(metric) and sp.issparse(X):
             raise TypeError("a metric of your own gets two dense rows, but X is sparse; pass X.toarray().")
+        if not callable(metric) and metric not in known_metrics():
+            raise ValueError(
+                f"metric must be a function of two rows, Blocks, or one of {known_metrics()}, got {metric!r}."
+            )
         self.metric, self.params = metric, params or None
         self._by_direction = not params and (metric == "cosine" or (metric == "correlation" and not sp.issparse(X)))
         self.approximate = self._by_direction or suits(X, metric, self.params)
@@ -78,8 +95,23 @@ class ByMetric(Searched):
             # Constant rows, whose correlation is 0/0, are at distance 1 from others.
             support, sq_dist = self._directions.all_pairs()
             return support, np.square(0.5 * sq_dist)
-        found = off_diagonal(pairwise_distances(self._points(), metric=self.metric, **(self.params or {})))
+        found = off_diagonal(self._known(pairwise_distances(self._points(), metric=self.metric, **(self.params or {}))))
         return Support.all_pairs(self.n_points), np.square(found, dtype=np.float64)
+
+    def _known(self, distances: FloatArray) -> FloatArray:
+        """Return distances themselves, unless some are not numbers."""
+        unknown = np.isnan(distances)
+        if unknown.any():
+            row = int(np.argmax(unknown.any(axis=tuple(range(1, distances.ndim)))))
+            raise ValueError(
+                f"metric={self.metric!r} gives no distance, but NaN, to row {row}: rows of zeros or without variance "
+                "have none. Drop such rows, or choose another metric."
+            )
+        return distances
+
+    def _search(self, X: Any, X_new: Any, k: int, n_jobs: int | None) -> tuple[IntArray, FloatArray]:
+        found, dist = super()._search(X, X_new, k, n_jobs)
+        return found, self._known(dist)
 
     def _unit_rows(self, X: Any) -> Any:
         return unit_rows(X - X.mean(axis=1, keepdims=True) if self.metric == "correlation" else X)
@@ -194,7 +226,16 @@ def distances_of(X: Any, metric: Any = "euclidean", metric_params: dict[str, Any
     if isinstance(metric, str) and metric == "precomputed":
         if X.shape[0] != X.shape[1]:
             raise ValueError(f"precomputed distances must be square, got shape {X.shape}.")
-        return StoredDistances(X) if sp.issparse(X) else SquareDistances(X)
+        if sp.issparse(X):
+            return StoredDistances(X)
+        if (X < 0).any():
+            raise ValueError("precomputed distances must not be negative; pass distances, not similarities.")
+        largest = float(np.abs(X).max(initial=0.0))
+        if float(np.abs(np.diagonal(X)).max(initial=0.0)) > _ROUNDED * largest:
+            raise ValueError("precomputed distances of points to themselves, on the diagonal of X, must be 0.")
+        if not np.allclose(X, X.T, rtol=_ROUNDED, atol=_ROUNDED * largest):
+            raise ValueError("precomputed distances must be symmetric; take (X + X.T) / 2 if they should be.")
+        return SquareDistances(X)
     if isinstance(metric, str) and metric == "euclidean" and not metric_params:
         return Euclidean(X)
     if hasattr(metric, "distances"):

@@ -10,6 +10,9 @@ import scipy.sparse as sp
 from graphcouple._validation import check_sparse
 from graphcouple.graphs import FloatArray
 
+# Entries above this have squares, and sums of squares, that overflow in single precision.
+_MOST_IN_SINGLE = 1e15
+
 
 def as_points(X: Any, name: str = "X", at_least: int = 2) -> Any:
     """Return `X` as a finite 2-D float array, or as a finite csr matrix.
@@ -47,6 +50,8 @@ def as_points(X: Any, name: str = "X", at_least: int = 2) -> Any:
     if not np.isfinite(entries).all():
         raise ValueError(f"{name} holds NaN or infinity; impute or drop those entries first.")
     _check_scale(entries, name)
+    if X.dtype == np.float32 and entries.size and max(-float(entries.min()), float(entries.max())) > _MOST_IN_SINGLE:
+        X = X.astype(np.float64)
     # Compiled loops round differently where rows are not contiguous.
     return X if sp.issparse(X) else np.ascontiguousarray(X)
 

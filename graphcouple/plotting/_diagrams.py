@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple.plotting._style import PALETTE, label, line_axes, line_legend, new_axes
+from graphcouple.plotting._style import PALETTE, as_text, label, line_axes, line_legend, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,7 +74,7 @@ def plot_preservation(curves: Any, *, ax: Axes | None = None, title: str | None 
     line_axes(ax, "neighbors K", "preservation R(K)")
     line_legend(ax, list(named))
     if title:
-        ax.set_title(title)
+        ax.set_title(as_text(title))
     return ax
 
 
@@ -115,7 +115,7 @@ def plot_loss(history: Any, *, ax: Axes | None = None, title: str | None = None)
     line_axes(ax, "iteration", "loss (nats)")
     line_legend(ax, list(named))
     if title:
-        ax.set_title(title)
+        ax.set_title(as_text(title))
     return ax
 
 
@@ -165,7 +165,7 @@ def plot_eigenvalues(
     line_axes(ax, "number of the eigenvalue", "eigenvalue of the Laplacian")
     line_legend(ax, list(named))
     if title:
-        ax.set_title(title)
+        ax.set_title(as_text(title))
     return ax
 
 

@@ -12,6 +12,7 @@ from graphcouple._validation import check_integer
 from graphcouple.plotting._scatter import plot
 from graphcouple.plotting._style import (
     MAX_CLASSES,
+    as_text,
     is_categorical,
     labels_or_none,
     legend_handles,
@@ -77,18 +78,18 @@ def plot_grid(
         plot(Z, y, ax=panel, legend=False)
         panel.set(xlabel="", ylabel="")
         if not tabular:
-            panel.set_title(str(name), fontsize=10)
+            panel.set_title(as_text(name), fontsize=10)
             continue
         # A table can have holes: the first panel in a column or row carries its name.
         if place[0] == min(row for row, column in places if column == place[1]):
-            panel.set_title(str(name[1]), fontsize=10)
+            panel.set_title(as_text(name[1]), fontsize=10)
         if place[1] == min(column for row, column in places if row == place[0]):
-            panel.set_ylabel(str(name[0]), fontsize=10)
+            panel.set_ylabel(as_text(name[0]), fontsize=10)
     for panel in set(axes.flat) - set(panels):
         panel.set_visible(False)
     figure = axes.flat[0].figure
     if title:
-        figure.suptitle(title)
+        figure.suptitle(as_text(title))
     labels = labels_or_none(y, len(np.asarray(next(iter(embeddings.values())))))
     if legend and labels is not None and not (is_categorical(labels) and np.unique(labels).size > MAX_CLASSES):
         _legend(figure, axes, labels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +45,8 @@ def require_matplotlib() -> Any:
 def new_axes(ax: Axes | None, width: float = 7.5, height: float = 6.0) -> Axes:
     """Return the given axes, or those of a new figure."""
     figure = require_matplotlib()
+    if ax is not None and not hasattr(ax, "get_position"):
+        raise TypeError(f"ax must be matplotlib Axes, got {ax!r} of type {type(ax).__name__}.")
     return figure.Figure(figsize=(width, height), layout="constrained").add_subplot() if ax is None else ax
 
 
@@ -95,7 +98,7 @@ def plain_axes(ax: Axes, n_components: int, title: str | None) -> None:
     for spine in ax.spines.values():
         spine.set_color(GREY)
     if title:
-        ax.set_title(title)
+        ax.set_title(as_text(title))
 
 
 def legend_handles(names: NDArray[Any], markers: bool = True) -> list[Any]:
@@ -133,8 +136,21 @@ def class_legend(ax: Axes, names: NDArray[Any], markers: bool = True) -> None:
 
 def label(name: Any) -> str:
     """Return the text of a label, led by a space if it starts with "_": matplotlib's legends drop such labels."""
-    shown = f"{name:g}" if isinstance(name, np.floating) else str(name)
+    shown = as_text(f"{name:g}" if isinstance(name, np.floating) else name)
     return f" {shown}" if shown.startswith("_") else shown
+
+
+def as_text(text: Any) -> str:
+    """Return text that matplotlib can draw: formulas stay, dollars that are none are escaped, and controls left out."""
+    from matplotlib.mathtext import MathTextParser
+
+    shown = "".join(" " if unicodedata.category(c) in ("Cc", "Cs") else c for c in str(text))
+    if "$" in shown:
+        try:
+            MathTextParser("path").parse(shown)
+        except ValueError:
+            return shown.replace("\\$", "$").replace("$", "\\$")
+    return shown
 
 
 def line_axes(ax: Axes, x: str, y: str) -> None:

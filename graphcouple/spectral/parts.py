@@ -134,6 +134,8 @@ def places_of(means: FloatArray | None, radii: FloatArray, n_components: int, sh
         Whether places may be drawn together where they lie further apart than needed.
     """
     n_parts = len(radii)
+    if n_parts == 1:
+        return np.zeros((1, n_components))
     if means is None:
         return _spiral(radii, n_components)
     places = GramMatrix(means).placement(min(n_components, n_parts)).Z
