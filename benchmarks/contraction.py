@@ -4,7 +4,7 @@
     python benchmarks/contraction.py --coil20 coil20.mat --scores
 
 100 iterations on COIL-20 and on 7,200 MNIST digits, exact t-SNE first; then whole runs of 10,000 digits and, with
---large, of all 70,000. With --scores: NMI, silhouette and 10-NN accuracy of the digits data and COIL-20 over five seeds.
+--large, of all 70,000. With --scores: NMI, silhouette and 10-NN accuracy of the digits data and COIL-20, five seeds.
 """
 
 import argparse

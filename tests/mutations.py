@@ -242,7 +242,7 @@ FAULTS = [
           "+ self.rows.mean()", "test_classical"),
     Fault("spectral: eigenvectors of L for those of D⁻¹ L", "spectral/laplacian.py", "(norm / roots)[:, None]", "norm",
           "test_classical"),
-    Fault("spectral: the known vector comes back", "spectral/eigen.py", "left[:, singular > 0.5]", "left",
+    Fault("spectral: the known vector comes back", "spectral/eigen.py", "vectors - np.outer(known, known @ vectors)", "vectors",
           "test_classical"),
     Fault("spectral: a share of λ", "estimators/laplacian_methods.py", "share = 1.0 - values /", "share = 1.0 + 0.0 * values /",
           "test_classical"),

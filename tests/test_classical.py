@@ -198,6 +198,34 @@ def test_eigenvectors_that_do_not_converge_are_told(monkeypatch):
         np.testing.assert_allclose(Z.T @ Z / 1000, np.eye(2), atol=1e-9)
 
 
+def test_edges_that_rounding_hides_connect_nothing():
+    clique = np.ones((5, 5)) - np.eye(5)
+    joined = np.kron(np.eye(2), clique)
+    joined[0, 5] = joined[5, 0] = 1e-20
+    assert GraphLaplacian(joined).components[0] == 2
+    joined[0, 5] = joined[5, 0] = 1e-6
+    assert GraphLaplacian(joined).components[0] == 1
+
+
+STARTS = {
+    "eigenmaps": gc.LaplacianEigenmaps(perplexity=8),
+    "isomap": gc.Isomap(n_neighbors=8),
+    "lle": gc.LocallyLinearEmbedding(n_neighbors=8),
+    "mds": gc.ClassicalMDS(metric="manhattan"),
+    "stress": gc.MetricMDS(random_state=0),
+    "kernel pca": gc.KernelPCA(kernel="rbf"),
+    "autoencoder": gc.LinearAutoencoder(),
+}
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_each_starts_a_coupling(name):
+    X = ROLL[:300]
+    started = gc.TSNE(perplexity=8, init=STARTS[name], max_iter=1, early_exaggeration=1.0, random_state=0).fit(X)
+    # After one step, the map is still the start, at another scale.
+    assert procrustes(started.embedding_, clone_of(STARTS[name]).fit_transform(X))[2] < 0.05
+
+
 FAR = np.concatenate([ROLL[:300], ROLL[300:800] + 1000.0, ROLL[800:803] - 1000.0])
 PARTS = (slice(0, 300), slice(300, 800))
 DISCONNECTED = {
