@@ -1,5 +1,6 @@
 """Sums over pairs of points: one N-body primitive, and several ways to compute it."""
 
+from graphcouple.summation.accuracy import AccuracyWarning
 from graphcouple.summation.auto import Auto
 from graphcouple.summation.barnes_hut import BarnesHut
 from graphcouple.summation.base import SUMMATIONS, Summation, as_summation, names, register
@@ -12,6 +13,7 @@ from graphcouple.summation.radials import KernelValue, LogEdgeProbability, LogKe
 __all__ = [
     "MESH_FROM",
     "SUMMATIONS",
+    "AccuracyWarning",
     "Auto",
     "BarnesHut",
     "EdgeSum",

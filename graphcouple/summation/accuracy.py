@@ -1,0 +1,59 @@
+"""How accurate a fast summation is on given points, measured on a few of them.
+
+A grid resolves functions of one length. Where thousands of points lie within one of its cells, the forces between them
+are far smaller than those it was made for, and may drown in its error.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphcouple.graphs import FloatArray
+from graphcouple.summation.base import Summation
+from graphcouple.summation.near_pairs import BLOCK_NODES, crowding
+from graphcouple.summation.radials import RadialFunction
+
+# Side of the cells in which points are counted, relative to the radial function's length, and the number of points
+# that share one with a typical point from which they count as crowded.
+_CELL, _CROWDED = 1.0 / 3.0, 100.0
+
+# An embedding so small, relative to the length, leaves rounding alone.
+_TINY = 1e-6
+
+_ROWS = 32
+
+
+class AccuracyWarning(UserWarning):
+    """Sums over all pairs are less accurate than promised."""
+
+
+def is_crowded(Z: FloatArray, radial: RadialFunction) -> bool:
+    """Return whether a grid may be too coarse for the points: many share a cell, or all lie in a tiny place."""
+    places = np.asarray(Z, dtype=np.float64)
+    low = places.min(axis=0)
+    extent, length = float((places.max(axis=0) - low).max()), float(radial.length)
+    if extent <= 0:
+        return False
+    if extent < _TINY * length:
+        return True
+    # Small embeddings get a finer grid.
+    side = min(_CELL * length, extent / 64.0)
+    return crowding(places, low, side / BLOCK_NODES) > _CROWDED
+
+
+def force_error(summation: Summation, Z: FloatArray, radial: RadialFunction) -> float:
+    """Return the error of the forces of unit charges on 32 points, relative to their exact size."""
+    places = np.asarray(Z, dtype=np.float64)
+    rows = np.unique(np.linspace(0, len(places) - 1, _ROWS).astype(np.intp))
+    found = summation.potential(Z, radial, with_potential=False)[1][rows]
+    exact = np.empty_like(found)
+    for k, row in enumerate(rows):
+        away = places[row] - places
+        sq_dist = np.square(away).sum(axis=1)
+        others = sq_dist > 0
+        # Points in one place have no direction to push each other in.
+        slopes = np.zeros(len(places))
+        slopes[others] = radial.slope(sq_dist[others])
+        exact[k] = 2.0 * (slopes @ away)
+    size = float(np.linalg.norm(exact))
+    return float(np.linalg.norm(found - exact)) / size if size > 0 else 0.0

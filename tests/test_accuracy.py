@@ -1,0 +1,71 @@
+"""Sums over all pairs keep their accuracy where scales are mixed, or say that they do not."""
+
+import numpy as np
+import pytest
+
+import graphcouple as gc
+from graphcouple.summation import AccuracyWarning, Auto, BarnesHut, Exact, KernelValue, ParticleMesh
+from graphcouple.summation.accuracy import force_error, is_crowded
+from tests.reference import relative_error
+
+RNG = np.random.default_rng(0)
+KERNELS = [gc.Student(), gc.Gaussian(), gc.RationalPower(1.577, 0.895)]
+
+
+def _blobs(n, k, width, spread, q=2):
+    return (RNG.normal(size=(k, q)) * spread)[RNG.integers(k, size=n)] + width * RNG.normal(size=(n, q))
+
+
+def _mixed(n, q=2):
+    outlier = 1e-3 * RNG.normal(size=(n, q))
+    outlier[-1, 0] = 100.0
+    return {
+        "small clusters": _blobs(n, 20, 1e-2, 100.0, q),
+        "two dots": _blobs(n, 2, 1e-3, 10.0, q),
+        "a dot and an outlier": outlier,
+        "tiny": 1e-8 * RNG.normal(size=(n, q)),
+        "usual": 20.0 * RNG.normal(size=(n, q)),
+    }
+
+
+@pytest.mark.parametrize("q", [1, 2])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_forces_are_accurate_at_any_mixture_of_scales(kernel, q):
+    radial = KernelValue(kernel)
+    for name, Z in _mixed(3000, q).items():
+        found, exact = Auto().potential(Z, radial)[1], Exact().potential(Z, radial)[1]
+        assert relative_error(found, exact) < 1e-2, name
+    assert isinstance(Auto().for_points(_mixed(3000)["usual"], radial), ParticleMesh)
+
+
+def test_the_mesh_alone_is_not_accurate_there():
+    radial = KernelValue(gc.Student())
+    Z = _mixed(3000)["two dots"]
+    assert is_crowded(Z, radial)
+    error = force_error(ParticleMesh(), Z, radial)
+    assert error > 0.1
+    # What is measured on 32 points is what a comparison of all gives.
+    whole = relative_error(ParticleMesh().potential(Z, radial)[1], Exact().potential(Z, radial)[1])
+    assert 0.3 < error / whole < 3.0
+
+
+def test_many_crowded_points_are_summed_by_a_tree_and_a_line_says_how_accurate_it_is():
+    radial = KernelValue(gc.Student())
+    Z = _mixed(25_000)["two dots"]
+    assert isinstance(Auto().for_points(Z, radial), BarnesHut)
+    assert force_error(Auto(), Z, radial) < 1e-2
+    line = _blobs(25_000, 2, 1e-3, 10.0, 1)
+    with pytest.warns(AccuracyWarning, match=r"accurate to \d+% only. Use summation='exact'"):
+        Auto().for_points(line, radial)
+    assert not is_crowded(np.zeros((100, 2)), radial)
+
+
+def test_a_fit_of_two_places_is_that_of_exact_sums():
+    X = np.repeat(RNG.normal(size=(2, 10)), 1100, axis=0) + 1e-3 * RNG.normal(size=(2200, 10))
+    loss = {
+        summation: gc.SymmetricSNE(summation=summation, init="pca", random_state=0, max_iter=150).fit(X)
+        for summation in ("auto", "exact")
+    }
+    exact = gc.CrossEntropy(loss["auto"].posterior_, gc.SymmetricSNE().sentence.latent, summation="exact")
+    assert loss["auto"].loss_ == pytest.approx(exact.value(loss["auto"].embedding_.astype(np.float64)), rel=1e-3)
+    assert loss["auto"].loss_ == pytest.approx(loss["exact"].loss_, rel=1e-2)
