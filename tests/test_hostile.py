@@ -294,3 +294,93 @@ def test_messages_name_the_argument(method, X, error, message):
         method.fit(X)
     with pytest.raises(TypeError, match="ax must be matplotlib Axes, got 'x'"):
         gc.plot(np.eye(2), ax="x")
+
+
+def _bombs(folder, monkeypatch):
+    import gzip
+    import zipfile
+
+    rows = "\n".join(",".join(map(str, row)) for row in RNG.normal(size=(20, 3)))
+    (folder / "wide.mtx").write_text(
+        "%%MatrixMarket matrix coordinate real general\n1000000000 1000000000 1\n1 1 1.0\n"
+    )
+    (folder / "dense.mtx").write_text("%%MatrixMarket matrix array real general\n100000 100000\n")
+    with gzip.open(folder / "long.csv.gz", "wb") as packed:
+        packed.write(b"1,2,3\n" * 400_000)
+    with zipfile.ZipFile(folder / "packed.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("X.npy", bytes(3_000_000))
+    (folder / "first.csv").write_text("a,b," + "c" * 131_073 + "\n" + rows)
+
+
+@pytest.mark.parametrize("name", ["wide.mtx", "dense.mtx", "long.csv.gz", "packed.npz", "first.csv"])
+def test_files_that_unfold_without_end_are_refused_before_they_do(tmp_path, monkeypatch, name):
+    from graphcouple.datasets import _files
+
+    _bombs(tmp_path, monkeypatch)
+    monkeypatch.setattr(_files, "MOST_BYTES", 2**21)
+    with pytest.raises(ValueError, match=r"unfolds to .* GiB|cannot be read") as said:
+        _files.read_points(tmp_path / name, None)
+    assert "\n" not in str(said.value)
+
+
+def test_a_label_of_many_characters_takes_no_memory(tmp_path):
+    from graphcouple.datasets._files import read_labels, read_points
+
+    rows = [f"{i},{i + 1},a" for i in range(3000)]
+    rows[7] = "1,2," + "x" * 5000
+    (tmp_path / "long.csv").write_text("\n".join(rows))
+    with pytest.raises(ValueError, match="a label of 5000 characters"):
+        read_points(tmp_path / "long.csv", "2")
+    (tmp_path / "labels.txt").write_text("\n".join(["a"] * 10 + ["x" * 5000]))
+    with pytest.raises(ValueError, match="a label of 5000 characters"):
+        read_labels(tmp_path / "labels.txt", 11)
+    (tmp_path / "short.csv").write_text("\n".join(f"{i},{i + 1},'{i % 2}'" for i in range(30)))
+    assert read_points(tmp_path / "short.csv", "2")[1].tolist()[:2] == ["'0'", "'1'"]
+
+
+@pytest.mark.parametrize(
+    "damage", [b"garbage", pytest.param(b"", marks=pytest.mark.nightly), pytest.param(None, marks=pytest.mark.nightly)]
+)
+def test_a_damaged_compile_cache_is_replaced(tmp_path, damage):
+    import os
+
+    code = "import numpy as np, graphcouple as gc; s, _ = gc.neighbors.all_pairs(np.eye(5)); "
+    code += "assert gc.neighbors.graph_distances(np.eye(5), s)[0] == 2.0"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+
+    def run():
+        return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+
+    assert run().returncode == 0
+    stored = list(tmp_path.rglob("*.nb?"))
+    assert stored
+    for path in stored:
+        whole = path.read_bytes()
+        path.write_bytes(whole[: len(whole) // 2] if damage is None else damage)
+    done = run()
+    assert done.returncode == 0, done.stderr
+    # What was damaged is stored again.
+    assert sum(path.stat().st_size for path in tmp_path.rglob("*.nbc")) > 5_000
+    assert run().returncode == 0
+
+
+def test_an_interrupted_fit_leaves_the_earlier_one():
+    from sklearn.utils.validation import check_is_fitted
+
+    points = RNG.normal(size=(60, 5))
+
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    for method in (gc.CCPCA(perplexity=5, random_state=0), gc.TSNE(perplexity=5, max_iter=20, random_state=0)):
+        method.fit(points)
+        before = method.transform(points[:5] + 0.01)
+        method.set_params(callback=interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            method.fit(2.0 * points[::-1])
+        np.testing.assert_array_equal(method.transform(points[:5] + 0.01), before)
+        fresh = type(method)(perplexity=5, callback=interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            fresh.fit(points)
+        with pytest.raises(ValueError, match="not fitted"):
+            check_is_fitted(fresh)

@@ -18,6 +18,7 @@ def jit(function):
     except RuntimeError:  # numba found no writable cache folder
         return numba.njit(cache=False, **options)(function)
     _store_what_can_be(dispatcher._cache)
+    _forget_what_is_damaged(dispatcher._cache)
     return dispatcher
 
 
@@ -32,3 +33,19 @@ def _store_what_can_be(cache):
             save(signature, data)
 
     cache.save_overload = save_if_possible
+
+
+def _forget_what_is_damaged(cache):
+    """Let a loop be compiled anew if what is stored of it cannot be read, and be stored again."""
+    load = cache.load_overload
+
+    def load_if_possible(signature, context):
+        try:
+            return load(signature, context)
+        except Exception:
+            # A file that is cut short or holds anything else fails to unpickle in any way.
+            with contextlib.suppress(Exception):
+                cache._cache_file.flush()
+            return None
+
+    cache.load_overload = load_if_possible

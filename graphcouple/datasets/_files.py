@@ -20,7 +20,13 @@ from numpy.typing import NDArray
 from graphcouple._validation import check_sparse
 
 ENCODING = "utf-8-sig"
-UNREADABLE = (ValueError, OverflowError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error)
+UNREADABLE = (ValueError, OverflowError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error, csv.Error)
+
+MOST_BYTES = int(os.environ.get("GRAPHCOUPLE_MOST_BYTES", 16 * 2**30))
+"""What a file may unfold to in memory, known before it is read; the environment variable of this name changes it."""
+
+# Characters of a label. An array of text has room for its longest entry in each.
+_LONGEST_LABEL = 1000
 READABLE = (".npy", ".npz", ".csv", ".csv.gz", ".mtx")
 
 
@@ -63,9 +69,11 @@ def read_points(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | Non
     if suffix == ".npz":
         return _read_npz(path, labels)
     if suffix == ".mtx":
-        from scipy.io import mmread
+        from scipy.io import mminfo, mmread
 
         try:
+            rows, columns, entries, kind, *_ = mminfo(path)
+            _check_size(path, 8 * rows * columns if kind == "array" else 8 * (rows + 1) + 24 * entries)
             matrix = mmread(path)
         except UNREADABLE as error:
             raise ValueError(f"{path.name} is not a Matrix Market file: {_one_line(error)}.") from None
@@ -75,8 +83,20 @@ def read_points(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | Non
     raise ValueError(f"cannot read {path.name}: the ending must be one of {', '.join(READABLE)}.")
 
 
+def _check_size(path: Path, n_bytes: int) -> None:
+    """Raise if a file would take more memory than it may."""
+    if n_bytes > MOST_BYTES:
+        raise ValueError(
+            f"{path.name} unfolds to {n_bytes / 2**30:.3g} GiB, and at most {MOST_BYTES / 2**30:.3g} are read. Set the "
+            "environment variable GRAPHCOUPLE_MOST_BYTES to a larger number of bytes if that is what you want"
+        )
+
+
 def _load_numpy(path: Path) -> Any:
     try:
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                _check_size(path, sum(entry.file_size for entry in archive.infolist()))
         return np.load(path, allow_pickle=False)
     except UNREADABLE as error:
         raise ValueError(f"{path.name} is not a NumPy file of plain numbers: {_one_line(error)}.") from None
@@ -109,10 +129,25 @@ def _read_npz(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | None]
 def text_of(path: Path, n_lines: int | None = None) -> list[str]:
     """Return the (first) lines of a text file, without a byte-order mark."""
     try:
+        if n_lines is None or _is_gzip(path):
+            _check_size(path, _unfolded(path))
         with (gzip.open if _is_gzip(path) else open)(path, "rt", encoding=ENCODING) as lines:
             return [line.rstrip("\r\n") for line in islice(lines, n_lines)]
     except UNREADABLE as error:
         raise ValueError(f"{path.name} cannot be read: {_one_line(error)}.") from None
+
+
+def _unfolded(path: Path) -> int:
+    """Return the number of bytes in a text file, or in a compressed one as far as the limit."""
+    if not _is_gzip(path):
+        return path.stat().st_size
+    size = 0
+    with gzip.open(path, "rb") as packed:
+        while part := packed.read(2**24):
+            size += len(part)
+            if size > MOST_BYTES:
+                break
+    return size
 
 
 def _is_gzip(path: Path) -> bool:
@@ -128,7 +163,10 @@ def _is_number(cell: str) -> bool:
 
 
 def _read_csv(path: Path, labels: str | None) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
-    cells = list(csv.reader(text_of(path, 2)))
+    try:
+        cells = list(csv.reader(text_of(path, 2)))
+    except csv.Error as error:
+        raise ValueError(f"{path.name} cannot be read: {_one_line(error)}.") from None
     first = [cell.strip() for cell in cells[0]] if cells else [""]
     second = [cell.strip() for cell in cells[1]] if len(cells) > 1 else []
     if first == [""]:
@@ -151,7 +189,17 @@ def _read_csv(path: Path, labels: str | None) -> tuple[NDArray[np.float64], NDAr
         raise ValueError(f"{path.name} cannot be read as numbers: {_one_line(error)}.{hint}") from None
     if at is None:
         return X, None
-    return X, _as_labels(np.loadtxt(path, usecols=[at], dtype=str, ndmin=1, **options))
+    with (gzip.open if _is_gzip(path) else open)(path, "rt", encoding=ENCODING, newline="") as lines:
+        column = [row[at] for row in islice(csv.reader(lines), int(header), None) if row]
+    return X, _as_labels(_short(path, column))
+
+
+def _short(path: Path, labels: list[str]) -> NDArray[np.str_]:
+    """Return labels as an array, unless one is so long that it is none."""
+    longest = max(map(len, labels), default=0)
+    if longest > _LONGEST_LABEL:
+        raise ValueError(f"{path.name} has a label of {longest} characters; {_LONGEST_LABEL} are the most.")
+    return np.array(labels)
 
 
 def _one_line(error: Exception) -> str:
@@ -182,7 +230,7 @@ def read_labels(path: Path, n_points: int) -> NDArray[Any]:
     """Read a file with one label in each row: ``.npy``, or text, where one extra line counts as a header."""
     if suffix_of(path) == ".npy":
         return _load_numpy(path).ravel()
-    rows = np.array([line.strip().strip('"') for line in text_of(path) if line.strip()])
+    rows = _short(path, [line.strip().strip('"') for line in text_of(path) if line.strip()])
     return _as_labels(rows[1:] if rows.size == n_points + 1 else rows)
 
 

@@ -152,8 +152,8 @@ class CCPCA(EmbeddingEstimator):
                 "posterior as input."
             )
         given = self.input if isinstance(self.input, RandomGraph) else None
-        self._given = self.model(X.shape[0]).given(X)
-        posterior = self._given.posterior(self.n_jobs) if given is None else given
+        law = self.model(X.shape[0]).given(X)
+        posterior = law.posterior(self.n_jobs) if given is None else given
         if posterior.n_nodes != X.shape[0]:
             raise ValueError(f"input has {posterior.n_nodes} nodes, but X has {X.shape[0]} rows; they must match.")
         if posterior.node_weights is not None:
@@ -161,8 +161,9 @@ class CCPCA(EmbeddingEstimator):
                 "CCPCA takes no sample weights: means of components count each row once. Repeat rows instead."
             )
         rng = check_random_state(self.random_state)
-        self.posterior_ = posterior
-        self.projection_, found = self._draw(X, posterior, rng)
+        projection, found = self._draw(X, posterior, rng)
+        # Nothing is kept before the graphs are drawn: what interrupts leaves an earlier fit whole.
+        self._given, self.posterior_, self.projection_ = law, posterior, projection
         self._constant = found.constant
         if found.constant:
             warnings.warn(f"{why_constant(self.projection_)}; the result is PCA of X.", UserWarning, stacklevel=2)

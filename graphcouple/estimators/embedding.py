@@ -127,6 +127,10 @@ class EmbeddingEstimator(ScikitTransformer):
     def _recall(self, remembered: dict[str, Any]) -> None:
         """Take back what `_remember` returned."""
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether there is an embedding: an interrupted first fit leaves none."""
+        return hasattr(self, "embedding_")
+
     @property
     def _n_features_out(self) -> int:
         return self.embedding_.shape[1]
