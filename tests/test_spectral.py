@@ -1,0 +1,95 @@
+"""Eigenvectors of Gram matrices and Laplacians, whichever way they are found."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.linalg import subspace_angles
+from scipy.spatial.distance import cdist
+from sklearn.datasets import make_swiss_roll
+
+import graphcouple as gc
+from graphcouple.couplings import reconstruction_weights
+from graphcouple.spectral import GramMatrix, GraphLaplacian, ReconstructionLaplacian, eigen, embed_parts, leading_svd
+
+RNG = np.random.default_rng(0)
+ROLL = make_swiss_roll(1000, random_state=0)[0]
+
+
+def angle(A, B):
+    """The largest principal angle between the spans of two embeddings."""
+    return float(subspace_angles(A - A.mean(axis=0), B - B.mean(axis=0)).max())
+
+
+def _laplacians():
+    support, _ = gc.neighbors.nearest_neighbors(ROLL, 10)
+    graph = support.to_csr(np.ones(support.n_edges))
+    return {
+        "graph": GraphLaplacian(graph + graph.T),
+        "plain": GraphLaplacian(graph + graph.T, normalized=False),
+        "weights": ReconstructionLaplacian(reconstruction_weights(ROLL, support)),
+    }
+
+
+@pytest.mark.parametrize("kind", ["graph", "plain", "weights"])
+def test_all_solvers_agree(kind, monkeypatch):
+    laplacian = _laplacians()[kind]
+    M = laplacian.matrix.toarray()
+    values = np.linalg.eigvalsh(M)
+    assert values[-1] <= laplacian.bound
+    V = RNG.normal(size=(1000, 3))
+    np.testing.assert_allclose(laplacian.times(V), M @ V, atol=1e-12)
+    Z = RNG.normal(size=(1000, 2))
+    whole = laplacian.affinity.toarray() if kind != "weights" else np.eye(1000) - M
+    pairs = 0.5 * (whole * cdist(Z, Z, "sqeuclidean")).sum()
+    assert laplacian.value(Z) == pytest.approx(pairs, rel=1e-9)
+    found = {}
+    for name, dense, thin in (("dense", 2000, 0), ("inverse", 10, 2000), ("lanczos", 10, 0)):
+        monkeypatch.setattr(eigen, "DENSE", dense)
+        monkeypatch.setattr(eigen, "_THIN", thin)
+        found[name] = laplacian.embedding(2, 1e-12)
+    for name in ("inverse", "lanczos") if kind != "weights" else ("inverse",):
+        np.testing.assert_allclose(found[name][0], values[1:3], rtol=1e-5, atol=1e-10)
+        assert angle(found[name][1], found["dense"][1]) < 1e-6
+
+
+def test_eigenvectors_that_do_not_converge_are_told(monkeypatch):
+    laplacian = _laplacians()["weights"]
+    for name, value in (("DENSE", 10), ("_THIN", 0), ("_STILL_FACTORISED", 0)):
+        monkeypatch.setattr(eigen, name, value)
+    wanted = np.linalg.eigvalsh(laplacian.matrix.toarray())[1:3]
+    for restarts in (100, 3):
+        monkeypatch.setattr(eigen, "_RESTARTS", restarts)
+        with pytest.warns(match="residual of") as said:
+            values, Z = laplacian.embedding(2, 1e-14)
+        residual = float(str(said[0].message).split("residual of ")[1].split()[0])
+        # A residual bounds the error of an eigenvalue.
+        assert (np.abs(values - wanted) <= residual).all()
+        np.testing.assert_allclose(Z.T @ Z / 1000, np.eye(2), atol=1e-9)
+
+
+def test_edges_that_rounding_hides_connect_nothing():
+    clique = np.ones((5, 5)) - np.eye(5)
+    joined = np.kron(np.eye(2), clique)
+    joined[0, 5] = joined[5, 0] = 1e-20
+    assert GraphLaplacian(joined).components[0] == 2
+    joined[0, 5] = joined[5, 0] = 1e-6
+    assert GraphLaplacian(joined).components[0] == 1
+
+
+def test_places_without_points_lie_apart():
+    labels = GraphLaplacian(np.kron(np.eye(6), np.ones((5, 5)) - np.eye(5)))
+    for q in (1, 2, 4):
+        found = embed_parts(labels, q)
+        between = cdist(found.origins, found.origins) + np.diag(np.full(6, np.inf))
+        assert between.min() > 2 * found.radii.max()
+
+
+def test_factors_are_decomposed_alike_whatever_their_shape():
+    for shape in ((60, 20), (700, 600), (600, 700), (700, 2100)):
+        F = RNG.normal(size=shape) * np.exp(-np.arange(shape[1]) / 20)
+        placement = GramMatrix(F).placement(3)
+        wanted = leading_svd(F, 3, center=True, svd_solver="full", rng=np.random.RandomState(0))
+        np.testing.assert_allclose(np.sqrt(placement.eigenvalues), wanted.singular_values, rtol=1e-9)
+        assert angle(placement.Z, wanted.scores) < 1e-7
+        sparse = GramMatrix(sp.csr_array(F)).placement(3)
+        np.testing.assert_allclose(np.abs(sparse.Z), np.abs(placement.Z), atol=1e-6)
