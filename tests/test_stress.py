@@ -154,7 +154,7 @@ def test_bad_input_is_told():
     cases = [
         (gc.MetricMDS(80), X, "n_components=80 must be below"),
         (gc.MetricMDS(metric="precomputed"), sp.csr_array(D), "Isomap"),
-        (gc.MetricMDS(metric="precomputed", init="random"), np.triu(D), "both directions"),
+        (gc.MetricMDS(metric="precomputed", init="random"), np.triu(D), "symmetric"),
         (gc.MetricMDS(init=X), X, "n_components=2"),
         (gc.MetricMDS(init=X[:3]), X, "init"),
     ]
