@@ -26,6 +26,9 @@ from graphcouple.couplings.matching import MatchingLoss, as_loss
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.neighbors import Distances
 
+# Distances below this share of the mean weigh no more.
+_LEAST = 1e-3
+
 
 def sampled_pairs(n_points: int, per_point: int, rng: np.random.RandomState) -> Support:
     """Return random pairs in both directions, on average so many of each point.
@@ -55,14 +58,19 @@ def sampled_pairs(n_points: int, per_point: int, rng: np.random.RandomState) -> 
 
 
 def stress_weights(wanted: FloatArray, power: float) -> FloatArray:
-    """Return δ^(−power) in units of the mean of δ, of δ = 0 as of the smallest positive one."""
+    """Return δ^(−power) in units of the mean of δ.
+
+    δ counts as at least the smallest positive one, and as at least a thousandth of the mean: weights of nearer copies
+    would leave no others visible.
+    """
     if power == 0:
         return np.ones_like(wanted)
     positive = wanted > 0
     if not positive.any():
         return np.ones_like(wanted)
-    least = float(wanted[positive].min())
-    return np.asarray((np.maximum(wanted, least) / float(wanted[positive].mean())) ** (-power))
+    mean = float(wanted[positive].mean())
+    least = max(float(wanted[positive].min()), _LEAST * mean)
+    return np.asarray((np.maximum(wanted, least) / mean) ** (-power))
 
 
 class Stress(Objective):
@@ -144,6 +152,10 @@ class Stress(Objective):
             n = distances.n_points
             weights = weights * (n * (n - 1) / pairs.n_edges)
         return cls(support, wanted, weights, loss, n_jobs)
+
+    def in_units(self, unit: float) -> Stress:
+        """Return the same stress with distances in another unit."""
+        return Stress(self.support, self.wanted / unit, self.weights, self.loss, self.n_jobs)
 
     @property
     def n_points(self) -> int:

@@ -10,7 +10,9 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._parameters import estimator, parameter
+from graphcouple._validation import check_embedding
 from graphcouple.estimators.embedding import EmbeddingEstimator
+from graphcouple.estimators.spectral import warn_of_missing
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import product_of_rows
 from graphcouple.spectral import GramMatrix
@@ -76,24 +78,20 @@ class LinearAutoencoder(EmbeddingEstimator):
             raise ValueError(
                 f"n_components={self.n_components} must be at most min(n_samples, n_features)={min(X.shape)}."
             )
-        found = GramMatrix(X).placement(self.n_components)
+        gram = GramMatrix(X)
+        found = gram.placement(self.n_components)
+        warn_of_missing(int((found.onto != 0).any(axis=0).sum()), self.n_components, "the points have")
         squares = found.eigenvalues
         kept = (found.onto != 0).any(axis=0) & (squares > self.alpha)
         shrink = np.sqrt(np.where(kept, 1.0 - self.alpha / np.where(kept, squares, 1.0), 0.0))
-        self.mean_ = np.asarray(X.mean(axis=0), dtype=np.float64).ravel().astype(X.dtype)
-        directions = np.asarray(X.T @ found.onto - np.outer(self.mean_, found.onto.sum(axis=0))).T
+        self.mean_ = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel().astype(X.dtype)
+        directions = gram.directions(found).T
         self.decoder_ = (shrink[:, None] * directions).astype(X.dtype)
         self.encoder_ = self.decoder_.T.copy()
         self.embedding_ = (found.Z * shrink).astype(X.dtype)
-        self.reconstruction_error_ = self._total(X) - float((squares * (1.0 - (1.0 - shrink**2) ** 2)).sum())
+        self.reconstruction_error_ = gram.trace - float((squares * (1.0 - (1.0 - shrink**2) ** 2)).sum())
         self.loss_ = self.reconstruction_error_ + 2.0 * self.alpha * float(np.square(shrink).sum())
         return self
-
-    def _total(self, X: Any) -> float:
-        """Return |X|² of the centred points."""
-        if hasattr(X, "toarray"):
-            return float(X.multiply(X).sum()) - X.shape[0] * float(np.square(self.mean_, dtype=np.float64).sum())
-        return float(np.square(X - self.mean_, dtype=np.float64).sum())
 
     def transform(self, X: Any) -> FloatArray:
         """Return the codes (X − mean) E of points, of shape (n_new, n_components)."""
@@ -103,7 +101,7 @@ class LinearAutoencoder(EmbeddingEstimator):
     def inverse_transform(self, Z: Any) -> FloatArray:
         """Return the points Z D + mean that codes stand for, of shape (n_new, n_features)."""
         check_is_fitted(self)
-        codes = np.asarray(Z)
-        if codes.ndim != 2 or codes.shape[1] != self.decoder_.shape[0]:
+        codes = check_embedding(Z)
+        if codes.shape[1] != self.decoder_.shape[0]:
             raise ValueError(f"Z must have {self.decoder_.shape[0]} columns, got shape {codes.shape}.")
         return codes @ self.decoder_ + self.mean_

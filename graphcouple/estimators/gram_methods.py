@@ -80,6 +80,8 @@ class GramEstimator(EmbeddingEstimator):
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")
         if self._given_pairs and self._zero_diagonal and issparse(X):
             raise ValueError("all distances are needed, and a sparse graph of distances stores some; see Isomap.")
+        if self._given_pairs and self._zero_diagonal:
+            distances_of(X, "precomputed")  # raises unless they are distances
         if self._given_pairs and self._zero_diagonal and X.diagonal().any():
             raise ValueError("distances of points to themselves, on the diagonal of X, must be 0.")
         if self._linear:
@@ -95,8 +97,8 @@ class GramEstimator(EmbeddingEstimator):
         warn_of_missing(int((placement.onto != 0).any(axis=0).sum()), self.n_components, "the similarities have")
         self.eigenvalues_: FloatArray = placement.eigenvalues
         if self._linear:
-            mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-            self._fixed: dict[str, Any] = {"mean": mean, "onto": np.asarray(X.T @ placement.onto)}
+            mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+            self._fixed: dict[str, Any] = {"mean": mean, "onto": gram.directions(placement)}
         else:
             formula = Nystroem.of(gram, placement)
             self._fixed = {"points": self._base, "rows": formula.rows, "onto": formula.onto}
@@ -139,7 +141,7 @@ class GramEstimator(EmbeddingEstimator):
         Returns
         -------
         ndarray of shape (n_new, n_components)
-            No row depends on another.
+            No row depends on another, but for the last bits with a kernel of scikit-learn.
         """
         X = self._checked_new(X)
         return self._placed(self._columns(X)).astype(X.dtype, copy=False)
@@ -267,7 +269,7 @@ class KernelPCA(GramEstimator):
 
     @property
     def _linear(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "linear"
+        return isinstance(self.kernel, str) and self.kernel == "linear" and not self.kernel_params
 
     def _similarities(self, X: Any, fitted: Any) -> FloatArray:
         return kernel_values(self.kernel, self.kernel_params, X, fitted)

@@ -184,7 +184,9 @@ class LaplacianEigenmaps(LaplacianEstimator):
             When `X` or a parameter is invalid; the message says why.
         """
         self._validate_params()
-        if X is not None or not self._has_own_graph:
+        if X is None and not self._has_own_graph:
+            raise ValueError("X is None, and input is no graph; give points, or a graph as input.")
+        if X is not None:
             X = self._checked(X)
         self._given, self._posterior = None, None
         if not self._has_own_graph:

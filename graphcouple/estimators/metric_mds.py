@@ -92,8 +92,8 @@ class MetricMDS(EmbeddingEstimator):
         default=None,
         kind='{"sammon", "elastic"} or float, optional',
         doc='How pairs are weighted: None alike; "sammon" by δ⁻¹ and "elastic" by δ⁻², for near pairs to count more; a '
-        "number p by δ^(−p). Copies, at δ = 0, count as the nearest other pair.",
-        checks=[StrOptions(set(_POWERS)), Interval(Real, 0, None, closed="left"), None],
+        "number p of at most 10 by δ^(−p). Distances below a thousandth of the mean count as that.",
+        checks=[StrOptions(set(_POWERS)), Interval(Real, 0, 10, closed="both"), None],
     )
     loss: Any = parameter(
         default="square",
@@ -157,11 +157,16 @@ class MetricMDS(EmbeddingEstimator):
         pairs = None if wanted is None or wanted >= n - 1 else sampled_pairs(n, int(wanted), rng)
         objective = Stress.of(self._distances, pairs, self._power, self.loss, self.n_jobs)
         start, given = self._start(X, rng)
+        # The solver's tests are for distances of about 1. Other losses may not bear another unit.
+        scaled = isinstance(as_loss(self.loss), SquareLoss)
+        unit = float(objective.wanted.mean()) if scaled and objective.wanted.any() else 1.0
+        used, start = objective.in_units(unit), start / unit
         if not given:
-            start = start * best_scale(objective, start)
-        with self._progress() as watch:
+            start = start / (float(start.std()) or 1.0)
+            start = start * best_scale(used, start)
+        with self._progress(unit) as watch:
             solution = solve(
-                objective,
+                used,
                 start,
                 LBFGS(),
                 max_iter=self.max_iter,
@@ -170,15 +175,17 @@ class MetricMDS(EmbeddingEstimator):
                 callback=watch,
                 n_jobs=self.n_jobs,
             )
-        self.embedding_ = (solution.Z - solution.Z.mean(axis=0)).astype(X.dtype)
-        self.stress_ = solution.loss
+        Z = unit * (solution.Z - solution.Z.mean(axis=0))
+        self.embedding_ = Z.astype(X.dtype)
+        self.stress_ = solution.loss * unit**2 if scaled else solution.loss
         if pairs is not None:
             # The pairs that were fitted agree better with the embedding than others do.
             fresh = sampled_pairs(n, min(_MEASURED, pairs.n_edges // n), rng)
             objective = Stress.of(self._distances, fresh, self._power, self.loss, self.n_jobs)
-            self.stress_ = objective.value(solution.Z)
+            self.stress_ = objective.value(Z)
         self.normalized_stress_ = float(np.sqrt(self.stress_ / (objective.sq_norm or 1.0)))
-        self.loss_history_, self.loss_iterations_ = solution.loss_history, solution.iterations
+        self.loss_history_ = solution.loss_history * (unit**2 if scaled else 1.0)
+        self.loss_iterations_ = solution.iterations
         self.n_iter_, self.stop_reason_ = solution.n_iter, solution.message
         self._compared = choose_landmarks(X, _COMPARED, rng, points=False)
         return self
@@ -202,14 +209,14 @@ class MetricMDS(EmbeddingEstimator):
         return places + 1e-3 * (places.std() or 1.0) * rng.normal(size=places.shape), False
 
     @contextmanager
-    def _progress(self) -> Iterator[Callable[[int, float, FloatArray], Any] | None]:
-        """Yield what `solve` calls: the bar and the callback, if there are any."""
+    def _progress(self, unit: float) -> Iterator[Callable[[int, float, FloatArray], Any] | None]:
+        """Yield what `solve` calls: the bar and the callback, if there are any; it works in another unit."""
         with progress_bar(self.max_iter, "MetricMDS", "stress") if self.verbose else nullcontext() as update:
 
             def watch(iteration: int, loss: float, Z: FloatArray) -> Any:
                 if update is not None:
-                    update(iteration, loss)
-                return self.callback(iteration, loss, Z) if self.callback is not None else False
+                    update(iteration, loss * unit**2)
+                return self.callback(iteration, loss * unit**2, unit * Z) if self.callback is not None else False
 
             yield watch if update is not None or self.callback is not None else None
 

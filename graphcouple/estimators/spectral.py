@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from graphcouple.estimators.landmarks import nearest_to_means
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
-from graphcouple.neighbors import Distances
+from graphcouple.neighbors import Distances, distances_of
 
 # Up to so many points, matrices of all pairs are decomposed; beyond, those of so many landmarks.
 MOST_PAIRS, LANDMARKS = 5000, 1000
@@ -75,17 +75,27 @@ def kernel_values(kernel: Any, params: dict[str, Any] | None, X: Any, Y: Any = N
     Raises
     ------
     ValueError
-        When a kernel of graphcouple has parameters beside its own.
+        When the kernel does not take the parameters.
     """
-    from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
+    from sklearn.metrics.pairwise import pairwise_kernels
 
     if isinstance(kernel, str) and kernel == "precomputed":
         return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
     if isinstance(kernel, Kernel):
         if params:
             raise ValueError(f"kernel_params={params} are those of scikit-learn's kernels; {kernel!r} has its own.")
-        return np.asarray(kernel.value(euclidean_distances(X, Y, squared=True).astype(np.float64)))
-    return np.asarray(pairwise_kernels(X, Y, metric=kernel, **(params or {})), dtype=np.float64)
+        return np.asarray(kernel.value(squared_distances(distances_of(X if Y is None else Y), X)))
+    if params and isinstance(kernel, str) and kernel == "linear":
+        raise ValueError(f"kernel='linear' has no parameters, got kernel_params={params}.")
+    if callable(kernel):
+        # Of points and themselves, scikit-learn would compute one half and mirror it.
+        Y = (X if Y is None else Y).copy()
+    try:
+        return np.asarray(pairwise_kernels(X, Y, metric=kernel, **(params or {})), dtype=np.float64)
+    except TypeError as error:
+        if "unexpected keyword" not in str(error):
+            raise
+        raise ValueError(f"kernel_params={params} do not fit kernel={kernel!r}: {error}.") from None
 
 
 def squared_distances(distances: Distances, X_new: Any) -> FloatArray:

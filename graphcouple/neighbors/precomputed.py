@@ -29,7 +29,9 @@ class SquareDistances(Searched):
         return {"n_points": self.n_points}
 
     def _to_nearest(self, X_new: Any, k: int, n_jobs: int | None, search: str) -> tuple[Support, FloatArray]:
-        dist = X_new.toarray() if sp.issparse(X_new) else X_new
+        if sp.issparse(X_new):
+            return stored_nearest(X_new, k)
+        dist = X_new
         found = np.sort(np.argsort(dist, axis=1, kind="stable")[:, :k], axis=1)
         return regular_support(found), squares_of(np.take_along_axis(dist, found, axis=1)).ravel()
 
@@ -42,6 +44,25 @@ class SquareDistances(Searched):
             raise ValueError(
                 f"X_new has {X_new.shape[1]} columns of distances, but X has {self.n_points} points; give one for each."
             )
+
+
+def _enough(support: Support, sq_dist: FloatArray, k: int) -> tuple[Support, FloatArray]:
+    """Return the k nearest ends of each row's edges, which must be so many."""
+    counts = np.diff(support.indptr)
+    if (counts < k).any():
+        short = int(np.argmax(counts < k))
+        raise ValueError(
+            f"row {short} of the precomputed graph stores {counts[short]} distances, fewer than n_neighbors={k}; store "
+            "more of them or lower n_neighbors."
+        )
+    return nearest_edges(support, sq_dist, k)
+
+
+def stored_nearest(X_new: Any, k: int) -> tuple[Support, FloatArray]:
+    """Return the nearest points of new ones among those whose distances are stored."""
+    matrix = sp.csr_array(X_new)
+    matrix.sort_indices()
+    return _enough(Support(matrix.indptr, matrix.indices), squares_of(matrix.data), k)
 
 
 class StoredDistances(Distances):
@@ -58,15 +79,7 @@ class StoredDistances(Distances):
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
         """Return each point's nearest others; see `Distances`."""
         k = self._check_count(n_neighbors)
-        support, sq_dist = self.all_pairs()
-        counts = np.diff(support.indptr)
-        if (counts < k).any():
-            short = int(np.argmax(counts < k))
-            raise ValueError(
-                f"row {short} of the precomputed graph stores {counts[short]} distances, fewer than "
-                f"n_neighbors={k}; store more of them or lower n_neighbors."
-            )
-        return nearest_edges(support, sq_dist, k)
+        return _enough(*self.all_pairs(), k)
 
     def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         """Return the squared distances of edges; see `Distances`."""
@@ -83,7 +96,7 @@ class StoredDistances(Distances):
     def to(
         self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None, search: str = "auto"
     ) -> tuple[Support, FloatArray]:
-        """Return the points nearest to new ones; see `Distances`."""
+        """Return the points nearest to new ones, whose known distances are stored too; see `Distances`."""
         return SquareDistances(self.X).to(X_new, n_neighbors, n_jobs)
 
     def remembered(self) -> dict[str, Any]:

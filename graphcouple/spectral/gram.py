@@ -29,6 +29,8 @@ _SYMMETRIC = 1e-8
 # Eigenvalues below this share of the largest are rounding.
 _NEGLIGIBLE = 1e-10
 
+_EPS = float(np.finfo(np.float64).eps)
+
 # Factors with at most so many rows or columns are decomposed whole; those of so many columns by F^T F.
 _NARROW, _SQUARED = 500, 2000
 
@@ -139,33 +141,51 @@ class GramMatrix:
         ConvergenceWarning
             When the eigenvectors have not converged.
         """
-        values, vectors = self._leading(n_components)
+        values, vectors, negligible = self._leading(n_components)
         top = float(values[0]) if values.size else 0.0
         # The matrix's largest entry bounds what rounding can have left of an eigenvalue 0.
         scale = max(top, 0.0 if self.matrix is None else float(np.abs(self.matrix).max()))
-        positive = values > _NEGLIGIBLE * scale
+        positive = values > negligible * scale
         roots = np.sqrt(np.where(positive, values, 0.0))
         back = np.divide(1.0, roots, out=np.zeros_like(roots), where=positive)
         return Placement(values, vectors * roots, vectors * back)
 
-    def _leading(self, k: int) -> tuple[FloatArray, FloatArray]:
+    def directions(self, placement: Placement) -> FloatArray:
+        """Return Fᵀ V Λ^{-½} with F centred, of shape (p, q): centred points times this are places."""
+        assert self.factor is not None
+        onto = np.asarray(self.factor.T @ placement.onto)
+        return onto - np.multiply.outer(self.mean, placement.onto.sum(axis=0)) if sp.issparse(self.factor) else onto
+
+    @cached_property
+    def trace(self) -> float:
+        """Tr C S C."""
+        if self.matrix is not None:
+            return float(np.trace(self.matrix))
+        assert self.factor is not None
+        if not sp.issparse(self.factor):
+            return float(np.square(self.factor).sum())
+        return float(np.square(self.factor.data).sum()) - self.n_points * float(np.square(self.mean).sum())
+
+    def _leading(self, k: int) -> tuple[FloatArray, FloatArray, float]:
+        """Return the largest eigenvalues, their vectors, and the share of the largest below which one is rounding."""
         n, factor = self.n_points, self.factor
         if factor is not None and not sp.issparse(factor) and min(factor.shape) <= _NARROW:
             left, singular, _ = np.linalg.svd(factor, full_matrices=False)
-            values, vectors = np.square(singular[:k]), left[:, :k]
+            values, vectors, negligible = np.square(singular[:k]), left[:, :k], (max(factor.shape) * _EPS) ** 2
         elif factor is not None and not sp.issparse(factor) and factor.shape[1] <= min(_SQUARED, n):
             values, right = np.linalg.eigh(factor.T @ factor)
             values, right = np.maximum(values[: -k - 1 : -1], 0.0), right[:, : -k - 1 : -1]
             vectors = factor @ (right / np.sqrt(np.where(values > 0, values, 1.0)))
+            negligible = max(factor.shape) * _EPS
         else:
 
             def times(V: FloatArray) -> FloatArray:
                 inner = self.times(V - V.mean(axis=0))
                 return inner - inner.mean(axis=0)
 
-            return largest(times, n, k)
+            return (*largest(times, n, k), _NEGLIGIBLE)
         missing = k - values.size
-        return np.pad(values, (0, missing)), np.pad(fixed_signs(vectors), ((0, 0), (0, missing)))
+        return np.pad(values, (0, missing)), np.pad(fixed_signs(vectors), ((0, 0), (0, missing))), negligible
 
 
 class Nystroem:

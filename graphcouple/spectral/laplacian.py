@@ -70,8 +70,13 @@ class GraphLaplacian:
 
     def __init__(self, affinity: Any, normalized: bool = True) -> None:
         A = sp.csr_array(affinity, dtype=np.float64)
-        if A.shape[0] != A.shape[1] or not np.isfinite(A.data).all() or (A.data < 0).any():
-            raise ValueError(f"affinity must be square and hold finite weights of at least 0, got shape {A.shape}.")
+        if A.shape[0] != A.shape[1]:
+            raise ValueError(f"affinity must be square, got shape {A.shape}.")
+        if not np.isfinite(A.data).all() or (A.data < 0).any():
+            raise ValueError(
+                f"the graph's weights must be finite and at least 0, got {float(A.data.min(initial=0.0)):.3g} to "
+                f"{float(A.data.max(initial=0.0)):.3g}; pass similarities, not distances or correlations below 0."
+            )
         if abs(A - A.T).max() > _SYMMETRIC * abs(A).max():
             raise ValueError("affinity must be symmetric; take A + A.T.")
         self.affinity = _seen(A)

@@ -1,0 +1,107 @@
+"""Corners of the classical methods: units, offsets, mixed scales, sparse distances, kernels that are none."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+from sklearn.decomposition import PCA
+from sklearn.neighbors import kneighbors_graph
+
+import graphcouple as gc
+
+RNG = np.random.default_rng(1)
+X = RNG.normal(size=(100, 4))
+
+
+BY_DISTANCES = {
+    "isomap": gc.Isomap(n_neighbors=5, metric="precomputed"),
+    "t-SNE": gc.TSNE(metric="precomputed", perplexity=2, n_neighbors=5, max_iter=50, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", BY_DISTANCES)
+def test_new_points_with_some_distances_know_only_those(name):
+    graph = kneighbors_graph(X, 8, mode="distance")
+    graph = sp.csr_array(graph.maximum(graph.T))
+    fitted = BY_DISTANCES[name].fit(graph)
+    new = cdist(X[:10] + 0.01, X)
+    near = np.where(np.argsort(np.argsort(new, axis=1), axis=1) < 8, new, 0.0)
+    # The stored distances of the nearest are all that the others would add.
+    far = np.where(near > 0, near, 1e3)
+    np.testing.assert_allclose(fitted.transform(sp.csr_array(near)), fitted.transform(far), rtol=1e-6, atol=1e-8)
+    with pytest.raises(ValueError, match="stores 3 distances, fewer than n_neighbors=5"):
+        fitted.transform(sp.csr_array(np.where(np.argsort(np.argsort(new, axis=1), axis=1) < 3, new, 0.0)))
+
+
+@pytest.mark.parametrize("init", ["classical", "random"])
+@pytest.mark.parametrize("weights", [None, "sammon"])
+def test_stress_does_not_depend_on_the_unit(init, weights):
+    usual = gc.MetricMDS(init=init, weights=weights, random_state=0).fit(X)
+    for unit in (1e-100, 1e-10, 1e-8, 1e8, 1e100):
+        scaled = gc.MetricMDS(init=init, weights=weights, random_state=0).fit(X * unit)
+        assert scaled.normalized_stress_ == pytest.approx(usual.normalized_stress_, rel=1e-4)
+        np.testing.assert_allclose(scaled.embedding_ / unit, usual.embedding_, atol=0.05)
+        places = scaled.embedding_
+        raw = np.square(cdist(X * unit, X * unit) / unit - cdist(places, places) / unit).sum()
+        if weights is None:
+            assert scaled.stress_ / unit**2 == pytest.approx(raw, rel=1e-6)
+
+
+@pytest.mark.parametrize("distance", [1e-6, 1e-9, 0.0])
+def test_a_near_copy_does_not_spoil_elastic_scaling(distance):
+    near = X.copy()
+    near[1] = near[0] + distance
+    alone = gc.MetricMDS(weights="elastic", random_state=0).fit(np.delete(near, 1, axis=0))
+    both = gc.MetricMDS(weights="elastic", random_state=0).fit(near)
+    assert both.normalized_stress_ < 1.05 * alone.normalized_stress_
+
+
+@pytest.mark.parametrize("method", [gc.ClassicalMDS(), gc.KernelPCA(), gc.LinearAutoencoder()])
+def test_points_far_from_the_origin(method):
+    for offset, accuracy in ((1e6, 1e-8), (1e8, 1e-6)):
+        fitted = method.fit(X + offset)
+        np.testing.assert_allclose(fitted.transform(X + offset), fitted.embedding_, atol=accuracy)
+
+
+@pytest.mark.parametrize("method", [gc.ClassicalMDS(), gc.KernelPCA(), gc.LinearAutoencoder()])
+@pytest.mark.parametrize("wide", [4, 600])
+def test_directions_of_very_different_scale_are_kept(recwarn, method, wide):
+    mixed = RNG.normal(size=(700, wide)) * np.concatenate([[1e6, 30.0], np.ones(wide - 2)])
+    ours, theirs = method.fit_transform(mixed), PCA(2, svd_solver="full").fit_transform(mixed)
+    assert not recwarn.list
+    np.testing.assert_allclose(np.abs(ours), np.abs(theirs), rtol=1e-3, atol=1e-3 * np.abs(theirs[:, 1]).max())
+
+
+def test_the_autoencoder_tells_missing_directions_and_sums_in_double_precision():
+    with pytest.warns(UserWarning, match="only 1 of n_components=2"):
+        gc.LinearAutoencoder().fit(np.outer(X[:, 0], np.ones(3)))
+    single = (1e4 + RNG.normal(size=(200, 30))).astype(np.float32)
+    errors = [gc.LinearAutoencoder().fit(form(single)).reconstruction_error_ for form in (np.asarray, sp.csr_array)]
+    assert errors[0] == pytest.approx(errors[1], rel=1e-3)
+    assert errors[0] > 0
+    with pytest.raises(ValueError, match="Z holds NaN"):
+        gc.LinearAutoencoder().fit(X).inverse_transform([[np.nan, 2.0]])
+
+
+def test_kernels_of_graphcouple_place_each_row_by_itself():
+    fitted = gc.KernelPCA(kernel=gc.Student()).fit(X + 1e6)
+    Z = fitted.transform(X + 1e6)
+    np.testing.assert_array_equal(fitted.transform(X[7:8] + 1e6), Z[7:8])
+    np.testing.assert_allclose(Z, fitted.embedding_, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("fit", "message"),
+    [
+        (lambda: gc.KernelPCA(kernel=lambda a, b: a[0] * b[1]).fit(X), "must be symmetric"),
+        (lambda: gc.KernelPCA(kernel_params={"gama": 1}).fit(X), "kernel='linear' has no parameters"),
+        (lambda: gc.KernelPCA(kernel="rbf", kernel_params={"gama": 1}).fit(X), "kernel_params=.* do not fit"),
+        (lambda: gc.LaplacianEigenmaps().fit(), "X is None, and input is no graph"),
+        (lambda: gc.LaplacianEigenmaps(input=-cdist(X, X)).fit(), "weights must be finite and at least 0"),
+        (lambda: gc.MetricMDS(weights=300.0).fit(X), "weights"),
+        (lambda: gc.ClassicalMDS(metric="precomputed").fit(np.triu(cdist(X, X))), "distances must be symmetric"),
+    ],
+)
+def test_messages(fit, message):
+    with pytest.raises(ValueError, match=message):
+        fit()
