@@ -30,6 +30,9 @@ def pca(
     from sklearn.decomposition import PCA
 
     found = min(n_components, *X.shape)
+    if sp.issparse(X) and min(X.shape) <= n_components + 1:
+        # ARPACK finds no more than all but one component, and so narrow a matrix is small.
+        X = X.toarray()
     if sp.issparse(X):
         X, found = sp.csr_matrix(X), min(found, min(X.shape) - 1) or 1
         if not abs(X - sp.csr_matrix(X[[0] * X.shape[0]])).max():

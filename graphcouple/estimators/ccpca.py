@@ -168,6 +168,13 @@ class CCPCA(EmbeddingEstimator):
         if found.constant:
             warnings.warn(f"{why_constant(self.projection_)}; the result is PCA of X.", UserWarning, stacklevel=2)
             found = component_pca(X, identity_projection(X.shape[0]), self.n_components, rng=rng)
+        if not found.singular_values.any():
+            warnings.warn(
+                "the averages of all points are equal up to rounding, so all lie in one place. If the points are far "
+                "from the origin, subtract their mean, or pass them in double precision.",
+                UserWarning,
+                stacklevel=2,
+            )
         self.mean_ = found.mean.astype(X.dtype)
         self.components_ = found.components.astype(X.dtype)
         self.singular_values_ = found.singular_values.astype(X.dtype)

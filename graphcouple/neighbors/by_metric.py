@@ -129,7 +129,8 @@ class ByMetric(Searched):
 
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
         """Return each point's nearest others; see `Distances`."""
-        if self._by_direction and self.metric == "correlation" and not self._approximately(search):
+        # Products of blocks of rows, as scikit-learn computes cosines, round differently on several threads.
+        if self._by_direction and not self._approximately(search):
             support, sq_dist = self._directions.nearest(self._check_count(n_neighbors), n_jobs, "exact")
             return support, np.square(0.5 * sq_dist)
         return super().nearest(n_neighbors, n_jobs, search)

@@ -1,0 +1,78 @@
+"""What must hold of every fit."""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import graphcouple
+from tests.fuzz.cases import Case
+
+PACKAGE = Path(graphcouple.__file__).parent
+
+# Errors that speak of what goes on inside say nothing to a user.
+_INNER = ("ARPACK", "infs or NaNs", "out of bounds", "ingular matrix", "broadcast", "reshape", "not supported between")
+
+
+def failure(case: Case) -> str | None:
+    """Return what is wrong with a case, or None."""
+    before = _bytes(case.X)
+    found = []
+    for jobs in (1, 2):
+        estimator = case.estimator
+        if "n_jobs" in estimator.get_params():
+            estimator.set_params(n_jobs=jobs)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            try:
+                Z = estimator.fit_transform(case.X)
+            except (ValueError, TypeError) as error:
+                return _wrong_error(error) or _changed(case, before)
+            except Exception as error:
+                return f"{type(error).__name__}: {error}"
+        inner = [w for w in said if issubclass(w.category, (RuntimeWarning, DeprecationWarning, FutureWarning))]
+        if inner:
+            return f"inner warning {inner[0].category.__name__}: {inner[0].message} ({inner[0].filename})"
+        found.append(Z)
+    Z = np.asarray(found[0])
+    n = case.X.shape[0] if hasattr(case.X, "shape") else len(case.X)
+    if "not a number" in case.what:
+        return "NaN was accepted"
+    if Z.shape[0] != n or not np.isfinite(Z).all():
+        return f"embedding of shape {Z.shape} with {int((~np.isfinite(Z)).sum())} entries that are not finite"
+    if not np.array_equal(*found):
+        return f"bits depend on n_jobs, by {np.abs(found[0] - found[1]).max():.1e}"
+    silent = not any(any(word in str(w.message) for word in ("collapsed", "only 0 of", "one place")) for w in said)
+    if np.ptp(Z, axis=0).max() == 0 and _differs(case.X) and silent:
+        return "all points are in one place, without a word"
+    return _changed(case, before)
+
+
+def _wrong_error(error: Exception) -> str | None:
+    text = str(error)
+    last = traceback.extract_tb(error.__traceback__)[-1].filename
+    if not text or any(word in text for word in _INNER):
+        return f"unclear {type(error).__name__}: {text[:200]} ({last})"
+    ours = Path(last).is_relative_to(PACKAGE) or "sklearn/utils" in last
+    return None if ours else f"{type(error).__name__} from inside: {text[:200]} ({last})"
+
+
+def _dense(X: Any) -> Any:
+    return X.toarray() if sp.issparse(X) else np.asarray(X)
+
+
+def _differs(X: Any) -> bool:
+    return bool(np.ptp(_dense(X).astype(np.float64), axis=0).max() > 0)
+
+
+def _bytes(X: Any) -> bytes:
+    return np.ascontiguousarray(_dense(X)).tobytes()
+
+
+def _changed(case: Case, before: bytes) -> str | None:
+    return None if _bytes(case.X) == before else "the data were changed"
