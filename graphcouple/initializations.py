@@ -20,6 +20,9 @@ from graphcouple.spectral import embed_parts, graph_laplacian
 # Residual of eigenvectors, relative to the largest eigenvalue: a start need not be exact.
 _TOLERANCE = 1e-4
 
+# Sparse matrices of up to this many entries (160 MB in double precision) are made dense for principal components.
+_DENSE_ENTRIES = 20_000_000
+
 Initializer = Callable[[Any, RandomGraph, int, np.random.RandomState, int | None], FloatArray]
 
 
@@ -30,8 +33,8 @@ def pca(
     from sklearn.decomposition import PCA
 
     found = min(n_components, *X.shape)
-    if sp.issparse(X) and min(X.shape) <= n_components + 1:
-        # ARPACK finds no more than all but one component, and so narrow a matrix is small.
+    if sp.issparse(X) and (X.shape[0] * X.shape[1] <= _DENSE_ENTRIES or min(X.shape) <= n_components + 1):
+        # ARPACK finds no more than all but one component, and on low rank it goes on from noise that no seed fixes.
         X = X.toarray()
     if sp.issparse(X):
         X, found = sp.csr_matrix(X), min(found, min(X.shape) - 1) or 1
