@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.linalg import ArpackError
 from sklearn import config_context
 
 from graphcouple.graphs import FloatArray
@@ -44,7 +45,12 @@ def leading_svd(X: Any, k: int, *, center: bool, svd_solver: str, rng: np.random
         pca = PCA(k, svd_solver=solver, random_state=rng)
         # X is already known to be finite. Constant data have zero variance, and PCA divides by it.
         with np.errstate(invalid="ignore", divide="ignore"), config_context(assume_finite=True):
-            scores = pca.fit_transform(X)
+            try:
+                scores = pca.fit_transform(X)
+            except ArpackError:
+                # Without variance, ARPACK has no vector to start from.
+                pca = PCA(k, svd_solver="full")
+                scores = pca.fit_transform(X.toarray() if sp.issparse(X) else X)
         squared = pca._fit_svd_solver == "covariance_eigh"
         return LeadingSVD(scores, pca.singular_values_, pca.components_, pca.mean_, squared)
     mean = np.zeros(X.shape[1], dtype=X.dtype)

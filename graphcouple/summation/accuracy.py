@@ -17,6 +17,9 @@ from graphcouple.summation.radials import RadialFunction
 # that share one with a typical point from which they count as crowded.
 _CELL, _CROWDED = 1.0 / 3.0, 100.0
 
+# Points that are counted; more would take as long as a coarse sum itself.
+_COUNTED = 5000
+
 # An embedding so small, relative to the length, leaves rounding alone.
 _TINY = 1e-6
 
@@ -29,16 +32,16 @@ class AccuracyWarning(UserWarning):
 
 def is_crowded(Z: FloatArray, radial: RadialFunction) -> bool:
     """Return whether a grid may be too coarse for the points: many share a cell, or all lie in a tiny place."""
-    places = np.asarray(Z, dtype=np.float64)
-    low = places.min(axis=0)
-    extent, length = float((places.max(axis=0) - low).max()), float(radial.length)
+    low = Z.min(axis=0).astype(np.float64)
+    extent, length = float((Z.max(axis=0) - low).max()), float(radial.length)
     if extent <= 0:
         return False
     if extent < _TINY * length:
         return True
     # Small embeddings get a finer grid.
     side = min(_CELL * length, extent / 64.0)
-    return crowding(places, low, side / BLOCK_NODES) > _CROWDED
+    some = np.asarray(Z[:: max(1, len(Z) // _COUNTED)], dtype=np.float64)
+    return crowding(some, low, side / BLOCK_NODES) > 1.0 + (_CROWDED - 1.0) * len(some) / len(Z)
 
 
 def force_error(summation: Summation, Z: FloatArray, radial: RadialFunction) -> float:
