@@ -10,6 +10,7 @@ import numpy as np
 
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.base import Summation
+from graphcouple.summation.near_cells import bounds
 from graphcouple.summation.near_pairs import BLOCK_NODES, crowding
 from graphcouple.summation.radials import RadialFunction
 
@@ -32,8 +33,8 @@ class AccuracyWarning(UserWarning):
 
 def is_crowded(Z: FloatArray, radial: RadialFunction) -> bool:
     """Return whether a grid may be too coarse for the points: many share a cell, or all lie in a tiny place."""
-    low = Z.min(axis=0).astype(np.float64)
-    extent, length = float((Z.max(axis=0) - low).max()), float(radial.length)
+    low, high = bounds(Z)
+    extent, length = float((high - low).max()), float(radial.length)
     if extent <= 0:
         return False
     if extent < _TINY * length:
