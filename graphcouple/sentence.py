@@ -203,6 +203,11 @@ def carry_out(
     given = given_points(said, X, neighbors, sample_weight, y)
     posterior = posterior_of(said, X, given, n_jobs)
     n = posterior.n_nodes
+    if posterior.support.n_edges == 0:
+        raise ValueError(
+            "the input's graph has no edges, so there is nothing to embed. Raise n_neighbors, since copies of a point "
+            "count among its neighbors, or give a graph that has edges."
+        )
     problem = Problem(
         X=X,
         y=y,

@@ -384,3 +384,9 @@ def test_an_interrupted_fit_leaves_the_earlier_one():
             fresh.fit(points)
         with pytest.raises(ValueError, match="not fitted"):
             check_is_fitted(fresh)
+
+
+def test_a_graph_without_edges_is_refused():
+    places = np.repeat(RNG.normal(size=(2, 3)), 15, axis=0)
+    with pytest.raises(ValueError, match="no edges, so there is nothing to embed. Raise n_neighbors"):
+        gc.UMAP(unique=True, n_neighbors=5).fit(places)

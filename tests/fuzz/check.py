@@ -45,7 +45,8 @@ def failure(case: Case) -> str | None:
         return "NaN was accepted"
     if Z.shape[0] != n or not np.isfinite(Z).all():
         return f"embedding of shape {Z.shape} with {int((~np.isfinite(Z)).sum())} entries that are not finite"
-    if not np.array_equal(*found):
+    # PrecisionCoupling says that its last bits may differ.
+    if not np.array_equal(*found) and not isinstance(case.estimator, graphcouple.PrecisionCoupling):
         return f"bits depend on n_jobs, by {np.abs(found[0] - found[1]).max():.1e}"
     silent = not any(any(word in str(w.message) for word in ("collapsed", "only 0 of", "one place")) for w in said)
     if np.ptp(Z, axis=0).max() == 0 and _differs(case.X) and silent:
