@@ -73,6 +73,7 @@ class Auto(Summation):
         self._mesh = ParticleMesh(n_jobs)
         self._tree = BarnesHut(n_jobs)
         self._sampled = SampledRows(n_jobs)
+        self._checks = True
 
     single_from = MESH_FROM
 
@@ -81,7 +82,7 @@ class Auto(Summation):
         n, n_dims = Z.shape
         mesh_from = MESH_FROM if radial.smooth_at_zero else HARD_MESH_FROM
         if n_dims <= 2 and n > mesh_from and self._mesh.holds(Z, radial):
-            if not is_crowded(Z, radial) or force_error(self._mesh, Z, radial) <= _TOLERATED:
+            if not self._checks or not is_crowded(Z, radial) or force_error(self._mesh, Z, radial) <= _TOLERATED:
                 return self._mesh
             return self._instead(Z, radial)
         if 2 <= n_dims <= 3 and n > TREE_FROM:
@@ -112,7 +113,13 @@ class Auto(Summation):
         """Return the same choice with a coarse mesh."""
         softened = copy.copy(self)
         softened._mesh = self._mesh.coarse()
-        return softened
+        return softened._unchecked()
+
+    def _unchecked(self) -> Auto:
+        """Return the same choice without a look at the accuracy of forces, where they do not matter."""
+        trusting = copy.copy(self)
+        trusting._checks = False
+        return trusting
 
     def potential(
         self,
@@ -124,7 +131,7 @@ class Auto(Summation):
         with_gradient: bool = True,
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
-        chosen = self.for_points(Z, radial)
+        chosen = (self if with_gradient else self._unchecked()).for_points(Z, radial)
         return chosen.potential(Z, radial, charges, with_potential=with_potential, with_gradient=with_gradient)
 
     def total(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, weights: FloatArray) -> float:
