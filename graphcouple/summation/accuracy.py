@@ -11,7 +11,6 @@ import numpy as np
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.base import Summation
 from graphcouple.summation.near_cells import bounds
-from graphcouple.summation.near_pairs import BLOCK_NODES, crowding
 from graphcouple.summation.radials import RadialFunction
 
 # Side of the cells in which points are counted, relative to the radial function's length, and the number of points
@@ -42,7 +41,11 @@ def is_crowded(Z: FloatArray, radial: RadialFunction) -> bool:
     # Small embeddings get a finer grid.
     side = min(_CELL * length, extent / 64.0)
     some = np.asarray(Z[:: max(1, len(Z) // _COUNTED)], dtype=np.float64)
-    return crowding(some, low, side / BLOCK_NODES) > 1.0 + (_CROWDED - 1.0) * len(some) / len(Z)
+    cells = ((some - low) / side).astype(np.int64)
+    keys = cells[:, 0] if cells.shape[1] == 1 else cells[:, 0] * (int(cells[:, 1].max()) + 1) + cells[:, 1]
+    counts = np.unique(keys, return_counts=True)[1]
+    shared = float(np.square(counts, dtype=np.float64).sum()) / len(some)
+    return shared > 1.0 + (_CROWDED - 1.0) * len(some) / len(Z)
 
 
 def force_error(summation: Summation, Z: FloatArray, radial: RadialFunction) -> float:

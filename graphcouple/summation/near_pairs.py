@@ -15,7 +15,7 @@ LARGEST = 4096
 # Nanoseconds that a node of the grid and a near pair take, to weigh a finer grid against fewer near pairs; near pairs
 # are compared within blocks ten nodes wide. Beyond so many of them for each point, the mesh gives up.
 _TIME_OF_NODE, _TIME_OF_PAIR = 15.0, 2.0
-BLOCK_NODES = 10.0
+_BLOCK_NODES = 10.0
 MOST_PAIRS = 10_000.0
 
 
@@ -23,7 +23,7 @@ def crowding(points: FloatArray, low: FloatArray, spacing: float) -> float:
     """Return with about how many others a point is compared in the search for near pairs, on average."""
     blocks = np.zeros(len(points), dtype=np.int64)
     for column, least in zip(points.T, low, strict=True):
-        at = ((column - least) / (BLOCK_NODES * spacing)).astype(np.int64)
+        at = ((column - least) / (_BLOCK_NODES * spacing)).astype(np.int64)
         blocks = blocks * (int(at.max()) + 1) + at
     counts = np.unique(blocks, return_counts=True)[1] if blocks.max() > LARGEST**2 else np.bincount(blocks)
     return float(np.square(counts, dtype=np.float64).sum() / len(points))
