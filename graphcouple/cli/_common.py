@@ -118,7 +118,7 @@ def load_data(data: str, labels: str | None) -> tuple[str, Any, Any]:
 
 def refuse_inputs(targets: dict[str, Path | None], inputs: Iterable[Any]) -> None:
     """Raise if a file to be written is one that is read."""
-    read = {Path(name).resolve(): name for name in inputs if name is not None and Path(name).exists()}
+    read = {Path(name).resolve() for name in inputs if name is not None and Path(name).exists()}
     for option, path in targets.items():
         if path is not None and path.resolve() in read:
             raise ValueError(f"{option} {path} is an input of this command; choose another name.")

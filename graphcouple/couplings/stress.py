@@ -15,6 +15,7 @@ nonlinear mapping for data structure analysis.
 
 from __future__ import annotations
 
+import copy
 from functools import cached_property
 
 import numpy as np
@@ -155,7 +156,10 @@ class Stress(Objective):
 
     def in_units(self, unit: float) -> Stress:
         """Return the same stress with distances in another unit."""
-        return Stress(self.support, self.wanted / unit, self.weights, self.loss, self.n_jobs)
+        scaled = copy.copy(self)
+        scaled.wanted = self.wanted / unit
+        scaled.__dict__.pop("sq_norm", None)
+        return scaled
 
     @property
     def n_points(self) -> int:

@@ -82,8 +82,6 @@ class GramEstimator(EmbeddingEstimator):
             raise ValueError("all distances are needed, and a sparse graph of distances stores some; see Isomap.")
         if self._given_pairs and self._zero_diagonal:
             distances_of(X, "precomputed")  # raises unless they are distances
-        if self._given_pairs and self._zero_diagonal and X.diagonal().any():
-            raise ValueError("distances of points to themselves, on the diagonal of X, must be 0.")
         if self._linear:
             self.landmarks_: IntArray | None = None
             gram = GramMatrix(X)

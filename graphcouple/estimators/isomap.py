@@ -25,8 +25,8 @@ from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.neighbors import distances_of, remembered_distances
 from graphcouple.spectral import GramMatrix, Nystroem, Parts, places_of
 
-# Landmarks of each component that has so many nodes.
-_FEWEST = 3
+# A component has at least so many landmarks, or all of its nodes.
+_FEWEST = 30
 
 
 @estimator
@@ -210,9 +210,9 @@ class Isomap(EmbeddingEstimator):
 def _some_of_each(parts: Parts, landmarks: IntArray) -> IntArray:
     """Return the landmarks, and enough nodes of components that have too few to place the others."""
     added = [
-        members[: _FEWEST * 10]
+        members[:_FEWEST]
         for members in parts.members()
-        if np.isin(landmarks, members).sum() < min(_FEWEST * 10, len(members))
+        if np.isin(landmarks, members).sum() < min(_FEWEST, len(members))
     ]
     return np.unique(np.concatenate([landmarks, *added]))
 
