@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 import textwrap
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, dataclass_transform
@@ -135,7 +136,8 @@ VOCABULARY: dict[str, Word] = {
     "n_graphs": Word("int", "Number of graphs that the reported loss is averaged over.", [AT_LEAST_1]),
     "n_jobs": Word(
         "int or None, optional",
-        "Threads; None means every core. The embedding does not depend on it.",
+        "Threads, at most; None means every core, or as many as `joblib.parallel_config` says. The embedding does not "
+        "depend on it. Threads of BLAS are `threadpoolctl`'s to limit.",
         [None, Integral],
     ),
     "n_neighbors": Word(
@@ -231,6 +233,24 @@ VOCABULARY: dict[str, Word] = {
         "then look apart whether they are or not: judge by points that were held out.",
         [Interval(Real, 0, 1, closed="left")],
     ),
+    "checkpoint": Word(
+        "path, optional",
+        "A file that keeps the state of the run, about once a second. ``fit(X, resume=True)`` goes on from it after an "
+        "interruption, to the same bits. A fit without `resume` begins anew and replaces it.",
+        [None, str, os.PathLike],
+    ),
+    "on_interrupt": Word(
+        '{"raise", "return"}',
+        "What Ctrl-C does while the loss descends: raise `KeyboardInterrupt`, or end the fit with the best embedding "
+        "so far, and a warning.",
+        [StrOptions({"raise", "return"})],
+    ),
+    "warm_start": Word(
+        "bool",
+        "Start from `embedding_` if the estimator was fitted before, without exaggeration: to go on after `max_iter`, "
+        "or with other parameters. `X` must have the same number of rows.",
+        ["boolean"],
+    ),
     "terms": Word(
         "sequence of Term",
         "Objectives added to the coupling, such as `ComponentMeans`; each has its own weight.",
@@ -277,6 +297,9 @@ RUN_OPTIONS = (
     "n_jobs",
     "verbose",
     "callback",
+    "warm_start",
+    "checkpoint",
+    "on_interrupt",
 )
 """Parameters that every coupling estimator has."""
 

@@ -19,11 +19,11 @@ from graphcouple.initializations import initialize
 from graphcouple.kernels.check import require_sound
 from graphcouple.laws import GivenPoints, GraphLaw
 from graphcouple.laws.priors import RandomGraph
-from graphcouple.optimize import LBFGS, Callback, Descent, Optimizer, Solution, solve
+from graphcouple.optimize import LBFGS, Callback, Descent, Optimizer, Snapshots, Solution, solve
 from graphcouple.summation import as_summation
 
 _LONG_NUMBER = re.compile(r"\d+\.\d{5,}")
-_NOT_SHOWN = ("random_state", "n_jobs", "verbose", "callback")
+_NOT_SHOWN = ("random_state", "n_jobs", "verbose", "callback", "checkpoint", "on_interrupt", "warm_start")
 
 
 class Sentence(Mapping[str, Any]):
@@ -176,6 +176,7 @@ def carry_out(
     held: Any = None,
     neighbors: Any = None,
     sample_weight: Any = None,
+    snapshots: Snapshots | None = None,
 ) -> Result:
     """Embed `X` with the method that a sentence describes.
 
@@ -198,6 +199,8 @@ def carry_out(
         Neighbours that were found before; see `GraphModel.given`.
     sample_weight : array of shape (n_samples,), optional
         How many points in one place each row stands for.
+    snapshots : Snapshots, optional
+        Where the state of the run is kept.
     """
     n_jobs = said.get("n_jobs")
     given = given_points(said, X, neighbors, sample_weight, y)
@@ -224,6 +227,7 @@ def carry_out(
     terms = tuple((term.weight, term.bind(problem)) for term in _checked(said.get("terms", ())))
     objective = with_terms(coupling, terms)
     run: dict[str, Any] = {"max_iter": said.max_iter, "check_every": check_every, "callback": watch, "n_jobs": n_jobs}
+    run |= {"on_interrupt": said.get("on_interrupt", "raise"), "snapshots": snapshots}
     if start is not None:
         return Result(_go_on(objective, start, held, run), posterior, coupling, terms, given)
     start = initialize(

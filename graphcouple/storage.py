@@ -34,7 +34,7 @@ UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 _TREE = "model.json"
 
 
-def write(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
+def write(path: str | os.PathLike[str], content: dict[str, Any], kind: str = FORMAT) -> None:
     """Write values, arrays and objects to a file, which replaces an older one only when it is complete.
 
     Parameters
@@ -43,6 +43,8 @@ def write(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
     content : dict
         Plain values, arrays, sparse matrices, dataclasses, scikit-learn estimators, objects that have an attribute for
         every argument of their constructor, `functools.partial` of a class, and lists, tuples and dicts of these.
+    kind : str, optional
+        What the file is, which `read` asks for.
 
     Raises
     ------
@@ -50,7 +52,7 @@ def write(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
         When a value is none of these; the message says where it is.
     """
     encoder = _Encoder()
-    tree = {"format": FORMAT, "version": VERSION, "content": encoder.encode(content, "the model")}
+    tree = {"format": kind, "version": VERSION, "content": encoder.encode(content, "the model")}
     target = Path(path)
     with tempfile.NamedTemporaryFile(dir=target.resolve().parent, prefix=target.name, delete=False) as file:
         try:
@@ -69,7 +71,7 @@ def write(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
     os.replace(file.name, target)
 
 
-def read(path: str | os.PathLike[str], classes: Mapping[str, type]) -> dict[str, Any]:
+def read(path: str | os.PathLike[str], classes: Mapping[str, type], kind: str = FORMAT) -> dict[str, Any]:
     """Return what `write` wrote.
 
     Parameters
@@ -77,22 +79,24 @@ def read(path: str | os.PathLike[str], classes: Mapping[str, type]) -> dict[str,
     path : str or path
     classes : mapping of str to type
         The classes that may be made, by name.
+    kind : str, optional
+        What the file must be.
 
     Raises
     ------
     ValueError
-        When the file is no model, is of a newer version, or has an object of a class that is not among `classes`.
+        When the file is of another kind or a newer version, or has an object of a class that is not among `classes`.
     """
     try:
         archive = zipfile.ZipFile(path)
     except zipfile.BadZipFile:
-        raise ValueError(f"{os.fspath(path)} is not a saved model: it is no zip file.") from None
+        raise ValueError(f"{os.fspath(path)} is not a {kind}: it is no zip file.") from None
     with archive:
         if _TREE not in archive.namelist():
-            raise ValueError(f"{os.fspath(path)} is not a saved model: it has no {_TREE}.")
+            raise ValueError(f"{os.fspath(path)} is not a {kind}: it has no {_TREE}.")
         tree = json.loads(archive.read(_TREE))
-        if not isinstance(tree, dict) or tree.get("format") != FORMAT or not isinstance(tree.get("version"), int):
-            raise ValueError(f"{os.fspath(path)} is not a saved model: its {_TREE} does not say so.")
+        if not isinstance(tree, dict) or tree.get("format") != kind or not isinstance(tree.get("version"), int):
+            raise ValueError(f"{os.fspath(path)} is not a {kind}: its {_TREE} does not say so.")
         return dict(_Decoder(archive, classes).decode(upgraded(tree)["content"]))
 
 

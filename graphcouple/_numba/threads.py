@@ -8,26 +8,69 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import joblib
+from joblib.parallel import get_active_backend
 
 from graphcouple._validation import check_integer
 
 _BLOCKS_PER_THREAD = 2
 
+# More threads than cores do no harm up to a few, and gain nothing.
+_FEW = 8
 
-@cache
-def _pool(n_threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(n_threads, thread_name_prefix="graphcouple")
+
+class _Pools:
+    """The pools in use, by their number of threads; they end with their last user."""
+
+    def __init__(self) -> None:
+        self._lock, self._users = threading.Lock(), 0
+        self._pools: dict[int, ThreadPoolExecutor] = {}
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        with self._lock:
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                ended, self._pools = ({}, self._pools) if self._users else (self._pools, {})
+            for pool in ended.values():
+                pool.shutdown(cancel_futures=True)
+
+    def of(self, n_threads: int) -> ThreadPoolExecutor:
+        with self._lock:
+            if n_threads not in self._pools:
+                self._pools[n_threads] = ThreadPoolExecutor(n_threads, thread_name_prefix="graphcouple")
+            return self._pools[n_threads]
+
+
+_pools = _Pools()
+
+
+def _forget_pools() -> None:
+    global _pools
+    _pools = _Pools()
 
 
 if hasattr(os, "register_at_fork"):
     # A forked child inherits the pools but none of their threads.
-    os.register_at_fork(after_in_child=_pool.cache_clear)
+    os.register_at_fork(after_in_child=_forget_pools)
+
+
+@contextmanager
+def threads_kept() -> Iterator[None]:
+    """Keep threads from one loop to the next; they end with the outermost of these contexts. Also a decorator."""
+    with _pools.used():
+        yield
 
 
 @cache
@@ -36,13 +79,20 @@ def _cores() -> int:
 
 
 def effective_n_jobs(n_jobs: Any) -> int:
-    """Return the number of threads that `n_jobs` stands for; None means every available core."""
+    """Return the number of threads that `n_jobs` stands for, at most as many as there are cores (but 8, if fewer).
+
+    None means what `joblib.parallel_config` says; without it every available core, or one thread in a worker of joblib,
+    whose siblings have the others.
+    """
     if n_jobs is None:
-        return _cores()
+        backend, within = get_active_backend()
+        if within is None:
+            return _cores() if backend.nesting_level in (0, None) else 1
+        n_jobs = int(backend.effective_n_jobs(within))
     threads = check_integer("n_jobs", n_jobs, -sys.maxsize)
     if threads == 0:
         raise ValueError("n_jobs must not be 0; use None for every core, or a number of threads.")
-    return max(1, threads if threads > 0 else _cores() + 1 + threads)
+    return min(max(1, threads if threads > 0 else _cores() + 1 + threads), max(_cores(), _FEW))
 
 
 def over_rows(n_rows: int, n_jobs: int | None, loop: Callable[..., Any], *args: Any, at_least: int = 64) -> None:
@@ -56,6 +106,8 @@ def over_rows(n_rows: int, n_jobs: int | None, loop: Callable[..., Any], *args: 
         return
     size = -(-n_rows // (n_threads * _BLOCKS_PER_THREAD))
     starts = range(0, n_rows, size)
-    futures = [_pool(n_threads).submit(loop, a, min(a + size, n_rows), *args) for a in starts]
-    for future in futures:
-        future.result()
+    with threads_kept():
+        pool = _pools.of(n_threads)
+        futures = [pool.submit(loop, a, min(a + size, n_rows), *args) for a in starts]
+        for future in futures:
+            future.result()

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
+from graphcouple._numba.threads import effective_n_jobs
 from graphcouple._validation import check_integer
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.laws.priors import BINARY, RandomGraph, UnitOutDegree
@@ -85,8 +86,8 @@ def sample_components(
     first : int, default=0
         The number of the first sample.
     n_jobs : int or None, default=None
-        Workers; None means every core, or the number set by `joblib.parallel_config` if that is more than one. That
-        context also sets the backend; the default is threads.
+        Workers; None means every core, or the number set by `joblib.parallel_config`, which also sets the backend. The
+        default is threads.
     progress : callable, optional
         Called as ``progress(n_drawn)`` from time to time.
 
@@ -114,8 +115,9 @@ def sample_components(
     check_integer("n_samples", n_samples, 1)
     check_integer("seed", seed, 0)
     labels = np.empty((n_samples, posterior.n_nodes), dtype=np.int32)
-    if n_jobs is None and joblib.effective_n_jobs(None) == 1:
-        n_jobs = -1
+    if n_jobs is not None or joblib.effective_n_jobs(None) == 1:
+        # Else the backend of `joblib.parallel_config` decides, which may be a cluster.
+        n_jobs = effective_n_jobs(n_jobs)
     # Cached here, so that the workers do not each compute what all samples share.
     posterior.sample_edges(0)
     task = joblib.delayed(_draw_labels)

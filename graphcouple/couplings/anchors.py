@@ -167,6 +167,14 @@ class Held(Objective):
         known = previous.objective if isinstance(previous, Held) else None
         return Held(self.objective.majorizer(Z, known), self.held)
 
+    def remembered(self) -> Any:
+        """Return what the objective remembers."""
+        return self.objective.remembered()
+
+    def recalled(self, remembered: Any) -> Held:
+        """Return the objective's majorizer, with the same points held."""
+        return Held(self.objective.recalled(remembered), self.held)
+
     def exaggerated(self, factor: float) -> Held:
         """Return the exaggerated objective, with the same points held."""
         return Held(self.objective.exaggerated(factor), self.held)

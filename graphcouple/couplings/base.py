@@ -103,6 +103,14 @@ class Objective(ABC):
         """
         return self
 
+    def remembered(self) -> Any:
+        """Return arrays or tuples from which the objective's `recalled` makes this majorizer again."""
+        return None
+
+    def recalled(self, remembered: Any) -> Objective:
+        """Return the majorizer of this objective that was `remembered`; itself by default."""
+        return self
+
     def most_attraction(self, Z: FloatArray) -> float:
         """Return the weight of the attraction from which the exaggerated loss is unbounded below; inf if none is.
 
@@ -272,6 +280,17 @@ class WeightedSum(Objective):
         known: Any = previous.terms if isinstance(previous, WeightedSum) else [(0.0, None)] * len(self.terms)
         pairs = zip(self.terms, known, strict=True)
         return WeightedSum(tuple((w, term.majorizer(Z, last) if w > 0 else term) for (w, term), (_, last) in pairs))
+
+    def remembered(self) -> Any:
+        """Return what the terms remember."""
+        return tuple(term.remembered() for _, term in self.terms)
+
+    def recalled(self, remembered: Any) -> Objective:
+        """Return the weighted sum of the terms' majorizers."""
+        if not self.is_majorized:
+            return self
+        pairs = zip(self.terms, remembered, strict=True)
+        return WeightedSum(tuple((w, term.recalled(known) if w > 0 else term) for (w, term), known in pairs))
 
     @property
     def shrinks_noise(self) -> bool:

@@ -236,6 +236,10 @@ class LaplacianEigenvalues(Objective):
         known = previous.basis if isinstance(previous, FixedBasis) else None
         return FixedBasis(self, self._laplacian(Z).eigenvectors(self.n_eigenvalues, known))
 
+    def recalled(self, remembered: Any) -> FixedBasis:
+        """Return the majorizer with this basis."""
+        return FixedBasis(self, remembered)
+
     def at(self, iteration: int, Z: FloatArray) -> FixedBasis:
         """Return the majorizer at `Z`."""
         return self.majorizer(Z)
@@ -279,6 +283,10 @@ class FixedBasis(Objective):
     def exaggerated(self, factor: float) -> Objective:
         """Return nothing for a factor above 1; see `LaplacianEigenvalues.exaggerated`."""
         return self if factor == 1.0 else Absent(self.n_points)
+
+    def remembered(self) -> FloatArray:
+        """Return the basis."""
+        return self.basis
 
     @cached_property
     def _sq_norm(self) -> float:

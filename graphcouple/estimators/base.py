@@ -10,11 +10,13 @@ import numpy as np
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from graphcouple._numba.threads import threads_kept
 from graphcouple._parameters import RUN_OPTIONS, estimator, parameter
 from graphcouple._progress import progress_bar
 from graphcouple.estimators.equal_rows import EqualRows
 from graphcouple.estimators.landmarks import nearest_to_means
 from graphcouple.estimators.new_points import PlacesNewPoints
+from graphcouple.estimators.run_control import going_on, snapshots_of
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.laws import GraphLaw, GraphModel
 from graphcouple.laws.priors import RandomGraph
@@ -46,6 +48,9 @@ class CouplingEstimator(PlacesNewPoints):
     random_state: Any = parameter(default=None)
     n_jobs: int | None = parameter(default=None)
     verbose: int = parameter(default=0)
+    warm_start: bool = parameter(default=False)
+    checkpoint: Any = parameter(default=None)
+    on_interrupt: str = parameter(default="raise")
     callback: Callback | None = parameter(default=None)
 
     @property
@@ -74,7 +79,7 @@ class CouplingEstimator(PlacesNewPoints):
         given = {name: getattr(self, name) for name in RUN_OPTIONS if name != "terms"}
         return {name: value for name, value in given.items() if not _same(value, fields[name].default)}
 
-    def fit(self, X: Any = None, y: Any = None, neighbors: Any = None, **weights: Any) -> Self:
+    def fit(self, X: Any = None, y: Any = None, neighbors: Any = None, *, resume: bool = False, **weights: Any) -> Self:
         """Embed `X`.
 
         Parameters
@@ -91,6 +96,9 @@ class CouplingEstimator(PlacesNewPoints):
             (n_samples, k); umap-learn's triple; the matrix of scikit-learn's ``KNeighborsTransformer``; or scanpy's
             ``obsp["distances"]``. With or without the point itself. They carry the only edges, and the nearest of them
             are used if the method needs fewer.
+        resume : bool, default=False
+            Go on from the file `checkpoint`, if there is one, to the bits of a run that was never interrupted. Data and
+            parameters must be the same.
         sample_weight : array of shape (n_samples,), optional
             How many points in one place each row stands for, above 0 (by name only). The loss is that of all of them.
 
@@ -113,13 +121,17 @@ class CouplingEstimator(PlacesNewPoints):
         self._validate_params()
         sample_weight = weights.pop("sample_weight", None)
         if weights:
-            raise TypeError(f"fit has no argument {next(iter(weights))!r}; it has X, y, neighbors and sample_weight.")
+            raise TypeError(
+                f"fit has no argument {next(iter(weights))!r}; it has X, y, neighbors, resume and sample_weight."
+            )
         if X is not None or not self._has_own_graph:
             X = self._checked(X)
             self.models(X.shape[0])
-        said = self.sentence
-        rng = check_random_state(self.random_state)
-        given = {"neighbors": neighbors, "sample_weight": sample_weight}
+        said = going_on(self, self.sentence, X)
+        given: dict[str, Any] = {"neighbors": neighbors, "sample_weight": sample_weight}
+        begun = check_random_state(self.random_state)
+        kept, rng = snapshots_of(self, begun, resume, X=X, y=y, start=said.init, **given)
+        given["snapshots"] = kept
         self._forget_rows()
         whole = X
         if self.n_landmarks is not None and X is not None and self.n_landmarks < X.shape[0]:
@@ -185,7 +197,8 @@ class CouplingEstimator(PlacesNewPoints):
 
     def _carry_out(self, said: Sentence, X: Any, y: Any, rng: np.random.RandomState, given: dict[str, Any]) -> Result:
         total = said.iterations(None if X is None else X.shape[0])
-        with progress_bar(total, type(self).__name__) if self.verbose else nullcontext() as update:
+        shown = progress_bar(total, type(self).__name__) if self.verbose else nullcontext()
+        with threads_kept(), shown as update:
 
             def watch(iteration: int, loss: float, Z: FloatArray) -> Any:
                 if update is not None:

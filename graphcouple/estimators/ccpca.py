@@ -114,7 +114,7 @@ class CCPCA(EmbeddingEstimator):
     random_state: Any = parameter(default=None, doc="Seed of the graphs and of the randomized decomposition.")
     n_jobs: int | None = parameter(
         default=None,
-        doc="Workers; None means every core, or as many as `joblib.parallel_config` says if more than one. The "
+        doc="Workers; None means every core, or as many as `joblib.parallel_config` says. The "
         "embedding does not depend on it.",
     )
     verbose: int = parameter(default=0)

@@ -103,8 +103,8 @@ class EmbeddingEstimator(ScikitTransformer):
             if name.endswith("_") and not name.startswith("_") and name not in left_out
         }
         parameters = self.get_params(deep=False)
-        if "callback" in parameters:
-            parameters["callback"] = None
+        # Code, and a file of this machine.
+        parameters |= {name: None for name in ("callback", "checkpoint") if name in parameters}
         return {
             "class": type(self).__name__,
             "parameters": parameters,

@@ -96,11 +96,11 @@ class HierarchicalCoupling(EmbeddingEstimator):
         """The method as parameters of `GraphCoupling`."""
         return self._plain().sentence
 
-    def fit(self, X: Any = None, y: Any = None, neighbors: Any = None, **weights: Any) -> Self:
+    def fit(self, X: Any = None, y: Any = None, neighbors: Any = None, *, resume: bool = False, **weights: Any) -> Self:
         """Embed `X`, of shape (n_samples, n_features); see `CouplingEstimator.fit`."""
         self._validate_params()
         plain = self._plain()
-        return self._take_from(plain.fit(X, y, neighbors, **weights))
+        return self._take_from(plain.fit(X, y, neighbors, resume=resume, **weights))
 
     def _take_from(self, plain: CouplingEstimator) -> Self:
         self.estimator_ = plain

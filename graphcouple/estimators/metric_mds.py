@@ -22,6 +22,7 @@ from graphcouple.couplings.matching import SquareLoss, as_loss
 from graphcouple.couplings.stress import stress_weights
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.gram_methods import ClassicalMDS
+from graphcouple.estimators.run_control import snapshots_of
 from graphcouple.estimators.spectral import MOST_PAIRS, choose_landmarks, in_blocks, squared_distances
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import distances_of, remembered_distances
@@ -128,6 +129,8 @@ class MetricMDS(EmbeddingEstimator):
     n_jobs: int | None = parameter(default=None)
     verbose: int = parameter(default=0)
     callback: Callable[[int, float, FloatArray], Any] | None = parameter(default=None)
+    checkpoint: Any = parameter(default=None)
+    on_interrupt: str = parameter(default="raise")
 
     @property
     def _takes_distances(self) -> bool:
@@ -137,7 +140,7 @@ class MetricMDS(EmbeddingEstimator):
     def _power(self) -> float:
         return _POWERS.get(self.weights, 0.0) if isinstance(self.weights, str) else float(self.weights or 0.0)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, resume: bool = False) -> Self:
         """Embed `X`, of shape (n_samples, n_features), or distances; `y` is ignored.
 
         Raises
@@ -147,7 +150,8 @@ class MetricMDS(EmbeddingEstimator):
         """
         self._validate_params()
         X = self._checked(X)
-        n, rng = X.shape[0], check_random_state(self.random_state)
+        n = X.shape[0]
+        kept, rng = snapshots_of(self, check_random_state(self.random_state), resume, X=X)
         if self.n_components >= n:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")
         if self._takes_distances and issparse(X):
@@ -174,6 +178,8 @@ class MetricMDS(EmbeddingEstimator):
                 settled_within=1e-5,
                 callback=watch,
                 n_jobs=self.n_jobs,
+                on_interrupt=self.on_interrupt,
+                snapshots=kept,
             )
         Z = unit * (solution.Z - solution.Z.mean(axis=0))
         self.embedding_ = Z.astype(X.dtype)

@@ -10,6 +10,7 @@ from graphcouple.optimize.momentum import MomentumGains, MomentumState
 from graphcouple.optimize.monitor import is_collapsed
 from graphcouple.optimize.rays import best_scale
 from graphcouple.optimize.sampling import NegativeSampling
+from graphcouple.optimize.snapshots import Snapshots
 from graphcouple.optimize.solve import solve
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "NegativeSampling",
     "Optimizer",
     "Run",
+    "Snapshots",
     "Solution",
     "State",
     "best_scale",

@@ -127,6 +127,14 @@ class Optimizer(ABC):
         """Return whether a schedule is still active at this iteration; nothing counts as converged until it ends."""
         return False
 
+    def remembered(self, state: Any) -> dict[str, Any]:
+        """Return a state as numbers, arrays and tuples by name, for a file; its fields by default."""
+        return dict(state._asdict())
+
+    def recalled(self, objective: Objective, run: Run, remembered: dict[str, Any]) -> Any:
+        """Return the state that was `remembered`."""
+        return self.init(objective, remembered["Z"], run)._replace(**remembered)
+
     def suited_iterations(self, n_points: int) -> int:
         """Return the limit that ``max_iter="auto"`` stands for.
 

@@ -139,6 +139,17 @@ class MiniBatches(Optimizer):
         """Return the state at the start."""
         return BatchState(Z0, np.inf, self.descent.init(objective, Z0, run))
 
+    def remembered(self, state: BatchState) -> dict[str, Any]:
+        """Return the state; of a majorizer, what makes it again."""
+        known = None if state.majorizer is None else state.majorizer.remembered()
+        return {"Z": state.Z, "inner": self.descent.remembered(state.inner), "majorizer": known}
+
+    def recalled(self, objective: Objective, run: Run, remembered: dict[str, Any]) -> BatchState:
+        """Return the state that was `remembered`."""
+        inner = self.descent.recalled(objective, run, remembered["inner"])
+        known = remembered["majorizer"]
+        return BatchState(remembered["Z"], np.inf, inner, None if known is None else objective.recalled(known))
+
     def step(self, objective: Objective, state: BatchState, iteration: int, run: Run) -> BatchState:
         """Return the state after one step of the batch's points."""
         # A bound that holds for several steps.

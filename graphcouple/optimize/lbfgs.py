@@ -146,6 +146,18 @@ class LBFGS(Optimizer):
         """Return the state at the start."""
         return LBFGSState(Z0, np.zeros_like(Z0))
 
+    def remembered(self, state: LBFGSState) -> dict[str, Any]:
+        """Return the state; of a majorizer, what makes it again."""
+        known = None if state.majorizer is None else state.majorizer.remembered()
+        return {**state._asdict(), "majorizer": known}
+
+    def recalled(self, objective: Objective, run: Run, remembered: dict[str, Any]) -> LBFGSState:
+        """Return the state that was `remembered`."""
+        known = remembered["majorizer"]
+        if known is not None:
+            known = objective.exaggerated(remembered["weight"]).recalled(known)
+        return LBFGSState(**{**remembered, "majorizer": known})
+
     def step(self, objective: Objective, state: LBFGSState, iteration: int, run: Run) -> LBFGSState:
         """Return the state after one step."""
         weight = self.exaggeration(iteration)

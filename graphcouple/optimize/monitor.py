@@ -89,6 +89,7 @@ class Monitor:
         self.most = self.max_iter
         self._reason = ""
         self.converged = False
+        self.stopped = False
         self.losses: list[float] = []
         self.iterations: list[int] = []
         self.best: tuple[float, FloatArray | None] = (np.inf, None)
@@ -131,7 +132,7 @@ class Monitor:
             view = Z.view()
             view.flags.writeable = False
             if self.callback(iteration, float(loss), view):
-                self._reason = f"stopped by the callback at iteration {iteration}"
+                self._reason, self.stopped = f"stopped by the callback at iteration {iteration}", True
                 return True
         if not settled:
             self._lowest, self._lowest_at, self._judged = np.inf, iteration, None
@@ -167,6 +168,20 @@ class Monitor:
             return False
         self._reason, self.converged = message, True
         return True
+
+    def interrupt(self, iteration: int) -> None:
+        """End the run because the user asked for it by Ctrl-C."""
+        self._reason, self.stopped = f"interrupted at iteration {iteration}", True
+
+    def remembered(self) -> dict[str, Any]:
+        """Return what the run has shown so far, as plain values and arrays."""
+        seen = ("losses", "iterations", "best", "max_iter", "converged", "before_last_tenth")
+        return {name: getattr(self, name) for name in (*seen, "_reason", "_lowest", "_lowest_at", "_judged")}
+
+    def recall(self, remembered: dict[str, Any]) -> None:
+        """Take back what was `remembered`."""
+        for name, value in remembered.items():
+            setattr(self, name, value)
 
     @property
     def message(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphcouple._numba.threads import over_rows
+from graphcouple._numba.threads import over_rows, threads_kept
 from graphcouple.couplings.fixed_map import FixedMap
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import NewEdges
@@ -47,10 +47,11 @@ def place_new(fixed: FixedMap, edges: NewEdges, n_jobs: int | None = None) -> tu
     losses = np.stack([fixed.evaluate(start, edges, rows)[0] for start in starts])
     ranked = np.argsort(np.where(np.isfinite(losses), losses, np.inf), axis=0, kind="stable")
     places, least = np.empty((m, q)), np.full(m, np.inf)
-    for k in range(_DESCENDING):
-        found, loss = _descend(fixed, edges, starts[ranked[k], rows], n_jobs)
-        better = loss < least
-        places[better], least[better] = found[better], loss[better]
+    with threads_kept():
+        for k in range(_DESCENDING):
+            found, loss = _descend(fixed, edges, starts[ranked[k], rows], n_jobs)
+            better = loss < least
+            places[better], least[better] = found[better], loss[better]
     return places, least
 
 

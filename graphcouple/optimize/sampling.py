@@ -138,6 +138,10 @@ class NegativeSampling(Optimizer):
         assert isinstance(objective, EffectiveCrossEntropy)
         return SamplingState(np.ascontiguousarray(Z0), self._epochs(objective))
 
+    def remembered(self, state: SamplingState) -> dict[str, Any]:
+        """Return the points, which are all that an epoch starts from."""
+        return {"Z": state.Z}
+
     def step(self, objective: Objective, state: SamplingState, iteration: int, run: Run) -> SamplingState:
         """Return the state after one epoch."""
         assert isinstance(objective, EffectiveCrossEntropy)

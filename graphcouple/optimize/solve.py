@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from graphcouple._numba.threads import threads_kept
 from graphcouple._validation import check_embedding, check_integer
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
@@ -19,6 +20,7 @@ from graphcouple.optimize.exaggeration import NO_EXAGGERATION
 from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.monitor import Monitor, is_collapsed
 from graphcouple.optimize.rays import best_scale, without_waiting
+from graphcouple.optimize.snapshots import NoSnapshots, Snapshots
 
 # A run has not settled if the last tenth of its iterations lowered the loss by more than this share of its height.
 _UNSETTLED = 0.02
@@ -55,6 +57,8 @@ def solve(
     settled_within: float = SETTLED_WITHIN,
     callback: Callback | None = None,
     n_jobs: int | None = None,
+    on_interrupt: str = "raise",
+    snapshots: Snapshots | None = None,
 ) -> Solution:
     """Minimise an objective over embeddings.
 
@@ -96,6 +100,10 @@ def solve(
     callback : callable, optional
         Called as ``callback(iteration, loss, Z)`` at every check; a true return value
         stops the run. `Z` is read-only and not reused, so you can keep it.
+    on_interrupt : {"raise", "return"}, default="raise"
+        What Ctrl-C does: raise `KeyboardInterrupt`, or return the best embedding so far, with a warning.
+    snapshots : Snapshots, optional
+        Where the state of the run is kept, so that a run that was killed can go on.
 
     Returns
     -------
@@ -107,7 +115,7 @@ def solve(
     -----
     ConvergenceWarning
         When all points ended in one place, the loss was still falling at `max_iter`, no loss below that of the start
-        was found, or the graph does not bear a given early exaggeration.
+        was found, the graph does not bear a given early exaggeration, or Ctrl-C ended the run.
     UserWarning
         When the start is used as given and is 16 or more times larger or smaller than is best along the ray through it.
 
@@ -133,10 +141,7 @@ def solve(
     >>> solution.loss < objective.value(X[:, :2])
     True
     """
-    if not isinstance(objective, Objective):
-        raise TypeError(f"objective must be an Objective such as CrossEntropy, got {type(objective).__name__}.")
-    if optimizer is not None and not isinstance(optimizer, (Optimizer, Descent)):
-        raise TypeError(f"optimizer must be Descent(), LBFGS() or another Optimizer, got {optimizer!r}.")
+    _check(objective, optimizer, on_interrupt)
     start = check_embedding(Z0, "Z0", objective.n_points).copy()
     wanted = Descent() if optimizer is None else optimizer
     n_runs = _runs(n_starts, wanted, max_iter, objective.n_points)
@@ -151,25 +156,44 @@ def solve(
         monitor = Monitor(objective, max_iter, tol, patience, every, callback, settled_within)
         monitor.most = (1 if chosen.noisy else most) * max_iter
         chosen.check(objective)
-        if rescale:
+        ended = kept.begin()
+        if ended is not None:
+            monitor.recall(ended.monitor)
+            return ended.solution, monitor
+        if rescale and kept.going is None:
             near = chosen.at_first(without_waiting(objective))
             Z = (Z * best_scale(near, Z, precise=not chosen.noisy)).astype(Z.dtype)
-        return _descend(chosen, objective, Z, Run(monitor.max_iter, n_jobs), monitor), monitor
+        run = Run(monitor.max_iter, n_jobs)
+        solution = _descend(chosen, objective, Z, run, monitor, kept, on_interrupt == "raise")
+        if not monitor.stopped:
+            kept.end(solution, monitor.remembered())
+        return solution, monitor
 
+    kept = NoSnapshots() if snapshots is None else snapshots
     runs: list[tuple[Solution, Monitor]] = []
-    for Z, chosen in _attempts(objective, start, wanted, max_iter, n_runs):
-        if not rescale and not runs:
-            _warn_if_far(best_scale(chosen.at_first(without_waiting(objective)), Z, precise=False))
-        runs.append(attempt(Z, chosen, rescale))
-        if runs[-1][0].message.startswith("stopped by the callback"):
-            break
-    losses = np.array([solution.loss for solution, _ in runs])
-    solution, monitor = runs[int(np.argmin(losses))]
-    if solution.collapsed and not isinstance(wanted, Optimizer) and "callback" not in solution.message:
-        solution, monitor = _restarted(objective, start, attempt)
-    if solution.collapsed or not chosen.noisy:
+    with threads_kept():
+        for Z, chosen in _attempts(objective, start, wanted, max_iter, n_runs):
+            if not rescale and not runs:
+                _warn_if_far(best_scale(chosen.at_first(without_waiting(objective)), Z, precise=False))
+            runs.append(attempt(Z, chosen, rescale))
+            if runs[-1][1].stopped:
+                break
+        losses = np.array([solution.loss for solution, _ in runs])
+        solution, monitor = runs[int(np.argmin(losses))]
+        if solution.collapsed and not isinstance(wanted, Optimizer) and not monitor.stopped:
+            solution, monitor = _restarted(objective, start, attempt)
+    if solution.collapsed or monitor.stopped or not chosen.noisy:
         _warn_if_bad(solution, monitor)
     return replace(solution, start_losses=losses)
+
+
+def _check(objective: Any, optimizer: Any, on_interrupt: str) -> None:
+    if not isinstance(objective, Objective):
+        raise TypeError(f"objective must be an Objective such as CrossEntropy, got {type(objective).__name__}.")
+    if optimizer is not None and not isinstance(optimizer, (Optimizer, Descent)):
+        raise TypeError(f"optimizer must be Descent(), LBFGS() or another Optimizer, got {optimizer!r}.")
+    if on_interrupt not in ("raise", "return"):
+        raise ValueError(f"on_interrupt must be 'raise' or 'return', got {on_interrupt!r}.")
 
 
 def _warn_if_far(factor: float) -> None:
@@ -220,25 +244,42 @@ def _iterations(word: str, optimizer: Optimizer | Descent, objective: Objective)
     return max(suited, _FEWEST_IF_BOUNDED) if tears else suited
 
 
-def _descend(optimizer: Optimizer, objective: Objective, start: FloatArray, run: Run, monitor: Monitor) -> Solution:
+def _descend(
+    optimizer: Optimizer,
+    objective: Objective,
+    start: FloatArray,
+    run: Run,
+    monitor: Monitor,
+    kept: NoSnapshots,
+    raises: bool,
+) -> Solution:
     """Return the best embedding seen. This is the only loop."""
-    state = optimizer.init(objective, start, run)
-    iteration = 0
-    while True:
-        over = iteration == monitor.max_iter and not _extended(monitor, objective, state, run)
-        if monitor.due(iteration) and not over:
-            # Record the objective's own loss, not the exaggerated one and not that of this iteration's sample.
-            loss, settled = objective.value(state.Z), not optimizer.warming_up(iteration)
-            if monitor.record(iteration, loss, state.Z, state.grad_norm, settled):
+    iteration, state = _begun(optimizer, objective, start, run, monitor, kept.going)
+
+    def remembered() -> dict[str, Any]:
+        return {"state": optimizer.remembered(state), "monitor": monitor.remembered()}
+
+    try:
+        while True:
+            over = iteration == monitor.max_iter and not _extended(monitor, objective, state, run)
+            if monitor.due(iteration) and not over:
+                # Record the objective's own loss, not the exaggerated one and not that of this iteration's sample.
+                loss, settled = objective.value(state.Z), not optimizer.warming_up(iteration)
+                if monitor.record(iteration, loss, state.Z, state.grad_norm, settled):
+                    break
+            if iteration == monitor.last_tenth and not optimizer.noisy:
+                monitor.before_last_tenth = objective.value(state.Z)
+            if over or _is_over(optimizer, objective, state, iteration, monitor):
                 break
-        if iteration == monitor.last_tenth and not optimizer.noisy:
-            monitor.before_last_tenth = objective.value(state.Z)
-        if over or _is_over(optimizer, objective, state, iteration, monitor):
-            break
-        state = optimizer.step(optimizer.for_iteration(objective, iteration, state.Z), state, iteration, run)
-        iteration += 1
-        monitor.check_finite(iteration, state.Z)
-    if monitor.iterations[-1] != iteration:
+            moved = optimizer.step(optimizer.for_iteration(objective, iteration, state.Z), state, iteration, run)
+            monitor.check_finite(iteration + 1, moved.Z)
+            state, iteration = moved, iteration + 1
+            kept.offer(iteration, remembered)
+    except KeyboardInterrupt:
+        if raises:
+            raise
+        monitor.interrupt(iteration)
+    if not monitor.iterations or monitor.iterations[-1] != iteration:
         monitor.note(iteration, objective.value(state.Z), state.Z)
     loss, Z = (monitor.losses[-1], state.Z) if optimizer.noisy else monitor.best
     assert Z is not None
@@ -248,6 +289,21 @@ def _descend(optimizer: Optimizer, objective: Objective, start: FloatArray, run:
         message, converged = f"collapsed: all points are in one place ({message})", False
     history = np.array(monitor.losses), np.array(monitor.iterations)
     return Solution(Z, loss, iteration, converged, message, *history, collapsed=collapsed)
+
+
+def _begun(
+    optimizer: Optimizer,
+    objective: Objective,
+    start: FloatArray,
+    run: Run,
+    monitor: Monitor,
+    going: dict[str, Any] | None,
+) -> tuple[int, Any]:
+    """Return the first iteration and state, or those at which a run goes on."""
+    if going is None:
+        return 0, optimizer.init(objective, start, run)
+    monitor.recall(going["monitor"])
+    return int(going["iteration"]), optimizer.recalled(objective, run, going["state"])
 
 
 def _extended(monitor: Monitor, objective: Objective, state: Any, run: Run) -> bool:
@@ -289,7 +345,9 @@ def _warn_if_bad(solution: Solution, monitor: Monitor) -> None:
             "the embedding has collapsed: all points are in one place, which is no minimum. Lower early_exaggeration "
             "(1 for none) or the perplexity, or start from a wider embedding."
         )
-    elif "callback" in solution.message:
+    elif solution.message.startswith("interrupted"):
+        reason = f"the run was {solution.message}; what it had found is returned."
+    elif monitor.stopped:
         return
     elif len(monitor.losses) > 1 and solution.loss >= monitor.losses[0] and not solution.converged:
         reason = (

@@ -1,0 +1,233 @@
+"""Runs that are interrupted, and go on."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import graphcouple as gc
+from graphcouple.optimize import snapshots
+
+X, y = gc.datasets.load("iris")
+X, y = X[::2], y[::2]
+
+
+class Killed(Exception):
+    """What ends a run in the middle."""
+
+
+def sample(n, rng=0):
+    return np.random.default_rng(rng).normal(size=(n, 6))
+
+
+FITS = {
+    "t-SNE": lambda **o: gc.TSNE(perplexity=10, random_state=0, **o),
+    "UMAP": lambda **o: gc.UMAP(random_state=0, **o),
+    "without seed": lambda **o: gc.TSNE(perplexity=10, random_state=np.random.RandomState(5), init="random", **o),
+    "noisy": lambda **o: gc.UMAP(repulsion="sampled", random_state=0, **o),
+    "momentum": lambda **o: gc.TSNE(perplexity=10, learning_rate=100.0, random_state=0, **o),
+    "fresh graphs": lambda **o: gc.TSNE(perplexity=10, terms=[gc.ComponentMeans()], random_state=0, **o),
+    "majorized": lambda **o: gc.LaptSNE(perplexity=10, n_clusters=3, random_state=0, **o),
+    "batches": lambda **o: gc.LaptSNE(perplexity=10, n_clusters=3, batch_size=20, random_state=0, **o),
+    "several starts": lambda **o: gc.SNE(perplexity=10, n_starts=3, random_state=0, **o),
+    "landmarks": lambda **o: gc.TSNE(perplexity=10, n_landmarks=40, random_state=0, **o),
+}
+
+
+def killed_at(moment):
+    """Return a callback that ends the run at its n-th call."""
+    calls = [0]
+
+    def callback(*ignored):
+        calls[0] += 1
+        if calls[0] == moment:
+            raise Killed
+
+    return callback
+
+
+@pytest.fixture(autouse=True)
+def _snapshots_at_once(monkeypatch):
+    monkeypatch.setattr(snapshots, "_SECONDS", -1.0)
+    monkeypatch.setattr(snapshots, "_SHARE", 1e9)
+    monkeypatch.setattr(snapshots, "_EVERY", 7)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("moment", [3, 6])
+@pytest.mark.parametrize("name", FITS)
+def test_a_killed_run_goes_on_to_the_same_bits(name, moment, tmp_path):
+    path = tmp_path / "run"
+    expected = FITS[name](max_iter=60).fit(X)
+    with pytest.raises(Killed):
+        FITS[name](max_iter=60, checkpoint=path, callback=killed_at(moment)).fit(X)
+    first = []
+    again = FITS[name](max_iter=60, checkpoint=path, callback=lambda i, loss, Z: first.append(i))
+    again.fit(X, resume=True)
+    assert moment < 3 or first[0] > 0 or name == "several starts"
+    assert np.array_equal(again.embedding_, expected.embedding_)
+    assert again.loss_ == expected.loss_
+    assert np.array_equal(again.start_losses_, expected.start_losses_)
+    # A file of a run that has ended holds its end.
+    finished = FITS[name](max_iter=60, checkpoint=path, callback=killed_at(1)).fit(X, resume=True)
+    assert np.array_equal(finished.embedding_, expected.embedding_)
+    assert [path] == list(tmp_path.iterdir())
+
+
+def test_stress_goes_on_to_the_same_bits(tmp_path):
+    expected = gc.MetricMDS(pairs_per_point=20, random_state=0).fit(X)
+    options = {"pairs_per_point": 20, "random_state": 0, "checkpoint": tmp_path / "run"}
+    with pytest.raises(Killed):
+        gc.MetricMDS(**options, callback=killed_at(20)).fit(X)
+    again = gc.MetricMDS(**options).fit(X, resume=True)
+    assert np.array_equal(again.embedding_, expected.embedding_)
+    assert again.stress_ == expected.stress_
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_hierarchical_coupling_goes_on_too(tmp_path):
+    def method(**o):
+        return gc.HierarchicalCoupling(gc.TSNE(perplexity=10, max_iter=60, **o), random_state=0)
+
+    expected = method().fit_transform(X)
+    with pytest.raises(Killed):
+        method(checkpoint=tmp_path / "run", callback=killed_at(4)).fit(X)
+    assert np.array_equal(method(checkpoint=tmp_path / "run").fit_transform(X, resume=True), expected)
+
+
+def test_a_process_that_is_killed_goes_on(tmp_path):
+    code = """
+        import os, signal, sys
+        import numpy as np, graphcouple as gc
+        from graphcouple.optimize import snapshots
+        snapshots._SECONDS = 0.0
+        X = np.random.default_rng(0).normal(size=(2500, 6))
+        def kill(i, loss, Z):
+            if i == 300: os.kill(os.getpid(), signal.SIGKILL)
+        gc.TSNE(random_state=0, max_iter=350, checkpoint=sys.argv[1], callback=kill).fit(X)
+    """
+    path = tmp_path / "run"
+    process = subprocess.run([sys.executable, "-W", "ignore", "-c", textwrap.dedent(code), str(path)], timeout=300)
+    assert process.returncode == -signal.SIGKILL
+    went = []
+    options = {"random_state": 0, "max_iter": 350}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        again = gc.TSNE(**options, checkpoint=path, callback=lambda i, loss, Z: went.append(i))
+        again.fit(sample(2500), resume=True)
+        assert went[0] >= 250
+        assert np.array_equal(again.embedding_, gc.TSNE(**options).fit_transform(sample(2500)))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_checkpoint_of_another_run_is_refused(tmp_path):
+    path = tmp_path / "run"
+    gc.TSNE(perplexity=10, random_state=0, max_iter=20, checkpoint=path).fit(X)
+
+    def fit(X, **changed):
+        options = {"perplexity": 10, "random_state": 0, "max_iter": 20, "checkpoint": path, **changed}
+        return gc.TSNE(**options).fit(X, resume=True)
+
+    fit(X, n_jobs=1, verbose=0)
+    for name, changed in {"perplexity": 11, "random_state": 1, "max_iter": 21}.items():
+        with pytest.raises(ValueError, match=f"another run: it differs in {name}"):
+            fit(X, **{name: changed})
+    with pytest.raises(ValueError, match="differs in X"):
+        fit(X + 1e-9)
+    with pytest.raises(ValueError, match="differs in class"):
+        gc.SNE(perplexity=10, random_state=0, max_iter=20, checkpoint=path).fit(X, resume=True)
+    path.write_bytes(b"no zip")
+    with pytest.raises(ValueError, match="not a graphcouple checkpoint"):
+        fit(X)
+    gc.TSNE(perplexity=10, random_state=0, max_iter=20).fit(X).save(path)
+    with pytest.raises(ValueError, match="not a graphcouple checkpoint"):
+        fit(X)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_resume_begins_where_there_is_no_file_and_needs_a_path(tmp_path):
+    expected = gc.TSNE(perplexity=10, random_state=0, max_iter=20).fit_transform(X)
+    method = gc.TSNE(perplexity=10, random_state=0, max_iter=20, checkpoint=str(tmp_path / "run"))
+    assert np.array_equal(method.fit(X, resume=True).embedding_, expected)
+    with pytest.raises(ValueError, match="checkpoint is None"):
+        gc.TSNE().fit(X, resume=True)
+    with pytest.raises(ValueError, match="folder that exists"):
+        gc.TSNE(checkpoint=tmp_path / "nowhere" / "run").fit(X)
+
+
+def interrupting(at):
+    """Return a callback during which Ctrl-C is pressed."""
+    return lambda i, loss, Z: signal.raise_signal(signal.SIGINT) if i == at else None
+
+
+@pytest.mark.parametrize("make", [gc.TSNE, gc.MetricMDS, lambda **o: gc.UMAP(repulsion="sampled", **o)])
+def test_ctrl_c_returns_what_there_is_where_that_is_asked_for(make):
+    method = make(random_state=0, max_iter=200, callback=interrupting(30))
+    with pytest.raises(KeyboardInterrupt):
+        method.fit(X)
+    assert not hasattr(method, "embedding_")
+    method.set_params(on_interrupt="return")
+    with pytest.warns(ConvergenceWarning, match="interrupted at iteration 30"):
+        method.fit(X)
+    assert "interrupted at iteration 30" in method.stop_reason_
+    assert method.n_iter_ == 30
+    assert np.isfinite(method.embedding_).all()
+    assert len(np.unique(method.embedding_, axis=0)) > 1
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_interrupted_run_goes_on_from_its_checkpoint(tmp_path):
+    options = {"perplexity": 10, "random_state": 0, "max_iter": 60}
+    expected = gc.TSNE(**options).fit_transform(X)
+    kept = {"checkpoint": tmp_path / "run", "on_interrupt": "return"}
+    gc.TSNE(**options, **kept, callback=interrupting(30)).fit(X)
+    assert np.array_equal(gc.TSNE(**options, **kept).fit(X, resume=True).embedding_, expected)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_warm_start_goes_on_from_the_last_embedding():
+    whole = sample(400)
+    method = gc.TSNE(random_state=0, max_iter=60, warm_start=True)
+    first = method.fit(whole).loss_
+    before = method.embedding_.copy()
+    again = method.fit(whole)
+    assert again.loss_history_[0] == pytest.approx(first, rel=1e-6)
+    assert again.loss_ < first
+    # Without exaggeration the loss of a converged run stays where it was.
+    longer = gc.TSNE(random_state=0, warm_start=True).fit(whole)
+    settled = longer.loss_
+    longer.fit(whole)
+    assert abs(longer.loss_ - settled) < 1e-3 * abs(settled)
+    method.set_params(perplexity=10).fit(whole)
+    assert method.loss_history_[0] > method.loss_
+    with pytest.raises(ValueError, match="warm_start=True goes on from the last embedding, of shape"):
+        method.fit(whole[:300])
+    with pytest.raises(ValueError, match="n_components=3"):
+        method.set_params(n_components=3).fit(whole)
+    assert not np.array_equal(before, method.embedding_)
+    cold = gc.TSNE(random_state=0, max_iter=60)
+    assert np.array_equal(cold.fit_transform(whole), cold.fit_transform(whole))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_solve_keeps_snapshots_of_any_objective(tmp_path):
+    points = sample(80)
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10)).posterior(points)
+    graphs = gc.CrossEntropy(law, gc.GraphModel(gc.Student(), "E"))
+    pairs = [(graphs, gc.LBFGS()), (graphs, gc.MomentumGains()), (gc.GramMatching(points), gc.ExactSteps())]
+    for objective, optimizer in pairs:
+        path = tmp_path / type(optimizer).__name__
+        options = {"max_iter": 80, "check_every": 5}
+        expected = gc.solve(objective, points[:, :2], optimizer, **options)
+        kept = gc.optimize.Snapshots(path, {"start": "columns"})
+        with pytest.raises(Killed):
+            gc.solve(objective, points[:, :2], optimizer, **options, snapshots=kept, callback=killed_at(8))
+        kept = gc.optimize.Snapshots(path, {"start": "columns"}, resume=True)
+        found = gc.solve(objective, points[:, :2], optimizer, **options, snapshots=kept)
+        assert np.array_equal(found.Z, expected.Z)
+        assert np.array_equal(found.loss_history, expected.loss_history)

@@ -1,0 +1,91 @@
+"""Threads: as many as asked for, while they are needed."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import joblib
+import numpy as np
+import pytest
+
+import graphcouple as gc
+from graphcouple._numba.threads import effective_n_jobs, over_rows, threads_kept
+
+X, y = gc.datasets.load("iris")
+
+RUNS = {
+    "t-SNE": lambda n: gc.TSNE(perplexity=10, max_iter=20, random_state=0, n_jobs=n).fit(X).transform(X[:5]),
+    "UMAP": lambda n: gc.UMAP(max_iter=20, random_state=0, n_jobs=n).fit(X),
+    "sampled": lambda n: gc.UMAP(repulsion="effective", max_iter=20, random_state=0, n_jobs=n).fit(X),
+    "cosine": lambda n: gc.LargeVis(perplexity=10, metric="cosine", max_iter=20, random_state=0, n_jobs=n).fit(X),
+    "manhattan": lambda n: gc.SNE(perplexity=10, metric="manhattan", max_iter=20, random_state=0, n_jobs=n).fit(X),
+    "ccPCA": lambda n: gc.CCPCA(random_state=0, n_jobs=n).fit(X),
+    "stress": lambda n: gc.MetricMDS(max_iter=20, n_jobs=n).fit(X),
+    "Isomap": lambda n: gc.Isomap(n_jobs=n).fit(X),
+    "LLE": lambda n: gc.LocallyLinearEmbedding(n_jobs=n).fit(X),
+    "scores": lambda n: gc.metrics.evaluate(X, X[:, :2], y, n_jobs=n),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_one_job_starts_no_thread_and_others_end_theirs(name, monkeypatch):
+    started = []
+    start = threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: (started.append(thread), start(thread))[1])
+    before = set(threading.enumerate())
+    RUNS[name](1)
+    assert not started
+    RUNS[name](2)
+    # joblib's threads end by themselves, a moment later.
+    for thread in set(threading.enumerate()) - before:
+        thread.join(5.0)
+    assert set(threading.enumerate()) <= before
+
+
+def test_threads_are_as_many_as_cores_at_most():
+    assert effective_n_jobs(100_000) <= max(joblib.cpu_count(), 8)
+    seen = set()
+    over_rows(100_000, 100_000, lambda start, stop: seen.add(threading.current_thread().name))
+    assert 1 < len(seen) <= max(joblib.cpu_count(), 8)
+
+
+def test_none_follows_the_context_of_joblib():
+    assert effective_n_jobs(None) == joblib.cpu_count()
+    for n in (1, 2):
+        with joblib.parallel_config(n_jobs=n):
+            assert effective_n_jobs(None) == n
+    workers = joblib.Parallel(2, prefer="threads")(joblib.delayed(effective_n_jobs)(None) for _ in range(4))
+    assert workers == [1] * 4
+
+
+def test_threads_live_as_long_as_their_outermost_context():
+    def loop(start, stop):
+        names.add(threading.current_thread().ident)
+
+    names = set()
+    with threads_kept():
+        over_rows(1000, 2, loop)
+        with threads_kept():
+            over_rows(1000, 2, loop)
+        alive = {thread.ident for thread in threading.enumerate()}
+        assert names <= alive
+    assert not names & {thread.ident for thread in threading.enumerate()}
+
+
+def test_fits_of_several_threads_do_not_end_each_others():
+    expected = gc.TSNE(perplexity=10, max_iter=60, random_state=0, n_jobs=1).fit_transform(X)
+    with ThreadPoolExecutor(4) as pool:
+        fits = [
+            pool.submit(gc.TSNE(perplexity=10, max_iter=60, random_state=0, n_jobs=2).fit_transform, X)
+            for _ in range(8)
+        ]
+        for fit in fits:
+            assert np.array_equal(fit.result(), expected)
+
+
+def test_a_failing_block_ends_the_threads_too():
+    def loop(start, stop):
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        over_rows(1000, 2, loop)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("graphcouple")]
