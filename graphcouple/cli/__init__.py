@@ -28,6 +28,18 @@ cli.add_command(compare)
 cli.add_command(evaluate)
 
 
+# A missing module is an extra that was not installed; its message says which.
+_REFUSED = (
+    ValueError,
+    TypeError,
+    OSError,
+    FloatingPointError,
+    MemoryError,
+    ModuleNotFoundError,
+    click.ClickException,
+)
+
+
 def _fail(message: str) -> NoReturn:
     click.echo(f"graphcouple: error: {' '.join(message.split())}", err=True)
     sys.exit(2)
@@ -51,6 +63,6 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("graphcouple: interrupted", err=True)
         sys.exit(130)
-    except (ValueError, TypeError, OSError, FloatingPointError, MemoryError, click.ClickException) as error:
+    except _REFUSED as error:
         _fail(str(error) or type(error).__name__)
     sys.exit(status if isinstance(status, int) else 0)

@@ -243,7 +243,7 @@ labels_option = click.option(
     "-l",
     "--labels",
     metavar="COLUMN|KEY|FILE",
-    help="Labels: a csv column (name, or number from 0; excluded from the data), an npz key, or a file.",
+    help="Labels: a column of a table (name, or number from 0; excluded from the data), an npz key, or a file.",
 )
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._validation import check_sparse
+from graphcouple.datasets._parquet import read_parquet
 
 ENCODING = "utf-8-sig"
 UNREADABLE = (ValueError, OverflowError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error, csv.Error)
@@ -27,11 +28,11 @@ MOST_BYTES = int(os.environ.get("GRAPHCOUPLE_MOST_BYTES", 16 * 2**30))
 
 # Characters of a label. An array of text has room for its longest entry in each.
 _LONGEST_LABEL = 1000
-READABLE = (".npy", ".npz", ".csv", ".csv.gz", ".mtx")
+READABLE = (".npy", ".npz", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".mtx")
 
 
 def suffix_of(path: Path) -> str:
-    """Return the ending of a path; ``.csv.gz`` is one ending."""
+    """Return the ending of a path; ``.csv.gz`` and ``.tsv.gz`` are one ending each."""
     name = path.name.lower()
     return next((ending for ending in sorted(READABLE, key=len, reverse=True) if name.endswith(ending)), path.suffix)
 
@@ -43,9 +44,10 @@ def read_points(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | Non
     ----------
     path : Path
         ``.npy``; ``.npz`` with an array ``X`` (or a single array, or a scipy sparse matrix) and optionally ``y``;
-        ``.csv`` or ``.csv.gz``, with or without a header line; ``.mtx``.
+        ``.csv`` or ``.tsv``, with or without a header line, and their ``.gz``; ``.parquet``, if polars is installed;
+        ``.mtx``.
     labels : str or None
-        For csv, the name or the number (from 0) of the column of labels; for npz, the key of the labels.
+        For tables, the name or the number (from 0) of the column of labels; for npz, the key of the labels.
 
     Returns
     -------
@@ -78,8 +80,10 @@ def read_points(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | Non
         except UNREADABLE as error:
             raise ValueError(f"{path.name} is not a Matrix Market file: {_one_line(error)}.") from None
         return matrix.tocsr() if hasattr(matrix, "tocsr") else matrix, None
-    if suffix in (".csv", ".csv.gz"):
-        return _read_csv(path, labels)
+    if suffix == ".parquet":
+        return read_parquet(path, labels, _check_size, _LONGEST_LABEL)
+    if suffix in (".csv", ".csv.gz", ".tsv", ".tsv.gz"):
+        return _read_csv(path, labels, "\t" if suffix.startswith(".tsv") else ",")
     raise ValueError(f"cannot read {path.name}: the ending must be one of {', '.join(READABLE)}.")
 
 
@@ -162,24 +166,25 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _read_csv(path: Path, labels: str | None) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
+def _read_csv(path: Path, labels: str | None, mark: str) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
     try:
-        cells = list(csv.reader(text_of(path, 2)))
+        cells = list(csv.reader(text_of(path, 2), delimiter=mark))
     except csv.Error as error:
         raise ValueError(f"{path.name} cannot be read: {_one_line(error)}.") from None
     first = [cell.strip() for cell in cells[0]] if cells else [""]
     second = [cell.strip() for cell in cells[1]] if len(cells) > 1 else []
     if first == [""]:
         raise ValueError(f"{path} is empty.")
-    if len(first) == 1 and any(mark in first[0] for mark in ";\t"):
-        raise ValueError(f"{path.name} seems to be separated by semicolons or tabs; use commas.")
+    if len(first) == 1 and any(other in first[0] for other in ";\t,"):
+        wanted = "commas" if mark == "," else "tabs"
+        raise ValueError(f"{path.name} seems to be separated by something else than {wanted}; use {wanted}.")
     # Data have a number in every line, so a first line without any is a header.
     header = not any(_is_number(cell) for cell in first)
     at = _label_column(path, labels, first, header)
     columns = [c for c in range(len(first)) if c != at]
     if not columns:
         raise ValueError(f"{path.name} has no columns of points besides the labels.")
-    options: dict[str, Any] = {"delimiter": ",", "skiprows": int(header), "quotechar": '"', "comments": None}
+    options: dict[str, Any] = {"delimiter": mark, "skiprows": int(header), "quotechar": '"', "comments": None}
     options["encoding"] = ENCODING
     try:
         X = np.loadtxt(path, usecols=columns, ndmin=2, **options)
@@ -190,7 +195,7 @@ def _read_csv(path: Path, labels: str | None) -> tuple[NDArray[np.float64], NDAr
     if at is None:
         return X, None
     with (gzip.open if _is_gzip(path) else open)(path, "rt", encoding=ENCODING, newline="") as lines:
-        column = [row[at] for row in islice(csv.reader(lines), int(header), None) if row]
+        column = [row[at] for row in islice(csv.reader(lines, delimiter=mark), int(header), None) if row]
     return X, _as_labels(_short(path, column))
 
 

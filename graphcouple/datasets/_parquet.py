@@ -1,0 +1,117 @@
+"""Read points and labels from Parquet files, by polars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Columns that pandas adds for its index.
+_INDEX = "__index_level_"
+
+
+def read_parquet(
+    path: Path, labels: str | None, check_size: Callable[[Path, int], None], longest_label: int
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Return the numeric columns as points, and the column of labels.
+
+    Parameters
+    ----------
+    path : Path
+    labels : str or None
+        The name or the number (from 0) of the column of labels.
+    check_size : callable
+        Called with the path and the bytes that reading takes, known from the file's header.
+    longest_label : int
+        Characters of the longest label that is read.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        When polars is not installed.
+    ValueError
+        When the file is damaged or a column that is not the labels is not numeric.
+    """
+    try:
+        import polars as pl
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "reading Parquet needs polars; install it with pip install 'graphcouple[parquet]'"
+        ) from None
+    try:
+        lazy = pl.scan_parquet(path, glob=False)
+        schema = {name: dtype for name, dtype in lazy.collect_schema().items() if not name.startswith(_INDEX)}
+        n_rows = int(lazy.select(pl.len()).collect().item())
+        names = list(schema)
+        at = _label_column(path, labels, names)
+        columns = [name for name in names if name != at]
+        _check_columns(path, columns, schema)
+        nested = len(columns) == 1 and schema[columns[0]].is_nested()
+        # A column of lists tells its length in each row only.
+        width = _width(lazy, columns[0], pl) if nested else len(columns)
+        check_size(path, 8 * n_rows * (width + (at is not None)))
+        X = _numbers(lazy, columns, width, nested, pl)
+        return X, None if at is None else _labels(path, lazy, at, schema[at], longest_label, pl)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise ValueError(f"{path.name} is not a Parquet file: {' '.join(str(error).split())[:200]}.") from None
+
+
+def _label_column(path: Path, labels: str | None, names: list[str]) -> str | None:
+    if labels is None or labels in names:
+        return labels
+    if labels.lstrip("-").isdigit() and -len(names) <= int(labels) < len(names):
+        return names[int(labels)]
+    raise ValueError(f"{path.name} has no column {labels!r} for labels; its columns are {', '.join(names)}.")
+
+
+def _check_columns(path: Path, columns: list[str], schema: dict[str, Any]) -> None:
+    if not columns:
+        raise ValueError(f"{path.name} has no columns of points besides the labels.")
+    vectors = [name for name in columns if schema[name].is_nested()]
+    others = [name for name in columns if not (schema[name].is_numeric() or str(schema[name]) == "Boolean")]
+    if len(columns) == 1 and vectors and schema[columns[0]].inner.is_numeric():
+        return
+    if others:
+        raise ValueError(
+            f"{path.name} has non-numeric column(s): {', '.join(others)}; drop them or name one with --labels. Points "
+            "may also be one column of lists of numbers."
+        )
+
+
+def _width(lazy: Any, column: str, pl: Any) -> int:
+    lengths = lazy.select(_as_list(column, pl).list.len().alias("n")).select(
+        pl.col("n").min().alias("low"), pl.col("n").max().alias("high"), pl.col("n").null_count().alias("missing")
+    )
+    low, high, missing = lengths.collect().row(0)
+    if missing or low != high or not high:
+        raise ValueError(f"the lists of column {column!r} must all have the same length, got {low} to {high}.")
+    return int(high)
+
+
+def _as_list(column: str, pl: Any) -> Any:
+    return pl.col(column).cast(pl.List(pl.Float64))
+
+
+def _numbers(lazy: Any, columns: list[str], width: int, nested: bool, pl: Any) -> NDArray[Any]:
+    if nested:
+        flat = lazy.select(_as_list(columns[0], pl).list.explode()).collect().to_series()
+        return np.asarray(flat.to_numpy(), dtype=np.float64).reshape(-1, width)
+    single = all(dtype == pl.Float32 for dtype in lazy.select(columns).collect_schema().values())
+    dtype = pl.Float32 if single else pl.Float64
+    # Missing entries become NaN, which the estimators refuse in words.
+    table = lazy.select(pl.col(columns).cast(dtype).fill_null(float("nan"))).collect()
+    return np.ascontiguousarray(table.to_numpy())
+
+
+def _labels(path: Path, lazy: Any, column: str, dtype: Any, longest: int, pl: Any) -> NDArray[Any]:
+    values = lazy.select(pl.col(column))
+    if dtype.is_numeric():
+        return np.asarray(values.collect().to_series().to_numpy())
+    texts = values.select(pl.col(column).cast(pl.String).fill_null(""))
+    most = texts.select(pl.col(column).str.len_chars().max()).collect().item() or 0
+    if most > longest:
+        raise ValueError(f"{path.name} has a label of {most} characters; {longest} are the most.")
+    return np.array(texts.collect().to_series().to_list(), dtype=np.str_)

@@ -1,0 +1,126 @@
+"""Tables on disk: Parquet and text separated by tabs."""
+
+import gzip
+import sys
+
+import numpy as np
+import pytest
+
+from graphcouple.datasets import _files
+from graphcouple.datasets._files import read_points
+
+pl = pytest.importorskip("polars")
+
+X = np.random.default_rng(0).normal(size=(12, 3))
+KINDS = np.repeat(["left", "right"], 6)
+
+
+@pytest.fixture
+def table():
+    return pl.DataFrame({"a": X[:, 0], "b": X[:, 1], "kind": KINDS, "c": X[:, 2]})
+
+
+@pytest.mark.parametrize("labels", ["kind", "2", "-2"])
+def test_parquet_is_read_to_the_bit(table, tmp_path, labels):
+    table.write_parquet(tmp_path / "t.parquet")
+    points, y = read_points(tmp_path / "t.parquet", labels)
+    np.testing.assert_array_equal(points, X)
+    np.testing.assert_array_equal(y, KINDS)
+
+
+def test_columns_of_other_kinds_are_named(table, tmp_path):
+    table.write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=r"non-numeric column\(s\): kind; drop them or name one with --labels"):
+        read_points(tmp_path / "t.parquet", None)
+    with pytest.raises(ValueError, match="no column 'sort' for labels; its columns are a, b, kind, c"):
+        read_points(tmp_path / "t.parquet", "sort")
+    table.select("kind").write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="no columns of points besides the labels"):
+        read_points(tmp_path / "t.parquet", "kind")
+
+
+def test_numbers_of_any_type_and_missing_ones(tmp_path):
+    whole = pl.DataFrame(
+        {"i": np.arange(4, dtype=np.int16), "b": [True, False, True, True], "m": [1.0, None, 3.0, 4.0]}
+    )
+    whole.write_parquet(tmp_path / "t.parquet")
+    points, y = read_points(tmp_path / "t.parquet", "i")
+    np.testing.assert_array_equal(points, [[1.0, 1.0], [0.0, np.nan], [1.0, 3.0], [1.0, 4.0]])
+    np.testing.assert_array_equal(y, np.arange(4))
+    pl.DataFrame(X.astype(np.float32)).write_parquet(tmp_path / "t.parquet")
+    assert read_points(tmp_path / "t.parquet", None)[0].dtype == np.float32
+
+
+def test_vectors_in_one_column(tmp_path):
+    for dtype in (pl.List(pl.Float32), pl.Array(pl.Float64, 3)):
+        vectors = pl.DataFrame({"vector": pl.Series(X.tolist(), dtype=dtype), "kind": KINDS})
+        vectors.write_parquet(tmp_path / "t.parquet")
+        points, y = read_points(tmp_path / "t.parquet", "kind")
+        np.testing.assert_allclose(points, X, rtol=1e-6)
+        np.testing.assert_array_equal(y, KINDS)
+    pl.DataFrame({"vector": [[1.0], [1.0, 2.0]]}).write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="must all have the same length, got 1 to 2"):
+        read_points(tmp_path / "t.parquet", None)
+
+
+def test_an_index_of_pandas_is_no_column(tmp_path):
+    pl.DataFrame({"a": X[:, 0], "__index_level_0__": np.arange(12)}).write_parquet(tmp_path / "t.parquet")
+    assert read_points(tmp_path / "t.parquet", None)[0].shape == (12, 1)
+
+
+def test_damaged_and_large_files_are_refused_in_words(table, tmp_path, monkeypatch):
+    path = tmp_path / "t.parquet"
+    path.write_bytes(b"PAR1 no more")
+    with pytest.raises(ValueError, match=r"t\.parquet is not a Parquet file"):
+        read_points(path, None)
+    table.write_parquet(path)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(ValueError, match=r"t\.parquet is not a Parquet file"):
+        read_points(path, None)
+    table.with_columns(kind=pl.lit("x" * 5000)).write_parquet(path)
+    with pytest.raises(ValueError, match="a label of 5000 characters"):
+        read_points(path, "kind")
+    # A constant column takes a few bytes, however long.
+    pl.DataFrame({"a": np.zeros(10**6)}).write_parquet(path)
+    assert path.stat().st_size < 10**5
+    monkeypatch.setattr(_files, "MOST_BYTES", 10**6)
+    with pytest.raises(ValueError, match="GRAPHCOUPLE_MOST_BYTES"):
+        read_points(path, None)
+
+
+def test_without_polars_the_message_says_how_to_get_it(table, tmp_path, monkeypatch):
+    table.write_parquet(tmp_path / "t.parquet")
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'graphcouple\[parquet\]'"):
+        read_points(tmp_path / "t.parquet", "kind")
+
+
+def test_the_command_reads_tables(table, tmp_path, run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table.write_parquet("t.parquet")
+    table.write_csv("t.tsv", separator="\t")
+    for name in ("t.parquet", "t.tsv"):
+        code, _, err = run("embed", name, "-l", "kind", "--method", "pca", "-o", f"{name}.npy", "--no-plot")
+        assert code == 0, err
+    np.testing.assert_allclose(np.load("t.parquet.npy"), np.load("t.tsv.npy"))
+    monkeypatch.setitem(sys.modules, "polars", None)
+    code, _, err = run("embed", "t.parquet", "-l", "kind", "--method", "pca", "--no-plot")
+    assert code == 2
+    assert "graphcouple[parquet]" in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("ending", [".tsv", ".tsv.gz"])
+def test_tabs_separate_cells_and_commas_do_not(tmp_path, ending):
+    text = "a\tkind\tb\n" + "".join(
+        f"{x[0]!r}\t{kind}, one\t{x[1]!r}\n" for x, kind in zip(X.tolist(), KINDS, strict=True)
+    )
+    path = tmp_path / f"t{ending}"
+    path.write_bytes(gzip.compress(text.encode()) if ending.endswith("gz") else text.encode())
+    points, y = read_points(path, "kind")
+    np.testing.assert_array_equal(points, X[:, :2])
+    assert set(y) == {"left, one", "right, one"}
+    path = tmp_path / "wrong.tsv"
+    path.write_text("1,2\n3,4\n")
+    with pytest.raises(ValueError, match="something else than tabs; use tabs"):
+        read_points(path, None)
