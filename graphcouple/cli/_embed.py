@@ -153,7 +153,7 @@ def _laws_of(estimator: Any) -> list[tuple[str, str]]:
     "--iterations",
     "max_iter",
     type=int,
-    help="Maximum iterations.  [default: 550; largevis 500; umap auto]",
+    help="Maximum iterations.  [default: as many as suit the number of points]",
 )
 @click.option("-s", "--seed", "random_state", type=int, default=0, show_default=True, help="Seed of all randomness.")
 @click.option("--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")

@@ -114,10 +114,10 @@ def _read_npz(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | None]
 
         try:
             matrix = load_npz(path)
-            check_sparse(matrix, path.name)
-            return matrix.tocsr(), None
         except UNREADABLE as error:
             raise ValueError(f"{path.name} is damaged: {_one_line(error)}.") from None
+        check_sparse(matrix, path.name)
+        return matrix.tocsr(), None
     key = next((name for name in ("X", "x", "data") if name in names), names[0] if len(names) == 1 else None)
     if key is None:
         raise ValueError(f"{path.name} holds the arrays {', '.join(names)}; call the points X.")

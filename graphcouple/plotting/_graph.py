@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from graphcouple._validation import check_integer
+from graphcouple._validation import check_integer, check_sparse
 from graphcouple.plotting._scatter import plot
 from graphcouple.plotting._style import check_points, require_matplotlib
 
@@ -68,6 +68,8 @@ def plot_graph(
     given = graph.mean() if hasattr(graph, "edge_means") else graph
     if not (sp.issparse(given) or (np.ndim(given) == 2 and np.asarray(given).dtype.kind in "biuf")):
         raise TypeError(f"graph must be a matrix of weights or a law of a graph, got {type(graph).__name__}.")
+    if sp.issparse(given):
+        check_sparse(given, "graph")
     weights = sp.coo_array(given).astype(np.float64)
     if weights.shape != (len(points), len(points)):
         raise ValueError(f"graph has shape {weights.shape}, but Z has {len(points)} points.")

@@ -22,6 +22,9 @@ CLASSICAL = (
     gc.KernelPCA,
     gc.LinearAutoencoder,
 )
+# Enough for sums over all pairs not to be exact.
+_MANY = 2100
+
 KERNELS = (gc.Gaussian(), gc.Exponential(), gc.Student(), gc.Student(0.5), gc.RationalPower(1.6, 0.9))
 
 
@@ -52,7 +55,9 @@ def case(seed: int) -> Case:
 
 
 def _points(rng: np.random.Generator) -> tuple[Any, str]:
-    n, p = int(rng.choice([4, 7, 15, 30, 60])), int(rng.choice([1, 2, 5, 20, 70]))
+    # A few are so many that their sums are no longer exact.
+    n = _MANY if rng.uniform() < 0.006 else int(rng.choice([4, 7, 15, 30, 60]))
+    p = int(rng.choice([1, 2, 5, 20, 70]))
     plain = rng.normal(size=(n, p))
     kinds = {
         "noise": lambda: plain,
@@ -98,6 +103,7 @@ def _locked(points: Any) -> Any:
 
 def _estimator(rng: np.random.Generator, n: int, kind: str) -> Any:
     options: dict[str, Any] = {"n_components": int(rng.choice([1, 2, 2, 2, 3, 5]))}
+    n = min(n, 60)
     if rng.uniform() < 0.35:
         return _classical(rng, n, options)
     options |= {"max_iter": int(rng.choice([1, 5, 20])), "random_state": 0}
