@@ -1,4 +1,4 @@
-"""Fuzzed commands: a seed gives files, arguments and streams; `command_failure` tells what is wrong with what happens."""
+"""Fuzzed commands: a seed gives files, arguments and streams; `command_failure` tells what is wrong with the end."""
 
 from __future__ import annotations
 
