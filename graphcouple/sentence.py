@@ -20,7 +20,8 @@ from graphcouple.kernels.check import require_sound
 from graphcouple.laws import GivenPoints, GraphLaw
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.optimize import LBFGS, Callback, Descent, Optimizer, Snapshots, Solution, solve
-from graphcouple.summation import as_summation
+from graphcouple.summation import KernelValue, as_summation
+from graphcouple.summation.accuracy import warn_if_inaccurate
 
 _LONG_NUMBER = re.compile(r"\d+\.\d{5,}")
 _NOT_SHOWN = ("random_state", "n_jobs", "verbose", "callback", "checkpoint", "on_interrupt", "warm_start")
@@ -248,6 +249,7 @@ def carry_out(
         n_starts=said.get("n_starts", "auto"),
         **run,
     )
+    warn_if_inaccurate(problem.summation, solution.Z, KernelValue(said.latent.kernel))
     return Result(solution, posterior, coupling, terms, given)
 
 

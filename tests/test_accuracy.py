@@ -1,5 +1,7 @@
 """Sums over all pairs keep their accuracy where scales are mixed, or say that they do not."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -69,3 +71,14 @@ def test_a_fit_of_two_places_is_that_of_exact_sums():
     exact = gc.CrossEntropy(loss["auto"].posterior_, gc.SymmetricSNE().sentence.latent, summation="exact")
     assert loss["auto"].loss_ == pytest.approx(exact.value(loss["auto"].embedding_.astype(np.float64)), rel=1e-3)
     assert loss["auto"].loss_ == pytest.approx(loss["exact"].loss_, rel=1e-2)
+
+
+def test_a_summation_that_was_asked_for_is_looked_at_too():
+    X = np.repeat(RNG.normal(size=(2, 10)), 600, axis=0) + 1e-9 * RNG.normal(size=(1200, 10))
+    options = {"init": np.repeat([[0.0, 0.0], [10.0, 0.0]], 600, axis=0) + 1e-3 * RNG.normal(size=(1200, 2))}
+    with pytest.warns(AccuracyWarning, match=r"summation=ParticleMesh\(.*accurate to \d+% only at the embedding"):
+        gc.SymmetricSNE(summation="particle_mesh", max_iter=1, **options).fit(X)
+    for summation, points in (("exact", X), ("auto", X), ("particle_mesh", RNG.normal(size=(1200, 10)))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", AccuracyWarning)
+            gc.SymmetricSNE(summation=summation, max_iter=1, random_state=0).fit(points)

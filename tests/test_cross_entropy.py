@@ -233,3 +233,19 @@ def test_gradient_keeps_float32_and_agrees_with_float64(rng):
 def test_bad_embeddings_are_refused(Z, error):
     with pytest.raises(error, match="Z"):
         gc.CrossEntropy(_posterior("D"), gc.GraphModel(gc.Student(), "E")).value(Z)
+
+
+def test_a_small_divergence_is_summed_exactly(rng):
+    """A fast sum's error, 1e-5, would be most of it."""
+    X = rng.uniform(size=(2200, 2))
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.ConstantBandwidth(0.03)).posterior(X)
+    latent = gc.GraphModel(gc.Gaussian(), "D")
+    fast, exact = (gc.CrossEntropy(posterior, latent, summation=name) for name in ("particle_mesh", "exact"))
+    distorted = X / 0.03 + 1e-4 * rng.normal(size=X.shape)
+    for Z in (distorted, 1.001 * distorted):
+        wanted = exact.kl_divergence(Z)
+        assert 0 < wanted < 0.01
+        assert fast.kl_divergence(Z) == pytest.approx(wanted, rel=1e-9)
+    # The fast sum alone would be off by more than that.
+    off = abs(fast.value(distorted) - exact.value(distorted)) / len(X)
+    assert off > 0.1 * exact.kl_divergence(distorted)

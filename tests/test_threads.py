@@ -30,11 +30,15 @@ RUNS = {
 def test_one_job_starts_no_thread_and_others_end_theirs(name, monkeypatch):
     started = []
     start = threading.Thread.start
-    monkeypatch.setattr(threading.Thread, "start", lambda thread: (started.append(thread), start(thread))[1])
+    count = threading.active_count
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: (start(thread), started.append(count()))[0])
     before = set(threading.enumerate())
     RUNS[name](1)
     assert not started
     RUNS[name](2)
+    RUNS[name](100_000)
+    # joblib's own helpers are three.
+    assert max(started, default=0) <= len(before) + max(joblib.cpu_count(), 8) + 3
     # joblib's threads end by themselves, a moment later.
     for thread in set(threading.enumerate()) - before:
         thread.join(5.0)

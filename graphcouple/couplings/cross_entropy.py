@@ -18,7 +18,10 @@ from graphcouple.graphs import FloatArray, Support
 from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import N_EDGES, RandomGraph
 from graphcouple.laws.priors.base import at_zero
-from graphcouple.summation import EdgeSum, LogKernel, Summation
+from graphcouple.summation import EdgeSum, Exact, LogKernel, Summation
+
+# A fast sum's error in a divergence is some 1e-5.
+_SMALL_DIVERGENCE = 0.05
 
 
 class CrossEntropy(PairCoupling):
@@ -122,7 +125,8 @@ class CrossEntropy(PairCoupling):
 
         M_X is symmetrised, (M_X + M_Xᵀ)/2, if M_Z is symmetric (latent prior E without
         its own edge prior). For t-SNE this is the divergence of joint probabilities,
-        for SNE the mean of the rows' divergences.
+        for SNE the mean of the rows' divergences. A divergence below 0.05, the difference of two large numbers, is
+        summed exactly, in O(n²) time; above, the error is about 1e-4.
 
         Raises
         ------
@@ -136,7 +140,11 @@ class CrossEntropy(PairCoupling):
             )
         weights = self.posterior.node_weights
         n = self.n_points if weights is None else float(weights.sum())
-        return float((self.value(Z) - self.lower_bound) / n)
+        divergence = float((self.value(Z) - self.lower_bound) / n)
+        if divergence < _SMALL_DIVERGENCE and not isinstance(self.summation, Exact):
+            exact = CrossEntropy(self.posterior, self.latent, Exact(self.n_jobs), self.n_jobs)
+            return float((exact.value(Z.astype(np.float64)) - self.lower_bound) / n)
+        return divergence
 
     @cached_property
     def lower_bound(self) -> float:

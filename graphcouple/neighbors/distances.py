@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from graphcouple._numba.threads import effective_n_jobs
 from graphcouple._validation import check_integer
 from graphcouple.graphs import FloatArray, IntArray, Support, index_dtype, off_diagonal
 from graphcouple.neighbors.brute_force import nearest_exactly
@@ -171,8 +172,8 @@ class Searched(Distances):
         """Return each row's nearest points, ordered by index, and the distances."""
         from sklearn.neighbors import NearestNeighbors
 
-        workers = -1 if n_jobs is None else n_jobs
-        finder = NearestNeighbors(n_neighbors=k, metric=self.metric, metric_params=self.params, n_jobs=workers).fit(X)
+        jobs = effective_n_jobs(n_jobs)
+        finder = NearestNeighbors(n_neighbors=k, metric=self.metric, metric_params=self.params, n_jobs=jobs).fit(X)
         dist, found = finder.kneighbors(X_new)
         order = np.argsort(found, axis=1)
         return np.take_along_axis(found, order, axis=1), np.take_along_axis(dist, order, axis=1)

@@ -6,6 +6,8 @@ are far smaller than those it was made for, and may drown in its error.
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from graphcouple.graphs import FloatArray
@@ -24,6 +26,9 @@ _COUNTED = 5000
 _TINY = 1e-6
 
 _ROWS = 32
+
+TOLERATED = 1e-2
+"""Error of forces, relative to their size, that needs no word."""
 
 
 class AccuracyWarning(UserWarning):
@@ -64,3 +69,22 @@ def force_error(summation: Summation, Z: FloatArray, radial: RadialFunction) -> 
         exact[k] = 2.0 * (slopes @ away)
     size = float(np.linalg.norm(exact))
     return float(np.linalg.norm(found - exact)) / size if size > 0 else 0.0
+
+
+def warn_if_inaccurate(summation: Summation, Z: FloatArray, radial: RadialFunction) -> None:
+    """Warn if forces at these points are less accurate than 1e-2, unless the summation does so itself.
+
+    Warns
+    -----
+    AccuracyWarning
+    """
+    if summation.watched:
+        return
+    error = force_error(summation, Z, radial)
+    if not error <= TOLERATED:
+        warnings.warn(
+            f"forces by summation={summation!r} are accurate to {error:.0%} only at the embedding that was found: its "
+            "scales are too mixed for it. Use summation='auto', which looks for a better one, or 'exact'.",
+            AccuracyWarning,
+            stacklevel=3,
+        )

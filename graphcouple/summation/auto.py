@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 
 from graphcouple.graphs import FloatArray
-from graphcouple.summation.accuracy import AccuracyWarning, force_error, is_crowded
+from graphcouple.summation.accuracy import TOLERATED, AccuracyWarning, force_error, is_crowded
 from graphcouple.summation.barnes_hut import BarnesHut
 from graphcouple.summation.base import Summation, register
 from graphcouple.summation.exact import Exact
@@ -23,8 +23,8 @@ HARD_MESH_FROM = 1000
 TREE_FROM = 20_000
 """Number of points above which Barnes–Hut, in O(n log n), replaces exact sums, in O(n²)."""
 
-# Error of forces that is tolerated, and how much finer a mesh is tried, where points are crowded.
-_TOLERATED, _FINER = 1e-2, 0.25
+# How much finer a mesh is tried, where points are crowded.
+_FINER = 0.25
 
 # Points whose charges stand for all, for new points where fits sample their repulsion.
 _FIELD_POINTS = 4000
@@ -75,6 +75,7 @@ class Auto(Summation):
         self._sampled = SampledRows(n_jobs)
         self._checks = True
 
+    watched = True
     single_from = MESH_FROM
 
     def for_points(self, Z: FloatArray, radial: RadialFunction) -> Summation:
@@ -82,7 +83,7 @@ class Auto(Summation):
         n, n_dims = Z.shape
         mesh_from = MESH_FROM if radial.smooth_at_zero else HARD_MESH_FROM
         if n_dims <= 2 and n > mesh_from and self._mesh.holds(Z, radial):
-            if not self._checks or not is_crowded(Z, radial) or force_error(self._mesh, Z, radial) <= _TOLERATED:
+            if not self._checks or not is_crowded(Z, radial) or force_error(self._mesh, Z, radial) <= TOLERATED:
                 return self._mesh
             return self._instead(Z, radial)
         if 2 <= n_dims <= 3 and n > TREE_FROM:
@@ -98,7 +99,7 @@ class Auto(Summation):
         known = {}
         for found in ([finer] if finer.holds(Z, radial) else []) + ([self._tree] if n_dims == 2 else []):
             known[found] = force_error(found, Z, radial)
-            if known[found] <= _TOLERATED:
+            if known[found] <= TOLERATED:
                 return found
         best = min(known, key=known.__getitem__, default=self._mesh)
         warnings.warn(

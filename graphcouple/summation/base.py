@@ -28,6 +28,9 @@ class Summation(ABC):
     resolution: float = 0.0
     """Absolute error of a potential of unit charges, for a radial function with values up to 1; 0 if exact."""
 
+    watched: bool = False
+    """Whether the summation is exact, or looks at its own accuracy and warns; fits look at that of others."""
+
     single_from: int | None = None
     """Above this many points, single precision is enough, since the sums are less accurate than it. None for never."""
 

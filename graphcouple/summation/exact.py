@@ -30,6 +30,8 @@ class Exact(Summation):
     array([0.6, 0.7, 0.3])
     """
 
+    watched = True
+
     def potential(
         self,
         Z: FloatArray,

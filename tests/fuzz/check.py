@@ -70,10 +70,11 @@ def _wrong_loss(estimator: Any) -> str | None:
     if not hasattr(estimator, "coupling_loss_") or estimator.landmarks_ is not None:
         return None
     exact = exact_loss(estimator)
-    # Sums over all pairs are promised to 1e-3 or better, and exact ones to rounding in single precision.
-    off = abs(estimator.loss_ - exact) / max(abs(exact), float(len(estimator.embedding_)))
-    few = len(estimator.embedding_) <= 1000
-    return f"loss_ is {estimator.loss_!r}, but the objective {exact!r}" if off > (1e-4 if few else 1e-3) else None
+    n, q = estimator.embedding_.shape
+    off = abs(estimator.loss_ - exact) / max(abs(exact), float(n))
+    # `summation.Auto` promises 1e-3, and an estimate of 1 to 3 % beyond two dimensions; few points are summed exactly.
+    promised = 1e-4 if n <= 1000 else 1e-3 if q <= 2 else 5e-2
+    return f"loss_ is {estimator.loss_!r}, but the objective {exact!r}" if off > promised else None
 
 
 def exact_loss(estimator: Any) -> float:
