@@ -150,6 +150,34 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("what", ["Z", "pairs", "rows", "dtype", "keys"])
+def test_a_damaged_state_never_reaches_compiled_loops(tmp_path, what):
+    from graphcouple import storage
+    from graphcouple.optimize import Solution
+
+    path = tmp_path / "run"
+    with pytest.raises(Killed):
+        FITS["t-SNE"](max_iter=60, checkpoint=path, callback=killed_at(6)).fit(X)
+    kind = "graphcouple checkpoint"
+    content = storage.read(path, {"Solution": Solution}, kind=kind)
+    state = content["going"]["state"]
+    (s, y, inverse), *others = state["pairs"]
+    changes = {
+        "Z": {"Z": np.zeros((3, 2))},
+        "pairs": {"pairs": ((s[:5], y, inverse), *others)},
+        "rows": {"gradient": np.full_like(state["gradient"], np.nan)},
+        "dtype": {"Z": state["Z"].astype(complex)},
+        "keys": {},
+    }
+    state.update(changes[what])
+    if what == "keys":
+        del content["ended"]
+    storage.write(path, content, kind=kind)
+    with pytest.raises(ValueError, match="damaged"):
+        FITS["t-SNE"](max_iter=60, checkpoint=path).fit(X, resume=True)
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_resume_begins_where_there_is_no_file_and_needs_a_path(tmp_path):
     expected = gc.TSNE(perplexity=10, random_state=0, max_iter=20).fit_transform(X)
     method = gc.TSNE(perplexity=10, random_state=0, max_iter=20, checkpoint=str(tmp_path / "run"))

@@ -12,7 +12,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from graphcouple import storage
+from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Solution
 
 _KIND = "graphcouple checkpoint"
@@ -88,6 +91,8 @@ class Snapshots(NoSnapshots):
 
     def _read(self) -> None:
         found = storage.read(self.path, {"Solution": Solution}, kind=_KIND)
+        if not (isinstance(found.get("run"), dict) and {"kept", "ended", "going"} <= set(found)):
+            raise ValueError(f"{self.path} is a damaged checkpoint; fit without resume=True to begin anew.")
         other = [name for name in {**self.run, **found["run"]} if self.run.get(name) != found["run"].get(name)]
         if other:
             raise ValueError(
@@ -125,3 +130,24 @@ class Snapshots(NoSnapshots):
         storage.write(self.path, content, kind=_KIND)
         self._written = time.monotonic()
         self._wait = max(_SECONDS, (self._written - begun) / _SHARE)
+
+
+def check_state(going: dict[str, Any], start: FloatArray) -> None:
+    """Raise `ValueError` unless every array of a state suits the start: compiled loops trust their sizes.
+
+    An array has the start's shape, the same numbers in one row, or one row for each point.
+    """
+    sizes = (start.shape, (start.size,))
+
+    def suits(value: Any) -> bool:
+        if isinstance(value, np.ndarray):
+            known = value.shape in sizes or (value.ndim == 2 and len(value) == len(start))
+            return known and value.dtype.kind == "f" and bool(np.isfinite(value).all())
+        if isinstance(value, dict):
+            return all(map(suits, value.values()))
+        return all(map(suits, value)) if isinstance(value, (list, tuple)) else True
+
+    state = going.get("state")
+    Z: Any = state.get("Z") if isinstance(state, dict) else None
+    if getattr(Z, "shape", None) != start.shape or Z.dtype != start.dtype or not suits(state):
+        raise ValueError("the checkpoint is damaged: its state does not suit the points. Fit without resume=True.")

@@ -20,7 +20,7 @@ from graphcouple.optimize.exaggeration import NO_EXAGGERATION
 from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.monitor import Monitor, is_collapsed
 from graphcouple.optimize.rays import best_scale, without_waiting
-from graphcouple.optimize.snapshots import NoSnapshots, Snapshots
+from graphcouple.optimize.snapshots import NoSnapshots, Snapshots, check_state
 
 # A run has not settled if the last tenth of its iterations lowered the loss by more than this share of its height.
 _UNSETTLED = 0.02
@@ -302,6 +302,7 @@ def _begun(
     """Return the first iteration and state, or those at which a run goes on."""
     if going is None:
         return 0, optimizer.init(objective, start, run)
+    check_state(going, start)
     monitor.recall(going["monitor"])
     return int(going["iteration"]), optimizer.recalled(objective, run, going["state"])
 

@@ -1,0 +1,99 @@
+"""A thousand mixed fits in one process: memory, threads and files must stay flat.
+
+    python benchmarks/soak.py [--fits 1000]
+
+Prints, after each tenth, the memory that the process holds, its threads and its open files. The first tenth compiles
+loops and fills caches. Ends with status 1 if the rest adds more than 2 % of memory for each hundred fits, or any thread
+or file.
+"""
+
+import argparse
+import gc as garbage
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import psutil
+
+import graphcouple as gc
+
+SIZES = (30, 200, 200, 1200, 2500)
+
+
+def methods(rng, folder):
+    """Return fits to draw from: each takes points."""
+    metric = str(rng.choice(["euclidean", "cosine", "manhattan"]))
+    seed, n_jobs = int(rng.integers(1000)), int(rng.choice([1, 2, 4]))
+    run = {"random_state": seed, "n_jobs": n_jobs, "max_iter": 30}
+
+    def saved(X):
+        gc.TSNE(perplexity=5, **run).fit(X).save(folder / "model.gc")
+        gc.load(folder / "model.gc").transform(X[:10])
+
+    def interrupted(X):
+        def stop(iteration, loss, Z):
+            raise KeyboardInterrupt
+
+        try:
+            gc.UMAP(n_neighbors=5, callback=stop, **run).fit(X)
+        except KeyboardInterrupt:
+            return
+
+    return [
+        lambda X: gc.TSNE(perplexity=5, metric=metric, **run).fit(X).transform(X[:10]),
+        lambda X: gc.UMAP(n_neighbors=5, metric=metric, **run).fit(X).inverse_transform(np.zeros((3, 2))),
+        lambda X: gc.UMAP(n_neighbors=5, repulsion="sampled", **run).fit(X),
+        lambda X: gc.LargeVis(perplexity=5, n_components=int(rng.choice([1, 2, 3])), **run).fit(X),
+        lambda X: gc.HierarchicalCoupling(gc.TSNE(perplexity=5, **run)).fit(X),
+        lambda X: gc.LaptSNE(perplexity=5, n_clusters=3, **run).fit(X),
+        lambda X: gc.TwoKernelPCA(n_neighbors=5, **run).fit(X),
+        lambda X: gc.CCPCA(perplexity=5, n_samples=20, random_state=seed, n_jobs=n_jobs).fit(X),
+        lambda X: gc.Isomap(n_neighbors=5).fit(X),
+        lambda X: gc.LaplacianEigenmaps().fit(X),
+        lambda X: gc.MetricMDS(max_iter=10, pairs_per_point=20, random_state=seed).fit(X),
+        lambda X: gc.metrics.evaluate(X, X[:, :2], n_jobs=n_jobs),
+        saved,
+        interrupted,
+    ]
+
+
+def state(process):
+    """Return the megabytes, threads and open files of a process."""
+    garbage.collect()
+    return process.memory_info().rss / 2**20, process.num_threads(), process.num_fds()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--fits", type=int, default=1000)
+    n_fits = parser.parse_args().fits
+    warnings.simplefilter("ignore")
+    rng, process = np.random.default_rng(0), psutil.Process()
+    seen, begun = [], time.perf_counter()
+    print(f"{'fits':>6} {'MiB':>8} {'threads':>8} {'files':>6} {'seconds':>8}")
+    with tempfile.TemporaryDirectory() as folder:
+        for fit in range(1, n_fits + 1):
+            X = rng.normal(size=(int(rng.choice(SIZES)), 8)) + 10.0 * rng.integers(3, size=1)
+            drawn = methods(rng, Path(folder))
+            drawn[rng.integers(len(drawn))](X)
+            if fit % max(n_fits // 10, 1) == 0:
+                seen.append(state(process))
+                row = (*seen[-1], time.perf_counter() - begun)
+                print(f"{fit:>6} {row[0]:>8.0f} {row[1]:>8} {row[2]:>6} {row[3]:>8.0f}", flush=True)
+    memory, threads, files = (np.array(column) for column in zip(*seen, strict=True))
+    # What the first fits keep is code; what later ones keep would be a leak.
+    hundreds = (len(memory) - 1) * n_fits / 1000.0
+    slope = (
+        np.polyfit(np.arange(len(memory) - 1), memory[1:], 1)[0] * (len(memory) - 2) / hundreds if n_fits > 20 else 0.0
+    )
+    share = slope / memory[1]
+    print(f"memory grows by {share:.2%} for each hundred fits after the first tenth")
+    leaks = share > 0.02 or threads[1:].max() > threads[1:].min() + 2 or files[-1] > files[1]
+    sys.exit(1 if leaks else 0)
+
+
+if __name__ == "__main__":
+    main()
