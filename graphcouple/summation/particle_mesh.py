@@ -19,13 +19,12 @@ from graphcouple.summation.near_pairs import (
     LARGEST,
     MOST_PAIRS,
     add_near,
-    cap_of,
     crowding,
     halved_where_crowded,
     in_one_place,
-    near_table,
 )
 from graphcouple.summation.radials import RadialFunction
+from graphcouple.summation.transforms import Grid, Transform, kernel_transform
 
 MESH_FROM = 2000
 """Number of points above which the particle mesh replaces exact sums: O(n²) then exceeds the cost of a grid."""
@@ -56,34 +55,12 @@ SOFTENED_FROM = 20_000
 _NODES_PER_ROOT = 2.0
 
 
-class _Transform(NamedTuple):
-    """The radial function on a grid: its transform, corrected for splines, and a unit charge's own potential.
-
-    See `graphcouple._numba.mesh.gather` for the coefficients of the latter. `near` is the table of what near
-    pairs add.
-    """
-
-    values: FloatArray
-    own: FloatArray
-    padded: tuple[int, int]
-    near: FloatArray | None
-
-
 class _Workspace(NamedTuple):
     """Memory for one convolution, kept because allocating it each time is expensive."""
 
     charges: FloatArray
     spectrum: NDArray[np.complexfloating[Any, Any]]
     field: FloatArray
-
-
-class _Grid(NamedTuple):
-    origin: FloatArray
-    spacing: float
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-    edge: float | None
-    """The squared distance below which pairs are near; None if the grid resolves all pairs."""
 
 
 @register("particle_mesh")
@@ -151,7 +128,7 @@ class ParticleMesh(Summation):
         self.n_cells = check_integer("n_cells", n_cells, 4)
         self.near = 4.0 * (_SPACING / self.spacing) ** 0.5 if near is None else check_positive("near", near)
         self.resolution = 1e-3 * (self.spacing / _SPACING) ** 2
-        self._known: OrderedDict[Any, _Transform] = OrderedDict()
+        self._known: OrderedDict[Any, Transform] = OrderedDict()
         self._idle: list[_Workspace] = []
 
     def __getstate__(self) -> dict[str, Any]:
@@ -250,7 +227,7 @@ class ParticleMesh(Summation):
         grid = self._grid(Z, radial)
         return _fits(grid) and (grid.edge is None or crowding(Z, low, grid.spacing) <= MOST_PAIRS)
 
-    def _grid(self, points: FloatArray, radial: RadialFunction) -> _Grid:
+    def _grid(self, points: FloatArray, radial: RadialFunction) -> Grid:
         low, high = bounds(points)
         longest = float((high - low).max())
         length = radial.length
@@ -271,15 +248,15 @@ class ParticleMesh(Summation):
         step = 2.0 ** np.maximum(4.0, np.floor(np.log2(nodes / 12.0)))
         nodes = step * np.ceil(nodes / step)
         if points.shape[1] == 1:
-            return _Grid(np.array([low[0] - _MARGIN * spacing, _MARGIN]), spacing, (int(nodes[0]), 8), dtype, edge)
-        return _Grid(low - _MARGIN * spacing, float(spacing), (int(nodes[0]), int(nodes[1])), dtype, edge)
+            return Grid(np.array([low[0] - _MARGIN * spacing, _MARGIN]), spacing, (int(nodes[0]), 8), dtype, edge)
+        return Grid(low - _MARGIN * spacing, float(spacing), (int(nodes[0]), int(nodes[1])), dtype, edge)
 
-    def _transform(self, radial: RadialFunction, grid: _Grid) -> _Transform:
+    def _transform(self, radial: RadialFunction, grid: Grid) -> Transform:
         key = (radial, grid.spacing, grid.shape, grid.dtype, grid.edge)
         if key in self._known:
             self._known.move_to_end(key)
             return self._known[key]
-        self._known[key] = _kernel_transform(radial, grid, effective_n_jobs(self.n_jobs))
+        self._known[key] = kernel_transform(radial, grid, effective_n_jobs(self.n_jobs))
         size = sum(known.values.nbytes for known in self._known.values())
         while len(self._known) > 4 and size > _MOST_KEPT:
             size -= self._known.popitem(last=False)[1].values.nbytes
@@ -300,7 +277,7 @@ class ParticleMesh(Summation):
             np.empty(shape),
         )
 
-    def _spread(self, points: FloatArray, charges: FloatArray, grid: _Grid, field: FloatArray) -> None:
+    def _spread(self, points: FloatArray, charges: FloatArray, grid: Grid, field: FloatArray) -> None:
         from graphcouple._numba.mesh import grid_rows, spread
 
         rows = np.empty(len(points), dtype=np.int32)
@@ -312,7 +289,7 @@ class ParticleMesh(Summation):
         for parity in (0, 1):
             over_rows(half, self.n_jobs, spread, parity, _BAND, order, starts, *places, charges, field, at_least=2)
 
-    def _convolve(self, work: _Workspace, transform: _Transform) -> FloatArray:
+    def _convolve(self, work: _Workspace, transform: Transform) -> FloatArray:
         """Return the free-space convolution on the grid; rows and columns are padded only during their transform."""
         from scipy.fft import fft, ifft, irfft, rfft
 
@@ -348,58 +325,7 @@ def _in_steps(spacing: float) -> float:
     return float(2.0 ** (np.floor(8.0 * np.log2(spacing)) / 8.0))
 
 
-def _fits(grid: _Grid) -> bool:
+def _fits(grid: Grid) -> bool:
     # The grid of a line is 8 nodes wide.
     widest = LARGEST**2 // 8 if grid.shape[1] == 8 else LARGEST
     return max(grid.shape) <= widest
-
-
-def _kernel_transform(radial: RadialFunction, grid: _Grid, workers: int) -> _Transform:
-    from scipy.fft import dctn, next_fast_len
-
-    # An even length of at least twice the grid keeps the images of a periodic convolution apart.
-    half = [next_fast_len(size, real=True) for size in grid.shape]
-    offsets = [np.square(grid.spacing * np.arange(size + 1)) for size in half]
-    sq_dist = offsets[0][:, None] + offsets[1][None]
-    near = None
-    if grid.edge is None:
-        values = radial.potential(sq_dist)
-    else:
-        cap = cap_of(radial, grid.edge)
-        near = near_table(radial, cap)
-        u = np.minimum(sq_dist, cap[0]) - cap[0]
-        smooth = cap[1] + u * (cap[2] + u * (cap[3] + u * cap[4]))
-        values = np.where(u < 0.0, smooth, radial.potential(np.maximum(sq_dist, cap[0])))
-    # The transform of an even array is a cosine transform of its quarter.
-    spectrum = dctn(values, type=1, workers=workers)
-    for axis, size in enumerate(half):
-        response = np.square((4.0 + 2.0 * np.cos(np.pi * np.arange(size + 1) / size)) / 6.0)
-        spectrum /= response[:, None] if axis == 0 else response
-    to_origin = [_inverse_cosines(size) for size in half]
-    near_origin = to_origin[0] @ spectrum @ to_origin[1].T
-    mirrored = np.concatenate([spectrum, spectrum[-2:0:-1]]).astype(grid.dtype)
-    own = _OVERLAPS.T @ near_origin @ _OVERLAPS
-    return _Transform(mirrored, own, (2 * half[0], 2 * half[1]), near)
-
-
-def _inverse_cosines(size: int) -> FloatArray:
-    """Return the first rows of the inverse of the cosine transform of size + 1 values."""
-    waves = np.cos(np.pi * np.outer(np.arange(4), np.arange(size + 1)) / size) / size
-    waves[:, [0, -1]] *= 0.5
-    return waves
-
-
-def _overlaps() -> FloatArray:
-    """Return, for m = 0 to 3, the coefficients of Σ w_k w_p over nodes m apart, in powers of (t − ½)².
-
-    The w are the four cubic B-splines at fraction t of a cell; both directions count.
-    """
-    t = np.polynomial.Polynomial([0.5, 1.0])
-    r = 1.0 - t
-    w = [r**3 / 6.0, (3.0 * t**3 - 6.0 * t**2 + 4.0) / 6.0, (3.0 * r**3 - 6.0 * r**2 + 4.0) / 6.0, t**3 / 6.0]
-    sums = [sum((w[k] * w[k + m] for k in range(4 - m)), start=0.0 * t) * (2.0 if m else 1.0) for m in range(4)]
-    # Odd powers cancel: the splines are mirror images of each other.
-    return np.array([np.pad(total.coef, (0, 7 - total.coef.size))[::2] for total in sums])
-
-
-_OVERLAPS = _overlaps()
