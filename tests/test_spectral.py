@@ -93,3 +93,20 @@ def test_factors_are_decomposed_alike_whatever_their_shape():
         assert angle(placement.Z, wanted.scores) < 1e-7
         sparse = GramMatrix(sp.csr_array(F)).placement(3)
         np.testing.assert_allclose(np.abs(sparse.Z), np.abs(placement.Z), atol=1e-6)
+
+
+def test_lanczos_iteration_has_the_same_bits_where_its_start_spans_too_little():
+    from graphcouple.spectral.arpack import lanczos
+
+    # Three eigenvalues, so that every start spans three dimensions.
+    basis = np.linalg.qr(np.random.default_rng(1).normal(size=(300, 300)))[0]
+    matrix = basis @ np.diag(np.repeat([3.0, 2.0, 1.0], 100)) @ basis.T
+    start = np.random.default_rng(2).normal(size=300)
+    values, vectors = lanczos(matrix, 8, start)
+    again = lanczos(matrix, 8, start)
+    assert np.array_equal(vectors, again[1])
+    np.testing.assert_allclose(values, 3.0)
+    np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-9)
+    values, vectors = lanczos(np.zeros((300, 300)), 8, start)
+    assert np.array_equal(values, np.zeros(8))
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(8), atol=1e-12)

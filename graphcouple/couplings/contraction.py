@@ -31,6 +31,7 @@ from graphcouple._validation import check_embedding, check_integer
 from graphcouple.couplings.base import Absent, Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Kernel
+from graphcouple.spectral.arpack import lanczos
 from graphcouple.summation import KernelValue, Summation, as_summation
 
 # Up to so many points, or if more than this share of the eigenvalues is asked for, the matrix is decomposed whole.
@@ -121,22 +122,15 @@ class KernelLaplacian:
         return LinearOperator((n, n), matvec=self.similarity, matmat=self.similarity, dtype=np.float64)
 
     def _lanczos(self, k: int) -> FloatArray:
-        from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+        from scipy.sparse.linalg import ArpackNoConvergence
 
         n = len(self.Z)
         # Sums without error allow accurate eigenvectors; with error, more accuracy would be fancied.
         tolerance = max(_TOLERANCE, self.resolution)
         start = np.sqrt(self.degrees) + np.random.default_rng(0).normal(size=n)
         try:
-            found = eigsh(
-                self._products,
-                k,
-                which="LA",
-                v0=start,
-                tol=tolerance,
-                maxiter=_RESTARTS,
-                ncv=min(n - 1, max(3 * k, 50)),
-            )
+            basis = min(n - 1, max(3 * k, 50))
+            found = lanczos(self._products, k, start, tol=tolerance, maxiter=_RESTARTS, ncv=basis)
             return np.asarray(found[1][:, ::-1])
         except ArpackNoConvergence as partial:
             block = np.random.default_rng(0).normal(size=(n, k))

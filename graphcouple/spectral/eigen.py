@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from graphcouple.graphs import FloatArray
+from graphcouple.spectral.arpack import lanczos
 
 # Up to so many rows, a matrix is decomposed whole.
 DENSE = 800
@@ -172,7 +173,7 @@ def _start(n: int) -> FloatArray:
 
 
 def _inverse_iteration(matrix: sp.csr_array, k: int, known: FloatArray, bound: float) -> tuple[FloatArray, FloatArray]:
-    from scipy.sparse.linalg import LinearOperator, eigsh, splu
+    from scipy.sparse.linalg import LinearOperator, splu
 
     n = known.size
     shifted = sp.csc_array(matrix + sp.eye_array(n) * (_SHIFT * bound))
@@ -184,7 +185,7 @@ def _inverse_iteration(matrix: sp.csr_array, k: int, known: FloatArray, bound: f
 
     inverse = LinearOperator((n, n), matvec=solve, dtype=np.float64)
     start = _start(n)
-    found = eigsh(inverse, k, which="LA", v0=start - known * (known @ start), tol=0.0)[1]
+    found = lanczos(inverse, k, start - known * (known @ start), tol=0.0)[1]
     # Rayleigh quotients are more accurate than inverses of the inverse's eigenvalues.
     vectors = np.linalg.qr(found)[0]
     values, rotation = np.linalg.eigh(vectors.T @ (matrix @ vectors))
@@ -199,12 +200,12 @@ def _lanczos(
     fallback: Callable[[], tuple[FloatArray, FloatArray]] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the largest eigenvalues in descending order, and the vectors."""
-    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator
 
     operator = LinearOperator((n, n), matvec=lambda v: times(v.ravel()), dtype=np.float64)
     ncv = min(n, 2 * k + _BASIS)
     try:
-        values, vectors = eigsh(operator, k, which="LA", v0=_start(n), tol=tol, ncv=ncv, maxiter=_RESTARTS)
+        values, vectors = lanczos(operator, k, _start(n), tol=tol, ncv=ncv, maxiter=_RESTARTS)
     except ArpackNoConvergence:
         if fallback is not None:
             return fallback()
@@ -215,10 +216,10 @@ def _lanczos(
 
 def _roughly(operator: Any, n: int, k: int, ncv: int) -> tuple[FloatArray, FloatArray]:
     """Return what iteration finds to an accuracy that it reaches, and say so."""
-    from scipy.sparse.linalg import ArpackNoConvergence, eigsh, lobpcg
+    from scipy.sparse.linalg import ArpackNoConvergence, lobpcg
 
     try:
-        values, vectors = eigsh(operator, k, which="LA", v0=_start(n), tol=_ROUGH, ncv=ncv, maxiter=_RESTARTS)
+        values, vectors = lanczos(operator, k, _start(n), tol=_ROUGH, ncv=ncv, maxiter=_RESTARTS)
     except ArpackNoConvergence as partial:
         block = np.random.default_rng(0).normal(size=(n, k))
         block[:, : partial.eigenvectors.shape[1]] = partial.eigenvectors

@@ -23,6 +23,7 @@ import scipy.sparse as sp
 
 from graphcouple._validation import check_integer
 from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.spectral.arpack import lanczos
 from graphcouple.spectral.eigen import smallest
 
 # Up to so many nodes all eigenvalues are computed.
@@ -288,11 +289,10 @@ def laplacian_eigenvalues(affinity: Any, n_eigenvalues: int) -> FloatArray:
         raise ValueError(f"n_eigenvalues={k} must be at most the number of nodes, {n}.")
     if n <= _DENSE or 5 * k > n:
         return np.sort(1.0 - np.linalg.eigvalsh(similarity.toarray()))[:k]
-    from scipy.sparse.linalg import eigsh
 
     # A vector of noise has a share of every eigenvector, also of those on single components.
     start = np.random.default_rng(0).normal(size=n)
-    found = eigsh(similarity, k, which="LA", v0=start, ncv=min(n - 1, max(4 * k, 60)), tol=1e-8)[0]
+    found = lanczos(similarity, k, start, ncv=min(n - 1, max(4 * k, 60)), tol=1e-8)[0]
     return np.sort(1.0 - found)
 
 

@@ -1,0 +1,45 @@
+"""Lanczos iteration by ARPACK, to the same bits every time."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from graphcouple.graphs import FloatArray
+
+
+def lanczos(matrix: Any, k: int, start: FloatArray, **options: Any) -> tuple[FloatArray, FloatArray]:
+    """Return the k largest eigenvalues of a symmetric matrix, and their vectors, from a start.
+
+    Where the start spans too little, as when many eigenvalues coincide, ARPACK goes on from random vectors. They are
+    the same in every call.
+
+    Parameters
+    ----------
+    matrix : array, sparse matrix or LinearOperator
+    k : int
+        Below the number of rows.
+    start : ndarray of shape (n,)
+    **options : any
+        Those of `scipy.sparse.linalg.eigsh`.
+    """
+    from scipy.sparse.linalg import eigsh
+
+    if not np.any(matrix @ start):
+        # A start with a share of every eigenvector is mapped to 0 by the zero matrix alone, which ARPACK refuses.
+        columns = np.random.default_rng(0).normal(size=(start.size, k))
+        return np.zeros(k), np.linalg.qr(columns)[0]
+    seeded = {"rng": np.random.default_rng(0)} if _takes_rng() else {}
+    found: tuple[FloatArray, FloatArray] = eigsh(matrix, k, which="LA", v0=start, **seeded, **options)
+    return found
+
+
+@cache
+def _takes_rng() -> bool:
+    """Return whether SciPy would else draw random vectors that differ from call to call."""
+    from scipy.sparse.linalg import eigsh
+
+    return "rng" in inspect.signature(eigsh).parameters
