@@ -23,6 +23,7 @@ from .couplings import CrossEntropyCoupling as CrossEntropyCoupling
 from .couplings import EffectiveCoupling as EffectiveCoupling
 from .couplings import EffectiveCrossEntropy as EffectiveCrossEntropy
 from .couplings import GramMatching as GramMatching
+from .couplings import LargeScale as LargeScale
 from .couplings import MatchedMeans as MatchedMeans
 from .couplings import MatchingCoupling as MatchingCoupling
 from .couplings import MatchingLoss as MatchingLoss

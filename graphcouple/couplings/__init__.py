@@ -8,6 +8,7 @@ from graphcouple.couplings.contraction_term import SpectralContraction
 from graphcouple.couplings.cross_entropy import CrossEntropy
 from graphcouple.couplings.effective import ChargedPartition, EffectiveCrossEntropy
 from graphcouple.couplings.gram import GramMatching
+from graphcouple.couplings.large_scale import LargeScale, LargeScaleCrossEntropy
 from graphcouple.couplings.matching import BinaryKL, MatchedMeans, MatchingLoss, SquareLoss
 from graphcouple.couplings.pair import EdgeEnergy, LogPartition, PairCoupling
 from graphcouple.couplings.precision import PrecisionCrossEntropy
@@ -41,6 +42,8 @@ __all__ = [
     "Held",
     "KernelLaplacian",
     "LaplacianEigenvalues",
+    "LargeScale",
+    "LargeScaleCrossEntropy",
     "LogPartition",
     "MatchedMeans",
     "MatchingCoupling",
