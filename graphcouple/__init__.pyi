@@ -58,6 +58,7 @@ from .estimators import Sentence as Sentence
 from .estimators import SymmetricSNE as SymmetricSNE
 from .estimators import TwoKernelLLE as TwoKernelLLE
 from .estimators import TwoKernelPCA as TwoKernelPCA
+from .estimators import TwoScaleCoupling as TwoScaleCoupling
 from .estimators import load as load
 from .graphs import Graph as Graph
 from .kernels import Exponential as Exponential

@@ -223,3 +223,64 @@ def test_swiss_rolls_are_rolled_sheets():
 def test_generators_refuse_what_they_cannot_draw(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_cells_have_the_moments_of_negative_binomial_counts():
+    X, y = gc.datasets.make_cells(4000, 40, n_types=1, logarithm=False, depth=2000.0, random_state=0)
+    assert set(y) == {0}
+    assert (np.floor(X) == X).all()
+    assert X.sum(axis=1).mean() == pytest.approx(2000.0 * np.exp(0.3**2 / 2), rel=0.05)
+    # With a depth of mean m and variance v: E = m μ, Var = m μ + (m² + v) μ²/θ + v μ².
+    mean, variance = X.mean(axis=0), X.var(axis=0)
+    relative = np.expm1(0.3**2)
+    expected = mean + mean**2 * ((1.0 + relative) / 2.0 + relative)
+    frequent = mean > 20
+    np.testing.assert_allclose(variance[frequent], expected[frequent], rtol=0.2)
+    logs, _ = gc.datasets.make_cells(50, 40, random_state=0)
+    assert (logs >= 0).all()
+
+
+def test_near_types_of_cells_are_near_in_the_tree():
+    X, y = gc.datasets.make_cells(3000, 500, n_types=8, random_state=1)
+    means = np.array([X[y == k].mean(axis=0) for k in range(8)])
+    apart = np.linalg.norm(means[:, None] - means[None], axis=2)
+    siblings = [apart[k, k + 1] for k in range(0, 8, 2)]
+    assert max(siblings) < apart[:4, 4:].min()
+
+
+def test_branches_begin_where_others_end():
+    X, y = gc.datasets.make_branches(6000, 20, n_branches=6, noise=1e-9, length=10.0, random_state=0)
+    nearest = [
+        min(np.linalg.norm(X[y == k][:, None] - X[y == j][None], axis=2).min() for j in range(k)) for k in range(1, 6)
+    ]
+    # A step is a hundredth of the length.
+    assert max(nearest) < 0.11
+    lengths = [np.linalg.norm(X[y == k].max(axis=0) - X[y == k].min(axis=0)) for k in range(6)]
+    assert 3.0 < min(lengths) < max(lengths) <= 10.0 * 20**0.5
+
+
+def test_rings_have_radius_one_and_are_linked():
+    X, y = gc.datasets.make_rings(4000, 7, n_rings=3, noise=1e-9, random_state=0)
+    for k in range(3):
+        ring = X[y == k]
+        np.testing.assert_allclose(np.linalg.norm(ring - ring.mean(axis=0), axis=1), 1.0, atol=0.1)
+    centres = np.array([X[y == k].mean(axis=0) for k in range(3)])
+    np.testing.assert_allclose(np.linalg.norm(np.diff(centres, axis=0), axis=1), 1.5, atol=0.1)
+    assert np.linalg.matrix_rank(X - X.mean(axis=0), tol=1e-3) == 3
+
+
+def test_blobs_have_the_sizes_and_shares_that_are_said():
+    X, y = gc.datasets.make_unequal_blobs(40_000, 10, n_blobs=8, random_state=0)
+    deviations = [np.sqrt(X[y == k].var(axis=0).mean()) for k in range(8)]
+    np.testing.assert_allclose(deviations, 2.0 ** (2.0 * np.arange(8) / 7 - 1.0), rtol=0.02)
+    shares = 2.0 ** -(np.arange(8) % 4)
+    np.testing.assert_allclose(np.bincount(y) / 40_000, shares / shares.sum(), rtol=0.06)
+    for make in (
+        gc.datasets.make_cells,
+        gc.datasets.make_branches,
+        gc.datasets.make_rings,
+        gc.datasets.make_unequal_blobs,
+    ):
+        np.testing.assert_array_equal(make(100, random_state=3)[0], make(100, random_state=3)[0])
+        with pytest.raises((TypeError, ValueError), match="n_samples"):
+            make(0)

@@ -8,13 +8,16 @@ from graphcouple._numba.jit import jit
 
 
 @jit
-def shares_nearer(start, stop, references, indptr, sq_dist, share):
-    """Fill, for each pair of a row, the share of the row's ascending `references` below it; ties count as half."""
+def shares_nearer(start, stop, references, indptr, sq_dist, tie, share):
+    """Fill, for each pair of a row, the share of the row's ascending `references` below it; ties count as half.
+
+    Distances that differ by less than the share `tie` are equal.
+    """
     n_references = references.shape[1]
     for i in range(start, stop):
         for e in range(indptr[i], indptr[i + 1]):
-            below = np.searchsorted(references[i], sq_dist[e], side="left")
-            up_to = np.searchsorted(references[i], sq_dist[e], side="right")
+            below = np.searchsorted(references[i], sq_dist[e] * (1.0 - tie), side="left")
+            up_to = np.searchsorted(references[i], sq_dist[e] * (1.0 + tie), side="right")
             share[e] = 0.5 * (below + up_to) / n_references
 
 

@@ -8,7 +8,7 @@ from graphcouple.estimators.ccpca import CCPCA
 from graphcouple.estimators.contraction import LaptSNE
 from graphcouple.estimators.gram_methods import ClassicalMDS, KernelPCA
 from graphcouple.estimators.graph_coupling import GraphCoupling
-from graphcouple.estimators.hierarchical import HierarchicalCoupling
+from graphcouple.estimators.hierarchical import HierarchicalCoupling, TwoScaleCoupling
 from graphcouple.estimators.isomap import Isomap
 from graphcouple.estimators.laplacian_methods import LaplacianEigenmaps, LocallyLinearEmbedding
 from graphcouple.estimators.matching import PairwiseMatching, TwoKernelLLE, TwoKernelPCA
@@ -42,5 +42,6 @@ __all__ = [
     "SymmetricSNE",
     "TwoKernelLLE",
     "TwoKernelPCA",
+    "TwoScaleCoupling",
     "load",
 ]

@@ -1,24 +1,20 @@
-"""Hierarchical coupling: graphs place points within components, precisions place the components."""
+"""Presets that add a term to any method: for the places of components, or for the scale of the whole."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from numbers import Integral
+from typing import Any, Self
 
-from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils._param_validation import Interval
 
 from graphcouple._parameters import estimator, parameter
-from graphcouple.couplings import ComponentMeans
+from graphcouple.couplings import ComponentMeans, LargeScale
 from graphcouple.estimators.base import CouplingEstimator
-from graphcouple.estimators.embedding import EmbeddingEstimator
-from graphcouple.estimators.sne import TSNE
-from graphcouple.graphs import FloatArray
-from graphcouple.laws.priors import RandomGraph
-from graphcouple.sentence import Sentence
+from graphcouple.estimators.wrapper import WithTerm
 
 
 @estimator
-class HierarchicalCoupling(EmbeddingEstimator):
+class HierarchicalCoupling(WithTerm):
     """Add to a graph coupling a coupling of its component means by precisions.
 
     A neighbour embedding places points within connected components of the hidden graph, but says nothing about where
@@ -58,88 +54,79 @@ class HierarchicalCoupling(EmbeddingEstimator):
     True
     """
 
-    estimator: CouplingEstimator | None = parameter(
-        default=None,
-        kind="GraphCoupling, TSNE, UMAP or another coupling estimator, optional",
-        doc="The plain method: its laws, start, optimizer and everything else; TSNE() by default. To search "
-        "over its parameters, pass it explicitly and use names such as ``estimator__perplexity``.",
-        checks=[None, CouplingEstimator],
-        kw_only=False,
-    )
     weight: float = parameter(default=1.0)
     strategy: str = parameter(default="joint")
     scale: Any = parameter(default="free")
     epsilon: Any = parameter(default="auto")
     n_graphs: int = parameter(default=10)
-    random_state: Any = parameter(default=None, doc="Overrides the estimator's own, unless None.")
-    n_jobs: int | None = parameter(default=None, doc="Overrides the estimator's own, unless None.")
 
     @property
     def _joint(self) -> bool:
         return self.strategy == "joint" and self.weight > 0
 
+    def _term(self) -> ComponentMeans | None:
+        return ComponentMeans(float(self.weight), self.scale, self.epsilon, self.n_graphs) if self._joint else None
+
     def _plain(self) -> CouplingEstimator:
-        """Return the plain method, with the term or starting from ccPCA."""
-        plain = TSNE() if self.estimator is None else clone(self.estimator)
-        for name in ("random_state", "n_jobs"):
-            if getattr(self, name) is not None:
-                plain.set_params(**{name: getattr(self, name)})
-        if self.strategy == "sequential":
-            plain.set_params(init="ccpca")
-        elif self._joint:
-            means = ComponentMeans(float(self.weight), self.scale, self.epsilon, self.n_graphs)
-            plain.set_params(terms=(*plain.terms, means))
-        return plain
-
-    @property
-    def sentence(self) -> Sentence:
-        """The method as parameters of `GraphCoupling`."""
-        return self._plain().sentence
-
-    def fit(self, X: Any = None, y: Any = None, neighbors: Any = None, *, resume: bool = False, **weights: Any) -> Self:
-        """Embed `X`, of shape (n_samples, n_features); see `CouplingEstimator.fit`."""
-        self._validate_params()
-        plain = self._plain()
-        return self._take_from(plain.fit(X, y, neighbors, resume=resume, **weights))
+        plain = super()._plain()
+        return plain.set_params(init="ccpca") if self.strategy == "sequential" else plain
 
     def _take_from(self, plain: CouplingEstimator) -> Self:
-        self.estimator_ = plain
-        self.__dict__.pop("kl_divergence_", None)
-        fitted = {name: value for name, value in vars(plain).items() if name.endswith("_")}
-        self.__dict__.update(fitted)
+        super()._take_from(plain)
         self.component_loss_ = plain.term_losses_[-1] if self._joint else 0.0
         return self
 
-    @property
-    def posterior_(self) -> RandomGraph:
-        """The law of the input's graph."""
-        check_is_fitted(self)
-        return self.estimator_.posterior_
 
-    _not_saved: ClassVar[frozenset[str]] = frozenset({"estimator_"})
+@estimator
+class TwoScaleCoupling(WithTerm):
+    """Add to a graph coupling a second one, at the scale of the whole: it keeps near and far in one embedding.
 
-    def _remember(self) -> dict[str, Any]:
-        return {"estimator": self.estimator_._saved()}
+    A neighbour embedding compares graphs of short edges, and leaves the arrangement at large to its start. The
+    objective here is
 
-    def _recall(self, remembered: dict[str, Any]) -> None:
-        self.estimator_ = type(self._plain())._loaded(remembered["estimator"])
+        H(Z) + λ n L(Z),
 
-    def transform(self, X: Any, return_loss: bool = False) -> Any:
-        """Place new points by the plain method's law of their edges; see `CouplingEstimator.transform`."""
-        check_is_fitted(self)
-        return self.estimator_.transform(X, return_loss)
+    with L the cross-entropy of two graphs in which each point is tied to the nearer half of all others. It takes about
+    as long as the plain method. This is a preset of the term `LargeScale`, which any estimator accepts.
 
-    def update(self, X: Any, move: str = "none", sample_weight: Any = None) -> Self:
-        """Add points to the embedding; see `CouplingEstimator.update`."""
-        check_is_fitted(self)
-        return self._take_from(self.estimator_.update(X, move, sample_weight))
+    Parameters
+    ----------
+    {parameters}
 
-    def inverse_transform(self, Z: Any) -> FloatArray:
-        """Return means of the fitted points for places in the embedding; see `CouplingEstimator.inverse_transform`."""
-        check_is_fitted(self)
-        return self.estimator_.inverse_transform(Z)
+    Attributes
+    ----------
+    {attributes}
+    estimator_ : estimator
+        The fitted plain method, including the term.
+    large_scale_loss_ : float
+        n L at the embedding; 0 if `weight` is 0.
 
-    def isolation(self, X: Any) -> FloatArray:
-        """Return how far new points are from those of `fit`; see `CouplingEstimator.isolation`."""
-        check_is_fitted(self)
-        return self.estimator_.isolation(X)
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.make_branches(500, random_state=0)
+    >>> both = gc.TwoScaleCoupling(random_state=0).fit(X)
+    >>> both.embedding_.shape
+    (500, 2)
+    >>> both.sentence.terms[0]
+    LargeScale(weight=7.0, pairs_per_point=100, width=0.15)
+    """
+
+    weight: float = parameter(
+        default=7.0,
+        doc="λ, local against global. 0 is the plain method; up to 10, neighbourhoods of ten points hardly suffer.",
+    )
+    pairs_per_point: int = parameter(
+        default=100,
+        kind="int",
+        doc="Random pairs of each point, drawn once, over which L is averaged.",
+        checks=[Interval(Integral, 1, None, closed="left")],
+    )
+
+    def _term(self) -> LargeScale | None:
+        return LargeScale(float(self.weight), self.pairs_per_point) if self.weight > 0 else None
+
+    def _take_from(self, plain: CouplingEstimator) -> Self:
+        super()._take_from(plain)
+        self.large_scale_loss_ = plain.term_losses_[-1] if self.weight > 0 else 0.0
+        return self

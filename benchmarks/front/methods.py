@@ -1,0 +1,83 @@
+"""The methods of the front, each at its defaults. This file runs alone too, in the environment of a peer.
+
+python methods.py METHOD SEED POINTS.npy EMBEDDING.npy
+"""
+
+import sys
+import time
+import warnings
+
+import numpy as np
+
+
+def _ours(make):
+    def fit(X, seed):
+        import graphcouple as gc
+
+        return make(gc, seed).fit_transform(X)
+
+    return fit
+
+
+def _opentsne(X, seed):
+    import openTSNE
+
+    return openTSNE.TSNE(n_jobs=-1, random_state=seed).fit(X)
+
+
+def _umap(X, seed):
+    import umap
+
+    return umap.UMAP(random_state=seed).fit_transform(X)
+
+
+def _pacmap(X, seed):
+    import pacmap
+
+    return pacmap.PaCMAP(random_state=seed).fit_transform(X.astype(np.float32), init="pca")
+
+
+def _trimap(X, seed):
+    import trimap
+
+    # TriMap has no other seed.
+    np.random.seed(seed)  # noqa: NPY002
+    return trimap.TRIMAP(verbose=False).fit_transform(X.astype(np.float32))
+
+
+def _pca(X, seed):
+    from sklearn.decomposition import PCA
+
+    return PCA(2, random_state=seed).fit_transform(X)
+
+
+OURS = {
+    "t-SNE": _ours(lambda gc, seed: gc.TSNE(random_state=seed)),
+    "UMAP": _ours(lambda gc, seed: gc.UMAP(random_state=seed)),
+    "two-scale t-SNE": _ours(lambda gc, seed: gc.TwoScaleCoupling(random_state=seed)),
+    "two-scale UMAP": _ours(lambda gc, seed: gc.TwoScaleCoupling(gc.UMAP(), random_state=seed)),
+    "hierarchical t-SNE": _ours(lambda gc, seed: gc.HierarchicalCoupling(random_state=seed)),
+    "UMAP from ccPCA": _ours(lambda gc, seed: gc.UMAP(init="ccpca", random_state=seed)),
+}
+PEERS = {
+    "openTSNE": ("openTSNE", _opentsne),
+    "umap-learn": ("umap", _umap),
+    "PaCMAP": ("pacmap", _pacmap),
+    "TriMap": ("trimap", _trimap),
+}
+OTHERS = {"PCA": _pca}
+FITS = {**OURS, **{name: fit for name, (_, fit) in PEERS.items()}, **OTHERS}
+
+
+def embed(method, X, seed):
+    """Return an embedding and the seconds it took."""
+    warnings.simplefilter("ignore")
+    start = time.perf_counter()
+    Z = np.asarray(FITS[method](X, seed), dtype=np.float64)
+    return Z, time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    name, seed, points, target = sys.argv[1:]
+    embedding, seconds = embed(name, np.load(points), int(seed))
+    np.savez(target, Z=embedding, seconds=seconds)

@@ -1,0 +1,104 @@
+"""What presets share that wrap another coupling estimator and add a term to its objective."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
+
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from graphcouple._parameters import estimator, parameter
+from graphcouple.couplings import Term
+from graphcouple.estimators.base import CouplingEstimator
+from graphcouple.estimators.embedding import EmbeddingEstimator
+from graphcouple.estimators.sne import TSNE
+from graphcouple.graphs import FloatArray
+from graphcouple.laws.priors import RandomGraph
+from graphcouple.sentence import Sentence
+
+
+@estimator
+class WithTerm(EmbeddingEstimator):
+    """Base of presets that are another estimator with one more term.
+
+    Parameters
+    ----------
+    {parameters}
+    """
+
+    estimator: CouplingEstimator | None = parameter(
+        default=None,
+        kind="GraphCoupling, TSNE, UMAP or another coupling estimator, optional",
+        doc="The plain method: its laws, start, optimizer and everything else; TSNE() by default. To search "
+        "over its parameters, pass it explicitly and use names such as ``estimator__perplexity``.",
+        checks=[None, CouplingEstimator],
+        kw_only=False,
+    )
+    random_state: Any = parameter(default=None, doc="Overrides the estimator's own, unless None.")
+    n_jobs: int | None = parameter(default=None, doc="Overrides the estimator's own, unless None.")
+
+    @abstractmethod
+    def _term(self) -> Term | None:
+        """Return the term, if the objective gets one."""
+
+    def _plain(self) -> CouplingEstimator:
+        """Return the plain method with the term."""
+        plain = TSNE() if self.estimator is None else clone(self.estimator)
+        for name in ("random_state", "n_jobs"):
+            if getattr(self, name) is not None:
+                plain.set_params(**{name: getattr(self, name)})
+        term = self._term()
+        return plain if term is None else plain.set_params(terms=(*plain.terms, term))
+
+    @property
+    def sentence(self) -> Sentence:
+        """The method as parameters of `GraphCoupling`."""
+        return self._plain().sentence
+
+    def fit(self, X: Any = None, y: Any = None, neighbors: Any = None, *, resume: bool = False, **weights: Any) -> Self:
+        """Embed `X`, of shape (n_samples, n_features); see `CouplingEstimator.fit`."""
+        self._validate_params()
+        plain = self._plain()
+        return self._take_from(plain.fit(X, y, neighbors, resume=resume, **weights))
+
+    def _take_from(self, plain: CouplingEstimator) -> Self:
+        self.estimator_ = plain
+        self.__dict__.pop("kl_divergence_", None)
+        fitted = {name: value for name, value in vars(plain).items() if name.endswith("_")}
+        self.__dict__.update(fitted)
+        return self
+
+    @property
+    def posterior_(self) -> RandomGraph:
+        """The law of the input's graph."""
+        check_is_fitted(self)
+        return self.estimator_.posterior_
+
+    _not_saved: ClassVar[frozenset[str]] = frozenset({"estimator_"})
+
+    def _remember(self) -> dict[str, Any]:
+        return {"estimator": self.estimator_._saved()}
+
+    def _recall(self, remembered: dict[str, Any]) -> None:
+        self.estimator_ = type(self._plain())._loaded(remembered["estimator"])
+
+    def transform(self, X: Any, return_loss: bool = False) -> Any:
+        """Place new points by the plain method's law of their edges; see `CouplingEstimator.transform`."""
+        check_is_fitted(self)
+        return self.estimator_.transform(X, return_loss)
+
+    def update(self, X: Any, move: str = "none", sample_weight: Any = None) -> Self:
+        """Add points to the embedding; see `CouplingEstimator.update`."""
+        check_is_fitted(self)
+        return self._take_from(self.estimator_.update(X, move, sample_weight))
+
+    def inverse_transform(self, Z: Any) -> FloatArray:
+        """Return means of the fitted points for places in the embedding; see `CouplingEstimator.inverse_transform`."""
+        check_is_fitted(self)
+        return self.estimator_.inverse_transform(Z)
+
+    def isolation(self, X: Any) -> FloatArray:
+        """Return how far new points are from those of `fit`; see `CouplingEstimator.isolation`."""
+        check_is_fitted(self)
+        return self.estimator_.isolation(X)
