@@ -1,21 +1,24 @@
 """A second pair of hidden graphs, at the scale of the whole: each point is tied to the nearer half of all others.
 
-Given X, the edge of a pair is there with probability
+Points are compared with groups of points: the cells of m landmarks, drawn at random. Given X, the edge from point i to
+group g is there with probability
 
-    p_ij = (f(r_i(j)) + f(r_j(i)))/2,    f(r) = 1/(1 + e^{(r − ½)/w}),
+    p_ig = 1/(1 + e^{(r_i(g) − ½)/w}),
 
-where r_i(j) is the share of points that are nearer to i than j is. Given Z, its odds are T_ij/d²_ij, where d_ij is the
-distance and T_ij the mean of both ends' mean squared distances to all points,
+where r_i(g) is the share of points whose groups have a landmark nearer to i than that of g. Given Z, its odds are
+T_ig/d²_ig, where d_ig is the distance to the group's mean and T_ig the mean of both ends' mean squared distances to all
+points,
 
-    T_ij = (D_i + D_j)/2,    D_i = |z_i − z̄|² + n⁻¹ Σ_k |z_k − z̄|².
+    T_ig = (D_i + D_g)/2,    D_i = |z_i − z̄|² + V,    D_g = |z̄_g − z̄|² + V,    V = n⁻¹ Σ_k |z_k − z̄|².
 
 Both graphs have independent edges (prior B), and do not depend on the units of X and Z. Their cross-entropy, less the
-entropy of the first, is averaged over pairs drawn once:
+entropy of the first, is averaged over points, and over groups by their sizes n_g:
 
-    L(Z) = mean_ij [log(1 + u_ij) − (1 − p_ij) log(u_ij + δ) − H(p_ij)] + log(1 + δ),    u_ij = d²_ij/T_ij,
+    L(Z) = n⁻² Σ_ig n_g [log(1 + u_ig) − (1 − p_ig) log(u_ig + δ) − H(p_ig)] + log(1 + δ),    u_ig = d²_ig/T_ig,
 
-with a small δ for points in one place; L ≥ 0. Neighbour embeddings compare graphs whose edges are short. L compares
-graphs whose edges are as long as they can be told apart, so it arranges what the others leave to chance.
+with a small δ for points at their group's mean; L ≥ 0. Neighbour embeddings compare graphs whose edges are short. L
+compares graphs whose edges are as long as they can be told apart, so it arranges what the others leave to chance. All
+points see the same groups, so the forces on neighbours are alike, and local structure hardly suffers.
 """
 
 from __future__ import annotations
@@ -24,23 +27,29 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from graphcouple._numba.threads import over_rows
 from graphcouple._validation import check_embedding, check_integer, check_positive
 from graphcouple.couplings.base import Objective, WeightedSum
 from graphcouple.couplings.recipes import Problem, Term
-from graphcouple.couplings.stress import sampled_pairs
-from graphcouple.graphs import FloatArray, Support
+from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.neighbors import distances_of
 
-# Points to which ranks are measured, and rows for which that is done at once.
-_REFERENCES, _ROWS = 500, 20_000
-
-# Squared distances that differ by rounding, of points in single precision.
-_TIE = 1e-6
-
-# δ: pairs nearer than a hundredth of the typical distance do not repel more.
+# δ: a point nearer to a mean than a hundredth of the typical distance is not repelled more.
 _SOFTENING = 1e-4
+
+# Rows whose forces on the groups are summed by one thread, whatever the number of threads.
+_BLOCK = 1024
+
+# Bounds of the automatic number of landmarks, and the entries of p that it aims at.
+_FEWEST, _MOST, _ENTRIES = 100, 500, 5_000_000
+
+# With more points than this, ten neighbours are a finer structure than the one that the weight was chosen for.
+_MANY = 10_000.0
+
+# Rows for which distances are ranked at once.
+_ROWS = 20_000
 
 
 class LargeScaleCrossEntropy(Objective):
@@ -48,41 +57,45 @@ class LargeScaleCrossEntropy(Objective):
 
     Parameters
     ----------
-    support : Support
-        The pairs, each in both directions.
-    near : ndarray of shape (n_edges,)
-        p, symmetric, in [0, 1].
+    groups : ndarray of shape (n_points,)
+        The group of each point, from 0.
+    near : ndarray of shape (n_points, n_groups)
+        p, in [0, 1].
     n_jobs : int or None, default=None
 
     Raises
     ------
     ValueError
-        When `near` does not fit the pairs or has values outside [0, 1].
+        When `near` has another shape, or values outside [0, 1], or a group is empty.
 
     Examples
     --------
     >>> import numpy as np
     >>> import graphcouple as gc
     >>> X, y = gc.datasets.load("iris")
-    >>> large = gc.couplings.LargeScaleCrossEntropy.of(X, 30, np.random.RandomState(0))
+    >>> large = gc.couplings.LargeScaleCrossEntropy.of(X, 50, np.random.RandomState(0))
     >>> noise = np.random.default_rng(0).normal(size=(150, 2))
     >>> bool(large.value(X[:, 2:]) < 0.5 * large.value(noise))
     True
     """
 
-    def __init__(self, support: Support, near: FloatArray, n_jobs: int | None = None) -> None:
-        if near.shape != (support.n_edges,) or not (near >= 0).all() or not (near <= 1).all():
-            raise ValueError(f"near must hold {support.n_edges} probabilities, one for each pair.")
-        self.support, self.near, self.n_jobs = support, near.astype(np.float64, copy=False), n_jobs
-        inside = np.clip(near, 1e-300, 1.0 - 1e-16)
-        entropy = -(near * np.log(inside) + (1.0 - near) * np.log1p(-inside))
-        self._constant = float(np.log1p(_SOFTENING) - entropy.mean()) if near.size else 0.0
+    def __init__(self, groups: IntArray, near: FloatArray, n_jobs: int | None = None) -> None:
+        sizes = np.bincount(groups)
+        if near.shape != (groups.size, sizes.size) or not (near >= 0).all() or not (near <= 1).all():
+            raise ValueError(f"near must hold {groups.size} × {sizes.size} probabilities, a row for each point.")
+        if not sizes.all():
+            raise ValueError("every group must have a point.")
+        self.near, self.n_jobs = np.ascontiguousarray(near, dtype=np.float32), n_jobs
+        self.weights = sizes / groups.size
+        ones = np.ones(groups.size)
+        self._means = sp.csr_array((ones / sizes[groups], groups, np.arange(groups.size + 1))).T.tocsr()
+        self._constant = float(np.log1p(_SOFTENING)) - _mean_entropy(self.near, self.weights)
 
     @classmethod
     def of(
         cls,
         X: Any,
-        pairs_per_point: int,
+        n_landmarks: int,
         rng: np.random.RandomState,
         width: float = 0.15,
         metric: Any = "euclidean",
@@ -93,27 +106,31 @@ class LargeScaleCrossEntropy(Objective):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, p)
-        pairs_per_point : int
+        n_landmarks : int
+            All points, if there are fewer.
         rng : numpy.random.RandomState
-            Draws the pairs and the 500 points to which ranks are measured.
+            Draws the landmarks.
         width : float, default=0.15
             w.
         metric : str or callable, default="euclidean"
         n_jobs : int or None, default=None
         """
         n = X.shape[0]
-        every = pairs_per_point >= n - 1
-        support = Support.all_pairs(n) if every else sampled_pairs(n, pairs_per_point, rng)
-        near = 1.0 / (1.0 + np.exp((_shares(X, metric, support, rng, n_jobs) - 0.5) / width))
-        matrix = support.to_csr(near)
-        whole = ((matrix + matrix.T) * 0.5).tocsr()
-        whole.sort_indices()
-        return cls(Support(whole.indptr, whole.indices), whole.data, n_jobs)
+        landmarks = np.sort(rng.permutation(n)[: min(n_landmarks, n)])
+        sq_dist = _to_landmarks(X, landmarks, metric, n_jobs)
+        nearest = sq_dist.argmin(axis=1)
+        # A landmark is in its own cell, even if another lies in the same place.
+        nearest[landmarks] = np.arange(landmarks.size)
+        near = np.empty(sq_dist.shape, dtype=np.float32)
+        sizes = np.bincount(nearest)
+        for a in range(0, n, _ROWS):
+            near[a : a + _ROWS] = 1.0 / (1.0 + np.exp((_shares_nearer(sq_dist[a : a + _ROWS], sizes) - 0.5) / width))
+        return cls(nearest, near, n_jobs)
 
     @property
     def n_points(self) -> int:
         """The number of points of the embedding."""
-        return self.support.n_nodes
+        return self.near.shape[0]
 
     @property
     def lower_bound(self) -> float:
@@ -136,43 +153,71 @@ class LargeScaleCrossEntropy(Objective):
         from graphcouple._numba.large_scale import near_or_far
 
         points = check_embedding(Z, n_points=self.n_points)
-        centred = points.astype(np.float64)
-        centred -= centred.mean(axis=0)
-        n, n_edges = self.n_points, max(self.support.n_edges, 1)
-        squares = np.einsum("ij,ij->i", centred, centred)
-        spread = squares + squares.mean()
-        if not spread.min() > 0:
-            # In one place, all pairs are equally far: u is 1, as it is on average wherever points lie.
-            at_one = np.log(2.0) - (1.0 - self.near) * np.log1p(_SOFTENING)
-            return float(at_one.mean()) + self._constant, np.zeros_like(points)
-        value, gradient, pull = np.empty(n), np.empty(centred.shape), np.empty(n)
-        pairs = (self.support.indptr, self.support.indices, self.near, _SOFTENING, with_value)
-        over_rows(n, self.n_jobs, near_or_far, centred, spread, *pairs, value, gradient, pull)
-        # Each spread depends on its own point and, through the mean square, on all.
-        gradient += 2.0 * (pull + pull.mean())[:, None] * centred
+        z = points.astype(np.float64)
+        z -= z.mean(axis=0)
+        n, q = z.shape
+        squares = np.einsum("ij,ij->i", z, z)
+        variance = float(squares.mean())
+        if not variance > 0:
+            # In one place, all are equally far: u is 1, as it is on average wherever points lie.
+            logs = np.log(2.0) - (1.0 - float((self.near @ self.weights).mean())) * np.log1p(_SOFTENING)
+            return float(logs) + self._constant, np.zeros_like(points)
+        centres = self._means @ z
+        spread, spread_of = squares + variance, np.einsum("ij,ij->i", centres, centres) + variance
+        n_blocks = -(-n // _BLOCK)
+        value, gradient, pull = np.empty(n), np.empty((n, q)), np.empty(n)
+        force_on, pull_on = np.empty((n_blocks, q, len(centres))), np.empty((n_blocks, len(centres)))
+        law = (spread, np.ascontiguousarray(centres.T), spread_of, self.weights, self.near, _SOFTENING, with_value)
+        out = (value, gradient, pull, force_on, pull_on)
+        over_rows(n_blocks, self.n_jobs, near_or_far, _BLOCK, z, *law, *out, at_least=2)
+        on_centres, on_spreads = force_on.sum(axis=0).T, pull_on.sum(axis=0)
+        gradient += self._means.T @ (on_centres + 2.0 * on_spreads[:, None] * centres)
+        # Each spread depends on its own place and, through the variance, on all.
+        gradient += 2.0 * (pull + (pull.sum() + on_spreads.sum()) / n)[:, None] * z
         gradient -= gradient.mean(axis=0)
-        gradient *= 2.0 / n_edges
-        loss = float(value.sum()) / n_edges + self._constant if with_value else np.nan
+        gradient /= n
+        loss = float(value.mean()) + self._constant if with_value else np.nan
         return loss, gradient.astype(points.dtype, copy=False)
 
 
-def _shares(X: Any, metric: Any, support: Support, rng: np.random.RandomState, n_jobs: int | None) -> FloatArray:
-    """Return r_i(j) for each pair, estimated by the distances to some points."""
-    from graphcouple._numba.large_scale import shares_nearer
+def _mean_entropy(near: FloatArray, weights: FloatArray) -> float:
+    """Return Σ_ig w_g H(p_ig)/n."""
+    total = 0.0
+    for a in range(0, len(near), _ROWS):
+        p = near[a : a + _ROWS].astype(np.float64)
+        q = 1.0 - p
+        logs = p * np.log(np.where(p > 0, p, 1.0)) + q * np.log(np.where(q > 0, q, 1.0))
+        total -= float((logs @ weights).sum())
+    return total / len(near)
 
-    n = X.shape[0]
-    chosen = np.sort(rng.permutation(n)[:_REFERENCES])
-    few = distances_of(X[chosen], metric)
-    sq_dist = distances_of(X, metric).along(support, n_jobs)
-    share = np.empty(support.n_edges)
+
+def _to_landmarks(X: Any, landmarks: IntArray, metric: Any, n_jobs: int | None) -> FloatArray:
+    """Return the squared distances of all points to landmarks, of shape (n, n_landmarks), in single precision."""
+    n, few = X.shape[0], distances_of(X[landmarks], metric)
+    sq_dist = np.empty((n, landmarks.size), dtype=np.float32)
     for a in range(0, n, _ROWS):
-        b = min(a + _ROWS, n)
-        references = few.to(X[a:b], None, n_jobs)[1].reshape(b - a, chosen.size)
-        references.sort(axis=1)
-        first, last = support.indptr[a], support.indptr[b]
-        part = (references, support.indptr[a : b + 1] - first, sq_dist[first:last], _TIE, share[first:last])
-        over_rows(b - a, n_jobs, shares_nearer, *part)
-    return share
+        support, found = few.to(X[a : a + _ROWS], None, n_jobs)
+        rows = np.empty((support.n_nodes, landmarks.size))
+        np.put_along_axis(rows, support.indices.reshape(rows.shape), found.reshape(rows.shape), axis=1)
+        sq_dist[a : a + _ROWS] = rows
+    return sq_dist
+
+
+def _shares_nearer(sq_dist: FloatArray, sizes: IntArray) -> FloatArray:
+    """Return r_i(g) from distances to landmarks, and the sizes of their groups; ties count as half."""
+    order = np.argsort(sq_dist, axis=1, kind="stable")
+    ranked = np.take_along_axis(sq_dist, order, axis=1)
+    mass = sizes[order]
+    ends = np.cumsum(mass, axis=1)
+    # Equal distances share the middle of their masses.
+    begins, same = ends - mass, ranked[:, 1:] == ranked[:, :-1]
+    for g in range(1, ranked.shape[1]):
+        np.copyto(begins[:, g], begins[:, g - 1], where=same[:, g - 1])
+    for g in range(ranked.shape[1] - 2, -1, -1):
+        np.copyto(ends[:, g], ends[:, g + 1], where=same[:, g])
+    shares = np.empty(sq_dist.shape)
+    np.put_along_axis(shares, order, (begins + ends) / (2.0 * sizes.sum()), axis=1)
+    return shares
 
 
 @dataclass(frozen=True)
@@ -180,16 +225,17 @@ class LargeScale(Term):
     """The term weight · n · L(Z), which arranges an embedding at the scale of the whole.
 
     L is the cross-entropy of two graphs in which each point is tied to the nearer half of all others; see
-    `LargeScaleCrossEntropy`. It is multiplied by the number of points n, as a cross-entropy is a sum over them: the
-    same weight has the same effect whatever n. A sum over `pairs_per_point` · n pairs takes less time than the
+    `LargeScaleCrossEntropy`. It is multiplied by the number of points n, as a cross-entropy is a sum over them; beyond
+    10,000 points, where ten neighbours are a finer structure, by (10,000 n)^½. It takes little time beside the
     repulsion of the coupling.
 
     Parameters
     ----------
-    weight : float, default=7.0
+    weight : float, default=10.0
         Local against global: 0 is the plain method. Neighbourhoods of ten points hardly suffer up to 10.
-    pairs_per_point : int, default=100
-        Random pairs, drawn once. With fewer, points follow the chance of their own pairs: local structure suffers.
+    n_landmarks : int or "auto", default="auto"
+        Points drawn at random, whose cells are the groups. "auto" is 5,000,000/n, at least 100 and at most 500: with
+        fewer, the forces on neighbours are less alike.
     width : float, default=0.15
         w, how gradually an edge's probability falls with the share of points that are nearer.
 
@@ -209,24 +255,31 @@ class LargeScale(Term):
     True
     """
 
-    weight: float = 7.0
-    pairs_per_point: int = 100
+    weight: float = 10.0
+    n_landmarks: int | str = "auto"
     width: float = 0.15
 
     def __post_init__(self) -> None:
         if not (isinstance(self.weight, (int, float, np.number)) and 0 <= self.weight < np.inf):
             raise ValueError(f"weight must be a finite number of at least 0, got {self.weight!r}.")
-        check_integer("pairs_per_point", self.pairs_per_point, 1)
+        if isinstance(self.n_landmarks, str):
+            if self.n_landmarks != "auto":
+                raise ValueError(f"n_landmarks must be 'auto' or an integer of at least 2, got {self.n_landmarks!r}.")
+        else:
+            check_integer("n_landmarks", self.n_landmarks, 2)
         check_positive("width", self.width)
 
     def bind(self, problem: Problem) -> WeightedSum:
-        """Return n · L for the problem's points; see `Term`."""
+        """Return the multiple of L for the problem's points; see `Term`."""
         if problem.posterior.node_weights is not None:
             raise ValueError("LargeScale takes no sample weights: shares of points count each row once. Repeat rows.")
-        objective = LargeScaleCrossEntropy.of(
-            problem.points, self.pairs_per_point, problem.rng, self.width, problem.metric, problem.n_jobs
-        )
-        return WeightedSum(((objective.n_points, objective),))
+        X, k = problem.points, self.n_landmarks
+        n = X.shape[0]
+        if isinstance(k, str):
+            k = min(max(_ENTRIES // n, _FEWEST), _MOST)
+        objective = LargeScaleCrossEntropy.of(X, k, problem.rng, self.width, problem.metric, problem.n_jobs)
+        return WeightedSum(((n * min(1.0, (_MANY / n) ** 0.5), objective),))
 
     def __str__(self) -> str:
-        return f"{self.weight:g} × large scale, from {self.pairs_per_point} pairs of each point"
+        groups = "" if self.n_landmarks == "auto" else f", by {self.n_landmarks} groups"
+        return f"{self.weight:g} × large scale{groups}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any, Self
 
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphcouple._parameters import estimator, parameter
 from graphcouple.couplings import ComponentMeans, LargeScale
@@ -86,8 +86,8 @@ class TwoScaleCoupling(WithTerm):
 
         H(Z) + λ n L(Z),
 
-    with L the cross-entropy of two graphs in which each point is tied to the nearer half of all others. It takes about
-    as long as the plain method. This is a preset of the term `LargeScale`, which any estimator accepts.
+    with L the cross-entropy of two graphs in which each point is tied to the nearer half of all others (beyond 10,000
+    points, (10,000 n)^½ replaces n). It takes about as long as the plain method. This is a preset of the term `LargeScale`, which any estimator accepts.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class TwoScaleCoupling(WithTerm):
     estimator_ : estimator
         The fitted plain method, including the term.
     large_scale_loss_ : float
-        n L at the embedding; 0 if `weight` is 0.
+        The term at the embedding; 0 if `weight` is 0.
 
     Examples
     --------
@@ -109,22 +109,22 @@ class TwoScaleCoupling(WithTerm):
     >>> both.embedding_.shape
     (500, 2)
     >>> both.sentence.terms[0]
-    LargeScale(weight=7.0, pairs_per_point=100, width=0.15)
+    LargeScale(weight=10.0, n_landmarks='auto', width=0.15)
     """
 
     weight: float = parameter(
-        default=7.0,
+        default=10.0,
         doc="λ, local against global. 0 is the plain method; up to 10, neighbourhoods of ten points hardly suffer.",
     )
-    pairs_per_point: int = parameter(
-        default=100,
-        kind="int",
-        doc="Random pairs of each point, drawn once, over which L is averaged.",
-        checks=[Interval(Integral, 1, None, closed="left")],
+    n_landmarks: Any = parameter(
+        default="auto",
+        kind='int or "auto"',
+        doc='Points drawn at random, with whose cells all points are compared. "auto" is 100 to 500; see `LargeScale`.',
+        checks=[Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
     )
 
     def _term(self) -> LargeScale | None:
-        return LargeScale(float(self.weight), self.pairs_per_point) if self.weight > 0 else None
+        return LargeScale(float(self.weight), self.n_landmarks) if self.weight > 0 else None
 
     def _take_from(self, plain: CouplingEstimator) -> Self:
         super()._take_from(plain)
