@@ -1,52 +1,56 @@
 """The term at the scale of the whole, against its definition written out."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
 import graphcouple as gc
 from graphcouple.couplings import LargeScale, LargeScaleCrossEntropy
-from graphcouple.graphs import Support
 from tests.contracts import check_objective
 
 
-def literal(X, Z, width=0.15, softening=1e-4):
-    """L over all pairs, by loops."""
-    n = len(X)
-    delta, d2 = cdist(X, X, "sqeuclidean"), cdist(Z, Z, "sqeuclidean")
-    spread = d2.mean(axis=1)
-    total, pairs = 0.0, 0
+def literal(X, landmarks, Z, width=0.15, softening=1e-4):
+    """L by loops, from the definition."""
+    n, m = len(X), len(landmarks)
+    delta = cdist(X, X[landmarks])
+    group = np.array([int(np.argmin(row)) for row in delta])
+    means = np.array([Z[group == g].mean(axis=0) for g in range(m)])
+    variance = np.mean(np.sum((Z - Z.mean(axis=0)) ** 2, axis=1))
+
+    def spread(z):
+        return np.sum((z - Z.mean(axis=0)) ** 2) + variance
+
+    total = 0.0
     for i in range(n):
-        for j in range(i):
-            shares = []
-            for a, b in ((i, j), (j, i)):
-                # Every point is a reference, the point itself too.
-                shares.append((np.sum(delta[a] < delta[a, b]) + 0.5 * np.sum(delta[a] == delta[a, b])) / n)
-            p = np.mean([1.0 / (1.0 + np.exp((share - 0.5) / width)) for share in shares])
-            u = d2[i, j] / (0.5 * (spread[i] + spread[j]))
+        for g in range(m):
+            nearer = np.sum(delta[i, group] < delta[i, g]) + 0.5 * np.sum(delta[i, group] == delta[i, g])
+            p = 1.0 / (1.0 + np.exp((nearer / n - 0.5) / width))
+            u = np.sum((Z[i] - means[g]) ** 2) / (0.5 * (spread(Z[i]) + spread(means[g])))
             entropy = -p * np.log(p) - (1 - p) * np.log(1 - p)
-            total += np.log(1 + u) - (1 - p) * np.log(u + softening) - entropy + np.log(1 + softening)
-            pairs += 1
-    return total / pairs
+            total += np.sum(group == g) * (np.log(1 + u) - (1 - p) * np.log(u + softening) - entropy)
+    return total / n**2 + np.log(1 + softening)
 
 
-def of(X, pairs=10, seed=0, **options):
-    return LargeScaleCrossEntropy.of(X, pairs, np.random.RandomState(seed), **options)
+def of(X, landmarks=10, seed=0, **options):
+    return LargeScaleCrossEntropy.of(X, landmarks, np.random.RandomState(seed), **options)
 
 
 @pytest.mark.parametrize("q", [1, 2, 3])
-def test_it_is_its_definition_over_all_pairs(rng, q):
-    X, Z = rng.normal(size=(25, 4)), 5.0 * rng.normal(size=(25, q))
-    assert of(X, 24).value(Z) == pytest.approx(literal(X, Z), rel=1e-12)
-    assert of(X, 24, width=0.3).value(Z) == pytest.approx(literal(X, Z, 0.3), rel=1e-12)
+def test_it_is_its_definition(rng, q):
+    X, Z = rng.normal(size=(60, 4)), 5.0 * rng.normal(size=(60, q))
+    for k in (7, 60):
+        landmarks = np.sort(np.random.RandomState(0).permutation(60)[:k])
+        assert of(X, k).value(Z) == pytest.approx(literal(X, landmarks, Z), rel=1e-6)
+        assert of(X, k, width=0.3).value(Z) == pytest.approx(literal(X, landmarks, Z, 0.3), rel=1e-6)
 
 
-def test_few_pairs_estimate_all_of_them(rng):
-    X = rng.normal(size=(1500, 4))
-    Z = X[:, :2]
-    whole, few = of(X, 1499).value(Z), [of(X, 30, seed).value(Z) for seed in range(8)]
-    assert np.mean(few) == pytest.approx(whole, rel=1e-2)
-    assert np.std(few) < 0.02 * whole
+def test_mean_squared_distances_are_those_of_all_pairs(rng):
+    Z = rng.normal(size=(50, 2))
+    centred = Z - Z.mean(axis=0)
+    spread = np.sum(centred**2, axis=1) + np.mean(np.sum(centred**2, axis=1))
+    np.testing.assert_allclose(spread, cdist(Z, Z, "sqeuclidean").mean(axis=1))
 
 
 @pytest.mark.parametrize("q", [1, 2, 5])
@@ -59,9 +63,9 @@ def test_units_places_and_turns_do_not_matter(rng):
     turn = np.linalg.qr(rng.normal(size=(2, 2)))[0]
     expected = of(X).value(Z)
     assert of(1e-5 * X + 3.0).value(1e6 * Z @ turn - 7.0) == pytest.approx(expected, rel=1e-6)
-    # Monotone changes of distances keep all ranks.
-    line = np.sort(rng.normal(size=(60, 1)), axis=0)
-    assert of(line).value(Z) == pytest.approx(of(line, metric="manhattan").value(Z), rel=1e-12)
+    # On a line, all metrics have the same ranks.
+    line = rng.normal(size=(60, 1))
+    assert of(line).value(Z) == pytest.approx(of(line, metric="manhattan").value(Z), rel=1e-9)
 
 
 def test_points_in_one_place(rng):
@@ -74,9 +78,11 @@ def test_points_in_one_place(rng):
     assert np.isfinite(value)
     assert np.isfinite(gradient).all()
     copies = of(np.ones((30, 4)))
-    assert np.allclose(copies.near, 0.5)
+    np.testing.assert_allclose(copies.near, 0.5)
     with pytest.raises(ValueError, match="probabilities"):
-        LargeScaleCrossEntropy(Support.all_pairs(3), np.full(6, 1.5))
+        LargeScaleCrossEntropy(np.array([0, 1, 1]), np.full((3, 2), 1.5))
+    with pytest.raises(ValueError, match="every group"):
+        LargeScaleCrossEntropy(np.array([0, 2, 2]), np.full((3, 3), 0.5))
 
 
 def test_its_minimum_is_the_plane_that_the_data_come_from(rng):
@@ -84,7 +90,7 @@ def test_its_minimum_is_the_plane_that_the_data_come_from(rng):
     X = plane @ np.linalg.qr(rng.normal(size=(6, 6)))[0][:2]
     found = gc.solve(of(X, 100), rng.normal(size=(300, 2)), gc.LBFGS(), max_iter=500)
     assert gc.metrics.k_ary_preservation(X, found.Z, K=150) > 0.9
-    assert gc.alignment.disparity(plane, found.Z) < 0.03 if hasattr(gc, "alignment") else True
+    assert gc.metrics.seed_stability([plane, found.Z]) > 0.9
 
 
 def test_the_preset_is_the_term_and_zero_is_the_plain_method(rng):
@@ -92,7 +98,7 @@ def test_the_preset_is_the_term_and_zero_is_the_plain_method(rng):
     options = {"max_iter": 60, "random_state": 0}
     plain = gc.TSNE(**options).fit(X)
     with_term = gc.TSNE(terms=[LargeScale(3.0, 50)], **options).fit(X)
-    both = gc.TwoScaleCoupling(gc.TSNE(**options), weight=3.0, pairs_per_point=50).fit(X)
+    both = gc.TwoScaleCoupling(gc.TSNE(**options), weight=3.0, n_landmarks=50).fit(X)
     assert np.array_equal(both.embedding_, with_term.embedding_)
     assert both.large_scale_loss_ == with_term.term_losses_[0]
     assert both.loss_ == pytest.approx(both.coupling_loss_ + 3.0 * both.large_scale_loss_)
@@ -116,7 +122,8 @@ def test_what_it_cannot_take_is_refused(rng):
     X = rng.normal(size=(30, 3))
     for options, word in (
         ({"weight": -1.0}, "weight"),
-        ({"pairs_per_point": 0}, "pairs_per_point"),
+        ({"n_landmarks": 1}, "n_landmarks"),
+        ({"n_landmarks": "few"}, "n_landmarks"),
         ({"width": 0}, "width"),
     ):
         with pytest.raises((ValueError, TypeError), match=word):
@@ -128,9 +135,21 @@ def test_what_it_cannot_take_is_refused(rng):
 
 
 def test_threads_and_repetitions_give_the_same_bits(rng):
-    X, Z = rng.normal(size=(300, 4)), rng.normal(size=(300, 2)).astype(np.float32)
+    X, Z = rng.normal(size=(3000, 4)), rng.normal(size=(3000, 2)).astype(np.float32)
     expected = of(X, 40).value_and_grad(Z)
     for n_jobs in (1, 2, 5):
         found = of(X, 40, n_jobs=n_jobs).value_and_grad(Z)
         assert found[0] == expected[0]
         assert np.array_equal(found[1], expected[1])
+
+
+def test_beyond_ten_thousand_points_the_weight_falls(rng):
+    X = rng.normal(size=(40_000, 2))
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5), n_neighbors=15)
+    method = gc.GraphCoupling(law, gc.GraphModel(gc.Student(), "E"), terms=[LargeScale()], max_iter=1, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        method.fit(X)
+    objective = of(X, 125)
+    objective_of = objective.value(method.embedding_.astype(np.float64))
+    assert method.term_losses_[0] == pytest.approx((10_000 * 40_000) ** 0.5 * objective_of, rel=0.02)
