@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from graphcouple._registry import Registry
 from graphcouple._validation import check_embedding, check_integer
@@ -245,3 +246,51 @@ def _separate(Z: FloatArray, noise: float, rng: np.random.RandomState) -> FloatA
         Z = Z.copy()
         Z[repeated] += noise * rng.normal(size=(int(repeated.sum()), Z.shape[1]))
     return Z
+
+
+_PEERS = {"openTSNE": 1e-4, "scikit-learn": 1e-4, "umap-learn": None}
+
+
+def start_for(library: str, Z: Any) -> NDArray[Any]:
+    """Return a start as another library takes it: ``init=start_for("openTSNE", gc.CCPCA().fit_transform(X))``.
+
+    openTSNE and scikit-learn want the first column to have standard deviation 10⁻⁴; umap-learn moves all points into a
+    square of side 10 itself, and wants no two in one place.
+
+    Parameters
+    ----------
+    library : {"openTSNE", "scikit-learn", "umap-learn"}
+    Z : array of shape (n_samples, n_components)
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_components)
+        float32 for scikit-learn and umap-learn, float64 for openTSNE.
+
+    Raises
+    ------
+    ValueError
+        When the library is not known, or all points are in one place.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> start = gc.initializations.start_for("openTSNE", gc.CCPCA(perplexity=15, random_state=0).fit_transform(X))
+    >>> float(start[:, 0].std().round(6))
+    0.0001
+    """
+    if library not in _PEERS:
+        raise ValueError(f"library must be one of {sorted(_PEERS)}, got {library!r}.")
+    start = check_embedding(Z, "Z").astype(np.float64)
+    start -= start.mean(axis=0)
+    size = float(start[:, 0].std()) or float(start.std())
+    if not size > 0:
+        raise ValueError("all points of Z are in one place, which is no start.")
+    wanted = _PEERS[library]
+    if wanted is None:
+        # Its own noise for copies is as small.
+        start += 1e-4 * size * np.random.default_rng(0).normal(size=start.shape)
+    else:
+        start *= wanted / size
+    return start if library == "openTSNE" else start.astype(np.float32)
