@@ -98,7 +98,7 @@ def test_the_preset_is_the_term_and_zero_is_the_plain_method(rng):
     options = {"max_iter": 60, "random_state": 0}
     plain = gc.TSNE(**options).fit(X)
     with_term = gc.TSNE(terms=[LargeScale(3.0, 50)], **options).fit(X)
-    both = gc.TwoScaleCoupling(gc.TSNE(**options), weight=3.0, n_landmarks=50).fit(X)
+    both = gc.TwoScaleCoupling(gc.TSNE(**options), weight=3.0, n_groups=50).fit(X)
     assert np.array_equal(both.embedding_, with_term.embedding_)
     assert both.large_scale_loss_ == with_term.term_losses_[0]
     assert both.loss_ == pytest.approx(both.coupling_loss_ + 3.0 * both.large_scale_loss_)
@@ -122,8 +122,8 @@ def test_what_it_cannot_take_is_refused(rng):
     X = rng.normal(size=(30, 3))
     for options, word in (
         ({"weight": -1.0}, "weight"),
-        ({"n_landmarks": 1}, "n_landmarks"),
-        ({"n_landmarks": "few"}, "n_landmarks"),
+        ({"n_groups": 1}, "n_groups"),
+        ({"n_groups": "few"}, "n_groups"),
         ({"width": 0}, "width"),
     ):
         with pytest.raises((ValueError, TypeError), match=word):

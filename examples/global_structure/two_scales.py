@@ -34,9 +34,10 @@ def embeddings(X):
 
 found = {name: dict(embeddings(X)) for name, (X, _) in DATA.items()}
 columns = len(next(iter(found.values())))
-figure, axes = plt.subplots(len(DATA), columns, figsize=(3.2 * columns, 9.6), layout="constrained")
+figure, axes = plt.subplots(len(DATA), columns, figsize=(3.4 * columns, 10.5), layout="constrained")
 for row, (name, (X, y)) in zip(axes, DATA.items(), strict=True):
     for ax, (method, Z) in zip(row, found[name].items(), strict=True):
         near, far = (100 * gc.metrics.k_ary_preservation(X, Z, K) for K in (10, len(X) // 2))
-        gc.plot(Z, y, ax=ax, title=f"{name}: {method}\nR(10) {near:.0f}, R(n/2) {far:.0f}", legend=False)
+        gc.plot(Z, y, ax=ax, title=f"{name}: {method}", legend=False)
+        ax.set_xlabel(f"100·R(10) {near:.0f}, 100·R(n/2) {far:.0f}")
 figure.savefig(sys.argv[1] if len(sys.argv) > 1 else "two_scales.png", dpi=110)

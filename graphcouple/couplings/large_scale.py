@@ -95,7 +95,7 @@ class LargeScaleCrossEntropy(Objective):
     def of(
         cls,
         X: Any,
-        n_landmarks: int,
+        n_groups: int,
         rng: np.random.RandomState,
         width: float = 0.15,
         metric: Any = "euclidean",
@@ -106,8 +106,8 @@ class LargeScaleCrossEntropy(Objective):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, p)
-        n_landmarks : int
-            All points, if there are fewer.
+        n_groups : int
+            As many groups as points, if there are fewer.
         rng : numpy.random.RandomState
             Draws the landmarks.
         width : float, default=0.15
@@ -116,7 +116,7 @@ class LargeScaleCrossEntropy(Objective):
         n_jobs : int or None, default=None
         """
         n = X.shape[0]
-        landmarks = np.sort(rng.permutation(n)[: min(n_landmarks, n)])
+        landmarks = np.sort(rng.permutation(n)[: min(n_groups, n)])
         sq_dist = _to_landmarks(X, landmarks, metric, n_jobs)
         nearest = sq_dist.argmin(axis=1)
         # A landmark is in its own cell, even if another lies in the same place.
@@ -192,7 +192,7 @@ def _mean_entropy(near: FloatArray, weights: FloatArray) -> float:
 
 
 def _to_landmarks(X: Any, landmarks: IntArray, metric: Any, n_jobs: int | None) -> FloatArray:
-    """Return the squared distances of all points to landmarks, of shape (n, n_landmarks), in single precision."""
+    """Return the squared distances of all points to landmarks, of shape (n, n_groups), in single precision."""
     n, few = X.shape[0], distances_of(X[landmarks], metric)
     sq_dist = np.empty((n, landmarks.size), dtype=np.float32)
     for a in range(0, n, _ROWS):
@@ -233,8 +233,8 @@ class LargeScale(Term):
     ----------
     weight : float, default=10.0
         Local against global: 0 is the plain method. Neighbourhoods of ten points hardly suffer up to 10.
-    n_landmarks : int or "auto", default="auto"
-        Points drawn at random, whose cells are the groups. "auto" is 5,000,000/n, at least 100 and at most 500: with
+    n_groups : int or "auto", default="auto"
+        Number of groups, the cells of points drawn at random. "auto" is 5,000,000/n, at least 100 and at most 500: with
         fewer, the forces on neighbours are less alike.
     width : float, default=0.15
         w, how gradually an edge's probability falls with the share of points that are nearer.
@@ -256,24 +256,24 @@ class LargeScale(Term):
     """
 
     weight: float = 10.0
-    n_landmarks: int | str = "auto"
+    n_groups: int | str = "auto"
     width: float = 0.15
 
     def __post_init__(self) -> None:
         if not (isinstance(self.weight, (int, float, np.number)) and 0 <= self.weight < np.inf):
             raise ValueError(f"weight must be a finite number of at least 0, got {self.weight!r}.")
-        if isinstance(self.n_landmarks, str):
-            if self.n_landmarks != "auto":
-                raise ValueError(f"n_landmarks must be 'auto' or an integer of at least 2, got {self.n_landmarks!r}.")
+        if isinstance(self.n_groups, str):
+            if self.n_groups != "auto":
+                raise ValueError(f"n_groups must be 'auto' or an integer of at least 2, got {self.n_groups!r}.")
         else:
-            check_integer("n_landmarks", self.n_landmarks, 2)
+            check_integer("n_groups", self.n_groups, 2)
         check_positive("width", self.width)
 
     def bind(self, problem: Problem) -> WeightedSum:
         """Return the multiple of L for the problem's points; see `Term`."""
         if problem.posterior.node_weights is not None:
             raise ValueError("LargeScale takes no sample weights: shares of points count each row once. Repeat rows.")
-        X, k = problem.points, self.n_landmarks
+        X, k = problem.points, self.n_groups
         n = X.shape[0]
         if isinstance(k, str):
             k = min(max(_ENTRIES // n, _FEWEST), _MOST)
@@ -281,5 +281,5 @@ class LargeScale(Term):
         return WeightedSum(((n * min(1.0, (_MANY / n) ** 0.5), objective),))
 
     def __str__(self) -> str:
-        groups = "" if self.n_landmarks == "auto" else f", by {self.n_landmarks} groups"
+        groups = "" if self.n_groups == "auto" else f", by {self.n_groups} groups"
         return f"{self.weight:g} × large scale{groups}"

@@ -110,22 +110,22 @@ class TwoScaleCoupling(WithTerm):
     >>> both.embedding_.shape
     (500, 2)
     >>> both.sentence.terms[0]
-    LargeScale(weight=10.0, n_landmarks='auto', width=0.15)
+    LargeScale(weight=10.0, n_groups='auto', width=0.15)
     """
 
     weight: float = parameter(
         default=10.0,
         doc="λ, local against global. 0 is the plain method; up to 10, neighbourhoods of ten points hardly suffer.",
     )
-    n_landmarks: Any = parameter(
+    n_groups: Any = parameter(
         default="auto",
         kind='int or "auto"',
-        doc='Points drawn at random, with whose cells all points are compared. "auto" is 100 to 500; see `LargeScale`.',
+        doc='Groups of points with which all points are compared. "auto" is 100 to 500; see `LargeScale`.',
         checks=[Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
     )
 
     def _term(self) -> LargeScale | None:
-        return LargeScale(float(self.weight), self.n_landmarks) if self.weight > 0 else None
+        return LargeScale(float(self.weight), self.n_groups) if self.weight > 0 else None
 
     def _take_from(self, plain: CouplingEstimator) -> Self:
         super()._take_from(plain)
