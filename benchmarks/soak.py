@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import psutil
+from numba.core.registry import CPUDispatcher
 
 import graphcouple as gc
 
@@ -64,12 +65,13 @@ def methods(rng, folder):
 
 
 def state(process):
-    """Return the megabytes, threads and open files of a process, after giving back what it no longer uses."""
+    """Return the megabytes, threads, open files and compiled loops of a process, which gives back what it can."""
     garbage.collect()
     if sys.platform == "linux":
         # Else pages that the allocator keeps for later would count.
         ctypes.CDLL("libc.so.6").malloc_trim(0)
-    return process.memory_info().rss / 2**20, process.num_threads(), process.num_fds()
+    loops = sum(len(loop.overloads) for loop in garbage.get_objects() if isinstance(loop, CPUDispatcher))
+    return process.memory_info().rss / 2**20, process.num_threads(), process.num_fds(), loops
 
 
 def main():
@@ -79,7 +81,7 @@ def main():
     warnings.simplefilter("ignore")
     process, points = psutil.Process(), np.random.default_rng(0)
     a_round, seen, begun = max(n_fits // ROUNDS, 1), {}, time.perf_counter()
-    print(f"{'fits':>6} {'MiB':>8} {'threads':>8} {'files':>6} {'seconds':>8}")
+    print(f"{'fits':>6} {'MiB':>8} {'threads':>8} {'files':>6} {'loops':>6} {'seconds':>8}")
     with tempfile.TemporaryDirectory() as folder:
         for fit in range(n_fits):
             rng = np.random.default_rng(fit % a_round)
@@ -89,7 +91,7 @@ def main():
             if (fit + 1) % max(n_fits // 10, 1) == 0:
                 now = seen[fit + 1] = state(process)
                 seconds = time.perf_counter() - begun
-                print(f"{fit + 1:>6} {now[0]:>8.0f} {now[1]:>8} {now[2]:>6} {seconds:>8.0f}", flush=True)
+                print(f"{fit + 1:>6} {now[0]:>8.0f} {now[1]:>8} {now[2]:>6} {now[3]:>6} {seconds:>8.0f}", flush=True)
     first, last = seen[a_round], seen[max(seen)]
     grown = last[0] / first[0] - 1.0
     print(f"after the first round, memory grows by {grown:.1%}, threads by {last[1] - first[1]}")
