@@ -20,6 +20,7 @@ from .couplings import ComponentMeans as ComponentMeans
 from .couplings import Coupling as Coupling
 from .couplings import CrossEntropy as CrossEntropy
 from .couplings import CrossEntropyCoupling as CrossEntropyCoupling
+from .couplings import DistanceShape as DistanceShape
 from .couplings import EffectiveCoupling as EffectiveCoupling
 from .couplings import EffectiveCrossEntropy as EffectiveCrossEntropy
 from .couplings import GramMatching as GramMatching
@@ -32,6 +33,7 @@ from .couplings import PrecisionCrossEntropy as PrecisionCrossEntropy
 from .couplings import Problem as Problem
 from .couplings import ReconstructionCoupling as ReconstructionCoupling
 from .couplings import ReconstructionEnergy as ReconstructionEnergy
+from .couplings import ReferenceShape as ReferenceShape
 from .couplings import SpectralContraction as SpectralContraction
 from .couplings import SquareLoss as SquareLoss
 from .couplings import Stress as Stress

@@ -135,3 +135,14 @@ def check_random_state(random_state: Any) -> np.random.Generator:
         raise ValueError(
             f"random_state must be a seed of at least 0, a Generator, or None, got {random_state!r}."
         ) from None
+
+
+def seeded_clone(estimator: Any, rng: np.random.RandomState) -> Any:
+    """Return a clone of a scikit-learn estimator; without a seed of its own it takes one from `rng`."""
+    from sklearn.base import clone
+
+    copy = clone(estimator)
+    known = copy.get_params(deep=False)
+    if "random_state" in known and known["random_state"] is None:
+        copy.set_params(random_state=int(rng.randint(np.iinfo(np.int32).max)))
+    return copy

@@ -7,22 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from graphcouple._registry import Registry
-from graphcouple._validation import check_embedding, check_integer
+from graphcouple._validation import check_embedding, check_integer, seeded_clone
 from graphcouple.components import component_law, sampled_pca
 from graphcouple.components.pca import why_constant
 from graphcouple.graphs import FloatArray
 from graphcouple.laws.priors import RandomGraph
-from graphcouple.spectral import embed_parts, graph_laplacian
+from graphcouple.spectral import embed_parts, graph_laplacian, principal_components
 
 # Residual of eigenvectors, relative to the largest eigenvalue: a start need not be exact.
 _TOLERANCE = 1e-4
-
-# Sparse matrices of up to this many entries (160 MB in double precision) are made dense for principal components.
-_DENSE_ENTRIES = 20_000_000
 
 Initializer = Callable[[Any, RandomGraph, int, np.random.RandomState, int | None], FloatArray]
 
@@ -31,22 +27,7 @@ def pca(
     X: Any, posterior: RandomGraph | None, n_components: int, rng: np.random.RandomState, n_jobs: int | None = None
 ) -> FloatArray:
     """Return the first principal components of `X`, zero-padded when `X` has fewer."""
-    from sklearn.decomposition import PCA
-
-    found = min(n_components, *X.shape)
-    if sp.issparse(X) and (X.shape[0] * X.shape[1] <= _DENSE_ENTRIES or min(X.shape) <= n_components + 1):
-        # ARPACK finds no more than all but one component, and on low rank it goes on from noise that no seed fixes.
-        X = X.toarray()
-    if sp.issparse(X):
-        X, found = sp.csr_matrix(X), min(found, min(X.shape) - 1) or 1
-        if not abs(X - sp.csr_matrix(X[[0] * X.shape[0]])).max():
-            # Without variance, ARPACK has no vector to start from.
-            return np.zeros((X.shape[0], n_components))
-    with warnings.catch_warnings():
-        # Constant data have zero variance, which PCA divides by; the caller handles a zero result.
-        warnings.filterwarnings("ignore", message="invalid value encountered", category=RuntimeWarning)
-        Z = PCA(found, random_state=rng).fit_transform(X)
-    return np.pad(Z, ((0, 0), (0, n_components - found)))
+    return principal_components(X, n_components, rng)
 
 
 def spectral(
@@ -219,16 +200,10 @@ def _lacking(X: Any) -> str:
 
 def _fitted(estimator: Any, X: Any, n_components: int, rng: np.random.RandomState) -> FloatArray:
     """Return a clone's embedding of the points; without a seed of its own it takes one from `rng`."""
-    from sklearn.base import clone
-
     name = type(estimator).__name__
     if X is None:
         raise ValueError(f"init={name}() needs points, and there are none; use init='spectral' or 'random'.")
-    copy = clone(estimator)
-    known = copy.get_params(deep=False)
-    if "random_state" in known and known["random_state"] is None:
-        copy.set_params(random_state=int(rng.randint(np.iinfo(np.int32).max)))
-    Z = np.asarray(copy.fit_transform(X), dtype=np.float64)
+    Z = np.asarray(seeded_clone(estimator, rng).fit_transform(X), dtype=np.float64)
     if Z.ndim != 2 or Z.shape[1] != n_components:
         raise ValueError(
             f"init={name}() embeds in {Z.shape[1:]} dimensions, but n_components={n_components}; give it "

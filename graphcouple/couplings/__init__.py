@@ -6,7 +6,9 @@ from graphcouple.couplings.component_means import ComponentCrossEntropy
 from graphcouple.couplings.contraction import KernelLaplacian, LaplacianEigenvalues
 from graphcouple.couplings.contraction_term import SpectralContraction
 from graphcouple.couplings.cross_entropy import CrossEntropy
+from graphcouple.couplings.distance_shape import DistanceShape, FreeScaleStress
 from graphcouple.couplings.effective import ChargedPartition, EffectiveCrossEntropy
+from graphcouple.couplings.global_term import GlobalTerm
 from graphcouple.couplings.gram import GramMatching
 from graphcouple.couplings.large_scale import LargeScale, LargeScaleCrossEntropy
 from graphcouple.couplings.matching import BinaryKL, MatchedMeans, MatchingLoss, SquareLoss
@@ -23,6 +25,7 @@ from graphcouple.couplings.recipes import (
     Term,
 )
 from graphcouple.couplings.reconstruction import ReconstructionEnergy, reconstruction_weights
+from graphcouple.couplings.reference_shape import ProcrustesStatistic, ReferenceShape
 from graphcouple.couplings.stress import Stress, sampled_pairs, stress_weights
 
 __all__ = [
@@ -35,9 +38,12 @@ __all__ = [
     "Coupling",
     "CrossEntropy",
     "CrossEntropyCoupling",
+    "DistanceShape",
     "EdgeEnergy",
     "EffectiveCoupling",
     "EffectiveCrossEntropy",
+    "FreeScaleStress",
+    "GlobalTerm",
     "GramMatching",
     "Held",
     "KernelLaplacian",
@@ -52,8 +58,10 @@ __all__ = [
     "PairCoupling",
     "PrecisionCrossEntropy",
     "Problem",
+    "ProcrustesStatistic",
     "ReconstructionCoupling",
     "ReconstructionEnergy",
+    "ReferenceShape",
     "SpectralContraction",
     "SquareLoss",
     "Stress",

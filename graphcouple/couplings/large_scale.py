@@ -5,9 +5,9 @@ group g is there with probability
 
     p_ig = 1/(1 + e^{(r_i(g) − ½)/w}),
 
-where r_i(g) is the share of points whose groups have a landmark nearer to i than that of g. Given Z, its odds are
-T_ig/d²_ig, where d_ig is the distance to the group's mean and T_ig the mean of both ends' mean squared distances to all
-points,
+where r_i(g) is the share of points in groups nearer to i than g is, in mean squared distance to their members. Given Z,
+its odds are T_ig/d²_ig, where d_ig is the distance to the group's mean and T_ig the mean of both ends' mean squared
+distances to all points,
 
     T_ig = (D_i + D_g)/2,    D_i = |z_i − z̄|² + V,    D_g = |z̄_g − z̄|² + V,    V = n⁻¹ Σ_k |z_k − z̄|².
 
@@ -28,13 +28,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import norm
 
 from graphcouple._numba.threads import over_rows
 from graphcouple._validation import check_embedding, check_integer, check_positive
-from graphcouple.couplings.base import Objective, WeightedSum
-from graphcouple.couplings.recipes import Problem, Term
+from graphcouple.couplings.base import Objective
+from graphcouple.couplings.global_term import GlobalTerm
+from graphcouple.couplings.recipes import Problem
 from graphcouple.graphs import FloatArray, IntArray
-from graphcouple.neighbors import distances_of
+from graphcouple.neighbors import mean_sq_distances_to_groups, sq_distances_to_points
 
 # δ: a point nearer to a mean than a hundredth of the typical distance is not repelled more.
 _SOFTENING = 1e-4
@@ -44,9 +46,6 @@ _BLOCK = 1024
 
 # Bounds of the automatic number of landmarks, and the entries of p that it aims at.
 _FEWEST, _MOST, _ENTRIES = 100, 500, 5_000_000
-
-# With more points than this, ten neighbours are a finer structure than the one that the weight was chosen for.
-_MANY = 10_000.0
 
 # Rows for which distances are ranked at once.
 _ROWS = 20_000
@@ -86,7 +85,7 @@ class LargeScaleCrossEntropy(Objective):
         if not sizes.all():
             raise ValueError("every group must have a point.")
         self.near, self.n_jobs = np.ascontiguousarray(near, dtype=np.float32), n_jobs
-        self.weights = sizes / groups.size
+        self._groups, self.weights = groups, sizes / groups.size
         ones = np.ones(groups.size)
         self._means = sp.csr_array((ones / sizes[groups], groups, np.arange(groups.size + 1))).T.tocsr()
         self._constant = float(np.log1p(_SOFTENING)) - _mean_entropy(self.near, self.weights)
@@ -117,15 +116,15 @@ class LargeScaleCrossEntropy(Objective):
         """
         n = X.shape[0]
         landmarks = np.sort(rng.permutation(n)[: min(n_groups, n)])
-        sq_dist = _to_landmarks(X, landmarks, metric, n_jobs)
-        nearest = sq_dist.argmin(axis=1)
+        groups = sq_distances_to_points(X, landmarks, metric, n_jobs).argmin(axis=1)
         # A landmark is in its own cell, even if another lies in the same place.
-        nearest[landmarks] = np.arange(landmarks.size)
+        groups[landmarks] = np.arange(landmarks.size)
+        sizes = np.bincount(groups)
+        sq_dist = mean_sq_distances_to_groups(X, groups, rng, metric, n_jobs)
         near = np.empty(sq_dist.shape, dtype=np.float32)
-        sizes = np.bincount(nearest)
         for a in range(0, n, _ROWS):
             near[a : a + _ROWS] = 1.0 / (1.0 + np.exp((_shares_nearer(sq_dist[a : a + _ROWS], sizes) - 0.5) / width))
-        return cls(nearest, near, n_jobs)
+        return cls(groups, near, n_jobs)
 
     @property
     def n_points(self) -> int:
@@ -156,28 +155,33 @@ class LargeScaleCrossEntropy(Objective):
         z = points.astype(np.float64)
         z -= z.mean(axis=0)
         n, q = z.shape
-        squares = np.einsum("ij,ij->i", z, z)
-        variance = float(squares.mean())
-        if not variance > 0:
+        # L does not depend on units: in those of a typical distance, single precision holds what is squared thrice.
+        unit = float(norm(z.ravel(), check_finite=False)) / n**0.5
+        if not unit > 0:
             # In one place, all are equally far: u is 1, as it is on average wherever points lie.
             logs = np.log(2.0) - (1.0 - float((self.near @ self.weights).mean())) * np.log1p(_SOFTENING)
             return float(logs) + self._constant, np.zeros_like(points)
+        z /= unit
         centres = self._means @ z
-        spread, spread_of = squares + variance, np.einsum("ij,ij->i", centres, centres) + variance
-        n_blocks = -(-n // _BLOCK)
-        value, gradient, pull = np.empty(n), np.empty((n, q)), np.empty(n)
-        force_on, pull_on = np.empty((n_blocks, q, len(centres))), np.empty((n_blocks, len(centres)))
-        law = (spread, np.ascontiguousarray(centres.T), spread_of, self.weights, self.near, _SOFTENING, with_value)
+        spread, spread_of = (0.5 * (np.square(places).sum(axis=1) + 1.0) for places in (z, centres))
+        kind, n_blocks = points.dtype, -(-n // _BLOCK)
+        law = (spread, np.ascontiguousarray(centres.T), spread_of, self.weights)
+        value, gradient, pull = np.empty(n), np.empty((n, q), kind), np.empty(n, kind)
+        force_on, pull_on = np.empty((n_blocks, q, len(centres)), kind), np.empty((n_blocks, len(centres)), kind)
+        args = [part.astype(kind, copy=False) for part in (z, *law)] + [self.near, _SOFTENING, with_value]
         out = (value, gradient, pull, force_on, pull_on)
-        over_rows(n_blocks, self.n_jobs, near_or_far, _BLOCK, z, *law, *out, at_least=2)
-        on_centres, on_spreads = force_on.sum(axis=0).T, pull_on.sum(axis=0)
-        gradient += self._means.T @ (on_centres + 2.0 * on_spreads[:, None] * centres)
+        over_rows(n_blocks, self.n_jobs, near_or_far, _BLOCK, *args, *out, at_least=2)
+        on_centres, on_spreads = (2.0 * part.sum(axis=0, dtype=np.float64).T for part in (force_on, 0.5 * pull_on))
+        pull, total = pull.astype(np.float64), float(pull.sum(dtype=np.float64) + on_spreads.sum())
         # Each spread depends on its own place and, through the variance, on all.
-        gradient += 2.0 * (pull + (pull.sum() + on_spreads.sum()) / n)[:, None] * z
-        gradient -= gradient.mean(axis=0)
-        gradient /= n
+        on_members = (on_centres + on_spreads[:, None] * centres) / (n * self.weights[:, None])
+        slopes = (pull + total / n)[:, None] * z
+        slopes += 2.0 * gradient
+        slopes += on_members[self._groups]
+        slopes -= slopes.mean(axis=0)
+        slopes /= n * unit
         loss = float(value.mean()) + self._constant if with_value else np.nan
-        return loss, gradient.astype(points.dtype, copy=False)
+        return loss, slopes.astype(points.dtype, copy=False)
 
 
 def _mean_entropy(near: FloatArray, weights: FloatArray) -> float:
@@ -189,18 +193,6 @@ def _mean_entropy(near: FloatArray, weights: FloatArray) -> float:
         logs = p * np.log(np.where(p > 0, p, 1.0)) + q * np.log(np.where(q > 0, q, 1.0))
         total -= float((logs @ weights).sum())
     return total / len(near)
-
-
-def _to_landmarks(X: Any, landmarks: IntArray, metric: Any, n_jobs: int | None) -> FloatArray:
-    """Return the squared distances of all points to landmarks, of shape (n, n_groups), in single precision."""
-    n, few = X.shape[0], distances_of(X[landmarks], metric)
-    sq_dist = np.empty((n, landmarks.size), dtype=np.float32)
-    for a in range(0, n, _ROWS):
-        support, found = few.to(X[a : a + _ROWS], None, n_jobs)
-        rows = np.empty((support.n_nodes, landmarks.size))
-        np.put_along_axis(rows, support.indices.reshape(rows.shape), found.reshape(rows.shape), axis=1)
-        sq_dist[a : a + _ROWS] = rows
-    return sq_dist
 
 
 def _shares_nearer(sq_dist: FloatArray, sizes: IntArray) -> FloatArray:
@@ -221,17 +213,16 @@ def _shares_nearer(sq_dist: FloatArray, sizes: IntArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class LargeScale(Term):
+class LargeScale(GlobalTerm):
     """The term weight · n · L(Z), which arranges an embedding at the scale of the whole.
 
     L is the cross-entropy of two graphs in which each point is tied to the nearer half of all others; see
-    `LargeScaleCrossEntropy`. It is multiplied by the number of points n, as a cross-entropy is a sum over them; beyond
-    10,000 points, where ten neighbours are a finer structure, by (10,000 n)^½. It takes little time beside the
-    repulsion of the coupling.
+    `LargeScaleCrossEntropy`, and `GlobalTerm` for more than 10,000 points. It takes little time beside the repulsion of
+    the coupling.
 
     Parameters
     ----------
-    weight : float, default=10.0
+    weight : float, default=7.0
         Local against global: 0 is the plain method. Neighbourhoods of ten points hardly suffer up to 10.
     n_groups : int or "auto", default="auto"
         Number of groups, the cells of points drawn at random. "auto" is 5,000,000/n, at least 100 and at most 500: with
@@ -255,13 +246,12 @@ class LargeScale(Term):
     True
     """
 
-    weight: float = 10.0
+    weight: float = 7.0
     n_groups: int | str = "auto"
     width: float = 0.15
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.weight, (int, float, np.number)) and 0 <= self.weight < np.inf):
-            raise ValueError(f"weight must be a finite number of at least 0, got {self.weight!r}.")
+        super().__post_init__()
         if isinstance(self.n_groups, str):
             if self.n_groups != "auto":
                 raise ValueError(f"n_groups must be 'auto' or an integer of at least 2, got {self.n_groups!r}.")
@@ -269,16 +259,12 @@ class LargeScale(Term):
             check_integer("n_groups", self.n_groups, 2)
         check_positive("width", self.width)
 
-    def bind(self, problem: Problem) -> WeightedSum:
-        """Return the multiple of L for the problem's points; see `Term`."""
-        if problem.posterior.node_weights is not None:
-            raise ValueError("LargeScale takes no sample weights: shares of points count each row once. Repeat rows.")
+    def objective(self, problem: Problem) -> LargeScaleCrossEntropy:
+        """Return L for the problem's points."""
         X, k = problem.points, self.n_groups
-        n = X.shape[0]
         if isinstance(k, str):
-            k = min(max(_ENTRIES // n, _FEWEST), _MOST)
-        objective = LargeScaleCrossEntropy.of(X, k, problem.rng, self.width, problem.metric, problem.n_jobs)
-        return WeightedSum(((n * min(1.0, (_MANY / n) ** 0.5), objective),))
+            k = min(max(_ENTRIES // X.shape[0], _FEWEST), _MOST)
+        return LargeScaleCrossEntropy.of(X, k, problem.rng, self.width, problem.metric, problem.n_jobs)
 
     def __str__(self) -> str:
         groups = "" if self.n_groups == "auto" else f", by {self.n_groups} groups"

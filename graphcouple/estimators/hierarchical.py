@@ -110,11 +110,11 @@ class TwoScaleCoupling(WithTerm):
     >>> both.embedding_.shape
     (500, 2)
     >>> both.sentence.terms[0]
-    LargeScale(weight=10.0, n_groups='auto', width=0.15)
+    LargeScale(weight=7.0, n_groups='auto', width=0.15)
     """
 
     weight: float = parameter(
-        default=10.0,
+        default=7.0,
         doc="λ, local against global. 0 is the plain method; up to 10, neighbourhoods of ten points hardly suffer.",
     )
     n_groups: Any = parameter(

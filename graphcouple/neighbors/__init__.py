@@ -3,6 +3,7 @@
 from graphcouple.neighbors.blocks import Block, Blocks
 from graphcouple.neighbors.by_metric import distances_of
 from graphcouple.neighbors.distances import SEARCHES, Distances
+from graphcouple.neighbors.groups import mean_sq_distances_to_groups, sq_distances_to_points
 from graphcouple.neighbors.own_graph import OwnNeighbors, remembered_distances
 from graphcouple.neighbors.points import as_points, near_origin
 from graphcouple.neighbors.projection import product_of_rows
@@ -18,9 +19,11 @@ __all__ = [
     "as_points",
     "distances_of",
     "graph_distances",
+    "mean_sq_distances_to_groups",
     "near_origin",
     "nearest_neighbors",
     "neighbors_among",
     "product_of_rows",
     "remembered_distances",
+    "sq_distances_to_points",
 ]

@@ -1,0 +1,51 @@
+"""What terms share that arrange an embedding at large: one weight, local against global."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphcouple.couplings.base import Objective, WeightedSum
+from graphcouple.couplings.recipes import Problem, Term
+
+# With more points than this, ten neighbours are a finer structure than the one that weights were chosen for.
+_MANY = 10_000.0
+
+
+@dataclass(frozen=True)
+class GlobalTerm(Term):
+    """Base of terms that arrange an embedding at large.
+
+    The term is weight · n · F(Z), with F an objective between 0 and about 1 that does not depend on the units of the
+    embedding: the others decide how large it is. It is multiplied by the number of points n, as a cross-entropy is a
+    sum over them; beyond 10,000 points, where ten neighbours are a finer structure, by (10,000 n)^½.
+
+    Parameters
+    ----------
+    weight : float
+        Local against global: 0 is the plain method.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When a parameter is out of range; when fitted, if there are no points, or weights of them.
+    """
+
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.weight, (int, float, np.number)) and 0 <= self.weight < np.inf):
+            raise ValueError(f"weight must be a finite number of at least 0, got {self.weight!r}.")
+
+    @abstractmethod
+    def objective(self, problem: Problem) -> Objective:
+        """Return F for the problem's points; see `Term.bind`."""
+
+    def bind(self, problem: Problem) -> WeightedSum:
+        """Return the multiple of F for the problem's points; see `Term`."""
+        if problem.posterior.node_weights is not None:
+            raise ValueError(f"{type(self).__name__} takes no sample weights: it counts each row once. Repeat rows.")
+        n = problem.posterior.n_nodes
+        return WeightedSum(((n * min(1.0, (_MANY / n) ** 0.5), self.objective(problem)),))

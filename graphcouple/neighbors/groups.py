@@ -1,0 +1,122 @@
+"""Distances between points and groups of points, to rank the groups by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.neighbors.by_metric import distances_of
+from graphcouple.neighbors.points import near_origin
+
+# Members of a group whose distances are averaged, for metrics without means.
+_MEMBERS = 4
+
+# Rows for which distances are held in double precision at once.
+_ROWS = 20_000
+
+# Squared distances below this share of the row's largest are rounding of an expanded square, and count as equal.
+_ROUNDING = 1e-13
+
+
+def sq_distances_to_points(
+    X: Any, places: IntArray, metric: Any = "euclidean", n_jobs: int | None = None
+) -> FloatArray:
+    """Return the squared distances of all points to those at `places`.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, p)
+    places : ndarray of shape (k,)
+    metric : str or callable, default="euclidean"
+    n_jobs : int or None, default=None
+
+    Returns
+    -------
+    sq_dist : ndarray of shape (n, k)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.neighbors import sq_distances_to_points
+    >>> sq_distances_to_points(np.array([[0.0], [3.0], [5.0]]), np.array([0, 2]))
+    array([[ 0., 25.],
+           [ 9.,  4.],
+           [25.,  0.]])
+    """
+    if metric == "euclidean":
+        points = X if sp.issparse(X) else near_origin(X)
+        return _expanded(points, points[places])
+    return _by_metric(X, places, metric, n_jobs)
+
+
+def mean_sq_distances_to_groups(
+    X: Any, groups: IntArray, rng: np.random.RandomState, metric: Any = "euclidean", n_jobs: int | None = None
+) -> FloatArray:
+    """Return the mean squared distances of all points to the members of each group.
+
+    Euclidean ones are exact, from the groups' means; of other metrics, the mean is over a few members of each group.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, p)
+    groups : ndarray of shape (n,)
+        The group of each point, from 0; none is empty.
+    rng : numpy.random.RandomState
+        Draws the members.
+    metric : str or callable, default="euclidean"
+    n_jobs : int or None, default=None
+
+    Returns
+    -------
+    sq_dist : ndarray of shape (n, n_groups)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.neighbors import mean_sq_distances_to_groups
+    >>> X = np.array([[0.0], [2.0], [10.0]])
+    >>> mean_sq_distances_to_groups(X, np.array([0, 0, 1]), np.random.RandomState(0))
+    array([[  2., 100.],
+           [  2.,  64.],
+           [ 82.,   0.]])
+    """
+    sizes = np.bincount(groups)
+    order, starts = np.argsort(groups, kind="stable"), np.cumsum(sizes) - sizes
+    if metric == "euclidean":
+        points = X if sp.issparse(X) else near_origin(X)
+        members = sp.csr_array((np.repeat(1.0 / sizes, sizes), order, np.append(starts, groups.size)))
+        sq_dist = _expanded(points, members @ points)
+        # The mean square is that of the mean, plus the mean square of the members around it.
+        return sq_dist + (members @ sq_dist[np.arange(groups.size), groups])
+    total = np.zeros((groups.size, sizes.size))
+    for k, chance in enumerate(rng.uniform(size=(_MEMBERS, sizes.size))):
+        # One member from each quarter of the group's rows.
+        drawn = order[starts + ((k + chance) / _MEMBERS * sizes).astype(np.int64)]
+        total += _by_metric(X, drawn, metric, n_jobs) / _MEMBERS
+    return total
+
+
+def _expanded(points: Any, centres: Any) -> FloatArray:
+    """Return squared Euclidean distances by expanding the square, a product of matrices."""
+    from sklearn.metrics.pairwise import euclidean_distances
+
+    found = np.empty((points.shape[0], centres.shape[0]))
+    for a in range(0, len(found), _ROWS):
+        exact = euclidean_distances(points[a : a + _ROWS], centres, squared=True)
+        exact[exact <= _ROUNDING * exact.max(axis=1, keepdims=True)] = 0.0
+        found[a : a + _ROWS] = exact
+    return found
+
+
+def _by_metric(X: Any, places: IntArray, metric: Any, n_jobs: int | None) -> FloatArray:
+    few = distances_of(X[places], metric)
+    found = np.empty((X.shape[0], places.size))
+    for a in range(0, len(found), _ROWS):
+        support, sq_dist = few.to(X[a : a + _ROWS], None, n_jobs)
+        rows = np.empty((support.n_nodes, places.size))
+        np.put_along_axis(rows, support.indices.reshape(rows.shape), sq_dist.reshape(rows.shape), axis=1)
+        found[a : a + _ROWS] = rows
+    return found

@@ -1,0 +1,142 @@
+"""Terms that arrange an embedding at large: shapes of references and of distances, and what all of them share."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.spatial import procrustes
+from scipy.spatial.distance import cdist, pdist, squareform
+
+import graphcouple as gc
+from graphcouple.couplings import FreeScaleStress, ProcrustesStatistic, Stress
+from graphcouple.datasets import make_hierarchical_mixture
+from tests.contracts import check_objective
+
+TERMS = [gc.LargeScale, gc.ReferenceShape, gc.DistanceShape]
+
+
+def free_scale(X, power=0.0):
+    return FreeScaleStress(Stress.of(gc.neighbors.distances_of(X), power=power))
+
+
+@pytest.mark.parametrize("q", [1, 2, 4])
+def test_the_shape_is_what_procrustes_leaves(rng, q):
+    Y, Z = rng.normal(size=(30, q)), rng.normal(size=(30, q))
+    objective = ProcrustesStatistic(Y)
+    assert objective.value(1e3 * Z + 7.0) == pytest.approx(procrustes(Y, Z)[2], rel=1e-9)
+    check_objective(objective, Z)
+    check_objective(ProcrustesStatistic(rng.normal(size=(30, 3))), Z)
+    mirrored = Y.copy()
+    mirrored[:, 0] *= -1.0
+    assert objective.value(mirrored) == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0])
+def test_distances_at_the_best_scale(rng, power):
+    X, Z = rng.normal(size=(25, 5)), rng.normal(size=(25, 2))
+    delta, d = squareform(pdist(X)), squareform(pdist(Z))
+    off = ~np.eye(25, dtype=bool)
+    weights = delta[off] ** -power
+    scales = np.linspace(0.0, 3.0 * delta.max() / d.max(), 200_001)
+    sums = [(weights * a * b).sum() for a, b in ((delta[off], delta[off]), (delta[off], d[off]), (d[off], d[off]))]
+    least = (sums[0] - 2.0 * scales * sums[1] + scales**2 * sums[2]).min() / sums[0]
+    assert free_scale(X, power).value(1e-3 * Z) == pytest.approx(least, rel=1e-6)
+    check_objective(free_scale(X, power), Z)
+    assert free_scale(1e-100 * X, power).value(1e90 * Z) == pytest.approx(least, rel=1e-6)
+    with pytest.raises(ValueError, match="square loss"):
+        FreeScaleStress(Stress.of(gc.neighbors.distances_of(np.abs(X)), loss=gc.couplings.BinaryKL()))
+
+
+def test_points_in_one_place_and_references_without_a_shape(rng):
+    for objective in (ProcrustesStatistic(rng.normal(size=(20, 2))), free_scale(rng.normal(size=(20, 3)))):
+        value, gradient = objective.value_and_grad(np.full((20, 2), 3.0))
+        assert value == 1.0
+        assert not gradient.any()
+    for objective in (ProcrustesStatistic(np.full((20, 2), 5.0)), free_scale(np.full((20, 3), 5.0))):
+        value, gradient = objective.value_and_grad(rng.normal(size=(20, 2)))
+        assert value == 0.0
+        assert not gradient.any()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("term", TERMS)
+@pytest.mark.parametrize("q", [1, 2, 5])
+def test_any_dimension_and_input_ends_finite_with_the_same_bits(term, q):
+    X, _ = make_hierarchical_mixture(90, random_state=0)
+    X = np.concatenate([X, X[:5], 1e4 + X[:1]])
+    for points in (X, sp.csr_array(X), X.astype(np.float32)):
+        fits = [
+            gc.SymmetricSNE(perplexity=5, n_components=q, terms=[term()], max_iter=60, random_state=0, n_jobs=jobs)
+            for jobs in (1, 2)
+        ]
+        first, second = (fit.fit(points).embedding_ for fit in fits)
+        assert np.isfinite(first).all()
+        assert np.array_equal(first, second)
+        assert 0.0 <= fits[0].term_losses_[0] <= 1.5 * len(X)
+
+
+@pytest.mark.parametrize("term", TERMS)
+def test_a_large_weight_approaches_the_terms_own_minimum(term):
+    X, _ = make_hierarchical_mixture(150, random_state=0)
+    parts = [gc.TSNE(terms=[term(weight)], random_state=0).fit(X).term_losses_[0] for weight in (0.1, 3.0, 300.0)]
+    assert parts[0] > parts[1] > parts[2]
+    wanted = {
+        gc.ReferenceShape: 0.0,
+        gc.DistanceShape: free_scale(X).value(gc.MetricMDS(random_state=0).fit_transform(X)),
+    }
+    if term in wanted:
+        assert parts[2] / 150 == pytest.approx(wanted[term], abs=0.02)
+
+
+def test_references_are_names_estimators_or_arrays(rng):
+    X, _ = make_hierarchical_mixture(120, random_state=0)
+    fit = {"max_iter": 50, "random_state": 0}
+    Y = gc.Isomap(n_neighbors=10).fit_transform(X)
+    given = gc.TSNE(terms=[gc.ReferenceShape(reference=Y)], **fit).fit(X)
+    fitted = gc.TSNE(terms=[gc.ReferenceShape(reference=gc.Isomap(n_neighbors=10))], **fit).fit(X)
+    np.testing.assert_array_equal(given.embedding_, fitted.embedding_)
+    named = gc.TSNE(terms=[gc.ReferenceShape()], **fit).fit(X)
+    pca = gc.TSNE(terms=[gc.ReferenceShape(reference=gc.PrecisionCoupling())], **fit).fit(X)
+    np.testing.assert_allclose(named.term_losses_, pca.term_losses_, rtol=1e-6)
+    with pytest.raises(ValueError, match="n_landmarks"):
+        gc.TSNE(terms=[gc.ReferenceShape(reference=Y)], n_landmarks=60, **fit).fit(X)
+    for reference, word in (("ica", "reference"), (np.full((3, 2), np.nan), "reference"), (Y[:50], "reference")):
+        with pytest.raises((ValueError, TypeError), match=word):
+            gc.TSNE(terms=[gc.ReferenceShape(reference=reference)], **fit).fit(X)
+
+
+def test_distances_may_be_precomputed(rng):
+    X, _ = make_hierarchical_mixture(90, random_state=0)
+    method = gc.TSNE(terms=[gc.DistanceShape(pairs_per_point=100)], init="spectral", max_iter=50, random_state=0)
+    points = method.fit(X).term_losses_
+    given = method.set_params(metric="precomputed").fit(cdist(X, X)).term_losses_
+    assert given == pytest.approx(points, rel=1e-4)
+
+
+@pytest.mark.parametrize("term", TERMS)
+def test_what_terms_cannot_take_is_refused(term, rng):
+    X = rng.normal(size=(30, 3))
+    for weight in (-1.0, np.inf, "much"):
+        with pytest.raises(ValueError, match="weight"):
+            term(weight)
+    with pytest.raises(ValueError, match="Repeat rows"):
+        gc.TSNE(perplexity=5, terms=[term()]).fit(X, sample_weight=np.full(30, 2.0))
+    with pytest.raises((ValueError, TypeError), match="pairs_per_point"):
+        gc.DistanceShape(pairs_per_point=0)
+    graph = gc.TSNE(perplexity=5).models(30)[0].posterior(X)
+    with pytest.raises(ValueError, match="needs points"):
+        gc.GraphCoupling(graph, gc.GraphModel(gc.Student(), "E"), terms=[term()], init="spectral").fit(None)
+
+
+@pytest.mark.parametrize("term", [gc.LargeScale(5.0), gc.ReferenceShape(2.0, gc.Isomap()), gc.DistanceShape(2.0, 7)])
+def test_methods_with_terms_are_cloned_and_saved(term, tmp_path):
+    from sklearn.base import clone
+
+    X, _ = make_hierarchical_mixture(60, random_state=0)
+    method = gc.TSNE(perplexity=5, terms=[term], max_iter=30, random_state=0)
+    first = clone(method).fit(X)
+    first.save(tmp_path / "fitted.gc")
+    again = gc.load(tmp_path / "fitted.gc")
+    assert np.array_equal(again.embedding_, first.embedding_)
+    assert again.term_losses_ == first.term_losses_
+    assert str(term).startswith(f"{term.weight:g} × ")
+    assert str(term) in str(first.sentence)
