@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cholesky, solve_triangular
 
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.base import Objective
@@ -73,22 +73,24 @@ class PrecisionCrossEntropy(Objective):
         for name, value in (("nu_x", self.nu_x), ("nu_z", self.nu_z)):
             if value is not None and not value >= n:
                 raise ValueError(f"{name}={value} must be at least n = {n}, for the Wishart law to have a density.")
-        self._points = points
-        # Woodbury identity, in whichever of p and n is smaller.
-        gram = points @ points.T if n <= self._p else points.T @ points
+        # Woodbury identity, in whichever of p and n is smaller: with I + XᵀX = LLᵀ, (I + XXᵀ)⁻¹ is I − WWᵀ, W = XL⁻ᵀ.
+        # Products alone are left for each iteration: solving calls SciPy's BLAS, whose threads fight with NumPy's.
+        self._tall = n > self._p
+        gram = points.T @ points if self._tall else points @ points.T
         gram[np.diag_indices_from(gram)] += 1.0
-        self._factor = cho_factor(gram, overwrite_a=True, check_finite=False)
+        lower = cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
+        right = points.T if self._tall else np.eye(n)
+        self._factor = np.ascontiguousarray(solve_triangular(lower, right, lower=True, check_finite=False).T)
 
     @property
     def n_points(self) -> int:
         """n."""
-        return self._points.shape[0]
+        return self._factor.shape[0]
 
     def _conditional(self, Y: FloatArray) -> FloatArray:
         """Return (I + XXᵀ)⁻¹ Y."""
-        if self._points.shape[0] <= self._p:
-            return cho_solve(self._factor, Y, check_finite=False)
-        return Y - self._points @ cho_solve(self._factor, self._points.T @ Y, check_finite=False)
+        found = self._factor @ (self._factor.T @ Y)
+        return Y - found if self._tall else found
 
     def _weights(self, q: int) -> tuple[float, float]:
         nu_z = self.nu_x + self._p - q if self.nu_z is None else self.nu_z
