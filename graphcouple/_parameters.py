@@ -278,10 +278,11 @@ VOCABULARY: dict[str, Word] = {
         ["verbose"],
     ),
     "weight": Word(
-        "float",
-        "λ. 0 is the plain method; larger values bring the arrangement of the components closer to ccPCA's. Above "
-        'about 100, the steps that J allows are small for H: give the estimator ``init="ccpca"`` and more iterations.',
-        [Interval(Real, 0, None, closed="left")],
+        'float or "auto"',
+        "λ. 0 is the plain method; larger values bring the arrangement of the components closer to ccPCA's. "
+        '"auto" goes by the range of J on the data; see `ComponentMeans`. Above about 100, the steps that J allows are '
+        'small for H: give the estimator ``init="ccpca"`` and more iterations.',
+        [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     ),
 }
 """The meaning of each parameter name, unless an estimator says otherwise."""
@@ -392,6 +393,8 @@ coupling_loss_ : float
     The coupling's part of `loss_`.
 term_losses_ : list of float
     The unweighted value of each term, in the order given.
+term_weights_ : list of float
+    The weight of each term; see `ComponentMeans` for "auto".
 loss_history_ : ndarray of shape (n_checks,)
     The objective from the start to the end of the run.
 loss_iterations_ : ndarray of shape (n_checks,)

@@ -212,20 +212,9 @@ def carry_out(
             "the input's graph has no edges, so there is nothing to embed. Raise n_neighbors, since copies of a point "
             "count among its neighbors, or give a graph that has edges."
         )
-    problem = Problem(
-        X=X,
-        y=y,
-        posterior=posterior,
-        latent=said.latent,
-        n_components=said.n_components,
-        summation=as_summation(said.get("summation", "auto"), n_jobs),
-        metric=getattr(said.input, "metric", "euclidean"),
-        rng=rng,
-        n_jobs=n_jobs,
-    )
-    recipe = as_coupling(said.coupling)
-    coupling = recipe.bind(problem)
-    terms = tuple((term.weight, term.bind(problem)) for term in _checked(said.get("terms", ())))
+    problem = _problem(said, X, y, posterior, rng)
+    coupling = as_coupling(said.coupling).bind(problem)
+    terms = tuple(_weighed(term, problem) for term in _checked(said.get("terms", ())))
     objective = with_terms(coupling, terms)
     run: dict[str, Any] = {"max_iter": said.max_iter, "check_every": check_every, "callback": watch, "n_jobs": n_jobs}
     run |= {"on_interrupt": said.get("on_interrupt", "raise"), "snapshots": snapshots}
@@ -251,6 +240,25 @@ def carry_out(
     )
     warn_if_inaccurate(problem.summation, solution.Z, KernelValue(said.latent.kernel))
     return Result(solution, posterior, coupling, terms, given)
+
+
+def _problem(said: Sentence, X: Any, y: Any, posterior: RandomGraph, rng: np.random.RandomState) -> Problem:
+    return Problem(
+        X=X,
+        y=y,
+        posterior=posterior,
+        latent=said.latent,
+        n_components=said.n_components,
+        summation=as_summation(said.get("summation", "auto"), said.get("n_jobs")),
+        metric=getattr(said.input, "metric", "euclidean"),
+        rng=rng,
+        n_jobs=said.get("n_jobs"),
+    )
+
+
+def _weighed(term: Term, problem: Problem) -> tuple[float, Objective]:
+    objective = term.bind(problem)
+    return term.weight_of(objective, problem), objective
 
 
 def _go_on(objective: Objective, start: FloatArray, held: Any, run: dict[str, Any]) -> Solution:

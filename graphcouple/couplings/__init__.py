@@ -3,6 +3,7 @@
 from graphcouple.couplings.anchors import AnchorEnergy, Anchors, Held
 from graphcouple.couplings.base import Objective, WeightedSum
 from graphcouple.couplings.component_means import ComponentCrossEntropy
+from graphcouple.couplings.component_term import ComponentMeans
 from graphcouple.couplings.contraction import KernelLaplacian, LaplacianEigenvalues
 from graphcouple.couplings.contraction_term import SpectralContraction
 from graphcouple.couplings.cross_entropy import CrossEntropy
@@ -15,7 +16,6 @@ from graphcouple.couplings.matching import BinaryKL, MatchedMeans, MatchingLoss,
 from graphcouple.couplings.pair import EdgeEnergy, LogPartition, PairCoupling
 from graphcouple.couplings.precision import PrecisionCrossEntropy
 from graphcouple.couplings.recipes import (
-    ComponentMeans,
     Coupling,
     CrossEntropyCoupling,
     EffectiveCoupling,

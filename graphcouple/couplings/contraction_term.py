@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from graphcouple._validation import check_integer
+from graphcouple._validation import check_integer, check_weight
 from graphcouple.couplings.base import WeightedSum
 from graphcouple.couplings.contraction import LaplacianEigenvalues
 from graphcouple.couplings.recipes import Problem, Term
@@ -67,8 +65,7 @@ class SpectralContraction(Term):
                 raise ValueError(f"n_clusters must be 'auto' or an integer of at least 1, got {self.n_clusters!r}.")
         else:
             check_integer("n_clusters", self.n_clusters, 1)
-        if not (isinstance(self.weight, (int, float, np.number)) and 0 <= self.weight < np.inf):
-            raise ValueError(f"weight must be a finite number of at least 0, got {self.weight!r}.")
+        check_weight(self.weight)
 
     def bind(self, problem: Problem) -> WeightedSum:
         """Return n · R for the problem's number of points; see `Term`."""

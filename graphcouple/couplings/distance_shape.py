@@ -93,7 +93,7 @@ class FreeScaleStress(Objective):
         product, on_product = 0.5 * (wanted + squares - raw), 0.5 * (on_squares - on_raw)
         share = product / (squares * wanted)
         gradient = share * (share * wanted * on_squares - 2.0 * on_product) / size
-        return 1.0 - share * product, gradient.astype(points.dtype, copy=False)
+        return max(0.0, 1.0 - share * product), gradient.astype(points.dtype, copy=False)
 
 
 @dataclass(frozen=True)

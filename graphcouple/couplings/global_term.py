@@ -5,13 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
-import numpy as np
-
+from graphcouple._validation import check_weight
 from graphcouple.couplings.base import Objective, WeightedSum
 from graphcouple.couplings.recipes import Problem, Term
 
 # With more points than this, ten neighbours are a finer structure than the one that weights were chosen for.
 _MANY = 10_000.0
+
+
+def factor_at(n_points: int) -> float:
+    """Return n, by which a term is multiplied as a cross-entropy is a sum over points; (10,000 n)^½ beyond 10,000."""
+    return n_points * min(1.0, (_MANY / n_points) ** 0.5)
 
 
 @dataclass(frozen=True)
@@ -36,8 +40,7 @@ class GlobalTerm(Term):
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.weight, (int, float, np.number)) and 0 <= self.weight < np.inf):
-            raise ValueError(f"weight must be a finite number of at least 0, got {self.weight!r}.")
+        check_weight(self.weight)
 
     @abstractmethod
     def objective(self, problem: Problem) -> Objective:
@@ -47,5 +50,4 @@ class GlobalTerm(Term):
         """Return the multiple of F for the problem's points; see `Term`."""
         if problem.posterior.node_weights is not None:
             raise ValueError(f"{type(self).__name__} takes no sample weights: it counts each row once. Repeat rows.")
-        n = problem.posterior.n_nodes
-        return WeightedSum(((n * min(1.0, (_MANY / n) ** 0.5), self.objective(problem)),))
+        return WeightedSum(((factor_at(problem.posterior.n_nodes), self.objective(problem)),))

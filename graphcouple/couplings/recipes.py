@@ -14,9 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from graphcouple._registry import Registry
-from graphcouple._validation import check_integer, check_positive
+from graphcouple._validation import check_positive
 from graphcouple.couplings.base import Objective
-from graphcouple.couplings.component_means import ComponentCrossEntropy
 from graphcouple.couplings.cross_entropy import CrossEntropy
 from graphcouple.couplings.effective import EffectiveCrossEntropy
 from graphcouple.couplings.matching import SYMMETRIZATIONS, MatchedMeans, as_loss
@@ -115,13 +114,18 @@ class Coupling(Recipe):
 class Term(Recipe):
     """An objective to add to a coupling.
 
-    A frozen dataclass with a field ``weight``, which multiplies the objective that `bind` returns.
+    A frozen dataclass with a field ``weight``, a number that multiplies the objective that `bind` returns, or a word
+    that `weight_of` turns into one.
     """
 
-    weight: float
+    weight: Any
 
     names_rows: ClassVar[bool] = False
     """Whether the term names rows of X, which must then all be fitted."""
+
+    def weight_of(self, objective: Objective, problem: Problem) -> float:
+        """Return the number that multiplies the bound objective; `weight` unless that depends on the problem."""
+        return float(self.weight)
 
 
 @dataclass(frozen=True)
@@ -242,67 +246,6 @@ class ReconstructionCoupling(Coupling):
 
     def __str__(self) -> str:
         return "reconstruction from neighbors, in the kernel's space"
-
-
-@dataclass(frozen=True)
-class ComponentMeans(Term):
-    """Couple the component means by precisions, which places the components; see `ComponentCrossEntropy`.
-
-    Parameters
-    ----------
-    weight : float, default=1.0
-        At least 0.
-    scale : "free" or float, default="free"
-        Length in the embedding of one unit of length in X; "free" compares shapes only.
-    epsilon : "auto" or float, default="auto"
-        ε; "auto" adapts it to the size of the means.
-    n_graphs : int, default=10
-        Number of graphs that the reported loss is averaged over.
-
-    Examples
-    --------
-    >>> import graphcouple as gc
-    >>> X, y = gc.datasets.load("iris")
-    >>> tsne = gc.TSNE(perplexity=10, terms=[gc.ComponentMeans(weight=1.0)], random_state=0).fit(X)
-    >>> len(tsne.term_losses_)
-    1
-    """
-
-    weight: float = 1.0
-    scale: float | str = "free"
-    epsilon: float | str = "auto"
-    n_graphs: int = 10
-
-    def __post_init__(self) -> None:
-        if not (isinstance(self.weight, (int, float, np.number)) and 0 <= self.weight < np.inf):
-            raise ValueError(f"weight must be a finite number of at least 0, got {self.weight!r}.")
-        for name, word in (("scale", "free"), ("epsilon", "auto")):
-            value = getattr(self, name)
-            if isinstance(value, str) and value != word:
-                raise ValueError(f"{name} must be {word!r} or a number above 0, got {value!r}.")
-            if not isinstance(value, str):
-                check_positive(name, value)
-        check_integer("n_graphs", self.n_graphs, 1)
-
-    def bind(self, problem: Problem) -> ComponentCrossEntropy:
-        """Return J_ε of the problem's points and graphs."""
-        if problem.posterior.node_weights is not None:
-            raise ValueError(
-                "ComponentMeans takes no sample weights: means of components count each row once. Repeat rows instead."
-            )
-        return ComponentCrossEntropy(
-            problem.points,
-            problem.posterior,
-            n_components=problem.n_components,
-            scale=self.scale,
-            epsilon=self.epsilon,
-            n_graphs=self.n_graphs,
-            seed=problem.seed(),
-            n_jobs=problem.n_jobs,
-        )
-
-    def __str__(self) -> str:
-        return f"{self.weight:g} × component means coupled by precisions"
 
 
 COUPLINGS: Registry[type[Coupling]] = Registry("coupling", "a Coupling such as EffectiveCoupling()")

@@ -80,7 +80,7 @@ class ProcrustesStatistic(Objective):
         gradient = 2.0 * alike * (alike * z - self._Y @ (right.T @ left.T))
         if size > 0:
             gradient /= size
-        return 1.0 - alike * alike, gradient.astype(points.dtype, copy=False)
+        return max(0.0, 1.0 - alike * alike), gradient.astype(points.dtype, copy=False)
 
 
 def _size_of(Z: FloatArray) -> float:

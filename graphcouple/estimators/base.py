@@ -229,8 +229,9 @@ class CouplingEstimator(PlacesNewPoints):
         self.start_losses_ = solution.start_losses
         self.stop_reason_ = solution.message
         self.term_losses_ = [term.value(solution.Z) for _, term in result.terms]
-        weights = [float(weight) for weight, _ in result.terms]
-        self.coupling_loss_ = solution.loss - sum(w * loss for w, loss in zip(weights, self.term_losses_, strict=True))
+        self.term_weights_ = [weight for weight, _ in result.terms]
+        weighed = zip(self.term_weights_, self.term_losses_, strict=True)
+        self.coupling_loss_ = solution.loss - sum(weight * loss for weight, loss in weighed)
         self.__dict__.pop("kl_divergence_", None)
         if getattr(coupling, "has_kl_divergence", False):
             self.kl_divergence_ = coupling.kl_divergence(solution.Z)  # type: ignore[attr-defined]

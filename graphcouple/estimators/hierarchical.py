@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -37,6 +37,8 @@ class HierarchicalCoupling(WithTerm):
         The fitted plain method, including the term.
     component_loss_ : float
         The mean of J_ε; 0 if the objective has no such term.
+    weight_ : float
+        λ, also if `weight` is "auto"; 0 if the objective has no such term.
 
     References
     ----------
@@ -54,7 +56,7 @@ class HierarchicalCoupling(WithTerm):
     True
     """
 
-    weight: float = parameter(default=1.0)
+    weight: Any = parameter(default="auto")
     strategy: str = parameter(default="joint")
     scale: Any = parameter(default="free")
     epsilon: Any = parameter(default="auto")
@@ -62,10 +64,13 @@ class HierarchicalCoupling(WithTerm):
 
     @property
     def _joint(self) -> bool:
-        return self.strategy == "joint" and self.weight > 0
+        return self.strategy == "joint" and self.weight != 0
 
     def _term(self) -> ComponentMeans | None:
-        return ComponentMeans(float(self.weight), self.scale, self.epsilon, self.n_graphs) if self._joint else None
+        if not self._joint:
+            return None
+        weight = self.weight if isinstance(self.weight, str) else float(self.weight)
+        return ComponentMeans(weight, self.scale, self.epsilon, self.n_graphs)
 
     def _plain(self) -> CouplingEstimator:
         plain = super()._plain()
@@ -74,6 +79,7 @@ class HierarchicalCoupling(WithTerm):
     def _take_from(self, plain: CouplingEstimator) -> Self:
         super()._take_from(plain)
         self.component_loss_ = plain.term_losses_[-1] if self._joint else 0.0
+        self.weight_ = plain.term_weights_[-1] if self._joint else 0.0
         return self
 
 
@@ -115,6 +121,8 @@ class TwoScaleCoupling(WithTerm):
 
     weight: float = parameter(
         default=7.0,
+        kind="float",
+        checks=[Interval(Real, 0, None, closed="left")],
         doc="λ, local against global. 0 is the plain method; up to 10, neighbourhoods of ten points hardly suffer.",
     )
     n_groups: Any = parameter(
