@@ -19,6 +19,12 @@ def _ours(make):
     return fit
 
 
+def _multiscale(X, seed):
+    import graphcouple as gc
+
+    return gc.TSNE(perplexity=(30, max(30, min(len(X) // 10, 500))), random_state=seed).fit_transform(X)
+
+
 def _opentsne(X, seed):
     import openTSNE
 
@@ -57,7 +63,14 @@ OURS = {
     "two-scale t-SNE": _ours(lambda gc, seed: gc.TwoScaleCoupling(random_state=seed)),
     "two-scale UMAP": _ours(lambda gc, seed: gc.TwoScaleCoupling(gc.UMAP(), random_state=seed)),
     "hierarchical t-SNE": _ours(lambda gc, seed: gc.HierarchicalCoupling(random_state=seed)),
+    "hierarchical UMAP": _ours(lambda gc, seed: gc.HierarchicalCoupling(gc.UMAP(), random_state=seed)),
     "UMAP from ccPCA": _ours(lambda gc, seed: gc.UMAP(init="ccpca", random_state=seed)),
+    "UMAP from PCA": _ours(lambda gc, seed: gc.UMAP(init="pca", random_state=seed)),
+    "t-SNE from ccPCA": _ours(lambda gc, seed: gc.TSNE(init="ccpca", random_state=seed)),
+    "t-SNE from eigenmaps": _ours(lambda gc, seed: gc.TSNE(init="spectral", random_state=seed)),
+    "t-SNE, shape of PCA": _ours(lambda gc, seed: gc.TSNE(terms=[gc.ReferenceShape()], random_state=seed)),
+    "t-SNE, distances": _ours(lambda gc, seed: gc.TSNE(terms=[gc.DistanceShape()], random_state=seed)),
+    "t-SNE, two perplexities": _multiscale,
 }
 PEERS = {
     "openTSNE": ("openTSNE", _opentsne),
