@@ -154,10 +154,15 @@ def test_global_structure_from_the_command_is_that_of_python(folder, run, iris):
     np.testing.assert_array_equal(np.load("iris-tsne.npy"), wanted)
     code, out, _ = run("embed", "iris", "--component-weight", 2, "-n", 20, "--no-plot")
     assert code == 0
-    assert "HierarchicalCoupling" in out
     assert "component means" in out
     joint = gc.HierarchicalCoupling(gc.TSNE(max_iter=20), weight=2.0, random_state=0)
     np.testing.assert_array_equal(np.load("iris-tsne.npy"), joint.fit_transform(iris[0]))
+    code, out, _ = run("embed", "iris", "--component-weight", "auto", "--large-scale", 3, "-n", 20, "--no-plot")
+    assert code == 0
+    terms = [gc.ComponentMeans(), gc.LargeScale(3.0)]
+    both = gc.TSNE(max_iter=20, terms=terms, random_state=0).fit(iris[0])
+    np.testing.assert_array_equal(np.load("iris-tsne.npy"), both.embedding_)
+    assert f"{both.term_weights_[0]:.3g} × {both.term_losses_[0]:.6g}, 3 × {both.term_losses_[1]:.6g}" in out
     code, out, _ = run("embed", "iris", "-m", "ccpca", "--perplexity", 10, "--no-plot")
     assert code == 0
     assert "100 drawn" in out
@@ -223,6 +228,9 @@ def _broken_csv(folder):
         (["iris", "-m", "ccpca", "--component-weight", "1"], "does not apply"),
         (["iris", "-m", "ccpca", "-c", "5"], "n_components=5"),
         (["iris", "--component-weight", "-1"], "weight"),
+        (["iris", "--component-weight", "much"], "neither a number"),
+        (["iris", "--large-scale", "-1"], "weight"),
+        (["iris", "-m", "isomap", "--large-scale", "1"], "--large-scale does not apply"),
         (["iris", "--init", "magic"], "magic"),
         (["iris", "-c", "0"], "n_components"),
         (["iris", "-n", "0"], "max_iter"),

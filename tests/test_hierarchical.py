@@ -1,5 +1,7 @@
 """The coupling of component means, alone and beside a graph coupling."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -184,6 +186,34 @@ def _hierarchical_conventions():
 @pytest.mark.parametrize(("estimator", "check"), list(_hierarchical_conventions()))
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("scale", ["free", 0.5])
+def test_the_weight_goes_by_the_range_of_the_objective(rng, scale):
+    X, _ = gc.datasets.make_hierarchical_mixture(300, random_state=0)
+    plain = gc.TSNE(perplexity=10, max_iter=50, random_state=0)
+    fitted = gc.HierarchicalCoupling(plain, scale=scale).fit(X + 3.0)
+    if scale == "free":
+        smaller = gc.HierarchicalCoupling(plain, scale=scale).fit(1e-6 * X + 3.0)
+        assert smaller.weight_ == pytest.approx(fitted.weight_, rel=1e-4)
+    J = gc.ComponentCrossEntropy(X, plain.fit(X).posterior_, scale=scale, n_graphs=30)
+    Y = PCA(2).fit_transform(X) * (1e3 if scale == "free" else scale)
+    rises = [J.value(Y[rng.permutation(300)]) - J.value(Y) for _ in range(20)]
+    assert fitted.weight_ == pytest.approx(3.0 * 300 / np.mean(rises), rel=0.1)
+    assert fitted.loss_ == pytest.approx(fitted.coupling_loss_ + fitted.weight_ * fitted.component_loss_)
+    given = gc.HierarchicalCoupling(plain, weight=fitted.weight_, scale=scale).fit(X + 3.0)
+    np.testing.assert_array_equal(given.embedding_, fitted.embedding_)
+
+
+def test_graphs_in_one_piece_have_no_range(rng):
+    X = rng.normal(size=(30, 2))
+    together = np.zeros((4, 30), dtype=int)
+    J = gc.ComponentCrossEntropy(X, together)
+    problem = SimpleNamespace(posterior=SimpleNamespace(n_nodes=30), n_components=2, points=X)
+    assert gc.ComponentMeans().weight_of(J, problem) == 1.0
+    with pytest.raises(ValueError, match="'auto' or"):
+        gc.ComponentMeans(weight="much")
 
 
 @EVERY

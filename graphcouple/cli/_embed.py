@@ -90,15 +90,26 @@ def _compose(preset: Any, sides: dict[str, str | None], coupling: str | None) ->
     return GraphCoupling(**said.replace(**changed))
 
 
-def _with_component_means(estimator: Any, weight: float | None) -> Any:
-    """Return the estimator, or its hierarchical coupling if a weight is given."""
-    if weight is None:
-        return estimator
-    if not hasattr(estimator, "sentence"):
-        raise ValueError(f"--component-weight does not apply to {type(estimator).__name__}, which couples no two laws.")
-    from graphcouple.estimators import HierarchicalCoupling
+def _with_terms(estimator: Any, components: float | str | None, large_scale: float | None) -> Any:
+    """Return the estimator with the terms whose weights are given."""
+    from graphcouple.couplings import ComponentMeans, LargeScale
 
-    return HierarchicalCoupling(estimator, weight=weight, random_state=estimator.random_state)
+    asked = {"--component-weight": (components, ComponentMeans), "--large-scale": (large_scale, LargeScale)}
+    for option, (weight, term) in asked.items():
+        if weight is None:
+            continue
+        if not hasattr(estimator, "sentence"):
+            raise ValueError(f"{option} does not apply to {type(estimator).__name__}, which couples no two laws.")
+        estimator.set_params(terms=(*estimator.terms, term(weight)))
+    return estimator
+
+
+def _weight(context: click.Context, option: click.Parameter, value: str | None) -> float | str | None:
+    """Return a number, or "auto"."""
+    try:
+        return value if value in (None, "auto") else float(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is neither a number nor 'auto'.") from None
 
 
 def _laws_of(estimator: Any) -> list[tuple[str, str]]:
@@ -143,9 +154,16 @@ def _laws_of(estimator: Any) -> list[tuple[str, str]]:
     help="Start of the embedding: ccpca, pca, random or spectral.  [default: pca; umap spectral]",
 )
 @click.option(
-    "--component-weight",
+    "--large-scale",
     type=float,
-    help="Hierarchical coupling: weight of the coupling of component means.  [default: none]",
+    metavar="WEIGHT",
+    help="Couple at the scale of the whole too, so that the arrangement at large shows; 7 is usual.  [default: none]",
+)
+@click.option(
+    "--component-weight",
+    metavar="WEIGHT",
+    callback=_weight,
+    help="Hierarchical coupling: weight of the coupling of component means, a number or auto.  [default: none]",
 )
 @click.option("-c", "--components", "n_components", type=int, help="Dimension of the embedding.  [default: 2]")
 @click.option(
@@ -183,7 +201,8 @@ def embed(
     latent_prior: str | None,
     latent_kernel: str | None,
     coupling: str | None,
-    component_weight: float | None,
+    component_weight: float | str | None,
+    large_scale: float | None,
     **options: Any,
 ) -> None:
     """Embed DATA, and write the embedding and a picture.
@@ -204,7 +223,7 @@ def embed(
     default = f"{name}-{'composed' if composed else method}.npy"
     table, picture = targets(default, (".npy", ".csv"), output, plot, no_plot, inputs=(data, labels))
     plain = _compose(preset(method, options), sides, coupling)
-    estimator = _with_component_means(plain, component_weight)
+    estimator = _with_terms(plain, component_weight, large_scale)
     seconds = fit_reporting(estimator, X)
     with finished_files(table, picture) as (draft, sketch):
         assert draft is not None
@@ -236,8 +255,9 @@ def _outcome(estimator: Any, seconds: float) -> list[tuple[str, str]]:
         return [*rows, ("time", f"{seconds:.1f} s")]
     rows.append(("loss", f"{estimator.loss_:.6g} nats"))
     if estimator.term_losses_:
-        parts = ", ".join(f"{loss:.6g}" for loss in estimator.term_losses_)
-        rows.append(("of which", f"coupling {estimator.coupling_loss_:.6g}; terms, unweighted: {parts}"))
+        weighed = zip(estimator.term_weights_, estimator.term_losses_, strict=True)
+        parts = ", ".join(f"{weight:.3g} × {loss:.6g}" for weight, loss in weighed)
+        rows.append(("of which", f"coupling {estimator.coupling_loss_:.6g}; terms {parts}"))
     if hasattr(estimator, "kl_divergence_"):
         rows.append(("KL", f"{estimator.kl_divergence_:.4f} nats"))
     return [*rows, ("time", f"{seconds:.1f} s, {estimator.n_iter_} iterations; {estimator.stop_reason_}")]

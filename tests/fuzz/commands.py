@@ -158,7 +158,8 @@ def _embed(rng: np.random.Generator, folder: Path, name: str, rows: int | None) 
         ("--input-prior", _pick(rng, "B", "d", bad=("Z",))),
         ("--latent-kernel", _pick(rng, "student:2", "gaussian", "odds-student", bad=("rational:1", "exp(d)"))),
         ("--coupling", _pick(rng, "cross-entropy", "effective", bad=("none",))),
-        ("--component-weight", _pick(rng, 0, 1, bad=(-1,))),
+        ("--component-weight", _pick(rng, 0, 1, "auto", bad=(-1, "x"))),
+        ("--large-scale", _pick(rng, 0, 7, bad=("nan", "auto"))),
     ]
     # The last column of a table holds words.
     table = name.endswith((".csv", ".tsv"))
