@@ -38,7 +38,7 @@ class ComponentMeans(Term):
     epsilon : "auto" or float, default="auto"
         ε; "auto" adapts it to the size of the means.
     n_graphs : int, default=10
-        Number of graphs that the reported loss is averaged over.
+        Number of graphs that the objective is averaged over.
 
     Examples
     --------

@@ -14,9 +14,10 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from graphcouple._parameters import AT_LEAST_1, estimator, parameter
+from graphcouple._parameters import estimator, parameter
 from graphcouple._progress import progress_bar
 from graphcouple._validation import check_embedding
+from graphcouple._vocabulary import AT_LEAST_1
 from graphcouple.couplings import GramMatching
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.spectral import kernel_values

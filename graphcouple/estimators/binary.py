@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
-from graphcouple._parameters import ABOVE_0, estimator, parameter
+from graphcouple._parameters import estimator, parameter
+from graphcouple._vocabulary import ABOVE_0
 from graphcouple.couplings import Coupling, CrossEntropyCoupling, EffectiveCoupling
 from graphcouple.estimators.preset import PerplexityPreset, Preset
 from graphcouple.kernels import Exponential, Odds, RationalPower, Student

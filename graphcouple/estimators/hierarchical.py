@@ -23,8 +23,9 @@ class HierarchicalCoupling(WithTerm):
         H(Z) + λ E_W[J_ε(UᵀZ)],
 
     the cross-entropy of graphs plus the cross-entropy of the component means' precisions, averaged over posterior
-    graphs W with component indicators U. The minimiser of the second is a PCA of the means; each iteration computes its
-    gradient on a freshly drawn graph. This is a preset of the term `ComponentMeans`, which any estimator accepts.
+    graphs W with component indicators U. The minimiser of the second is a PCA of the means. It is averaged over
+    `n_graphs` graphs; optimizers that do not compare gradients of different iterations, such as `MomentumGains`, draw a
+    fresh one for each iteration. This is a preset of the term `ComponentMeans`, which any estimator accepts.
 
     Parameters
     ----------

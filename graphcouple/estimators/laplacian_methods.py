@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from graphcouple._parameters import ABOVE_0, estimator, parameter
+from graphcouple._parameters import estimator, parameter
+from graphcouple._vocabulary import ABOVE_0
 from graphcouple.couplings import reconstruction_weights
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.spectral import warn_of_parts

@@ -14,9 +14,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from graphcouple._parameters import AT_LEAST_1, estimator, parameter
+from graphcouple._parameters import estimator, parameter
 from graphcouple._progress import progress_bar
 from graphcouple._validation import check_embedding
+from graphcouple._vocabulary import AT_LEAST_1
 from graphcouple.couplings import MatchingLoss, Stress, sampled_pairs
 from graphcouple.couplings.matching import SquareLoss, as_loss
 from graphcouple.couplings.stress import stress_weights

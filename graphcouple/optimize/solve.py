@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -151,25 +151,9 @@ def solve(
         max_iter = _iterations(max_iter, wanted, objective)
     check_integer("max_iter", max_iter, 1)
 
-    def attempt(Z: FloatArray, chosen: Optimizer, rescale: bool) -> tuple[Solution, Monitor]:
-        every = check_every or (1 if callback else max_iter if chosen.noisy else _CHECK_EVERY)
-        monitor = Monitor(objective, max_iter, tol, patience, every, callback, settled_within)
-        monitor.most = (1 if chosen.noisy else most) * max_iter
-        chosen.check(objective)
-        ended = kept.begin()
-        if ended is not None:
-            monitor.recall(ended.monitor)
-            return ended.solution, monitor
-        if rescale and kept.going is None:
-            near = chosen.at_first(without_waiting(objective))
-            Z = (Z * best_scale(near, Z, precise=not chosen.noisy)).astype(Z.dtype)
-        run = Run(monitor.max_iter, n_jobs)
-        solution = _descend(chosen, objective, Z, run, monitor, kept, on_interrupt == "raise")
-        if not monitor.stopped:
-            kept.end(solution, monitor.remembered())
-        return solution, monitor
-
+    tests = (tol, patience, check_every, callback, settled_within)
     kept = NoSnapshots() if snapshots is None else snapshots
+    attempt = _Attempts(objective, max_iter, most, tests, n_jobs, on_interrupt == "raise", kept)
     runs: list[tuple[Solution, Monitor]] = []
     with threads_kept():
         for Z, chosen in _attempts(objective, start, wanted, max_iter, n_runs):
@@ -185,6 +169,38 @@ def solve(
     if solution.collapsed or monitor.stopped or not chosen.noisy:
         _warn_if_bad(solution, monitor)
     return replace(solution, start_losses=losses)
+
+
+class _Attempts(NamedTuple):
+    """What all runs of one call have in common."""
+
+    objective: Objective
+    max_iter: int
+    most: int
+    tests: tuple[Any, ...]
+    n_jobs: int | None
+    raises: bool
+    kept: NoSnapshots
+
+    def __call__(self, Z: FloatArray, chosen: Optimizer, rescale: bool) -> tuple[Solution, Monitor]:
+        """Return where one run ends; if that was kept in a snapshot, it is not repeated."""
+        tol, patience, check_every, callback, settled_within = self.tests
+        every = check_every or (1 if callback else self.max_iter if chosen.noisy else _CHECK_EVERY)
+        monitor = Monitor(self.objective, self.max_iter, tol, patience, every, callback, settled_within)
+        monitor.most = (1 if chosen.noisy else self.most) * self.max_iter
+        chosen.check(self.objective)
+        ended = self.kept.begin()
+        if ended is not None:
+            monitor.recall(ended.monitor)
+            return ended.solution, monitor
+        if rescale and self.kept.going is None:
+            near = chosen.at_first(without_waiting(self.objective))
+            Z = (Z * best_scale(near, Z, precise=not chosen.noisy)).astype(Z.dtype)
+        run = Run(monitor.max_iter, self.n_jobs)
+        solution = _descend(chosen, self.objective, Z, run, monitor, self.kept, self.raises)
+        if not monitor.stopped:
+            self.kept.end(solution, monitor.remembered())
+        return solution, monitor
 
 
 def _check(objective: Any, optimizer: Any, on_interrupt: str) -> None:
