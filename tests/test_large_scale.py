@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
+from sklearn.metrics import pairwise_distances
 
 import graphcouple as gc
 from graphcouple.couplings import LargeScale, LargeScaleCrossEntropy
+from graphcouple.neighbors import mean_sq_distances_to_groups, sq_distances_to_points
 from tests.contracts import check_objective
 
 
@@ -78,6 +80,17 @@ def test_sparse_points_and_other_metrics_have_their_own_ranks(rng):
     # The mean over four members is near that over all.
     few, all_of_them = of(line, 5, metric="manhattan").value(Z), of(line, 5).value(Z)
     assert few == pytest.approx(all_of_them, rel=0.05)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine", lambda a, b: float(np.abs(a - b).max())])
+def test_mean_distances_to_groups_of_four_are_exact(rng, metric):
+    X, groups = rng.normal(size=(40, 3)) + 50.0, rng.permutation(np.repeat(np.arange(10), 4))
+    found = mean_sq_distances_to_groups(X, groups, np.random.RandomState(0), metric)
+    squares = pairwise_distances(X, metric=metric) ** 2
+    wanted = np.array([squares[:, groups == g].mean(axis=1) for g in range(10)]).T
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-12)
+    places = np.array([3, 3, 17])
+    np.testing.assert_allclose(sq_distances_to_points(X, places, metric), squares[:, places], rtol=1e-6, atol=1e-12)
 
 
 def test_single_precision_holds_gradients_with_an_outlier(rng):

@@ -17,7 +17,7 @@ _MEMBERS = 4
 # Rows for which distances are held in double precision at once.
 _ROWS = 20_000
 
-# Squared distances below this share of the row's largest are rounding of an expanded square, and count as equal.
+# Squared distances below this share of both ends' squares are rounding of an expanded square, and count as 0.
 _ROUNDING = 1e-13
 
 
@@ -102,12 +102,14 @@ def mean_sq_distances_to_groups(
 def _expanded(points: Any, centres: Any) -> FloatArray:
     """Return squared Euclidean distances by expanding the square, a product of matrices."""
     from sklearn.metrics.pairwise import euclidean_distances
+    from sklearn.utils.extmath import row_norms
 
     found = np.empty((points.shape[0], centres.shape[0]))
+    sq_norms, of_centres = row_norms(points, squared=True), row_norms(centres, squared=True)
     for a in range(0, len(found), _ROWS):
-        exact = euclidean_distances(points[a : a + _ROWS], centres, squared=True)
-        exact[exact <= _ROUNDING * exact.max(axis=1, keepdims=True)] = 0.0
-        found[a : a + _ROWS] = exact
+        part = found[a : a + _ROWS]
+        part[:] = euclidean_distances(points[a : a + _ROWS], centres, squared=True)
+        part[part <= _ROUNDING * (sq_norms[a : a + _ROWS, None] + of_centres)] = 0.0
     return found
 
 
