@@ -7,14 +7,17 @@ METHODS = {"t-SNE": gc.TSNE, "UMAP": gc.UMAP}
 
 
 def rows_of(weights):
-    """Return for each method its rows: the paper's starts, then hierarchical coupling with weights, from ccPCA."""
-    return {name: [*INITS, *(f"hierarchical, λ = {weight:g}" for weight in weights)] for name in METHODS}
+    """Return each method's rows: the paper's starts, hierarchical coupling with weights from ccPCA, and two scales."""
+    ours = [*(f"hierarchical, λ = {weight:g}" for weight in weights), "two scales"]
+    return {name: [*INITS, *ours] for name in METHODS}
 
 
 def _map(name, row, X, seed):
     preset = METHODS[name]
     if row in INITS:
         return preset(init=INITS[row], random_state=seed).fit_transform(X)
+    if row == "two scales":
+        return gc.TwoScaleCoupling(preset(), random_state=seed).fit_transform(X)
     weight = float(row.rsplit("=", 1)[1])
     plain = preset(init="ccpca", random_state=seed)
     return gc.HierarchicalCoupling(plain, weight=weight, random_state=seed).fit_transform(X)

@@ -117,7 +117,7 @@ class ReferenceShape(GlobalTerm):
     References
     ----------
     The idea of a reference for t-SNE: Kury, Kobak and Damrich (2025), DREAMS: preserving both local and global
-    structure in dimensionality reduction. Theirs is anchored at places; this one is free to shift, turn and grow.
+    structure in dimensionality reduction. Theirs keeps the axes of the reference; this one is free to turn.
 
     Examples
     --------
