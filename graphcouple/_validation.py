@@ -23,7 +23,7 @@ def check_weight(value: Any, *words: str) -> None:
     """Raise unless a term's weight is a finite number of at least 0, or one of some words."""
     if isinstance(value, str) and value in words:
         return
-    if not (isinstance(value, Real) and 0 <= float(value) < np.inf):
+    if isinstance(value, bool) or not (isinstance(value, Real) and 0 <= float(value) < np.inf):
         known = "".join(f"{word!r} or " for word in words)
         raise ValueError(f"weight must be {known}a finite number of at least 0, got {value!r}.")
 
@@ -147,11 +147,18 @@ def check_random_state(random_state: Any) -> np.random.Generator:
 
 
 def seeded_clone(estimator: Any, rng: np.random.RandomState) -> Any:
-    """Return a clone of a scikit-learn estimator; without a seed of its own it takes one from `rng`."""
+    """Return a clone of a scikit-learn estimator; whatever in it has no seed of its own takes one from `rng`."""
     from sklearn.base import clone
 
     copy = clone(estimator)
-    known = copy.get_params(deep=False)
-    if "random_state" in known and known["random_state"] is None:
-        copy.set_params(random_state=int(rng.randint(np.iinfo(np.int32).max)))
+    for name, value in sorted(copy.get_params(deep=True).items()):
+        if value is None and (name == "random_state" or name.endswith("__random_state")):
+            copy.set_params(**{name: int(rng.randint(np.iinfo(np.int32).max))})
     return copy
+
+
+def centred(Z: Any) -> Any:
+    """Return places less their mean, in double precision: exact zeros if all are in one place."""
+    z = Z - Z[:1].astype(np.float64)
+    z -= z.mean(axis=0)
+    return z

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -214,7 +214,7 @@ def carry_out(
         )
     problem = _problem(said, X, y, posterior, rng)
     coupling = as_coupling(said.coupling).bind(problem)
-    terms = tuple(_weighed(term, problem) for term in _checked(said.get("terms", ())))
+    terms = _of_terms(said, problem)
     objective = with_terms(coupling, terms)
     run: dict[str, Any] = {"max_iter": said.max_iter, "check_every": check_every, "callback": watch, "n_jobs": n_jobs}
     run |= {"on_interrupt": said.get("on_interrupt", "raise"), "snapshots": snapshots}
@@ -253,12 +253,26 @@ def _problem(said: Sentence, X: Any, y: Any, posterior: RandomGraph, rng: np.ran
         metric=getattr(said.input, "metric", "euclidean"),
         rng=rng,
         n_jobs=said.get("n_jobs"),
+        metric_params=getattr(said.input, "metric_params", None),
     )
 
 
+def _of_terms(said: Sentence, problem: Problem) -> tuple[tuple[float, Objective], ...]:
+    """Return the weights and objectives of the terms, which leave the randomness of the start as it is without them."""
+    rng = np.random.RandomState()
+    rng.set_state(problem.rng.get_state())
+    own = replace(problem, rng=rng)
+    return tuple(_weighed(term, own) for term in _checked(said.get("terms", ())))
+
+
 def _weighed(term: Term, problem: Problem) -> tuple[float, Objective]:
-    objective = term.bind(problem)
-    return term.weight_of(objective, problem), objective
+    try:
+        objective = term.bind(problem)
+        return term.weight_of(objective, problem), objective
+    except (TypeError, ValueError) as error:
+        if type(error) not in (TypeError, ValueError):
+            raise
+        raise type(error)(f"{type(term).__name__} in terms: {error}") from error
 
 
 def _go_on(objective: Objective, start: FloatArray, held: Any, run: dict[str, Any]) -> Solution:

@@ -291,7 +291,7 @@ FAULTS = [
           "share = 0.9 * product / (squares * wanted)", "test_global_terms"),
     Fault("component means: the weight's range", "couplings/component_term.py", "- objective.value(Y)", "- 0.0",
           "test_hierarchical"),
-    Fault("precision: Woodbury the wrong way", "couplings/precision.py", "return Y - found if self._tall else found", "return Y - found",
+    Fault("precision: R the wrong way", "couplings/precision.py", "right @ right.T", "right.T @ right",
           "test_precision test_hierarchical"),
     Fault("snapshots: the monitor forgets", "optimize/monitor.py",
           '("losses", "iterations", "best", "max_iter", "converged", "before_last_tenth")',

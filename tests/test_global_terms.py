@@ -48,10 +48,10 @@ def test_distances_at_the_best_scale(rng, power):
 
 def test_points_in_one_place_and_references_without_a_shape(rng):
     for objective in (ProcrustesStatistic(rng.normal(size=(20, 2))), free_scale(rng.normal(size=(20, 3)))):
-        value, gradient = objective.value_and_grad(np.full((20, 2), 3.0))
+        value, gradient = objective.value_and_grad(np.full((20, 2), 0.1))
         assert value == 1.0
         assert not gradient.any()
-    for objective in (ProcrustesStatistic(np.full((20, 2), 5.0)), free_scale(np.full((20, 3), 5.0))):
+    for objective in (ProcrustesStatistic(np.full((20, 2), 0.1)), free_scale(np.full((20, 3), 0.1))):
         value, gradient = objective.value_and_grad(rng.normal(size=(20, 2)))
         assert value == 0.0
         assert not gradient.any()
@@ -140,3 +140,52 @@ def test_methods_with_terms_are_cloned_and_saved(term, tmp_path):
     assert again.term_losses_ == first.term_losses_
     assert str(term).startswith(f"{term.weight:g} × ")
     assert str(term) in str(first.sentence)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("term", [*TERMS, gc.ComponentMeans])
+def test_weight_0_is_the_plain_method_from_any_start(term, rng):
+    X = rng.normal(size=(60, 5))
+    options = {"perplexity": 5, "init": "random", "max_iter": 30, "random_state": 0}
+    plain, without = (gc.TSNE(terms=terms, **options).fit_transform(X) for terms in ((), (term(0.0),)))
+    np.testing.assert_array_equal(plain, without)
+
+
+def test_errors_name_the_term(rng):
+    distances = cdist(X := rng.normal(size=(40, 3)), X)
+    for term in (gc.LargeScale(), gc.ReferenceShape(), gc.ComponentMeans()):
+        with pytest.raises(ValueError, match=f"{type(term).__name__} in terms: this needs points"):
+            gc.TSNE(perplexity=5, metric="precomputed", init="spectral", terms=[term]).fit(distances)
+    with pytest.raises(TypeError, match="instance"):
+        gc.ReferenceShape(reference=gc.Isomap)
+    for weight in (True, "much"):
+        with pytest.raises(ValueError, match="weight"):
+            gc.LargeScale(weight)
+
+
+def test_references_compare_by_what_they_are(rng):
+    Y = rng.normal(size=(10, 2))
+    same = gc.ReferenceShape(reference=Y), gc.ReferenceShape(reference=Y.copy())
+    assert same[0] == same[1]
+    assert hash(same[0]) == hash(same[1])
+    others = (gc.ReferenceShape(), gc.ReferenceShape(reference=gc.Isomap()), gc.ReferenceShape(reference=Y + 1.0))
+    assert all(same[0] != other for other in others)
+    assert gc.ReferenceShape() == gc.ReferenceShape(3.0)
+    assert gc.TSNE(terms=[same[0]]).sentence != gc.TSNE(terms=[others[2]]).sentence
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_blocks_and_pipelines_as_references(rng):
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    codes = rng.integers(0, 4, 60)
+    metric = gc.Blocks([gc.Block([0, 1, 2]), gc.Block([3], "categorical")])
+    options = {"perplexity": 5, "max_iter": 30, "random_state": 0, "terms": [gc.ReferenceShape(30.0)], "metric": metric}
+    numbers = rng.normal(size=(60, 3))
+    fits = [gc.TSNE(**options).fit_transform(np.column_stack([numbers, unit * codes])) for unit in (1.0, 1000.0)]
+    np.testing.assert_array_equal(*fits)
+    inner = gc.TSNE(perplexity=5, max_iter=20, init="random")
+    options = {"perplexity": 5, "max_iter": 30, "random_state": 0}
+    terms = [gc.ReferenceShape(reference=make_pipeline(StandardScaler(), inner))]
+    np.testing.assert_array_equal(*(gc.TSNE(terms=terms, **options).fit_transform(numbers) for _ in range(2)))

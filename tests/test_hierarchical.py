@@ -189,7 +189,7 @@ def test_scikit_learn_conventions(estimator, check):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("scale", ["free", 0.5])
+@pytest.mark.parametrize("scale", ["free", 2.0])
 def test_the_weight_goes_by_the_range_of_the_objective(rng, scale):
     X, _ = gc.datasets.make_hierarchical_mixture(300, random_state=0)
     plain = gc.TSNE(perplexity=10, max_iter=50, random_state=0)

@@ -93,6 +93,46 @@ def test_mean_distances_to_groups_of_four_are_exact(rng, metric):
     np.testing.assert_allclose(sq_distances_to_points(X, places, metric), squares[:, places], rtol=1e-6, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("metric", "params"),
+    [("minkowski", {"p": 1.5}), ("seuclidean", None), ("mahalanobis", None), ("correlation", None)],
+)
+def test_metrics_have_the_parameters_of_all_points(rng, metric, params):
+    X, groups = rng.normal(size=(40, 3)) * [1.0, 5.0, 30.0], rng.permutation(np.repeat(np.arange(10), 4))
+    squares = pairwise_distances(X, metric=metric, **(params or {})) ** 2
+    wanted = np.array([squares[:, groups == g].mean(axis=1) for g in range(10)]).T
+    found = mean_sq_distances_to_groups(X, groups, np.random.RandomState(0), metric, params)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-12)
+    near = [of(X, 40, metric=metric, metric_params=given).near for given in (params, None)]
+    assert np.array_equal(*near) == (params is None)
+    options = {"metric": metric, "metric_params": params, "perplexity": 5, "max_iter": 20, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = gc.TSNE(terms=[gc.DistanceShape(pairs_per_point=5), LargeScale()], **options).fit(X)
+    assert np.isfinite(fitted.embedding_).all()
+
+
+def test_clusters_far_apart_and_sparse_offsets_keep_their_digits(rng):
+    P, places = rng.normal(size=(200, 5)), np.arange(0, 200, 10)
+    for X in (np.concatenate([P[:100], P[100:] + 1e9]), sp.csr_array(P + 1e6)):
+        dense = X if isinstance(X, np.ndarray) else X.toarray()
+        exact = cdist(dense, dense, "sqeuclidean")
+        np.testing.assert_allclose(sq_distances_to_points(X, places), exact[:, places], rtol=1e-7)
+        groups = np.repeat(np.arange(50), 4)
+        found = mean_sq_distances_to_groups(X, groups, np.random.RandomState(0))
+        wanted = np.array([exact[:, groups == g].mean(axis=1) for g in range(50)]).T
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_blocks_have_the_units_of_all_points(rng):
+    X = np.column_stack([rng.normal(size=(60, 3)), rng.integers(0, 4, 60)])
+    metric = gc.Blocks([gc.Block([0, 1, 2]), gc.Block([3], "categorical")])
+    places = rng.permutation(60)[:9]
+    support, sq_dist = gc.neighbors.distances_of(X, metric).all_pairs()
+    exact = support.to_array(sq_dist)
+    np.testing.assert_allclose(sq_distances_to_points(X, places, metric), exact[:, places], rtol=1e-9, atol=1e-12)
+
+
 def test_single_precision_holds_gradients_with_an_outlier(rng):
     X, Z = rng.normal(size=(3000, 4)), rng.normal(size=(3000, 2))
     Z[7] = 1e4
@@ -104,8 +144,8 @@ def test_single_precision_holds_gradients_with_an_outlier(rng):
 
 def test_points_in_one_place(rng):
     objective = of(rng.normal(size=(30, 4)))
-    value, gradient = objective.value_and_grad(np.ones((30, 2)))
-    assert np.isfinite(value)
+    value, gradient = objective.value_and_grad(np.full((30, 2), 0.1))
+    assert value == objective.value(np.ones((30, 2)))
     assert not gradient.any()
     Z = np.repeat(rng.normal(size=(2, 2)), 15, axis=0)
     value, gradient = objective.value_and_grad(Z)

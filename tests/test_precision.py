@@ -206,3 +206,15 @@ def test_wishart_log_density_at_thousands_of_rows(rng):
     log_det = np.log1p(np.linalg.eigvalsh(X.T @ X)).sum()
     normaliser = 0.5 * nu * 1500 * np.log(2) + multigammaln(0.5 * nu, 1500) - 0.5 * nu * log_det
     assert identity == pytest.approx(-0.5 * (1500 + (X**2).sum()) - normaliser, rel=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3, 1e8])
+@pytest.mark.parametrize("shape", [(30, 5), (8, 20)])
+def test_the_trace_is_exact_however_large_the_data(rng, shape, scale):
+    X = scale * rng.normal(size=shape)
+    left, values, _ = np.linalg.svd(X, full_matrices=False)
+    Z = left[:, :2] * np.sqrt(1.0 + values[:2] ** 2)
+    J = gc.PrecisionCrossEntropy(X)
+    weight, n_x = J.gamma(2), shape[0] + shape[1]
+    logs = 0.5 * weight * n_x * np.log(2.0 + values[:2] ** 2).sum()
+    assert J.value(Z) == pytest.approx(0.5 * n_x * 2.0 - logs, rel=1e-9)

@@ -100,7 +100,10 @@ def _with_terms(estimator: Any, components: float | str | None, large_scale: flo
             continue
         if not hasattr(estimator, "sentence"):
             raise ValueError(f"{option} does not apply to {type(estimator).__name__}, which couples no two laws.")
-        estimator.set_params(terms=(*estimator.terms, term(weight)))
+        try:
+            estimator.set_params(terms=(*estimator.terms, term(weight)))
+        except ValueError as error:
+            raise ValueError(f"{option}: {error}") from None
     return estimator
 
 

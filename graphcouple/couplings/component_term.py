@@ -19,6 +19,9 @@ _SHARE = 3.0
 # Below this range for each point, exchanging the rows of a shape makes no difference.
 _LEAST = 1e-6
 
+# Above this, the steps that J allows are small for the other objectives.
+_MOST = 100.0
+
 # Root mean square distance from the origin of the places at which the range is measured.
 _LARGE = 100.0
 
@@ -32,13 +35,18 @@ class ComponentMeans(Term):
     weight : float or "auto", default="auto"
         At least 0. "auto" goes by the range of the objective on the data: 3 n divided by how much J_ε rises when the
         rows of the principal components are exchanged at random (beyond 10,000 points (10,000 n)^½ in place of n); 1 if
-        that makes no difference, because the graphs drawn are connected.
+        that makes no difference, as where the graphs drawn are connected. At most 100.
     scale : "free" or float, default="free"
         Length in the embedding of one unit of length in X; "free" compares shapes only.
     epsilon : "auto" or float, default="auto"
         ε; "auto" adapts it to the size of the means.
     n_graphs : int, default=10
         Number of graphs that the objective is averaged over.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When a parameter is out of range; when fitted, if there are no points, or weights of them.
 
     Examples
     --------
@@ -92,7 +100,7 @@ class ComponentMeans(Term):
         Y *= _LARGE / (size or 1.0) if isinstance(self.scale, str) else self.scale
         exchanged = np.random.RandomState(0).permutation(n)
         span = objective.value(Y[exchanged]) - objective.value(Y)
-        return _SHARE * factor_at(n) / span if span > _LEAST * n else 1.0
+        return min(_SHARE * factor_at(n) / span, _MOST) if span > _LEAST * n else 1.0
 
     def __str__(self) -> str:
         weight = self.weight if isinstance(self.weight, str) else f"{self.weight:g}"

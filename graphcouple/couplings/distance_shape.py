@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import norm
 
-from graphcouple._validation import check_embedding, check_integer
+from graphcouple._validation import centred, check_embedding, check_integer
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.global_term import GlobalTerm
 from graphcouple.couplings.matching import SquareLoss
@@ -78,7 +78,7 @@ class FreeScaleStress(Objective):
         points = check_embedding(Z, n_points=self.n_points)
         if self._stress is None:
             return 0.0, np.zeros_like(points)
-        z = points - points.mean(axis=0, dtype=np.float64)
+        z = centred(points)
         size = float(norm(z.ravel(), check_finite=False)) / len(z) ** 0.5
         if not size > 0:
             return 1.0, np.zeros_like(points)
@@ -136,7 +136,7 @@ class DistanceShape(GlobalTerm):
     def objective(self, problem: Problem) -> FreeScaleStress:
         """Return F for the problem's points."""
         given = problem.X if problem.metric == "precomputed" and isinstance(problem.X, np.ndarray) else problem.points
-        distances = distances_of(given, problem.metric)
+        distances = distances_of(given, problem.metric, problem.metric_params)
         # Among few points, all pairs are fewer than those asked for.
         all_pairs = self.pairs_per_point >= distances.n_points - 2
         pairs = None if all_pairs else sampled_pairs(distances.n_points, self.pairs_per_point, problem.rng)

@@ -31,7 +31,7 @@ import scipy.sparse as sp
 from scipy.linalg import norm
 
 from graphcouple._numba.threads import over_rows
-from graphcouple._validation import check_embedding, check_integer, check_positive
+from graphcouple._validation import centred, check_embedding, check_integer, check_positive
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.global_term import GlobalTerm
 from graphcouple.couplings.recipes import Problem
@@ -99,6 +99,7 @@ class LargeScaleCrossEntropy(Objective):
         width: float = 0.15,
         metric: Any = "euclidean",
         n_jobs: int | None = None,
+        metric_params: dict[str, Any] | None = None,
     ) -> LargeScaleCrossEntropy:
         """Return the objective for given points.
 
@@ -111,16 +112,22 @@ class LargeScaleCrossEntropy(Objective):
             Draws the landmarks.
         width : float, default=0.15
             w.
-        metric : str or callable, default="euclidean"
+        metric : str, callable or Blocks, default="euclidean"
         n_jobs : int or None, default=None
+        metric_params : dict, optional
+            Further arguments of the metric.
+
+        Returns
+        -------
+        objective : LargeScaleCrossEntropy
         """
         n = X.shape[0]
         landmarks = np.sort(rng.permutation(n)[: min(n_groups, n)])
-        groups = sq_distances_to_points(X, landmarks, metric, n_jobs).argmin(axis=1)
+        groups = sq_distances_to_points(X, landmarks, metric, metric_params, n_jobs).argmin(axis=1)
         # A landmark is in its own cell, even if another lies in the same place.
         groups[landmarks] = np.arange(landmarks.size)
         sizes = np.bincount(groups)
-        sq_dist = mean_sq_distances_to_groups(X, groups, rng, metric, n_jobs)
+        sq_dist = mean_sq_distances_to_groups(X, groups, rng, metric, metric_params, n_jobs)
         near = np.empty(sq_dist.shape, dtype=np.float32)
         for a in range(0, n, _ROWS):
             near[a : a + _ROWS] = 1.0 / (1.0 + np.exp((_shares_nearer(sq_dist[a : a + _ROWS], sizes) - 0.5) / width))
@@ -152,8 +159,7 @@ class LargeScaleCrossEntropy(Objective):
         from graphcouple._numba.large_scale import near_or_far
 
         points = check_embedding(Z, n_points=self.n_points)
-        z = points.astype(np.float64)
-        z -= z.mean(axis=0)
+        z = centred(points)
         n, q = z.shape
         # L does not depend on units: in those of a typical distance, single precision holds what is squared thrice.
         unit = float(norm(z.ravel(), check_finite=False)) / n**0.5
@@ -264,7 +270,8 @@ class LargeScale(GlobalTerm):
         X, k = problem.points, self.n_groups
         if isinstance(k, str):
             k = min(max(_ENTRIES // X.shape[0], _FEWEST), _MOST)
-        return LargeScaleCrossEntropy.of(X, k, problem.rng, self.width, problem.metric, problem.n_jobs)
+        metric, params = problem.metric, problem.metric_params
+        return LargeScaleCrossEntropy.of(X, k, problem.rng, self.width, metric, problem.n_jobs, params)
 
     def __str__(self) -> str:
         groups = "" if self.n_groups == "auto" else f", by {self.n_groups} groups"

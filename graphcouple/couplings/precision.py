@@ -14,11 +14,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import cholesky, qr, solve_triangular
 
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.base import Objective
 from graphcouple.graphs import FloatArray
+
+# Below this sum of squares, I − BBᵀ keeps ten digits.
+_CANCELLING = 1e6
+
+
+def _factor(gram: FloatArray) -> FloatArray:
+    """Return L of I + `gram` = LLᵀ, which is overwritten."""
+    gram[np.diag_indices_from(gram)] += 1.0
+    return cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
 
 
 def shrunk_eigenvalues(sq_singular: FloatArray, gamma: float) -> FloatArray:
@@ -73,24 +82,32 @@ class PrecisionCrossEntropy(Objective):
         for name, value in (("nu_x", self.nu_x), ("nu_z", self.nu_z)):
             if value is not None and not value >= n:
                 raise ValueError(f"{name}={value} must be at least n = {n}, for the Wishart law to have a density.")
-        # Woodbury identity, in whichever of p and n is smaller: with I + XᵀX = LLᵀ, (I + XXᵀ)⁻¹ is I − WWᵀ, W = XL⁻ᵀ.
         # Products alone are left for each iteration: solving calls SciPy's BLAS, whose threads fight with NumPy's.
-        self._tall = n > self._p
-        gram = points.T @ points if self._tall else points @ points.T
-        gram[np.diag_indices_from(gram)] += 1.0
-        lower = cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
-        right = points.T if self._tall else np.eye(n)
-        self._factor = np.ascontiguousarray(solve_triangular(lower, right, lower=True, check_finite=False).T)
+        self._inverse: FloatArray | None = None
+        if n > self._p and float(np.square(points).sum()) < _CANCELLING:
+            # With I + XᵀX = LLᵀ and B = XL⁻ᵀ, (I + XXᵀ)⁻¹ is I − BBᵀ.
+            lower = _factor(points.T @ points)
+            self._basis = np.ascontiguousarray(solve_triangular(lower, points.T, lower=True, check_finite=False).T)
+            return
+        # With X = BR, B orthonormal, and I + RRᵀ = LLᵀ, it is I − BBᵀ + B(LLᵀ)⁻¹Bᵀ. Both parts are positive, so nothing
+        # cancels however large X is; but to find B takes longer.
+        self._basis, right = qr(points, mode="economic", check_finite=False)
+        self._inverse = solve_triangular(_factor(right @ right.T), np.eye(len(right)), lower=True, check_finite=False)
 
     @property
     def n_points(self) -> int:
         """n."""
-        return self._factor.shape[0]
+        return self._basis.shape[0]
 
-    def _conditional(self, Y: FloatArray) -> FloatArray:
-        """Return (I + XXᵀ)⁻¹ Y."""
-        found = self._factor @ (self._factor.T @ Y)
-        return Y - found if self._tall else found
+    def _conditional(self, Y: FloatArray) -> tuple[float, FloatArray]:
+        """Return tr(Yᵀ (I + XXᵀ)⁻¹ Y), and (I + XXᵀ)⁻¹ Y."""
+        along = self._basis.T @ Y
+        beside = Y - self._basis @ along
+        if self._inverse is None:
+            return float((Y * beside).sum()), beside
+        within = self._inverse @ along
+        trace = float(np.square(beside).sum() + np.square(within).sum())
+        return trace, beside + self._basis @ (self._inverse.T @ within)
 
     def _weights(self, q: int) -> tuple[float, float]:
         nu_z = self.nu_x + self._p - q if self.nu_z is None else self.nu_z
@@ -115,9 +132,9 @@ class PrecisionCrossEntropy(Objective):
         points = check_embedding(Z, n_points=self.n_points)
         given, latent = self._weights(points.shape[1])
         Y = points.astype(np.float64)
-        conditional = self._conditional(Y)
+        trace, conditional = self._conditional(Y)
         inner = np.eye(Y.shape[1]) + Y.T @ Y
-        value = 0.5 * given * float((Y * conditional).sum())
+        value = 0.5 * given * trace
         value -= 0.5 * latent * float(np.linalg.slogdet(inner)[1])
         gradient = given * conditional - latent * np.linalg.solve(inner, Y.T).T
         return value, gradient.astype(points.dtype, copy=False)

@@ -43,11 +43,13 @@ class Problem:
         Dimension of the embedding.
     summation : Summation
         How sums over all pairs are computed.
-    metric : str
+    metric : str, callable or Blocks
         The metric of the points in X, or "precomputed" if X holds distances.
     rng : numpy.random.RandomState
         The estimator's source of randomness.
     n_jobs : int or None
+    metric_params : dict, optional
+        Further arguments of the metric.
     """
 
     X: Any
@@ -59,6 +61,7 @@ class Problem:
     metric: str
     rng: np.random.RandomState
     n_jobs: int | None
+    metric_params: dict[str, Any] | None = None
 
     def seed(self) -> int:
         """Return a fresh seed from the estimator's source of randomness."""
@@ -80,6 +83,12 @@ class Problem:
                 "GraphCoupling."
             )
         return self.X
+
+    @property
+    def coordinates(self) -> Any:
+        """The points as numbers to take principal components of: those of `Blocks` if the metric is made of them."""
+        points = self.points
+        return self.metric.coordinates(points) if hasattr(self.metric, "coordinates") else points
 
 
 class Recipe(ABC):

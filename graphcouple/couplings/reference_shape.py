@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import norm
 
-from graphcouple._validation import check_embedding, seeded_clone
+from graphcouple._validation import centred, check_embedding, seeded_clone
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.global_term import GlobalTerm
 from graphcouple.couplings.recipes import Problem
@@ -53,7 +53,7 @@ class ProcrustesStatistic(Objective):
     """
 
     def __init__(self, Y: Any) -> None:
-        self._Y = _unit_shape(check_embedding(Y, "Y"))
+        self._Y, _ = _unit_shape(check_embedding(Y, "Y"))
 
     @property
     def n_points(self) -> int:
@@ -74,7 +74,7 @@ class ProcrustesStatistic(Objective):
         points = check_embedding(Z, n_points=self.n_points)
         if not self._Y.any():
             return 0.0, np.zeros_like(points)
-        size, z = _size_of(points), _unit_shape(points)
+        z, size = _unit_shape(points)
         left, values, right = np.linalg.svd(z.T @ self._Y, full_matrices=False)
         alike = float(values.sum())
         gradient = 2.0 * alike * (alike * z - self._Y @ (right.T @ left.T))
@@ -83,14 +83,11 @@ class ProcrustesStatistic(Objective):
         return max(0.0, 1.0 - alike * alike), gradient.astype(points.dtype, copy=False)
 
 
-def _size_of(Z: FloatArray) -> float:
-    return float(norm((Z - Z.mean(axis=0, dtype=np.float64)).ravel(), check_finite=False))
-
-
-def _unit_shape(Z: FloatArray) -> FloatArray:
-    """Return centred places of norm 1; zeros if all are in one place."""
-    centred, size = Z - Z.mean(axis=0, dtype=np.float64), _size_of(Z)
-    return centred / size if size > 0 else np.zeros_like(centred)
+def _unit_shape(Z: FloatArray) -> tuple[FloatArray, float]:
+    """Return centred places of norm 1, or zeros if all are in one place, and the norm that they had."""
+    z = centred(Z)
+    size = float(norm(z.ravel(), check_finite=False))
+    return z / (size or 1.0), size
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +102,8 @@ class ReferenceShape(GlobalTerm):
     weight : float, default=3.0
         Local against global: 0 is the plain method.
     reference : "pca", estimator or array of shape (n_samples, any), default="pca"
-        "pca" is as many principal components as the embedding has. An estimator, such as `Isomap`, is cloned and fitted
-        to the points. An array is a reference for the rows in their order.
+        "pca" is as many principal components as the embedding has, whatever the metric. An estimator, such as
+        `Isomap`, is cloned and fitted to the points. An array is a reference for the rows in their order.
 
     Raises
     ------
@@ -133,8 +130,20 @@ class ReferenceShape(GlobalTerm):
     weight: float = 3.0
     reference: Any = "pca"
 
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self) or other.weight != self.weight:
+            return False
+        if self.names_rows and other.names_rows:
+            return np.array_equal(self.reference, other.reference)
+        return self.names_rows == other.names_rows and bool(self.reference == other.reference)
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.weight))
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        if isinstance(self.reference, type):
+            raise TypeError(f"reference must be an instance of an estimator, got the class {self.reference.__name__}.")
         if isinstance(self.reference, str):
             if self.reference != "pca":
                 raise ValueError(f"reference must be 'pca', an estimator or an array, got {self.reference!r}.")
@@ -152,7 +161,7 @@ class ReferenceShape(GlobalTerm):
         if self.names_rows:
             Y = check_embedding(self.reference, "reference", n)
         elif isinstance(self.reference, str):
-            Y = principal_components(problem.points, problem.n_components, problem.rng)
+            Y = principal_components(problem.coordinates, problem.n_components, problem.rng)
         else:
             found = seeded_clone(self.reference, problem.rng).fit_transform(problem.points)
             Y = check_embedding(found, f"reference={type(self.reference).__name__}()", n)

@@ -170,14 +170,25 @@ class ByMetric(Searched):
 
     def _of_two_rows(self) -> Any:
         """Return the metric with its arguments, as a function of two rows if it has any."""
-        if not self.params and not callable(self.metric):
-            return self.metric
         from scipy.spatial import distance
+        from sklearn.metrics.pairwise import PAIRED_DISTANCES
 
+        params = self.known_params()
+        if not params and not callable(self.metric) and self.metric in PAIRED_DISTANCES:
+            return self.metric
         function = self.metric if callable(self.metric) else getattr(distance, self.metric, None)
         if function is None:
-            raise ValueError(f"scipy.spatial.distance has no {self.metric!r}, so it takes no metric_params here.")
-        return functools.partial(function, **(self.params or {}))
+            raise ValueError(f"scipy.spatial.distance has no {self.metric!r}.")
+        return functools.partial(function, **params)
+
+    def known_params(self) -> dict[str, Any]:
+        """Return the metric's arguments, with those that scikit-learn takes from all points if they are not given."""
+        params = dict(self.params or {})
+        if self.metric == "seuclidean" and "V" not in params:
+            params["V"] = np.var(self.X, axis=0, ddof=1, dtype=np.float64)
+        if self.metric == "mahalanobis" and not {"V", "VI"} & set(params):
+            params["VI"] = np.linalg.inv(np.cov(self.X.T)).T
+        return params
 
     def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         """Return the squared distances of edges; see `Distances`."""
@@ -192,8 +203,8 @@ class ByMetric(Searched):
             return in_chunks(self.X, self.X, support, paired)
         except ValueError as error:
             raise ValueError(
-                f"metric={self.metric!r} is not available along the edges of an edge prior; "
-                "pass metric='precomputed' distances."
+                f"metric={self.metric!r} is not available along given edges, such as those of an edge prior or random "
+                "pairs; pass metric='precomputed' distances."
             ) from error
 
 

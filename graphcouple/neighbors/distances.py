@@ -224,7 +224,7 @@ class Euclidean(Searched):
     def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         """Return the squared distances of edges; see `Distances`."""
         if sp.issparse(self.X):
-            return in_chunks(self.X, self.X, support, _sq_differences)
+            return in_chunks(self.X, self.X, support, sq_differences)
         from graphcouple._numba.pairs import edge_sq_dists
         from graphcouple._numba.threads import over_rows
 
@@ -242,7 +242,7 @@ class Euclidean(Searched):
         elif sp.issparse(X):
             found, _ = self._search(X, X_new, k, n_jobs)
             support = regular_support(found)
-            return support, in_chunks(X_new, X, support, _sq_differences)
+            return support, in_chunks(X_new, X, support, sq_differences)
         else:
             indices, sq_dist = nearest_exactly(X, X_new, k, n_jobs)
         return regular_support(indices), sq_dist.ravel()
@@ -259,7 +259,7 @@ class Euclidean(Searched):
         rows = np.broadcast_to(np.arange(self.n_points), (X_new.shape[0], self.n_points))
         support = regular_support(rows)
         if sp.issparse(X):
-            return support, in_chunks(X_new, X, support, _sq_differences)
+            return support, in_chunks(X_new, X, support, sq_differences)
         from scipy.spatial.distance import cdist
 
         return support, cdist(X_new, X, "sqeuclidean").ravel()
@@ -284,7 +284,8 @@ def in_chunks(left: Any, right: Any, support: Support, paired: Any) -> FloatArra
     return out
 
 
-def _sq_differences(left: Any, right: Any) -> FloatArray:
+def sq_differences(left: Any, right: Any) -> FloatArray:
+    """Return the squared distances of rows, pair by pair."""
     difference = left - right
     if not sp.issparse(difference):
         return np.einsum("ij,ij->i", difference, difference, dtype=np.float64)

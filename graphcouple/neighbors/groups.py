@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple.graphs import FloatArray, IntArray
-from graphcouple.neighbors.by_metric import distances_of
+from graphcouple.graphs import FloatArray, IntArray, Support
+from graphcouple.neighbors.by_metric import ByMetric, distances_of
+from graphcouple.neighbors.distances import Distances, Euclidean, in_chunks, sq_differences
 from graphcouple.neighbors.points import near_origin
 
 # Members of a group whose distances are averaged, for metrics without means.
@@ -17,12 +18,16 @@ _MEMBERS = 4
 # Rows for which distances are held in double precision at once.
 _ROWS = 20_000
 
-# Squared distances below this share of both ends' squares are rounding of an expanded square, and count as 0.
-_ROUNDING = 1e-13
+# Squared distances below this share of both ends' squares lose digits when the square is expanded.
+_CANCELLED = 1e-6
 
 
 def sq_distances_to_points(
-    X: Any, places: IntArray, metric: Any = "euclidean", n_jobs: int | None = None
+    X: Any,
+    places: IntArray,
+    metric: Any = "euclidean",
+    metric_params: dict[str, Any] | None = None,
+    n_jobs: int | None = None,
 ) -> FloatArray:
     """Return the squared distances of all points to those at `places`.
 
@@ -30,7 +35,8 @@ def sq_distances_to_points(
     ----------
     X : array or sparse matrix of shape (n, p)
     places : ndarray of shape (k,)
-    metric : str or callable, default="euclidean"
+    metric, metric_params : default="euclidean"
+        As in `distances_of`.
     n_jobs : int or None, default=None
 
     Returns
@@ -46,14 +52,20 @@ def sq_distances_to_points(
            [ 9.,  4.],
            [25.,  0.]])
     """
-    if metric == "euclidean":
+    distances = distances_of(X, metric, metric_params)
+    if isinstance(distances, Euclidean):
         points = X if sp.issparse(X) else near_origin(X)
         return _expanded(points, points[places])
-    return _by_metric(X, places, metric, n_jobs)
+    return _by_metric(distances, places, n_jobs)
 
 
 def mean_sq_distances_to_groups(
-    X: Any, groups: IntArray, rng: np.random.RandomState, metric: Any = "euclidean", n_jobs: int | None = None
+    X: Any,
+    groups: IntArray,
+    rng: np.random.RandomState,
+    metric: Any = "euclidean",
+    metric_params: dict[str, Any] | None = None,
+    n_jobs: int | None = None,
 ) -> FloatArray:
     """Return the mean squared distances of all points to the members of each group.
 
@@ -66,7 +78,8 @@ def mean_sq_distances_to_groups(
         The group of each point, from 0; none is empty.
     rng : numpy.random.RandomState
         Draws the members.
-    metric : str or callable, default="euclidean"
+    metric, metric_params : default="euclidean"
+        As in `distances_of`.
     n_jobs : int or None, default=None
 
     Returns
@@ -83,9 +96,10 @@ def mean_sq_distances_to_groups(
            [  2.,  64.],
            [ 82.,   0.]])
     """
+    distances = distances_of(X, metric, metric_params)
     sizes = np.bincount(groups)
     order, starts = np.argsort(groups, kind="stable"), np.cumsum(sizes) - sizes
-    if metric == "euclidean":
+    if isinstance(distances, Euclidean):
         points = X if sp.issparse(X) else near_origin(X)
         members = sp.csr_array((np.repeat(1.0 / sizes, sizes), order, np.append(starts, groups.size)))
         sq_dist = _expanded(points, members @ points)
@@ -95,12 +109,12 @@ def mean_sq_distances_to_groups(
     for k, chance in enumerate(rng.uniform(size=(_MEMBERS, sizes.size))):
         # One member from each quarter of the group's rows.
         drawn = order[starts + ((k + chance) / _MEMBERS * sizes).astype(np.int64)]
-        total += _by_metric(X, drawn, metric, n_jobs) / _MEMBERS
+        total += _by_metric(distances, drawn, n_jobs) / _MEMBERS
     return total
 
 
 def _expanded(points: Any, centres: Any) -> FloatArray:
-    """Return squared Euclidean distances by expanding the square, a product of matrices."""
+    """Return squared Euclidean distances: a product of matrices, and differences where that would lose digits."""
     from sklearn.metrics.pairwise import euclidean_distances
     from sklearn.utils.extmath import row_norms
 
@@ -109,16 +123,30 @@ def _expanded(points: Any, centres: Any) -> FloatArray:
     for a in range(0, len(found), _ROWS):
         part = found[a : a + _ROWS]
         part[:] = euclidean_distances(points[a : a + _ROWS], centres, squared=True)
-        part[part <= _ROUNDING * (sq_norms[a : a + _ROWS, None] + of_centres)] = 0.0
+        near = part <= _CANCELLED * (sq_norms[a : a + _ROWS, None] + of_centres)
+        if near.any():
+            bounds = np.concatenate([[0], np.cumsum(near.sum(axis=1))])
+            support = Support(bounds, np.flatnonzero(near) % near.shape[1])
+            part[near] = in_chunks(points[a : a + _ROWS], centres, support, sq_differences)
     return found
 
 
-def _by_metric(X: Any, places: IntArray, metric: Any, n_jobs: int | None) -> FloatArray:
-    few = distances_of(X[places], metric)
-    found = np.empty((X.shape[0], places.size))
+def _by_metric(distances: Distances, places: IntArray, n_jobs: int | None) -> FloatArray:
+    X, k = distances.X, places.size
+    found = np.empty((distances.n_points, k))
+    few = None
+    if isinstance(distances, ByMetric):
+        few = ByMetric(X[places], distances.metric, distances.known_params())
     for a in range(0, len(found), _ROWS):
+        rows = found[a : a + _ROWS]
+        if few is None:
+            # The pairs' own units, of blocks for one, are those of all points.
+            ends = np.broadcast_to(places, rows.shape).ravel()
+            counts = np.zeros(distances.n_points, dtype=np.int64)
+            counts[a : a + _ROWS] = k
+            support = Support(np.concatenate([[0], np.cumsum(counts)]), ends)
+            rows[:] = distances.along(support, n_jobs).reshape(rows.shape)
+            continue
         support, sq_dist = few.to(X[a : a + _ROWS], None, n_jobs)
-        rows = np.empty((support.n_nodes, places.size))
         np.put_along_axis(rows, support.indices.reshape(rows.shape), sq_dist.reshape(rows.shape), axis=1)
-        found[a : a + _ROWS] = rows
     return found
