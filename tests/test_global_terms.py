@@ -1,10 +1,13 @@
 """Terms that arrange an embedding at large: shapes of references and of distances, and what all of them share."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.spatial import procrustes
 from scipy.spatial.distance import cdist, pdist, squareform
+from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
 from graphcouple.couplings import FreeScaleStress, ProcrustesStatistic, Stress
@@ -189,3 +192,20 @@ def test_blocks_and_pipelines_as_references(rng):
     options = {"perplexity": 5, "max_iter": 30, "random_state": 0}
     terms = [gc.ReferenceShape(reference=make_pipeline(StandardScaler(), inner))]
     np.testing.assert_array_equal(*(gc.TSNE(terms=terms, **options).fit_transform(numbers) for _ in range(2)))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_point_that_hides_all_others_is_told(rng):
+    X = rng.normal(size=(60, 3))
+    X[7] += 1e3
+    options = {"perplexity": 5, "max_iter": 20, "random_state": 0}
+    for term in (gc.ReferenceShape(), gc.DistanceShape()):
+        with pytest.warns(UserWarning, match="row 7, .* use LargeScale"):
+            gc.TSNE(terms=[term], **options).fit(X)
+    squares = cdist(X, X, "sqeuclidean").sum(axis=1)
+    np.testing.assert_allclose(free_scale(X).shares, 2.0 * squares / squares.sum())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        gc.TSNE(terms=[gc.LargeScale()], **options).fit(X)
+        gc.TSNE(terms=[gc.ReferenceShape(), gc.DistanceShape()], **options).fit(X[8:])

@@ -14,7 +14,7 @@ from scipy.linalg import norm
 
 from graphcouple._validation import centred, check_embedding, check_integer
 from graphcouple.couplings.base import Objective
-from graphcouple.couplings.global_term import GlobalTerm
+from graphcouple.couplings.global_term import GlobalTerm, warn_if_one_point
 from graphcouple.couplings.matching import SquareLoss
 from graphcouple.couplings.recipes import Problem
 from graphcouple.couplings.stress import Stress, sampled_pairs
@@ -63,6 +63,14 @@ class FreeScaleStress(Objective):
     def n_points(self) -> int:
         """The number of points of the embedding."""
         return self._n_points
+
+    @property
+    def shares(self) -> FloatArray:
+        """The share of Σ w δ² in pairs of each point, of shape (n_points,); they sum to 2."""
+        if self._stress is None:
+            return np.zeros(self.n_points)
+        squares = self._stress.weights * np.square(self._stress.wanted)
+        return 2.0 * np.bincount(self._stress.support.rows, squares, self.n_points) / self._stress.sq_norm
 
     @property
     def lower_bound(self) -> float:
@@ -140,7 +148,10 @@ class DistanceShape(GlobalTerm):
         # Among few points, all pairs are fewer than those asked for.
         all_pairs = self.pairs_per_point >= distances.n_points - 2
         pairs = None if all_pairs else sampled_pairs(distances.n_points, self.pairs_per_point, problem.rng)
-        return FreeScaleStress(Stress.of(distances, pairs, n_jobs=problem.n_jobs))
+        stress = Stress.of(distances, pairs, n_jobs=problem.n_jobs)
+        found = FreeScaleStress(stress)
+        warn_if_one_point(found.shares, "DistanceShape")
+        return found
 
     def __str__(self) -> str:
         return f"{self.weight:g} × distances of random pairs"

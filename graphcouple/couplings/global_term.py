@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
 
 from graphcouple._validation import check_weight
 from graphcouple.couplings.base import Objective, WeightedSum
 from graphcouple.couplings.recipes import Problem, Term
+from graphcouple.graphs import FloatArray
 
 # With more points than this, ten neighbours are a finer structure than the one that weights were chosen for.
 _MANY = 10_000.0
+
+# A point that holds more than this of all squared distances leaves no shape of the others to see.
+_MOST_OF_ONE = 0.9
 
 
 def factor_at(n_points: int) -> float:
     """Return n, by which a term is multiplied as a cross-entropy is a sum over points; (10,000 n)^½ beyond 10,000."""
     return n_points * min(1.0, (_MANY / n_points) ** 0.5)
+
+
+def warn_if_one_point(shares: FloatArray, term: str) -> None:
+    """Warn if one point alone holds most of what a term sees, given each point's share of it, at most 1."""
+    point = int(shares.argmax())
+    if shares[point] > _MOST_OF_ONE:
+        warnings.warn(
+            f"{term} sees little but row {point}, which lies so far out that {shares[point]:.1%} of all squared "
+            "distances are its own. Leave that row out, or use LargeScale, which goes by ranks.",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from scipy.linalg import norm
 
 from graphcouple._validation import centred, check_embedding, seeded_clone
 from graphcouple.couplings.base import Objective
-from graphcouple.couplings.global_term import GlobalTerm
+from graphcouple.couplings.global_term import GlobalTerm, warn_if_one_point
 from graphcouple.couplings.recipes import Problem
 from graphcouple.graphs import FloatArray
 from graphcouple.spectral import principal_components
@@ -59,6 +59,11 @@ class ProcrustesStatistic(Objective):
     def n_points(self) -> int:
         """The number of points of the embedding."""
         return self._Y.shape[0]
+
+    @property
+    def shares(self) -> FloatArray:
+        """Each point's share of the reference's squared distances from the mean, of shape (n_points,)."""
+        return np.square(self._Y).sum(axis=1)
 
     @property
     def lower_bound(self) -> float:
@@ -165,7 +170,9 @@ class ReferenceShape(GlobalTerm):
         else:
             found = seeded_clone(self.reference, problem.rng).fit_transform(problem.points)
             Y = check_embedding(found, f"reference={type(self.reference).__name__}()", n)
-        return ProcrustesStatistic(Y)
+        found = ProcrustesStatistic(Y)
+        warn_if_one_point(found.shares, "ReferenceShape")
+        return found
 
     def __str__(self) -> str:
         kind = self.reference if isinstance(self.reference, str) else type(self.reference).__name__
