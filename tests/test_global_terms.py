@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.spatial import procrustes
 from scipy.spatial.distance import cdist, pdist, squareform
+from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
@@ -25,6 +26,7 @@ def free_scale(X, power=0.0):
 def test_the_shape_is_what_procrustes_leaves(rng, q):
     Y, Z = rng.normal(size=(30, q)), rng.normal(size=(30, q))
     objective = ProcrustesStatistic(Y)
+    check_objective(ProcrustesStatistic(Y, length=2.0), Z)
     assert objective.value(1e3 * Z + 7.0) == pytest.approx(procrustes(Y, Z)[2], rel=1e-9)
     check_objective(objective, Z)
     check_objective(ProcrustesStatistic(rng.normal(size=(30, 3))), Z)
@@ -44,6 +46,10 @@ def test_distances_at_the_best_scale(rng, power):
     least = (sums[0] - 2.0 * scales * sums[1] + scales**2 * sums[2]).min() / sums[0]
     assert free_scale(X, power).value(1e-3 * Z) == pytest.approx(least, rel=1e-6)
     check_objective(free_scale(X, power), Z)
+    softened = FreeScaleStress(Stress.of(gc.neighbors.distances_of(X), power=power), length=2.0)
+    check_objective(softened, Z)
+    expected = 1.0 - sums[1] ** 2 / (sums[0] * (sums[2] + 4.0 * weights.sum()))
+    assert softened.value(Z) == pytest.approx(expected, rel=1e-9)
     assert free_scale(1e-100 * X, power).value(1e90 * Z) == pytest.approx(least, rel=1e-6)
     with pytest.raises(ValueError, match="square loss"):
         FreeScaleStress(Stress.of(gc.neighbors.distances_of(np.abs(X)), loss=gc.couplings.BinaryKL()))
@@ -209,3 +215,26 @@ def test_a_point_that_hides_all_others_is_told(rng):
         warnings.simplefilter("ignore", ConvergenceWarning)
         gc.TSNE(terms=[gc.LargeScale()], **options).fit(X)
         gc.TSNE(terms=[gc.ReferenceShape(), gc.DistanceShape()], **options).fit(X[8:])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("term", [gc.LargeScale, gc.DistanceShape, gc.ComponentMeans])
+def test_neighborhoods_in_noise_survive_exaggeration_and_a_shape_that_is_none(term):
+    X = np.random.default_rng(0).normal(size=(3000, 50))
+    plain, placed = (gc.TSNE(terms=terms, max_iter=100, random_state=0).fit_transform(X) for terms in ((), (term(),)))
+    near = [gc.metrics.k_ary_preservation(X, Z, 10) for Z in (plain, placed)]
+    assert near[1] > 0.7 * near[0]
+
+
+def test_the_weight_at_large_goes_by_what_components_explain(rng):
+    weights = {}
+    for name, X in (("tree", gc.datasets.make_branches(500, random_state=0)[0]), ("noise", rng.normal(size=(500, 50)))):
+        fitted = gc.TwoScaleCoupling(gc.TSNE(max_iter=5, random_state=0)).fit(X)
+        weights[name] = fitted.weight_
+        loss = gc.couplings.LargeScaleCrossEntropy.of(X, 500, np.random.RandomState(0))
+        Y = PCA(2).fit_transform(X)
+        rises = [loss.value(Y[rng.permutation(500)]) - loss.value(Y) for _ in range(20)]
+        assert fitted.weight_ == pytest.approx(7.0 * min(1.0, (np.mean(rises) / 0.15) ** 3), rel=0.2)
+        assert fitted.loss_ == pytest.approx(fitted.coupling_loss_ + fitted.weight_ * fitted.large_scale_loss_)
+    assert weights["tree"] == 7.0
+    assert weights["noise"] < 2.0

@@ -337,3 +337,13 @@ def test_duplicates_at_the_lowest_loss_have_not_collapsed():
         warnings.simplefilter("error")
         solution = gc.solve(objective, np.zeros((5, 2)), max_iter=10)
     assert solution.loss == pytest.approx(objective.lower_bound, rel=1e-12)
+
+
+def test_an_embedding_that_stays_far_from_its_size_is_told(rng):
+    X = rng.normal(size=(60, 4))
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X)
+    objective = gc.CrossEntropy(posterior, gc.GraphModel(gc.Student(), "E"))
+    still = gc.MomentumGains(learning_rate=1e-6, exaggeration=gc.Exaggeration(1.0, 0))
+    for scale, factor in ((1e-2, "16"), (1e3, "0.0625")):
+        with pytest.warns(UserWarning, match=f"far from its size: the loss is lower at {factor} times"):
+            gc.solve(objective, scale * X[:, :2], still, max_iter=20, patience=1000)

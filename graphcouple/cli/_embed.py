@@ -90,7 +90,7 @@ def _compose(preset: Any, sides: dict[str, str | None], coupling: str | None) ->
     return GraphCoupling(**said.replace(**changed))
 
 
-def _with_terms(estimator: Any, components: float | str | None, large_scale: float | None) -> Any:
+def _with_terms(estimator: Any, components: float | str | None, large_scale: float | str | None) -> Any:
     """Return the estimator with the terms whose weights are given."""
     from graphcouple.couplings import ComponentMeans, LargeScale
 
@@ -158,9 +158,10 @@ def _laws_of(estimator: Any) -> list[tuple[str, str]]:
 )
 @click.option(
     "--large-scale",
-    type=float,
     metavar="WEIGHT",
-    help="Couple at the scale of the whole too, so that the arrangement at large shows; 7 is usual.  [default: none]",
+    callback=_weight,
+    help="Couple at the scale of the whole too, so that the arrangement at large shows; a number or auto.  "
+    "[default: none]",
 )
 @click.option(
     "--component-weight",
@@ -205,7 +206,7 @@ def embed(
     latent_kernel: str | None,
     coupling: str | None,
     component_weight: float | str | None,
-    large_scale: float | None,
+    large_scale: float | str | None,
     **options: Any,
 ) -> None:
     """Embed DATA, and write the embedding and a picture.

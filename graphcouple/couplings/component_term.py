@@ -9,7 +9,7 @@ import numpy as np
 from graphcouple._validation import check_integer, check_positive, check_weight
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.component_means import ComponentCrossEntropy
-from graphcouple.couplings.global_term import factor_at
+from graphcouple.couplings.global_term import factor_at, rise_without_order
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.spectral import principal_components
 
@@ -93,13 +93,12 @@ class ComponentMeans(Term):
         """Return the weight, from the objective's own range if it is "auto"."""
         if not isinstance(self.weight, str):
             return float(self.weight)
-        n, q = problem.posterior.n_nodes, problem.n_components
-        Y = principal_components(problem.points, q, np.random.RandomState(0))
+        n = problem.posterior.n_nodes
+        Y = principal_components(problem.points, problem.n_components, np.random.RandomState(0))
         size = float(np.square(Y).sum() / n) ** 0.5
         # Far larger than the noise that J adds at a free scale, or of the size that a fixed one asks for.
         Y *= _LARGE / (size or 1.0) if isinstance(self.scale, str) else self.scale
-        exchanged = np.random.RandomState(0).permutation(n)
-        span = objective.value(Y[exchanged]) - objective.value(Y)
+        span = rise_without_order(objective, Y)
         return min(_SHARE * factor_at(n) / span, _MOST) if span > _LEAST * n else 1.0
 
     def __str__(self) -> str:

@@ -14,7 +14,7 @@ from scipy.linalg import norm
 
 from graphcouple._validation import centred, check_embedding, check_integer
 from graphcouple.couplings.base import Objective
-from graphcouple.couplings.global_term import GlobalTerm, warn_if_one_point
+from graphcouple.couplings.global_term import UNIT_LENGTH, GlobalTerm, warn_if_one_point
 from graphcouple.couplings.matching import SquareLoss
 from graphcouple.couplings.recipes import Problem
 from graphcouple.couplings.stress import Stress, sampled_pairs
@@ -29,6 +29,8 @@ class FreeScaleStress(Objective):
     ----------
     stress : Stress
         The pairs, the distances wanted and their weights; of the square loss. If all distances wanted are 0, F is 0.
+    length : float, default=0.0
+        ℓ: Σ d² is replaced by Σ (d² + ℓ²), so that F does not ask for shape at sizes below it, but for size.
 
     Raises
     ------
@@ -50,12 +52,13 @@ class FreeScaleStress(Objective):
     0.0
     """
 
-    def __init__(self, stress: Stress) -> None:
+    def __init__(self, stress: Stress, length: float = 0.0) -> None:
         if not isinstance(stress.loss, SquareLoss):
             raise ValueError(f"the best scale has a formula for the square loss only, got {stress.loss!r}.")
         total = float(stress.weights @ np.square(stress.wanted / (stress.wanted.max(initial=0.0) or 1.0)))
         unit = float(stress.wanted.max(initial=0.0)) * (total / max(float(stress.weights.sum()), 1e-300)) ** 0.5
         self._stress = stress.in_units(unit) if unit > 0 else None
+        self._sq_length, self._n_weights = length * length, float(stress.weights.sum())
         self._n_points, self._pairs = stress.n_points, stress.support.to_csr(stress.weights)
         self._degrees = np.asarray(self._pairs.sum(axis=1)).ravel()
 
@@ -96,10 +99,11 @@ class FreeScaleStress(Objective):
         squares, on_squares = 2.0 * float((z * laplacian).sum()), 4.0 * laplacian
         if not squares > 0:
             return 1.0, np.zeros_like(points)
+        softened = squares + self._n_weights * self._sq_length / size**2
         raw, on_raw = self._stress.value_and_grad(z)
         wanted = self._stress.sq_norm
         product, on_product = 0.5 * (wanted + squares - raw), 0.5 * (on_squares - on_raw)
-        share = product / (squares * wanted)
+        share = product / (softened * wanted)
         gradient = share * (share * wanted * on_squares - 2.0 * on_product) / size
         return max(0.0, 1.0 - share * product), gradient.astype(points.dtype, copy=False)
 
@@ -149,7 +153,7 @@ class DistanceShape(GlobalTerm):
         all_pairs = self.pairs_per_point >= distances.n_points - 2
         pairs = None if all_pairs else sampled_pairs(distances.n_points, self.pairs_per_point, problem.rng)
         stress = Stress.of(distances, pairs, n_jobs=problem.n_jobs)
-        found = FreeScaleStress(stress)
+        found = FreeScaleStress(stress, UNIT_LENGTH)
         warn_if_one_point(found.shares, "DistanceShape")
         return found
 

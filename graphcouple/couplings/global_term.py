@@ -5,6 +5,9 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from graphcouple._validation import check_weight
 from graphcouple.couplings.base import Objective, WeightedSum
@@ -14,6 +17,10 @@ from graphcouple.graphs import FloatArray
 # With more points than this, ten neighbours are a finer structure than the one that weights were chosen for.
 _MANY = 10_000.0
 
+UNIT_LENGTH = 1.0
+"""The size below which a shape asks for size first. Embeddings shrink while the attraction is exaggerated, and an
+objective free of scale, which is the stiffer the smaller they are, would keep them small."""
+
 # A point that holds more than this of all squared distances leaves no shape of the others to see.
 _MOST_OF_ONE = 0.9
 
@@ -21,6 +28,11 @@ _MOST_OF_ONE = 0.9
 def factor_at(n_points: int) -> float:
     """Return n, by which a term is multiplied as a cross-entropy is a sum over points; (10,000 n)^½ beyond 10,000."""
     return n_points * min(1.0, (_MANY / n_points) ** 0.5)
+
+
+def rise_without_order(objective: Objective, Y: FloatArray) -> float:
+    """Return how much an objective rises at an embedding `Y` when its rows are exchanged at random."""
+    return objective.value(Y[np.random.RandomState(0).permutation(len(Y))]) - objective.value(Y)
 
 
 def warn_if_one_point(shares: FloatArray, term: str) -> None:
@@ -54,7 +66,7 @@ class GlobalTerm(Term):
         When a parameter is out of range; when fitted, if there are no points, or weights of them.
     """
 
-    weight: float = 1.0
+    weight: Any = 1.0
 
     def __post_init__(self) -> None:
         check_weight(self.weight)

@@ -31,12 +31,13 @@ import scipy.sparse as sp
 from scipy.linalg import norm
 
 from graphcouple._numba.threads import over_rows
-from graphcouple._validation import centred, check_embedding, check_integer, check_positive
-from graphcouple.couplings.base import Objective
-from graphcouple.couplings.global_term import GlobalTerm
+from graphcouple._validation import centred, check_embedding, check_integer, check_positive, check_weight
+from graphcouple.couplings.base import Objective, WeightedSum
+from graphcouple.couplings.global_term import GlobalTerm, rise_without_order
 from graphcouple.couplings.recipes import Problem
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.neighbors import mean_sq_distances_to_groups, sq_distances_to_points
+from graphcouple.spectral import principal_components
 
 # δ: a point nearer to a mean than a hundredth of the typical distance is not repelled more.
 _SOFTENING = 1e-4
@@ -46,6 +47,9 @@ _BLOCK = 1024
 
 # Bounds of the automatic number of landmarks, and the entries of p that it aims at.
 _FEWEST, _MOST, _ENTRIES = 100, 500, 5_000_000
+
+# The weight where data have a shape at large, and how much of L principal components explain there, at least.
+_WEIGHT, _EXPLAINED = 7.0, 0.15
 
 # Rows for which distances are ranked at once.
 _ROWS = 20_000
@@ -228,8 +232,11 @@ class LargeScale(GlobalTerm):
 
     Parameters
     ----------
-    weight : float, default=7.0
-        Local against global: 0 is the plain method. Neighbourhoods of ten points hardly suffer up to 10.
+    weight : float or "auto", default="auto"
+        Local against global: 0 is the plain method. "auto" is 7 where the data have a shape at large, and falls to 0
+        with the cube of what principal components explain of L where they have not: a plane holds little of noise in
+        many dimensions, and neighbourhoods would pay for it. That is how much L rises when the rows of the components
+        are exchanged at random, in units of 0.15.
     n_groups : int or "auto", default="auto"
         Number of groups, the cells of points drawn at random. "auto" is 5,000,000/n, at least 100 and at most 500: with
         fewer, the forces on neighbours are less alike.
@@ -252,12 +259,12 @@ class LargeScale(GlobalTerm):
     True
     """
 
-    weight: float = 7.0
+    weight: float | str = "auto"
     n_groups: int | str = "auto"
     width: float = 0.15
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        check_weight(self.weight, "auto")
         if isinstance(self.n_groups, str):
             if self.n_groups != "auto":
                 raise ValueError(f"n_groups must be 'auto' or an integer of at least 2, got {self.n_groups!r}.")
@@ -273,6 +280,17 @@ class LargeScale(GlobalTerm):
         metric, params = problem.metric, problem.metric_params
         return LargeScaleCrossEntropy.of(X, k, problem.rng, self.width, metric, problem.n_jobs, params)
 
+    def weight_of(self, objective: Objective, problem: Problem) -> float:
+        """Return the weight, from what principal components explain of L if it is "auto"."""
+        if not isinstance(self.weight, str):
+            return float(self.weight)
+        assert isinstance(objective, WeightedSum)
+        ((_, loss),) = objective.terms
+        Y = principal_components(problem.coordinates, problem.n_components, np.random.RandomState(0))
+        explained = rise_without_order(loss, Y)
+        return _WEIGHT * min(1.0, (max(explained, 0.0) / _EXPLAINED) ** 3)
+
     def __str__(self) -> str:
+        weight = self.weight if isinstance(self.weight, str) else f"{self.weight:g}"
         groups = "" if self.n_groups == "auto" else f", by {self.n_groups} groups"
-        return f"{self.weight:g} × large scale{groups}"
+        return f"{weight} × large scale{groups}"

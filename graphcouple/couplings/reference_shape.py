@@ -19,7 +19,7 @@ from scipy.linalg import norm
 
 from graphcouple._validation import centred, check_embedding, seeded_clone
 from graphcouple.couplings.base import Objective
-from graphcouple.couplings.global_term import GlobalTerm, warn_if_one_point
+from graphcouple.couplings.global_term import UNIT_LENGTH, GlobalTerm, warn_if_one_point
 from graphcouple.couplings.recipes import Problem
 from graphcouple.graphs import FloatArray
 from graphcouple.spectral import principal_components
@@ -32,6 +32,8 @@ class ProcrustesStatistic(Objective):
     ----------
     Y : array of shape (n_points, any)
         The reference. If all its rows are equal, it has no shape, and F is 0.
+    length : float, default=0.0
+        ℓ: ‖Z‖² is replaced by ‖Z‖² + n ℓ², so that F does not ask for shape at sizes below it, but for size.
 
     Raises
     ------
@@ -52,7 +54,8 @@ class ProcrustesStatistic(Objective):
     0.0
     """
 
-    def __init__(self, Y: Any) -> None:
+    def __init__(self, Y: Any, length: float = 0.0) -> None:
+        self._sq_length = length * length
         self._Y, _ = _unit_shape(check_embedding(Y, "Y"))
 
     @property
@@ -81,11 +84,12 @@ class ProcrustesStatistic(Objective):
             return 0.0, np.zeros_like(points)
         z, size = _unit_shape(points)
         left, values, right = np.linalg.svd(z.T @ self._Y, full_matrices=False)
+        if not size > 0:
+            return 1.0, np.zeros_like(points)
+        share = 1.0 / (1.0 + len(z) * self._sq_length / size**2)
         alike = float(values.sum())
-        gradient = 2.0 * alike * (alike * z - self._Y @ (right.T @ left.T))
-        if size > 0:
-            gradient /= size
-        return max(0.0, 1.0 - alike * alike), gradient.astype(points.dtype, copy=False)
+        gradient = (2.0 * alike * share / size) * (share * alike * z - self._Y @ (right.T @ left.T))
+        return max(0.0, 1.0 - share * alike * alike), gradient.astype(points.dtype, copy=False)
 
 
 def _unit_shape(Z: FloatArray) -> tuple[FloatArray, float]:
@@ -170,7 +174,7 @@ class ReferenceShape(GlobalTerm):
         else:
             found = seeded_clone(self.reference, problem.rng).fit_transform(problem.points)
             Y = check_embedding(found, f"reference={type(self.reference).__name__}()", n)
-        found = ProcrustesStatistic(Y)
+        found = ProcrustesStatistic(Y, UNIT_LENGTH)
         warn_if_one_point(found.shares, "ReferenceShape")
         return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -108,6 +108,8 @@ class TwoScaleCoupling(WithTerm):
         The fitted plain method, including the term.
     large_scale_loss_ : float
         The term at the embedding; 0 if `weight` is 0.
+    weight_ : float
+        λ, also if `weight` is "auto".
 
     Examples
     --------
@@ -117,14 +119,13 @@ class TwoScaleCoupling(WithTerm):
     >>> both.embedding_.shape
     (500, 2)
     >>> both.sentence.terms[0]
-    LargeScale(weight=7.0, n_groups='auto', width=0.15)
+    LargeScale(weight='auto', n_groups='auto', width=0.15)
     """
 
-    weight: float = parameter(
-        default=7.0,
-        kind="float",
-        checks=[Interval(Real, 0, None, closed="left")],
-        doc="λ, local against global. 0 is the plain method; up to 10, neighbourhoods of ten points hardly suffer.",
+    weight: Any = parameter(
+        default="auto",
+        doc='λ, local against global. 0 is the plain method. "auto" is 7 where the data have a shape at large, and '
+        "less where they are noise to a plane; see `LargeScale`. Up to 10, neighborhoods of ten points hardly suffer.",
     )
     n_groups: Any = parameter(
         default="auto",
@@ -134,9 +135,12 @@ class TwoScaleCoupling(WithTerm):
     )
 
     def _term(self) -> LargeScale | None:
-        return LargeScale(float(self.weight), self.n_groups) if self.weight > 0 else None
+        if self.weight == 0:
+            return None
+        return LargeScale(self.weight if isinstance(self.weight, str) else float(self.weight), self.n_groups)
 
     def _take_from(self, plain: CouplingEstimator) -> Self:
         super()._take_from(plain)
-        self.large_scale_loss_ = plain.term_losses_[-1] if self.weight > 0 else 0.0
+        self.large_scale_loss_ = plain.term_losses_[-1] if self.weight != 0 else 0.0
+        self.weight_ = plain.term_weights_[-1] if self.weight != 0 else 0.0
         return self

@@ -354,6 +354,17 @@ def _restarted(objective: Objective, start: FloatArray, attempt: Any) -> tuple[S
     )
 
 
+def _far_off(objective: Objective, solution: Solution) -> float:
+    """Return a multiple of the embedding, far smaller or larger, at which the loss is lower; 1 if there is none."""
+    if objective.is_bounded:
+        # Points far apart feel no pull, so a larger embedding may be better for no good reason.
+        return 1.0
+    for factor in (_FAR_FROM_BEST, 1.0 / _FAR_FROM_BEST):
+        if objective.value((factor * solution.Z).astype(solution.Z.dtype)) < solution.loss:
+            return factor
+    return 1.0
+
+
 def _warn_if_bad(solution: Solution, monitor: Monitor) -> None:
     """Warn, with the remedy, if the run ended where it should not."""
     reason = ""
@@ -375,6 +386,11 @@ def _warn_if_bad(solution: Solution, monitor: Monitor) -> None:
         reason = (
             f"the embedding has not settled: at max_iter={monitor.max_iter} the last tenth of the iterations "
             f"lowered the loss by {fell:.1%} of its height above its lower bound. Raise max_iter."
+        )
+    elif not solution.converged and (factor := _far_off(monitor.objective, solution)) != 1.0:
+        reason = (
+            f"the embedding is far from its size: the loss is lower at {factor:g} times it. Raise max_iter, lower "
+            "early_exaggeration (1 for none), or the weights of terms."
         )
     if reason:
         warnings.warn(reason, ConvergenceWarning, stacklevel=3)
