@@ -227,3 +227,12 @@ def test_beyond_ten_thousand_points_the_weight_falls(rng):
     objective = of(X, 125)
     objective_of = objective.value(method.embedding_.astype(np.float64))
     assert method.term_losses_[0] == pytest.approx((10_000 * 40_000) ** 0.5 * objective_of, rel=0.02)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("far", [1e2, 1e4, 1e8])
+def test_an_outlier_leaves_the_weight_and_the_others(far):
+    X, _ = gc.datasets.make_branches(300, random_state=0)
+    both = gc.TwoScaleCoupling(gc.TSNE(max_iter=100), random_state=0).fit(np.concatenate([X, X[:1] + far]))
+    assert both.weight_ == 7.0
+    assert gc.metrics.k_ary_preservation(X, both.embedding_[:300], K=150) > 0.85

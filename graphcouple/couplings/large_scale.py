@@ -48,6 +48,9 @@ _BLOCK = 1024
 # Bounds of the automatic number of landmarks, and the entries of p that it aims at.
 _FEWEST, _MOST, _ENTRIES = 100, 500, 5_000_000
 
+# Rows that the middle is the median of, and from how many times the median distance to it a row is far out.
+_MIDDLE, _FAR_OUT = 1000, 1e3
+
 # The weight where data have a shape at large, and how much of L principal components explain there, at least.
 _WEIGHT, _EXPLAINED = 7.0, 0.15
 
@@ -222,6 +225,16 @@ def _shares_nearer(sq_dist: FloatArray, sizes: IntArray) -> FloatArray:
     return shares
 
 
+def _far_rows_moved(X: Any) -> Any:
+    """Return points with those so far out that components would see nothing else moved to the middle."""
+    if sp.issparse(X):
+        return X
+    away = X - np.median(X[:: max(len(X) // _MIDDLE, 1)], axis=0)
+    sq_dist = np.einsum("ij,ij->i", away, away, dtype=np.float64)
+    away[sq_dist > _FAR_OUT**2 * np.median(sq_dist)] = 0.0
+    return away
+
+
 @dataclass(frozen=True)
 class LargeScale(GlobalTerm):
     """The term weight · n · L(Z), which arranges an embedding at the scale of the whole.
@@ -286,7 +299,8 @@ class LargeScale(GlobalTerm):
             return float(self.weight)
         assert isinstance(objective, WeightedSum)
         ((_, loss),) = objective.terms
-        Y = principal_components(problem.coordinates, problem.n_components, np.random.RandomState(0))
+        points = _far_rows_moved(problem.coordinates)
+        Y = principal_components(points, problem.n_components, np.random.RandomState(0))
         explained = rise_without_order(loss, Y)
         return _WEIGHT * min(1.0, (max(explained, 0.0) / _EXPLAINED) ** 3)
 
