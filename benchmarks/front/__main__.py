@@ -3,9 +3,10 @@
     python benchmarks/front --files mnist10k-images-idx3-ubyte.gz coil20.mat [--peers PYTHON] [--seeds 5] [-o FOLDER]
 
 R(10) is how well neighbourhoods of ten points are kept, R(n/4) and R(n/2) those of a quarter and half of all points
-(`graphcouple.metrics`; 1 is perfect, 0 is chance). Writes front.csv (one line for each fit), front.md (means ± standard
-deviations over seeds, and mean ranks) and front.png (a panel for each data set). Fits that are in front.csv already are
-not repeated. `--peers` names the Python of an environment in which peers are installed that are not in this one.
+(`graphcouple.metrics`; 1 is perfect, 0 is chance), and "class means" how well their arrangement. Writes front.csv (one
+line for each fit), front.md (means ± standard deviations over seeds, and mean ranks), front.png and curves.png (a panel
+for each data set). Fits that are in front.csv already are not repeated. `--peers` names the Python of an environment in
+which peers are installed that are not in this one.
 """
 
 import argparse
@@ -19,11 +20,15 @@ from pathlib import Path
 import numpy as np
 from data import generated, pictures
 from methods import FITS, PEERS, embed
-from report import picture, table
+from report import curves, picture, table
 
 import graphcouple as gc
 
-COLUMNS = ("data", "method", "seed", "R(10)", "R(n/4)", "R(n/2)", "distances", "triplets", "seconds")
+SCORES = ("R(10)", "R(n/4)", "R(n/2)", "distances", "triplets", "class means", "curve")
+COLUMNS = ("data", "method", "seed", *SCORES, "seconds")
+
+# Sizes of neighbourhoods in a curve: so many, from 5 points to n/2, equally spaced on a logarithmic scale.
+SIZES = 16
 
 
 def arguments():
@@ -54,15 +59,18 @@ def embedded(method, X, seed, peers):
         return found["Z"], float(found["seconds"])
 
 
-def scored(X, Z):
+def scored(X, Z, y):
     curves = gc.metrics.neighborhood_curves(X, Z, n_rows=None if len(X) <= 5000 else 2000, random_state=0)
     rows = {"n_rows": min(len(X), 2000), "random_state": 0}
+    sizes = np.unique(np.geomspace(5, len(X) // 2, SIZES).astype(int))
     return {
         "R(10)": curves.at(10),
         "R(n/4)": curves.at(len(X) // 4),
         "R(n/2)": curves.at(len(X) // 2),
         "distances": gc.metrics.distance_correlation(X, Z, **rows),
         "triplets": gc.metrics.triplet_correlation(X, Z, **rows),
+        "class means": "" if y is None else 1.0 - gc.metrics.class_mean_disparity(X, Z, y),
+        "curve": " ".join(f"{k}:{curves.at(int(k)):.4f}" for k in sizes),
     }
 
 
@@ -78,20 +86,21 @@ def main():
         if not rows:
             writer.writeheader()
         for seed in range(given.seeds):
-            for data, X in {**generated(given.points, seed), **fixed}.items():
+            for data, (X, y) in {**generated(given.points, seed), **fixed}.items():
                 for method in given.methods:
                     if (data, method, seed) in known:
                         continue
                     found = embedded(method, X, seed, given.peers)
                     if found is None:
                         continue
-                    row = {"data": data, "method": method, "seed": seed, **scored(X, found[0]), "seconds": found[1]}
+                    row = {"data": data, "method": method, "seed": seed, **scored(X, found[0], y), "seconds": found[1]}
                     writer.writerow({k: f"{v:.5g}" if isinstance(v, float) else v for k, v in row.items()})
                     file.flush()
                     print(seed, data, method, f"{row['R(10)']:.3f} {row['R(n/2)']:.3f} {found[1]:.1f} s", flush=True)
     rows = list(csv.DictReader(path.open()))
     (given.output / "front.md").write_text(table(rows))
     picture(rows, given.output / "front.png")
+    curves(rows, given.output / "curves.png")
     sys.stdout.write(table(rows))
 
 

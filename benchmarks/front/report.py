@@ -4,26 +4,29 @@ from collections import defaultdict
 
 import numpy as np
 
-SCORES = ("R(10)", "R(n/4)", "R(n/2)", "distances", "triplets")
+SCORES = ("R(10)", "R(n/4)", "R(n/2)", "distances", "triplets", "class means")
 
 
 def _by(rows, score):
     """Return the values of a score, as a list over seeds, by data set and method."""
     found = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        found[row["data"]][row["method"]].append(float(row[score]))
+        if row.get(score):
+            found[row["data"]][row["method"]].append(float(row[score]))
     return found
 
 
 def _over_data(rows, score, methods, data):
     """Return, for each method, the mean over data sets of each seed."""
     means = {}
+    # Without classes, there is no arrangement of them.
+    known = {row["data"] for row in rows if row.get(score)} & set(data)
     for method in methods:
         seeds = defaultdict(list)
         for row in rows:
-            if row["method"] == method and row["data"] in data:
+            if row["method"] == method and row["data"] in known and row.get(score):
                 seeds[row["seed"]].append(float(row[score]))
-        means[method] = [float(np.mean(values)) for values in seeds.values() if len(values) == len(data)]
+        means[method] = [float(np.mean(values)) for values in seeds.values() if len(values) == len(known)]
     return means
 
 
@@ -38,8 +41,8 @@ def table(rows):
     seconds = _by(rows, "seconds")
     ranks = _mean_ranks(rows, "R(n/2)", data, methods)
     lines = ["| mean over " + f"{len(data)} data sets | 100·R(10) | 100·R(n/4) | 100·R(n/2) | distances | triplets | "]
-    lines[0] += "rank at n/2 | seconds |"
-    lines.append("|---" * 8 + "|")
+    lines[0] += "class means | rank at n/2 | seconds |"
+    lines.append("|---" * 9 + "|")
     for method in sorted(methods, key=lambda name: ranks[name]):
         cells = []
         for score in SCORES:
@@ -77,6 +80,30 @@ def _mean_ranks(rows, score, data, methods):
 
 def picture(rows, path):
     """Draw R(10) against R(n/2), a panel for each data set and a mark for each method."""
+    near, far = _by(rows, "R(10)"), _by(rows, "R(n/2)")
+
+    def draw(ax, data, method, mark, color):
+        x, y = (100.0 * np.array(found[data][method]) for found in (far, near))
+        if len(x):
+            ax.errorbar(x.mean(), y.mean(), y.std(), x.std(), mark, color=color, label=method)
+
+    _panels(rows, path, draw, "global: 100·R(n/2)", "local: 100·R(10)")
+
+
+def curves(rows, path):
+    """Draw R(K) of the first seed against K, a panel for each data set and a line for each method."""
+    found = {(row["data"], row["method"]): row["curve"] for row in rows if row.get("curve") and row["seed"] == "0"}
+
+    def draw(ax, data, method, mark, color):
+        if (data, method) in found:
+            K, values = zip(*(pair.split(":") for pair in found[data, method].split()), strict=True)
+            style = {"o": "-", "s": "--", "^": ":"}[mark]
+            ax.semilogx([int(k) for k in K], [100.0 * float(v) for v in values], style, color=color, label=method)
+
+    _panels(rows, path, draw, "K", "100·R(K)")
+
+
+def _panels(rows, path, draw, along, up):
     import matplotlib as mpl
 
     mpl.use("agg")
@@ -86,20 +113,17 @@ def picture(rows, path):
 
     data = list(dict.fromkeys(row["data"] for row in rows))
     methods = list(dict.fromkeys(row["method"] for row in rows))
-    near, far = _by(rows, "R(10)"), _by(rows, "R(n/2)")
     n_rows = -(-len(data) // 5)
     figure, axes = plt.subplots(n_rows, 5, figsize=(15, 3.3 * n_rows), layout="constrained", squeeze=False)
     for ax, name in zip(axes.ravel(), data, strict=False):
         for k, method in enumerate(methods):
-            x, y = (100.0 * np.array(found[name][method]) for found in (far, near))
-            if len(x):
-                mark = "o" if "two-scale" in method else "s" if k < 6 else "^"
-                ax.errorbar(x.mean(), y.mean(), y.std(), x.std(), mark, color=PALETTE[k % len(PALETTE)], label=method)
+            mark = "o" if "two-scale" in method else "s" if k < 6 else "^"
+            draw(ax, name, method, mark, PALETTE[k % len(PALETTE)])
         ax.set_title(name)
     for ax in axes[-1]:
-        ax.set_xlabel("global: 100·R(n/2)")
+        ax.set_xlabel(along)
     for ax in axes[:, 0]:
-        ax.set_ylabel("local: 100·R(10)")
+        ax.set_ylabel(up)
     for ax in axes.ravel()[len(data) :]:
         ax.axis("off")
     handles, labels = axes[0, 0].get_legend_handles_labels()

@@ -39,6 +39,9 @@ _RUNS = ((300, 3), (1000, 2))
 # A start this many times larger or smaller than the best size along its ray gets a warning.
 _FAR_FROM_BEST = 16.0
 
+# A loss is clearly lower by this share of its height: under heavy tails, sizes far apart differ by less.
+_CLEARLY = 5e-3
+
 # Noise of further starts, relative to the first one's standard deviation.
 _JITTER = 0.5
 
@@ -355,12 +358,13 @@ def _restarted(objective: Objective, start: FloatArray, attempt: Any) -> tuple[S
 
 
 def _far_off(objective: Objective, solution: Solution) -> float:
-    """Return a multiple of the embedding, far smaller or larger, at which the loss is lower; 1 if there is none."""
-    if objective.is_bounded:
-        # Points far apart feel no pull, so a larger embedding may be better for no good reason.
+    """Return a multiple of the embedding, far smaller or larger, at which the loss is clearly lower; else 1."""
+    if objective.is_bounded:  # Points far apart feel no pull, so a larger embedding may be better for no good reason.
         return 1.0
+    bound = objective.lower_bound
+    clearly = _CLEARLY * (solution.loss - bound if np.isfinite(bound) else abs(solution.loss))
     for factor in (_FAR_FROM_BEST, 1.0 / _FAR_FROM_BEST):
-        if objective.value((factor * solution.Z).astype(solution.Z.dtype)) < solution.loss:
+        if objective.value((factor * solution.Z).astype(solution.Z.dtype)) < solution.loss - clearly:
             return factor
     return 1.0
 
