@@ -188,6 +188,14 @@ def test_resume_begins_where_there_is_no_file_and_needs_a_path(tmp_path):
         gc.TSNE(checkpoint=tmp_path / "nowhere" / "run").fit(X)
 
 
+@pytest.fixture(autouse=True)
+def ctrl_c_interrupts():
+    """Let SIGINT raise, also where a shell started the tests in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupting(at):
     """Return a callback during which Ctrl-C is pressed."""
     return lambda i, loss, Z: signal.raise_signal(signal.SIGINT) if i == at else None
