@@ -2,6 +2,7 @@
 
     python benchmarks/descent.py                     # the whole grid: about an hour, nearly all of it the search
     python benchmarks/descent.py --only iris         # compositions whose name contains a text
+    python benchmarks/descent.py --init random       # from another start than the default, ccPCA
     python benchmarks/descent.py --panel             # t-SNE against scikit-learn's exact method and openTSNE
     python benchmarks/descent.py --data X.npy        # both, for one's own points
 
@@ -51,10 +52,10 @@ def search(composition: grid.Composition) -> float:
     return min(found)
 
 
-def measure(composition: grid.Composition, n_starts: int | str) -> dict[str, float]:
+def measure(composition: grid.Composition, **options: int | str) -> dict[str, float]:
     """Return the default run's loss under exact sums, its seconds, and whether it collapsed."""
     start = time.perf_counter()
-    fitted = composition.estimator(random_state=0, n_starts=n_starts).fit(composition.points)
+    fitted = composition.estimator(random_state=0, **options).fit(composition.points)
     seconds = time.perf_counter() - start
     objective = composition.objective()
     Z = fitted.embedding_
@@ -76,7 +77,7 @@ def report(rows: list[dict]) -> None:
     )
 
 
-def run_grid(names: str, best_file: Path, n_starts: int | str) -> None:
+def run_grid(names: str, best_file: Path, **options: int | str) -> None:
     """Measure every composition whose name contains the text."""
     known = json.loads(best_file.read_text()) if best_file.exists() else {}
     rows = []
@@ -86,7 +87,7 @@ def run_grid(names: str, best_file: Path, n_starts: int | str) -> None:
             continue
         if name not in known:
             known[name] = search(composition)
-        row = {"name": name, **measure(composition, n_starts)}
+        row = {"name": name, **measure(composition, **options)}
         bound = composition.objective().lower_bound
         known[name], before = min(known[name], row["loss"]), known[name]
         height = before - bound if bound > -np.inf else abs(before)
@@ -143,13 +144,19 @@ def main() -> None:
     parser.add_argument("--only", default="", help="text that a composition's name must contain")
     parser.add_argument("--best", type=Path, default=Path("descent-best.json"), help="file of best known losses")
     parser.add_argument("--n-starts", type=lambda text: text if text == "auto" else int(text), default="auto")
+    parser.add_argument("--init", default="ccpca", help="the start")
     parser.add_argument("--panel", action="store_true", help="t-SNE against the peers instead of the grid")
     parser.add_argument("--data", type=Path, action="append", default=[], help="file of points, as `embed` reads them")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     own = [grid.add(path) for path in arguments.data]
     if not arguments.panel:
-        run_grid(arguments.only or ("" if not own else own[0]), arguments.best, arguments.n_starts)
+        run_grid(
+            arguments.only or ("" if not own else own[0]),
+            arguments.best,
+            n_starts=arguments.n_starts,
+            init=arguments.init,
+        )
     if arguments.panel or own:
         panel(own or list(grid.DATA))
 

@@ -55,7 +55,8 @@ VOCABULARY: dict[str, Word] = {
     "init": Word(
         '{"ccpca", "pca", "random", "spectral"}, estimator or array of shape (n_samples, n_components)',
         'The start. "ccpca": principal components of the averaged means of the input graph\'s connected components '
-        '(see `CCPCA`). "pca": principal components of X. "random": Gaussian noise. "spectral": Laplacian eigenvectors '
+        '(see `CCPCA`). "pca": principal components of X. "random": Gaussian noise, which the '
+        'default optimizer smooths along the graph\'s edges. "spectral": Laplacian eigenvectors '
         "of the input's graph, also in place of the first two where there are no points. Or an estimator, such as "
         "``CCPCA()``, of which a clone is fitted to X. Each is scaled to the size at which the objective is least. An "
         "array is used as it is.",
@@ -82,9 +83,9 @@ VOCABULARY: dict[str, Word] = {
         'int or "auto"',
         'Maximum number of iterations, or of epochs when sampling; a run ends earlier once it has settled. "auto" is '
         "5,000 up to 400 points, then 2,000,000 divided by their number, and at least 100 "
-        "(400 for bounded losses); up to three times as many "
-        "while the last tenth lowers the loss by more than 2 % of its height. When sampling, it is 500 up to 10,000 "
-        "points and 200 beyond.",
+        "(400 for bounded losses; 4,000,000 divided by that number, within 200 and 400, where the graph bounds early "
+        "exaggeration); up to three times as many while the last tenth lowers the loss by more than 2 % of its height. "
+        "When sampling, it is 500 up to 10,000 points and 200 beyond.",
         [StrOptions({"auto"}), AT_LEAST_1],
     ),
     "metric": Word(

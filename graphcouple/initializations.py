@@ -40,7 +40,7 @@ def spectral(
 def random(
     X: Any, posterior: RandomGraph, n_components: int, rng: np.random.RandomState, n_jobs: int | None = None
 ) -> FloatArray:
-    """Return standard Gaussian coordinates."""
+    """Return standard Gaussian coordinates; the default optimizer smooths them, see `graphcouple.Descent`."""
     return rng.normal(size=(posterior.n_nodes, n_components))
 
 

@@ -308,7 +308,7 @@ def test_a_term_does_not_fade_beside_exaggerated_attraction():
 def test_further_starts_are_exaggerated_less():
     X = noise(40)
     objective, wanted = tsne_of(X, 5.0), gc.Descent()
-    optimizers = [chosen for _, chosen in _attempts(objective, X[:, :2], wanted, 1000, 4)]
+    optimizers = [chosen for _, chosen in _attempts(objective, X[:, :2], wanted, (1000, 3000), 4)]
     factor = optimizers[0].exaggeration.factor
     assert factor > 2
     found = [chosen.exaggeration.factor for chosen in optimizers]

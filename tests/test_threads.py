@@ -36,13 +36,18 @@ def test_one_job_starts_no_thread_and_others_end_theirs(name, monkeypatch):
     RUNS[name](1)
     assert not started
     RUNS[name](2)
+    _ended(before)
     RUNS[name](100_000)
     # joblib's own helpers are three.
     assert max(started, default=0) <= len(before) + max(joblib.cpu_count(), 8) + 3
-    # joblib's threads end by themselves, a moment later.
+    _ended(before)
+    assert set(threading.enumerate()) <= before
+
+
+def _ended(before):
+    """Wait for joblib's threads, which end by themselves, a moment later."""
     for thread in set(threading.enumerate()) - before:
         thread.join(5.0)
-    assert set(threading.enumerate()) <= before
 
 
 def test_threads_are_as_many_as_cores_at_most():

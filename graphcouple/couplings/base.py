@@ -121,6 +121,14 @@ class Objective(ABC):
         """
         return np.inf
 
+    @property
+    def springs(self) -> Any:
+        """The edges that attract, as a symmetric array or csr matrix of weights; None, the default, if there are none.
+
+        `Descent` smooths a start that is as rough as noise by them.
+        """
+        return None
+
     def exaggerated(self, factor: float) -> Objective:
         """Return the objective with its attraction to the data `factor` times as strong; itself if it has none."""
         return self
@@ -305,6 +313,12 @@ class WeightedSum(Objective):
     def most_attraction(self, Z: FloatArray) -> float:
         """Return the least of the terms' weights."""
         return min(term.most_attraction(Z) for _, term in self.terms)
+
+    @property
+    def springs(self) -> Any:
+        """The weighted sum of those of the terms of positive weight."""
+        found = [weight * term.springs for weight, term in self.terms if weight > 0 and term.springs is not None]
+        return sum(found[1:], found[0]) if found else None
 
     def exaggerated(self, factor: float) -> WeightedSum:
         """Return the sum with the attraction of each term `factor` times as strong.

@@ -375,6 +375,11 @@ class MatchedMeans(Objective):
         radial = self.latent.prior.edge_strength(self.latent.kernel)
         return EdgeEnergy(EdgeSum(self.support, self.ahead, radial, self.n_jobs), self.n_points)
 
+    @property
+    def springs(self) -> Any:
+        """The input's edges, in both directions."""
+        return self.strength.edges.symmetric_matrix
+
     def exaggerated(self, factor: float) -> Objective:
         """Return F − (α − 1) Σ E^X_ij log s: edges attract by the logarithm of their strength too, at any distance.
 

@@ -215,6 +215,11 @@ class PairCoupling(Objective):
         pull = pulls[1] - pulls[0]
         return (pushes[1] - pushes[0]) / pull if pull > 0 else np.inf
 
+    @property
+    def springs(self) -> Any:
+        """The mean numbers of the input's edges, in both directions."""
+        return self.energy.edges.symmetric_matrix
+
     def exaggerated(self, factor: float) -> Self:
         """Return the coupling in which each edge of the input's graph counts `factor` times.
 

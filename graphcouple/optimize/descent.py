@@ -11,10 +11,11 @@ from graphcouple._validation import check_positive
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer
-from graphcouple.optimize.exaggeration import EXAGGERATION_ITERATIONS, Exaggeration, push_over_pull
+from graphcouple.optimize.exaggeration import EXAGGERATION_ITERATIONS, Exaggeration
 from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.momentum import MomentumGains
 from graphcouple.optimize.rays import best_scale, without_waiting
+from graphcouple.optimize.roughness import bearable_attraction, is_rough, smoothest
 from graphcouple.optimize.sampling import NegativeSampling
 
 SETTLED_WITHIN = 2e-5
@@ -32,6 +33,9 @@ _SMALL = 1e-2
 
 _STAGES, _STAGED_ITERATIONS = 10, 300
 
+# Where the graph bears little, so many points' iterations and at least half as many untangle the start; fewer do not.
+_UNTANGLING = 3_000_000
+
 # In more than two dimensions, sampling is faster than exact sums from this many points on.
 _SAMPLED_FROM = 2000
 
@@ -44,6 +48,9 @@ class Descent:
     `MomentumGains` if a learning rate is given. In more than two dimensions, where no mesh makes sums over all pairs
     fast, an objective that can be sampled (`EffectiveCrossEntropy`) is, by `NegativeSampling`, from 2,000 points on.
 
+    A start that may be rescaled and is as rough as noise is first smoothed along the edges of the input's graph
+    (`smoothed`), unless there is to be no exaggeration.
+
     Parameters
     ----------
     learning_rate : float or "auto", default="auto"
@@ -52,7 +59,8 @@ class Descent:
         Weight of the attraction at first; 1 for none. "auto" is what the graph bears: 0.6 of `push_over_pull` for a
         small start of this shape, and of `Objective.most_attraction`; at least 1 and at most (m/10)². It falls to 1 in
         ten equal steps of its logarithm over m = 300 iterations (or the first three quarters of a run of fewer than
-        400). A number is the weight in the first 150 iterations (or in the first half of a run of fewer than 300).
+        400; but at least 3,000,000 / n, and 150, where the graph bears less than (m/10)² and the run may be so long).
+        A number is the weight in the first 150 iterations (or in the first half of a run of fewer than 300).
 
     Raises
     ------
@@ -79,8 +87,17 @@ class Descent:
         """Return the limit that ``max_iter="auto"`` stands for; see `Optimizer.suited_iterations`."""
         return LBFGS().suited_iterations(n_points)
 
-    def for_problem(self, objective: Objective, Z: FloatArray, max_iter: int) -> Optimizer:
-        """Return the optimizer for this objective, shape of the start and number of iterations.
+    def smoothed(self, objective: Objective, Z: FloatArray) -> FloatArray:
+        """Return a start that is as rough as noise smoothed by the edges alone; other starts as they are.
+
+        It is exaggeration without bound, so not done if there is to be none.
+        """
+        if self.early_exaggeration == 1.0 or objective.shrinks_noise or not is_rough(objective, Z):
+            return Z
+        return smoothest(objective, Z)
+
+    def for_problem(self, objective: Objective, Z: FloatArray, max_iter: int, most: int | None = None) -> Optimizer:
+        """Return the optimizer for this objective, shape of the start and number of iterations, at most `most`.
 
         Warns
         -----
@@ -90,21 +107,24 @@ class Descent:
         objective = without_waiting(objective)
         if self.learning_rate == self.early_exaggeration == "auto" and _is_better_sampled(objective, Z):
             return NegativeSampling(n_pulls=1)
-        schedule = self._schedule(objective, Z, max_iter)
+        schedule = self._schedule(objective, Z, max_iter, max_iter if most is None else most)
         if self.learning_rate == "auto":
             return LBFGS(exaggeration=schedule)
         return MomentumGains(self.learning_rate, exaggeration=schedule)
 
-    def _schedule(self, objective: Objective, Z: FloatArray, max_iter: int) -> Exaggeration:
+    def _schedule(self, objective: Objective, Z: FloatArray, max_iter: int, most: int) -> Exaggeration:
         if self.early_exaggeration == 1.0:
             return Exaggeration(1.0, 0)
         limit = objective.most_attraction(Z)
         if not objective.shrinks_noise:
             small = (Z * (_SMALL * _size(objective, Z))).astype(Z.dtype)
-            limit = min(push_over_pull(objective, small), limit)
+            limit = min(bearable_attraction(objective, small), limit)
         if self.early_exaggeration == "auto":
             length = min(_STAGED_ITERATIONS, 3 * max_iter // 4)
             factor = min((length / _ITERATIONS_PER_ROOT) ** 2, _BEARABLE * limit)
+            if factor == _BEARABLE * limit:
+                untangled = min(max(_UNTANGLING // len(Z), _STAGED_ITERATIONS // 2), _STAGED_ITERATIONS)
+                length = max(length, min(untangled, 3 * most // 4))
             if not factor > 1.0 or (limit == float("inf") and not objective.shrinks_noise):
                 return Exaggeration(1.0, 0)
             return Exaggeration(factor, length, _STAGES)

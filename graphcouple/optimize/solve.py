@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from graphcouple._numba.threads import threads_kept
 from graphcouple._validation import check_embedding, check_integer
@@ -21,9 +19,7 @@ from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.monitor import Monitor, is_collapsed
 from graphcouple.optimize.rays import best_scale, without_waiting
 from graphcouple.optimize.snapshots import NoSnapshots, Snapshots, check_state
-
-# A run has not settled if the last tenth of its iterations lowered the loss by more than this share of its height.
-_UNSETTLED = 0.02
+from graphcouple.optimize.verdict import UNSETTLED, warn_if_bad, warn_if_far
 
 _CHECK_EVERY = 50
 
@@ -35,12 +31,6 @@ _MOST_EXTENDED = 3
 
 # Up to so many points, so many runs take a second or two, and find the lowest of several minima.
 _RUNS = ((300, 3), (1000, 2))
-
-# A start this many times larger or smaller than the best size along its ray gets a warning.
-_FAR_FROM_BEST = 16.0
-
-# A loss is clearly lower by this share of its height: under heavy tails, sizes far apart differ by less.
-_CLEARLY = 5e-3
 
 # Noise of further starts, relative to the first one's standard deviation.
 _JITTER = 0.5
@@ -75,11 +65,11 @@ def solve(
         `Descent()` by default, as in the estimators.
     max_iter : int or "auto", default="auto"
         Maximum number of iterations. "auto" is `Optimizer.suited_iterations` (at least 400 for a bounded objective
-        that does not shrink noise), and half as many more, up to three times that number, as long as the last tenth
-        lowered the loss by more than 2 % of its height.
+        that does not shrink noise), and half as many more, up to three times that number, as long as three quarters
+        of them were exaggerated or the last tenth lowered the loss by more than 2 % of its height.
     rescale : bool, default=False
-        Start from the multiple of `Z0` at which the (exaggerated) objective is least. Estimators ask for it unless
-        `init` is an array.
+        Start from the multiple of `Z0` at which the (exaggerated) objective is least; `Descent` also smooths a start
+        as rough as noise. Estimators ask for it unless `init` is an array.
     n_starts : int or "auto", default="auto"
         Number of runs, of which the best is returned. The first is from `Z0`; the second too, but without exaggeration
         if `Descent` chose one; the others are from `Z0` plus Gaussian noise of half its standard deviation, the k-th
@@ -153,15 +143,17 @@ def solve(
         most = _MOST_EXTENDED
         max_iter = _iterations(max_iter, wanted, objective)
     check_integer("max_iter", max_iter, 1)
+    if rescale and isinstance(wanted, Descent):
+        start = wanted.smoothed(objective, start)
 
     tests = (tol, patience, check_every, callback, settled_within)
     kept = NoSnapshots() if snapshots is None else snapshots
     attempt = _Attempts(objective, max_iter, most, tests, n_jobs, on_interrupt == "raise", kept)
     runs: list[tuple[Solution, Monitor]] = []
     with threads_kept():
-        for Z, chosen in _attempts(objective, start, wanted, max_iter, n_runs):
+        for Z, chosen in _attempts(objective, start, wanted, (max_iter, most * max_iter), n_runs):
             if not rescale and not runs:
-                _warn_if_far(best_scale(chosen.at_first(without_waiting(objective)), Z, precise=False))
+                warn_if_far(best_scale(chosen.at_first(without_waiting(objective)), Z, precise=False))
             runs.append(attempt(Z, chosen, rescale))
             if runs[-1][1].stopped:
                 break
@@ -170,7 +162,7 @@ def solve(
         if solution.collapsed and not isinstance(wanted, Optimizer) and not monitor.stopped:
             solution, monitor = _restarted(objective, start, attempt)
     if solution.collapsed or monitor.stopped or not chosen.noisy:
-        _warn_if_bad(solution, monitor)
+        warn_if_bad(solution, monitor)
     return replace(solution, start_losses=losses)
 
 
@@ -215,23 +207,11 @@ def _check(objective: Any, optimizer: Any, on_interrupt: str) -> None:
         raise ValueError(f"on_interrupt must be 'raise' or 'return', got {on_interrupt!r}.")
 
 
-def _warn_if_far(factor: float) -> None:
-    if 1.0 / _FAR_FROM_BEST < factor < _FAR_FROM_BEST:
-        return
-    size = f"{factor:.0f} times too small" if factor > 1.0 else f"{1.0 / factor:.0f} times too large"
-    warnings.warn(
-        f"the start is used as given, but is about {size}: along the ray through it, the loss is least at {factor:.2g} "
-        "times its size, and runs from elsewhere often end higher. Multiply it by that, use solve(..., rescale=True), "
-        "or give an estimator a named init.",
-        stacklevel=3,
-    )
-
-
 def _attempts(
-    objective: Objective, start: FloatArray, wanted: Optimizer | Descent, max_iter: int, n_runs: int
+    objective: Objective, start: FloatArray, wanted: Optimizer | Descent, limits: tuple[int, int], n_runs: int
 ) -> Iterator[tuple[FloatArray, Optimizer]]:
     """Yield starts with their optimizers; the second differs from the first by noise, or by exaggeration alone."""
-    first = wanted if isinstance(wanted, Optimizer) else wanted.for_problem(objective, start, max_iter)
+    first = wanted if isinstance(wanted, Optimizer) else wanted.for_problem(objective, start, *limits)
     yield start, first
     deviation = _JITTER * float(start.std())
     for k in range(1, n_runs):
@@ -280,7 +260,7 @@ def _descend(
 
     try:
         while True:
-            over = iteration == monitor.max_iter and not _extended(monitor, objective, state, run)
+            over = iteration == monitor.max_iter and not _extended(monitor, objective, state, run, optimizer)
             if monitor.due(iteration) and not over:
                 # Record the objective's own loss, not the exaggerated one and not that of this iteration's sample.
                 loss, settled = objective.value(state.Z), not optimizer.warming_up(iteration)
@@ -326,11 +306,14 @@ def _begun(
     return int(going["iteration"]), optimizer.recalled(objective, run, going["state"])
 
 
-def _extended(monitor: Monitor, objective: Objective, state: Any, run: Run) -> bool:
-    """Return whether the run may go on for half its length, because it is still falling."""
+def _extended(monitor: Monitor, objective: Objective, state: Any, run: Run, optimizer: Optimizer) -> bool:
+    """Return whether the run may go on for half its length, because it warmed up too long or is still falling."""
     if monitor.max_iter >= monitor.most:
         return False
-    if monitor.still_falling(objective.value(state.Z)) <= _UNSETTLED:
+    if (
+        not optimizer.warming_up(3 * monitor.max_iter // 4)
+        and monitor.still_falling(objective.value(state.Z)) <= UNSETTLED
+    ):
         return False
     monitor.max_iter += max(run.max_iter // 2, 1)
     return True
@@ -355,46 +338,3 @@ def _restarted(objective: Objective, start: FloatArray, attempt: Any) -> tuple[S
         "no start ends in anything better than all points in one place: the input's graph is nearly uniform, or the "
         "embedding's kernel cannot show what it holds. Lower the perplexity, or choose another kernel."
     )
-
-
-def _far_off(objective: Objective, solution: Solution) -> float:
-    """Return a multiple of the embedding, far smaller or larger, at which the loss is clearly lower; else 1."""
-    if objective.is_bounded:  # Points far apart feel no pull, so a larger embedding may be better for no good reason.
-        return 1.0
-    bound = objective.lower_bound
-    clearly = _CLEARLY * (solution.loss - bound if np.isfinite(bound) else abs(solution.loss))
-    for factor in (_FAR_FROM_BEST, 1.0 / _FAR_FROM_BEST):
-        if objective.value((factor * solution.Z).astype(solution.Z.dtype)) < solution.loss - clearly:
-            return factor
-    return 1.0
-
-
-def _warn_if_bad(solution: Solution, monitor: Monitor) -> None:
-    """Warn, with the remedy, if the run ended where it should not."""
-    reason = ""
-    if solution.collapsed:
-        reason = (
-            "the embedding has collapsed: all points are in one place, which is no minimum. Lower early_exaggeration "
-            "(1 for none) or the perplexity, or start from a wider embedding."
-        )
-    elif solution.message.startswith("interrupted"):
-        reason = f"the run was {solution.message}; what it had found is returned."
-    elif monitor.stopped:
-        return
-    elif len(monitor.losses) > 1 and solution.loss >= monitor.losses[0] and not solution.converged:
-        reason = (
-            f"no embedding with a lower loss than the start's, {monitor.losses[0]:.6g}, was found, so the start is "
-            "returned. Lower learning_rate, or use optimizer='auto'."
-        )
-    elif not solution.converged and (fell := monitor.still_falling(monitor.losses[-1])) > _UNSETTLED:
-        reason = (
-            f"the embedding has not settled: at max_iter={monitor.max_iter} the last tenth of the iterations "
-            f"lowered the loss by {fell:.1%} of its height above its lower bound. Raise max_iter."
-        )
-    elif not solution.converged and (factor := _far_off(monitor.objective, solution)) != 1.0:
-        reason = (
-            f"the embedding is far from its size: the loss is lower at {factor:g} times it. Raise max_iter, lower "
-            "early_exaggeration (1 for none), or the weights of terms."
-        )
-    if reason:
-        warnings.warn(reason, ConvergenceWarning, stacklevel=3)

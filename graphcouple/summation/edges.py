@@ -111,6 +111,16 @@ class EdgeSum:
             self._rounded[Z.dtype] = (*self._exact[:-1], self._exact[-1].astype(Z.dtype))
         return self._rounded[Z.dtype]
 
+    @property
+    def symmetric_matrix(self) -> Any:
+        """m + mᵀ as a matrix, dense if it has all pairs, which shares its memory."""
+        if self._sum is sum_pairs:
+            return self._exact[0]
+        # scipy's indices are signed; fewer than half of the unsigned ones are in use.
+        indptr, indices = (of.view(of.dtype.name.removeprefix("u")) for of in self._exact[:2])
+        n = len(indptr) - 1
+        return sp.csr_array((self._exact[2], indices, indptr), shape=(n, n))
+
     def evaluate(
         self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True
     ) -> tuple[float, FloatArray]:

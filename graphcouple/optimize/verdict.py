@@ -1,0 +1,77 @@
+"""What is said of a start that is used as given, and of a run that ended where it should not."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from graphcouple.couplings import Objective
+from graphcouple.optimize.base import Solution
+from graphcouple.optimize.monitor import Monitor
+
+UNSETTLED = 0.02
+"""A run has not settled if the last tenth of its iterations lowered the loss by more than this share of its height."""
+
+# A start this many times larger or smaller than the best size along its ray gets a warning.
+_FAR_FROM_BEST = 16.0
+
+# A loss is clearly lower by this share of its height: under heavy tails, sizes far apart differ by less.
+_CLEARLY = 5e-3
+
+
+def warn_if_far(factor: float) -> None:
+    """Warn if the best size of a start that is used as given is this far from its size."""
+    if 1.0 / _FAR_FROM_BEST < factor < _FAR_FROM_BEST:
+        return
+    size = f"{factor:.0f} times too small" if factor > 1.0 else f"{1.0 / factor:.0f} times too large"
+    warnings.warn(
+        f"the start is used as given, but is about {size}: along the ray through it, the loss is least at {factor:.2g} "
+        "times its size, and runs from elsewhere often end higher. Multiply it by that, use solve(..., rescale=True), "
+        "or give an estimator a named init.",
+        stacklevel=3,
+    )
+
+
+def _far_off(objective: Objective, solution: Solution) -> float:
+    """Return a multiple of the embedding, far smaller or larger, at which the loss is clearly lower; else 1."""
+    if objective.is_bounded:  # Points far apart feel no pull, so a larger embedding may be better for no good reason.
+        return 1.0
+    bound = objective.lower_bound
+    clearly = _CLEARLY * (solution.loss - bound if np.isfinite(bound) else abs(solution.loss))
+    for factor in (_FAR_FROM_BEST, 1.0 / _FAR_FROM_BEST):
+        if objective.value((factor * solution.Z).astype(solution.Z.dtype)) < solution.loss - clearly:
+            return factor
+    return 1.0
+
+
+def warn_if_bad(solution: Solution, monitor: Monitor) -> None:
+    """Warn, with the remedy, if the run ended where it should not."""
+    reason = ""
+    if solution.collapsed:
+        reason = (
+            "the embedding has collapsed: all points are in one place, which is no minimum. Lower early_exaggeration "
+            "(1 for none) or the perplexity, or start from a wider embedding."
+        )
+    elif solution.message.startswith("interrupted"):
+        reason = f"the run was {solution.message}; what it had found is returned."
+    elif monitor.stopped:
+        return
+    elif len(monitor.losses) > 1 and solution.loss >= monitor.losses[0] and not solution.converged:
+        reason = (
+            f"no embedding with a lower loss than the start's, {monitor.losses[0]:.6g}, was found, so the start is "
+            "returned. Lower learning_rate, or use optimizer='auto'."
+        )
+    elif not solution.converged and (fell := monitor.still_falling(monitor.losses[-1])) > UNSETTLED:
+        reason = (
+            f"the embedding has not settled: at max_iter={monitor.max_iter} the last tenth of the iterations "
+            f"lowered the loss by {fell:.1%} of its height above its lower bound. Raise max_iter."
+        )
+    elif not solution.converged and (factor := _far_off(monitor.objective, solution)) != 1.0:
+        reason = (
+            f"the embedding is far from its size: the loss is lower at {factor:g} times it. Raise max_iter, lower "
+            "early_exaggeration (1 for none), or the weights of terms."
+        )
+    if reason:
+        warnings.warn(reason, ConvergenceWarning, stacklevel=3)

@@ -1,0 +1,152 @@
+"""Rough starts, such as noise: a smooth shape tells what the graph bears, and runs end as from other starts."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import graphcouple as gc
+from graphcouple.optimize import push_over_pull
+from graphcouple.optimize.roughness import bearable_attraction, is_rough, smoothest
+
+digits = gc.datasets.load("digits")[0]
+noise = np.random.default_rng(0).normal(size=(400, 10))
+
+
+def tsne_of(X, perplexity=30.0):
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(perplexity)).posterior(X)
+    return gc.CrossEntropy(posterior, gc.GraphModel(gc.Student(), "E"))
+
+
+def smoothest_mode(objective):
+    """Return the eigenvector of the graph's Laplacian that attraction moves least, from NumPy, as both coordinates."""
+    means = np.asarray(objective.posterior.mean())
+    weights = means + means.T
+    laplacian = np.diag(weights.sum(axis=1)) - weights
+    return np.linalg.eigh(laplacian)[1][:, [1, 1]]
+
+
+@pytest.mark.parametrize("X", [digits[:400], noise], ids=["digits", "noise"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_noise_is_smoothed_to_nearly_what_the_graph_bears_at_most(X, dtype):
+    objective = tsne_of(X)
+    rough = (1e-3 * np.random.default_rng(1).normal(size=(400, 2)) + 5e-3).astype(dtype)
+    mode = smoothest_mode(objective)
+    most = push_over_pull(objective, (mode * np.linalg.norm(rough) / np.linalg.norm(mode)).astype(dtype))
+    assert push_over_pull(objective, rough) < 1.2
+    smooth = smoothest(objective, rough)
+    assert smooth.dtype == dtype
+    np.testing.assert_allclose(np.linalg.norm(smooth), np.linalg.norm(rough - rough.mean(axis=0)), rtol=1e-4)
+    found = bearable_attraction(objective, rough)
+    assert 0.5 * most < found < 1.01 * most
+    assert found == pytest.approx(push_over_pull(objective, smooth))
+
+
+@pytest.mark.parametrize("perplexity", [5.0, 30.0, 133.0])
+@pytest.mark.parametrize("X", [digits[:400], noise], ids=["digits", "noise"])
+def test_noise_is_rough_and_principal_components_are_not(X, perplexity):
+    objective = tsne_of(X, perplexity)
+    principal = gc.initializations.pca(X, None, 2, None)
+    small = principal * 1e-2 / principal.std()
+    assert not is_rough(objective, small)
+    assert bearable_attraction(objective, small) == push_over_pull(objective, small)
+    np.testing.assert_array_equal(gc.Descent().smoothed(objective, principal), principal)
+    assert is_rough(objective, np.random.default_rng(1).permutation(small))
+
+
+def test_the_users_own_numbers_are_obeyed():
+    objective, rough = tsne_of(noise), np.random.default_rng(1).normal(size=(400, 2))
+    assert not np.array_equal(gc.Descent().smoothed(objective, rough), rough)
+    np.testing.assert_array_equal(gc.Descent(early_exaggeration=1.0).smoothed(objective, rough), rough)
+    seen = []
+    for rescale in (False, True):
+        gc.solve(
+            objective, rough, max_iter=1, rescale=rescale, callback=lambda i, _, Z: seen.append(Z) if i == 0 else False
+        )
+    np.testing.assert_array_equal(seen[0], rough)
+    assert abs(np.corrcoef(seen[1].ravel(), rough.ravel())[0, 1]) < 0.9
+
+
+@pytest.mark.parametrize("kernel", [gc.Exponential(), gc.RationalPower(1.0, 2.0)], ids=["cusp", "unbounded"])
+def test_rough_kernels_from_noise_end_near_others(kernel):
+    # From noise as it is they end 16 and 22 % of the height above.
+    X = gc.datasets.load("digits")[0][np.sort(np.random.default_rng(0).permutation(1797)[:500])]
+    input_law, latent = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(30)), gc.GraphModel(kernel, "D")
+    losses = [gc.GraphCoupling(input_law, latent, init=init, random_state=0).fit(X) for init in ("ccpca", "random")]
+    objective = gc.CrossEntropy(losses[0].posterior_, latent, summation="exact")
+    informed, rough = (objective.value(fitted.embedding_) - objective.lower_bound for fitted in losses)
+    assert rough < 1.06 * informed
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("X", "perplexity"), [(digits[:900], 30.0), (digits[:600], 5.0), (digits[:600], 199.0), (noise, 30.0)]
+)
+def test_tsne_from_noise_ends_as_from_principal_components(X, perplexity, n_components):
+    options = {"perplexity": perplexity, "n_components": n_components, "n_starts": 1, "random_state": 0}
+    informed, rough = (gc.TSNE(init=init, **options).fit(X).kl_divergence_ for init in ("pca", "random"))
+    assert rough < 1.03 * informed
+
+
+def test_the_springs_are_the_laplacian_of_the_attraction():
+    sparse, dense = (
+        gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10), n_neighbors=30),
+        gc.GraphModel(gc.Gaussian(), "E"),
+    )
+    Z = 1e-5 * np.random.default_rng(0).normal(size=(400, 2))
+    found = []
+    for law in (sparse, dense):
+        objective = gc.CrossEntropy(law.posterior(noise), gc.GraphModel(gc.Gaussian(), "E"))
+        springs = objective.springs
+        product = springs.sum(axis=1)[:, None] * Z - springs @ Z
+        pull = objective.exaggerated(3.0).gradient(Z) - objective.exaggerated(2.0).gradient(Z)
+        np.testing.assert_allclose(product, pull, rtol=1e-6, atol=1e-12)
+        found.append(objective)
+    both = found[0] + 2.0 * found[1] + 3.0 * gc.couplings.AnchorEnergy(400, np.arange(3), np.zeros((3, 2)))
+    np.testing.assert_allclose(both.springs, found[0].springs.toarray() + 2.0 * found[1].springs, rtol=1e-12)
+    assert gc.couplings.AnchorEnergy(400, np.arange(3), np.zeros((3, 2))).springs is None
+
+
+def test_an_objective_without_edges_is_left_alone():
+    anchors = gc.couplings.AnchorEnergy(400, np.arange(3), np.zeros((3, 2)))
+    Z = np.random.default_rng(0).normal(size=(400, 2))
+    assert not is_rough(anchors, Z)
+    assert smoothest(anchors, Z) is Z
+    assert gc.Descent().smoothed(anchors, Z) is Z
+
+
+def test_a_given_exaggeration_from_noise_is_warned_of_where_the_graph_does_not_bear_it():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        gc.TSNE(init="random", early_exaggeration=6.0, random_state=0).fit(digits[:500])
+    with pytest.warns(ConvergenceWarning, match="more than this graph bears: attraction exceeds repulsion from [3-6]"):
+        gc.TSNE(init="random", early_exaggeration=12.0, random_state=0).fit(noise)
+
+
+def test_many_points_are_untangled_for_as_long_as_it_takes():
+    objective, Z = tsne_of(digits), digits[:, 2:4]
+    for max_iter, most, length in (
+        (1000, 3000, 300),
+        (200, 600, 300),
+        (200, 300, 225),
+        (200, None, 150),
+        (100, 300, 225),
+    ):
+        assert gc.Descent().for_problem(objective, Z, max_iter, most).exaggeration.n_iter == length
+
+
+class FewIterations(gc.LBFGS):
+    """L-BFGS with as many iterations as suit 20,000 points."""
+
+    def suited_iterations(self, n_points):
+        return 100
+
+
+def test_a_run_is_extended_until_a_quarter_of_it_is_not_exaggerated():
+    objective, rest = tsne_of(digits[:100]), {"settled_within": 0.0, "tol": 0.0}
+    Z = gc.solve(objective, digits[:100, 2:4], rescale=True).Z
+    for length, ended in ((70, 100), (90, 150), (120, 200)):
+        barely = FewIterations(exaggeration=gc.Exaggeration(1.0 + 1e-9, length))
+        assert gc.solve(objective, Z, barely, **rest).n_iter == ended
+        assert gc.solve(objective, Z, barely, max_iter=100, **rest).n_iter == 100
