@@ -108,6 +108,9 @@ def test_references_are_names_estimators_or_arrays(rng):
     np.testing.assert_allclose(named.term_losses_, pca.term_losses_, rtol=1e-6)
     with pytest.raises(ValueError, match="n_landmarks"):
         gc.TSNE(terms=[gc.ReferenceShape(reference=Y)], n_landmarks=60, **fit).fit(X)
+    with pytest.raises(ValueError, match="reference has 120 rows, but there are 125 points"):
+        given.update(X[:5] + 0.01)
+    assert named.update(X[:5] + 0.01).embedding_.shape == (125, 2)
     for reference, word in (("ica", "reference"), (np.full((3, 2), np.nan), "reference"), (Y[:50], "reference")):
         with pytest.raises((ValueError, TypeError), match=word):
             gc.TSNE(terms=[gc.ReferenceShape(reference=reference)], **fit).fit(X)
@@ -167,6 +170,9 @@ def test_errors_name_the_term(rng):
             gc.TSNE(perplexity=5, metric="precomputed", init="spectral", terms=[term]).fit(distances)
     with pytest.raises(TypeError, match="instance"):
         gc.ReferenceShape(reference=gc.Isomap)
+    for reference, name in ((None, "NoneType"), (sp.csr_array(distances), "csr_array")):
+        with pytest.raises(TypeError, match=f"reference must be 'pca', an estimator or a dense array, got {name}"):
+            gc.ReferenceShape(reference=reference)
     for weight in (True, "much"):
         with pytest.raises(ValueError, match="weight"):
             gc.LargeScale(weight)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import norm
 
 from graphcouple._validation import centred, check_embedding, seeded_clone
@@ -157,6 +158,10 @@ class ReferenceShape(GlobalTerm):
             if self.reference != "pca":
                 raise ValueError(f"reference must be 'pca', an estimator or an array, got {self.reference!r}.")
         elif not hasattr(self.reference, "fit_transform"):
+            if self.reference is None or sp.issparse(self.reference):
+                raise TypeError(
+                    f"reference must be 'pca', an estimator or a dense array, got {type(self.reference).__name__}."
+                )
             check_embedding(self.reference, "reference")
 
     @property
@@ -168,7 +173,12 @@ class ReferenceShape(GlobalTerm):
         """Return F for the reference of the problem's points."""
         n = problem.posterior.n_nodes
         if self.names_rows:
-            Y = check_embedding(self.reference, "reference", n)
+            Y = check_embedding(self.reference, "reference")
+            if len(Y) != n:
+                raise ValueError(
+                    f"reference has {len(Y)} rows, but there are {n} points: an array has a row for each, and none for "
+                    "points added by update. Use 'pca' or an estimator there."
+                )
         elif isinstance(self.reference, str):
             Y = principal_components(problem.coordinates, problem.n_components, problem.rng)
         else:
