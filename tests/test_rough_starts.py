@@ -108,6 +108,16 @@ def test_the_springs_are_the_laplacian_of_the_attraction():
     assert gc.couplings.AnchorEnergy(400, np.arange(3), np.zeros((3, 2))).springs is None
 
 
+def test_where_all_pairs_pull_alike_noise_stays():
+    alike = np.ones((30, 30)) - np.eye(30)
+    objective = gc.CrossEntropy(gc.FixedEdges().around(alike), gc.GraphModel(gc.Student(), "E"))
+    Z = np.random.default_rng(0).normal(size=(30, 2))
+    np.testing.assert_allclose(smoothest(objective, Z), Z - Z.mean(axis=0), atol=1e-12)
+    for n in (2, 3, 5):
+        fitted = gc.LargeVis(perplexity=1.5, init="random", random_state=0).fit(noise[:n])
+        assert np.isfinite(fitted.embedding_).all()
+
+
 def test_an_objective_without_edges_is_left_alone():
     anchors = gc.couplings.AnchorEnergy(400, np.arange(3), np.zeros((3, 2)))
     Z = np.random.default_rng(0).normal(size=(400, 2))

@@ -15,6 +15,9 @@ _ROUGH = 0.7
 
 _SMOOTHING_STEPS = 30
 
+# Where all pairs pull alike, one step takes all points to one place, and what is left of a shape is rounding.
+_NOTHING = 1e-6
+
 
 def bearable_attraction(objective: Objective, Z: FloatArray) -> float:
     """Return how much attraction the graph bears: `push_over_pull` of `Z`, or of its `smoothest` if that is rough."""
@@ -64,9 +67,11 @@ def smoothest(objective: Objective, Z: FloatArray, n_steps: int = _SMOOTHING_STE
             break
         rate = curved / float(np.square(change).sum())
         step = -rate * gradient
-        here = here + step
-        back = size / float(np.linalg.norm(here))
-        here = back * here
+        moved = here + step
+        left = float(np.linalg.norm(moved))
+        if left <= _NOTHING * size:
+            break
+        here = size / left * moved
         gradient = pull(here)
     return best.astype(Z.dtype)
 
