@@ -157,6 +157,8 @@ FAULTS = [
           "pass", "test_rough_starts"),
     Fault("descent: a run ends while it is exaggerated", "optimize/solve.py",
           "not optimizer.warming_up(3 * monitor.max_iter // 4)", "True", "test_rough_starts"),
+    Fault("descent: terms say what the graph bears", "optimize/exaggeration.py", "Z.astype(np.float64), objective.attracting",
+          "Z.astype(np.float64), objective", "test_rough_starts"),
     Fault("sum: springs of the first term alone", "couplings/base.py", "return sum(found[1:], found[0]) if found else None",
           "return found[0] if found else None", "test_rough_starts"),
     Fault("descent: nothing said of a start of the wrong size", "optimize/verdict.py",

@@ -118,6 +118,28 @@ def test_where_all_pairs_pull_alike_noise_stays():
         assert np.isfinite(fitted.embedding_).all()
 
 
+@pytest.mark.parametrize(
+    "term",
+    [gc.ComponentMeans(), gc.ReferenceShape(), gc.DistanceShape(), gc.LargeScale(7.0)],
+    ids=lambda t: type(t).__name__,
+)
+def test_terms_without_attraction_have_no_say_in_what_the_graph_bears(term, monkeypatch):
+    # Those that push outwards where an embedding is small would leave nothing to bear, and no exaggeration at all.
+    chosen = []
+    for_problem = gc.Descent.for_problem
+
+    def remember(self, *given):
+        chosen.append(for_problem(self, *given))
+        return chosen[-1]
+
+    monkeypatch.setattr(gc.Descent, "for_problem", remember)
+    for terms in ([], [term]):
+        gc.TSNE(terms=terms, max_iter=400, callback=lambda *_: True, random_state=0).fit(digits[:400])
+    factors = [optimizer.exaggeration.factor for optimizer in chosen]
+    assert factors[0] > 4.0
+    assert factors[1] == pytest.approx(factors[0], rel=0.02)
+
+
 def test_an_objective_without_edges_is_left_alone():
     anchors = gc.couplings.AnchorEnergy(400, np.arange(3), np.zeros((3, 2)))
     Z = np.random.default_rng(0).normal(size=(400, 2))

@@ -122,6 +122,11 @@ class Objective(ABC):
         return np.inf
 
     @property
+    def attracting(self) -> Objective:
+        """The parts that `exaggerated` changes, which tell what attraction can be borne; itself by default."""
+        return self
+
+    @property
     def springs(self) -> Any:
         """The edges that attract, as a symmetric array or csr matrix of weights; None, the default, if there are none.
 
@@ -313,6 +318,12 @@ class WeightedSum(Objective):
     def most_attraction(self, Z: FloatArray) -> float:
         """Return the least of the terms' weights."""
         return min(term.most_attraction(Z) for _, term in self.terms)
+
+    @property
+    def attracting(self) -> Objective:
+        """The sum of the terms that `exaggerated` changes; itself if there are none."""
+        found = tuple((weight, term) for weight, term in self.terms if term.exaggerated(2.0) is not term)
+        return WeightedSum(found) if 0 < len(found) < len(self.terms) else self
 
     @property
     def springs(self) -> Any:

@@ -68,9 +68,10 @@ def push_over_pull(objective: Objective, Z: FloatArray) -> float:
     """Return by how much repulsion exceeds attraction at `Z`: the weight of the attraction at which both balance.
 
     With the gradients of both parts, it is <∇repulsion, Z> / <−∇attraction, Z>, the rates at which the two change the
-    size of the embedding. inf if nothing attracts.
+    size of the embedding. inf if nothing attracts. Only the parts that attract are asked (`Objective.attracting`): the
+    others keep their share beside them, and may push or pull for reasons of their own.
     """
-    points = Z.astype(np.float64)
+    points, objective = Z.astype(np.float64), objective.attracting
     # The repulsion of an exaggerated objective can be coarse: the attraction is the difference between two such.
     stated, double, triple = (
         float((of.gradient(Z) * points).sum(dtype=np.float64))
