@@ -328,7 +328,9 @@ class WeightedSum(Objective):
     @property
     def springs(self) -> Any:
         """The weighted sum of those of the terms of positive weight."""
-        found = [weight * term.springs for weight, term in self.terms if weight > 0 and term.springs is not None]
+        known = [(weight, term.springs) for weight, term in self.terms if weight > 0]
+        # Many points have gigabytes of edges, so they are not copied without need.
+        found = [of if weight == 1.0 else weight * of for weight, of in known if of is not None]
         return sum(found[1:], found[0]) if found else None
 
     def exaggerated(self, factor: float) -> WeightedSum:
