@@ -136,7 +136,7 @@ class PrecisionCrossEntropy(Objective):
         inner = np.eye(Y.shape[1]) + Y.T @ Y
         value = 0.5 * given * trace
         value -= 0.5 * latent * float(np.linalg.slogdet(inner)[1])
-        gradient = given * conditional - latent * np.linalg.solve(inner, Y.T).T
+        gradient = given * conditional - latent * Y @ np.linalg.pinv(inner, hermitian=True)
         return value, gradient.astype(points.dtype, copy=False)
 
     def curvature(self, Z: FloatArray) -> float:

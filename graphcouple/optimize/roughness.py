@@ -15,6 +15,9 @@ _ROUGH = 0.7
 
 _SMOOTHING_STEPS = 30
 
+# The columns tend to one mode, so a little of the start is kept: points on a line would stay there.
+_KEPT = 0.01
+
 # Where all pairs pull alike, one step takes all points to one place, and what is left of a shape is rounding.
 _NOTHING = 1e-6
 
@@ -54,7 +57,7 @@ def smoothest(objective: Objective, Z: FloatArray, n_steps: int = _SMOOTHING_STE
     pull = _pull(objective)
     if pull is None:
         return Z
-    here = _centred(Z)
+    first = here = _centred(Z)
     size = float(np.linalg.norm(here))
     gradient = pull(here)
     best, least, step = here, np.inf, gradient
@@ -73,7 +76,8 @@ def smoothest(objective: Objective, Z: FloatArray, n_steps: int = _SMOOTHING_STE
             break
         here = size / left * moved
         gradient = pull(here)
-    return best.astype(Z.dtype)
+    both = best + _KEPT * first
+    return (both * (size / (float(np.linalg.norm(both)) or 1.0))).astype(Z.dtype)
 
 
 def _centred(Z: FloatArray) -> FloatArray:
