@@ -12,7 +12,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import graphcouple as gc
 from graphcouple.couplings import ReconstructionEnergy, reconstruction_weights
-from graphcouple.couplings.matching import AbsentCost, as_loss
+from graphcouple.couplings.losses import as_loss
+from graphcouple.couplings.matching import AbsentCost
 from graphcouple.optimize import Descent
 from graphcouple.optimize.solve import _iterations
 from tests.reference import numerical_gradient, relative_error

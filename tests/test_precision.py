@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -31,6 +33,21 @@ def test_objective_is_the_literal_one_and_gradient_its_derivative(shape, q, rng)
     J = gc.PrecisionCrossEntropy(X, nu_x=shape[0] + 2.0, nu_z=shape[0] + 1.5)
     assert J.value(Z) == pytest.approx(literal_J(X, Z, shape[0] + 2.0, shape[0] + 1.5), rel=1e-11)
     assert relative_error(J.gradient(Z), numerical_gradient(J.value, Z)) < 1e-7
+
+
+def test_columns_that_are_nearly_parallel_and_huge_keep_both_directions():
+    # Exact fractions tell; in floats, YᵀY would hold the longer direction alone.
+    Y = np.outer(np.arange(1.0, 7.0), [2.0**30, 2.0**30]) + np.array([[0, 0], [0, 1], [3, 0], [0, -2], [0, 0], [0, 4]])
+    X = np.zeros((6, 2))
+    exact = np.array([[Fraction(value) for value in row] for row in Y])
+    (a, b), (_, c) = exact.T @ exact + np.eye(2, dtype=int)
+    det = a * c - b * b
+    push = (exact @ np.array([[c, -b], [-b, a]]) / det).astype(float)
+    J = gc.PrecisionCrossEntropy(X, nu_x=6.0, nu_z=6.0)
+    J._conditional = lambda Y: (0.0, np.zeros_like(Y))
+    value, gradient = J.value_and_grad(Y)
+    assert value == pytest.approx(-4.0 * np.log(float(det)), rel=1e-8)
+    np.testing.assert_allclose(-gradient / 8.0, push, atol=1e-6 * np.abs(push).max())
 
 
 def _nus(gamma, n=N, p=P, q=Q):

@@ -182,3 +182,13 @@ def test_a_run_is_extended_until_a_quarter_of_it_is_not_exaggerated():
         barely = FewIterations(exaggeration=gc.Exaggeration(1.0 + 1e-9, length))
         assert gc.solve(objective, Z, barely, **rest).n_iter == ended
         assert gc.solve(objective, Z, barely, max_iter=100, **rest).n_iter == 100
+
+
+@pytest.mark.parametrize("n_components", [2, 5])
+def test_a_smoothed_start_does_not_end_on_a_line(n_components):
+    # Iris has two parts without edges between them: one mode wins, and the rest falls to a ten-thousandth of it.
+    objective = tsne_of(gc.datasets.load("iris")[0])
+    for seed in range(3):
+        noise = np.random.default_rng(seed).normal(size=(150, n_components))
+        singular = np.linalg.svd(smoothest(objective, noise), compute_uv=False)
+        assert singular[-1] > 3e-3 * singular[0]

@@ -12,7 +12,8 @@ from graphcouple.couplings.effective import ChargedPartition, EffectiveCrossEntr
 from graphcouple.couplings.global_term import GlobalTerm
 from graphcouple.couplings.gram import GramMatching
 from graphcouple.couplings.large_scale import LargeScale, LargeScaleCrossEntropy
-from graphcouple.couplings.matching import BinaryKL, MatchedMeans, MatchingLoss, SquareLoss
+from graphcouple.couplings.losses import BinaryKL, MatchingLoss, SquareLoss
+from graphcouple.couplings.matching import MatchedMeans
 from graphcouple.couplings.pair import EdgeEnergy, LogPartition, PairCoupling
 from graphcouple.couplings.precision import PrecisionCrossEntropy
 from graphcouple.couplings.recipes import (

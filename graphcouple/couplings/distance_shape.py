@@ -15,7 +15,7 @@ from scipy.linalg import norm
 from graphcouple._validation import centred, check_embedding, check_integer
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.global_term import UNIT_LENGTH, GlobalTerm, warn_if_one_point
-from graphcouple.couplings.matching import SquareLoss
+from graphcouple.couplings.losses import SquareLoss
 from graphcouple.couplings.recipes import Problem
 from graphcouple.couplings.stress import Stress, sampled_pairs
 from graphcouple.graphs import FloatArray

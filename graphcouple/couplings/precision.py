@@ -133,10 +133,11 @@ class PrecisionCrossEntropy(Objective):
         given, latent = self._weights(points.shape[1])
         Y = points.astype(np.float64)
         trace, conditional = self._conditional(Y)
-        inner = np.eye(Y.shape[1]) + Y.T @ Y
-        value = 0.5 * given * trace
-        value -= 0.5 * latent * float(np.linalg.slogdet(inner)[1])
-        gradient = given * conditional - latent * Y @ np.linalg.pinv(inner, hermitian=True)
+        # YᵀY would lose the smaller of two singular values that are eight digits apart.
+        singular, axes = np.linalg.svd(np.linalg.qr(Y, mode="r"), full_matrices=False)[1:]
+        sq_singular = np.square(singular)
+        value = 0.5 * (given * trace - latent * float(np.log1p(sq_singular).sum()))
+        gradient = given * conditional - latent * (Y @ axes.T / (1.0 + sq_singular)) @ axes
         return value, gradient.astype(points.dtype, copy=False)
 
     def curvature(self, Z: FloatArray) -> float:

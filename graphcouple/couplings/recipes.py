@@ -18,7 +18,8 @@ from graphcouple._validation import check_positive
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.cross_entropy import CrossEntropy
 from graphcouple.couplings.effective import EffectiveCrossEntropy
-from graphcouple.couplings.matching import SYMMETRIZATIONS, MatchedMeans, as_loss
+from graphcouple.couplings.losses import as_loss
+from graphcouple.couplings.matching import SYMMETRIZATIONS, MatchedMeans
 from graphcouple.couplings.reconstruction import ReconstructionEnergy, reconstruction_weights
 from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import RandomGraph

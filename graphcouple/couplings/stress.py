@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.base import Objective
-from graphcouple.couplings.matching import MatchingLoss, as_loss
+from graphcouple.couplings.losses import MatchingLoss, as_loss
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.neighbors import Distances
 

@@ -19,7 +19,7 @@ from graphcouple._progress import progress_bar
 from graphcouple._validation import check_embedding
 from graphcouple._vocabulary import AT_LEAST_1
 from graphcouple.couplings import MatchingLoss, Stress, sampled_pairs
-from graphcouple.couplings.matching import SquareLoss, as_loss
+from graphcouple.couplings.losses import SquareLoss, as_loss
 from graphcouple.couplings.stress import stress_weights
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.gram_methods import ClassicalMDS
