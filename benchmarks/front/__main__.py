@@ -4,9 +4,9 @@
 
 R(10) is how well neighbourhoods of ten points are kept, R(n/4) and R(n/2) those of a quarter and half of all points
 (`graphcouple.metrics`; 1 is perfect, 0 is chance), and "class means" how well their arrangement. Writes front.csv (one
-line for each fit), front.md (means ± standard deviations over seeds, and mean ranks), front.png and curves.png (a panel
-for each data set). Fits that are in front.csv already are not repeated. `--peers` names the Python of an environment in
-which peers are installed that are not in this one.
+line for each fit), front.md (means ± standard deviations over seeds, mean ranks, and trials of weights, terms and
+starts), front.png and curves.png (a panel for each data set). Fits that are in front.csv already are not repeated.
+`--peers` names the Python of an environment in which peers are installed that are not in this one.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from data import generated, pictures
 from methods import FITS, PEERS, embed
-from report import curves, picture, table
+from report import curves, fronts, picture, tables
 
 import graphcouple as gc
 
@@ -98,10 +98,10 @@ def main():
                     file.flush()
                     print(seed, data, method, f"{row['R(10)']:.3f} {row['R(n/2)']:.3f} {found[1]:.1f} s", flush=True)
     rows = list(csv.DictReader(path.open()))
-    (given.output / "front.md").write_text(table(rows))
-    picture(rows, given.output / "front.png")
-    curves(rows, given.output / "curves.png")
-    sys.stdout.write(table(rows))
+    (given.output / "front.md").write_text(tables(rows))
+    picture(fronts(rows), given.output / "front.png")
+    curves(fronts(rows), given.output / "curves.png")
+    sys.stdout.write(tables(rows))
 
 
 if __name__ == "__main__":

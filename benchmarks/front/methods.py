@@ -66,6 +66,7 @@ OURS = {
     "hierarchical UMAP": _ours(lambda gc, seed: gc.HierarchicalCoupling(gc.UMAP(), random_state=seed)),
     "UMAP from ccPCA": _ours(lambda gc, seed: gc.UMAP(init="ccpca", random_state=seed)),
     "UMAP from PCA": _ours(lambda gc, seed: gc.UMAP(init="pca", random_state=seed)),
+    "two-scale UMAP from PCA": _ours(lambda gc, seed: gc.TwoScaleCoupling(gc.UMAP(init="pca"), random_state=seed)),
     "t-SNE from ccPCA": _ours(lambda gc, seed: gc.TSNE(init="ccpca", random_state=seed)),
     "t-SNE from eigenmaps": _ours(lambda gc, seed: gc.TSNE(init="spectral", random_state=seed)),
     "t-SNE, shape of PCA": _ours(lambda gc, seed: gc.TSNE(terms=[gc.ReferenceShape()], random_state=seed)),

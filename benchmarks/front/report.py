@@ -1,10 +1,40 @@
-"""Tables and the picture of the front."""
+"""Tables and pictures of the front."""
 
 from collections import defaultdict
 
 import numpy as np
 
 SCORES = ("R(10)", "R(n/4)", "R(n/2)", "distances", "triplets", "class means")
+
+# Rows that belong together; all others are the front.
+TRIALS = {
+    "local against global": ("t-SNE", "two-scale t-SNE, weight 3", "two-scale t-SNE", "two-scale t-SNE, weight 20"),
+    "terms": (
+        "t-SNE",
+        "two-scale t-SNE",
+        "t-SNE, shape of PCA",
+        "t-SNE, distances",
+        "hierarchical t-SNE",
+        "t-SNE, two perplexities",
+    ),
+    "starts": (
+        "t-SNE",
+        "t-SNE from ccPCA",
+        "t-SNE from eigenmaps",
+        "UMAP",
+        "UMAP from PCA",
+        "UMAP from ccPCA",
+        "two-scale UMAP",
+        "two-scale UMAP from PCA",
+    ),
+}
+_MAIN = {"t-SNE", "UMAP", "UMAP from ccPCA", "two-scale t-SNE", "two-scale UMAP", "hierarchical t-SNE"}
+_TRIED = {name for names in TRIALS.values() for name in names} - _MAIN
+
+
+def fronts(rows):
+    """Return the rows of the front itself, without those of trials."""
+    return [row for row in rows if row["method"] not in _TRIED]
 
 
 def _by(rows, score):
@@ -30,13 +60,28 @@ def _over_data(rows, score, methods, data):
     return means
 
 
-def table(rows):
-    """Return the tables in Markdown: means over the data sets and mean ranks, then R(n/2) and R(10) of each.
+def tables(rows):
+    """Return the tables in Markdown: those of the front, and the means of each trial over seeds that all rows have."""
+    main = fronts(rows)
+    parts = [table(main), *(each(main, score) for score in ("R(n/2)", "R(10)", "class means"))]
+    for title, methods in TRIALS.items():
+        held = [row for row in rows if row["method"] in methods]
+        seeds = set.intersection(*({row["seed"] for row in held if row["method"] == name} for name in methods))
+        if seeds:
+            parts += [f"### {title}, seeds {', '.join(sorted(seeds))}", table([r for r in held if r["seed"] in seeds])]
+    return "\n\n".join(parts) + "\n"
 
-    What follows ± is the standard deviation over seeds, in the first table of the means over data sets.
+
+def _names(rows):
+    return (list(dict.fromkeys(row[key] for row in rows)) for key in ("data", "method"))
+
+
+def table(rows):
+    """Return a table of means over the data sets, in the order of the mean rank at n/2.
+
+    What follows ± is the standard deviation over seeds of the mean over data sets.
     """
-    data = list(dict.fromkeys(row["data"] for row in rows))
-    methods = list(dict.fromkeys(row["method"] for row in rows))
+    data, methods = _names(rows)
     columns = {score: _over_data(rows, score, methods, data) for score in SCORES}
     seconds = _by(rows, "seconds")
     ranks = _mean_ranks(rows, "R(n/2)", data, methods)
@@ -53,13 +98,18 @@ def table(rows):
         least = [min(seconds[name][method]) for name in data if seconds[name][method]]
         cells += [f"{ranks[method]:.1f}", f"{np.mean(least):.1f}"]
         lines.append(f"| {method} | " + " | ".join(cells) + " |")
-    for score in ("R(n/2)", "R(10)"):
-        found = _by(rows, score)
-        lines += ["", f"| 100·{score} | " + " | ".join(data) + " |", "|---" * (len(data) + 1) + "|"]
-        for method in methods:
-            cells = [_shown(100.0 * np.array(found[name][method]), 1) for name in data]
-            lines.append(f"| {method} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
+
+
+def each(rows, score):
+    """Return a table of one score, in hundredths, with a column for each data set that has it."""
+    data, methods = _names([row for row in rows if row.get(score)])
+    found = _by(rows, score)
+    lines = [f"| 100·{score} | " + " | ".join(data) + " |", "|---" * (len(data) + 1) + "|"]
+    for method in methods:
+        cells = [_shown(100.0 * np.array(found[name][method]), 1) for name in data]
+        lines.append(f"| {method} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def _shown(values, digits):
@@ -91,14 +141,18 @@ def picture(rows, path):
 
 
 def curves(rows, path):
-    """Draw R(K) of the first seed against K, a panel for each data set and a line for each method."""
-    found = {(row["data"], row["method"]): row["curve"] for row in rows if row.get("curve") and row["seed"] == "0"}
+    """Draw the mean of R(K) over seeds against K, a panel for each data set and a line for each method."""
+    found = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        for pair in (row.get("curve") or "").split():
+            K, value = pair.split(":")
+            found[row["data"], row["method"]][int(K)].append(100.0 * float(value))
 
     def draw(ax, data, method, mark, color):
         if (data, method) in found:
-            K, values = zip(*(pair.split(":") for pair in found[data, method].split()), strict=True)
+            means = {K: np.mean(values) for K, values in found[data, method].items()}
             style = {"o": "-", "s": "--", "^": ":"}[mark]
-            ax.semilogx([int(k) for k in K], [100.0 * float(v) for v in values], style, color=color, label=method)
+            ax.semilogx(list(means), list(means.values()), style, color=color, label=method)
 
     _panels(rows, path, draw, "K", "100·R(K)")
 
@@ -111,8 +165,7 @@ def _panels(rows, path, draw, along, up):
 
     from graphcouple.plotting import PALETTE
 
-    data = list(dict.fromkeys(row["data"] for row in rows))
-    methods = list(dict.fromkeys(row["method"] for row in rows))
+    data, methods = _names(rows)
     n_rows = -(-len(data) // 5)
     figure, axes = plt.subplots(n_rows, 5, figsize=(15, 3.3 * n_rows), layout="constrained", squeeze=False)
     for ax, name in zip(axes.ravel(), data, strict=False):
