@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cholesky, qr, solve_triangular
+from scipy.linalg import cho_solve, cholesky, qr, solve_triangular
 
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.base import Objective
@@ -76,7 +76,7 @@ class PrecisionCrossEntropy(Objective):
 
     def __init__(self, X: Any, nu_x: float | None = None, nu_z: float | None = None) -> None:
         points = check_embedding(X, "X").astype(np.float64)
-        n, self._p = points.shape
+        self._n, self._p = n, p = points.shape
         self.nu_x = float(n if nu_x is None else nu_x)
         self.nu_z = None if nu_z is None else float(nu_z)
         for name, value in (("nu_x", self.nu_x), ("nu_z", self.nu_z)):
@@ -84,7 +84,12 @@ class PrecisionCrossEntropy(Objective):
                 raise ValueError(f"{name}={value} must be at least n = {n}, for the Wishart law to have a density.")
         # Products alone are left for each iteration: solving calls SciPy's BLAS, whose threads fight with NumPy's.
         self._inverse: FloatArray | None = None
-        if n > self._p and float(np.square(points).sum()) < _CANCELLING:
+        self._whole: FloatArray | None = None
+        if float(np.square(points).sum()) < _CANCELLING:
+            if n <= 2 * p:
+                # One product with n² numbers takes no longer than two with np.
+                self._whole = cho_solve((_factor(points @ points.T), True), np.eye(n), check_finite=False)
+                return
             # With I + XᵀX = LLᵀ and B = XL⁻ᵀ, (I + XXᵀ)⁻¹ is I − BBᵀ.
             lower = _factor(points.T @ points)
             self._basis = np.ascontiguousarray(solve_triangular(lower, points.T, lower=True, check_finite=False).T)
@@ -97,10 +102,13 @@ class PrecisionCrossEntropy(Objective):
     @property
     def n_points(self) -> int:
         """n."""
-        return self._basis.shape[0]
+        return self._n
 
     def _conditional(self, Y: FloatArray) -> tuple[float, FloatArray]:
         """Return tr(Yᵀ (I + XXᵀ)⁻¹ Y), and (I + XXᵀ)⁻¹ Y."""
+        if self._whole is not None:
+            whole = self._whole @ Y
+            return float((Y * whole).sum()), whole
         along = self._basis.T @ Y
         beside = Y - self._basis @ along
         if self._inverse is None:
