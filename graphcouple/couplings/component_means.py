@@ -240,8 +240,6 @@ class ComponentCrossEntropy(Objective):
 
 def _leading_variance(X: FloatArray, q: int) -> float:
     """Return the sum of the q largest eigenvalues of XXᵀ."""
-    from scipy.linalg import eigvalsh
-
+    # NumPy finds them all as fast as SciPy finds q, and threads of two linear algebra libraries wait for each other.
     gram = X @ X.T if X.shape[0] <= X.shape[1] else X.T @ X
-    size = gram.shape[0]
-    return float(eigvalsh(gram, subset_by_index=(max(size - q, 0), size - 1)).clip(min=0.0).sum())
+    return float(np.linalg.eigvalsh(gram)[-q:].clip(min=0.0).sum())

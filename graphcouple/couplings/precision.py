@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, qr, solve_triangular
+from scipy.linalg import cholesky, qr, solve_triangular
 
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.base import Objective
@@ -88,7 +88,7 @@ class PrecisionCrossEntropy(Objective):
         if float(np.square(points).sum()) < _CANCELLING:
             if n <= 2 * p:
                 # One product with n² numbers takes no longer than two with np.
-                self._whole = cho_solve((_factor(points @ points.T), True), np.eye(n), check_finite=False)
+                self._whole = np.linalg.inv(np.eye(n) + points @ points.T)
                 return
             # With I + XᵀX = LLᵀ and B = XL⁻ᵀ, (I + XXᵀ)⁻¹ is I − BBᵀ.
             lower = _factor(points.T @ points)
