@@ -290,6 +290,8 @@ FAULTS = [
           "pull_on[b, g] -= 0.0", "test_large_scale"),
     Fault("large scale: near for far", "_numba/large_scale.py", "(one - near[i, g]) * wide", "near[i, g] * wide",
           "test_large_scale"),
+    Fault("large scale: explained by entropy too", "couplings/large_scale.py", "(alike.value(Z) - alike._constant)",
+          "alike.value(Z)", "test_large_scale"),
     Fault("large scale: ties", "couplings/large_scale.py", "(begins + ends) / (2.0 *", "ends / (1.0 *",
           "test_large_scale"),
     Fault("large scale: variance held", "couplings/large_scale.py", "(pull + total / n)", "(pull + 0.0 * total)",

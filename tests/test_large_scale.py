@@ -236,3 +236,27 @@ def test_an_outlier_leaves_the_weight_and_the_others(far):
     both = gc.TwoScaleCoupling(gc.TSNE(max_iter=100), random_state=0).fit(np.concatenate([X, X[:1] + far]))
     assert both.weight_ == 7.0
     assert gc.metrics.k_ary_preservation(X, both.embedding_[:300], K=150) > 0.85
+
+
+@pytest.mark.parametrize("q", [1, 2, 5])
+def test_what_is_explained_is_a_covariance_over_groups(rng, q):
+    X, Z = rng.normal(size=(60, 4)), rng.normal(size=(60, q))
+    objective = LargeScaleCrossEntropy.of(X, 7, np.random.RandomState(0))
+    group = objective._groups
+    means = np.array([Z[group == g].mean(axis=0) for g in range(7)])
+    around = np.sum((Z - Z.mean(axis=0)) ** 2, axis=1)
+    spread, spread_of = around + around.mean(), np.sum((means - Z.mean(axis=0)) ** 2, axis=1) + around.mean()
+    logs = np.log(cdist(Z, means, "sqeuclidean") / (0.5 * (spread[:, None] + spread_of)) + 1e-4)
+    covariances = [
+        np.cov(p, -row, fweights=np.bincount(group), ddof=0)[0, 1] for p, row in zip(objective.near, logs, strict=True)
+    ]
+    assert objective.explained(Z) == pytest.approx(np.mean(covariances), rel=1e-5)
+
+
+@pytest.mark.parametrize("n", [300, 3000])
+def test_clusters_far_apart_have_a_shape_at_large_at_any_size(n, rng):
+    # Exchanging rows draws the means of large groups to one place: of 3,000 points a weight of 0 was found so.
+    X = rng.normal(size=(n, 5)) + 30.0 * (np.arange(n) < n // 2)[:, None]
+    assert gc.TwoScaleCoupling(gc.TSNE(max_iter=1), random_state=0).fit(X).weight_ == 7.0
+    noise = rng.normal(size=(n, 50))
+    assert gc.TwoScaleCoupling(gc.TSNE(max_iter=1), random_state=0).fit(noise).weight_ < 2.5

@@ -33,7 +33,7 @@ from scipy.linalg import norm
 from graphcouple._numba.threads import over_rows
 from graphcouple._validation import centred, check_embedding, check_integer, check_positive, check_weight
 from graphcouple.couplings.base import Objective, WeightedSum
-from graphcouple.couplings.global_term import GlobalTerm, rise_without_order
+from graphcouple.couplings.global_term import GlobalTerm
 from graphcouple.couplings.recipes import Problem
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.neighbors import mean_sq_distances_to_groups, sq_distances_to_points
@@ -162,6 +162,16 @@ class LargeScaleCrossEntropy(Objective):
         """Return the gradient, without the logarithms of the value."""
         return self._evaluate(Z, False)[1]
 
+    def explained(self, Z: FloatArray) -> float:
+        """Return how much L owes to which groups are near: its rise at `Z` if p_ig were the mean of p_i for every g.
+
+        That is the covariance of p_ig and −log(u_ig + δ) over groups, averaged over points. It does not depend on how
+        large the groups are; exchanging the rows of `Z` would draw the means of large groups to one place.
+        """
+        level = np.broadcast_to((self.near @ self.weights)[:, None], self.near.shape)
+        alike = LargeScaleCrossEntropy(self._groups, level.clip(0.0, 1.0), self.n_jobs)
+        return (alike.value(Z) - alike._constant) - (self.value(Z) - self._constant)
+
     def _evaluate(self, Z: Any, with_value: bool) -> tuple[float, FloatArray]:
         from graphcouple._numba.large_scale import near_or_far
 
@@ -248,8 +258,8 @@ class LargeScale(GlobalTerm):
     weight : float or "auto", default="auto"
         Local against global: 0 is the plain method. "auto" is 7 where the data have a shape at large, and falls to 0
         with the cube of what principal components explain of L where they have not: a plane holds little of noise in
-        many dimensions, and neighbourhoods would pay for it. That is how much L rises when the rows of the components
-        are exchanged at random, in units of 0.15.
+        many dimensions, and neighbourhoods would pay for it. That is `LargeScaleCrossEntropy.explained`, in units of
+        0.15.
     n_groups : int or "auto", default="auto"
         Number of groups, the cells of points drawn at random. "auto" is 5,000,000/n, at least 100 and at most 500: with
         fewer, the forces on neighbours are less alike.
@@ -301,8 +311,8 @@ class LargeScale(GlobalTerm):
         ((_, loss),) = objective.terms
         points = _far_rows_moved(problem.coordinates)
         Y = principal_components(points, problem.n_components, np.random.RandomState(0))
-        explained = rise_without_order(loss, Y)
-        return _WEIGHT * min(1.0, (max(explained, 0.0) / _EXPLAINED) ** 3)
+        assert isinstance(loss, LargeScaleCrossEntropy)
+        return _WEIGHT * min(1.0, (max(loss.explained(Y), 0.0) / _EXPLAINED) ** 3)
 
     def __str__(self) -> str:
         weight = self.weight if isinstance(self.weight, str) else f"{self.weight:g}"
