@@ -30,18 +30,25 @@ RUNS = {
 def test_one_job_starts_no_thread_and_others_end_theirs(name, monkeypatch):
     started = []
     start = threading.Thread.start
-    count = threading.active_count
-    monkeypatch.setattr(threading.Thread, "start", lambda thread: (start(thread), started.append(count()))[0])
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: (start(thread), started.append(_working()))[0])
     before = set(threading.enumerate())
     RUNS[name](1)
     assert not started
     RUNS[name](2)
     _ended(before)
     RUNS[name](100_000)
-    # joblib's own helpers are three.
-    assert max(started, default=0) <= len(before) + max(joblib.cpu_count(), 8) + 3
+    most = max(joblib.cpu_count(), 8)
+    assert all(ours <= most for ours, _ in started)
+    # Threads of joblib's last pool may still be ending when its next one begins.
+    assert all(pooled <= 2 * most for _, pooled in started)
     _ended(before)
     assert set(threading.enumerate()) <= before
+
+
+def _working():
+    """Return how many threads of this package, and of joblib's pools, are alive."""
+    names = [thread.name for thread in threading.enumerate()]
+    return sum(name.startswith("graphcouple") for name in names), sum("(worker)" in name for name in names)
 
 
 def _ended(before):
