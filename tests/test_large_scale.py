@@ -250,7 +250,8 @@ def test_what_is_explained_is_a_covariance_over_groups(rng, q):
     covariances = [
         np.cov(p, -row, fweights=np.bincount(group), ddof=0)[0, 1] for p, row in zip(objective.near, logs, strict=True)
     ]
-    assert objective.explained(Z) == pytest.approx(np.mean(covariances), rel=1e-5)
+    wanted = np.mean(covariances) / (np.mean(covariances) + objective.value(Z))
+    assert objective.explained(Z) == pytest.approx(wanted, rel=1e-5)
 
 
 @pytest.mark.parametrize("n", [300, 3000])
@@ -258,5 +259,7 @@ def test_clusters_far_apart_have_a_shape_at_large_at_any_size(n, rng):
     # Exchanging rows draws the means of large groups to one place: of 3,000 points a weight of 0 was found so.
     X = rng.normal(size=(n, 5)) + 30.0 * (np.arange(n) < n // 2)[:, None]
     assert gc.TwoScaleCoupling(gc.TSNE(max_iter=1), random_state=0).fit(X).weight_ == 7.0
-    noise = rng.normal(size=(n, 50))
-    assert gc.TwoScaleCoupling(gc.TSNE(max_iter=1), random_state=0).fit(noise).weight_ < 2.5
+    # Ten per cent far out make most of what distances there are, and leave the plane nothing of the others.
+    for lifted in (0.0, 300.0):
+        noise = rng.normal(size=(n, 50)) + lifted * (np.arange(n) < n // 10)[:, None]
+        assert gc.TwoScaleCoupling(gc.TSNE(max_iter=1), random_state=0).fit(noise).weight_ < 2.5

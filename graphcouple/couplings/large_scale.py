@@ -51,8 +51,8 @@ _FEWEST, _MOST, _ENTRIES = 100, 500, 5_000_000
 # Rows that the middle is the median of, and from how many times the median distance to it a row is far out.
 _MIDDLE, _FAR_OUT = 1000, 1e3
 
-# The weight where data have a shape at large, and how much of L principal components explain there, at least.
-_WEIGHT, _EXPLAINED = 7.0, 0.15
+# The weight where data have a shape at large, and the share of L that principal components explain there, at least.
+_WEIGHT, _EXPLAINED = 7.0, 0.35
 
 # Rows for which distances are ranked at once.
 _ROWS = 20_000
@@ -163,14 +163,16 @@ class LargeScaleCrossEntropy(Objective):
         return self._evaluate(Z, False)[1]
 
     def explained(self, Z: FloatArray) -> float:
-        """Return how much L owes to which groups are near: its rise at `Z` if p_ig were the mean of p_i for every g.
+        """Return the share of L that goes away at `Z` because the groups that are near are those that should be.
 
-        That is the covariance of p_ig and −log(u_ig + δ) over groups, averaged over points. It does not depend on how
-        large the groups are; exchanging the rows of `Z` would draw the means of large groups to one place.
+        That is C/(L + C), with C the covariance of p_ig and −log(u_ig + δ) over groups, averaged over points: L would
+        be higher by C if p_ig were the mean of p_i for every g. It does not depend on how large the groups are;
+        exchanging the rows of `Z` would draw the means of large groups to one place.
         """
         level = np.broadcast_to((self.near @ self.weights)[:, None], self.near.shape)
         alike = LargeScaleCrossEntropy(self._groups, level.clip(0.0, 1.0), self.n_jobs)
-        return (alike.value(Z) - alike._constant) - (self.value(Z) - self._constant)
+        otherwise, loss = alike.value(Z) - alike._constant + self._constant, self.value(Z)
+        return (otherwise - loss) / otherwise if otherwise > 0 else 0.0
 
     def _evaluate(self, Z: Any, with_value: bool) -> tuple[float, FloatArray]:
         from graphcouple._numba.large_scale import near_or_far
@@ -259,7 +261,7 @@ class LargeScale(GlobalTerm):
         Local against global: 0 is the plain method. "auto" is 7 where the data have a shape at large, and falls to 0
         with the cube of what principal components explain of L where they have not: a plane holds little of noise in
         many dimensions, and neighbourhoods would pay for it. That is `LargeScaleCrossEntropy.explained`, in units of
-        0.15.
+        0.35.
     n_groups : int or "auto", default="auto"
         Number of groups, the cells of points drawn at random. "auto" is 5,000,000/n, at least 100 and at most 500: with
         fewer, the forces on neighbours are less alike.
