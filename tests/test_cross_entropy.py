@@ -235,6 +235,19 @@ def test_bad_embeddings_are_refused(Z, error):
         gc.CrossEntropy(_posterior("D"), gc.GraphModel(gc.Student(), "E")).value(Z)
 
 
+@pytest.mark.parametrize("prior", ["B", "D", "E"])
+def test_forces_add_up_to_nothing(rng, prior):
+    """Sums by the mesh have an error; descent by curvature would follow its mean, along which the loss is level."""
+    X = rng.normal(size=(2500, 5))
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10)).posterior(X)
+    objective = gc.CrossEntropy(posterior, gc.GraphModel(gc.Student(), prior), summation="particle_mesh")
+    Z = 20.0 * X[:, :2]
+    off = objective.partition.gradient(Z).mean(axis=0)
+    for gradient in (objective.gradient(Z), objective.value_and_grad(Z)[1]):
+        least = 1e-14 * np.abs(gradient).max()
+        assert np.abs(gradient.mean(axis=0)).max() < least < 0.01 * np.abs(off).max()
+
+
 def test_a_small_divergence_is_summed_exactly(rng):
     """A fast sum's error, 1e-5, would be most of it."""
     X = rng.uniform(size=(2200, 2))

@@ -211,6 +211,23 @@ class Rescaled(Objective):
         return (self.objective.gradient(Z / np.asarray(self.scale, Z.dtype)) / self.scale).astype(Z.dtype, copy=False)
 
 
+def balanced(forces: FloatArray) -> FloatArray:
+    """Return forces between points with their mean taken away, which is 0 but for the error of sums over all pairs.
+
+    The objective is level along a shift of all points, so descent by curvature would make even a tiny mean force a
+    long step, and no other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.couplings.base import balanced
+    >>> balanced(np.array([[1.0], [-3.0]]))
+    array([[ 2.],
+           [-2.]])
+    """
+    return forces - forces.mean(axis=0)
+
+
 def _parts(objective: Objective) -> tuple[tuple[float, Objective], ...]:
     return objective.terms if isinstance(objective, WeightedSum) else ((1.0, objective),)
 

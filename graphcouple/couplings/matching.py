@@ -26,7 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._validation import check_embedding
-from graphcouple.couplings.base import Objective, Rescaled
+from graphcouple.couplings.base import Objective, Rescaled, balanced
 from graphcouple.couplings.fixed_map import MatchedMap
 from graphcouple.couplings.losses import MatchingLoss, as_loss
 from graphcouple.couplings.pair import EdgeEnergy, check_latent
@@ -227,7 +227,7 @@ class MatchedMeans(Objective):
             edges = (self.support, self.ahead)
             total = float(self.n_points) if self.latent.prior.code == "E" else None
             value, gradient = latent_means_matched(self.loss, self.kernel, points, edges, self.symmetrize, total)
-        return value, (gradient / self.scale).astype(points.dtype, copy=False)
+        return value, balanced(gradient / self.scale).astype(points.dtype, copy=False)
 
     @cached_property
     def _present(self) -> tuple[EdgeSum, float]:
@@ -252,7 +252,7 @@ class MatchedMeans(Objective):
         points = self._points(Z)
         push = self.summation.potential(points, self._absent, with_potential=False)[1]
         pull = self._present[0].evaluate(points, with_value=False)[1]
-        return ((2.0 * push - pull) / self.scale).astype(points.dtype, copy=False)
+        return balanced((2.0 * push - pull) / self.scale).astype(points.dtype, copy=False)
 
     @property
     def fixed_map(self) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from graphcouple._validation import check_embedding
-from graphcouple.couplings.base import Objective
+from graphcouple.couplings.base import Objective, balanced
 from graphcouple.couplings.fixed_map import AdditiveMap, FixedMap, NormalizedMap
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Kernel
@@ -302,7 +302,7 @@ class PairCoupling(Objective):
         return [(1.0, self.energy), (self.exaggeration - 1.0, self.strength)]
 
     def _of_embedding(self, gradient: FloatArray, points: FloatArray) -> FloatArray:
-        return (gradient / self.scale).astype(points.dtype, copy=False)
+        return balanced(gradient / self.scale).astype(points.dtype, copy=False)
 
     def fixed_map(self, Z: FloatArray) -> FixedMap:
         """Return the embedding as it attracts and repels new points; see `graphcouple.couplings.fixed_map`."""

@@ -33,6 +33,9 @@ _MOST_TRIALS = 30
 # A pair is of use if the cosine between step and change of the gradient is above this.
 _LEAST_CURVED = 1e-10
 
+# Products of changes below this, as where the loss is level, have lost their digits.
+_SMALLEST = 1e-290
+
 _BLOCK = 4096
 
 # Iterations on one majorizer of an objective that has them.
@@ -216,7 +219,7 @@ class LBFGS(Optimizer):
     def _moved(self, state: LBFGSState, found: _Trial, pairs: Any) -> LBFGSState:
         s, y = (found.Z - state.Z).ravel(), (found.gradient - state.gradient).ravel()
         curved, sq_s, sq_y = (float((a * b).sum(dtype=np.float64)) for a, b in ((s, y), (s, s), (y, y)))
-        if curved > _LEAST_CURVED * (sq_s * sq_y) ** 0.5:
+        if min(curved, sq_y) > _SMALLEST and curved > _LEAST_CURVED * (sq_s * sq_y) ** 0.5:
             pairs = (*pairs, (s, y, 1.0 / curved))[-self.memory :]
         return state._replace(Z=found.Z, gradient=found.gradient, loss=found.loss, pairs=pairs, message="")
 

@@ -19,7 +19,7 @@ from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.monitor import Monitor, is_collapsed
 from graphcouple.optimize.rays import best_scale, without_waiting
 from graphcouple.optimize.snapshots import NoSnapshots, Snapshots, check_state
-from graphcouple.optimize.verdict import UNSETTLED, warn_if_bad, warn_if_far
+from graphcouple.optimize.verdict import UNSETTLED, far_off, warn_if_bad, warn_if_far
 
 _CHECK_EVERY = 50
 
@@ -159,10 +159,17 @@ def solve(
                 break
         losses = np.array([solution.loss for solution, _ in runs])
         solution, monitor = runs[int(np.argmin(losses))]
-        if solution.collapsed and not isinstance(wanted, Optimizer) and not monitor.stopped:
+        may_go_on = not isinstance(wanted, Optimizer) and not monitor.stopped
+        if solution.collapsed and may_go_on:
             solution, monitor = _restarted(objective, start, attempt)
+        factor = 1.0
+        if not (solution.collapsed or monitor.stopped or chosen.noisy):
+            factor = far_off(objective, solution)
+            if factor != 1.0 and may_go_on and most > 1:
+                solution, monitor = _resized(factor, solution, monitor, attempt)
+                factor = far_off(objective, solution)
     if solution.collapsed or monitor.stopped or not chosen.noisy:
-        warn_if_bad(solution, monitor)
+        warn_if_bad(solution, monitor, factor)
     return replace(solution, start_losses=losses)
 
 
@@ -325,6 +332,15 @@ def _is_over(optimizer: Optimizer, objective: Objective, state: Any, iteration: 
     return (
         bool(why) and not optimizer.warming_up(iteration) and monitor.converge(state.Z, objective.value(state.Z), why)
     )
+
+
+def _resized(factor: float, solution: Solution, monitor: Monitor, attempt: Any) -> tuple[Solution, Monitor]:
+    """Return the better of a run and one that goes on from a multiple of its end.
+
+    Where points are so near or so far that the kernel is level, descent hardly moves.
+    """
+    again = attempt((factor * solution.Z).astype(solution.Z.dtype), LBFGS(), True)
+    return again if again[0].loss < solution.loss else (solution, monitor)
 
 
 def _restarted(objective: Objective, start: FloatArray, attempt: Any) -> tuple[Solution, Monitor]:

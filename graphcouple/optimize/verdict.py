@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from graphcouple.couplings import Objective
 from graphcouple.optimize.base import Solution
 from graphcouple.optimize.monitor import Monitor
+from graphcouple.optimize.rays import best_scale
 
 UNSETTLED = 0.02
 """A run has not settled if the last tenth of its iterations lowered the loss by more than this share of its height."""
@@ -34,20 +35,19 @@ def warn_if_far(factor: float) -> None:
     )
 
 
-def _far_off(objective: Objective, solution: Solution) -> float:
-    """Return a multiple of the embedding, far smaller or larger, at which the loss is clearly lower; else 1."""
+def far_off(objective: Objective, solution: Solution) -> float:
+    """Return about the best multiple of the embedding; 1 unless the loss is clearly lower there."""
     if objective.is_bounded:  # Points far apart feel no pull, so a larger embedding may be better for no good reason.
         return 1.0
+    factor = best_scale(objective, solution.Z, precise=False)
     bound = objective.lower_bound
     clearly = _CLEARLY * (solution.loss - bound if np.isfinite(bound) else abs(solution.loss))
-    for factor in (_FAR_FROM_BEST, 1.0 / _FAR_FROM_BEST):
-        if objective.value((factor * solution.Z).astype(solution.Z.dtype)) < solution.loss - clearly:
-            return factor
-    return 1.0
+    lower = factor != 1.0 and objective.value((factor * solution.Z).astype(solution.Z.dtype)) < solution.loss - clearly
+    return factor if lower else 1.0
 
 
-def warn_if_bad(solution: Solution, monitor: Monitor) -> None:
-    """Warn, with the remedy, if the run ended where it should not."""
+def warn_if_bad(solution: Solution, monitor: Monitor, factor: float) -> None:
+    """Warn, with the remedy, if the run ended where it should not; `factor` is from `far_off`."""
     reason = ""
     if solution.collapsed:
         reason = (
@@ -68,10 +68,10 @@ def warn_if_bad(solution: Solution, monitor: Monitor) -> None:
             f"the embedding has not settled: at max_iter={monitor.max_iter} the last tenth of the iterations "
             f"lowered the loss by {fell:.1%} of its height above its lower bound. Raise max_iter."
         )
-    elif not solution.converged and (factor := _far_off(monitor.objective, solution)) != 1.0:
+    elif factor != 1.0:
         reason = (
-            f"the embedding is far from its size: the loss is lower at {factor:g} times it. Raise max_iter, lower "
-            "early_exaggeration (1 for none), or the weights of terms."
+            f"the embedding is far from its size: the loss is lower at {factor:.3g} times it. Raise max_iter, try "
+            "another init, or lower early_exaggeration (1 for none) or the weights of terms."
         )
     if reason:
         warnings.warn(reason, ConvergenceWarning, stacklevel=3)

@@ -17,7 +17,7 @@ from graphcouple.laws.priors.base import N_EDGES, GraphPrior, per_pair, register
 from graphcouple.laws.priors.enumeration import check_enumerable, graphs_of_counts
 from graphcouple.laws.priors.log_domain import UNDERFLOW, mean_forces, row_log_sums
 from graphcouple.laws.priors.posterior import GraphPosterior, draw_by_inversion, sum_x_log_x
-from graphcouple.summation import KernelValue, Summation
+from graphcouple.summation import Exact, KernelValue, Summation
 
 _MOST_ENUMERATED = 4
 
@@ -146,7 +146,10 @@ class FixedEdges(GraphPrior):
             total, n = float(potential.sum()), float(Z.shape[0])
         else:
             total, n = float(weights @ with_copies(potential, radial, weights)), float(weights.sum())
-        if total < max(UNDERFLOW, n * summation.resolution):
+        if UNDERFLOW < total < n * summation.resolution:
+            exact, wanted = Exact(summation.n_jobs), {"with_value": with_value, "with_gradient": with_gradient}
+            return self.log_partition_and_grad(kernel, Z, exact, weights=weights, **wanted)
+        if not total > UNDERFLOW:
             return self._in_the_log(kernel, Z.astype(np.float64, copy=False), weights, with_gradient)
         value = n * float(np.log(total))
         if not with_gradient:

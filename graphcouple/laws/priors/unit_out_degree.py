@@ -15,9 +15,12 @@ from graphcouple.laws.priors.base import BINARY, N_EDGES, ONE_EACH, GraphPrior, 
 from graphcouple.laws.priors.enumeration import check_enumerable
 from graphcouple.laws.priors.log_domain import UNDERFLOW, isolated_terms
 from graphcouple.laws.priors.posterior import GraphPosterior, draw_by_inversion, sum_x_log_x
-from graphcouple.summation import KernelValue, Summation
+from graphcouple.summation import Exact, KernelValue, Summation
 
 _MOST_ENUMERATED = 4
+
+# From this share of points on, exact sums of all are faster than those of a few in logarithms.
+_MOST_LOST = 0.25
 
 
 class UnitOutDegreePosterior(GraphPosterior):
@@ -136,6 +139,9 @@ class UnitOutDegree(GraphPrior):
             _, reactions = summation.potential(Z, radial, w / mass, with_potential=False)
             total = forces / mass[:, None] + reactions
             return value, total if weights is None else w[:, None] * total
+        if summation.resolution > 0 and np.count_nonzero(lost) > _MOST_LOST * lost.size:
+            exact, wanted = Exact(summation.n_jobs), {"with_value": with_value, "with_gradient": with_gradient}
+            return self.log_partition_and_grad(kernel, Z, exact, weights=weights, **wanted)
         # Points far from all others get an exact sum each; there are usually few of them.
         isolated, kept = np.flatnonzero(lost), ~lost
         points = Z.astype(np.float64, copy=False)
