@@ -173,6 +173,8 @@ FAULTS = [
           "Z.astype(np.float64), objective", "test_rough_starts"),
     Fault("sum: springs of the first term alone", "couplings/base.py", "return sum(found[1:], found[0]) if found else None",
           "return found[0] if found else None", "test_rough_starts"),
+    Fault("component means: weight whatever a plane can hold", "couplings/component_term.py",
+          "* min(1.0, (objective.explained / _EXPLAINED) ** 3)", "", "test_hierarchical"),
     Fault("descent: does not go on from a better size", "optimize/solve.py",
           "return again if again[0].loss < solution.loss else (solution, monitor)", "return solution, monitor", "test_solve"),
     Fault("descent: a size that settled is not looked at", "optimize/verdict.py", "return factor if lower else 1.0",

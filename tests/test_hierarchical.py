@@ -206,6 +206,38 @@ def test_the_weight_goes_by_the_range_of_the_objective(rng, scale):
     np.testing.assert_array_equal(given.embedding_, fitted.embedding_)
 
 
+def test_the_share_that_is_explained_is_that_of_singular_values(rng):
+    X = rng.normal(size=(40, 6))
+    labels = rng.integers(8, size=(3, 40))
+    J = gc.ComponentCrossEntropy(X + 2.0, labels)
+    shares = []
+    for row in labels:
+        means = np.array([(X - X.mean(axis=0))[row == k].mean(axis=0) for k in row])
+        squares = np.linalg.svd(means, compute_uv=False) ** 2
+        shares.append(squares[:2].sum() / squares.sum())
+    assert J.explained == pytest.approx(np.mean(shares), rel=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_weight_falls_where_the_embedding_can_hold_little(rng):
+    """Thirty clusters in general position have 29 directions, of which a plane shows two."""
+    X = np.repeat(8.0 * rng.normal(size=(30, 40)), 20, axis=0) + rng.normal(size=(600, 40))
+    posterior = gc.TSNE().models(600)[0].posterior(X)
+    problem = SimpleNamespace(posterior=posterior, n_components=2, points=X)
+    J = gc.ComponentCrossEntropy(X, posterior)
+    Y = PCA(2, random_state=0).fit_transform(X)
+    Y *= 100.0 / np.sqrt(np.square(Y).sum() / 600)
+    rise = np.mean([J.value(Y[rng.permutation(600)]) - J.value(Y) for _ in range(20)])
+    weight = gc.ComponentMeans().weight_of(J, problem)
+    assert 0.1 < J.explained < 0.29
+    assert weight == pytest.approx(min(1800 / rise, 7.5) * (J.explained / 0.3) ** 3, rel=0.1)
+    # Noise has hardly a range, so that its weight would be 15 and more.
+    noise = rng.normal(size=(600, 20))
+    posterior = gc.TSNE().models(600)[0].posterior(noise)
+    problem = SimpleNamespace(posterior=posterior, n_components=2, points=noise)
+    assert gc.ComponentMeans().weight_of(gc.ComponentCrossEntropy(noise, posterior), problem) <= 7.5
+
+
 def test_graphs_in_one_piece_have_no_range(rng):
     X = rng.normal(size=(30, 2))
     together = np.zeros((4, 30), dtype=int)

@@ -170,6 +170,18 @@ class ComponentCrossEntropy(Objective):
         """n."""
         return self._X.shape[0]
 
+    @property
+    def explained(self) -> float:
+        """Share of the squares of X̃ that its q principal components hold, averaged over the fixed graphs.
+
+        It is what an embedding in q dimensions can show of the component means, between 0 and 1.
+        """
+        shares = []
+        for means, _ in self._graphs:
+            squares = float(np.square(means.X).sum())
+            shares.append(_leading_variance(means.X, self.n_components) / squares if squares > 0 else 0.0)
+        return float(np.mean(shares))
+
     def value(self, Z: FloatArray) -> float:
         """Return J_ε at `Z`, of shape (n, q), averaged over the fixed graphs."""
         return self.value_and_grad(Z)[0]

@@ -19,8 +19,11 @@ _SHARE = 3.0
 # Below this range for each point, exchanging the rows of a shape makes no difference.
 _LEAST = 1e-6
 
-# Above this, the steps that J allows are small for the other objectives.
-_MOST = 100.0
+# Data with a shape at large have weights of 3 to 7; what asks for more, as noise, has hardly a range.
+_MOST = 7.5
+
+# The share of the means' squares that their principal components hold, at least, where data have a shape at large.
+_EXPLAINED = 0.3
 
 # Root mean square distance from the origin of the places at which the range is measured.
 _LARGE = 100.0
@@ -34,8 +37,10 @@ class ComponentMeans(Term):
     ----------
     weight : float or "auto", default="auto"
         At least 0. "auto" goes by the range of the objective on the data: 3 n divided by how much J_ε rises when the
-        rows of the principal components are exchanged at random (beyond 10,000 points (10,000 n)^½ in place of n); 1 if
-        that makes no difference, as where the graphs drawn are connected. At most 100.
+        rows of the principal components are exchanged at random (beyond 10,000 points (10,000 n)^½ in place of n), at
+        most 7.5; 1 if that makes no difference, as where the graphs drawn are connected. Where the embedding can hold
+        little of the means, as of noise or many clusters in many dimensions, neighbourhoods would pay for it: the
+        weight falls with the cube of `ComponentCrossEntropy.explained`, in units of 0.3.
     scale : "free" or float, default="free"
         Length in the embedding of one unit of length in X; "free" compares shapes only.
     epsilon : "auto" or float, default="auto"
@@ -99,7 +104,10 @@ class ComponentMeans(Term):
         # Far larger than the noise that J adds at a free scale, or of the size that a fixed one asks for.
         Y *= _LARGE / (size or 1.0) if isinstance(self.scale, str) else self.scale
         span = rise_without_order(objective, Y)
-        return min(_SHARE * factor_at(n) / span, _MOST) if span > _LEAST * n else 1.0
+        if not span > _LEAST * n:
+            return 1.0
+        assert isinstance(objective, ComponentCrossEntropy)
+        return min(_SHARE * factor_at(n) / span, _MOST) * min(1.0, (objective.explained / _EXPLAINED) ** 3)
 
     def __str__(self) -> str:
         weight = self.weight if isinstance(self.weight, str) else f"{self.weight:g}"
