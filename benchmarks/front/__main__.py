@@ -99,8 +99,9 @@ def main():
                     print(seed, data, method, f"{row['R(10)']:.3f} {row['R(n/2)']:.3f} {found[1]:.1f} s", flush=True)
     rows = list(csv.DictReader(path.open()))
     (given.output / "front.md").write_text(tables(rows))
-    picture(fronts(rows), given.output / "front.png")
-    curves(fronts(rows), given.output / "curves.png")
+    if fronts(rows):
+        picture(fronts(rows), given.output / "front.png")
+        curves(fronts(rows), given.output / "curves.png")
     sys.stdout.write(tables(rows))
 
 

@@ -133,6 +133,16 @@ class Held(Objective):
         return self.objective.n_points
 
     @property
+    def holds_points(self) -> bool:
+        """Whether any point stays."""
+        return bool(self.held.any())
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the objective is."""
+        return self.objective.is_bounded
+
+    @property
     def lower_bound(self) -> float:
         """That of the objective."""
         return self.objective.lower_bound

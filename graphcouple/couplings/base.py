@@ -40,6 +40,11 @@ class Objective(ABC):
         return False
 
     @property
+    def holds_points(self) -> bool:
+        """Whether some points stay in their places, so that the embedding as a whole cannot be scaled."""
+        return False
+
+    @property
     @abstractmethod
     def n_points(self) -> int:
         """The number of points of the embedding."""
@@ -212,7 +217,7 @@ class Rescaled(Objective):
 
 
 def balanced(forces: FloatArray) -> FloatArray:
-    """Return forces between points with their mean taken away, which is 0 but for the error of sums over all pairs.
+    """Return forces between points less their mean, which is 0 but for the errors of sums over all pairs.
 
     The objective is level along a shift of all points, so descent by curvature would make even a tiny mean force a
     long step, and no other.
@@ -326,6 +331,11 @@ class WeightedSum(Objective):
     def shrinks_noise(self) -> bool:
         """Whether a term does."""
         return any(weight > 0 and term.shrinks_noise for weight, term in self.terms)
+
+    @property
+    def holds_points(self) -> bool:
+        """Whether a term does."""
+        return any(term.holds_points for _, term in self.terms)
 
     @property
     def is_bounded(self) -> bool:

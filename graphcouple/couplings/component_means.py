@@ -172,15 +172,15 @@ class ComponentCrossEntropy(Objective):
 
     @property
     def explained(self) -> float:
-        """Share of the squares of X̃ that its q principal components hold, averaged over the fixed graphs.
+        """Share of the squares of X̃ that its q principal components hold, both summed over the fixed graphs.
 
-        It is what an embedding in q dimensions can show of the component means, between 0 and 1.
+        It is what an embedding in q dimensions can show of the component means, between 0 and 1; 1 if all means are in
+        one place.
         """
-        shares = []
-        for means, _ in self._graphs:
-            squares = float(np.square(means.X).sum())
-            shares.append(_leading_variance(means.X, self.n_components) / squares if squares > 0 else 0.0)
-        return float(np.mean(shares))
+        if not self._target > 0:
+            return 1.0
+        squares = sum(float(np.square(means.X).sum()) for means, _ in self._graphs)
+        return len(self._graphs) * self._target / squares
 
     def value(self, Z: FloatArray) -> float:
         """Return J_ε at `Z`, of shape (n, q), averaged over the fixed graphs."""

@@ -39,8 +39,8 @@ class ComponentMeans(Term):
         At least 0. "auto" goes by the range of the objective on the data: 3 n divided by how much J_ε rises when the
         rows of the principal components are exchanged at random (beyond 10,000 points (10,000 n)^½ in place of n), at
         most 7.5; 1 if that makes no difference, as where the graphs drawn are connected. Where the embedding can hold
-        little of the means, as of noise or many clusters in many dimensions, neighbourhoods would pay for it: the
-        weight falls with the cube of `ComponentCrossEntropy.explained`, in units of 0.3.
+        little of the means, as of many clusters in many dimensions, neighbourhoods would pay for it: below 0.3, the
+        weight falls with the cube of `ComponentCrossEntropy.explained`.
     scale : "free" or float, default="free"
         Length in the embedding of one unit of length in X; "free" compares shapes only.
     epsilon : "auto" or float, default="auto"

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from graphcouple._validation import check_embedding, check_integer
-from graphcouple.couplings.base import Absent, Objective
+from graphcouple.couplings.base import Absent, Objective, balanced
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Kernel
 from graphcouple.spectral.arpack import lanczos
@@ -299,7 +299,7 @@ class FixedBasis(Objective):
         points, radial = laplacian.Z, laplacian.radial
         of_rho = laplacian.summation.potential(points, radial, rho, with_potential=False)[1]
         gradient = rho[:, None] * laplacian.of_degrees + of_rho - 2.0 * pull
-        return self._sq_norm - float(r.sum()), gradient.astype(points.dtype, copy=False)
+        return self._sq_norm - float(r.sum()), balanced(gradient).astype(points.dtype, copy=False)
 
     def _agreement(self, laplacian: KernelLaplacian, with_gradient: bool = False) -> tuple[FloatArray, FloatArray]:
         """Return r, and its gradient with s held fixed on both sides of the sum."""

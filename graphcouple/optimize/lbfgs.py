@@ -33,8 +33,8 @@ _MOST_TRIALS = 30
 # A pair is of use if the cosine between step and change of the gradient is above this.
 _LEAST_CURVED = 1e-10
 
-# Products of changes below this, as where the loss is level, have lost their digits.
-_SMALLEST = 1e-290
+# Sums of products below this many of the smallest normal numbers, as where the loss is level, have lost their digits.
+_SMALLEST = 1e4
 
 _BLOCK = 4096
 
@@ -219,7 +219,7 @@ class LBFGS(Optimizer):
     def _moved(self, state: LBFGSState, found: _Trial, pairs: Any) -> LBFGSState:
         s, y = (found.Z - state.Z).ravel(), (found.gradient - state.gradient).ravel()
         curved, sq_s, sq_y = (float((a * b).sum(dtype=np.float64)) for a, b in ((s, y), (s, s), (y, y)))
-        if min(curved, sq_y) > _SMALLEST and curved > _LEAST_CURVED * (sq_s * sq_y) ** 0.5:
+        if min(curved, sq_y) > _SMALLEST * np.finfo(s.dtype).tiny and curved > _LEAST_CURVED * (sq_s * sq_y) ** 0.5:
             pairs = (*pairs, (s, y, 1.0 / curved))[-self.memory :]
         return state._replace(Z=found.Z, gradient=found.gradient, loss=found.loss, pairs=pairs, message="")
 

@@ -18,8 +18,9 @@ from graphcouple.optimize.exaggeration import NO_EXAGGERATION
 from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.monitor import Monitor, is_collapsed
 from graphcouple.optimize.rays import best_scale, without_waiting
+from graphcouple.optimize.restarts import resized, restarted
 from graphcouple.optimize.snapshots import NoSnapshots, Snapshots, check_state
-from graphcouple.optimize.verdict import UNSETTLED, far_off, warn_if_bad, warn_if_far
+from graphcouple.optimize.verdict import UNSETTLED, warn_if_bad, warn_if_far
 
 _CHECK_EVERY = 50
 
@@ -66,7 +67,8 @@ def solve(
     max_iter : int or "auto", default="auto"
         Maximum number of iterations. "auto" is `Optimizer.suited_iterations` (at least 400 for a bounded objective
         that does not shrink noise), and half as many more, up to three times that number, as long as three quarters
-        of them were exaggerated or the last tenth lowered the loss by more than 2 % of its height.
+        of them were exaggerated or the last tenth lowered the loss by more than 2 % of its height. With "auto" and
+        `Descent`, a run that ends far from its best size is followed by one from there, which may take as many.
     rescale : bool, default=False
         Start from the multiple of `Z0` at which the (exaggerated) objective is least; `Descent` also smooths a start
         as rough as noise. Estimators ask for it unless `init` is an array.
@@ -74,7 +76,7 @@ def solve(
         Number of runs, of which the best is returned. The first is from `Z0`; the second too, but without exaggeration
         if `Descent` chose one; the others are from `Z0` plus Gaussian noise of half its standard deviation, the k-th
         with the (k − 1)-th root of that exaggeration. The callback sees every run. "auto" is 3 for at most 300 points
-        and 2 for at most 1,000, with `Descent` and ``max_iter="auto"``; else 1.
+        and 2 for at most 1,000, with `Descent` and ``max_iter="auto"``; else 1, as where points are held.
     tol : float, default=1e-7
         Converged when the gradient of objective/n has at most this 2-norm.
     patience : int, default=300
@@ -102,13 +104,14 @@ def solve(
     -------
     Solution
         The best embedding seen: that of the lowest loss at a check, at the start or at the end. The last one if the
-        optimizer is noisy.
+        optimizer is noisy. The history is that of the run that found it.
 
     Warns
     -----
     ConvergenceWarning
         When all points ended in one place, the loss was still falling at `max_iter`, no loss below that of the start
-        was found, the graph does not bear a given early exaggeration, or Ctrl-C ended the run.
+        was found, the loss is lower by half a percent of its height at 4 or more times the size, or at a quarter of it
+        or less, the graph does not bear a given early exaggeration, or Ctrl-C ended the run.
     UserWarning
         When the start is used as given and is 16 or more times larger or smaller than is best along the ray through it.
 
@@ -137,7 +140,7 @@ def solve(
     _check(objective, optimizer, on_interrupt)
     start = check_embedding(Z0, "Z0", objective.n_points).copy()
     wanted = Descent() if optimizer is None else optimizer
-    n_runs = _runs(n_starts, wanted, max_iter, objective.n_points)
+    n_runs = _runs(n_starts, wanted, max_iter, objective)
     most = 1
     if isinstance(max_iter, str):
         most = _MOST_EXTENDED
@@ -159,15 +162,12 @@ def solve(
                 break
         losses = np.array([solution.loss for solution, _ in runs])
         solution, monitor = runs[int(np.argmin(losses))]
-        may_go_on = not isinstance(wanted, Optimizer) and not monitor.stopped
-        if solution.collapsed and may_go_on:
-            solution, monitor = _restarted(objective, start, attempt)
-        factor = 1.0
+        factor, derived = 1.0, not isinstance(wanted, Optimizer)
+        if solution.collapsed and derived and not (monitor.stopped or objective.holds_points):
+            solution, monitor = restarted(objective, start, attempt)
         if not (solution.collapsed or monitor.stopped or chosen.noisy):
-            factor = far_off(objective, solution)
-            if factor != 1.0 and may_go_on and most > 1:
-                solution, monitor = _resized(factor, solution, monitor, attempt)
-                factor = far_off(objective, solution)
+            further = attempt if derived and most > 1 else None
+            solution, monitor, factor = resized(objective, solution, monitor, further, attempt.raises)
     if solution.collapsed or monitor.stopped or not chosen.noisy:
         warn_if_bad(solution, monitor, factor)
     return replace(solution, start_losses=losses)
@@ -232,13 +232,13 @@ def _attempts(
         yield (start + deviation * np.random.default_rng(k).normal(size=start.shape)).astype(start.dtype), chosen
 
 
-def _runs(n_starts: int | str, optimizer: Optimizer | Descent, max_iter: int | str, n_points: int) -> int:
+def _runs(n_starts: int | str, optimizer: Optimizer | Descent, max_iter: int | str, objective: Objective) -> int:
     if isinstance(n_starts, str):
         if n_starts != "auto":
             raise ValueError(f"n_starts must be 'auto' or an integer of at least 1, got {n_starts!r}.")
-        if max_iter != "auto" or not isinstance(optimizer, Descent):
+        if max_iter != "auto" or not isinstance(optimizer, Descent) or objective.holds_points:
             return 1
-        return next((runs for most, runs in _RUNS if n_points <= most), 1)
+        return next((runs for most, runs in _RUNS if objective.n_points <= most), 1)
     return check_integer("n_starts", n_starts, 1)
 
 
@@ -331,26 +331,4 @@ def _is_over(optimizer: Optimizer, objective: Objective, state: Any, iteration: 
     why = optimizer.exhausted(state)
     return (
         bool(why) and not optimizer.warming_up(iteration) and monitor.converge(state.Z, objective.value(state.Z), why)
-    )
-
-
-def _resized(factor: float, solution: Solution, monitor: Monitor, attempt: Any) -> tuple[Solution, Monitor]:
-    """Return the better of a run and one that goes on from a multiple of its end.
-
-    Where points are so near or so far that the kernel is level, descent hardly moves.
-    """
-    again = attempt((factor * solution.Z).astype(solution.Z.dtype), LBFGS(), True)
-    return again if again[0].loss < solution.loss else (solution, monitor)
-
-
-def _restarted(objective: Objective, start: FloatArray, attempt: Any) -> tuple[Solution, Monitor]:
-    """Return a run from the best size of the start without exaggeration or, if that collapses too, from noise."""
-    noise = np.random.default_rng(0).normal(size=start.shape).astype(start.dtype)
-    for Z in (start, noise):
-        solution, monitor = attempt(Z, LBFGS(), True)
-        if not solution.collapsed:
-            return solution, monitor
-    raise ValueError(
-        "no start ends in anything better than all points in one place: the input's graph is nearly uniform, or the "
-        "embedding's kernel cannot show what it holds. Lower the perplexity, or choose another kernel."
     )

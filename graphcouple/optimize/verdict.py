@@ -36,7 +36,9 @@ def warn_if_far(factor: float) -> None:
 
 
 def far_off(objective: Objective, solution: Solution) -> float:
-    """Return about the best multiple of the embedding; 1 unless the loss is clearly lower there."""
+    """Return about the best multiple of the embedding, a power of 4; 1 unless the loss is clearly lower there."""
+    if objective.holds_points:
+        return 1.0
     if objective.is_bounded:  # Points far apart feel no pull, so a larger embedding may be better for no good reason.
         return 1.0
     factor = best_scale(objective, solution.Z, precise=False)

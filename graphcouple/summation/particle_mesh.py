@@ -75,7 +75,8 @@ class ParticleMesh(Summation):
     smooth one where the points lie so far apart that nodes can too.
 
     Potentials have the absolute error `resolution`. If a prior needs the logarithm of a smaller one (a point far from
-    all others, prior D, a Gaussian kernel), it falls back on exact sums in the log.
+    all others, prior D, a Gaussian kernel), it falls back on exact sums: of all points where many are lost, else of
+    those few in the log, as where kernels underflow.
 
     Parameters
     ----------

@@ -146,10 +146,13 @@ class FixedEdges(GraphPrior):
             total, n = float(potential.sum()), float(Z.shape[0])
         else:
             total, n = float(weights @ with_copies(potential, radial, weights)), float(weights.sum())
-        if UNDERFLOW < total < n * summation.resolution:
-            exact, wanted = Exact(summation.n_jobs), {"with_value": with_value, "with_gradient": with_gradient}
+        if summation.resolution > 0 and not total >= n * summation.resolution:
+            exact, wanted = (
+                Exact(getattr(summation, "n_jobs", None)),
+                {"with_value": with_value, "with_gradient": with_gradient},
+            )
             return self.log_partition_and_grad(kernel, Z, exact, weights=weights, **wanted)
-        if not total > UNDERFLOW:
+        if total < UNDERFLOW:
             return self._in_the_log(kernel, Z.astype(np.float64, copy=False), weights, with_gradient)
         value = n * float(np.log(total))
         if not with_gradient:

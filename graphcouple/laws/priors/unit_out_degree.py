@@ -140,7 +140,10 @@ class UnitOutDegree(GraphPrior):
             total = forces / mass[:, None] + reactions
             return value, total if weights is None else w[:, None] * total
         if summation.resolution > 0 and np.count_nonzero(lost) > _MOST_LOST * lost.size:
-            exact, wanted = Exact(summation.n_jobs), {"with_value": with_value, "with_gradient": with_gradient}
+            exact, wanted = (
+                Exact(getattr(summation, "n_jobs", None)),
+                {"with_value": with_value, "with_gradient": with_gradient},
+            )
             return self.log_partition_and_grad(kernel, Z, exact, weights=weights, **wanted)
         # Points far from all others get an exact sum each; there are usually few of them.
         isolated, kept = np.flatnonzero(lost), ~lost
