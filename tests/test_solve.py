@@ -1,16 +1,11 @@
 import warnings
-from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
-from graphcouple.couplings import Objective
-from graphcouple.couplings.anchors import Held
 from graphcouple.optimize import MomentumState, is_collapsed
-from graphcouple.optimize.restarts import resized
 from tests.reference import coupling_of
 
 
@@ -342,100 +337,3 @@ def test_duplicates_at_the_lowest_loss_have_not_collapsed():
         warnings.simplefilter("error")
         solution = gc.solve(objective, np.zeros((5, 2)), max_iter=10)
     assert solution.loss == pytest.approx(objective.lower_bound, rel=1e-12)
-
-
-class Well(Objective):
-    """−2 n exp(−t²), t the logarithm of the mean square: lowest at size 1, and level far from it.
-
-    All points in one place are a peak, so that those near it have not collapsed.
-    """
-
-    n_points, lower_bound = 60, -180.0
-
-    def value(self, Z):
-        if not Z.any():
-            return 2.0 * self.n_points
-        t = np.log(np.square(Z).mean())
-        return -2.0 * self.n_points * float(np.exp(-t * t))
-
-    def value_and_grad(self, Z):
-        t = np.log(np.square(Z).mean())
-        slope = 4.0 * t * np.exp(-t * t)
-        return self.value(Z), 2.0 * self.n_points * slope * Z / np.square(Z).sum()
-
-
-@pytest.mark.filterwarnings("ignore:the start is used as given")
-@pytest.mark.parametrize("size", [1e-4, 1e4])
-def test_a_run_that_ends_where_the_loss_is_level_goes_on_from_a_better_size(rng, size):
-    Z0, well = size * rng.normal(size=(60, 2)), Well()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)
-        found = gc.solve(well, Z0)
-    assert not found.collapsed
-    assert found.loss == pytest.approx(-120.0, rel=1e-4)
-    # An optimizer that was asked for is not replaced, and steps that were counted out are not added to.
-    for how in ({"optimizer": gc.LBFGS()}, {"max_iter": 30}):
-        with pytest.warns(ConvergenceWarning, match="far from its size: the loss is lower at"):
-            assert gc.solve(well, Z0, **how).loss > -60.0
-    # Points that are held are not scaled, and nobody is told to.
-    held = np.arange(60) < 5
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)
-        kept = gc.solve(1.0 * Held(well, held), Z0)
-    np.testing.assert_array_equal(kept.Z[held], Z0[held])
-
-
-@pytest.mark.filterwarnings("ignore:the start is used as given")
-def test_what_a_run_found_stands_whatever_a_further_one_does(rng):
-    """The further run ends higher, collapses, breaks, or is stopped."""
-    Z0, well = 1e4 * rng.normal(size=(60, 2)), Well()
-    with pytest.warns(ConvergenceWarning, match="far from its size"):
-        first = gc.solve(well, Z0, gc.LBFGS())
-    monitor, stopped = SimpleNamespace(stopped=False), SimpleNamespace(stopped=True)
-
-    def breaks(*args):
-        raise FloatingPointError("no longer finite")
-
-    for further in (
-        lambda *args: (replace(first, loss=first.loss + 1.0), stopped),
-        lambda *args: (replace(first, loss=first.loss - 1.0, collapsed=True), monitor),
-        breaks,
-    ):
-        found, watched, factor = resized(well, first, monitor, further, True)
-        assert found.loss == first.loss
-        assert not found.collapsed
-        assert watched.stopped or factor < 1.0
-    calls = []
-    gc.solve(
-        well, Z0, callback=lambda iteration, loss, Z: calls.append(iteration) or loss < first.loss - 1.0, n_starts=1
-    )
-    assert calls.count(0) == 2
-
-    class Interrupting(Well):
-        begun = False
-
-        def value(self, Z):
-            if self.begun and 0.0 < np.square(Z).mean() < 1.0:
-                raise KeyboardInterrupt
-            return super().value(Z)
-
-        def begin(self, *args):
-            self.begun = True
-
-    well = Interrupting()
-    with pytest.warns(ConvergenceWarning, match="interrupted"):
-        kept = gc.solve(well, Z0, on_interrupt="return", n_starts=1, callback=well.begin)
-    assert kept.loss == pytest.approx(first.loss)
-    well = Interrupting()
-    with pytest.raises(KeyboardInterrupt):
-        gc.solve(well, Z0, n_starts=1, callback=well.begin)
-
-
-def test_an_embedding_that_stays_far_from_its_size_is_told(rng):
-    X = rng.normal(size=(60, 4))
-    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X)
-    objective = gc.CrossEntropy(posterior, gc.GraphModel(gc.Student(), "E"))
-    still = gc.MomentumGains(learning_rate=1e-6, exaggeration=gc.Exaggeration(1.0, 0))
-    for scale, factor in ((1e-2, "[0-9]+"), (1e3, "0.00[0-9]+")):
-        with pytest.warns(UserWarning, match=f"far from its size: the loss is lower at {factor} times"):
-            gc.solve(objective, scale * X[:, :2], still, max_iter=20, patience=1000)

@@ -94,7 +94,7 @@ class TwoScaleCoupling(WithTerm):
         H(Z) + λ n L(Z),
 
     with L the cross-entropy of two graphs in which each point is tied to the nearer half of all others (beyond 10,000
-    points, (10,000 n)^½ replaces n). It takes up to 1.6 times as long as the plain method. This is a preset of the term
+    points, (10,000 n)^½ replaces n). It takes up to 1.8 times as long as the plain method. This is a preset of the term
     `LargeScale`, which any estimator accepts.
 
     Parameters

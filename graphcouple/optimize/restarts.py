@@ -63,7 +63,7 @@ def resized(
         if better:
             return again, watched, far_off(objective, again)
     except FloatingPointError:
-        return solution, monitor, factor
+        pass
     except KeyboardInterrupt:
         if raises:
             raise

@@ -15,9 +15,9 @@ from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.laws.priors.base import N_EDGES, GraphPrior, per_pair, register, with_copies
 from graphcouple.laws.priors.enumeration import check_enumerable, graphs_of_counts
-from graphcouple.laws.priors.log_domain import UNDERFLOW, mean_forces, row_log_sums
+from graphcouple.laws.priors.log_domain import UNDERFLOW, exact_like, mean_forces, row_log_sums
 from graphcouple.laws.priors.posterior import GraphPosterior, draw_by_inversion, sum_x_log_x
-from graphcouple.summation import Exact, KernelValue, Summation
+from graphcouple.summation import KernelValue, Summation
 
 _MOST_ENUMERATED = 4
 
@@ -147,11 +147,8 @@ class FixedEdges(GraphPrior):
         else:
             total, n = float(weights @ with_copies(potential, radial, weights)), float(weights.sum())
         if summation.resolution > 0 and not total >= n * summation.resolution:
-            exact, wanted = (
-                Exact(getattr(summation, "n_jobs", None)),
-                {"with_value": with_value, "with_gradient": with_gradient},
-            )
-            return self.log_partition_and_grad(kernel, Z, exact, weights=weights, **wanted)
+            wanted = {"with_value": with_value, "with_gradient": with_gradient}
+            return self.log_partition_and_grad(kernel, Z, exact_like(summation), weights=weights, **wanted)
         if total < UNDERFLOW:
             return self._in_the_log(kernel, Z.astype(np.float64, copy=False), weights, with_gradient)
         value = n * float(np.log(total))

@@ -13,9 +13,9 @@ from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.laws.priors.base import BINARY, N_EDGES, ONE_EACH, GraphPrior, per_pair, register, with_copies
 from graphcouple.laws.priors.enumeration import check_enumerable
-from graphcouple.laws.priors.log_domain import UNDERFLOW, isolated_terms
+from graphcouple.laws.priors.log_domain import UNDERFLOW, exact_like, isolated_terms
 from graphcouple.laws.priors.posterior import GraphPosterior, draw_by_inversion, sum_x_log_x
-from graphcouple.summation import Exact, KernelValue, Summation
+from graphcouple.summation import KernelValue, Summation
 
 _MOST_ENUMERATED = 4
 
@@ -140,11 +140,8 @@ class UnitOutDegree(GraphPrior):
             total = forces / mass[:, None] + reactions
             return value, total if weights is None else w[:, None] * total
         if summation.resolution > 0 and np.count_nonzero(lost) > _MOST_LOST * lost.size:
-            exact, wanted = (
-                Exact(getattr(summation, "n_jobs", None)),
-                {"with_value": with_value, "with_gradient": with_gradient},
-            )
-            return self.log_partition_and_grad(kernel, Z, exact, weights=weights, **wanted)
+            wanted = {"with_value": with_value, "with_gradient": with_gradient}
+            return self.log_partition_and_grad(kernel, Z, exact_like(summation), weights=weights, **wanted)
         # Points far from all others get an exact sum each; there are usually few of them.
         isolated, kept = np.flatnonzero(lost), ~lost
         points = Z.astype(np.float64, copy=False)
