@@ -46,9 +46,9 @@ VOCABULARY: dict[str, Word] = {
     ),
     "early_exaggeration": Word(
         'float or "auto"',
-        'Weight of the attraction at first; 1 for none. "auto" is 0.6 of what the graph bears, and falls to 1 '
-        "within 300 iterations or the first three quarters of the run. A number is the weight in the first 150 "
-        "iterations (or in the first half of a run of fewer than 300). See `Descent`. `NegativeSampling` ignores it.",
+        'Weight of the attraction at first; 1 for none. "auto" is 0.6 of what the graph bears. It falls to 1 in ten '
+        "steps, within 300 iterations or the first three quarters of the run. See `Descent`. `NegativeSampling` "
+        "ignores it.",
         [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
     ),
     "epsilon": Word('"auto" or float', "ε; see `ComponentCrossEntropy`.", [StrOptions({"auto"}), ABOVE_0]),

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 from scipy.spatial import procrustes
+from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.manifold import TSNE as SklearnTSNE
 
 import graphcouple as gc
 from graphcouple.optimize import LBFGS, best_scale, push_over_pull
+from graphcouple.optimize.monitor import Monitor
 from graphcouple.optimize.solve import _attempts
 from tests.test_descent_grid import KERNELS
 
@@ -52,6 +54,21 @@ def test_exaggeration_beyond_that_is_survived():
     with pytest.warns(ConvergenceWarning, match="bears"):
         fitted = gc.TSNE(early_exaggeration=12.0, random_state=0).fit(X)
     assert fitted.kl_divergence_ < 1.0
+
+
+@pytest.mark.parametrize("factor", [4.0, 12.0])
+def test_an_exaggeration_that_the_graph_bears_is_let_go_in_steps(factor):
+    X = load_digits().data[:1000]
+    ours, given = (gc.TSNE(early_exaggeration=f, random_state=0).fit(X).kl_divergence_ for f in ("auto", factor))
+    assert given < 1.01 * ours
+
+
+def test_a_run_above_its_start_has_not_settled():
+    objective = tsne_of(noise())
+    for losses, settled in (((9.0, 11.0, 11.0 - 1e-9), False), ((11.5, 11.0, 11.0 - 1e-9), True)):
+        monitor = Monitor(objective, 1000, 0.0, 1000, 50, None, settled_within=1e-3)
+        ends = [monitor.record(50 * i, loss, noise()[:, :2], np.inf) for i, loss in enumerate(losses)]
+        assert ends == [False, False, settled]
 
 
 def test_a_kernel_without_scale_bears_no_exaggeration():

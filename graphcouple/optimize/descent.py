@@ -11,7 +11,7 @@ from graphcouple._validation import check_positive
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer
-from graphcouple.optimize.exaggeration import EXAGGERATION_ITERATIONS, Exaggeration
+from graphcouple.optimize.exaggeration import Exaggeration
 from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.momentum import MomentumGains
 from graphcouple.optimize.rays import best_scale, without_waiting
@@ -60,7 +60,7 @@ class Descent:
         small start of this shape, and of `Objective.most_attraction`; at least 1 and at most (m/10)². It falls to 1 in
         ten equal steps of its logarithm over m = 300 iterations (or the first three quarters of a run of fewer than
         400; but at least 3,000,000 / n, and 150, where the graph bears less than (m/10)² and the run may be so long).
-        A number is the weight in the first 150 iterations (or in the first half of a run of fewer than 300).
+        A number takes the place of the first weight, and falls to 1 alike.
 
     Raises
     ------
@@ -119,15 +119,14 @@ class Descent:
         if not objective.shrinks_noise:
             small = (Z * (_SMALL * _size(objective, Z))).astype(Z.dtype)
             limit = min(bearable_attraction(objective, small), limit)
+        length = min(_STAGED_ITERATIONS, 3 * max_iter // 4)
+        factor = min((length / _ITERATIONS_PER_ROOT) ** 2, _BEARABLE * limit)
+        if factor == _BEARABLE * limit:
+            untangled = min(max(_UNTANGLING // len(Z), _STAGED_ITERATIONS // 2), _STAGED_ITERATIONS)
+            length = max(length, min(untangled, 3 * most // 4))
         if self.early_exaggeration == "auto":
-            length = min(_STAGED_ITERATIONS, 3 * max_iter // 4)
-            factor = min((length / _ITERATIONS_PER_ROOT) ** 2, _BEARABLE * limit)
-            if factor == _BEARABLE * limit:
-                untangled = min(max(_UNTANGLING // len(Z), _STAGED_ITERATIONS // 2), _STAGED_ITERATIONS)
-                length = max(length, min(untangled, 3 * most // 4))
-            if not factor > 1.0 or (limit == float("inf") and not objective.shrinks_noise):
-                return Exaggeration(1.0, 0)
-            return Exaggeration(factor, length, _STAGES)
+            bears_none = not factor > 1.0 or (limit == float("inf") and not objective.shrinks_noise)
+            return Exaggeration(1.0, 0) if bears_none else Exaggeration(factor, length, _STAGES)
         if float(self.early_exaggeration) > limit:
             warnings.warn(
                 f"early_exaggeration={self.early_exaggeration:g} is more than this graph bears: attraction exceeds "
@@ -135,8 +134,7 @@ class Descent:
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        length = min(EXAGGERATION_ITERATIONS, max_iter // 2)
-        return Exaggeration(float(self.early_exaggeration), length)
+        return Exaggeration(float(self.early_exaggeration), length, _STAGES)
 
 
 def _size(objective: Objective, Z: FloatArray) -> float:

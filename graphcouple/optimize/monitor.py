@@ -157,7 +157,8 @@ class Monitor:
         if not self.settled_within or iteration % _SETTLE_SPAN:
             return False
         before, self._judged = self._judged, (iteration, loss)
-        if before is None or iteration - before[0] != _SETTLE_SPAN:
+        # Above the start's loss a run is still on its way out of where exaggeration drew the points together.
+        if before is None or iteration - before[0] != _SETTLE_SPAN or loss > self.losses[0]:
             return False
         return 0 <= before[1] - loss <= self.settled_within * self.height(loss)
 
