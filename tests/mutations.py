@@ -316,7 +316,7 @@ FAULTS = [
           "test_large_scale"),
     Fault("large scale: explained by entropy too", "couplings/large_scale.py", "alike.value(Z) - alike._constant + self._constant",
           "alike.value(Z)", "test_large_scale"),
-    Fault("large scale: ties", "couplings/large_scale.py", "(begins + ends) / (2.0 *", "ends / (1.0 *",
+    Fault("large scale: ties", "_numba/large_scale.py", "(passed + 0.5 * mass)", "(passed + mass)",
           "test_large_scale"),
     Fault("large scale: variance held", "couplings/large_scale.py", "(pull + total / n)", "(pull + 0.0 * total)",
           "test_large_scale"),

@@ -8,6 +8,28 @@ from graphcouple._numba.jit import jit
 
 
 @jit
+def fill_near(start, stop, sq_dist, sizes, width, near):
+    """Fill p = 1/(1 + e^{(r − ½)/width}) for rows of distances to groups; equal ones share the middle of their masses.
+
+    r is the share of points in groups that are nearer, and half of those as far.
+    """
+    n_groups = sizes.size
+    total = sizes.sum()
+    for i in range(start, stop):
+        order = np.argsort(sq_dist[i])
+        first, passed = 0, 0.0
+        while first < n_groups:
+            last, mass = first, 0.0
+            while last < n_groups and sq_dist[i, order[last]] == sq_dist[i, order[first]]:
+                mass += sizes[order[last]]
+                last += 1
+            share = (passed + 0.5 * mass) / total
+            for g in order[first:last]:
+                near[i, g] = 1.0 / (1.0 + np.exp((share - 0.5) / width))
+            first, passed = last, passed + mass
+
+
+@jit
 def near_or_far(
     start,
     stop,

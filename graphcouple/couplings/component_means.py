@@ -146,7 +146,7 @@ class ComponentCrossEntropy(Objective):
                 f"times the noise's (with scale={scale}), more than double precision can tell apart, "
                 f"{_WORST_CONDITION:.0e}; lower it, or use 'auto'."
             )
-        self._graphs = [(m, self._precision(m)) for m in means]
+        self._hold(means)
 
     def _sizes(self, means: list[_Means]) -> tuple[float, float]:
         """Return S², which is 0 if the means differ only by rounding, and a positive size to derive ε from."""
@@ -162,8 +162,15 @@ class ComponentCrossEntropy(Objective):
         around = squares - n * float(self._mean @ self._mean)
         return 0.0, around if around > _ROUNDING * squares else float(n)
 
-    def _precision(self, means: _Means) -> PrecisionCrossEntropy:
-        return PrecisionCrossEntropy(self.epsilon**0.5 * self._unit * means.X, nu_x=self.nu_x)
+    def _hold(self, graphs: list[_Means]) -> None:
+        """Average over these graphs. One product has the centres of all, because each has some cost of its own."""
+        self._means = graphs
+        self._precisions = [
+            PrecisionCrossEntropy(self.epsilon**0.5 * self._unit * means.X, nu_x=self.nu_x) for means in graphs
+        ]
+        self._indicators = sp.hstack([means.indicators for means in graphs], format="csr")
+        self._transposed = self._indicators.T.tocsr()
+        self._ends = np.cumsum([len(means.X) for means in graphs])
 
     @property
     def n_points(self) -> int:
@@ -179,8 +186,8 @@ class ComponentCrossEntropy(Objective):
         """
         if not self._target > 0:
             return 1.0
-        squares = sum(float(np.square(means.X).sum()) for means, _ in self._graphs)
-        return len(self._graphs) * self._target / squares
+        squares = sum(float(np.square(means.X).sum()) for means in self._means)
+        return len(self._means) * self._target / squares
 
     def value(self, Z: FloatArray) -> float:
         """Return J_ε at `Z`, of shape (n, q), averaged over the fixed graphs."""
@@ -194,10 +201,12 @@ class ComponentCrossEntropy(Objective):
         Z : array of shape (n, q)
         """
         points = self._points(Z)
-        results = [self._of(means, precision, points) for means, precision in self._graphs]
-        value = sum(value for value, _ in results) / len(results)
-        gradient = np.sum([gradient for _, gradient in results], axis=0) / len(results)
-        return value, gradient.astype(points.dtype, copy=False)
+        centres = self._transposed @ points.astype(np.float64, copy=False)
+        parts = zip(self._precisions, np.split(centres, self._ends[:-1]), strict=True)
+        values, slopes = zip(*(self._of(precision, part) for precision, part in parts), strict=True)
+        gradient = self._indicators @ np.concatenate(slopes)
+        gradient /= len(values)
+        return sum(values) / len(values), gradient.astype(points.dtype, copy=False)
 
     def at(self, iteration: int, Z: FloatArray) -> ComponentCrossEntropy:
         """Return J_ε of the graph drawn for this iteration; itself if graphs were given instead of a law."""
@@ -205,7 +214,8 @@ class ComponentCrossEntropy(Objective):
             return self
         means = _Means(self._fresh(iteration), self._X, self._mean)
         one = copy.copy(self)
-        one._graphs, one._law, one._caution = [(means, self._precision(means))], None, _CAUTION
+        one._law, one._caution = None, _CAUTION
+        one._hold([means])
         return one
 
     def _fresh(self, iteration: int) -> IntArray:
@@ -225,18 +235,18 @@ class ComponentCrossEntropy(Objective):
             raise ValueError(f"Z has {points.shape[1]} columns, but n_components={self.n_components}.")
         return points
 
-    def _of(self, means: _Means, precision: PrecisionCrossEntropy, Z: FloatArray) -> tuple[float, FloatArray]:
-        centres = means.indicators.T @ Z.astype(np.float64, copy=False)
+    def _of(self, precision: PrecisionCrossEntropy, centres: FloatArray) -> tuple[float, FloatArray]:
+        """Return J_ε of one graph, and its gradient in the centres."""
         if self.scale != "free":
             unit = self.epsilon**0.5
             value, gradient = precision.value_and_grad(unit * centres)
-            return value, means.indicators @ (unit * gradient)
+            return value, unit * gradient
         sq_norm = self._sq_norm(centres)
         unit = (self.epsilon * self._target / sq_norm) ** 0.5
         value, gradient = precision.value_and_grad(unit * centres)
         # The scaling factor depends on the centres too, which removes nearly all of the gradient along them.
         radial = float((gradient * centres).sum()) / sq_norm
-        return value, means.indicators @ (unit * (gradient - radial * centres))
+        return value, unit * (gradient - radial * centres)
 
     def _sq_norm(self, centres: FloatArray) -> float:
         return float(np.square(centres).sum()) + self.n_points
@@ -245,7 +255,7 @@ class ComponentCrossEntropy(Objective):
         """Return the largest curvature of the trace term at the size of `Z`; for a single graph, eight times that."""
         curvature = self.epsilon * (self.nu_x + self._p)
         if self.scale == "free":
-            centres = self._graphs[0][0].indicators.T @ Z.astype(np.float64, copy=False)
+            centres = self._means[0].indicators.T @ Z.astype(np.float64, copy=False)
             curvature *= max(self._target, 1.0 / self.epsilon) / self._sq_norm(centres)
         return curvature * self._caution
 

@@ -54,7 +54,7 @@ _MIDDLE, _FAR_OUT = 1000, 1e3
 # The weight where data have a shape at large, and the share of L that principal components explain there, at least.
 _WEIGHT, _EXPLAINED = 7.0, 0.35
 
-# Rows for which distances are ranked at once.
+# Rows whose entropies are summed at once.
 _ROWS = 20_000
 
 
@@ -128,6 +128,8 @@ class LargeScaleCrossEntropy(Objective):
         -------
         objective : LargeScaleCrossEntropy
         """
+        from graphcouple._numba.large_scale import fill_near
+
         n = X.shape[0]
         landmarks = np.sort(rng.permutation(n)[: min(n_groups, n)])
         groups = sq_distances_to_points(X, landmarks, metric, metric_params, n_jobs).argmin(axis=1)
@@ -136,8 +138,7 @@ class LargeScaleCrossEntropy(Objective):
         sizes = np.bincount(groups)
         sq_dist = mean_sq_distances_to_groups(X, groups, rng, metric, metric_params, n_jobs)
         near = np.empty(sq_dist.shape, dtype=np.float32)
-        for a in range(0, n, _ROWS):
-            near[a : a + _ROWS] = 1.0 / (1.0 + np.exp((_shares_nearer(sq_dist[a : a + _ROWS], sizes) - 0.5) / width))
+        over_rows(n, n_jobs, fill_near, sq_dist, sizes, width, near)
         return cls(groups, near, n_jobs)
 
     @property
@@ -218,23 +219,6 @@ def _mean_entropy(near: FloatArray, weights: FloatArray) -> float:
         logs = p * np.log(np.where(p > 0, p, 1.0)) + q * np.log(np.where(q > 0, q, 1.0))
         total -= float((logs @ weights).sum())
     return total / len(near)
-
-
-def _shares_nearer(sq_dist: FloatArray, sizes: IntArray) -> FloatArray:
-    """Return r_i(g) from distances to landmarks, and the sizes of their groups; ties count as half."""
-    order = np.argsort(sq_dist, axis=1, kind="stable")
-    ranked = np.take_along_axis(sq_dist, order, axis=1)
-    mass = sizes[order]
-    ends = np.cumsum(mass, axis=1)
-    # Equal distances share the middle of their masses.
-    begins, same = ends - mass, ranked[:, 1:] == ranked[:, :-1]
-    for g in range(1, ranked.shape[1]):
-        np.copyto(begins[:, g], begins[:, g - 1], where=same[:, g - 1])
-    for g in range(ranked.shape[1] - 2, -1, -1):
-        np.copyto(ends[:, g], ends[:, g + 1], where=same[:, g])
-    shares = np.empty(sq_dist.shape)
-    np.put_along_axis(shares, order, (begins + ends) / (2.0 * sizes.sum()), axis=1)
-    return shares
 
 
 def _far_rows_moved(X: Any) -> Any:
