@@ -55,6 +55,22 @@ def test_a_run_that_ends_where_the_loss_is_level_goes_on_from_a_better_size(rng,
     np.testing.assert_array_equal(kept.Z[held], Z0[held])
 
 
+@pytest.mark.parametrize("optimizer", [None, gc.LBFGS(), gc.MomentumGains()], ids=["default", "L-BFGS", "momentum"])
+def test_points_that_are_held_stay_in_every_start(rng, optimizer):
+    X, held = rng.normal(size=(60, 4)), np.arange(60) < 20
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X)
+    objective = Held(gc.CrossEntropy(posterior, gc.GraphModel(gc.Student(), "E")), held)
+    starts = []
+
+    def see(iteration, loss, Z):
+        if iteration == 0:
+            starts.append(Z.copy())
+
+    found = gc.solve(1.0 * objective, 3.0 * X[:, :2], optimizer, n_starts=4, max_iter=50, callback=see)
+    assert all(np.array_equal(Z[held], 3.0 * X[held, :2]) for Z in (*starts, found.Z))
+    assert len({Z[~held].tobytes() for Z in starts}) >= 3
+
+
 @pytest.mark.filterwarnings("ignore:the start is used as given")
 def test_what_a_run_found_stands_whatever_a_further_one_does(rng):
     """The further run ends higher, collapses, breaks, or is stopped."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphcouple._validation import check_embedding, check_positive
 from graphcouple.couplings.base import Objective
@@ -133,9 +134,9 @@ class Held(Objective):
         return self.objective.n_points
 
     @property
-    def holds_points(self) -> bool:
-        """Whether any point stays."""
-        return bool(self.held.any())
+    def held_points(self) -> NDArray[np.bool_] | None:
+        """Which points stay; None if all move."""
+        return self.held if self.held.any() else None
 
     @property
     def is_bounded(self) -> bool:

@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphcouple.graphs import FloatArray
 
@@ -40,9 +41,9 @@ class Objective(ABC):
         return False
 
     @property
-    def holds_points(self) -> bool:
-        """Whether some points stay in their places, so that the embedding as a whole cannot be scaled."""
-        return False
+    def held_points(self) -> NDArray[np.bool_] | None:
+        """Which points stay in their places, of shape (n_points,), so that the whole cannot be scaled; None if none."""
+        return None
 
     @property
     @abstractmethod
@@ -333,9 +334,10 @@ class WeightedSum(Objective):
         return any(weight > 0 and term.shrinks_noise for weight, term in self.terms)
 
     @property
-    def holds_points(self) -> bool:
-        """Whether a term does."""
-        return any(term.holds_points for _, term in self.terms)
+    def held_points(self) -> NDArray[np.bool_] | None:
+        """Those that a term holds."""
+        held = [mask for _, term in self.terms if (mask := term.held_points) is not None]
+        return np.logical_or.reduce(held) if held else None
 
     @property
     def is_bounded(self) -> bool:

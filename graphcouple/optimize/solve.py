@@ -163,7 +163,7 @@ def solve(
         losses = np.array([solution.loss for solution, _ in runs])
         solution, monitor = runs[int(np.argmin(losses))]
         factor, derived = 1.0, not isinstance(wanted, Optimizer)
-        if solution.collapsed and derived and not (monitor.stopped or objective.holds_points):
+        if solution.collapsed and derived and objective.held_points is None and not monitor.stopped:
             solution, monitor = restarted(objective, start, attempt)
         if not (solution.collapsed or monitor.stopped or chosen.noisy):
             further = attempt if derived and most > 1 else None
@@ -220,7 +220,9 @@ def _attempts(
     """Yield starts with their optimizers; the second differs from the first by noise, or by exaggeration alone."""
     first = wanted if isinstance(wanted, Optimizer) else wanted.for_problem(objective, start, *limits)
     yield start, first
-    deviation = _JITTER * float(start.std())
+    deviation: Any = _JITTER * float(start.std())
+    if (held := objective.held_points) is not None:
+        deviation = np.where(held, 0.0, deviation)[:, None]
     for k in range(1, n_runs):
         chosen = first
         if wanted == Descent() and isinstance(first, LBFGS) and first.exaggeration != NO_EXAGGERATION:
@@ -236,7 +238,7 @@ def _runs(n_starts: int | str, optimizer: Optimizer | Descent, max_iter: int | s
     if isinstance(n_starts, str):
         if n_starts != "auto":
             raise ValueError(f"n_starts must be 'auto' or an integer of at least 1, got {n_starts!r}.")
-        if max_iter != "auto" or not isinstance(optimizer, Descent) or objective.holds_points:
+        if max_iter != "auto" or not isinstance(optimizer, Descent) or objective.held_points is not None:
             return 1
         return next((runs for most, runs in _RUNS if objective.n_points <= most), 1)
     return check_integer("n_starts", n_starts, 1)
