@@ -1,6 +1,6 @@
 """The front from local to global: every method on ten data sets, five seeds.
 
-    python benchmarks/front --files mnist10k-images-idx3-ubyte.gz coil20.mat [--peers PYTHON] [--seeds 5] [-o FOLDER]
+    python benchmarks/front.py --files mnist10k-images-idx3-ubyte.gz coil20.mat [--peers PYTHON] [--seeds 5] [-o FOLDER]
 
 R(10) is how well neighbourhoods of ten points are kept, R(n/4) and R(n/2) those of a quarter and half of all points
 (`graphcouple.metrics`; 1 is perfect, 0 is chance), and "class means" how well their arrangement. Writes front.csv (one
@@ -18,9 +18,9 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from data import generated, pictures
-from methods import FITS, PEERS, embed
-from report import curves, fronts, picture, tables
+from front.data import generated, pictures
+from front.methods import FITS, PEERS, embed
+from front.report import curves, fronts, picture, tables
 
 import graphcouple as gc
 
@@ -52,7 +52,7 @@ def embedded(method, X, seed, peers):
     with tempfile.TemporaryDirectory() as folder:
         points, target = Path(folder) / "X.npy", Path(folder) / "Z.npz"
         np.save(points, X)
-        command = [peers, str(Path(__file__).with_name("methods.py")), method, str(seed), points, target]
+        command = [peers, str(Path(__file__).with_name("front") / "methods.py"), method, str(seed), points, target]
         if subprocess.run(command, capture_output=True).returncode:
             return None
         found = np.load(target)
