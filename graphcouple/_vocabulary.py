@@ -184,7 +184,8 @@ VOCABULARY: dict[str, Word] = {
     "strategy": Word(
         '{"joint", "sequential"}',
         '"joint" minimises the objective above. "sequential" is the paper\'s: ccPCA finds the global structure, and '
-        "the plain method starts from it. It ignores `weight`, `scale`, `epsilon` and `n_graphs`.",
+        "the plain method starts from it. It ignores `weight`, `scale`, `epsilon`, `n_graphs` and the "
+        "estimator's own start.",
         [StrOptions({"joint", "sequential"})],
     ),
     "summation": Word(

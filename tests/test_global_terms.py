@@ -247,3 +247,15 @@ def test_the_weight_at_large_goes_by_what_components_explain(rng):
         assert fitted.loss_ == pytest.approx(fitted.coupling_loss_ + fitted.weight_ * fitted.large_scale_loss_)
     assert weights["tree"] == 7.0
     assert weights["noise"] < 2.0
+
+
+@pytest.mark.parametrize("term", [gc.ReferenceShape(), gc.DistanceShape()], ids=["shape", "distances"])
+def test_a_few_points_far_out_are_named_and_three_points_are_not(term, rng):
+    X = rng.normal(size=(300, 4))
+    X[[5, 7, 200]] += 1e4 * np.eye(4)[:3]
+    with pytest.warns(UserWarning, match=r"sees little but rows 5, 7, 200, which lie so far out"):
+        gc.TSNE(perplexity=5, max_iter=1, terms=[term], random_state=0).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        gc.TSNE(perplexity=1.5, max_iter=50, terms=[term], random_state=0).fit(X[:3, :2])

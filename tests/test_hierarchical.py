@@ -378,3 +378,20 @@ def test_a_refit_forgets_what_no_longer_applies(rng):
     both = gc.HierarchicalCoupling(clone(PRESETS["TSNE"]), random_state=0).fit(X)
     both.set_params(estimator=clone(PRESETS["UMAP"])).fit(X)
     assert not hasattr(both, "kl_divergence_")
+
+
+@pytest.mark.parametrize("given", ["distances", "posterior"])
+def test_the_sequential_strategy_needs_points(given, rng):
+    X = rng.normal(size=(60, 4))
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X)
+    plain, data = {
+        "distances": (gc.TSNE(perplexity=5, metric="precomputed"), np.linalg.norm(X[:, None] - X, axis=-1)),
+        "posterior": (gc.GraphCoupling(posterior, gc.GraphModel(gc.Student(), "E")), None),
+    }[given]
+    with pytest.raises(ValueError, match="strategy='sequential' starts from ccPCA, which needs points"):
+        gc.HierarchicalCoupling(plain, strategy="sequential").fit(data)
+
+
+def test_too_large_a_scale_is_named(rng):
+    with pytest.raises(ValueError, match=r"scale=100000.0 make .* lower scale, or use scale='free'"):
+        gc.HierarchicalCoupling(gc.TSNE(perplexity=5), scale=1e5).fit(rng.normal(size=(60, 4)))

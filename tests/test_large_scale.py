@@ -5,11 +5,12 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, pdist
 from sklearn.metrics import pairwise_distances
 
 import graphcouple as gc
 from graphcouple.couplings import LargeScale, LargeScaleCrossEntropy
+from graphcouple.couplings.large_scale import _far_rows_drawn_in
 from graphcouple.neighbors import mean_sq_distances_to_groups, sq_distances_to_points
 from tests.contracts import check_objective
 
@@ -236,6 +237,55 @@ def test_an_outlier_leaves_the_weight_and_the_others(far):
     both = gc.TwoScaleCoupling(gc.TSNE(max_iter=100), random_state=0).fit(np.concatenate([X, X[:1] + far]))
     assert both.weight_ == 7.0
     assert gc.metrics.k_ary_preservation(X, both.embedding_[:300], K=150) > 0.85
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("n_far", [1, 3, 5])
+def test_a_few_rows_at_any_distance_leave_the_weight(rng, n_far, kind):
+    X, _ = gc.datasets.make_hierarchical_mixture(300, random_state=0)
+    ways = rng.normal(size=(n_far, X.shape[1]))
+    ways *= np.median(pdist(X)) / np.linalg.norm(ways, axis=1, keepdims=True)
+    for far in (10.0, 30.0, 300.0, 900.0, 1e6):
+        X[:n_far] = far * ways
+        assert gc.TwoScaleCoupling(gc.TSNE(max_iter=1), random_state=0).fit(kind(X)).weight_ == 7.0
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-3])
+def test_many_rows_in_one_place_leave_the_weight(rng, noise):
+    X, _ = gc.datasets.make_hierarchical_mixture(300, random_state=0)
+    X[:156] = X[200] + noise * rng.normal(size=(156, X.shape[1]))
+    assert gc.TwoScaleCoupling(gc.TSNE(max_iter=1), random_state=0).fit(X).weight_ == 7.0
+
+
+def test_far_rows_are_drawn_in_along_their_ray(rng):
+    X = rng.normal(size=(200, 4)) + 5.0
+    assert _far_rows_drawn_in(X) is X
+    X[3] += 1e4
+    dense, sparse = _far_rows_drawn_in(X), _far_rows_drawn_in(sp.csr_array(X)).toarray()
+    middle = np.median(X, axis=0)
+    np.testing.assert_allclose(dense, sparse - middle, atol=1e-8)
+    distances = np.linalg.norm(X - middle, axis=1)
+    wanted = (X - middle) * np.minimum(1.0, 3.0 * np.quantile(distances, 0.9) / distances)[:, None]
+    np.testing.assert_allclose(dense, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("wrapper", [gc.TwoScaleCoupling, gc.HierarchicalCoupling])
+def test_the_term_of_a_preset_is_told_from_those_of_the_method(wrapper):
+    X, _ = gc.datasets.make_branches(120, random_state=0)
+    fitted = wrapper(gc.LaptSNE(max_iter=20, n_clusters=3), weight=2.0, random_state=0).fit(X)
+    assert fitted.weight_ == 2.0 != fitted.term_weights_[-1]
+    loss = fitted.large_scale_loss_ if wrapper is gc.TwoScaleCoupling else fitted.component_loss_
+    assert loss == fitted.term_losses_[0] != fitted.term_losses_[-1]
+
+
+def test_a_preset_goes_on_where_its_method_is_warm_and_forgets_the_last_fit():
+    X, _ = gc.datasets.make_branches(120, random_state=0)
+    warm = gc.TwoScaleCoupling(gc.TSNE(max_iter=20, warm_start=True), random_state=0)
+    first = warm.fit(X).loss_
+    assert warm.fit(X).loss_ < first
+    cold = gc.TwoScaleCoupling(gc.LaptSNE(max_iter=20, n_clusters=3), random_state=0).fit(X)
+    assert not hasattr(cold.set_params(estimator=gc.TSNE(max_iter=20)).fit(X), "n_clusters_")
 
 
 @pytest.mark.parametrize("q", [1, 2, 5])

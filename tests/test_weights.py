@@ -161,6 +161,15 @@ METHODS = {
 }
 
 
+def test_weights_of_one_are_none():
+    """A row's own place, of weight 0 there, is the nearest of all: bandwidths are found without its help."""
+    law = law_of("D", "perplexity")
+    for seed in range(10):
+        points = gc.datasets.make_branches(150, random_state=seed)[0]
+        weighted, plain = law.posterior(points, sample_weight=np.ones(150)), law.posterior(points)
+        np.testing.assert_allclose(weighted.mean(), plain.mean(), rtol=1e-6, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_estimators_report_the_loss_of_all_copies_and_place_alike(name, tmp_path):
     method = METHODS[name].set_params(random_state=0, max_iter=40)

@@ -17,6 +17,11 @@ def _row_entropy(sq_dist, counts, kernel, log_scale, log_weight, slope):
     shrink = np.exp(-2.0 * log_scale)
     largest = -np.inf
     for j in range(sq_dist.size):
+        if counts is not None and counts[j] == 0.0:
+            # A row's own place, at distance 0: as the largest it would leave the others no digits.
+            log_weight[j] = -np.inf
+            slope[j] = 0.0
+            continue
         scaled = sq_dist[j] * shrink
         log_weight[j] = kernel.log(scaled)
         slope[j] = -2.0 * scaled * kernel.grad_log(scaled)

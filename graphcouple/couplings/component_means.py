@@ -142,9 +142,10 @@ class ComponentCrossEntropy(Objective):
         self._unit = 1.0 if self.scale == "free" else float(self.scale)
         if self.epsilon * self._unit**2 * self._target > _WORST_CONDITION:
             raise ValueError(
-                f"epsilon={epsilon} makes the component means' largest variances {self.epsilon * self._target:.3g} "
-                f"times the noise's (with scale={scale}), more than double precision can tell apart, "
-                f"{_WORST_CONDITION:.0e}; lower it, or use 'auto'."
+                f"epsilon={epsilon} and scale={scale} make the component means' largest variances "
+                f"{self.epsilon * self._unit**2 * self._target:.3g} times the noise's, more than double precision can "
+                f"tell apart, {_WORST_CONDITION:.0e}; lower {'scale' if epsilon == 'auto' else 'epsilon'}, or use "
+                "scale='free' and epsilon='auto'."
             )
         self._hold(means)
 

@@ -14,7 +14,7 @@ from scipy.linalg import norm
 
 from graphcouple._validation import centred, check_embedding, check_integer
 from graphcouple.couplings.base import Objective
-from graphcouple.couplings.global_term import UNIT_LENGTH, GlobalTerm, warn_if_one_point
+from graphcouple.couplings.global_term import UNIT_LENGTH, GlobalTerm, warn_if_few_points
 from graphcouple.couplings.losses import SquareLoss
 from graphcouple.couplings.recipes import Problem
 from graphcouple.couplings.stress import Stress, sampled_pairs
@@ -154,7 +154,7 @@ class DistanceShape(GlobalTerm):
         pairs = None if all_pairs else sampled_pairs(distances.n_points, self.pairs_per_point, problem.rng)
         stress = Stress.of(distances, pairs, n_jobs=problem.n_jobs)
         found = FreeScaleStress(stress, UNIT_LENGTH)
-        warn_if_one_point(found.shares, "DistanceShape")
+        warn_if_few_points(found.shares, "DistanceShape")
         return found
 
     def __str__(self) -> str:

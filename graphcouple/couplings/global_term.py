@@ -21,8 +21,12 @@ UNIT_LENGTH = 1.0
 """The size below which a shape asks for size first. Embeddings shrink while the attraction is exaggerated, and an
 objective free of scale, which is the stiffer the smaller they are, would keep them small."""
 
-# A point that holds more than this of all squared distances leaves no shape of the others to see.
-_MOST_OF_ONE = 0.9
+# Points that hold more than this of all squared distances leave no shape of the others to see. Among fewer than five
+# points each has a large share.
+_MOST_OF_FEW, _FEWEST = 0.9, 5
+
+# A message names no more rows than this.
+_NAMED = 5
 
 
 def factor_at(n_points: int) -> float:
@@ -35,13 +39,21 @@ def rise_without_order(objective: Objective, Y: FloatArray) -> float:
     return objective.value(Y[np.random.RandomState(0).permutation(len(Y))]) - objective.value(Y)
 
 
-def warn_if_one_point(shares: FloatArray, term: str) -> None:
-    """Warn if one point alone holds most of what a term sees, given each point's share of it, at most 1."""
-    point = int(shares.argmax())
-    if shares[point] > _MOST_OF_ONE:
+def warn_if_few_points(shares: FloatArray, term: str) -> None:
+    """Warn if one point in a hundred, or one alone, holds most of what a term sees, given each one's share of it."""
+    if shares.size < _FEWEST:
+        return
+    first = np.argsort(-shares, kind="stable")[: max(shares.size // 100, 1)]
+    held = np.cumsum(shares[first])
+    if held[-1] > _MOST_OF_FEW:
+        rows = np.sort(first[: int(np.searchsorted(held, _MOST_OF_FEW, "right")) + 1])
+        one = rows.size == 1
+        more = f" and {rows.size - _NAMED} more" if rows.size > _NAMED else ""
+        named = f"row {rows[0]}, which lies" if one else f"rows {', '.join(map(str, rows[:_NAMED]))}{more}, which lie"
         warnings.warn(
-            f"{term} sees little but row {point}, which lies so far out that {shares[point]:.1%} of all squared "
-            "distances are its own. Leave that row out, or use LargeScale, which goes by ranks.",
+            f"{term} sees little but {named} so far out that {min(held[rows.size - 1], 1.0):.1%} of all squared "
+            f"distances are {'its' if one else 'their'} own. Leave {'that row' if one else 'those rows'} out, or use "
+            "LargeScale, which goes by ranks.",
             UserWarning,
             stacklevel=2,
         )

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import norm
+from sklearn.utils.sparsefuncs import csc_median_axis_0
 
 from graphcouple._numba.threads import over_rows
 from graphcouple._validation import centred, check_embedding, check_integer, check_positive, check_weight
@@ -48,8 +49,8 @@ _BLOCK = 1024
 # Bounds of the automatic number of landmarks, and the entries of p that it aims at.
 _FEWEST, _MOST, _ENTRIES = 100, 500, 5_000_000
 
-# Rows that the middle is the median of, and from how many times the median distance to it a row is far out.
-_MIDDLE, _FAR_OUT = 1000, 1e3
+# Rows that the middle is the median of; a row may be three times as far from it as nine tenths are.
+_MIDDLE, _MOST_ROWS, _FAR = 1000, 0.9, 3.0
 
 # The weight where data have a shape at large, and the share of L that principal components explain there, at least.
 _WEIGHT, _EXPLAINED = 7.0, 0.35
@@ -221,14 +222,24 @@ def _mean_entropy(near: FloatArray, weights: FloatArray) -> float:
     return total / len(near)
 
 
-def _far_rows_moved(X: Any) -> Any:
-    """Return points with those so far out that components would see nothing else moved to the middle."""
+def _far_rows_drawn_in(X: Any) -> Any:
+    """Return points with those so far out that components would see little else drawn in towards the middle."""
+    sample = X[:: max(X.shape[0] // _MIDDLE, 1)]
     if sp.issparse(X):
+        middle = csc_median_axis_0(sp.csc_matrix(sample))
+        sq_dist = X.multiply(X).sum(axis=1) - 2.0 * (X @ middle) + float(middle @ middle)
+    else:
+        away = X - np.median(sample, axis=0)
+        sq_dist = np.einsum("ij,ij->i", away, away, dtype=np.float64)
+    distances = np.sqrt(np.maximum(sq_dist, 0.0))
+    reach = _FAR * float(np.quantile(distances, _MOST_ROWS))
+    # Where nearly all are in one place, the others are the data.
+    if not 0.0 < reach < distances.max():
         return X
-    away = X - np.median(X[:: max(len(X) // _MIDDLE, 1)], axis=0)
-    sq_dist = np.einsum("ij,ij->i", away, away, dtype=np.float64)
-    away[sq_dist > _FAR_OUT**2 * np.median(sq_dist)] = 0.0
-    return away
+    share = reach / np.maximum(distances, reach)
+    if not sp.issparse(X):
+        return share[:, None] * away
+    return sp.csr_array(sp.diags_array(share) @ X + sp.csr_array(1.0 - share[:, None]) @ sp.csr_array(middle[None, :]))
 
 
 @dataclass(frozen=True)
@@ -295,7 +306,7 @@ class LargeScale(GlobalTerm):
             return float(self.weight)
         assert isinstance(objective, WeightedSum)
         ((_, loss),) = objective.terms
-        points = _far_rows_moved(problem.coordinates)
+        points = _far_rows_drawn_in(problem.coordinates)
         Y = principal_components(points, problem.n_components, np.random.RandomState(0))
         assert isinstance(loss, LargeScaleCrossEntropy)
         return _WEIGHT * min(1.0, (max(loss.explained(Y), 0.0) / _EXPLAINED) ** 3)

@@ -20,7 +20,7 @@ from scipy.linalg import norm
 
 from graphcouple._validation import centred, check_embedding, seeded_clone
 from graphcouple.couplings.base import Objective
-from graphcouple.couplings.global_term import UNIT_LENGTH, GlobalTerm, warn_if_one_point
+from graphcouple.couplings.global_term import UNIT_LENGTH, GlobalTerm, warn_if_few_points
 from graphcouple.couplings.recipes import Problem
 from graphcouple.graphs import FloatArray
 from graphcouple.spectral import principal_components
@@ -185,7 +185,7 @@ class ReferenceShape(GlobalTerm):
             found = seeded_clone(self.reference, problem.rng).fit_transform(problem.points)
             Y = check_embedding(found, f"reference={type(self.reference).__name__}()", n)
         found = ProcrustesStatistic(Y, UNIT_LENGTH)
-        warn_if_one_point(found.shares, "ReferenceShape")
+        warn_if_few_points(found.shares, "ReferenceShape")
         return found
 
     def __str__(self) -> str:

@@ -216,7 +216,7 @@ def make_unequal_blobs(
     n_features : int, default=20
     n_blobs : int, default=8
     spread : float, default=6
-        Typical distance of two centres, divided by √2.
+        Half the typical distance of two centres.
     random_state : int, Generator or None, default=None
 
     Returns

@@ -183,7 +183,8 @@ class CouplingEstimator(PlacesNewPoints):
         if given["neighbors"] is not None or self.terms or not isinstance(said.input, GraphLaw) or self.takes_distances:
             raise ValueError(
                 f"unique=True makes one point of equal rows, {rows.n_rows - rows.first.size} of which are copies here; "
-                "terms, neighbors, graphs and distances of your own name rows, so remove the copies yourself."
+                "terms count each row once, and neighbors, graphs and distances of your own name rows, so remove the "
+                "copies yourself."
             )
         self._rows = rows
         labels = rows.agreed(y) if said.input.uses_classes else y

@@ -70,17 +70,24 @@ class HierarchicalCoupling(WithTerm):
     def _term(self) -> ComponentMeans | None:
         if not self._joint:
             return None
-        weight = self.weight if isinstance(self.weight, str) else float(self.weight)
+        weight = self.weight if isinstance(self.weight, (str, bool)) else float(self.weight)
         return ComponentMeans(weight, self.scale, self.epsilon, self.n_graphs)
 
     def _plain(self) -> CouplingEstimator:
         plain = super()._plain()
         return plain.set_params(init="ccpca") if self.strategy == "sequential" else plain
 
+    def _check_input(self, plain: CouplingEstimator, X: Any) -> None:
+        if self.strategy == "sequential" and (X is None or plain.takes_distances):
+            raise ValueError(
+                f"strategy='sequential' starts from ccPCA, which needs points, but there are "
+                f"{'none' if X is None else 'distances alone'}; pass points, with a posterior as the input of "
+                "GraphCoupling."
+            )
+
     def _take_from(self, plain: CouplingEstimator) -> Self:
         super()._take_from(plain)
-        self.component_loss_ = plain.term_losses_[-1] if self._joint else 0.0
-        self.weight_ = plain.term_weights_[-1] if self._joint else 0.0
+        self.weight_, self.component_loss_ = self._own(plain) if self._joint else (0.0, 0.0)
         return self
 
 
@@ -137,10 +144,9 @@ class TwoScaleCoupling(WithTerm):
     def _term(self) -> LargeScale | None:
         if self.weight == 0:
             return None
-        return LargeScale(self.weight if isinstance(self.weight, str) else float(self.weight), self.n_groups)
+        return LargeScale(self.weight if isinstance(self.weight, (str, bool)) else float(self.weight), self.n_groups)
 
     def _take_from(self, plain: CouplingEstimator) -> Self:
         super()._take_from(plain)
-        self.large_scale_loss_ = plain.term_losses_[-1] if self.weight != 0 else 0.0
-        self.weight_ = plain.term_weights_[-1] if self.weight != 0 else 0.0
+        self.weight_, self.large_scale_loss_ = self._own(plain) if self.weight != 0 else (0.0, 0.0)
         return self

@@ -60,11 +60,23 @@ class WithTerm(EmbeddingEstimator):
         """Embed `X`, of shape (n_samples, n_features); see `CouplingEstimator.fit`."""
         self._validate_params()
         plain = self._plain()
+        self._check_input(plain, X)
+        if plain.warm_start and hasattr(self, "embedding_"):
+            plain.embedding_ = self.embedding_
         return self._take_from(plain.fit(X, y, neighbors, resume=resume, **weights))
 
+    def _check_input(self, plain: CouplingEstimator, X: Any) -> None:
+        """Raise `ValueError` if the preset cannot take this input."""
+
+    def _own(self, plain: CouplingEstimator) -> tuple[float, float]:
+        """Return the weight of the preset's term and the term at the embedding; the method's own come after it."""
+        at = len(plain.terms) - 1
+        return plain.term_weights_[at], plain.term_losses_[at]
+
     def _take_from(self, plain: CouplingEstimator) -> Self:
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            del self.__dict__[name]
         self.estimator_ = plain
-        self.__dict__.pop("kl_divergence_", None)
         fitted = {name: value for name, value in vars(plain).items() if name.endswith("_")}
         self.__dict__.update(fitted)
         return self

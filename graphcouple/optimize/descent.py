@@ -127,7 +127,7 @@ class Descent:
         if self.early_exaggeration == "auto":
             bears_none = not factor > 1.0 or (limit == float("inf") and not objective.shrinks_noise)
             return Exaggeration(1.0, 0) if bears_none else Exaggeration(factor, length, _STAGES)
-        if float(self.early_exaggeration) > limit:
+        if length and float(self.early_exaggeration) > limit:
             warnings.warn(
                 f"early_exaggeration={self.early_exaggeration:g} is more than this graph bears: attraction exceeds "
                 f"repulsion from {limit:.3g} on, and draws points together. Lower it, or use 'auto'.",

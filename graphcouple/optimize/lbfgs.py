@@ -236,8 +236,8 @@ def _evaluate(objective: Objective, Z: FloatArray, with_loss: bool) -> tuple[flo
 def _check_finite(gradient: Any, iteration: int) -> None:
     if not np.isfinite(gradient).all():
         raise FloatingPointError(
-            f"the loss or gradient is no longer finite at iteration {iteration}: start from a smaller embedding, or "
-            "check the kernel with graphcouple.check_kernel."
+            f"the loss or gradient is no longer finite at iteration {iteration}: start from a smaller embedding, lower "
+            "the weights of terms, or check the kernel with graphcouple.check_kernel."
         )
 
 
