@@ -225,6 +225,9 @@ def _separate(Z: FloatArray, noise: float, rng: np.random.RandomState) -> FloatA
 
 _PEERS = {"openTSNE": 1e-4, "scikit-learn": 1e-4, "umap-learn": None}
 
+# Squares of numbers between these neither overflow nor vanish.
+_SQUARED_SAFELY = 1e-100, 1e100
+
 
 def start_for(library: str, Z: Any) -> NDArray[Any]:
     """Return a start as another library takes it: ``init=start_for("openTSNE", gc.CCPCA().fit_transform(X))``.
@@ -255,9 +258,12 @@ def start_for(library: str, Z: Any) -> NDArray[Any]:
     >>> float(start[:, 0].std().round(6))
     0.0001
     """
-    if library not in _PEERS:
+    if not isinstance(library, str) or library not in _PEERS:
         raise ValueError(f"library must be one of {sorted(_PEERS)}, got {library!r}.")
     start = check_embedding(Z, "Z").astype(np.float64)
+    largest = float(np.abs(start).max())
+    if largest > 0 and not _SQUARED_SAFELY[0] < largest < _SQUARED_SAFELY[1]:
+        start /= largest
     start -= start.mean(axis=0)
     size = float(start[:, 0].std()) or float(start.std())
     if not size > 0:

@@ -284,3 +284,9 @@ def test_blobs_have_the_sizes_and_shares_that_are_said():
         np.testing.assert_array_equal(make(100, random_state=3)[0], make(100, random_state=3)[0])
         with pytest.raises((TypeError, ValueError), match="n_samples"):
             make(0)
+
+
+@pytest.mark.parametrize("name", ["branching", "scales"])
+def test_one_number_for_all_levels_is_refused(name):
+    with pytest.raises(TypeError, match=f"{name} must be a sequence of numbers, got 3"):
+        gc.datasets.make_hierarchical_mixture(20, **{name: 3})

@@ -313,3 +313,20 @@ def test_clusters_far_apart_have_a_shape_at_large_at_any_size(n, rng):
     for lifted in (0.0, 300.0):
         noise = rng.normal(size=(n, 50)) + lifted * (np.arange(n) < n // 10)[:, None]
         assert gc.TwoScaleCoupling(gc.TSNE(max_iter=1), random_state=0).fit(noise).weight_ < 2.5
+
+
+def test_what_a_preset_or_its_terms_cannot_be_is_said():
+    X, _ = gc.datasets.make_branches(60, random_state=0)
+    with pytest.raises(
+        ValueError, match=r"estimator__perplexity is a parameter of `estimator`, which is None; pass one first"
+    ):
+        gc.TwoScaleCoupling().set_params(estimator__perplexity=5)
+    both = gc.TwoScaleCoupling().set_params(estimator=gc.TSNE(), estimator__perplexity=5)
+    assert both.estimator.perplexity == 5
+    with pytest.raises(TypeError, match=r"put the one in a list, as terms=\[LargeScale\("):
+        gc.TSNE(terms=gc.LargeScale()).fit(X)
+    for method in (gc.TSNE(), gc.TwoScaleCoupling()):
+        with pytest.raises(ValueError, match="X is None, and TSNE finds its graph among points"):
+            method.fit(None)
+    with pytest.raises(ValueError, match="weight must be"):
+        gc.TwoScaleCoupling(weight=True).fit(X)

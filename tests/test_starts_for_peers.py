@@ -34,3 +34,11 @@ def test_peers_take_the_starts_as_they_are():
     np.testing.assert_allclose(np.asarray(with_ours.fit(X)), start_for("openTSNE", start), atol=1e-12)
     learned = umap.UMAP(init=start_for("umap-learn", start), n_epochs=0, random_state=0).fit_transform(X)
     assert np.corrcoef(learned[:, 0], start[:, 0])[0, 1] > 0.99
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e300])
+@pytest.mark.parametrize("library", ["openTSNE", "scikit-learn", "umap-learn"])
+def test_starts_of_any_unit_keep_their_shape(library, unit, rng):
+    Z = rng.normal(size=(40, 2))
+    found, wanted = (start_for(library, unit * Z) for unit in (unit, 1.0))
+    np.testing.assert_allclose(found / found.std(), wanted / wanted.std(), rtol=1e-4)

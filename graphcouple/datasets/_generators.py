@@ -55,6 +55,9 @@ def make_hierarchical_mixture(
     """
     n = check_integer("n_samples", n_samples, 1)
     p = check_integer("n_features", n_features, 1)
+    for name, value in (("branching", branching), ("scales", scales)):
+        if not np.iterable(value):
+            raise TypeError(f"{name} must be a sequence of numbers, got {value!r}.")
     splits = [check_integer("branching", b, 1) for b in branching]
     spreads = [check_positive("scales", s) for s in scales]
     if not splits or len(spreads) != len(splits) + 1:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from graphcouple._numba.threads import threads_kept
 from graphcouple._parameters import RUN_OPTIONS, estimator, parameter
 from graphcouple._progress import progress_bar
+from graphcouple.couplings import Term
 from graphcouple.estimators.equal_rows import EqualRows
 from graphcouple.estimators.landmarks import nearest_to_means
 from graphcouple.estimators.new_points import PlacesNewPoints
@@ -118,13 +119,20 @@ class CouplingEstimator(PlacesNewPoints):
         FloatingPointError
             When the loss, gradient or embedding is no longer finite.
         """
+        if isinstance(self.terms, Term):
+            raise TypeError(f"terms must be a sequence of terms; put the one in a list, as terms=[{self.terms!r}].")
         self._validate_params()
         sample_weight = weights.pop("sample_weight", None)
         if weights:
             raise TypeError(
                 f"fit has no argument {next(iter(weights))!r}; it has X, y, neighbors, resume and sample_weight."
             )
-        if X is not None or not self._has_own_graph:
+        if X is None and not self._has_own_graph:
+            raise ValueError(
+                f"X is None, and {type(self).__name__} finds its graph among points; give points, or a graph or a "
+                "posterior as the input of GraphCoupling."
+            )
+        if X is not None:
             X = self._checked(X)
             self.models(X.shape[0])
         said = going_on(self, self.sentence, X)

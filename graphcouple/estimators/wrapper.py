@@ -51,6 +51,21 @@ class WithTerm(EmbeddingEstimator):
         term = self._term()
         return plain if term is None else plain.set_params(terms=(*plain.terms, term))
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; those of the plain method, as ``estimator__perplexity``, need an `estimator` that was passed.
+
+        Raises
+        ------
+        ValueError
+            When a name is not known, or of an estimator that is None.
+        """
+        nested = next((name for name in params if name.startswith("estimator__")), None)
+        if nested and params.get("estimator", self.estimator) is None:
+            raise ValueError(
+                f"{nested} is a parameter of `estimator`, which is None; pass one first, as estimator=TSNE()."
+            )
+        return super().set_params(**params)
+
     @property
     def sentence(self) -> Sentence:
         """The method as parameters of `GraphCoupling`."""

@@ -225,7 +225,7 @@ def _attempts(
         deviation = np.where(held, 0.0, deviation)[:, None]
     for k in range(1, n_runs):
         chosen = first
-        if wanted == Descent() and isinstance(first, LBFGS) and first.exaggeration != NO_EXAGGERATION:
+        if isinstance(wanted, Descent) and isinstance(first, LBFGS) and first.exaggeration != NO_EXAGGERATION:
             weaker = replace(first.exaggeration, factor=first.exaggeration.factor ** (1.0 / k))
             chosen = replace(first, exaggeration=NO_EXAGGERATION if k == 1 else weaker)
             if k == 1:
