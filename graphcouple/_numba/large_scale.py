@@ -19,7 +19,7 @@ def fill_near(start, stop, sq_dist, sizes, width, near):
         order = np.argsort(sq_dist[i])
         first, passed = 0, 0.0
         while first < n_groups:
-            last, mass = first, 0.0
+            last, mass = first + 1, float(sizes[order[first]])
             while last < n_groups and sq_dist[i, order[last]] == sq_dist[i, order[first]]:
                 mass += sizes[order[last]]
                 last += 1

@@ -80,7 +80,7 @@ class HierarchicalCoupling(WithTerm):
     def _check_input(self, plain: CouplingEstimator, X: Any) -> None:
         if self.strategy == "sequential" and (X is None or plain.takes_distances):
             raise ValueError(
-                f"strategy='sequential' starts from ccPCA, which needs points, but there are "
+                "strategy='sequential' starts from ccPCA, which needs points, but there are "
                 f"{'none' if X is None else 'distances alone'}; pass points, with a posterior as the input of "
                 "GraphCoupling."
             )
