@@ -163,7 +163,7 @@ METHODS = {
 
 def test_weights_of_one_are_none():
     """A row's own place, of weight 0 there, is the nearest of all: bandwidths are found without its help."""
-    law = law_of("D", "perplexity")
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(30))
     for seed in range(10):
         points = gc.datasets.make_branches(150, random_state=seed)[0]
         weighted, plain = law.posterior(points, sample_weight=np.ones(150)), law.posterior(points)
