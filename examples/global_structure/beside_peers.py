@@ -41,6 +41,12 @@ PEERS = {
     "TriMap": ("trimap", _trimap),
 }
 
+OURS = {
+    "TSNE": gc.TSNE(random_state=0),
+    "HierarchicalCoupling": gc.HierarchicalCoupling(random_state=0),
+    "TwoScaleCoupling": gc.TwoScaleCoupling(random_state=0),
+}
+
 
 def read_options(description, output):
     """Return the number of points that the command line asks for, and where the picture goes."""
@@ -51,10 +57,10 @@ def read_options(description, output):
     return options.points, options.output
 
 
-def draw(X, y, ours, output):
-    """Draw a panel for each peer and each estimator of `ours`, by name, with what each keeps beneath it."""
+def draw(X, y, output, **more):
+    """Draw a panel for each peer and each estimator of `OURS` and `more`, with what each keeps beneath it."""
     found = {name: fit(X) for name, (module, fit) in PEERS.items() if importlib.util.find_spec(module)}
-    found |= {name: estimator.fit_transform(X) for name, estimator in ours.items()}
+    found |= {name: estimator.fit_transform(X) for name, estimator in {**OURS, **more}.items()}
     rows = -(-len(found) // COLUMNS)
     figure = Figure(figsize=(3.6 * COLUMNS, 3.7 * rows), layout="constrained")
     axes = figure.subplots(rows, COLUMNS, squeeze=False).ravel()

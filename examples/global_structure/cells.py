@@ -12,10 +12,5 @@ import graphcouple as gc
 
 n_points, output = read_options(__doc__, "cells.png")
 X, types = gc.datasets.make_cells(n_points, random_state=0)
-ours = {
-    "TSNE": gc.TSNE(random_state=0),
-    "HierarchicalCoupling": gc.HierarchicalCoupling(random_state=0),
-    "TwoScaleCoupling": gc.TwoScaleCoupling(random_state=0),
-    "TwoScaleCoupling(UMAP)": gc.TwoScaleCoupling(gc.UMAP(), random_state=0),
-}
-draw(X, types, ours, output)
+last = {"TwoScaleCoupling(UMAP)": gc.TwoScaleCoupling(gc.UMAP(), random_state=0)}
+draw(X, types, output, **last)

@@ -12,10 +12,5 @@ import graphcouple as gc
 
 n_points, output = read_options(__doc__, "tree.png")
 X, branches = gc.datasets.make_branches(n_points, random_state=0)
-ours = {
-    "TSNE": gc.TSNE(random_state=0),
-    "HierarchicalCoupling": gc.HierarchicalCoupling(random_state=0),
-    "TwoScaleCoupling": gc.TwoScaleCoupling(random_state=0),
-    "TwoScaleCoupling(UMAP)": gc.TwoScaleCoupling(gc.UMAP(), random_state=0),
-}
-draw(X, branches, ours, output)
+last = {"TwoScaleCoupling(UMAP)": gc.TwoScaleCoupling(gc.UMAP(), random_state=0)}
+draw(X, branches, output, **last)
