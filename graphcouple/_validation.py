@@ -19,13 +19,13 @@ def check_positive(name: str, value: Any) -> float:
     return number
 
 
-def check_weight(value: Any, *words: str) -> None:
+def check_weight(value: Any, *words: str, name: str = "weight") -> None:
     """Raise unless a term's weight is a finite number of at least 0, or one of some words."""
     if isinstance(value, str) and value in words:
         return
     if isinstance(value, bool) or not (isinstance(value, Real) and 0 <= float(value) < np.inf):
         known = "".join(f"{word!r} or " for word in words)
-        raise ValueError(f"weight must be {known}a finite number of at least 0, got {value!r}.")
+        raise ValueError(f"{name} must be {known}a finite number of at least 0, got {value!r}.")
 
 
 def check_integer(name: str, value: Any, minimum: int) -> int:

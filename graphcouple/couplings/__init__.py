@@ -4,6 +4,7 @@ from graphcouple.couplings.anchors import AnchorEnergy, Anchors, Held
 from graphcouple.couplings.base import Objective, WeightedSum
 from graphcouple.couplings.component_means import ComponentCrossEntropy
 from graphcouple.couplings.component_term import ComponentMeans
+from graphcouple.couplings.confinement import Confinement
 from graphcouple.couplings.contraction import KernelLaplacian, LaplacianEigenvalues
 from graphcouple.couplings.contraction_term import SpectralContraction
 from graphcouple.couplings.cross_entropy import CrossEntropy
@@ -36,6 +37,7 @@ __all__ = [
     "ChargedPartition",
     "ComponentCrossEntropy",
     "ComponentMeans",
+    "Confinement",
     "Coupling",
     "CrossEntropy",
     "CrossEntropyCoupling",

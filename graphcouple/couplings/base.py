@@ -140,6 +140,11 @@ class Objective(ABC):
         """
         return None
 
+    @property
+    def confinement(self) -> Objective | None:
+        """What `Descent` adds to bound the size of a map, if nothing in the objective does; None, the default, if so."""
+        return None
+
     def exaggerated(self, factor: float) -> Objective:
         """Return the objective with its attraction to the data `factor` times as strong; itself if it has none."""
         return self
@@ -361,6 +366,13 @@ class WeightedSum(Objective):
         # Many points have gigabytes of edges, so they are not copied without need.
         found = [of if weight == 1.0 else weight * of for weight, of in known if of is not None]
         return sum(found[1:], found[0]) if found else None
+
+    @property
+    def confinement(self) -> Objective | None:
+        """The weighted sum of the terms' own."""
+        known = [(weight, term.confinement) for weight, term in self.terms if weight > 0]
+        found = tuple((weight, bound) for weight, bound in known if bound is not None)
+        return WeightedSum(found) if found else None
 
     def exaggerated(self, factor: float) -> WeightedSum:
         """Return the sum with the attraction of each term `factor` times as strong.

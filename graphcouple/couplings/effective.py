@@ -126,6 +126,11 @@ class EffectiveCrossEntropy(PairCoupling):
         charged = (self.degrees, self.noise_exponent, strength, self.posterior.node_weights)
         return ChargedMap(points, self.energy.edges.radial, kernel, self.summation, *charged)
 
+    @property
+    def crowd(self) -> float:
+        """n/(2γm): each edge of a point pulls once, and comes with γm pushes in either direction, spread over n points."""
+        return self.n_points / (2.0 * self.repulsion_strength * self.negative_sample_rate)
+
     @cached_property
     def lower_bound(self) -> float:
         """The sum of each edge's minimal loss, at v = μ/(μ + γ c); pairs without an edge cost nothing far apart."""

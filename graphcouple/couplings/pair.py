@@ -11,14 +11,17 @@ from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import xlogy
 
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.base import Objective, balanced
+from graphcouple.couplings.confinement import Confinement
 from graphcouple.couplings.fixed_map import AdditiveMap, FixedMap, NormalizedMap
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Kernel
 from graphcouple.laws import ConstantBandwidth, GraphModel
 from graphcouple.laws.priors import ConfinedPartition, GraphPrior, RandomGraph
+from graphcouple.laws.priors.posterior import sum_x_log_x
 from graphcouple.summation import EdgeSum, Summation, as_summation
 
 # Two distances, relative to the embedding's size, at which an unbounded kernel is seen to be one.
@@ -219,6 +222,26 @@ class PairCoupling(Objective):
     def springs(self) -> Any:
         """The mean numbers of the input's edges, in both directions."""
         return self.energy.edges.symmetric_matrix
+
+    @property
+    def crowd(self) -> float:
+        """How many points in one place push a point as much as its edges pull it.
+
+        If the mean number of edges is fixed, it is the exponential of the mean entropy of a row, the perplexity. Else,
+        where every pair has weight 1, it is the mean number of edges of a point.
+        """
+        means, support = self.posterior.edge_means, self.posterior.support
+        surprise, mass = sum_x_log_x(means)
+        if not self.latent.prior.normalized:
+            return 2.0 * self._share * mass / self.n_points
+        first, counts = support.indptr[:-1].astype(np.int64), np.diff(support.indptr)
+        rows = np.add.reduceat(means, np.minimum(first, means.size - 1)) * (counts > 0)
+        return float(np.exp((xlogy(rows, rows).sum() - surprise) / mass))
+
+    @property
+    def confinement(self) -> Confinement:
+        """A bound on the size of the map, since sums over pairs leave the places of a graph's components open."""
+        return Confinement(self.n_points, self.scale * self.kernel.length, self.crowd, self.posterior.node_weights)
 
     def exaggerated(self, factor: float) -> Self:
         """Return the coupling in which each edge of the input's graph counts `factor` times.

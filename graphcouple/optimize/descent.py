@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sklearn.exceptions import ConvergenceWarning
 
-from graphcouple._validation import check_positive
+from graphcouple._validation import check_positive, check_weight
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer
@@ -61,6 +61,9 @@ class Descent:
         ten equal steps of its logarithm over m = 300 iterations (or the first three quarters of a run of fewer than
         400; but at least 3,000,000 / n, and 150, where the graph bears less than (m/10)² and the run may be so long).
         A number takes the place of the first weight, and falls to 1 alike.
+    confinement : float, default=1.0
+        How much of `Objective.confinement` is added to what is descended on, so that the map of a graph in pieces has
+        a finite size; 0 for none. Losses are reported without it. It is left out where points are held or sampled.
 
     Raises
     ------
@@ -71,21 +74,28 @@ class Descent:
     --------
     >>> import graphcouple as gc
     >>> gc.TSNE().sentence.optimizer
-    Descent(learning_rate='auto', early_exaggeration='auto')
+    Descent(learning_rate='auto', early_exaggeration='auto', confinement=1.0)
     """
 
     learning_rate: float | str = "auto"
     early_exaggeration: float | str = "auto"
+    confinement: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "early_exaggeration"):
             value = getattr(self, name)
             if value != "auto":
                 check_positive(name, value)
+        check_weight(self.confinement, name="confinement")
 
     def suited_iterations(self, n_points: int) -> int:
         """Return the limit that ``max_iter="auto"`` stands for; see `Optimizer.suited_iterations`."""
         return LBFGS().suited_iterations(n_points)
+
+    def bound(self, objective: Objective) -> Objective | None:
+        """Return what is added to the objective to bound the size of the map; None if nothing is."""
+        found = objective.confinement if self.confinement and objective.held_points is None else None
+        return None if found is None else float(self.confinement) * found
 
     def smoothed(self, objective: Objective, Z: FloatArray) -> FloatArray:
         """Return a start that is as rough as noise smoothed by the edges alone; other starts as they are.

@@ -64,6 +64,8 @@ class Monitor:
     callback : callable or None
     settled_within : float, default=0.0
         Converged when 50 iterations lowered the loss by less than this share of its height.
+    aside : Objective, optional
+        The part of the objective that reported losses leave out.
     """
 
     def __init__(
@@ -75,8 +77,9 @@ class Monitor:
         check_every: int,
         callback: Callback | None,
         settled_within: float = 0.0,
+        aside: Objective | None = None,
     ) -> None:
-        self.objective = objective
+        self.objective, self.aside = objective, aside
         self.max_iter = check_integer("max_iter", max_iter, 1)
         self.check_every = check_integer("check_every", check_every, 1)
         self.patience = check_integer("patience", patience, 1)
@@ -91,6 +94,7 @@ class Monitor:
         self.converged = False
         self.stopped = False
         self.losses: list[float] = []
+        self.first = self.last = np.nan
         self.iterations: list[int] = []
         self.best: tuple[float, FloatArray | None] = (np.inf, None)
         self._lowest, self._lowest_at = np.inf, 0
@@ -116,7 +120,8 @@ class Monitor:
     def note(self, iteration: int, loss: float, Z: FloatArray) -> None:
         """Add a loss to the history, and keep the embedding if it is the best so far."""
         self.check_finite(iteration, loss, Z)
-        self.losses.append(float(loss))
+        self.losses.append(float(loss) - (0.0 if self.aside is None else self.aside.value(Z)))
+        self.first, self.last = (self.first if self.iterations else float(loss)), float(loss)
         self.iterations.append(iteration)
         if loss < self.best[0]:
             self.best = float(loss), Z
@@ -131,7 +136,7 @@ class Monitor:
         if self.callback is not None:
             view = Z.view()
             view.flags.writeable = False
-            if self.callback(iteration, float(loss), view):
+            if self.callback(iteration, self.losses[-1], view):
                 self._reason, self.stopped = f"stopped by the callback at iteration {iteration}", True
                 return True
         if not settled:
@@ -151,14 +156,14 @@ class Monitor:
     def height(self, loss: float) -> float:
         """Return the loss above its lower bound or, if none is known, what the run has gained and has yet to lose."""
         above = loss - self.lower_bound
-        return above if above < np.inf else abs(loss) + max(self.losses[0] - loss, 0.0)
+        return above if above < np.inf else abs(loss) + max(self.first - loss, 0.0)
 
     def _has_settled(self, iteration: int, loss: float) -> bool:
         if not self.settled_within or iteration % _SETTLE_SPAN:
             return False
         before, self._judged = self._judged, (iteration, loss)
         # Above the start's loss a run is still on its way out of where exaggeration drew the points together.
-        if before is None or iteration - before[0] != _SETTLE_SPAN or loss > self.losses[0]:
+        if before is None or iteration - before[0] != _SETTLE_SPAN or loss > self.first:
             return False
         return 0 <= before[1] - loss <= self.settled_within * self.height(loss)
 
@@ -176,7 +181,7 @@ class Monitor:
 
     def remembered(self) -> dict[str, Any]:
         """Return what the run has shown so far, as plain values and arrays."""
-        seen = ("losses", "iterations", "best", "max_iter", "converged", "before_last_tenth")
+        seen = ("losses", "first", "last", "iterations", "best", "max_iter", "converged", "before_last_tenth")
         return {name: getattr(self, name) for name in (*seen, "_reason", "_lowest", "_lowest_at", "_judged")}
 
     def recall(self, remembered: dict[str, Any]) -> None:

@@ -148,35 +148,41 @@ def solve(
     check_integer("max_iter", max_iter, 1)
     if rescale and isinstance(wanted, Descent):
         start = wanted.smoothed(objective, start)
+    first = wanted if isinstance(wanted, Optimizer) else wanted.for_problem(objective, start, max_iter, most * max_iter)
+    bound = None if isinstance(wanted, Optimizer) or first.noisy else wanted.bound(objective)
+    stated, objective = objective, objective if bound is None else objective + bound
 
     tests = (tol, patience, check_every, callback, settled_within)
     kept = NoSnapshots() if snapshots is None else snapshots
-    attempt = _Attempts(objective, max_iter, most, tests, n_jobs, on_interrupt == "raise", kept)
+    attempt = _Attempts(objective, bound, max_iter, most, tests, n_jobs, on_interrupt == "raise", kept)
     runs: list[tuple[Solution, Monitor]] = []
     with threads_kept():
-        for Z, chosen in _attempts(objective, start, wanted, (max_iter, most * max_iter), n_runs):
+        for Z, chosen in _attempts(objective, start, first, isinstance(wanted, Descent), n_runs):
             if not rescale and not runs:
                 warn_if_far(best_scale(chosen.at_first(without_waiting(objective)), Z, precise=False))
             runs.append(attempt(Z, chosen, rescale))
             if runs[-1][1].stopped:
                 break
-        losses = np.array([solution.loss for solution, _ in runs])
-        solution, monitor = runs[int(np.argmin(losses))]
+        solution, monitor = min(runs, key=lambda run: run[0].loss)
         factor, derived = 1.0, not isinstance(wanted, Optimizer)
         if solution.collapsed and derived and objective.held_points is None and not monitor.stopped:
             solution, monitor = restarted(objective, start, attempt)
-        if not (solution.collapsed or monitor.stopped or chosen.noisy):
+        if not (solution.collapsed or monitor.stopped or first.noisy):
             further = attempt if derived and most > 1 else None
             solution, monitor, factor = resized(objective, solution, monitor, further, attempt.raises)
-    if solution.collapsed or monitor.stopped or not chosen.noisy:
+    if solution.collapsed or monitor.stopped or not first.noisy:
         warn_if_bad(solution, monitor, factor)
-    return replace(solution, start_losses=losses)
+    if bound is None:
+        return replace(solution, start_losses=np.array([run.loss for run, _ in runs]))
+    losses = np.array([run.loss - bound.value(run.Z) for run, _ in runs])
+    return replace(solution, loss=stated.value(solution.Z), start_losses=losses)
 
 
 class _Attempts(NamedTuple):
-    """What all runs of one call have in common."""
+    """What all runs of one call have in common; `bound` is the part of the objective that losses leave out."""
 
     objective: Objective
+    bound: Objective | None
     max_iter: int
     most: int
     tests: tuple[Any, ...]
@@ -188,7 +194,7 @@ class _Attempts(NamedTuple):
         """Return where one run ends; if that was kept in a snapshot, it is not repeated."""
         tol, patience, check_every, callback, settled_within = self.tests
         every = check_every or (1 if callback else self.max_iter if chosen.noisy else _CHECK_EVERY)
-        monitor = Monitor(self.objective, self.max_iter, tol, patience, every, callback, settled_within)
+        monitor = Monitor(self.objective, self.max_iter, tol, patience, every, callback, settled_within, self.bound)
         monitor.most = (1 if chosen.noisy else self.most) * self.max_iter
         chosen.check(self.objective)
         ended = self.kept.begin()
@@ -215,17 +221,16 @@ def _check(objective: Any, optimizer: Any, on_interrupt: str) -> None:
 
 
 def _attempts(
-    objective: Objective, start: FloatArray, wanted: Optimizer | Descent, limits: tuple[int, int], n_runs: int
+    objective: Objective, start: FloatArray, first: Optimizer, derived: bool, n_runs: int
 ) -> Iterator[tuple[FloatArray, Optimizer]]:
     """Yield starts with their optimizers; the second differs from the first by noise, or by exaggeration alone."""
-    first = wanted if isinstance(wanted, Optimizer) else wanted.for_problem(objective, start, *limits)
     yield start, first
     deviation: Any = _JITTER * float(start.std())
     if (held := objective.held_points) is not None:
         deviation = np.where(held, 0.0, deviation)[:, None]
     for k in range(1, n_runs):
         chosen = first
-        if isinstance(wanted, Descent) and isinstance(first, LBFGS) and first.exaggeration != NO_EXAGGERATION:
+        if derived and isinstance(first, LBFGS) and first.exaggeration != NO_EXAGGERATION:
             weaker = replace(first.exaggeration, factor=first.exaggeration.factor ** (1.0 / k))
             chosen = replace(first, exaggeration=NO_EXAGGERATION if k == 1 else weaker)
             if k == 1:

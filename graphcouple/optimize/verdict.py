@@ -59,12 +59,12 @@ def warn_if_bad(solution: Solution, monitor: Monitor, factor: float) -> None:
         reason = f"the run was {solution.message}; what it had found is returned."
     elif monitor.stopped:
         return
-    elif len(monitor.losses) > 1 and solution.loss >= monitor.losses[0] and not solution.converged:
+    elif len(monitor.losses) > 1 and solution.loss >= monitor.first and not solution.converged:
         reason = (
             f"no embedding with a lower loss than the start's, {monitor.losses[0]:.6g}, was found, so the start is "
             "returned. Lower early_exaggeration or learning_rate, or use optimizer='auto'."
         )
-    elif not solution.converged and (fell := monitor.still_falling(monitor.losses[-1])) > UNSETTLED:
+    elif not solution.converged and (fell := monitor.still_falling(monitor.last)) > UNSETTLED:
         reason = (
             f"the embedding has not settled: at max_iter={monitor.max_iter} the last tenth of the iterations "
             f"lowered the loss by {fell:.1%} of its height above its lower bound. Raise max_iter."
