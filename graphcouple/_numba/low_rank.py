@@ -10,7 +10,7 @@ from graphcouple._numba.pairs import _BLOCK, _evaluate
 
 
 @jit
-def _fill_distances(coords, i, b, m, sq_dist):
+def fill_distances(coords, i, b, m, sq_dist):
     sq_dist[:m] = 0.0
     for a in range(coords.shape[0]):
         here = coords[a, i]
@@ -20,7 +20,7 @@ def _fill_distances(coords, i, b, m, sq_dist):
 
 
 @jit
-def _fill_charges(mine, right, b, m, c):
+def fill_charges(mine, right, b, m, c):
     rank = right.shape[0]
     c[:m] = 0.0
     s = 0
@@ -53,7 +53,7 @@ def charge_rows(start, stop, coords, radial, charges, potential):
         potential[i] = 0.0
         for b in range(0, n_points, _BLOCK):
             m = min(_BLOCK, n_points - b)
-            _fill_distances(coords, i, b, m, sq_dist)
+            fill_distances(coords, i, b, m, sq_dist)
             _evaluate(radial, sq_dist[:m], value, unused, True, False)
             if b <= i < b + m:
                 value[i - b] = 0.0
@@ -78,9 +78,9 @@ def low_rank_rows(start, stop, coords, radial, left, right, with_potential, with
         gradient[i] = 0.0
         for b in range(0, n_points, _BLOCK):
             m = min(_BLOCK, n_points - b)
-            _fill_distances(coords, i, b, m, sq_dist)
+            fill_distances(coords, i, b, m, sq_dist)
             _evaluate(radial, sq_dist[:m], value, slope, with_potential, with_gradient)
-            _fill_charges(left[i], right, b, m, c)
+            fill_charges(left[i], right, b, m, c)
             if b <= i < b + m:
                 c[i - b] = 0.0
                 value[i - b] = 0.0

@@ -9,7 +9,15 @@ from graphcouple._numba.jit import jit
 from graphcouple._numba.threads import over_rows
 
 _BLOCK = 256
+
+# To hand rows to threads takes 0.3 ms, as long as this many pairs.
+_PAIRS_WORTH_THREADS = 400_000
 _REGISTER_DIMS = 3
+
+
+def worth_threads(pairs_per_row):
+    """Return how many rows of this many pairs take longer than to hand them to threads."""
+    return max(64, _PAIRS_WORTH_THREADS // max(pairs_per_row, 1))
 
 
 def sum_pairs(Z, radial, charges, n_jobs, with_potential=True, with_gradient=True, n_rows=None):
@@ -25,7 +33,8 @@ def sum_pairs(Z, radial, charges, n_jobs, with_potential=True, with_gradient=Tru
     potential, gradient = np.empty(n_points), np.empty((n_points, n_dims))
     loop = potential_rows_3d if small else potential_rows
     rows = n_points if n_rows is None else n_rows
-    over_rows(rows, n_jobs, loop, coords, radial, charges, with_potential, with_gradient, potential, gradient)
+    arrays = (coords, radial, charges, with_potential, with_gradient, potential, gradient)
+    over_rows(rows, n_jobs, loop, *arrays, at_least=worth_threads(n_points))
     return potential, gradient
 
 
@@ -37,10 +46,9 @@ def sum_edges(Z, radial, indptr, indices, weights, n_jobs, with_potential=True, 
     n_points, n_dims = Z.shape
     potential, gradient = np.empty(n_points), np.empty(Z.shape)
     arrays = (indptr, indices, weights, with_potential, with_gradient, potential, gradient)
-    if n_dims == 2:
-        over_rows(n_points, n_jobs, edge_rows_2d, np.ascontiguousarray(Z), radial, *arrays)
-    else:
-        over_rows(n_points, n_jobs, edge_rows, np.ascontiguousarray(Z.T), radial, *arrays)
+    points, loop = (Z, edge_rows_2d) if n_dims == 2 else (Z.T, edge_rows)
+    at_least = worth_threads(max(indices.size // max(n_points, 1), 1))
+    over_rows(n_points, n_jobs, loop, np.ascontiguousarray(points), radial, *arrays, at_least=at_least)
     return potential, gradient
 
 

@@ -11,6 +11,8 @@ from numba.extending import overload
 
 from graphcouple._numba.elementary import _bits, _strict
 from graphcouple._numba.jit import jit
+from graphcouple._numba.low_rank import fill_charges, fill_distances
+from graphcouple._numba.pairs import _BLOCK
 
 # A double's leading bits, its exponent and the first of its significand, number the places of the table.
 _PER_OCTAVE_BITS = 7
@@ -98,6 +100,31 @@ def edge_rows_from_table(
         if with_gradient:
             gradient[i, 0] = 2.0 * fx
             gradient[i, 1] = 2.0 * fy
+
+
+@jit
+def force_rows(start, stop, coords, table, left, right, gradient):
+    """Fill ∇Φ_i = Σ_{j≠i} c_ij 2 φ'(d²_ij) (z_i − z_j), c_ij = Σ_s left_is right_sj, with φ' from a table.
+
+    Like `graphcouple._numba.low_rank.low_rank_rows`: `coords` has shape (q, n), `left` (n, rank) and `right` (rank, n).
+    """
+    n_dims, n_points = coords.shape
+    sq_dist, c = np.empty(_BLOCK), np.empty(_BLOCK)
+    for i in range(start, stop):
+        gradient[i] = 0.0
+        for b in range(0, n_points, _BLOCK):
+            m = min(_BLOCK, n_points - b)
+            fill_distances(coords, i, b, m, sq_dist)
+            fill_charges(left[i], right, b, m, c)
+            for j in range(m):
+                c[j] *= look_up(table, sq_dist[j], 0)
+            for a in range(n_dims):
+                here = coords[a, i]
+                there = coords[a, b : b + m]
+                pull = 0.0
+                for j in range(m):
+                    pull += c[j] * (here - there[j])
+                gradient[i, a] += 2.0 * pull
 
 
 def table_of(radial, highest=HIGHEST):

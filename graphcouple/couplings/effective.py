@@ -184,17 +184,14 @@ class ChargedPartition(Objective):
         return self.strength * self.summation.total(Z, self.radial, self.noise, self.degrees) + self.constant
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return the repulsion at `Z` and its gradient ½ γ m (d_i ∇Φ_i[·; P] + P_i ∇Φ_i[·; d])."""
-        potential, gradient = self.summation.potentials(Z, self.radial, self._charges)
-        return self.strength * float(self.degrees @ potential[0]) + self.constant, self._forces(gradient)
+        """Return the repulsion at `Z` and its gradient ½ γ m Σ_j (d_i P_j + P_i d_j) 2 φ'(d²_ij) (z_i − z_j)."""
+        potential, forces = self.summation.low_rank(Z, self.radial, self._charges[::-1], self._charges)
+        return 0.5 * self.strength * float(potential.sum()) + self.constant, self.strength * forces
 
     def gradient(self, Z: FloatArray) -> FloatArray:
         """Return the gradient alone."""
-        return self._forces(self.summation.potentials(Z, self.radial, self._charges, with_potential=False)[1])
-
-    def _forces(self, gradients: FloatArray) -> FloatArray:
-        of_noise, of_degrees = gradients
-        return self.strength * (self.degrees[:, None] * of_noise + self.noise[:, None] * of_degrees)
+        charges = self._charges
+        return self.strength * self.summation.low_rank(Z, self.radial, charges[::-1], charges, with_potential=False)[1]
 
 
 def _edge_blocks(indptr: IntArray, columns: IntArray, weights: FloatArray) -> Iterator[tuple[Any, ...]]:

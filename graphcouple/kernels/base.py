@@ -63,6 +63,11 @@ class Kernel(Formula, ABC):
         return measured.length(self)
 
     @property
+    def quick(self) -> bool:
+        """Whether its formulas take no more time than to read them from a table, as without powers."""
+        return False
+
+    @property
     def membership(self) -> Kernel:
         """The kernel whose values are edge strengths in [0, 1]: itself, or the kernel inside an `Odds`."""
         return self

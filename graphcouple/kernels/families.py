@@ -42,6 +42,11 @@ class Gaussian(Kernel):
         return Assumptions(bounded=True, integrable=True)
 
     @property
+    def quick(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
     def order_at_zero(self) -> float:
         """1 − k behaves like d²."""
         return 2.0
@@ -123,6 +128,11 @@ class Student(Kernel):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dof", check_positive("dof", self.dof))
+
+    @property
+    def quick(self) -> bool:
+        """Whether a formula has a shortcut for `dof`."""
+        return bool(self.compile_time_fields)
 
     @property
     def compile_time_fields(self) -> tuple[str, ...]:

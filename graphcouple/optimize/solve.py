@@ -86,7 +86,7 @@ def solve(
         the callback. The default is 1 with a callback and 50 without; none but the first and last if the optimizer is
         noisy. An evaluation can cost as much as several iterations, because the loss may need logarithms that the
         gradient does not.
-    settled_within : float, default=2e-5
+    settled_within : float, default=2e-4
         Converged when 50 iterations lowered the loss by at most this share of its height above
         `Objective.lower_bound` (of its absolute value plus what was gained, if no bound is known); 0 for no such
         test. The test runs at the checks whose iteration is a multiple of 50.

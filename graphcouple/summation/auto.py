@@ -11,14 +11,11 @@ from graphcouple.graphs import FloatArray
 from graphcouple.summation.accuracy import TOLERATED, AccuracyWarning, force_error, is_crowded
 from graphcouple.summation.barnes_hut import BarnesHut
 from graphcouple.summation.base import Summation, register
-from graphcouple.summation.exact import Exact
 from graphcouple.summation.fields import Field, sampled_field
 from graphcouple.summation.particle_mesh import MESH_FROM, ParticleMesh
 from graphcouple.summation.radials import RadialFunction
 from graphcouple.summation.sampled import SampledRows
-
-HARD_MESH_FROM = 1000
-"""Like `MESH_FROM`, for functions that are not smooth at zero, whose formulas take longer than the mesh's tables."""
+from graphcouple.summation.tabulated import Tabulated
 
 TREE_FROM = 20_000
 """Number of points above which Barnes–Hut, in O(n log n), replaces exact sums, in O(n²)."""
@@ -34,8 +31,8 @@ _FIELD_POINTS = 4000
 class Auto(Summation):
     """Exact sums for few points; for many, a fast summation with forces accurate to 1e-2.
 
-    Sums are exact up to 2,000 points (1,000 for functions that are not smooth at zero; 20,000 in three dimensions), and
-    always beyond three dimensions. For more points, `ParticleMesh` is used in one and two dimensions, and `BarnesHut`
+    Sums are exact up to 2,000 points (20,000 in three dimensions), and always beyond three dimensions; the forces of
+    kernels with powers are then read from a table (`Tabulated`). For more points, `ParticleMesh` is used in one and two dimensions, and `BarnesHut`
     in three. If a plane embedding is too wide or too crowded for a grid, sums are exact up to 20,000 points and done by
     `BarnesHut` beyond. Where many points share a cell of the grid, forces on 32 of them are compared with exact ones,
     and another summation is used if they are off by more than 1e-2.
@@ -69,7 +66,7 @@ class Auto(Summation):
 
     def __init__(self, n_jobs: int | None = None) -> None:
         super().__init__(n_jobs)
-        self._exact = Exact(n_jobs)
+        self._exact = Tabulated(n_jobs)
         self._mesh = ParticleMesh(n_jobs)
         self._tree = BarnesHut(n_jobs)
         self._sampled = SampledRows(n_jobs)
@@ -81,8 +78,7 @@ class Auto(Summation):
     def for_points(self, Z: FloatArray, radial: RadialFunction) -> Summation:
         """Return the summation used for these points."""
         n, n_dims = Z.shape
-        mesh_from = MESH_FROM if radial.smooth_at_zero else HARD_MESH_FROM
-        if n_dims <= 2 and n > mesh_from and self._mesh.holds(Z, radial):
+        if n_dims <= 2 and n > MESH_FROM and self._mesh.holds(Z, radial):
             if not self._checks or not is_crowded(Z, radial) or force_error(self._mesh, Z, radial) <= TOLERATED:
                 return self._mesh
             return self._instead(Z, radial)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._numba.pairs import sum_edges, sum_pairs
+from graphcouple._numba.pairs import sum_edges, sum_pairs, worth_threads
 from graphcouple.graphs import MOST_INT32, FloatArray, IntArray, Support
 from graphcouple.summation.radials import RadialFunction
 
@@ -141,5 +141,6 @@ class EdgeSum:
             self._table = table_of(self.radial)
         value, gradient = np.empty(len(Z)), np.empty(Z.shape)
         arrays = (np.ascontiguousarray(Z), self._table, *charges, *wanted, value, gradient)
-        over_rows(len(Z), self.n_jobs, edge_rows_from_table, *arrays)
+        at_least = worth_threads(charges[1].size // len(Z))
+        over_rows(len(Z), self.n_jobs, edge_rows_from_table, *arrays, at_least=at_least)
         return value, gradient

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from graphcouple._numba.pairs import worth_threads
 from graphcouple._numba.threads import over_rows
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.base import Summation, register
@@ -62,8 +63,8 @@ class Exact(Summation):
         from graphcouple._numba.low_rank import charge_rows
 
         potential = np.empty((len(Z), len(charges)))
-        arrays = (_coordinates(Z), radial, np.ascontiguousarray(charges, dtype=np.float64))
-        over_rows(len(Z), self.n_jobs, charge_rows, *arrays, potential)
+        arrays = (coordinates(Z), radial, np.ascontiguousarray(charges, dtype=np.float64))
+        over_rows(len(Z), self.n_jobs, charge_rows, *arrays, potential, at_least=worth_threads(len(Z)))
         return potential.T, np.empty((len(charges), *Z.shape))
 
     def low_rank(
@@ -81,10 +82,12 @@ class Exact(Summation):
 
         potential, gradient = np.empty(len(Z)), np.empty(Z.shape)
         factors = (np.ascontiguousarray(left.T, dtype=np.float64), np.ascontiguousarray(right, dtype=np.float64))
+        arrays = (coordinates(Z), radial, *factors)
         wanted = (with_potential, with_gradient, potential, gradient)
-        over_rows(len(Z), self.n_jobs, low_rank_rows, _coordinates(Z), radial, *factors, *wanted)
+        over_rows(len(Z), self.n_jobs, low_rank_rows, *arrays, *wanted, at_least=worth_threads(len(Z)))
         return potential, gradient
 
 
-def _coordinates(Z: FloatArray) -> FloatArray:
+def coordinates(Z: FloatArray) -> FloatArray:
+    """Return the coordinates one by one, in double precision."""
     return np.ascontiguousarray(Z.T, dtype=np.float64)

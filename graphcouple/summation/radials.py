@@ -38,6 +38,11 @@ class RadialFunction(Formula):
         """The distance over which φ varies."""
         raise NotImplementedError(f"{type(self).__name__} must state length, the distance over which it varies.")
 
+    @property
+    def tabulated(self) -> bool:
+        """Whether its slope takes longer than to read it from a table."""
+        return True
+
 
 class _OfKernel(RadialFunction):
     """Base of the radial functions of a kernel."""
@@ -53,6 +58,11 @@ class _OfKernel(RadialFunction):
     def length(self) -> float:
         """That of the kernel."""
         return self.kernel.length
+
+    @property
+    def tabulated(self) -> bool:
+        """Whether the kernel's formulas take longer than to read them from a table."""
+        return not self.kernel.quick
 
 
 @dataclass(frozen=True)
