@@ -22,6 +22,9 @@ from graphcouple._validation import check_integer
 
 _BLOCKS_PER_THREAD = 2
 
+POINTS_WORTH_THREADS = 20_000
+"""Below this many rows of a few operations each, to hand blocks to threads takes longer than the loop."""
+
 # More threads than cores do no harm up to a few, and gain nothing.
 _FEW = 8
 
@@ -104,9 +107,17 @@ def over_rows(n_rows: int, n_jobs: int | None, loop: Callable[..., Any], *args: 
         loop(0, n_rows, *args)
         return
     size = -(-n_rows // (n_threads * _BLOCKS_PER_THREAD))
-    starts = range(0, n_rows, size)
+    # Each thread takes the next block; this one too, because to wait for others takes longer than many loops.
+    starts = iter(range(0, n_rows, size))
+
+    def work() -> None:
+        for a in starts:
+            loop(a, min(a + size, n_rows), *args)
+
     with threads_kept():
-        pool = _pools.of(n_threads)
-        futures = [pool.submit(loop, a, min(a + size, n_rows), *args) for a in starts]
-        for future in futures:
-            future.result()
+        futures = [_pools.of(n_threads - 1).submit(work) for _ in range(n_threads - 1)]
+        try:
+            work()
+        finally:
+            for future in futures:
+                future.result()

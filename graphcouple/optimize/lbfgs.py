@@ -37,6 +37,7 @@ _LEAST_CURVED = 1e-10
 _SMALLEST = 1e4
 
 _BLOCK = 4096
+_BLOCKS_WORTH_THREADS = 32
 
 # Iterations on one majorizer of an objective that has them.
 _MAJORIZER_ITERATIONS = 10
@@ -301,7 +302,7 @@ def _direction(gradient: FloatArray, pairs: Any, n_jobs: int | None) -> FloatArr
     partial = np.empty(-(-q.size // _BLOCK))
 
     def add_then_dot(weight: float, v: FloatArray, w: FloatArray) -> float:
-        over_rows(partial.size, n_jobs, add_and_dot, _BLOCK, q, weight, v, w, partial, at_least=4)
+        over_rows(partial.size, n_jobs, add_and_dot, _BLOCK, q, weight, v, w, partial, at_least=_BLOCKS_WORTH_THREADS)
         return float(partial.sum())
 
     if not pairs:

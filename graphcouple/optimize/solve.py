@@ -30,8 +30,8 @@ _FEWEST_IF_BOUNDED = 400
 # A run of as many iterations as suit the number of points may become this many times longer, half by half.
 _MOST_EXTENDED = 3
 
-# Up to so many points, so many runs take a second or two, and find the lowest of several minima.
-_RUNS = ((300, 3), (1000, 2))
+# Three runs of at most 100 points take a third of a second, and find the lowest of several minima.
+_SEVERAL_RUNS, _SEVERAL_UP_TO = 3, 100
 
 # Noise of further starts, relative to the first one's standard deviation.
 _JITTER = 0.5
@@ -75,8 +75,7 @@ def solve(
     n_starts : int or "auto", default="auto"
         Number of runs, of which the best is returned. The first is from `Z0`; the second too, but without exaggeration
         if `Descent` chose one; the others are from `Z0` plus Gaussian noise of half its standard deviation, the k-th
-        with the (k − 1)-th root of that exaggeration. The callback sees every run. "auto" is 3 for at most 300 points
-        and 2 for at most 1,000, with `Descent` and ``max_iter="auto"``; else 1, as where points are held.
+        with the (k − 1)-th root of that exaggeration. The callback sees every run. "auto" is 3 for at most 100 points, with `Descent` and ``max_iter="auto"``; else 1, as where points are held.
     tol : float, default=1e-7
         Converged when the gradient of objective/n has at most this 2-norm.
     patience : int, default=300
@@ -245,7 +244,7 @@ def _runs(n_starts: int | str, optimizer: Optimizer | Descent, max_iter: int | s
             raise ValueError(f"n_starts must be 'auto' or an integer of at least 1, got {n_starts!r}.")
         if max_iter != "auto" or not isinstance(optimizer, Descent) or objective.held_points is not None:
             return 1
-        return next((runs for most, runs in _RUNS if objective.n_points <= most), 1)
+        return _SEVERAL_RUNS if objective.n_points <= _SEVERAL_UP_TO else 1
     return check_integer("n_starts", n_starts, 1)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._numba.threads import over_rows
+from graphcouple._numba.threads import POINTS_WORTH_THREADS, over_rows
 from graphcouple.graphs import FloatArray
 
 
@@ -52,11 +52,11 @@ class NearCells:
         self.low, high = bounds(points)
         self.shape = np.ones(2, dtype=np.int64)
         self.shape[:n_dims] = ((high - self.low) / self.side).astype(np.int64) + 1
-        cells = np.empty(n, dtype=np.int32)
-        over_rows(n, n_jobs, fill_cells, points, self.low, self.side, int(self.shape[1]), cells)
+        cells, few = np.empty(n, dtype=np.int32), POINTS_WORTH_THREADS
+        over_rows(n, n_jobs, fill_cells, points, self.low, self.side, int(self.shape[1]), cells, at_least=few)
         self.order, self.starts = sorted_by_bin(cells, int(self.shape.prod()))
         self.xs, self.ys, self.cs = np.empty(n), np.empty(n), np.empty(charges.shape)
-        over_rows(n, n_jobs, take_in_order, self.order, points, charges, self.xs, self.ys, self.cs)
+        over_rows(n, n_jobs, take_in_order, self.order, points, charges, self.xs, self.ys, self.cs, at_least=few)
 
     def add(self, places: FloatArray, n_jobs: int | None, potential: FloatArray, gradient: FloatArray) -> None:
         """Add to potentials and gradients at places what points nearer than the edge lack."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphcouple._numba.threads import over_rows
+from graphcouple._numba.threads import POINTS_WORTH_THREADS, over_rows
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.near_cells import NearCells
 from graphcouple.summation.radials import RadialFunction
@@ -89,7 +89,7 @@ def add_near(
     cells = NearCells(points, charges, edge, table, n_jobs)
     starts, shape = cells.starts, cells.shape
     sizes = np.empty(shape[0], dtype=np.int64)
-    over_rows(int(shape[0]), n_jobs, block_sizes, starts, shape, sizes)
+    over_rows(int(shape[0]), n_jobs, block_sizes, starts, shape, sizes, at_least=POINTS_WORTH_THREADS)
     table = table.astype(points.dtype, copy=False)
     near = (int(sizes.max()), table, points.dtype.type(edge), cells.order, starts, shape, cells.xs, cells.ys, cells.cs)
     over_rows(starts.size - 1, n_jobs, add_near_pairs, *near, with_potential, potential, gradient)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._numba.threads import effective_n_jobs, over_rows
+from graphcouple._numba.threads import POINTS_WORTH_THREADS, effective_n_jobs, over_rows
 from graphcouple._validation import check_integer, check_positive
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.base import Summation, register
@@ -43,6 +43,9 @@ _BAND = 8
 
 # Columns transformed at once: 32 of 4,096 doubles take 1 MB, which fits in a level 2 cache.
 _STRIP = 32
+
+# Transforms of fewer rows or columns take less time than threads need to agree which of them runs Python.
+_NODES_WORTH_THREADS = 512
 
 # On a grid this few lengths wide the function hardly varies, and single-precision rounding swamps its slopes.
 _FLAT_LENGTHS = 4.0
@@ -189,11 +192,13 @@ class ParticleMesh(Summation):
         transform = self._transform(radial, grid)
         work = self._workspace(grid.shape, transform.padded, grid.dtype)
         potential, gradient = np.empty((len(c), n)), np.empty((len(c), n, n_dims))
-        places = (points, grid.origin, grid.spacing)
+        places, few = (points, grid.origin, grid.spacing), POINTS_WORTH_THREADS
         for k in range(len(c)):
             self._spread(points, c[k], grid, work.charges)
             field = self._convolve(work, transform)
-            over_rows(n, self.n_jobs, gather, *places, c[k], field, transform.own, potential[k], gradient[k])
+            over_rows(
+                n, self.n_jobs, gather, *places, c[k], field, transform.own, potential[k], gradient[k], at_least=few
+            )
         self._idle.append(work)
         if transform.near is not None and not (self._softens and n >= SOFTENED_FROM):
             assert grid.edge is not None
@@ -282,13 +287,15 @@ class ParticleMesh(Summation):
         from graphcouple._numba.mesh import grid_rows, spread
 
         rows = np.empty(len(points), dtype=np.int32)
-        over_rows(len(points), self.n_jobs, grid_rows, points, grid.origin, grid.spacing, rows)
+        over_rows(
+            len(points), self.n_jobs, grid_rows, points, grid.origin, grid.spacing, rows, at_least=POINTS_WORTH_THREADS
+        )
         order, starts = sorted_by_bin(rows, grid.shape[0])
         field[:] = 0.0
         half = -(-(starts.size - 1) // (2 * _BAND))
-        places = (points, grid.origin, grid.spacing)
+        places, least = (points, grid.origin, grid.spacing), 2 if len(points) >= POINTS_WORTH_THREADS else half + 1
         for parity in (0, 1):
-            over_rows(half, self.n_jobs, spread, parity, _BAND, order, starts, *places, charges, field, at_least=2)
+            over_rows(half, self.n_jobs, spread, parity, _BAND, order, starts, *places, charges, field, at_least=least)
 
     def _convolve(self, work: _Workspace, transform: Transform) -> FloatArray:
         """Return the free-space convolution on the grid; rows and columns are padded only during their transform."""
@@ -315,9 +322,9 @@ class ParticleMesh(Summation):
                 rows = slice(a, min(a + _STRIP, stop))
                 work.field[rows] = irfft(spectrum[rows], padded_columns, axis=1)[:, :n_columns]
 
-        over_rows(n_rows, self.n_jobs, rows_forward)
-        over_rows(spectrum.shape[1], self.n_jobs, columns_through)
-        over_rows(n_rows, self.n_jobs, rows_back)
+        over_rows(n_rows, self.n_jobs, rows_forward, at_least=_NODES_WORTH_THREADS)
+        over_rows(spectrum.shape[1], self.n_jobs, columns_through, at_least=_NODES_WORTH_THREADS)
+        over_rows(n_rows, self.n_jobs, rows_back, at_least=_NODES_WORTH_THREADS)
         return work.field
 
 

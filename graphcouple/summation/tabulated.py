@@ -40,9 +40,7 @@ class Tabulated(Exact):
         """Return the potential of charges of pairs, in one pass over the pairs; see `Summation.low_rank`."""
         table = None if with_potential or not radial.tabulated or len(Z) < TABLE_FROM else _slopes(radial)
         if table is None:
-            return super().low_rank(
-                Z, radial, left, right, with_potential=with_potential, with_gradient=with_gradient
-            )
+            return super().low_rank(Z, radial, left, right, with_potential=with_potential, with_gradient=with_gradient)
         from graphcouple._numba.tables import force_rows
 
         gradient = np.empty(Z.shape)
