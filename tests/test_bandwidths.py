@@ -259,7 +259,9 @@ CYCLE = [
 
 def test_the_search_does_not_go_to_and_fro():
     scale, error = np.empty(1), np.empty(1)
-    perplexity_rows(0, 1, np.array(CYCLE), np.array([0, 90]), gc.Gaussian(), np.log(30.0), 1e-10, scale, error)
+    perplexity_rows(
+        0, 1, np.array(CYCLE), np.array([0, 90]), gc.Gaussian(), np.log(30.0), 1e-10, scale, error, np.empty(1)
+    )
     p = np.exp(-(np.array(CYCLE) - CYCLE[0]) / (2 * scale[0] ** 2))
     p /= p.sum()
     assert -(p * np.log(p)).sum() == pytest.approx(np.log(30.0), abs=1e-9)

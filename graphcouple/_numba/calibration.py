@@ -10,6 +10,12 @@ from graphcouple._numba.jit import jit
 _MAX_SEARCH = 200
 _LOG_SCALE_SPAN = 1000.0
 
+TIE = 1e-6
+"""Squared distances that differ by less than this share of the smallest are tied: single precision holds no less."""
+
+# By how much the entropy of a row exceeds that of its ties alone, in nats.
+_REST_OF_TIES = 1e-9
+
 
 @jit
 def _row_entropy(sq_dist, counts, kernel, log_scale, log_weight, slope):
@@ -46,8 +52,11 @@ def _row_entropy(sq_dist, counts, kernel, log_scale, log_weight, slope):
 
 
 @jit
-def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, scale, error, counts=None):
+def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, scale, error, tied, counts=None):
     """Find each row's bandwidth τ with entropy `target`; `error` gets the entropy minus the target.
+
+    `tied` gets the number of entries at the smallest distance where it exceeds exp(target), else 0. No bandwidth gives
+    such a row its target, so the largest one is found at which the ties have all but a billionth.
 
     If `counts` are given, an entry stands for that many of equal distance.
     Newton's method on log τ, kept inside a bracket. The bracket shrinks by bisection whenever
@@ -65,6 +74,16 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
             of_row = None
         else:
             of_row = counts[indptr[i] : indptr[i + 1]]
+        nearest = np.inf
+        for j in range(m):
+            if of_row is None or of_row[j] > 0.0:
+                nearest = min(nearest, row[j])
+        at_nearest = 0.0
+        for j in range(m):
+            if row[j] <= nearest * (1.0 + TIE):
+                at_nearest += 1.0 if of_row is None else of_row[j]
+        tied[i] = at_nearest if np.log(at_nearest) > target + tolerance else 0.0
+        wanted = np.log(at_nearest) + _REST_OF_TIES if tied[i] else target
         smallest = np.inf
         middle = 0.0
         n_positive = 0
@@ -73,22 +92,23 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
                 smallest = min(smallest, row[j])
                 middle += np.log(row[j])
                 n_positive += 1
-        if n_positive == 0:
-            # All neighbours are duplicates, so every bandwidth gives the uniform law.
-            scale[i] = 1.0
+        start_at = 0.5 * middle / n_positive if n_positive else 0.0
+        if n_positive == 0 or row.max() <= nearest * (1.0 + TIE):
+            # All neighbours are equally far, so every bandwidth gives the uniform law.
+            scale[i] = np.exp(start_at)
             error[i] = 0.0
             continue
-        # Squared distances below exp(-1400) of each other cannot be told apart in double precision.
-        start_at = 0.5 * middle / n_positive
+        # Squared distances below exp(-1400) of each other cannot be told apart in double precision, nor those that
+        # differ by less than 1e-12 of the smallest.
         low = start_at - _LOG_SCALE_SPAN
         high = start_at + _LOG_SCALE_SPAN
-        low = max(low, 0.5 * np.log(smallest) - 20.0)
+        low = max(low, 0.5 * np.log(smallest) - 14.0)
         at = start_at
         gap = 0.0
         length = np.inf
         for _ in range(_MAX_SEARCH):
             entropy, derivative = _row_entropy(row, of_row, kernel, at, log_weight[:m], slope[:m])
-            gap = entropy - target
+            gap = entropy - wanted
             if abs(gap) <= tolerance or high - low < 1e-13 * max(1.0, abs(at)):
                 break
             if gap > 0.0:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphcouple._validation import check_positive
-from graphcouple.graphs import FloatArray, IntArray, Support
+from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.laws.bandwidths.base import Bandwidth, ConstantBandwidth
 from graphcouple.laws.copies import Copies
@@ -22,9 +22,9 @@ class Perplexity(Bandwidth):
     """Scales that give every row of the D-posterior the entropy log(perplexity).
 
     τ_i solves −Σ_j p_ij log p_ij = log(perplexity) with p_ij ∝ k(d²_ij/τ_i²), for
-    any kernel whose rows sharpen as τ shrinks. If at least `perplexity` neighbours
+    any kernel whose rows sharpen as τ shrinks. If more than `perplexity` neighbours
     are tied at the smallest distance, no scale reaches the target; the row then
-    gets its limit, the uniform law over those ties. An edge prior's zeros restrict
+    gets its limit, the uniform law over those ties, and a warning says how many rows do. An edge prior's zeros restrict
     the rows; its weights are applied after the scales are chosen.
 
     Parameters
@@ -98,7 +98,7 @@ class Perplexity(Bandwidth):
             indptr, sq_dist, counts = copies.beside(support, sq_dist)
             totals = np.add.reduceat(counts, indptr[:-1])
         self._check_enough(float(totals.min()), n)
-        scale, error = np.empty(n), np.empty(n)
+        scale, error, tied = np.empty(n), np.empty(n), np.empty(n)
         target = float(np.log(self.perplexity))
         over_rows(
             n,
@@ -111,9 +111,11 @@ class Perplexity(Bandwidth):
             _SEARCH_TOLERANCE,
             scale,
             error,
+            tied,
             counts,
         )
-        self._check_reached(indptr, sq_dist, kernel, error, counts)
+        self._check_reached(kernel, np.where(tied > 0, 0.0, error))
+        self._warn_of_ties(tied)
         return np.zeros(n), scale
 
     def _check_enough(self, fewest: float, n: int) -> None:
@@ -127,19 +129,25 @@ class Perplexity(Bandwidth):
             f"{remedy}."
         )
 
-    def _check_reached(
-        self, indptr: IntArray, sq_dist: FloatArray, kernel: Kernel, error: FloatArray, counts: FloatArray | None
-    ) -> None:
+    def _check_reached(self, kernel: Kernel, error: FloatArray) -> None:
         missed = np.flatnonzero(np.abs(error) > ENTROPY_TOLERANCE)
-        for i in missed:
-            row = slice(indptr[i], indptr[i + 1])
-            present = np.ones(row.stop - row.start) if counts is None else counts[row]
-            smallest = sq_dist[row][present > 0].min()
-            if present[sq_dist[row] <= smallest * (1 + 1e-12)].sum() < self.perplexity:
-                side = "high" if error[i] > 0 else "low"
-                reach = self.perplexity * float(np.exp(error[i]))
-                raise ValueError(
-                    f"no bandwidth gives row {i} the perplexity {self.perplexity} with {kernel!r}: its entropy stays "
-                    f"too {side}, the nearest perplexity it reaches is {reach:.4g}. Choose another perplexity "
-                    "or a kernel with a faster decay."
-                )
+        if missed.size:
+            i = int(missed[0])
+            side = "high" if error[i] > 0 else "low"
+            reach = self.perplexity * float(np.exp(error[i]))
+            raise ValueError(
+                f"no bandwidth gives row {i} the perplexity {self.perplexity} with {kernel!r}: its entropy stays too "
+                f"{side}, the nearest perplexity it reaches is {reach:.4g}. Choose another perplexity or a kernel with "
+                "a faster decay."
+            )
+
+    def _warn_of_ties(self, tied: FloatArray) -> None:
+        rows = np.flatnonzero(tied)
+        if rows.size:
+            warnings.warn(
+                f"perplexity={self.perplexity:g} is not reached in {rows.size} of {tied.size} rows, the first row "
+                f"{rows[0]}: {tied[rows[0]]:g} neighbors are tied at its smallest distance, and share equally. Raise "
+                f"the perplexity above {tied.max():g} to tell ties from others.",
+                UserWarning,
+                stacklevel=3,
+            )

@@ -50,21 +50,30 @@ class FixedEdgesPosterior(GraphPosterior):
             raise ValueError("prior E needs a possible edge; edge_prior and kernel allow none, so relax one of them.")
 
     @cached_property
-    def _log_total(self) -> float:
-        return float(logsumexp(self.natural_parameters))
+    def _largest(self) -> float:
+        return float(self.natural_parameters.max())
+
+    @cached_property
+    def _log_mass(self) -> float:
+        """log Σ e^η, less the largest η: only differences matter, and η may be too large to hold them."""
+        return float(logsumexp(self.natural_parameters - self._largest))
 
     def log_partition(self) -> float:
         """Return n log Σ_ij e^η_ij, in nats."""
-        return self.n_nodes * self._log_total
+        return self.n_nodes * (self._largest + self._log_mass)
 
     @cached_property
     def edge_means(self) -> FloatArray:
         """Expected counts n e^η_ij / Σ e^η on the edges of `support`."""
-        return self.n_nodes * np.exp(self.natural_parameters - self._log_total)
+        return self.n_nodes * np.exp(self.natural_parameters - self._largest - self._log_mass)
+
+    def _log_weight(self, at: IntArray, counts: FloatArray) -> float:
+        return float(counts @ (self.natural_parameters[at] - self._largest - self._log_mass))
 
     def entropy(self) -> float:
         """Return A − <mean, η> − E[log h], h = n!/Π W_ij!, in nats."""
-        surprise = float((self.edge_means * (self._log_total - self.natural_parameters)).sum())
+        below = self.natural_parameters - self._largest
+        surprise = float((self.edge_means * (self._log_mass - below)).sum())
         log_base = gammaln(self.n_nodes + 1.0) - expected_log_factorial(self.n_nodes, self.edge_means / self.n_nodes)
         return surprise - float(log_base)
 

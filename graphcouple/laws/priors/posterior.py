@@ -143,8 +143,12 @@ class GraphPosterior(RandomGraph):
         base = self._log_base_measure(rows, counts)
         if base == -np.inf or (self.unordered and not _is_symmetric(rows, columns)):
             return -np.inf
+        return self._log_weight(at, counts) + base
+
+    def _log_weight(self, at: IntArray, counts: FloatArray) -> float:
+        """Return <W, η> − A(η) of a graph with these edges, positions in `support`."""
         share = 0.5 if self.unordered else 1.0
-        return float(share * (counts @ self.natural_parameters[at]) - self.log_partition() + base)
+        return float(share * (counts @ self.natural_parameters[at])) - self.log_partition()
 
 
 def _is_symmetric(rows: IntArray, columns: IntArray) -> bool:

@@ -37,24 +37,35 @@ class UnitOutDegreePosterior(GraphPosterior):
             )
 
     @cached_property
-    def _row_log_partition(self) -> FloatArray:
-        start = self.support.indptr[:-1]
-        largest = np.maximum.reduceat(self.natural_parameters, start)
-        return largest + np.log(np.add.reduceat(np.exp(self.natural_parameters - largest[self.support.rows]), start))
+    def _largest(self) -> FloatArray:
+        return np.maximum.reduceat(self.natural_parameters, self.support.indptr[:-1])
+
+    def _below_largest(self) -> FloatArray:
+        """Return η less the largest of each row: only differences matter, and η may be too large to hold them."""
+        return self.natural_parameters - self._largest[self.support.rows]
+
+    @cached_property
+    def _log_mass(self) -> FloatArray:
+        """log Σ_j e^η_ij of each row, less its largest η."""
+        return np.log(np.add.reduceat(np.exp(self._below_largest()), self.support.indptr[:-1]))
 
     def log_partition(self) -> float:
         """Return Σ_i log Σ_j e^η_ij, in nats."""
-        return float(self._row_log_partition.sum())
+        return float(self._largest.sum() + self._log_mass.sum())
 
     @cached_property
     def edge_means(self) -> FloatArray:
         """Edge probabilities e^η_ij / Σ_l e^η_il on the edges of `support`."""
-        return np.exp(self.natural_parameters - self._row_log_partition[self.support.rows])
+        return np.exp(self._below_largest() - self._log_mass[self.support.rows])
 
     def entropy(self) -> float:
         """Return the sum of the rows' entropies, in nats."""
-        surprise = self._row_log_partition[self.support.rows] - self.natural_parameters
+        surprise = self._log_mass[self.support.rows] - self._below_largest()
         return float((self.edge_means * surprise).sum())
+
+    def _log_weight(self, at: IntArray, counts: FloatArray) -> float:
+        below = self.natural_parameters[at] - self._largest[self.support.rows[at]]
+        return float(counts @ below - self._log_mass.sum())
 
     @cached_property
     def _cumulative(self) -> FloatArray:
