@@ -133,8 +133,7 @@ VOCABULARY: dict[str, Word] = {
         "Number of runs, of which the one with the lowest loss is kept: the first from `init`, the second without "
         "exaggeration if it was chosen automatically, the others from `init` plus noise of half its standard "
         "deviation, with less exaggeration. Rough objectives, such as those of unbounded kernels, of few points or of "
-        'one dimension, gain most. "auto" is 3 for at most 300 points and 2 for at most 1,000, with '
-        '``max_iter="auto"``; else 1.',
+        'one dimension, gain most. "auto" is 3 for at most 100 points, with ``max_iter="auto"``; else 1.',
         [StrOptions({"auto"}), AT_LEAST_1],
     ),
     "negative_sample_rate": Word(
@@ -169,7 +168,7 @@ VOCABULARY: dict[str, Word] = {
     "repulsion": Word(
         '{"effective", "full", "sampled"}',
         'Which points repel. "sampled": points drawn at random for each drawn edge, as in the original program '
-        '(`NegativeSampling`). "effective": all points, with the weights that sampling gives them in expectation '
+        '(`NegativeSampling`); for UMAP, whose steps pull twice for each push, `loss_` then has half the repulsion. "effective": all points, with the weights that sampling gives them in expectation '
         '(`EffectiveCrossEntropy`), so nothing is random. "full": all points with equal weights, the cross-entropy '
         "as the papers state it (`CrossEntropy`), with far stronger repulsion.",
         [StrOptions({"effective", "full", "sampled"})],

@@ -216,6 +216,21 @@ def test_gradients_of_approximations_descend_while_the_lemma_says_so():
     assert met == 1000
 
 
+def test_the_lemma_is_false_near_a_saddle_point():
+    """Both conditions hold, and the two gradients are opposite: each is the error along one principal direction."""
+    points = np.sqrt(np.diag([10.0, 8.0, 7.5, 0.1, 0.05]))
+    Z = np.zeros((5, 2))
+    Z[1, 0], Z[2, 1] = np.sqrt(8.0), 0.95 * np.sqrt(7.5)
+    S, best, of_Z = points @ points.T, np.diag([10.0, 8.0, 0.0, 0.0, 0.0]), Z @ Z.T
+    left, right = np.square(S - of_Z).sum(), 10.0 / 8.0 * np.square(S - best).sum()
+    assert left == pytest.approx(100.6, abs=0.1)
+    assert right == pytest.approx(70.3, abs=0.1)
+    assert 8.0 / (0.95**2 * 7.5) <= 10.0 / 8.0
+    true, approximate = (4.0 * (of_Z - gram) @ Z for gram in (S, best))
+    cosine = np.vdot(true, approximate) / np.linalg.norm(true) / np.linalg.norm(approximate)
+    assert cosine == pytest.approx(-1.0, abs=1e-12)
+
+
 def test_the_lemma_needs_an_embedding_no_longer_than_the_points():
     """Its proof bounds λ_1/λ_k of the embedding by that of the points; without that, the lemma is not true."""
     failing = [seed for seed in range(600) if not descends(*instance(seed))[0]]

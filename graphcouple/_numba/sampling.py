@@ -134,6 +134,6 @@ def sampled_rows(
                     for a in range(n_dims):
                         here[a] += min(max(pull * (here[a] - old[j, a]), -most), most)
                 stream = _draw(stream, keep, other, drawn)
-                _push(here, i, old, drawn, repelling, softening, 2.0 * rate * strength, most, sq_dist, weight)
+                _push(here, i, old, drawn, repelling, softening, 2.0 * rate * strength * n_pulls, most, sq_dist, weight)
         for a in range(n_dims):
             new[i, a] = here[a]

@@ -142,7 +142,7 @@ class Objective(ABC):
 
     @property
     def confinement(self) -> Objective | None:
-        """What `Descent` adds to bound the size of a map, if nothing in the objective does; None, the default, if so."""
+        """What `Descent` adds to bound the size of a map; None, the default, if the objective bounds it itself."""
         return None
 
     def exaggerated(self, factor: float) -> Objective:

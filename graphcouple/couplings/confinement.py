@@ -1,16 +1,16 @@
 """What keeps the map of a graph in pieces on one page.
 
 Shift-invariant kernels leave the places of a graph's components undetermined (degeneracy theorem), so a coupling has no
-minimum there: it falls for ever as the components move apart. What the last step is worth is known. Let f be the share
-of an embedding's log-partition that pairs of different components hold (prior E). Separating them for ever lowers the
-loss by n log(1 + f), and no more; f falls with the square of the size of the map. So descent takes the size into account:
+minimum there: it falls for ever as the components move apart. The gain is small and known. Let f be the weight of pairs
+of different components over the weight of the others, under prior E. Moving the components to infinity lowers the loss by
+n log(1 + f). With Student's kernel f falls with the square of the size of the map. So descent also counts the size:
 
     C(Z) = (n/3) log(1 + (D²/L²)³),   L² = 540 ℓ² (n/κ)^(2/q)
 
-D² is the mean squared distance of two points, ℓ the kernel's length, and κ how many points in one place push a point as
-much as its edges pull it: the perplexity, for priors D and E. Then n/κ regions of the size of a neighbourhood cover the
-map, and a map of a connected graph has D of about 0.3 L. There C hardly counts. Beyond L, doubling the size must lower
-the loss by 1.4 nats a point. C needs O(n) time, and no sum over pairs.
+D² is the mean squared distance of two points, ℓ the kernel's length, and κ the number of points in one place that push
+a point as much as its edges pull it: the perplexity, under priors D and E. So n/κ neighbourhoods side by side cover the
+map. The map of a connected graph has D ≈ 0.3 L, where C is next to nothing. At D = L, doubling the size must lower the
+loss by more than 1.4 nats a point. C takes O(n) time: it needs no sum over pairs.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ import numpy as np
 from graphcouple.couplings.base import Objective
 from graphcouple.graphs import FloatArray
 
-# t-SNE by momentum ends at D² of 25 to 90 (n/κ), with or without separated clusters. With 540, maps of 3 to 60 separated
-# clusters are at most twice as wide, and the digits lose 0.06 % of their loss. benchmarks/separated.py has the table.
+# t-SNE by momentum ends at D² of 25 to 90 (n/κ) on 15 data sets. With 540, the maps of 2 to 200 separated clusters are at
+# most twice as wide as that, and connected data lose less than 0.1 % of their loss (benchmarks/separated.py).
 _SQ_LENGTH = 540.0
 
-# The larger, the less is taken from maps that are not too large, and the fewer sizes are between free and bounded.
+# A wall: powers of 1 and 2 cost the digits more for the same width of separated clusters.
 _POWER = 3
 
 

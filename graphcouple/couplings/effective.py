@@ -41,7 +41,7 @@ class EffectiveCrossEntropy(PairCoupling):
     posterior : RandomGraph
         The law of the input's graph; only M + Mᵀ matters (M itself if graphs are undirected).
     latent_model : GraphModel
-        A kernel, and prior B without an edge prior.
+        A kernel, and prior B; its edge prior, if any, must be a number.
     negative_sample_rate : float, default=5.0
         m, the number of repelling points for each attracting edge.
     repulsion_strength : float, default=1.0
@@ -56,7 +56,7 @@ class EffectiveCrossEntropy(PairCoupling):
     Raises
     ------
     TypeError, ValueError
-        When an argument has the wrong type, or the latent prior is not B or has an edge prior.
+        When an argument has the wrong type, or the latent prior is not B or has a graph as its edge prior.
 
     References
     ----------
@@ -89,9 +89,9 @@ class EffectiveCrossEntropy(PairCoupling):
     ) -> None:
         super().__init__(posterior, latent_model, summation, n_jobs)
         prior = latent_model.prior
-        if not prior.independent_edges or prior.edge_prior is not None:
+        if not prior.independent_edges or prior.edges(posterior.n_nodes) is not None:
             raise ValueError(
-                f"latent_model must have prior B without an edge prior, got {prior!r}: edges can be sampled "
+                f"latent_model must have prior B without a graph as its edge prior, got {prior!r}: edges can be sampled "
                 "against non-edges only if they are independent and all pairs alike; use coupling='cross-entropy'."
             )
         self.negative_sample_rate = check_positive("negative_sample_rate", negative_sample_rate)
@@ -121,14 +121,14 @@ class EffectiveCrossEntropy(PairCoupling):
 
     def fixed_map(self, Z: FloatArray) -> ChargedMap:
         """Return the embedding as it attracts and repels new points; see `graphcouple.couplings.fixed_map`."""
-        points, kernel = self._points(Z), self.latent.kernel
+        points, kernel = self._points(Z), self.kernel
         strength = 0.5 * self.repulsion_strength * self.negative_sample_rate
         charged = (self.degrees, self.noise_exponent, strength, self.posterior.node_weights)
         return ChargedMap(points, self.energy.edges.radial, kernel, self.summation, *charged)
 
     @property
     def crowd(self) -> float:
-        """n/(2γm): each edge of a point pulls once, and comes with γm pushes in either direction, spread over n points."""
+        """n/(2γm): an edge pulls once, and brings γm pushes in either direction, which all points share."""
         return self.n_points / (2.0 * self.repulsion_strength * self.negative_sample_rate)
 
     @cached_property

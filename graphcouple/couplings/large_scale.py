@@ -5,9 +5,9 @@ group g is there with probability
 
     p_ig = 1/(1 + e^{(r_i(g) − ½)/w}),
 
-where r_i(g) is the share of points in groups nearer to i than g is, in mean squared distance to their members. Given Z,
-its odds are T_ig/d²_ig, where d_ig is the distance to the group's mean and T_ig the mean of both ends' mean squared
-distances to all points,
+where r_i(g) is the mid-rank of g around i, by mean squared distance to the members of groups: the share of points in
+nearer groups, plus half of its own. Given Z, its odds are T_ig/d²_ig, where d_ig is the distance to the group's mean
+and T_ig the mean of both ends' mean squared distances to all points,
 
     T_ig = (D_i + D_g)/2,    D_i = |z_i − z̄|² + V,    D_g = |z̄_g − z̄|² + V,    V = n⁻¹ Σ_k |z_k − z̄|².
 

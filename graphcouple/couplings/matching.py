@@ -4,7 +4,8 @@
 
 where M holds the means of a law's edges. Under prior B they are probabilities of edges that do not depend on each other
 (the Bernoulli reading); under prior D each row sums to 1 (the neighbourhood reading); under prior E all of them sum to
-n. S makes them symmetric. The binary KL divergence and the square are losses of the library; with UMAP's laws, the
+n. S makes the means of directed graphs symmetric: those of the input, unless its graph is thresholded, and the rows of the
+embedding under prior D. Under priors B and E the embedding's means are symmetric, and E^Y = M. The binary KL divergence and the square are losses of the library; with UMAP's laws, the
 first is UMAP's stated loss and the second two-kernel PCA.
 
 A pair without an edge in the input costs F̂(0, E^Y). So under prior B the sum is one over all pairs, of a radial
@@ -138,7 +139,7 @@ class MatchedMeans(Objective):
     loss : MatchingLoss or str, default="square"
         "square", "kl", or your own.
     symmetrize : {"mean", "or", "first"}, default="mean"
-        S. The law of an undirected graph is symmetric already.
+        S, for the input's means unless its graph is undirected, and for the embedding's under prior D.
     summation : str or Summation, default="auto"
         How sums over all pairs are computed under prior B. Under priors D and E, whose means are no functions of one
         distance, all pairs are compared, in O(n²) time.

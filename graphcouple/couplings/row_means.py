@@ -1,6 +1,6 @@
 """Matching of means that are no functions of one distance: rows that sum to 1, or all pairs that sum to n.
 
-With a_ij = k_ij / Z_i (Z_i a row's sum, or Z/n for all pairs) and E_ij = S(a_ij, a_ji), it is Σ F̂(e_ij, E_ij). All
+With a_ij = k_ij / Z_i (Z_i a row's sum, or Z/n for all pairs) and E_ij = S(a_ij, a_ji) for rows and a_ij for all pairs, it is Σ F̂(e_ij, E_ij). All
 pairs are compared, some rows at a time.
 """
 
@@ -51,7 +51,7 @@ def latent_means_matched(
         wanted = _dense_rows(*edges, rows)
         others = np.ones(strength.shape, dtype=bool)
         others[np.arange(len(strength)), np.arange(rows.start, rows.stop)] = False
-        mean, slope_of = _symmetric(ahead, back, symmetrize)
+        mean, slope_of = _symmetric(ahead, back, symmetrize) if total is None else (ahead, 1.0)
         value += float(loss.cost(wanted, mean)[others].sum())
         slope = np.where(others, loss.grad_cost(wanted, mean), 0.0) * slope_of
         # a_ij depends on k_ij, and through the sum on all of the row's (or of all pairs').

@@ -32,7 +32,9 @@ class SampledRepulsion:
     def _coupling(self) -> Coupling:
         if self.repulsion == "full":
             return CrossEntropyCoupling()
-        return EffectiveCoupling(self.negative_sample_rate, self.repulsion_strength, self.noise_exponent)
+        # Two pulls for the pushes of one, as umap-learn has them, are steps on the loss with half the repulsion.
+        pulls = self.n_pulls if self.repulsion == "sampled" else 1
+        return EffectiveCoupling(self.negative_sample_rate, self.repulsion_strength / pulls, self.noise_exponent)
 
     def _optimizer(self) -> Any:
         if self.repulsion != "sampled":

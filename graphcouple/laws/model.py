@@ -69,7 +69,8 @@ class GraphModel(GraphLaw):
     target_weight : float, default=0.0
         t, how much the classes `y` count, in [0, 1). With s = t/(1 − t), an edge between different classes is kept with
         probability exp(−5s), an edge to a point without a class (−1) with probability exp(−s). The law is that of
-        graphs all of whose edges are kept, so this is a factor of the edge prior. 0 ignores `y`.
+        graphs all of whose edges are kept: under priors D and E this is a factor of the edge prior, under prior B each
+        edge's probability is multiplied by its own. 0 ignores `y`.
 
     Raises
     ------
@@ -359,10 +360,14 @@ class GraphModel(GraphLaw):
     def fitted_bandwidth(
         self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the shift and the scale of each row, by the model's bandwidth."""
+        """Return the shift and the scale of each row, by the model's bandwidth.
+
+        If edges are independent, odds stand for probabilities, and the bandwidth suits these (THESIS, section 5.1).
+        """
         assert self.bandwidth is not None
+        kernel = self.kernel.membership if self.prior.independent_edges else self.kernel
         weighted = {} if copies is None else {"copies": copies}
-        return self.bandwidth.fit_edges(support, sq_dist, self.kernel, n_jobs, **weighted)
+        return self.bandwidth.fit_edges(support, sq_dist, kernel, n_jobs, **weighted)
 
 
 def _arguments(params: dict[str, Any] | None) -> list[tuple[str, Any]]:

@@ -31,7 +31,7 @@ _ITERATIONS_PER_ROOT = 10.0
 # A start this small, relative to the best size, is where exaggerated attraction could shrink it for good.
 _SMALL = 1e-2
 
-# More attraction draws the components of a graph in pieces to one place each. Any weight from 4 to 100 ends lower there.
+# More attraction draws each component of a graph in pieces to one place. Weights of 4 to 100 end lower there.
 _MOST_ATTRACTION = 30.0
 
 _STAGES, _STAGED_ITERATIONS = 10, 150
@@ -60,10 +60,11 @@ class Descent:
     learning_rate : float or "auto", default="auto"
         A number asks for gradient descent with momentum at this rate; see `MomentumGains`.
     early_exaggeration : float or "auto", default="auto"
-        Weight of the attraction at first; 1 for none. "auto" is what the graph bears: 0.6 of `push_over_pull` for a
-        small start of this shape, and of `Objective.most_attraction`; at least 1 and at most 30 and (m/10)². It falls to 1 in
-        ten equal steps of its logarithm over m = 150 iterations, or the first three quarters of a run of fewer than 200.
-        m is 300 from 3,000 points on (3,000,000 / n, at least 150, from 10,000 on) where the graph bears less than 30.
+        Weight of the attraction at first; 1 for none. "auto" is the weight that the graph bears: 0.6 of
+        `push_over_pull` for a small start of this shape, and of `Objective.most_attraction`; at least 1, and at most 30
+        and (m/10)². It falls to 1 in ten equal steps of its logarithm over m = 150 iterations, or the first three
+        quarters of a run of fewer than 200. Where the graph bears less than 30, m is 300 for 3,000 to 10,000 points,
+        and 3,000,000 / n, at least 150, for more.
         A number takes the place of the first weight, and falls to 1 alike.
     confinement : float, default=1.0
         How much of `Objective.confinement` is added to what is descended on, so that the map of a graph in pieces has

@@ -39,7 +39,8 @@ class NegativeSampling(Optimizer):
     In an epoch, every edge is drawn in proportion to its weight μ. For each draw, both ends move towards each other
     along the gradient of log v, and away from m points of the noise law along that of log(1 − v). As in umap-learn, a
     drawn edge counts in both directions, an end is pulled `n_pulls` = 2 times for its m repelling points, and only
-    the end that draws a point moves away from it. Every point moves relative to where the others were after the last
+    the end that draws a point moves away from it. A push is γ · `n_pulls` times the force, so that where degrees are
+    equal the mean step is the gradient of the objective. umap-learn's own step is that of γ = ½. Every point moves relative to where the others were after the last
     epoch, with its own stream of random numbers, so the embedding has the same bits for any number of threads.
 
     Parameters
@@ -56,7 +57,7 @@ class NegativeSampling(Optimizer):
         expectation, what is minimised is the objective with log(1 − v) at d² + softening, as far as no force is
         clipped. The loss that `solve` reports is the objective itself.
     n_pulls : int, default=2
-        Number of times a drawn edge pulls an end; 1 in LargeVis.
+        Number of times a drawn edge pulls an end, and by which its pushes are multiplied; 1 in LargeVis.
     random_state : int or None, default=0
         The seed; None takes one from the estimator that uses the optimizer.
 

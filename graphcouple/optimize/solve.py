@@ -75,7 +75,8 @@ def solve(
     n_starts : int or "auto", default="auto"
         Number of runs, of which the best is returned. The first is from `Z0`; the second too, but without exaggeration
         if `Descent` chose one; the others are from `Z0` plus Gaussian noise of half its standard deviation, the k-th
-        with the (k − 1)-th root of that exaggeration. The callback sees every run. "auto" is 3 for at most 100 points, with `Descent` and ``max_iter="auto"``; else 1, as where points are held.
+        with the (k − 1)-th root of that exaggeration. The callback sees every run. "auto" is 3 for at most 100 points,
+        with `Descent` and ``max_iter="auto"``; else 1, as where points are held.
     tol : float, default=1e-7
         Converged when the gradient of objective/n has at most this 2-norm.
     patience : int, default=300

@@ -22,7 +22,7 @@ class Perplexity(Bandwidth):
     """Scales that give every row of the D-posterior the entropy log(perplexity).
 
     τ_i solves −Σ_j p_ij log p_ij = log(perplexity) with p_ij ∝ k(d²_ij/τ_i²), for
-    any kernel whose rows sharpen as τ shrinks. If more than `perplexity` neighbours
+    any kernel whose rows sharpen as τ shrinks; under prior B, for the probability that an `Odds` states. If more than `perplexity` neighbours
     are tied at the smallest distance, no scale reaches the target; the row then
     gets its limit, the uniform law over those ties, and a warning says how many rows do. An edge prior's zeros restrict
     the rows; its weights are applied after the scales are chosen.
