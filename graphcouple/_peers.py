@@ -13,6 +13,7 @@ _NOT_YET = "nothing here yet"
 PEERS: dict[str, str] = {
     # scikit-learn
     "n_iter": "max_iter",
+    "n_init": "n_starts",
     "n_iter_without_progress": "patience, of graphcouple.solve; a run ends once it has settled",
     "min_grad_norm": "tol, of graphcouple.solve; a run ends once it has settled",
     "method": "summation: 'exact', 'barnes_hut' or 'particle_mesh'",
@@ -53,8 +54,11 @@ PEERS: dict[str, str] = {
 
 def why_unknown(owner: str, unknown: str, known: Iterable[str]) -> str:
     """Return a message for a parameter that an estimator does not have, with the name it has here."""
-    if unknown in PEERS:
+    known = list(known)
+    # A hint that names a parameter of other estimators would be wrong here.
+    named = PEERS.get(unknown, "").partition(":")[0].partition("=")[0]
+    if unknown in PEERS and (named in known or not named.isidentifier()):
         return f"{owner} has no parameter {unknown!r}; what it sets elsewhere is here {PEERS[unknown]}."
-    near = difflib.get_close_matches(unknown, list(known), 1)
+    near = difflib.get_close_matches(unknown, known, 1)
     hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(sorted(known))}."
     return f"{owner} has no parameter {unknown!r}; {hint}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from numbers import Integral, Real
 from typing import Any
 
@@ -17,6 +18,10 @@ def check_positive(name: str, value: Any) -> float:
     if not (np.isfinite(number) and number > 0):
         raise ValueError(f"{name} must be a finite number above 0, got {value!r}.")
     return number
+
+
+MOST_BYTES = int(os.environ.get("GRAPHCOUPLE_MOST_BYTES", 16 * 2**30))
+"""The size to which a file may unfold in memory, known before it is read; the variable of this name changes it."""
 
 
 def check_weight(value: Any, *words: str, name: str = "weight") -> None:

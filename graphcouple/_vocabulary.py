@@ -168,7 +168,8 @@ VOCABULARY: dict[str, Word] = {
     "repulsion": Word(
         '{"effective", "full", "sampled"}',
         'Which points repel. "sampled": points drawn at random for each drawn edge, as in the original program '
-        '(`NegativeSampling`); for UMAP, whose steps pull twice for each push, `loss_` then has half the repulsion. "effective": all points, with the weights that sampling gives them in expectation '
+        "(`NegativeSampling`); UMAP pulls twice for each push, so its `loss_` then has half the repulsion. "
+        '"effective": all points, with the weights that sampling gives them in expectation '
         '(`EffectiveCrossEntropy`), so nothing is random. "full": all points with equal weights, the cross-entropy '
         "as the papers state it (`CrossEntropy`), with far stronger repulsion.",
         [StrOptions({"effective", "full", "sampled"})],

@@ -11,8 +11,10 @@ import functools
 import inspect
 import json
 import os
+import stat
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ import scipy.sparse as sp
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from graphcouple._validation import check_sparse
+from graphcouple._validation import MOST_BYTES, check_sparse
 
 FORMAT = "graphcouple model"
 VERSION = 1
@@ -32,6 +34,15 @@ UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 """For each older version, the function that turns its ``model.json`` into that of the next."""
 
 _TREE = "model.json"
+
+# What files raise that were not written by `write`, or changed since.
+_DAMAGES = (
+    *(AttributeError, EOFError, KeyError, IndexError, NotImplementedError, OverflowError, RecursionError, RuntimeError),
+    *(TypeError, UnicodeDecodeError, json.JSONDecodeError, zipfile.BadZipFile, zlib.error),
+)
+
+# Numbers in the state of numpy's Mersenne Twister.
+_TWISTER = 624
 
 
 def write(path: str | os.PathLike[str], content: dict[str, Any], kind: str = FORMAT) -> None:
@@ -53,7 +64,10 @@ def write(path: str | os.PathLike[str], content: dict[str, Any], kind: str = FOR
     """
     encoder = _Encoder()
     tree = {"format": kind, "version": VERSION, "content": encoder.encode(content, "the model")}
-    target = Path(path)
+    # A link is followed, so that the file it names is replaced and not the link.
+    target = Path(path).resolve()
+    if target.is_dir():
+        raise ValueError(f"{os.fspath(path)!r} is a folder; give the name of a file in it.")
     with tempfile.NamedTemporaryFile(dir=target.resolve().parent, prefix=target.name, delete=False) as file:
         try:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
@@ -64,11 +78,17 @@ def write(path: str | os.PathLike[str], content: dict[str, Any], kind: str = FOR
         except BaseException:
             os.unlink(file.name)
             raise
-    # Temporary files are readable by their owner alone.
+    os.chmod(file.name, _mode_of(target))
+    os.replace(file.name, target)
+
+
+def _mode_of(target: Path) -> int:
+    """Return the permissions of a file that is replaced, or those of a new one."""
+    if target.exists():
+        return stat.S_IMODE(target.stat().st_mode)
     umask = os.umask(0)
     os.umask(umask)
-    os.chmod(file.name, 0o666 & ~umask)
-    os.replace(file.name, target)
+    return 0o666 & ~umask
 
 
 def read(path: str | os.PathLike[str], classes: Mapping[str, type], kind: str = FORMAT) -> dict[str, Any]:
@@ -85,8 +105,18 @@ def read(path: str | os.PathLike[str], classes: Mapping[str, type], kind: str = 
     Raises
     ------
     ValueError
-        When the file is of another kind or a newer version, or has an object of a class that is not among `classes`.
+        When the file is of another kind or a newer version, is damaged or too large, has numbers that are not finite,
+        or an object of a class that is not among `classes`.
     """
+    try:
+        return _read(path, classes, kind)
+    except _DAMAGES as error:
+        raise ValueError(
+            f"{os.fspath(path)} is damaged ({type(error).__name__}: {error}); use an intact copy, or fit again."
+        ) from error
+
+
+def _read(path: str | os.PathLike[str], classes: Mapping[str, type], kind: str) -> dict[str, Any]:
     try:
         archive = zipfile.ZipFile(path)
     except zipfile.BadZipFile:
@@ -94,6 +124,12 @@ def read(path: str | os.PathLike[str], classes: Mapping[str, type], kind: str = 
     with archive:
         if _TREE not in archive.namelist():
             raise ValueError(f"{os.fspath(path)} is not a {kind}: it has no {_TREE}.")
+        size = sum(entry.file_size for entry in archive.infolist())
+        if size > MOST_BYTES:
+            raise ValueError(
+                f"{os.fspath(path)} unfolds to {size / 2**30:.1f} GiB, more than the limit of {MOST_BYTES / 2**30:.1f} "
+                "GiB; the environment variable GRAPHCOUPLE_MOST_BYTES raises it."
+            )
         tree = json.loads(archive.read(_TREE))
         if not isinstance(tree, dict) or tree.get("format") != kind or not isinstance(tree.get("version"), int):
             raise ValueError(f"{os.fspath(path)} is not a {kind}: its {_TREE} does not say so.")
@@ -199,6 +235,29 @@ def _parameters_of(value: Any) -> dict[str, Any] | None:
     return {name: getattr(value, name) for name in names} if all(hasattr(value, name) for name in names) else None
 
 
+def _random_state(state: Any) -> np.random.RandomState:
+    """Return the generator of a state, whose position numpy does not check."""
+    kind, keys, position, *_ = state
+    if kind != "MT19937" or np.shape(keys) != (_TWISTER,) or not 0 <= int(position) <= _TWISTER:
+        raise ValueError("the file is damaged: its random_state is none of numpy's. Fit again.")
+    rng = np.random.RandomState()
+    rng.set_state(tuple(state))
+    return rng
+
+
+def _finite_array(entry: Any, size: int) -> NDArray[Any]:
+    """Return an array that is no larger than its entry, and whose numbers compiled loops can trust."""
+    version = npy.read_magic(entry)
+    shape, _, dtype = npy.read_array_header_1_0(entry) if version == (1, 0) else npy.read_array_header_2_0(entry)
+    if min(shape, default=0) < 0 or int(np.prod(shape, dtype=object)) * dtype.itemsize > size:
+        raise ValueError(f"the file is damaged: an array of shape {shape} is larger than its entry. Fit again.")
+    entry.seek(0)
+    array: NDArray[Any] = npy.read_array(entry, allow_pickle=False)
+    if array.dtype.kind in "fc" and not np.isfinite(array).all():
+        raise ValueError("the file is damaged: it holds numbers that are not finite. Fit again.")
+    return array
+
+
 class _Decoder:
     def __init__(self, archive: zipfile.ZipFile, classes: Mapping[str, type]) -> None:
         self.archive, self.classes = archive, classes
@@ -226,9 +285,7 @@ class _Decoder:
             check_sparse(matrix, "a sparse matrix of the file")
             return matrix
         if kind == "random_state":
-            rng = np.random.RandomState()
-            rng.set_state(tuple(self.decode(entry)))
-            return rng
+            return _random_state(self.decode(entry))
         if kind in ("object", "partial"):
             made = functools.partial(self._class(entry["class"]), **self._entries(entry["with"]))
             return made() if kind == "object" else made
@@ -240,7 +297,7 @@ class _Decoder:
     def _array(self, name: str) -> NDArray[Any]:
         if name not in self._arrays:
             with self.archive.open(f"{name}.npy") as entry:
-                self._arrays[name] = npy.read_array(entry, allow_pickle=False)
+                self._arrays[name] = _finite_array(entry, self.archive.getinfo(f"{name}.npy").file_size)
         return self._arrays[name]
 
     def _class(self, name: str) -> type:

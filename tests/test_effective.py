@@ -127,9 +127,9 @@ def test_automatic_sums_leave_no_near_pair_out(rng, n):
 def test_refuses_other_latent_laws(points):
     posterior, _, _ = coupled(points, LARGEVIS)
     for prior in ("D", "E"):
-        with pytest.raises(ValueError, match="prior B without an edge prior"):
+        with pytest.raises(ValueError, match="prior B without a graph"):
             gc.EffectiveCrossEntropy(posterior, gc.GraphModel(gc.Student(), prior))
-    with pytest.raises(ValueError, match="prior B without an edge prior"):
+    with pytest.raises(ValueError, match="prior B without a graph"):
         gc.EffectiveCrossEntropy(posterior, gc.GraphModel(gc.Student(), gc.Binary(edge_prior=2.0)))
     latent = gc.GraphModel(gc.Student(), "B")
     for bad in ({"negative_sample_rate": 0}, {"repulsion_strength": -1.0}, {"noise_exponent": np.nan}):

@@ -69,7 +69,7 @@ def slowly(posterior, prior, kernel, loss, how, places):
     given = np.asarray(posterior.mean().toarray() if sp.issparse(posterior.mean()) else posterior.mean())
     join = SYMMETRIC[how]
     wanted = given if posterior.unordered else join(given, given.T)
-    found = means if prior == "B" else join(means, means.T)
+    found = join(means, means.T) if prior == "D" else means
     return as_loss(loss).cost(wanted, found)[OFF].sum()
 
 

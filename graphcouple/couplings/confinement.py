@@ -2,8 +2,8 @@
 
 Shift-invariant kernels leave the places of a graph's components undetermined (degeneracy theorem), so a coupling has no
 minimum there: it falls for ever as the components move apart. The gain is small and known. Let f be the weight of pairs
-of different components over the weight of the others, under prior E. Moving the components to infinity lowers the loss by
-n log(1 + f). With Student's kernel f falls with the square of the size of the map. So descent also counts the size:
+of different components over the weight of the others, under prior E. Moving the components to infinity lowers the loss
+by n log(1 + f). With Student's kernel f falls with the square of the size of the map. So descent also counts the size:
 
     C(Z) = (n/3) log(1 + (D²/L²)³),   L² = 540 ℓ² (n/κ)^(2/q)
 
@@ -20,8 +20,8 @@ import numpy as np
 from graphcouple.couplings.base import Objective
 from graphcouple.graphs import FloatArray
 
-# t-SNE by momentum ends at D² of 25 to 90 (n/κ) on 15 data sets. With 540, the maps of 2 to 200 separated clusters are at
-# most twice as wide as that, and connected data lose less than 0.1 % of their loss (benchmarks/separated.py).
+# t-SNE by momentum ends at D² of 25 to 90 (n/κ) on 15 data sets. With 540, the maps of 2 to 200 separated clusters are
+# at most twice as wide as that, and connected data lose less than 0.1 % of their loss (benchmarks/separated.py).
 _SQ_LENGTH = 540.0
 
 # A wall: powers of 1 and 2 cost the digits more for the same width of separated clusters.

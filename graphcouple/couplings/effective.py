@@ -91,7 +91,7 @@ class EffectiveCrossEntropy(PairCoupling):
         prior = latent_model.prior
         if not prior.independent_edges or prior.edges(posterior.n_nodes) is not None:
             raise ValueError(
-                f"latent_model must have prior B without a graph as its edge prior, got {prior!r}: edges can be sampled "
+                f"latent_model must have prior B without a graph as its edge prior, got {prior!r}: edges are sampled "
                 "against non-edges only if they are independent and all pairs alike; use coupling='cross-entropy'."
             )
         self.negative_sample_rate = check_positive("negative_sample_rate", negative_sample_rate)

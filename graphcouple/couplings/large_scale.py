@@ -223,7 +223,8 @@ def _mean_entropy(near: FloatArray, weights: FloatArray) -> float:
 
 
 def _far_rows_drawn_in(X: Any) -> Any:
-    """Return points with those so far out that components would see little else drawn in towards the middle."""
+    """Return the points with outliers pulled towards the centre, since they would dominate the principal components."""
+    X = sp.csr_array(X) if sp.issparse(X) else X
     sample = X[:: max(X.shape[0] // _MIDDLE, 1)]
     if sp.issparse(X):
         middle = csc_median_axis_0(sp.csc_matrix(sample))

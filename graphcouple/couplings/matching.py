@@ -4,9 +4,10 @@
 
 where M holds the means of a law's edges. Under prior B they are probabilities of edges that do not depend on each other
 (the Bernoulli reading); under prior D each row sums to 1 (the neighbourhood reading); under prior E all of them sum to
-n. S makes the means of directed graphs symmetric: those of the input, unless its graph is thresholded, and the rows of the
-embedding under prior D. Under priors B and E the embedding's means are symmetric, and E^Y = M. The binary KL divergence and the square are losses of the library; with UMAP's laws, the
-first is UMAP's stated loss and the second two-kernel PCA.
+n. S makes the means of directed graphs symmetric: those of the input, unless its graph is thresholded, and the rows of
+the embedding under prior D. Under priors B and E the embedding's means are symmetric, and E^Y = M. The binary KL
+divergence and the square are losses of the library; with UMAP's laws, the first is UMAP's stated loss and the second
+two-kernel PCA.
 
 A pair without an edge in the input costs F̂(0, E^Y). So under prior B the sum is one over all pairs, of a radial
 function, which every summation knows, and a correction along the input's edges.

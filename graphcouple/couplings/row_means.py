@@ -1,7 +1,7 @@
 """Matching of means that are no functions of one distance: rows that sum to 1, or all pairs that sum to n.
 
-With a_ij = k_ij / Z_i (Z_i a row's sum, or Z/n for all pairs) and E_ij = S(a_ij, a_ji) for rows and a_ij for all pairs, it is Σ F̂(e_ij, E_ij). All
-pairs are compared, some rows at a time.
+With a_ij = k_ij / Z_i (Z_i a row's sum, or Z/n for all pairs) and E_ij = S(a_ij, a_ji) for rows and a_ij for all pairs,
+it is Σ F̂(e_ij, E_ij). All pairs are compared, some rows at a time.
 """
 
 from __future__ import annotations

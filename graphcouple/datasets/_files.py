@@ -17,14 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._validation import check_sparse
+from graphcouple._validation import MOST_BYTES, check_sparse
 from graphcouple.datasets._parquet import read_parquet
 
 ENCODING = "utf-8-sig"
 UNREADABLE = (ValueError, OverflowError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error, csv.Error)
-
-MOST_BYTES = int(os.environ.get("GRAPHCOUPLE_MOST_BYTES", 16 * 2**30))
-"""What a file may unfold to in memory, known before it is read; the environment variable of this name changes it."""
 
 # Characters of a label. An array of text has room for its longest entry in each.
 _LONGEST_LABEL = 1000

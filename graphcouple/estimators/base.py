@@ -275,6 +275,11 @@ class CouplingEstimator(PlacesNewPoints):
         given, self._scale, self._rows = remembered["given"], remembered["scale"], remembered["rows"]
         self._landmarks = remembered.get("landmarks")
         self._given = None if given is None else self.sentence.input.recall(given)
+        if self._given is not None and self._given.X.shape[0] != len(self._places):
+            raise ValueError(
+                f"the file is damaged: it has {self._given.X.shape[0]} points and {len(self._places)} places. "
+                "Fit again."
+            )
         fixed = remembered["map"]
         self._map = None if fixed is None else fixed(self._places / np.asarray(self._scale, self.embedding_.dtype))
         self._posterior, self._regressor = None, None

@@ -158,6 +158,13 @@ def _check_arrays(kernel: Kernel) -> None:
                     f"{_name(kernel)}.{method} must keep the precision of sq_dist, {np.dtype(dtype)}, got "
                     f"{found.dtype}: compute with floating-point numbers and do not cast the result."
                 )
+            with np.errstate(all="ignore"):
+                at_zero = np.asarray(getattr(kernel, method)(np.zeros(1, dtype=dtype)))
+            if np.isnan(at_zero).any():
+                raise ValueError(
+                    f"{_name(kernel)}.{method} is NaN at distance 0, where copies of a point are: use "
+                    "np.maximum(sq_dist, 1e-30) where it divides by the distance."
+                )
             if np.isnan(found).any():
                 at = float(_RELATIVE_DISTANCES[int(np.argmax(np.isnan(found)))])
                 raise ValueError(f"{_name(kernel)}.{method} is NaN at distance {at:.3g}.")

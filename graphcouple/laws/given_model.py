@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from graphcouple.laws.given import FEW, GivenPoints, NewEdges, nearest_spread
 from graphcouple.laws.labels import log_factor, own_log_factor
 from graphcouple.laws.priors import RandomGraph, RepeatedPosterior
 from graphcouple.laws.priors.binary import symmetrized
-from graphcouple.neighbors import Distances, as_points
+from graphcouple.neighbors import Distances, OwnNeighbors, as_points
 
 if TYPE_CHECKING:
     from graphcouple.laws.model import GraphModel
@@ -49,6 +50,9 @@ class ModelGiven(GivenPoints):
         model = self.model
         support, sq_dist = model.edges_among(self.distances, n_jobs, self.weights is not None)
         self._spread = nearest_spread(support, sq_dist, n_jobs)
+        if isinstance(self.distances, OwnNeighbors) and model.bandwidth is not None:
+            fewest = int(np.diff(support.indptr).min())
+            model = self.model = replace(model, bandwidth=model.bandwidth.for_neighbors(fewest))
         copies = None
         if self.weights is not None:
             k = model.neighbors_among(self.distances.n_points)

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from graphcouple._validation import check_integer
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
+from graphcouple.kernels.base import KERNELS
 from graphcouple.laws.bandwidths import Bandwidth
 from graphcouple.laws.copies import Copies, check_weights
 from graphcouple.laws.given_model import ModelGiven
@@ -44,8 +45,8 @@ class GraphModel(GraphLaw):
 
     Parameters
     ----------
-    kernel : Kernel
-        How strongly two points call for an edge.
+    kernel : Kernel or str
+        How strongly two points call for an edge; a registered name, such as "student", for the kernel at its defaults.
     prior : GraphPrior or {"B", "D", "E"}
         Which graphs are possible, and how likely they are a priori.
     bandwidth : Bandwidth, optional
@@ -103,6 +104,8 @@ class GraphModel(GraphLaw):
     target_weight: float = 0.0
 
     def __post_init__(self) -> None:
+        if isinstance(self.kernel, str):
+            object.__setattr__(self, "kernel", KERNELS[self.kernel]())
         if not isinstance(self.kernel, Kernel):
             raise TypeError(f"kernel must be a graphcouple kernel such as Gaussian(), got {self.kernel!r}.")
         object.__setattr__(self, "prior", as_prior(self.prior))

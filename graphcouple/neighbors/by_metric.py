@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,11 @@ class ByMetric(Searched):
             raise ValueError(
                 f"metric must be a function of two rows, Blocks, or one of {known_metrics()}, got {metric!r}."
             )
+        if metric == "mahalanobis" and params and "V" in params:
+            # Not every search takes the covariance itself.
+            params = {**{name: value for name, value in params.items() if name != "V"}, "VI": _inverse(params["V"])}
+        if callable(metric) and X.shape[0] > 1:
+            _check_own(metric, metric(X[0], X[1], **(params or {})))
         self.metric, self.params = metric, params or None
         self._by_direction = not params and (metric == "cosine" or (metric == "correlation" and not sp.issparse(X)))
         self.approximate = self._by_direction or suits(X, metric, self.params)
@@ -99,7 +105,11 @@ class ByMetric(Searched):
         return Support.all_pairs(self.n_points), np.square(found, dtype=np.float64)
 
     def _known(self, distances: FloatArray) -> FloatArray:
-        """Return distances themselves, unless some are not numbers."""
+        """Return the distances; raise if one is no number, negative or infinite."""
+        if callable(self.metric) and not (distances >= 0).all():
+            _check_own(self.metric, float(distances[~(distances >= 0)][0]))
+        if callable(self.metric) and np.isinf(distances).any():
+            _check_own(self.metric, np.inf)
         unknown = np.isnan(distances)
         if unknown.any():
             row = int(np.argmax(unknown.any(axis=tuple(range(1, distances.ndim)))))
@@ -206,6 +216,23 @@ class ByMetric(Searched):
                 f"metric={self.metric!r} is not available along given edges, such as those of an edge prior or random "
                 "pairs; pass metric='precomputed' distances."
             ) from error
+
+
+def _check_own(metric: Any, found: Any) -> None:
+    """Raise unless a value of the user's own metric is a distance."""
+    real = isinstance(found, (Real, np.number)) and not isinstance(found, np.complexfloating)
+    if not real or not 0 <= float(found) < np.inf:
+        name = getattr(metric, "__name__", repr(metric))
+        raise ValueError(f"metric={name} must return a finite number of at least 0 for two rows, got {found!r}.")
+
+
+def _inverse(covariance: Any) -> FloatArray:
+    try:
+        return np.linalg.inv(np.asarray(covariance, dtype=np.float64))
+    except (np.linalg.LinAlgError, ValueError) as error:
+        raise ValueError(
+            f"metric_params: V must be an invertible matrix of covariances ({error}); or pass VI."
+        ) from error
 
 
 def distances_of(X: Any, metric: Any = "euclidean", metric_params: dict[str, Any] | None = None) -> Distances:

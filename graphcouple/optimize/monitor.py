@@ -14,6 +14,12 @@ from graphcouple.optimize.base import Callback
 # Iterations between the losses from which a run is judged to have settled.
 _SETTLE_SPAN = 50
 
+# The state of a run, in snapshots.
+_SEEN = (
+    *("losses", "first", "last", "iterations", "best", "max_iter", "converged", "before_last_tenth"),
+    *("_reason", "_lowest", "_lowest_at", "_judged"),
+)
+
 # Share of the gap to the lower bound; points are collapsed if merging them changes the loss by less.
 _FLAT_SHARE = 1e-6
 _ROUNDING = 1e-10
@@ -181,13 +187,14 @@ class Monitor:
 
     def remembered(self) -> dict[str, Any]:
         """Return what the run has shown so far, as plain values and arrays."""
-        seen = ("losses", "first", "last", "iterations", "best", "max_iter", "converged", "before_last_tenth")
-        return {name: getattr(self, name) for name in (*seen, "_reason", "_lowest", "_lowest_at", "_judged")}
+        return {name: getattr(self, name) for name in _SEEN}
 
     def recall(self, remembered: dict[str, Any]) -> None:
         """Take back what was `remembered`."""
-        for name, value in remembered.items():
-            setattr(self, name, value)
+        if set(remembered) != set(_SEEN):
+            raise ValueError("the checkpoint is damaged: it lacks what the run has shown. Fit without resume=True.")
+        for name in _SEEN:
+            setattr(self, name, remembered[name])
 
     @property
     def message(self) -> str:

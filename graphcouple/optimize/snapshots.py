@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -127,7 +128,11 @@ class Snapshots(NoSnapshots):
         begun = time.monotonic()
         ended = [tuple(pair) for pair in self._ended]
         content = {"run": self.run, "kept": self.kept, "ended": ended, "going": self._going}
-        storage.write(self.path, content, kind=_KIND)
+        try:
+            storage.write(self.path, content, kind=_KIND)
+        except OSError as error:
+            # The last snapshot stays, since it is replaced only by a whole one.
+            warnings.warn(f"the checkpoint {self.path} cannot be written: {error}; the fit goes on.", stacklevel=2)
         self._written = time.monotonic()
         self._wait = max(_SECONDS, (self._written - begun) / _SHARE)
 

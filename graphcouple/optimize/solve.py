@@ -199,6 +199,10 @@ class _Attempts(NamedTuple):
         chosen.check(self.objective)
         ended = self.kept.begin()
         if ended is not None:
+            if np.shape(ended.solution.Z) != Z.shape:
+                raise ValueError(
+                    "the checkpoint is damaged: a result is not of the start's shape. Fit without resume=True."
+                )
             monitor.recall(ended.monitor)
             return ended.solution, monitor
         if rescale and self.kept.going is None:

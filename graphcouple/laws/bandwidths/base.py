@@ -80,6 +80,10 @@ class Bandwidth(ABC):
         """Return the bandwidth with what so few points cannot have lowered, with a warning."""
         return self
 
+    def for_neighbors(self, n_neighbors: int) -> Bandwidth:
+        """Return the bandwidth for rows with this many given neighbours, lowered with a warning if they are few."""
+        return self
+
     pairs_scales: ClassVar[bool] = False
     """Whether rescaling an edge needs the scale of its end node, besides that of its row."""
 

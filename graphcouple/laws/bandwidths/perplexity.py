@@ -21,11 +21,11 @@ _SEARCH_TOLERANCE = 1e-10
 class Perplexity(Bandwidth):
     """Scales that give every row of the D-posterior the entropy log(perplexity).
 
-    τ_i solves −Σ_j p_ij log p_ij = log(perplexity) with p_ij ∝ k(d²_ij/τ_i²), for
-    any kernel whose rows sharpen as τ shrinks; under prior B, for the probability that an `Odds` states. If more than `perplexity` neighbours
-    are tied at the smallest distance, no scale reaches the target; the row then
-    gets its limit, the uniform law over those ties, and a warning says how many rows do. An edge prior's zeros restrict
-    the rows; its weights are applied after the scales are chosen.
+    τ_i solves −Σ_j p_ij log p_ij = log(perplexity) with p_ij ∝ k(d²_ij/τ_i²), for any kernel whose rows sharpen as τ
+    shrinks; under prior B, for the probability that an `Odds` states. If more than `perplexity` neighbours are tied at
+    the smallest distance, no scale reaches the target; the row then gets its limit, the uniform law over those ties,
+    and a warning says how many rows do. An edge prior's zeros restrict the rows; its weights are applied after the
+    scales are chosen.
 
     Parameters
     ----------
@@ -79,6 +79,20 @@ class Perplexity(Bandwidth):
             stacklevel=2,
         )
         return Perplexity(lowered) if others > 1 else ConstantBandwidth()
+
+    def for_neighbors(self, n_neighbors: int) -> Bandwidth:
+        """Return the perplexity, or a third of the number of neighbours if there are no more than it."""
+        if self.perplexity < n_neighbors or n_neighbors < 2:
+            return self
+        lowered = max(n_neighbors / 3.0, 0.5 * (1.0 + n_neighbors) if n_neighbors < 4 else 1.0)
+        warnings.warn(
+            f"perplexity={self.perplexity:g} is lowered to {lowered:.3g}, since {n_neighbors} neighbors of a point are "
+            f"given. Give at least {self.suited_neighbors}, with scanpy by "
+            f"sc.pp.neighbors(adata, n_neighbors={self.suited_neighbors + 1}).",
+            UserWarning,
+            stacklevel=2,
+        )
+        return Perplexity(lowered)
 
     def fit_edges(
         self,
