@@ -31,7 +31,7 @@ def check_objective(objective, Z, tolerance=1e-6):
     assert 0 <= curvature < np.inf
     twice = 0.5 * objective + 0.5 * objective
     assert twice.curvature(Z) == curvature
-    assert twice.value(Z) == value
+    assert twice.value(Z) == objective.value(Z)
     np.testing.assert_array_equal(twice.gradient(Z), objective.gradient(Z))
     assert (2.0 * objective).curvature(Z) == pytest.approx(2.0 * curvature)
     assert objective.lower_bound <= value

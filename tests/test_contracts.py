@@ -46,6 +46,7 @@ OBJECTIVES = {
     "partition": lambda: tsne().partition,
     "energy": lambda: tsne().energy,
     "charged": lambda: OBJECTIVES["effective"]().partition,
+    "confinement": lambda: tsne().confinement,
     "precision": lambda: gc.PrecisionCrossEntropy(X),
     "components": lambda: gc.ComponentCrossEntropy(X, D, n_graphs=3),
     "sum": lambda: 0.3 * tsne() + 2.0 * gc.ComponentCrossEntropy(X, D, n_graphs=2),

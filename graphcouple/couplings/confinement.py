@@ -27,6 +27,9 @@ _SQ_LENGTH = 540.0
 # A wall: powers of 1 and 2 cost the digits more for the same width of separated clusters.
 _POWER = 3
 
+# Beyond, the power would overflow; the gradient has long reached its limit.
+_LARGEST = 1e100
+
 
 class Confinement(Objective):
     """C(Z) = (n/3) log(1 + (D²/L²)³), with D² the mean squared distance of two points: a bound on the size of a map.
@@ -73,7 +76,7 @@ class Confinement(Objective):
         pairs = total - 1.0 if total > 1.0 else 1.0
         sq_size = 2.0 * float(weights @ np.square(points).sum(axis=1)) / pairs
         sq_length = _SQ_LENGTH * self.length**2 * max(len(Z) / self.crowd, 1.0) ** (2.0 / Z.shape[1])
-        power = (sq_size / sq_length) ** _POWER
+        power = min(sq_size / sq_length, _LARGEST) ** _POWER
         value = total * float(np.log1p(power)) / _POWER
         if not sq_size > 0:
             return value, np.zeros_like(Z)

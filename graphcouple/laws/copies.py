@@ -13,6 +13,9 @@ import numpy as np
 
 from graphcouple.graphs import FloatArray, IntArray, Support
 
+# Sums of weights in double precision keep four digits of the smallest.
+_MOST_RATIO = 1e12
+
 
 @dataclass(frozen=True, eq=False)
 class Copies:
@@ -59,6 +62,11 @@ def check_weights(weights: Any, n_points: int) -> FloatArray:
     if not np.isfinite(array).all() or (array <= 0).any():
         worst = array[np.argmin(array)] if np.isfinite(array).all() else "NaN or infinity"
         raise ValueError(f"sample_weight must be finite and above 0, got {worst}; leave rows of weight 0 out.")
+    if array.size and array.max() > _MOST_RATIO * array.min():
+        raise ValueError(
+            f"sample_weight goes from {array.min():.3g} to {array.max():.3g}, a ratio of more than {_MOST_RATIO:g}: the "
+            "smaller ones would be lost to rounding. Leave these rows out."
+        )
     return array
 
 

@@ -1,0 +1,148 @@
+"""Graphs in pieces: a coupling has no minimum, and its maps must be compact all the same."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+import graphcouple as gc
+from graphcouple.couplings import Confinement
+from tests.reference import numerical_gradient, relative_error
+
+
+def clusters(sizes, sd=0.3, p=10, gap=12.0, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    return gap * rng.normal(size=(len(sizes), p))[y] / np.sqrt(p) + sd * rng.normal(size=(len(y), p)), y
+
+
+THREE, OF_THREE = clusters((80, 80, 80))
+TWELVE, OF_TWELVE = clusters((30,) * 12)
+UNEQUAL, OF_UNEQUAL = clusters((200, 60, 20, 8))
+
+
+def spread(Z, y):
+    """The radius of nine tenths of the map over the median radius of a cluster."""
+    radius = np.quantile(np.linalg.norm(Z - Z.mean(axis=0), axis=1), 0.9)
+    inner = [np.median(np.linalg.norm(Z[y == k] - np.median(Z[y == k], axis=0), axis=1)) for k in np.unique(y)]
+    return radius / np.median(inner)
+
+
+def places(Z):
+    return len(np.unique(np.round(Z / np.abs(Z).max() * 1e7), axis=0))
+
+
+def apart(Z, y, factor):
+    """The map with its clusters' centres further apart."""
+    centres = np.array([Z[y == k].mean(axis=0) for k in np.unique(y)])
+    return Z + (factor - 1.0) * centres[np.unique(y, return_inverse=True)[1]]
+
+
+METHODS = {
+    "t-SNE": gc.TSNE(perplexity=10, random_state=0),
+    "UMAP": gc.UMAP(random_state=0),
+    "SNE": gc.SNE(random_state=0),
+    "symmetric SNE": gc.SymmetricSNE(random_state=0),
+    "LargeVis": gc.LargeVis(perplexity=15, random_state=0),
+    "two scales": gc.TwoScaleCoupling(gc.TSNE(random_state=0), random_state=0),
+}
+
+
+@pytest.mark.parametrize(
+    ("X", "y"), [(THREE, OF_THREE), (TWELVE, OF_TWELVE), (UNEQUAL, OF_UNEQUAL)], ids=["three", "twelve", "unequal"]
+)
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS.keys())
+def test_maps_of_clusters_are_compact(method, X, y):
+    """The spreads of openTSNE and umap-learn on such data are between 3 and 60."""
+    Z = method.fit_transform(X)
+    assert places(Z) == len(X)
+    assert spread(Z, y) < 100.0
+
+
+@pytest.mark.parametrize("init", ["pca", "random", "spectral"])
+def test_compactness_costs_what_is_known(init):
+    """Moving the components to infinity gains n log(1 + f), f the weight of pairs of different components."""
+    tsne = gc.TSNE(perplexity=10, init=init, random_state=0).fit(TWELVE)
+    Z, n = tsne.embedding_, len(TWELVE)
+    objective = gc.CrossEntropy(tsne.posterior_, gc.GraphModel(gc.Student(), "E"))
+    other = OF_TWELVE[:, None] != OF_TWELVE
+    K = 1.0 / (1.0 + cdist(Z, Z, "sqeuclidean"))
+    np.fill_diagonal(K, 0.0)
+    f = K[other].sum() / K[~other].sum()
+    gain = tsne.loss_ - objective.value(apart(Z, OF_TWELVE, 1e4))
+    assert gain == pytest.approx(n * np.log1p(f), rel=1e-3)
+    assert 0.0 < gain < 0.005 * tsne.loss_
+
+
+def test_nothing_else_keeps_the_clusters_together():
+    """So the tests above can fail."""
+    sentence = gc.TSNE(random_state=0).sentence
+    free = gc.GraphCoupling(**sentence.replace(optimizer=replace(sentence.optimizer, confinement=0.0)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert spread(free.fit_transform(TWELVE), OF_TWELVE) > 300.0
+
+
+def test_one_edge_between_clusters_changes_little():
+    first, second = np.flatnonzero(OF_THREE == 0)[0], np.flatnonzero(OF_THREE == 1)[0]
+    P = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10), 30).posterior(THREE).mean().tolil()
+    assert not P[first, second]
+    latent, found = gc.GraphModel(gc.Student(), "E"), []
+    for weight in (0.0, 1e-6, 1e-3):
+        if weight:
+            P[first, second] = weight
+        found.append(
+            spread(gc.GraphCoupling(P.tocsr(), latent, init="pca", random_state=0).fit_transform(THREE), OF_THREE)
+        )
+    assert max(found) < 1.5 * min(found)
+
+
+def test_losses_leave_the_bound_out():
+    losses = []
+    tsne = gc.TSNE(random_state=0, callback=lambda i, loss, Z: losses.append((loss, Z)) and None).fit(TWELVE)
+    objective = gc.CrossEntropy(tsne.posterior_, gc.GraphModel(gc.Student(), "E"))
+    assert tsne.loss_ == objective.value(tsne.embedding_)
+    for loss, Z in losses[::20]:
+        assert loss == pytest.approx(objective.value(Z), rel=1e-12)
+    np.testing.assert_allclose(tsne.loss_history_, [loss for loss, _ in losses], rtol=1e-12)
+    assert tsne.start_losses_.min() == pytest.approx(tsne.loss_, rel=1e-12)
+
+
+@pytest.mark.parametrize("q", [1, 2, 3])
+def test_the_bound_is_its_formula(q):
+    rng = np.random.default_rng(q)
+    Z, weights = 40.0 * rng.normal(size=(50, q)), rng.integers(1, 4, 50).astype(float)
+    bound = Confinement(50, 0.7, 5.0)
+    sq_size = cdist(Z, Z, "sqeuclidean").sum() / (50 * 49)
+    wanted = 50 / 3 * np.log1p((sq_size / (540 * 0.49 * 10 ** (2 / q))) ** 3)
+    assert bound.value(Z) == pytest.approx(wanted, rel=1e-12)
+    for one in (bound, Confinement(50, 0.7, 5.0, weights)):
+        assert relative_error(one.gradient(Z), numerical_gradient(one.value, Z)) < 1e-6
+    copies = np.repeat(Z, weights.astype(int), axis=0)
+    sq_size = cdist(copies, copies, "sqeuclidean").sum() / (len(copies) * (len(copies) - 1))
+    wanted = len(copies) / 3 * np.log1p((sq_size / (540 * 0.49 * 10 ** (2 / q))) ** 3)
+    assert Confinement(50, 0.7, 5.0, weights).value(Z) == pytest.approx(wanted, rel=1e-12)
+    for size in (1e-200, 1e150):
+        assert np.isfinite(bound.value_and_grad(size * Z)[1]).all()
+
+
+def test_crowds_are_perplexities_degrees_and_draws():
+    D = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(12)).posterior(THREE)
+    student = gc.GraphModel(gc.Student(), "E")
+    assert gc.CrossEntropy(D, student).crowd == pytest.approx(12.0, rel=1e-6)
+    model, latent = gc.UMAP().models(len(THREE))
+    B = model.posterior(THREE)
+    assert gc.CrossEntropy(B, latent).crowd == pytest.approx(B.mean().sum() / len(THREE), rel=1e-12)
+    effective = gc.EffectiveCrossEntropy(B, latent, 4, repulsion_strength=3.0)
+    assert effective.crowd == pytest.approx(len(THREE) / 24.0, rel=1e-12)
+    both = 0.3 * gc.CrossEntropy(D, student) + 0.7 * gc.CrossEntropy(D, student)
+    Z = 60.0 * THREE[:, :2]
+    assert both.confinement.value(Z) == pytest.approx(gc.CrossEntropy(D, student).confinement.value(Z), rel=1e-12)
+    assert gc.ComponentCrossEntropy(THREE, D, n_graphs=2).confinement is None
+
+
+def test_the_weight_of_the_bound_is_checked():
+    with pytest.raises(ValueError, match="confinement must be"):
+        gc.Descent(confinement=-1.0)

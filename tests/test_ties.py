@@ -1,0 +1,84 @@
+"""Tied distances: one-hot rows, grids, counts, hops. Each tie has an equal share, and the law stays a law."""
+
+import numpy as np
+import pytest
+
+import graphcouple as gc
+
+RNG = np.random.default_rng(0)
+GRID = np.stack(np.meshgrid(*[np.arange(5.0)] * 3), axis=-1).reshape(-1, 3)
+SETS = {
+    "identity": np.eye(50),
+    "one-hot": np.eye(6)[RNG.integers(0, 6, (120, 3))].reshape(120, -1),
+    "grid": GRID,
+    "counts": RNG.poisson(0.5, (120, 8)).astype(np.float32),
+    "far": 1e6 + GRID,
+}
+
+
+def posterior(name, prior, kernel=gc.Gaussian(), perplexity=5.0, **options):
+    return gc.GraphModel(kernel, prior, gc.Perplexity(perplexity), **options).posterior(SETS[name])
+
+
+@pytest.mark.filterwarnings("ignore:perplexity:UserWarning")
+@pytest.mark.parametrize("kernel", [gc.Gaussian(), gc.Exponential()])
+@pytest.mark.parametrize("n_neighbors", [None, 15])
+@pytest.mark.parametrize("name", SETS)
+def test_rows_sum_to_one(name, n_neighbors, kernel):
+    law = posterior(name, "D", kernel, n_neighbors=n_neighbors)
+    sums = np.add.reduceat(law.edge_means, law.support.indptr[:-1])
+    np.testing.assert_allclose(sums, 1.0, rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:perplexity:UserWarning")
+@pytest.mark.parametrize("prior", ["D", "E"])
+@pytest.mark.parametrize("name", SETS)
+def test_samples_have_the_laws_entropy(name, prior):
+    law = posterior(name, prior)
+    n = law.n_nodes
+    assert law.edge_means.sum() == pytest.approx(n, rel=1e-9)
+    surprise = -np.array([law.log_prob(law.sample(seed)) for seed in range(200)])
+    assert (surprise > 0).all()
+    assert abs(surprise.mean() - law.entropy()) < 5.0 * surprise.std() / np.sqrt(200) + 1e-9 * law.entropy()
+
+
+@pytest.mark.filterwarnings("ignore:perplexity:UserWarning")
+def test_edges_of_prior_b_stay_probabilities():
+    means = posterior("grid", "B", gc.Odds(gc.Gaussian())).edge_means
+    assert 0.0 <= means.min() <= means.max() <= 1.0
+
+
+def test_ties_share_equally_and_are_counted():
+    with pytest.warns(UserWarning, match="not reached in 27 of 125 rows, the first row 31: 6 neighbors are tied"):
+        law = posterior("grid", "D")
+    d = np.abs(GRID[:, None] - GRID).sum(axis=2)
+    inner = (d == 1.0).sum(axis=1) == 6
+    np.testing.assert_allclose(law.mean()[inner][d[inner] == 1.0], 1.0 / 6.0, rtol=1e-8)
+    np.testing.assert_allclose(law.mean()[inner][d[inner] > 1.0], 0.0, atol=1e-8)
+    # Where fewer are tied, the perplexity is reached.
+    rows = np.maximum(law.mean()[~inner], 1e-300)
+    np.testing.assert_allclose(np.exp(-(rows * np.log(rows)).sum(axis=1)), 5.0, rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:perplexity:UserWarning", "ignore:the embedding has not settled")
+def test_divergences_are_not_negative():
+    for name in ("identity", "one-hot", "grid"):
+        assert gc.TSNE(perplexity=5, max_iter=60, random_state=0).fit(SETS[name]).kl_divergence_ > -1e-9
+
+
+def test_tiny_bandwidths_are_laws_too():
+    """η of −1e20, whose differences are all that matters."""
+    for prior in ("D", "E"):
+        law = gc.GraphModel(gc.Gaussian(), prior, gc.ConstantBandwidth(1e-10)).posterior(np.eye(20))
+        assert law.edge_means.sum() == pytest.approx(20.0, rel=1e-12)
+        assert law.log_prob(law.sample(0)) < -10.0
+
+
+@pytest.mark.parametrize("data", ["iris", "line"])
+def test_the_perplexity_of_a_bernoulli_law_is_that_of_its_probabilities(data, iris):
+    """THESIS, section 5.1: v, not the odds v/(1 − v)."""
+    X = iris[0] if data == "iris" else np.geomspace(1.0, 50.0, 60)[:, None]
+    v = gc.GraphModel(gc.Odds(gc.Gaussian()), "B", gc.Perplexity(12)).posterior(X).mean()
+    share = v / v.sum(axis=1, keepdims=True)
+    entropies = -np.where(share > 0, share * np.log(np.maximum(share, 1e-300)), 0.0).sum(axis=1)
+    np.testing.assert_allclose(np.exp(entropies), 12.0, rtol=1e-4)
