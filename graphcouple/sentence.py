@@ -40,7 +40,7 @@ class Sentence(Mapping[str, Any]):
     input         prior D, Gaussian(), Perplexity(perplexity=20), nearest neighbors
     latent        prior E, Student(dof=1.0)
     coupling      cross-entropy
-    optimizer     Descent(learning_rate='auto', early_exaggeration='auto')
+    optimizer     Descent(learning_rate='auto', early_exaggeration='auto', confinement=1.0)
     init          pca
     max_iter      auto
     n_components  2

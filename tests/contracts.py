@@ -72,7 +72,8 @@ def check_summation(make, radial, Z, rng, tolerance):
     alone = summation.potential(Z, radial, charges, with_gradient=False)[0]
     np.testing.assert_allclose(alone, potential, rtol=1e-9, atol=1e-12 * np.abs(potential).max())
     forces = summation.potential(Z, radial, charges, with_potential=False)[1]
-    np.testing.assert_allclose(forces, gradient, rtol=1e-7, atol=1e-9 * np.abs(gradient).max())
+    # Forces alone may be read from a table.
+    assert relative_error(forces, gradient) < 1e-4
     np.testing.assert_array_equal(Z, before[0])
     np.testing.assert_array_equal(charges, before[1])
     together = np.zeros_like(Z[:10])

@@ -6,6 +6,7 @@ import pytest
 import graphcouple as gc
 from graphcouple.kernels import ScaledKernel
 from graphcouple.summation import KernelValue, LogEdgeProbability, LogKernel, LogOnePlusKernel
+from graphcouple.summation.tabulated import Tabulated
 from tests.contracts import check_objective, check_optimizer, check_prior, check_summation
 from tests.extensions.kernel import Laplace
 from tests.extensions.objective import Stress
@@ -13,6 +14,7 @@ from tests.extensions.optimizer import Cautious
 from tests.extensions.prior import TwoOut
 from tests.extensions.summation import Plain
 from tests.extensions.term import Cohesion
+from tests.reference import relative_error
 
 N = 24
 RNG = np.random.default_rng(0)
@@ -93,6 +95,7 @@ SUMMATIONS = {
     "mesh": (gc.ParticleMesh, (1, 2), 1e-2),
     "tree": (gc.BarnesHut, (2, 3), 1e-2),
     "auto": (gc.Auto, (2, 4), 1e-2),
+    "tabulated": (Tabulated, (2, 5), 1e-9),
     "plain (outside)": (Plain, (2,), 1e-9),
 }
 
@@ -115,3 +118,18 @@ def test_summation(make, dim, tolerance, radial):
 @pytest.mark.parametrize("prior", [gc.Binary(), gc.UnitOutDegree(), gc.FixedEdges(), TwoOut()], ids=lambda p: p.code)
 def test_prior(prior):
     check_prior(prior)
+
+
+@pytest.mark.parametrize("kernel", [gc.Student(0.6), gc.Odds(gc.RationalPower(1.6, 0.9))], ids=["pow", "umap"])
+def test_tables_are_used_and_nearly_exact(kernel):
+    radial, rng = LogOnePlusKernel(kernel), np.random.default_rng(0)
+    Z, left, right = rng.normal(size=(300, 2)), rng.uniform(size=(2, 300)), rng.uniform(size=(2, 300))
+    wanted = gc.Exact(1).low_rank(Z, radial, left, right)[1]
+    found = gc.Auto(2).low_rank(Z, radial, left, right, with_potential=False)[1]
+    assert 0.0 < relative_error(found, wanted) < 2e-5
+    # Where a formula is quick, or the potential is asked for too, nothing is rounded.
+    quick = KernelValue(gc.Student())
+    np.testing.assert_array_equal(
+        gc.Auto(2).potential(Z, quick, with_potential=False)[1],
+        gc.Exact(1).potential(Z, quick, with_potential=False)[1],
+    )

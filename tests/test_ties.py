@@ -16,7 +16,10 @@ SETS = {
 }
 
 
-def posterior(name, prior, kernel=gc.Gaussian(), perplexity=5.0, **options):
+GAUSSIAN = gc.Gaussian()
+
+
+def posterior(name, prior, kernel=GAUSSIAN, perplexity=5.0, **options):
     return gc.GraphModel(kernel, prior, gc.Perplexity(perplexity), **options).posterior(SETS[name])
 
 

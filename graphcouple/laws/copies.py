@@ -64,8 +64,8 @@ def check_weights(weights: Any, n_points: int) -> FloatArray:
         raise ValueError(f"sample_weight must be finite and above 0, got {worst}; leave rows of weight 0 out.")
     if array.size and array.max() > _MOST_RATIO * array.min():
         raise ValueError(
-            f"sample_weight goes from {array.min():.3g} to {array.max():.3g}, a ratio of more than {_MOST_RATIO:g}: the "
-            "smaller ones would be lost to rounding. Leave these rows out."
+            f"sample_weight goes from {array.min():.3g} to {array.max():.3g}, above a ratio of {_MOST_RATIO:g}: small"
+            " ones would be lost to rounding. Leave these rows out."
         )
     return array
 
