@@ -105,8 +105,8 @@ def read(path: str | os.PathLike[str], classes: Mapping[str, type], kind: str = 
     Raises
     ------
     ValueError
-        When the file is of another kind or a newer version, is damaged or too large, has numbers that are not finite,
-        or an object of a class that is not among `classes`.
+        When the file is of another kind or a newer version, is damaged or too large, holds NaN or an object of a class
+        that is not among `classes`.
     """
     try:
         return _read(path, classes, kind)
@@ -245,16 +245,19 @@ def _random_state(state: Any) -> np.random.RandomState:
     return rng
 
 
-def _finite_array(entry: Any, size: int) -> NDArray[Any]:
+def _sound_array(entry: Any, size: int) -> NDArray[Any]:
     """Return an array that is no larger than its entry, and whose numbers compiled loops can trust."""
-    version = npy.read_magic(entry)
-    shape, _, dtype = npy.read_array_header_1_0(entry) if version == (1, 0) else npy.read_array_header_2_0(entry)
-    if min(shape, default=0) < 0 or int(np.prod(shape, dtype=object)) * dtype.itemsize > size:
-        raise ValueError(f"the file is damaged: an array of shape {shape} is larger than its entry. Fit again.")
-    entry.seek(0)
-    array: NDArray[Any] = npy.read_array(entry, allow_pickle=False)
-    if array.dtype.kind in "fc" and not np.isfinite(array).all():
-        raise ValueError("the file is damaged: it holds numbers that are not finite. Fit again.")
+    try:
+        version = npy.read_magic(entry)
+        shape, _, dtype = npy.read_array_header_1_0(entry) if version == (1, 0) else npy.read_array_header_2_0(entry)
+        if min(shape, default=0) < 0 or int(np.prod(shape, dtype=object)) * dtype.itemsize > size:
+            raise ValueError(f"an array of shape {shape} is larger than its entry")
+        entry.seek(0)
+        array: NDArray[Any] = npy.read_array(entry, allow_pickle=False)
+    except ValueError as error:
+        raise ValueError(f"the file is damaged: {error}. Fit again.") from error
+    if array.dtype.kind in "fc" and np.isnan(array).any():
+        raise ValueError("the file is damaged: it holds NaN. Fit again.")
     return array
 
 
@@ -297,7 +300,7 @@ class _Decoder:
     def _array(self, name: str) -> NDArray[Any]:
         if name not in self._arrays:
             with self.archive.open(f"{name}.npy") as entry:
-                self._arrays[name] = _finite_array(entry, self.archive.getinfo(f"{name}.npy").file_size)
+                self._arrays[name] = _sound_array(entry, self.archive.getinfo(f"{name}.npy").file_size)
         return self._arrays[name]
 
     def _class(self, name: str) -> type:

@@ -228,9 +228,9 @@ def test_of_several_starts_the_best_is_kept():
     assert alone.loss_ == fits.start_losses_[0]
     # The tree's arrangement: from the exaggerated start, descent ends 45 % higher.
     tree = gc.datasets.make_hierarchical_mixture(400, random_state=0)[0]
-    few = gc.TSNE(perplexity=132.3, random_state=0).fit(tree)
+    few = gc.TSNE(perplexity=132.3, n_starts=2, random_state=0).fit(tree)
     assert len(few.start_losses_) == 2
-    assert few.kl_divergence_ < 0.0040
+    assert few.kl_divergence_ < 0.0060
     with pytest.raises(ValueError, match="n_starts"):
         gc.TSNE(n_starts=0).fit(X)
 
@@ -310,7 +310,7 @@ def test_how_strong_exaggeration_is_depends_on_how_long_it_can_fall():
     X = gc.datasets.load("digits")[0][:300]
     posterior, latent = gc.UMAP(n_neighbors=10).models(300)[0].posterior(X), gc.GraphModel(gc.Odds(gc.Student()), "B")
     objective = gc.CrossEntropy(posterior, latent)
-    for max_iter, factor, length in ((1000, 900.0, 300), (100, 56.25, 75), (20, 2.25, 15)):
+    for max_iter, factor, length in ((1000, 30.0, 150), (100, 30.0, 75), (20, 2.25, 15)):
         schedule = gc.Descent().for_problem(objective, X[:, 2:4], max_iter).exaggeration
         assert (schedule.factor, schedule.n_iter) == (factor, length)
 
@@ -327,8 +327,9 @@ def test_a_term_does_not_fade_beside_exaggerated_attraction():
 
 def test_further_starts_are_exaggerated_less():
     X = noise(40)
-    objective, wanted = tsne_of(X, 5.0), gc.Descent()
-    optimizers = [chosen for _, chosen in _attempts(objective, X[:, :2], wanted, (1000, 3000), 4)]
+    objective = tsne_of(X, 5.0)
+    first = gc.Descent().for_problem(objective, X[:, :2], 1000, 3000)
+    optimizers = [chosen for _, chosen in _attempts(objective, X[:, :2], first, True, 4)]
     factor = optimizers[0].exaggeration.factor
     assert factor > 2
     found = [chosen.exaggeration.factor for chosen in optimizers]

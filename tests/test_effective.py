@@ -111,7 +111,7 @@ def test_nothing_lies_below_the_lower_bound(points, method):
     assert gc.solve(objective, points[1], max_iter=200).loss > objective.lower_bound > 0
 
 
-@pytest.mark.parametrize("n", [1200, 4000])
+@pytest.mark.parametrize("n", [2200, 4000])
 def test_automatic_sums_leave_no_near_pair_out(rng, n):
     """Tight clusters, where softened repulsion lost most of the loss and of the force."""
     X = rng.normal(size=(n, 5))
@@ -238,7 +238,7 @@ def test_auto_is_what_it_chooses(rng):
     for shape, kind in (((300, 2), Exact), ((3000, 2), ParticleMesh), ((3000, 1), ParticleMesh), ((3000, 4), Exact)):
         Z = rng.normal(size=shape)
         chosen = Auto().for_points(Z, kernel)
-        assert type(chosen) is kind
+        assert isinstance(chosen, kind)
         for ours, theirs in zip(Auto().potential(Z, kernel), kind().potential(Z, kernel), strict=True):
             np.testing.assert_array_equal(ours, theirs)
 
@@ -250,5 +250,5 @@ def test_auto_takes_a_tree_where_points_are_too_crowded_for_a_grid(rng):
     crowded = np.concatenate([1e-7 * Z[:20_000], Z[20_000:]])
     assert type(Auto().for_points(crowded, radial)).__name__ == "BarnesHut"
     # A line's grid is narrow: it may be far longer.
-    assert type(Auto().for_points(crowded[:, :1], radial)).__name__ == "Exact"
+    assert type(Auto().for_points(crowded[:, :1], radial)).__name__ == "Tabulated"
     assert type(Auto().for_points(np.zeros((25_000, 2)), radial)).__name__ == "ParticleMesh"

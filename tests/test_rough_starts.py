@@ -157,7 +157,9 @@ def test_a_given_exaggeration_from_noise_is_warned_of_where_the_graph_does_not_b
 
 
 def test_many_points_are_untangled_for_as_long_as_it_takes():
-    objective, Z = tsne_of(digits), digits[:, 2:4]
+    many = np.concatenate([digits, digits + np.random.default_rng(0).normal(size=digits.shape)])
+    assert gc.Descent().for_problem(tsne_of(digits), digits[:, 2:4], 1000).exaggeration.n_iter == 150
+    objective, Z = tsne_of(many), many[:, 2:4]
     for max_iter, most, length in (
         (1000, 3000, 300),
         (200, 600, 300),

@@ -183,17 +183,23 @@ def test_a_tree_can_place_points_too():
 
 def test_sparse_points_distances_and_pipelines(halves):
     X, X_new, _, _ = halves
-    dense = gc.TSNE(perplexity=10, random_state=0, max_iter=100).fit(X)
+    dense = gc.TSNE(perplexity=10, n_neighbors=None, random_state=0, max_iter=100).fit(X)
     wanted = dense.transform(X_new)
-    sparse = gc.TSNE(perplexity=10, random_state=0, max_iter=100, init=dense.embedding_).fit(sp.csr_matrix(X))
+    sparse = gc.TSNE(perplexity=10, n_neighbors=None, random_state=0, max_iter=100, init=dense.embedding_).fit(
+        sp.csr_matrix(X)
+    )
     edges, same = (e._given.new_edges(part).to_csr() for e, part in ((sparse, sp.csr_matrix(X_new)), (dense, X_new)))
     np.testing.assert_allclose(edges.toarray(), same.toarray(), atol=1e-9)
-    by_distance = gc.TSNE(perplexity=10, metric="precomputed", random_state=0, max_iter=100, init=dense.embedding_)
+    by_distance = gc.TSNE(
+        perplexity=10, n_neighbors=None, metric="precomputed", random_state=0, max_iter=100, init=dense.embedding_
+    )
     by_distance.fit(cdist(X, X))
     edges = by_distance._given.new_edges(cdist(X_new, X)).to_csr()
     np.testing.assert_allclose(edges.toarray(), same.toarray(), atol=1e-9)
     assert by_distance.transform(cdist(X_new, X)).shape == wanted.shape
-    pipeline = make_pipeline(StandardScaler(with_std=False), gc.TSNE(perplexity=10, random_state=0, max_iter=100))
+    pipeline = make_pipeline(
+        StandardScaler(with_std=False), gc.TSNE(perplexity=10, n_neighbors=None, random_state=0, max_iter=100)
+    )
     assert pipeline.fit(X).transform(X_new).shape == wanted.shape
     assert dense.transform(X_new[:1]).shape == (1, 2)
     assert dense.transform(X_new.astype(np.float32)).shape == wanted.shape

@@ -14,7 +14,7 @@ TIE = 1e-6
 """Squared distances that differ by less than this share of the smallest are tied: single precision holds no less."""
 
 # By how much the entropy of a row exceeds that of its ties alone, in nats.
-_REST_OF_TIES = 1e-9
+_REST_OF_TIES = 1e-10
 
 
 @jit

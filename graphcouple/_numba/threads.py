@@ -103,7 +103,7 @@ def over_rows(n_rows: int, n_jobs: int | None, loop: Callable[..., Any], *args: 
 
     Fewer rows than `at_least` run in the calling thread.
     """
-    if n_rows < at_least or (n_threads := effective_n_jobs(n_jobs)) == 1:
+    if (n_rows < at_least and n_jobs != 0) or (n_threads := effective_n_jobs(n_jobs)) == 1:
         loop(0, n_rows, *args)
         return
     size = -(-n_rows // (n_threads * _BLOCKS_PER_THREAD))

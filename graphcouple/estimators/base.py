@@ -275,7 +275,7 @@ class CouplingEstimator(PlacesNewPoints):
         given, self._scale, self._rows = remembered["given"], remembered["scale"], remembered["rows"]
         self._landmarks = remembered.get("landmarks")
         self._given = None if given is None else self.sentence.input.recall(given)
-        if self._given is not None and self._given.X.shape[0] != len(self._places):
+        if self._given is not None and self._given.X is not None and self._given.X.shape[0] != len(self._places):
             raise ValueError(
                 f"the file is damaged: it has {self._given.X.shape[0]} points and {len(self._places)} places. "
                 "Fit again."

@@ -117,6 +117,8 @@ class EmbeddingEstimator(ScikitTransformer):
         """Return the estimator that `_saved` described."""
         made = cls(**saved["parameters"])
         vars(made).update(saved["fitted"])
+        if not np.isfinite(made.embedding_).all():
+            raise ValueError("the file is damaged: its embedding is not finite. Fit again.")
         made._recall(saved["remembered"])
         return made
 

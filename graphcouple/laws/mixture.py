@@ -47,7 +47,7 @@ class GraphMixture(GraphLaw):
     --------
     >>> import graphcouple as gc
     >>> X, y = gc.datasets.load("iris")
-    >>> laws = [gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(p)) for p in (5, 45)]
+    >>> laws = [gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(p), "auto") for p in (5, 45)]
     >>> latent = gc.GraphModel(gc.Student(), "E")
     >>> both = gc.GraphCoupling(gc.GraphMixture(laws), latent, init="pca", random_state=0).fit(X)
     >>> same = gc.TSNE(perplexity=(5, 45), random_state=0).fit(X)

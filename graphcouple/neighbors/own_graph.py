@@ -220,5 +220,9 @@ def remembered_distances(
     if "n_points" in remembered:
         points: Distances = ForgottenDistances(remembered["n_points"])
     else:
-        points = distances_of(remembered["X"], metric, metric_params)
+        X = remembered["X"]
+        values = X.data if sp.issparse(X) else X
+        if isinstance(values, np.ndarray) and values.dtype.kind == "f" and not np.isfinite(values).all():
+            raise ValueError("the file is damaged: its points are not finite. Fit again.")
+        points = distances_of(X, metric, metric_params)
     return ForgottenNeighbors(points, remembered["most"]) if "most" in remembered else points

@@ -290,7 +290,12 @@ def laplacian_eigenvalues(affinity: Any, n_eigenvalues: int) -> FloatArray:
     if n <= _DENSE or 5 * k > n:
         return np.sort(1.0 - np.linalg.eigvalsh(similarity.toarray()))[:k]
 
-    # A vector of noise has a share of every eigenvector, also of those on single components.
+    # Each component has an eigenvalue 0 of its own, and Lanczos iteration does not count equal eigenvalues.
+    n_components, label = sp.csgraph.connected_components(similarity, directed=False)
+    if n_components > 1:
+        members = np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label))[:-1])
+        parts = [similarity[rows][:, rows] for rows in members]
+        return np.sort(np.concatenate([laplacian_eigenvalues(part, min(k, part.shape[0])) for part in parts]))[:k]
     start = np.random.default_rng(0).normal(size=n)
     found = lanczos(similarity, k, start, ncv=min(n - 1, max(4 * k, 60)), tol=1e-8)[0]
     return np.sort(1.0 - found)

@@ -61,7 +61,7 @@ class Auto(Summation):
     >>> rng = np.random.default_rng(0)
     >>> kernel = KernelValue(gc.Student())
     >>> [type(Auto().for_points(rng.normal(size=shape), kernel)).__name__ for shape in ((500, 2), (5000, 2), (5000, 3))]
-    ['Exact', 'ParticleMesh', 'Exact']
+    ['Tabulated', 'ParticleMesh', 'Tabulated']
     """
 
     def __init__(self, n_jobs: int | None = None) -> None:

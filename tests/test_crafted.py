@@ -1,0 +1,207 @@
+"""What comes from outside and is wrong: files, metrics, kernels, neighbours. Each is refused in words, or mended."""
+
+import json
+import os
+import stat
+import zipfile
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.neighbors import kneighbors_graph
+
+import graphcouple as gc
+from graphcouple.optimize.monitor import Monitor
+
+X = np.random.default_rng(0).normal(size=(60, 4))
+
+
+def saved(path, estimator):
+    estimator.save(path)
+    return path
+
+
+def crafted(source, target, change):
+    """A copy of a file, with its entries changed by a function of name and content."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, change(name, old.read(name)))
+    return target
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return saved(
+        tmp_path_factory.mktemp("model") / "model.gc", gc.TSNE(perplexity=8, max_iter=30, random_state=0).fit(X)
+    )
+
+
+def arrays_changed(change):
+    import io
+
+    def changed(name, content):
+        if not name.endswith(".npy"):
+            return content
+        array, file = change(np.load(io.BytesIO(content))), io.BytesIO()
+        np.save(file, array)
+        return file.getvalue()
+
+    return changed
+
+
+def filled(value, shape):
+    return arrays_changed(lambda array: np.full_like(array, value) if array.shape == shape else array)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (filled(np.nan, (60, 4)), "NaN"),
+        (filled(np.inf, (60, 4)), "points are not finite"),
+        (filled(np.inf, (60, 2)), "embedding is not finite"),
+        (arrays_changed(lambda array: array[:7] if array.shape == (60, 2) else array), "60 points and 7 places"),
+        (lambda name, content: content[:90] if name.endswith(".npy") else content, "damaged"),
+        (lambda name, content: content[:40] if name == "model.json" else content, "damaged"),
+        (lambda name, content: b"[" * 100_000 if name == "model.json" else content, "damaged"),
+        (lambda name, content: content.replace(b'"array0"', b'"array99"'), "damaged"),
+        (lambda name, content: content.replace(b"(60, 4)", b"(9060, 4)".ljust(7)), "damaged"),
+    ],
+    ids=["nan", "inf", "map", "rows", "array", "json", "deep", "missing", "header"],
+)
+def test_crafted_models_are_refused(model, tmp_path, change, said):
+    with pytest.raises(ValueError, match=said):
+        gc.load(crafted(model, tmp_path / "crafted.gc", change))
+
+
+def test_generators_of_files_are_numpys(tmp_path):
+    path = saved(tmp_path / "model.gc", gc.TSNE(random_state=np.random.RandomState(0), max_iter=5, perplexity=8).fit(X))
+    gc.load(path)
+
+    def moved(name, content):
+        if name != "model.json":
+            return content
+        tree = json.loads(content)
+        tree["content"]["dict"]["parameters"]["dict"]["random_state"]["random_state"][2] = 10**9
+        return json.dumps(tree).encode()
+
+    with pytest.raises(ValueError, match="random_state is none of numpy's"):
+        gc.load(crafted(path, tmp_path / "crafted.gc", moved))
+
+
+def test_models_larger_than_the_limit_are_not_read(model, monkeypatch):
+    monkeypatch.setattr("graphcouple.storage.MOST_BYTES", 1000)
+    with pytest.raises(ValueError, match="more than the limit"):
+        gc.load(model)
+
+
+def test_files_keep_their_permissions_and_links(tmp_path):
+    fitted = gc.PrecisionCoupling().fit(X)
+    target, link = tmp_path / "model.gc", tmp_path / "link.gc"
+    fitted.save(target)
+    target.chmod(0o600)
+    os.symlink(target, link)
+    fitted.save(link)
+    assert link.is_symlink()
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    with pytest.raises(ValueError, match="is a folder"):
+        fitted.save(tmp_path)
+
+
+def test_a_checkpoint_sets_nothing_but_what_a_run_has_shown(tmp_path):
+    objective = gc.PrecisionCrossEntropy(X)
+    monitor = Monitor(objective, 10, 0.0, 5, 1, None)
+    with pytest.raises(ValueError, match="damaged"):
+        monitor.recall({**monitor.remembered(), "check_finite": None})
+    with pytest.raises(ValueError, match="damaged"):
+        monitor.recall({"losses": []})
+
+
+def test_a_full_disk_does_not_end_a_fit(tmp_path, monkeypatch):
+    def full(*args, **kwargs):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("graphcouple.storage.write", full)
+    with pytest.warns(UserWarning, match="No space left on device; the fit goes on"):
+        fitted = gc.TSNE(perplexity=8, max_iter=30, random_state=0, checkpoint=tmp_path / "run").fit(X)
+    assert fitted.n_iter_ == 30
+
+
+@pytest.mark.parametrize("found", [-1.0, np.nan, np.inf, "near", 1j, None], ids=str)
+def test_metrics_of_ones_own_return_distances(found):
+    with pytest.raises(ValueError, match="must return a finite number of at least 0"):
+        gc.TSNE(perplexity=8, metric=lambda a, b: found).fit(X)
+
+
+def test_metrics_that_fail_later_are_refused_too():
+    ordered = X[np.argsort(X[:, 0])]
+    with pytest.raises(ValueError, match="must return a finite number of at least 0 for two rows, got -"):
+        gc.TSNE(perplexity=8, metric=lambda a, b: float(np.linalg.norm(a - b) - 20.0 * (a[0] > 1.0))).fit(ordered)
+
+
+def test_mahalanobis_takes_the_covariance():
+    V = np.cov(X.T)
+    by_V, by_inverse = (
+        gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(8), 30, metric="mahalanobis", metric_params=given).posterior(X)
+        for given in ({"V": V}, {"VI": np.linalg.inv(V)})
+    )
+    np.testing.assert_allclose(by_V.edge_means, by_inverse.edge_means, rtol=1e-9)
+    with pytest.raises(ValueError, match="invertible"):
+        gc.TSNE(metric="mahalanobis", metric_params={"V": np.zeros((4, 4))}).fit(X)
+
+
+@dataclass(frozen=True)
+class NanAtZero(gc.Kernel):
+    """log d² − log d² is NaN at 0."""
+
+    def log(self, sq_dist):
+        with np.errstate(all="ignore"):
+            return -sq_dist + np.log(sq_dist) - np.log(sq_dist)
+
+    def grad_log(self, sq_dist):
+        return -1.0 + 0.0 * sq_dist
+
+
+def test_kernels_are_numbers_at_distance_zero():
+    with pytest.raises(ValueError, match="NaN at distance 0"):
+        gc.check_kernel(NanAtZero())
+
+
+def test_kernels_have_names():
+    assert gc.GraphModel("student", "E") == gc.GraphModel(gc.Student(), "E")
+    with pytest.raises(ValueError, match="kernel"):
+        gc.GraphModel("nothing", "E")
+
+
+def test_few_given_neighbours_lower_the_perplexity():
+    graph = kneighbors_graph(X, 14, mode="distance")
+    with pytest.warns(
+        UserWarning, match=r"lowered to 4\.67, since 14 neighbors of a point are given. Give at least 90"
+    ):
+        fitted = gc.TSNE(max_iter=400, random_state=0).fit(X, neighbors=graph)
+    rows = np.add.reduceat(
+        -fitted.posterior_.edge_means * np.log(np.maximum(fitted.posterior_.edge_means, 1e-300)),
+        fitted.posterior_.support.indptr[:-1],
+    )
+    np.testing.assert_allclose(np.exp(rows), 14 / 3, rtol=1e-4)
+
+
+def test_two_scales_take_matrices_of_scipy():
+    counts = np.abs(X) * (np.abs(X) > 0.5)
+    dense, sparse = (
+        gc.TwoScaleCoupling(gc.TSNE(perplexity=8, random_state=0), random_state=0).fit(of).weight_
+        for of in (counts, sp.csr_matrix(counts))
+    )
+    assert sparse == pytest.approx(dense, rel=0.2)
+
+
+def test_weights_of_too_wide_a_range_are_refused():
+    with pytest.raises(ValueError, match="above a ratio of 1e"):
+        gc.TSNE(perplexity=8).fit(X, sample_weight=np.r_[1e300, np.ones(59)])
+
+
+def test_hints_name_parameters_that_there_are():
+    with pytest.raises(TypeError, match="no parameter 'method'; it has"):
+        gc.LocallyLinearEmbedding(method="standard")
+    with pytest.raises(TypeError, match="is here n_starts"):
+        gc.MetricMDS(n_init=4)
