@@ -114,7 +114,7 @@ VOCABULARY: dict[str, Word] = {
     "n_neighbors": Word(
         'int, None or "auto"',
         "Number of neighbours of each point that can carry its edges, not counting the point itself. None means all "
-        'pairs. "auto" means three times the perplexity, or all pairs of at most twelve times as many points.',
+        'pairs. "auto" means all pairs up to 2,000 points, and three times the perplexity beyond.',
         [StrOptions({"auto"}), None, AT_LEAST_1],
     ),
     "n_samples": Word(

@@ -8,6 +8,7 @@ from scipy.spatial.distance import cdist
 
 import graphcouple as gc
 from graphcouple._numba.sampling import alias_table
+from graphcouple.kernels import ScaledKernel
 from graphcouple.summation import Auto, Exact, ParticleMesh
 from graphcouple.summation.radials import KernelValue
 from tests.reference import numerical_gradient, relative_error
@@ -130,7 +131,11 @@ def test_refuses_other_latent_laws(points):
         with pytest.raises(ValueError, match="prior B without a graph"):
             gc.EffectiveCrossEntropy(posterior, gc.GraphModel(gc.Student(), prior))
     with pytest.raises(ValueError, match="prior B without a graph"):
-        gc.EffectiveCrossEntropy(posterior, gc.GraphModel(gc.Student(), gc.Binary(edge_prior=2.0)))
+        gc.EffectiveCrossEntropy(posterior, gc.GraphModel(gc.Student(), gc.Binary(edge_prior=np.ones((N, N)))))
+    scaled, plain = gc.GraphModel(ScaledKernel(gc.Student(), np.log(2.0)), "B"), gc.Binary(edge_prior=2.0)
+    of_prior = gc.EffectiveCrossEntropy(posterior, gc.GraphModel(gc.Student(), plain), summation="exact")
+    of_kernel = gc.EffectiveCrossEntropy(posterior, scaled, summation="exact")
+    assert of_prior.value(points[1]) == pytest.approx(of_kernel.value(points[1]), rel=1e-12)
     latent = gc.GraphModel(gc.Student(), "B")
     for bad in ({"negative_sample_rate": 0}, {"repulsion_strength": -1.0}, {"noise_exponent": np.nan}):
         with pytest.raises(ValueError, match=next(iter(bad))):

@@ -171,9 +171,8 @@ def test_sparse_points(X):
 
 
 def test_auto_neighbors_are_all_pairs_of_few_points_and_a_few_of_many():
-    assert gc.TSNE().models(360)[0].n_neighbors is None
-    assert gc.TSNE().models(361)[0].n_neighbors == 90
-    assert gc.TSNE(perplexity=100).models(1200)[0].n_neighbors is None
+    assert gc.TSNE().models(2000)[0].n_neighbors is None
+    assert gc.TSNE().models(2001)[0].n_neighbors == 90
     assert gc.TSNE(n_neighbors=None).models(5000)[0].n_neighbors is None
     assert gc.TSNE(n_neighbors=12, perplexity=5).models(100)[0].n_neighbors == 12
 

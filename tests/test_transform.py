@@ -28,7 +28,7 @@ ESTIMATORS = {
     "SymmetricSNE": gc.SymmetricSNE(perplexity=10),
     "UMAP": gc.UMAP(n_neighbors=10),
     "UMAP full": gc.UMAP(n_neighbors=10, repulsion="full"),
-    "LargeVis": gc.LargeVis(perplexity=10),
+    "LargeVis": gc.LargeVis(perplexity=10, n_neighbors=None),
     "Hierarchical": gc.HierarchicalCoupling(gc.TSNE(perplexity=10, max_iter=100)),
     "self-tuned": gc.GraphCoupling(
         gc.GraphModel(gc.Gaussian(), "E", gc.SelfTuning(7)), gc.GraphModel(gc.Student(), "E")

@@ -78,8 +78,8 @@ class TSNE(PerplexityPreset):
     """t-SNE: prior D given the input, E given the embedding, Gaussian and Student kernels.
 
     The loss is n times t-SNE's cross-entropy of joint probabilities; `kl_divergence_` is on the
-    usual scale, as scikit-learn reports it. As in other programs, edges lead to the nearest neighbours, three times
-    as many as the perplexity; with ``n_neighbors=None``, to every other point.
+    usual scale, as scikit-learn reports it. Other programs always restrict the input's graph to a few
+    neighbours; this one uses every pair of up to 2,000 points.
 
     Parameters
     ----------

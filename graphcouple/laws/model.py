@@ -31,9 +31,8 @@ from graphcouple.neighbors import (
 
 _SYMMETRIZED = {None: "", "threshold": ", thresholded", "mutual": ", mutual edges"}
 
-# With n_neighbors="auto", all pairs are used where nearest neighbours would be more than a quarter of them: sums over a
-# list of neighbours take four times as long for each.
-_NEIGHBORS_IN_ALL = 4
+ALL_PAIRS_UP_TO = 2000
+"""With ``n_neighbors="auto"``, the largest number of points for which the graph may use every pair."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +52,8 @@ class GraphModel(GraphLaw):
         How each point rescales its distances; none by default.
     n_neighbors : int, None or "auto", default=None
         Restrict each point's edges to this many nearest others (not counting the
-        point itself); None means all pairs. "auto" means as many as the bandwidth needs,
-        three times the perplexity, or all pairs if they are at most four times as many.
+        point itself); None means all pairs. "auto" means all pairs up to 2,000 points,
+        and beyond that as many neighbours as the bandwidth needs: three times the perplexity.
     symmetrize : {None, "threshold", "mutual"}, default=None
         "threshold" takes the undirected graph 1{W + Wᵀ ≥ 1}, as UMAP does; "mutual" takes W∘Wᵀ, the pairs linked in
         both directions. Prior B only.
@@ -199,7 +198,7 @@ class GraphModel(GraphLaw):
         if not isinstance(self.n_neighbors, str):
             return self.n_neighbors
         suited = None if self.bandwidth is None else self.bandwidth.suited_neighbors
-        return None if suited is None or n_points <= _NEIGHBORS_IN_ALL * suited else suited
+        return None if n_points <= ALL_PAIRS_UP_TO or suited is None else min(n_points - 1, suited)
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
