@@ -110,7 +110,8 @@ def test_bad_distances_are_refused(D, message):
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: gc.GraphModel("gaussian", "D"), TypeError, "kernel"),
+        (lambda: gc.GraphModel(1.0, "D"), TypeError, "kernel"),
+        (lambda: gc.GraphModel("gauss", "D"), ValueError, "kernel"),
         (lambda: gc.GraphModel(gc.Gaussian(), 3), TypeError, "prior"),
         (lambda: gc.GraphModel(gc.Gaussian(), "D", 2.0), TypeError, "bandwidth"),
         (lambda: gc.GraphModel(gc.Gaussian(), "D", n_neighbors=0), ValueError, "n_neighbors"),

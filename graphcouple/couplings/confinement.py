@@ -72,9 +72,11 @@ class Confinement(Objective):
         points: FloatArray = Z.astype(np.float64)
         weights = np.ones(len(Z)) if self.weights is None else self.weights
         total = float(weights.sum())
-        points -= weights @ points / total
         pairs = total - 1.0 if total > 1.0 else 1.0
-        sq_size = 2.0 * float(weights @ np.square(points).sum(axis=1)) / pairs
+        # What overflows is not finite, which solvers report.
+        with np.errstate(over="ignore", invalid="ignore"):
+            points -= weights @ points / total
+            sq_size = 2.0 * float(weights @ np.square(points).sum(axis=1)) / pairs
         sq_length = _SQ_LENGTH * self.length**2 * max(len(Z) / self.crowd, 1.0) ** (2.0 / Z.shape[1])
         power = min(sq_size / sq_length, _LARGEST) ** _POWER
         value = total * float(np.log1p(power)) / _POWER

@@ -294,7 +294,8 @@ def laplacian_eigenvalues(affinity: Any, n_eigenvalues: int) -> FloatArray:
     n_components, label = sp.csgraph.connected_components(similarity, directed=False)
     if n_components > 1:
         members = np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label))[:-1])
-        parts = [similarity[rows][:, rows] for rows in members]
+        weights = sp.csr_array(affinity)
+        parts = [weights[rows][:, rows] for rows in members]
         return np.sort(np.concatenate([laplacian_eigenvalues(part, min(k, part.shape[0])) for part in parts]))[:k]
     start = np.random.default_rng(0).normal(size=n)
     found = lanczos(similarity, k, start, ncv=min(n - 1, max(4 * k, 60)), tol=1e-8)[0]
