@@ -3,9 +3,11 @@
     python benchmarks/front.py --files mnist10k-images-idx3-ubyte.gz coil20.mat [--peers PYTHON] [--seeds 5] [-o FOLDER]
 
 R(10) is how well neighbourhoods of ten points are kept, R(n/4) and R(n/2) those of a quarter and half of all points
-(`graphcouple.metrics`; 1 is perfect, 0 is chance), and "class means" how well their arrangement. Writes front.csv (one
-line for each fit), front.md (means ± standard deviations over seeds, mean ranks, and trials of weights, terms and
-starts), front.png and curves.png (a panel for each data set). Fits that are in front.csv already are not repeated.
+(`graphcouple.metrics`; 1 is perfect, 0 is chance). "torn" is the share of edges between neighbours that are longer
+than a fifth of the map (`graphcouple.metrics.tears`), "class means" how well the arrangement of classes is kept.
+Writes front.csv (one line for each fit), front.md (means ± standard deviations over seeds, mean ranks, and trials of
+weights, terms and starts), front.png and curves.png (a panel for each data set). Fits that are in front.csv already
+are not repeated.
 `--peers` names the Python of an environment in which peers are installed that are not in this one.
 """
 
@@ -24,7 +26,7 @@ from front.report import curves, fronts, picture, tables
 
 import graphcouple as gc
 
-SCORES = ("R(10)", "R(n/4)", "R(n/2)", "distances", "triplets", "class means", "curve")
+SCORES = ("R(10)", "R(n/4)", "R(n/2)", "torn", "flung", "detached", "distances", "triplets", "class means", "curve")
 COLUMNS = ("data", "method", "seed", *SCORES, "seconds")
 
 # Sizes of neighbourhoods in a curve: so many, from 5 points to n/2, equally spaced on a logarithmic scale.
@@ -63,10 +65,14 @@ def scored(X, Z, y):
     curves = gc.metrics.neighborhood_curves(X, Z, n_rows=None if len(X) <= 5000 else 2000, random_state=0)
     rows = {"n_rows": min(len(X), 2000), "random_state": 0}
     sizes = np.unique(np.geomspace(5, len(X) // 2, SIZES).astype(int))
+    tears = gc.metrics.tears(X, Z, y)
     return {
         "R(10)": curves.at(10),
         "R(n/4)": curves.at(len(X) // 4),
         "R(n/2)": curves.at(len(X) // 2),
+        "torn": tears.edges,
+        "flung": tears.flung,
+        "detached": tears.detached,
         "distances": gc.metrics.distance_correlation(X, Z, **rows),
         "triplets": gc.metrics.triplet_correlation(X, Z, **rows),
         "class means": "" if y is None else 1.0 - gc.metrics.class_mean_disparity(X, Z, y),

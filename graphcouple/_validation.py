@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from numbers import Integral, Real
 from typing import Any
 
@@ -31,6 +32,18 @@ def check_weight(value: Any, *words: str, name: str = "weight") -> None:
     if isinstance(value, bool) or not (isinstance(value, Real) and 0 <= float(value) < np.inf):
         known = "".join(f"{word!r} or " for word in words)
         raise ValueError(f"{name} must be {known}a finite number of at least 0, got {value!r}.")
+
+
+def at_most_others(n_neighbors: int, n_points: int) -> int:
+    """Return a number of neighbours, or the number of other points, with a warning, if there are not so many."""
+    if n_neighbors < n_points:
+        return n_neighbors
+    warnings.warn(
+        f"n_neighbors={n_neighbors} is lowered to {n_points - 1}, the number of other points: n_samples = {n_points}.",
+        UserWarning,
+        stacklevel=3,
+    )
+    return n_points - 1
 
 
 def check_integer(name: str, value: Any, minimum: int) -> int:

@@ -205,3 +205,69 @@ def test_hints_name_parameters_that_there_are():
         gc.LocallyLinearEmbedding(method="standard")
     with pytest.raises(TypeError, match="is here n_starts"):
         gc.MetricMDS(n_init=4)
+
+
+def test_two_columns_of_one_name():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=list("abca"))
+    with pytest.raises(ValueError, match="two columns named 'a'"):
+        gc.TSNE().fit(frame)
+
+
+def test_complex_weights():
+    with pytest.raises(TypeError, match="real numbers"):
+        gc.TSNE(perplexity=8).fit(X, sample_weight=np.ones(60) * 1j)
+
+
+@pytest.mark.parametrize("content", [b"junk", b"PK\x03\x04junk"])
+def test_files_of_arrays_that_hold_none(tmp_path, content):
+    from graphcouple.datasets._files import read_points
+
+    path = tmp_path / "junk.npz"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"junk\.npz is not a NumPy file") as refused:
+        read_points(path, None)
+    assert "pickle" not in str(refused.value)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("method", [gc.PrecisionCoupling(), gc.MetricMDS(), gc.AttractionRepulsionPCA()])
+def test_equal_rows_are_said_to_be_equal(method):
+    with pytest.warns(UserWarning, match="all 60 rows of X are equal"):
+        method.fit(np.ones((60, 4)))
+    assert np.abs(method.embedding_).max() < 1e-6
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_new_points_with_the_neighbours_of_a_transformer():
+    from sklearn.neighbors import KNeighborsTransformer
+
+    finder = KNeighborsTransformer(n_neighbors=30)
+    tsne = gc.TSNE(perplexity=8, metric="precomputed", max_iter=50, random_state=0).fit(finder.fit_transform(X))
+    new = X[:3] + 1e-3
+    Z = tsne.transform(finder.transform(new))
+    assert np.linalg.norm(Z - tsne.embedding_[:3], axis=1).max() < 0.2 * np.ptp(tsne.embedding_)
+
+
+def test_classes_that_are_ignored_are_said_to_be():
+    y = np.arange(60) % 2
+    with pytest.warns(UserWarning, match="y is ignored at target_weight=0"):
+        gc.UMAP(max_iter=2).fit(X, y)
+
+
+def test_a_report_states_the_law_that_was_used(tmp_path, run):
+    np.save(tmp_path / "X.npy", X)
+    _, out, _ = run("embed", tmp_path / "X.npy", "--perplexity", 200, "-o", tmp_path / "Z.npy", "--no-plot")
+    assert "Perplexity(perplexity=19.6" in out
+    assert "nearest neighbors" not in out
+
+
+def test_where_in_a_formula_makes_no_arrays():
+    import numba
+
+    from graphcouple._numba.elementary import MODULES
+
+    where = MODULES[np].where
+    compiled = numba.njit(lambda s: where(s < 1.0, 2.0 * s, s))
+    assert [compiled(s) for s in (0.5, 3.0)] == [1.0, 3.0]
+    assert compiled.overloads[compiled.signatures[0]].signature.return_type == numba.float64

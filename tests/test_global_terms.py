@@ -185,7 +185,7 @@ def test_references_compare_by_what_they_are(rng):
     assert hash(same[0]) == hash(same[1])
     others = (gc.ReferenceShape(), gc.ReferenceShape(reference=gc.Isomap()), gc.ReferenceShape(reference=Y + 1.0))
     assert all(same[0] != other for other in others)
-    assert gc.ReferenceShape() == gc.ReferenceShape(3.0)
+    assert gc.ReferenceShape() == gc.ReferenceShape(1.0)
     assert gc.TSNE(terms=[same[0]]).sentence != gc.TSNE(terms=[others[2]]).sentence
 
 
@@ -243,10 +243,10 @@ def test_the_weight_at_large_goes_by_what_components_explain(rng):
         exchanged = (loss.near[:, rng.permutation(500)] for _ in range(50))
         otherwise = np.mean([gc.couplings.LargeScaleCrossEntropy(loss._groups, near).value(Y) for near in exchanged])
         share = 1.0 - loss.value(Y) / otherwise
-        assert fitted.weight_ == pytest.approx(7.0 * min(1.0, (share / 0.35) ** 3), rel=0.1)
+        assert fitted.weight_ == pytest.approx(3.0 * min(1.0, (share / 0.35) ** 3), rel=0.1)
         assert fitted.loss_ == pytest.approx(fitted.coupling_loss_ + fitted.weight_ * fitted.large_scale_loss_)
-    assert weights["tree"] == 7.0
-    assert weights["noise"] < 2.0
+    assert weights["tree"] == 3.0
+    assert weights["noise"] < 1.0
 
 
 @pytest.mark.parametrize("term", [gc.ReferenceShape(), gc.DistanceShape()], ids=["shape", "distances"])

@@ -200,7 +200,7 @@ def test_the_weight_goes_by_the_range_of_the_objective(rng, scale):
     J = gc.ComponentCrossEntropy(X, plain.fit(X).posterior_, scale=scale, n_graphs=30)
     Y = PCA(2).fit_transform(X) * (1e3 if scale == "free" else scale)
     rises = [J.value(Y[rng.permutation(300)]) - J.value(Y) for _ in range(20)]
-    assert fitted.weight_ == pytest.approx(3.0 * 300 / np.mean(rises), rel=0.1)
+    assert fitted.weight_ == pytest.approx(1.5 * 300 / np.mean(rises), rel=0.1)
     assert fitted.loss_ == pytest.approx(fitted.coupling_loss_ + fitted.weight_ * fitted.component_loss_)
     given = gc.HierarchicalCoupling(plain, weight=fitted.weight_, scale=scale).fit(X + 3.0)
     np.testing.assert_array_equal(given.embedding_, fitted.embedding_)
@@ -233,12 +233,12 @@ def test_the_weight_falls_where_the_embedding_can_hold_little(rng):
     rise = np.mean([J.value(Y[rng.permutation(600)]) - J.value(Y) for _ in range(20)])
     weight = gc.ComponentMeans().weight_of(J, problem)
     assert 0.1 < J.explained < 0.29
-    assert weight == pytest.approx(min(1800 / rise, 7.5) * (J.explained / 0.3) ** 3, rel=0.1)
+    assert weight == pytest.approx(min(900 / rise, 3.75) * (J.explained / 0.3) ** 3, rel=0.1)
     # Noise has hardly a range, so that its weight would be 15 and more.
     noise = rng.normal(size=(600, 20))
     posterior = gc.TSNE().models(600)[0].posterior(noise)
     problem = SimpleNamespace(posterior=posterior, n_components=2, points=noise)
-    assert gc.ComponentMeans().weight_of(gc.ComponentCrossEntropy(noise, posterior), problem) <= 7.5
+    assert gc.ComponentMeans().weight_of(gc.ComponentCrossEntropy(noise, posterior), problem) <= 3.75
 
 
 def test_graphs_in_one_piece_have_no_range(rng):

@@ -72,8 +72,14 @@ OURS = {
     "t-SNE, shape of PCA": _ours(lambda gc, seed: gc.TSNE(terms=[gc.ReferenceShape()], random_state=seed)),
     "t-SNE, distances": _ours(lambda gc, seed: gc.TSNE(terms=[gc.DistanceShape()], random_state=seed)),
     "t-SNE, two perplexities": _multiscale,
-    "two-scale t-SNE, weight 3": _ours(lambda gc, seed: gc.TwoScaleCoupling(weight=3.0, random_state=seed)),
-    "two-scale t-SNE, weight 20": _ours(lambda gc, seed: gc.TwoScaleCoupling(weight=20.0, random_state=seed)),
+    "two-scale t-SNE, weight 1": _ours(lambda gc, seed: gc.TwoScaleCoupling(weight=1.0, random_state=seed)),
+    "two-scale t-SNE, weight 7": _ours(lambda gc, seed: gc.TwoScaleCoupling(weight=7.0, random_state=seed)),
+    "two-scale t-SNE, nothing resists": _ours(
+        lambda gc, seed: gc.TSNE(terms=[gc.LargeScale(resistance=0.0)], random_state=seed)
+    ),
+    "two-scale t-SNE, weight 7, nothing resists": _ours(
+        lambda gc, seed: gc.TSNE(terms=[gc.LargeScale(7.0, resistance=0.0)], random_state=seed)
+    ),
 }
 PEERS = {
     "openTSNE": ("openTSNE", _opentsne),

@@ -119,7 +119,9 @@ def _laws_of(estimator: Any) -> list[tuple[str, str]]:
     if not hasattr(estimator, "sentence"):
         law = hasattr(estimator, "model")
         return [("input", str(estimator.model(estimator.embedding_.shape[0])))] if law else []
-    return [row for row in estimator.sentence.rows() if row[0] not in ("init", "max_iter", "n_components")]
+    rows = [row for row in estimator.sentence.rows() if row[0] not in ("init", "max_iter", "n_components")]
+    used = getattr(estimator, "_given", None)
+    return [("input", str(used.law)) if used is not None and row[0] == "input" else row for row in rows]
 
 
 @click.command()

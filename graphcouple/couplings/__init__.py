@@ -13,6 +13,7 @@ from graphcouple.couplings.effective import ChargedPartition, EffectiveCrossEntr
 from graphcouple.couplings.global_term import GlobalTerm
 from graphcouple.couplings.gram import GramMatching
 from graphcouple.couplings.large_scale import LargeScale, LargeScaleCrossEntropy
+from graphcouple.couplings.long_edges import LongEdges
 from graphcouple.couplings.losses import BinaryKL, MatchingLoss, SquareLoss
 from graphcouple.couplings.matching import MatchedMeans
 from graphcouple.couplings.pair import EdgeEnergy, LogPartition, PairCoupling
@@ -54,6 +55,7 @@ __all__ = [
     "LargeScale",
     "LargeScaleCrossEntropy",
     "LogPartition",
+    "LongEdges",
     "MatchedMeans",
     "MatchingCoupling",
     "MatchingLoss",

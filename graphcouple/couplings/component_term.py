@@ -14,13 +14,13 @@ from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.spectral import principal_components
 
 # The weight of the term's whole range, in units of n: as that of the other terms at large.
-_SHARE = 3.0
+_SHARE = 1.5
 
 # Below this range for each point, exchanging the rows of a shape makes no difference.
 _LEAST = 1e-6
 
-# Data with a shape at large have weights of 3 to 7; what asks for more, as noise, has hardly a range.
-_MOST = 7.5
+# Data with a shape at large have weights of 1.5 to 3.5; what asks for more, as noise, has hardly a range.
+_MOST = 3.75
 
 # The share of the means' squares that their principal components hold, at least, where data have a shape at large.
 _EXPLAINED = 0.3
@@ -36,9 +36,9 @@ class ComponentMeans(Term):
     Parameters
     ----------
     weight : float or "auto", default="auto"
-        At least 0. "auto" goes by the range of the objective on the data: 3 n divided by how much J_ε rises when the
+        At least 0. "auto" goes by the range of the objective on the data: 1.5 n divided by how much J_ε rises when the
         rows of the principal components are exchanged at random (beyond 10,000 points (10,000 n)^½ in place of n), at
-        most 7.5; 1 if that makes no difference, as where the graphs drawn are connected. Where the embedding can hold
+        most 3.75; 1 if that makes no difference, as where the graphs drawn are connected. Where the embedding can hold
         little of the means, as of many clusters in many dimensions, neighbourhoods would pay for it: below 0.3, the
         weight falls with the cube of `ComponentCrossEntropy.explained`.
     scale : "free" or float, default="free"

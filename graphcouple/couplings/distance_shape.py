@@ -110,17 +110,19 @@ class FreeScaleStress(Objective):
 
 @dataclass(frozen=True)
 class DistanceShape(GlobalTerm):
-    """The term weight · n · F(Z), which matches distances of random pairs at a free scale.
+    """The term weight · n · [F(Z) + ρ T(Z)], which matches distances of random pairs at a free scale.
 
     F is the stress of the best scale, as a share of Σ δ²; between 0 and 1. See `FreeScaleStress`, and `GlobalTerm` for
     more than 10,000 points. It takes points of any metric, and a square matrix of precomputed distances.
 
     Parameters
     ----------
-    weight : float, default=3.0
+    weight : float, default=1.0
         Local against global: 0 is the plain method.
     pairs_per_point : int, default=30
         Pairs are drawn once; each point has about so many.
+    resistance : float, default=0.0
+        ρ, how much the input's edges resist being torn; by name only. See `GlobalTerm`.
 
     Raises
     ------
@@ -138,7 +140,7 @@ class DistanceShape(GlobalTerm):
     True
     """
 
-    weight: float = 3.0
+    weight: float = 1.0
     pairs_per_point: int = 30
 
     def __post_init__(self) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
 from graphcouple._validation import check_weight
 from graphcouple.couplings.base import Objective, WeightedSum
+from graphcouple.couplings.long_edges import LongEdges
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.graphs import FloatArray
 
@@ -63,14 +64,18 @@ def warn_if_few_points(shares: FloatArray, term: str) -> None:
 class GlobalTerm(Term):
     """Base of terms that arrange an embedding at large.
 
-    The term is weight · n · F(Z), with F an objective between 0 and about 1 that does not depend on the units of the
-    embedding: the others decide how large it is. It is multiplied by the number of points n, as a cross-entropy is a
-    sum over them; beyond 10,000 points, where ten neighbours are a finer structure, by (10,000 n)^½.
+    The term is weight · n · [F(Z) + ρ T(Z)], with F an objective between 0 and about 1 that does not depend on the
+    units of the embedding: the others decide how large it is. T keeps F from tearing neighbours apart; see `LongEdges`.
+    Both are multiplied by the number of points n, as a cross-entropy is a sum over them; beyond 10,000 points, where
+    ten neighbours are a finer structure, by (10,000 n)^½.
 
     Parameters
     ----------
     weight : float
         Local against global: 0 is the plain method.
+    resistance : float, default=0.0
+        ρ, how much the input's edges resist being torn; by name only. On noise, whose edges are all long, it costs
+        neighbourhoods.
 
     Raises
     ------
@@ -79,9 +84,14 @@ class GlobalTerm(Term):
     """
 
     weight: Any = 1.0
+    resistance: float = field(default=0.0, kw_only=True)
+
+    _words: ClassVar[tuple[str, ...]] = ()
+    """Words that `weight_of` turns into a weight."""
 
     def __post_init__(self) -> None:
-        check_weight(self.weight)
+        check_weight(self.weight, *self._words)
+        check_weight(self.resistance, name="resistance")
 
     @abstractmethod
     def objective(self, problem: Problem) -> Objective:
@@ -91,4 +101,8 @@ class GlobalTerm(Term):
         """Return the multiple of F for the problem's points; see `Term`."""
         if problem.posterior.node_weights is not None:
             raise ValueError(f"{type(self).__name__} takes no sample weights: it counts each row once. Repeat rows.")
-        return WeightedSum(((factor_at(problem.posterior.n_nodes), self.objective(problem)),))
+        factor = factor_at(problem.posterior.n_nodes)
+        terms: list[tuple[float, Objective]] = [(factor, self.objective(problem))]
+        if self.resistance:
+            terms.append((factor * self.resistance, LongEdges(problem.posterior, problem.n_jobs)))
+        return WeightedSum(tuple(terms))

@@ -102,18 +102,20 @@ def _unit_shape(Z: FloatArray) -> tuple[FloatArray, float]:
 
 @dataclass(frozen=True, eq=False)
 class ReferenceShape(GlobalTerm):
-    """The term weight · n · F(Z), which draws an embedding towards the shape of another.
+    """The term weight · n · [F(Z) + ρ T(Z)], which draws an embedding towards the shape of another.
 
     F is the Procrustes statistic, between 0 and 1: what remains after the best shift, turn and change of size. See
     `ProcrustesStatistic`, and `GlobalTerm` for more than 10,000 points.
 
     Parameters
     ----------
-    weight : float, default=3.0
+    weight : float, default=1.0
         Local against global: 0 is the plain method.
     reference : "pca", estimator or array of shape (n_samples, any), default="pca"
         "pca" is as many principal components as the embedding has, whatever the metric. An estimator, such as
         `Isomap`, is cloned and fitted to the points. An array is a reference for the rows in their order.
+    resistance : float, default=0.0
+        ρ, how much the input's edges resist being torn; by name only. See `GlobalTerm`.
 
     Raises
     ------
@@ -137,11 +139,11 @@ class ReferenceShape(GlobalTerm):
     True
     """
 
-    weight: float = 3.0
+    weight: float = 1.0
     reference: Any = "pca"
 
     def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self) or other.weight != self.weight:
+        if type(other) is not type(self) or (other.weight, other.resistance) != (self.weight, self.resistance):
             return False
         if self.names_rows and other.names_rows:
             return np.array_equal(self.reference, other.reference)

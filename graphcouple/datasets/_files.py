@@ -100,7 +100,9 @@ def _load_numpy(path: Path) -> Any:
                 _check_size(path, sum(entry.file_size for entry in archive.infolist()))
         return np.load(path, allow_pickle=False)
     except UNREADABLE as error:
-        raise ValueError(f"{path.name} is not a NumPy file of plain numbers: {_one_line(error)}.") from None
+        # NumPy takes whatever it does not know for a pickle, and advises to run it.
+        why = "it holds no array" if "pickle" in str(error) else _one_line(error)
+        raise ValueError(f"{path.name} is not a NumPy file of plain numbers: {why}.") from None
 
 
 def _read_npz(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | None]:

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from threadpoolctl import threadpool_limits
 
 from graphcouple._parameters import estimator, parameter
 from graphcouple._progress import progress_bar
@@ -29,6 +30,9 @@ from graphcouple.spectral import GramMatrix, Nystroem, nystroem, pivoted_cholesk
 
 # Up to so many points, the true gradient is computed beside the approximate one to see the angle between them.
 _MONITORED = 5000
+
+# Entries of the similarities up to which products take one thread.
+_ONE_THREAD = 250_000
 
 
 @estimator
@@ -144,7 +148,10 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
             start = check_embedding(self.init, "init", n).astype(np.float64)
         cosines, watch = self._watch(exact, objective)
         first = float(np.linalg.norm(objective.gradient(start))) / n
-        with progress_bar(self.max_iter, "PCA by forces") if self.verbose else nullcontext() as update:
+        # Two threads wait for each other longer than small products take.
+        one = threadpool_limits(1, "blas") if n * max(n, X.shape[1]) <= _ONE_THREAD else nullcontext()
+        shown = progress_bar(self.max_iter, "PCA by forces") if self.verbose else nullcontext()
+        with one, shown as update:
 
             def each(iteration: int, loss: float, Z: FloatArray) -> Any:
                 watch(Z)

@@ -132,6 +132,7 @@ class CouplingEstimator(PlacesNewPoints):
                 f"X is None, and {type(self).__name__} finds its graph among points; give points, or a graph or a "
                 "posterior as the input of GraphCoupling."
             )
+        self._heed(y)
         if X is not None:
             X = self._checked(X)
             self.models(X.shape[0])
@@ -150,6 +151,9 @@ class CouplingEstimator(PlacesNewPoints):
         if self._landmarks is not None:
             self._place_the_others(whole, self._landmarks)
         return self
+
+    def _heed(self, y: Any) -> None:
+        """Say if `y` is ignored where users of another library expect otherwise."""
 
     def _forget_rows(self) -> None:
         self._rows, self._landmarks = None, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -147,6 +148,14 @@ class UMAP(SampledRepulsion, Preset):
     noise_exponent: ClassVar[float] = 0.0
     clip: ClassVar[float] = 4.0
     n_pulls: ClassVar[int] = 2
+
+    def _heed(self, y: Any) -> None:
+        if y is not None and not self.target_weight:
+            warnings.warn(
+                "y is ignored at target_weight=0; target_weight=0.5, the default of umap-learn, uses its classes.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _input_law(self) -> GraphLaw:
         mix = float(self.set_op_mix_ratio)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
@@ -15,6 +16,9 @@ from graphcouple._validation import check_sparse
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import as_points
 from graphcouple.storage import write
+
+# Rows looked at before all are: rarely are they equal.
+_FIRST = 100
 
 
 class EmbeddingEstimator(ScikitTransformer):
@@ -74,7 +78,14 @@ class EmbeddingEstimator(ScikitTransformer):
 
     def _checked(self, X: Any) -> Any:
         """Return the points to fit, as floats in rows one after the other, and remember their columns."""
-        return as_points(self._validated(X, ensure_min_samples=2))
+        points = as_points(self._validated(X, ensure_min_samples=2))
+        if not issparse(points) and (points[:_FIRST] == points[0]).all() and (points == points[0]).all():
+            warnings.warn(
+                f"all {len(points)} rows of X are equal, so there is nothing to embed; look at how X was made.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return points
 
     def _checked_new(self, X: Any) -> Any:
         """Return new points, which must have the columns of those fitted."""
@@ -84,6 +95,10 @@ class EmbeddingEstimator(ScikitTransformer):
     def _validated(self, X: Any, **options: Any) -> Any:
         if issparse(X):
             check_sparse(X, "X")
+        names = list(getattr(X, "columns", ()))
+        if len(set(names)) < len(names):
+            twice = next(name for i, name in enumerate(names) if name in names[:i])
+            raise ValueError(f"X has two columns named {twice!r}; rename one of them, or pass X.to_numpy().")
         try:
             return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options)
         except ValueError as error:

@@ -98,10 +98,11 @@ class TwoScaleCoupling(WithTerm):
     A neighbour embedding compares graphs of short edges, and leaves the arrangement at large to its start. The
     objective here is
 
-        H(Z) + λ n L(Z),
+        H(Z) + λ n [L(Z) + ρ T(Z)],
 
-    with L the cross-entropy of two graphs in which each point is tied to the nearer half of all others (beyond 10,000
-    points, (10,000 n)^½ replaces n). It takes up to 1.8 times as long as the plain method. This is a preset of the term
+    with L the cross-entropy of two graphs in which each point is tied to the nearer half of all others, and T that of
+    the input's edges under the same law at large, which keeps neighbours from being torn apart (beyond 10,000 points,
+    (10,000 n)^½ replaces n). It takes up to 1.8 times as long as the plain method. This is a preset of the term
     `LargeScale`, which any estimator accepts.
 
     Parameters
@@ -126,12 +127,12 @@ class TwoScaleCoupling(WithTerm):
     >>> both.embedding_.shape
     (500, 2)
     >>> both.sentence.terms[0]
-    LargeScale(weight='auto', n_groups='auto', width=0.15)
+    LargeScale(weight='auto', resistance=2.5, n_groups='auto', width=0.15)
     """
 
     weight: Any = parameter(
         default="auto",
-        doc='λ, local against global. 0 is the plain method. "auto" is 7 where the data have a shape at large, and '
+        doc='λ, local against global. 0 is the plain method. "auto" is 3 where the data have a shape at large, and '
         "less where they are noise to a plane; see `LargeScale`. Up to 10, neighborhoods of ten points hardly suffer.",
     )
     n_groups: Any = parameter(

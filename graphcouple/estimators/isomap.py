@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from graphcouple._parameters import estimator, parameter
+from graphcouple._validation import at_most_others
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.spectral import (
     LANDMARKS_CHECKS,
@@ -76,7 +77,7 @@ class Isomap(EmbeddingEstimator):
     n_neighbors: int = parameter(
         default=12,
         kind="int",
-        doc="Number of neighbours of each point, not counting the point itself.",
+        doc="Number of neighbours of each point, not counting the point itself; few points lower it, with a warning.",
         checks=[Interval(Integral, 1, None, closed="left")],
     )
     metric: Any = parameter(default="euclidean")
@@ -129,7 +130,9 @@ class Isomap(EmbeddingEstimator):
 
     def _graph(self) -> sp.csr_array:
         """Return the distances of nearest neighbours, in both directions."""
-        support, sq_dist = self._distances.nearest(self.n_neighbors, self.n_jobs)
+        support, sq_dist = self._distances.nearest(
+            at_most_others(self.n_neighbors, self._distances.n_points), self.n_jobs
+        )
         n = support.n_nodes
         rows, columns, lengths = support.rows, support.indices, np.sqrt(sq_dist)
         # Sparse sums would drop edges of length 0 between copies, so lengths are put in place one by one.

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._parameters import estimator, parameter
+from graphcouple._validation import at_most_others
 from graphcouple._vocabulary import ABOVE_0
 from graphcouple.couplings import reconstruction_weights
 from graphcouple.estimators.embedding import EmbeddingEstimator
@@ -319,7 +320,7 @@ class LocallyLinearEmbedding(LaplacianEstimator):
     n_neighbors: int = parameter(
         default=12,
         kind="int",
-        doc="Number of neighbours of each point, not counting the point itself.",
+        doc="Number of neighbours of each point, not counting the point itself; few points lower it, with a warning.",
         checks=[Interval(Integral, 1, None, closed="left")],
     )
     reg: float = parameter(
@@ -349,7 +350,7 @@ class LocallyLinearEmbedding(LaplacianEstimator):
         self._validate_params()
         X = self._checked(X)
         self._distances = distances_of(X)
-        support, _ = self._distances.nearest(self.n_neighbors, self.n_jobs)
+        support, _ = self._distances.nearest(at_most_others(self.n_neighbors, X.shape[0]), self.n_jobs)
         laplacian = ReconstructionLaplacian(reconstruction_weights(X, support, self.reg))
         self._keep(laplacian, X, X.dtype)
         self.reconstruction_error_ = laplacian.value(self.embedding_)

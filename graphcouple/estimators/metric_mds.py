@@ -166,7 +166,9 @@ class MetricMDS(EmbeddingEstimator):
         scaled = isinstance(as_loss(self.loss), SquareLoss)
         unit = float(objective.wanted.mean()) if scaled and objective.wanted.any() else 1.0
         used, start = objective.in_units(unit), start / unit
-        if not given:
+        if not objective.wanted.any():
+            start = np.zeros_like(start)
+        elif not given:
             start = start / (float(start.std()) or 1.0)
             start = start * best_scale(used, start)
         with self._progress(unit) as watch:

@@ -54,9 +54,11 @@ def check_weights(weights: Any, n_points: int) -> FloatArray:
         When they are not one finite number above 0 for each point.
     """
     try:
+        if np.iscomplexobj(weights):
+            raise TypeError
         array = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"sample_weight must hold numbers, got {type(weights).__name__}.") from None
+        raise TypeError(f"sample_weight must hold real numbers, got {type(weights).__name__}.") from None
     if array.shape != (n_points,):
         raise ValueError(f"sample_weight must have shape ({n_points},), one number for each row, got {array.shape}.")
     if not np.isfinite(array).all() or (array <= 0).any():

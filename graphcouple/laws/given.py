@@ -76,6 +76,11 @@ class GivenPoints(ABC):
     weights: FloatArray | None = None
     labels: IntArray | None = None
 
+    @property
+    @abstractmethod
+    def law(self) -> Any:
+        """The law as it is used: with "auto" replaced, and with what so few points cannot have lowered."""
+
     @abstractmethod
     def posterior(self, n_jobs: int | None = None) -> RandomGraph:
         """Return the law of the graph."""

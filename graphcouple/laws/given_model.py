@@ -45,6 +45,11 @@ class ModelGiven(GivenPoints):
         self._scales: FloatArray | None = None
         self._spread: FloatArray | None = None
 
+    @property
+    def law(self) -> GraphModel:
+        """The model as it is used; see `GivenPoints`."""
+        return self.model.for_points(self.distances.n_points)
+
     def posterior(self, n_jobs: int | None = None) -> RandomGraph:
         """Return the law of the graph."""
         model = self.model

@@ -165,6 +165,10 @@ class _MixtureGiven(GivenPoints):
         self.X, self.weights = shared[0].X, parts[0].weights
         self.labels = next((part.labels for part in parts if part.labels is not None), None)
 
+    @property
+    def law(self) -> GraphMixture:
+        return dataclasses.replace(self.mixture, laws=tuple(part.law for part in self.parts))
+
     def posterior(self, n_jobs: int | None = None) -> MixturePosterior:
         posteriors = [part.posterior(n_jobs) for part in self.parts]
         for searched in self.shared:

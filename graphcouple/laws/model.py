@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._validation import check_integer
+from graphcouple._validation import at_most_others, check_integer
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.kernels.base import KERNELS
@@ -230,14 +230,8 @@ class GraphModel(GraphLaw):
             changes["bandwidth"] = self.bandwidth.within(most)
         own = self.n_neighbors is not None and self.bandwidth is not None
         own = own and self.n_neighbors == self.bandwidth.suited_neighbors  # type: ignore[union-attr]
-        if own and isinstance(self.n_neighbors, int) and self.n_neighbors >= most:
-            warnings.warn(
-                f"n_neighbors={self.n_neighbors} is lowered to {most - 1}, the number of other points: n_samples = "
-                f"{most}.",
-                UserWarning,
-                stacklevel=2,
-            )
-            changes["n_neighbors"] = most - 1
+        if own and isinstance(self.n_neighbors, int):
+            changes["n_neighbors"] = at_most_others(self.n_neighbors, most)
         return dataclasses.replace(self, **changes)
 
     def posterior(self, X: Any, n_jobs: int | None = None, sample_weight: Any = None, y: Any = None) -> RandomGraph:

@@ -10,11 +10,13 @@ from graphcouple.metrics._neighborhoods import (
     neighborhood_curves,
     trustworthiness,
 )
+from graphcouple.metrics._tears import Tears, tears
 
 __all__ = [
     "SAMPLED_ROWS",
     "ClusterScores",
     "NeighborhoodCurves",
+    "Tears",
     "class_mean_disparity",
     "cluster_scores",
     "continuity",
@@ -25,6 +27,7 @@ __all__ = [
     "neighborhood_curves",
     "register",
     "seed_stability",
+    "tears",
     "triplet_correlation",
     "trustworthiness",
     "unregister",

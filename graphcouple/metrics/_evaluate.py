@@ -14,6 +14,7 @@ from graphcouple.metrics._classes import check_classes, class_mean_disparity, cl
 from graphcouple.metrics._distances import Coinciding, correlation_of, triplets_of
 from graphcouple.metrics._neighborhoods import check_sizes, curves_of
 from graphcouple.metrics._relations import Relations, as_map, relate
+from graphcouple.metrics._tears import LENGTH, neighbors_of, tears_of
 from graphcouple.neighbors import as_points
 
 ALL_ROWS = 12_000
@@ -90,6 +91,7 @@ def evaluate(
 
         - "R(10)", "R(n/4)", "R(n/2)": `k_ary_preservation`, and "R area", the area under R(K) over log K;
         - "trustworthiness(10)", "continuity(10)";
+        - "torn edges", "flung points", "detached points": see `tears`, for which all points are compared;
         - "distance correlation", "triplet correlation";
         - with classes, "10-NN accuracy" (5 folds, or as many as the largest class has points), "NMI", "silhouette" and
           "Davies-Bouldin" of k-means, and "class-mean disparity" (NaN, with a warning, where all class means coincide).
@@ -126,9 +128,13 @@ def score_each(
     relations = relate(
         points, list(maps.values()), metric=metric, n_rows=n_rows, random_state=random_state, n_jobs=n_jobs
     )
+    local = min(_LOCAL, points.shape[0] - 2)
+    near, classes = neighbors_of(points, y, local, metric, n_jobs)
     table = {}
     for (name, embedding), related in zip(maps.items(), relations, strict=True):
-        scores = _geometry(related, sizes, min(_LOCAL, points.shape[0] - 2))
+        scores = _geometry(related, sizes, local)
+        torn = tears_of(near, embedding, classes, LENGTH, n_jobs)
+        scores |= {"torn edges": torn.edges, "flung points": torn.flung, "detached points": torn.detached}
         if y is not None:
             scores |= _classes(None if metric == "precomputed" else points, embedding, y, random_state, n_jobs)
         own = {score: SCORES[score](points, embedding, y) for score in SCORES.names()}

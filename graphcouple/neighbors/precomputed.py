@@ -30,7 +30,9 @@ class SquareDistances(Searched):
 
     def _to_nearest(self, X_new: Any, k: int, n_jobs: int | None, search: str) -> tuple[Support, FloatArray]:
         if sp.issparse(X_new):
-            return stored_nearest(X_new, k)
+            # A graph of neighbours stores few of all pairs.
+            fewest = int(np.diff(sp.csr_array(X_new).indptr).min())
+            return stored_nearest(X_new, fewest if k == self.n_points and fewest else k)
         dist = X_new
         found = np.sort(np.argsort(dist, axis=1, kind="stable")[:, :k], axis=1)
         return regular_support(found), squares_of(np.take_along_axis(dist, found, axis=1)).ravel()
