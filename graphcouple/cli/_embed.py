@@ -94,7 +94,10 @@ def _with_terms(estimator: Any, components: float | str | None, large_scale: flo
     """Return the estimator with the terms whose weights are given."""
     from graphcouple.couplings import ComponentMeans, LargeScale
 
-    asked = {"--component-weight": (components, ComponentMeans), "--large-scale": (large_scale, LargeScale)}
+    asked: dict[str, tuple[Any, Any]] = {
+        "--component-weight": (components, ComponentMeans),
+        "--large-scale": (large_scale, LargeScale),
+    }
     for option, (weight, term) in asked.items():
         if weight is None:
             continue
