@@ -27,10 +27,23 @@ from numpy.typing import NDArray
 from graphcouple._validation import MOST_BYTES, check_sparse
 
 FORMAT = "graphcouple model"
-VERSION = 1
+VERSION = 2
 """The version of what `write` writes; it rises whenever an older reader would misunderstand a file."""
 
-UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+
+def _without_strengths(tree: Any) -> Any:
+    """Return a tree without the argument that `MatchedMap` no longer has."""
+    if isinstance(tree, list):
+        return [_without_strengths(part) for part in tree]
+    if not isinstance(tree, dict):
+        return tree
+    left = {name: _without_strengths(part) for name, part in tree.items()}
+    if left.get("class") == "MatchedMap":
+        left["with"].pop("strength", None)
+    return left
+
+
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _without_strengths}
 """For each older version, the function that turns its ``model.json`` into that of the next."""
 
 _TREE = "model.json"

@@ -97,21 +97,6 @@ class FixedMap:
         repelled, push = self._repel(places, edges.mass[rows])
         return repelled - attracted, push - pull
 
-    def strengths(self, places: FloatArray) -> FloatArray:
-        """Return the strengths of edges from places to all points, divided by each row's sum, of shape (m, n)."""
-        from scipy.spatial.distance import cdist
-
-        # Kernels may be infinite at distance 0, where one point then has all the weight.
-        sq_dist = np.maximum(cdist(places, self.points, "sqeuclidean"), _NEAREST * self.size**2)
-        logs = self._log_strengths(sq_dist)
-        if self.weights is not None:
-            logs = logs + np.log(self.weights)
-        weights = np.exp(logs - logs.max(axis=1, keepdims=True))
-        return weights / weights.sum(axis=1, keepdims=True)
-
-    def _log_strengths(self, sq_dist: FloatArray) -> FloatArray:
-        return np.asarray(self.attraction.potential(sq_dist))
-
     def _repel(self, places: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the repulsion of places whose edges have these sums, and its gradient."""
         potential, gradient = self.field.at(places)
@@ -241,8 +226,6 @@ class MatchedMap(FixedMap):
     points : ndarray of shape (n, q)
     attraction, repulsion : RadialFunction
         α and φ.
-    strength : RadialFunction
-        An edge's strength, for `strengths`.
     charge : float
         c.
     summation : Summation
@@ -253,24 +236,16 @@ class MatchedMap(FixedMap):
         points: FloatArray,
         attraction: RadialFunction,
         repulsion: RadialFunction,
-        strength: RadialFunction,
         charge: float,
         summation: Summation,
     ) -> None:
         super().__init__(points, attraction, repulsion, np.full((1, len(points)), charge), summation)
-        self.strength, self.charge = strength, charge
+        self.charge = charge
 
     def without_points(self) -> partial[Any]:
         """Return what makes the map again from its points."""
-        radials: dict[str, Any] = {
-            "attraction": self.attraction,
-            "repulsion": self.repulsion,
-            "strength": self.strength,
-        }
+        radials: dict[str, Any] = {"attraction": self.attraction, "repulsion": self.repulsion}
         return partial(type(self), **radials, charge=self.charge, summation=self.summation)
-
-    def _log_strengths(self, sq_dist: FloatArray) -> FloatArray:
-        return np.asarray(self.strength.potential(sq_dist))
 
 
 def noise_of(degrees: FloatArray, exponent: float, weights: FloatArray | None) -> FloatArray:

@@ -267,9 +267,7 @@ class MatchedMeans(Objective):
         return self._fixed_map
 
     def _fixed_map(self, Z: FloatArray) -> MatchedMap:
-        strength = self.latent.prior.edge_strength(self.latent.kernel)
-        radials = (EdgeGain(self.loss, self.kernel), self._absent, strength)
-        return MatchedMap(self._points(Z), *radials, 1.0, self.summation)
+        return MatchedMap(self._points(Z), EdgeGain(self.loss, self.kernel), self._absent, 1.0, self.summation)
 
     def _edge_by_edge(self, points: FloatArray) -> tuple[float, FloatArray]:
         from graphcouple._numba.matching import matched_edges

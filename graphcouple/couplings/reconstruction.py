@@ -185,7 +185,7 @@ class ReconstructionEnergy(Objective):
         A new point is reconstructed by the means of its edges, which also sum to 1.
         """
         points = check_embedding(Z, n_points=self._n)
-        return MatchedMap(points, self.radial, self.radial, LogKernel(self.kernel), 1.0 / self._n, self.summation)
+        return MatchedMap(points, self.radial, self.radial, 1.0 / self._n, self.summation)
 
     def exaggerated(self, factor: float) -> Objective:
         """Return the energy − (α − 1)/20 Σ max(w_ij, 0) log k: neighbours attract at any distance."""
