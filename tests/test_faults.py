@@ -1,9 +1,9 @@
-"""The seeded faults of `mutations.py` still fit the code, so that a run of them can begin."""
+"""The seeded faults of `tests.faults` still fit the code, so that a run of them can begin."""
 
 from pathlib import Path
 
 import graphcouple
-from tests.mutations import FAULTS
+from tests.faults import FAULTS
 
 PACKAGE = Path(graphcouple.__file__).parent
 
