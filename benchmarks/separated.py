@@ -147,7 +147,7 @@ def main():
             start = time.perf_counter()
             fitted = getattr(gc, method)(random_state=0).fit(X)
             seconds = time.perf_counter() - start
-            ours = (*scores(X, y, fitted.embedding_), fitted.loss_ / len(X))
+            ours = (*scores(X, y, fitted.embedding_), fitted.coupling_loss_ / len(X))
             peer = peers.get("UMAP" if method == "UMAP" else "TSNE")
             theirs = (np.nan,) * 5
             if peer is not None:
