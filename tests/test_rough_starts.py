@@ -51,8 +51,16 @@ def test_noise_is_rough_and_principal_components_are_not(X, perplexity):
     small = principal * 1e-2 / principal.std()
     assert not is_rough(objective, small)
     assert bearable_attraction(objective, small) == push_over_pull(objective, small)
-    np.testing.assert_array_equal(gc.Descent().smoothed(objective, principal), principal)
     assert is_rough(objective, np.random.default_rng(1).permutation(small))
+
+
+@pytest.mark.parametrize("method", [gc.TSNE(random_state=0), gc.UMAP(random_state=0)])
+def test_the_components_of_a_graph_stay_where_the_start_has_them(method):
+    X, levels = gc.datasets.make_hierarchical_mixture(600, random_state=0)
+    principal = gc.PrecisionCoupling(2).fit_transform(X)
+    Z = method.fit(X).embedding_
+    disparity = gc.metrics.class_mean_disparity(principal, Z, levels[:, -1])
+    assert disparity < 0.5
 
 
 def test_the_users_own_numbers_are_obeyed():

@@ -38,6 +38,7 @@ def test_tears_are_what_loops_find(q, labelled):
     y = rng.integers(0, 4, 120)
     X = 6.0 * rng.normal(size=(4, 5))[y] + rng.normal(size=(120, 5))
     Z = X[:, :q] + 8.0 * (rng.random(120) < 0.1)[:, None]
+    Z[0] += 300.0
     found = gc.metrics.tears(X, Z, y if labelled else None, K=4)
     np.testing.assert_allclose(found, literal(X, Z, y if labelled else None, 4, 0.2), atol=1e-12)
     assert found.edges > 0.01

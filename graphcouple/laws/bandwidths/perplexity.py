@@ -73,8 +73,8 @@ class Perplexity(Bandwidth):
             return self
         lowered = others / 3.0 if others > 3 else 0.5 * (1.0 + others)
         warnings.warn(
-            f"perplexity={self.perplexity:g} is lowered to {lowered:.3g}, a third of the number of other points. It "
-            f"must be below that number, {others} with n_samples = {n_points}.",
+            f"perplexity={self.perplexity:g} is lowered to {lowered:.3g}: it must be below the number of other points, "
+            f"{others} with n_samples = {n_points}.",
             UserWarning,
             stacklevel=2,
         )
