@@ -369,7 +369,7 @@ def test_along_a_ray_that_only_falls_the_size_is_where_little_is_left_to_fall(si
 
 def test_further_starts_of_a_given_exaggeration_have_less_of_it():
     X = noise(60)
-    fits = [gc.TSNE(perplexity=10, early_exaggeration=f, n_starts=2, random_state=0).fit(X) for f in ("auto", 2.5, 1.0)]
+    fits = [gc.TSNE(perplexity=10, early_exaggeration=f, n_starts=2, random_state=0).fit(X) for f in ("auto", 2.5)]
     losses = [fit.start_losses_ for fit in fits]
-    assert losses[0][1] == losses[1][1] == losses[2][0]
+    assert losses[0][1] == losses[1][1]
     assert losses[0][0] != losses[1][0]

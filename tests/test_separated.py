@@ -43,10 +43,10 @@ def apart(Z, y, factor):
 METHODS = {
     "t-SNE": gc.TSNE(perplexity=10, random_state=0),
     "UMAP": gc.UMAP(random_state=0),
-    "SNE": gc.SNE(random_state=0),
+    "SNE": gc.SNE(perplexity=10, random_state=0),
     "symmetric SNE": gc.SymmetricSNE(random_state=0),
     "LargeVis": gc.LargeVis(perplexity=15, random_state=0),
-    "two scales": gc.TwoScaleCoupling(gc.TSNE(random_state=0), random_state=0),
+    "two scales": gc.TwoScaleCoupling(gc.TSNE(perplexity=10), random_state=0),
 }
 
 
