@@ -51,6 +51,7 @@ def test_noise_is_rough_and_principal_components_are_not(X, perplexity):
     small = principal * 1e-2 / principal.std()
     assert not is_rough(objective, small)
     assert bearable_attraction(objective, small) == push_over_pull(objective, small)
+    np.testing.assert_array_equal(gc.Descent().smoothed(objective, principal), principal)
     assert is_rough(objective, np.random.default_rng(1).permutation(small))
 
 

@@ -15,7 +15,7 @@ from graphcouple.optimize.exaggeration import Exaggeration
 from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.momentum import MomentumGains
 from graphcouple.optimize.rays import best_scale, without_waiting
-from graphcouple.optimize.roughness import bearable_attraction, smoothest
+from graphcouple.optimize.roughness import bearable_attraction, is_in_pieces, is_rough, smoothest
 from graphcouple.optimize.sampling import NegativeSampling
 
 SETTLED_WITHIN = 2e-4
@@ -52,8 +52,8 @@ class Descent:
     `MomentumGains` if a learning rate is given. In more than two dimensions, where no mesh makes sums over all pairs
     fast, an objective that can be sampled (`EffectiveCrossEntropy`) is, by `NegativeSampling`, from 2,000 points on.
 
-    A start that may be rescaled is first smoothed along the edges of the input's graph (`smoothed`), unless there is to
-    be no exaggeration.
+    A start that may be rescaled is first smoothed along the edges of the input's graph if it is as rough as noise, or
+    if the graph is in pieces (`smoothed`), unless there is to be no exaggeration.
 
     Parameters
     ----------
@@ -103,14 +103,14 @@ class Descent:
         return None if found is None else float(self.confinement) * found
 
     def smoothed(self, objective: Objective, Z: FloatArray) -> FloatArray:
-        """Return a start smoothed by the edges alone, in which each component of a graph in pieces is near its mean.
+        """Return a start that is rough, or of a graph in pieces, smoothed by the edges alone; other starts as they are.
 
-        So its components unfold where the start has them: from points among each other they leave in all directions.
-        It is exaggeration without bound, so not done if there is to be none.
+        Each component is then near its mean and unfolds there; points among each other leave in all directions. It is
+        exaggeration without bound, so not done if there is to be none.
         """
         if self.early_exaggeration == 1.0 or objective.shrinks_noise:
             return Z
-        return smoothest(objective, Z)
+        return smoothest(objective, Z) if is_rough(objective, Z) or is_in_pieces(objective, Z) else Z
 
     def for_problem(self, objective: Objective, Z: FloatArray, max_iter: int, most: int | None = None) -> Optimizer:
         """Return the optimizer for this objective, shape of the start and number of iterations, at most `most`.

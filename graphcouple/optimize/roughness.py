@@ -15,6 +15,9 @@ _ROUGH = 0.7
 
 _SMOOTHING_STEPS = 30
 
+# In so few steps, edges that pull less than a tenth are left only where each component of a graph can shrink by itself.
+_FEW_STEPS, _IN_PIECES = 8, 0.1
+
 # The columns tend to one mode, so a little of the start is kept: points on a line would stay there.
 _KEPT = 0.01
 
@@ -36,6 +39,15 @@ def is_rough(objective: Objective, Z: FloatArray) -> bool:
     exchanged = points[np.random.default_rng(0).permutation(len(points))]
     pulled, otherwise = (float((pull(of) * of).sum()) for of in (points, exchanged))
     return pulled > _ROUGH * otherwise
+
+
+def is_in_pieces(objective: Objective, Z: FloatArray) -> bool:
+    """Return whether a few steps along the edges leave hardly any pull, as those of a graph in components do."""
+    pull = _pull(objective)
+    if pull is None:
+        return False
+    first, drawn = (float((pull(of) * of).sum()) for of in (_centred(Z), smoothest(objective, Z, _FEW_STEPS)))
+    return drawn < _IN_PIECES * first
 
 
 def smoothest(objective: Objective, Z: FloatArray, n_steps: int = _SMOOTHING_STEPS) -> FloatArray:
