@@ -62,7 +62,41 @@ def failure(case: Case) -> str | None:
     silent = not any(any(word in str(w.message) for word in ("collapsed", "only 0 of", "one place")) for w in said)
     if np.ptp(Z, axis=0).max() == 0 and _differs(case.X) and silent:
         return "all points are in one place, without a word"
-    return _wrong_loss(case.estimator) or _changed(case, before)
+    warned = any(issubclass(w.category, UserWarning) for w in said)
+    few = _few_places(case.X, Z) if hasattr(case.estimator, "coupling_loss_") else None
+    if few and not warned:
+        return f"{few} in a map that settled without a word"
+    return _wrong_loss(case.estimator) or _wrong_law(case.estimator, warned) or _changed(case, before)
+
+
+def _few_places(X: Any, Z: Any) -> str | None:
+    """Return how many places different rows share, if most of them do."""
+    rows, size = len(np.unique(_dense(X).astype(np.float64), axis=0)), float(np.ptp(Z, axis=0).max()) or 1.0
+    places = len(np.unique(np.round(1e7 * (Z - Z.mean(axis=0)) / size), axis=0))
+    return f"{places} places for {rows} different rows" if 2 * places < rows else None
+
+
+def _wrong_law(estimator: Any, warned: bool) -> str | None:
+    """Return what is wrong with the law of the input's graph, if it is known and rows count once."""
+    law = getattr(estimator, "posterior_", None) if hasattr(estimator, "coupling_loss_") else None
+    if law is None or law.node_weights is not None:
+        return None
+    means, n = law.edge_means, law.n_nodes
+    sums = np.bincount(law.support.rows, means, n)
+    bandwidth = getattr(estimator._given.law, "bandwidth", None) if estimator._given is not None else None
+    if (means < 0).any() or (law.code in "BD" and (means > 1.0 + 1e-9).any()):
+        return f"edges have means from {means.min():g} to {means.max():g}"
+    if law.code == "D" and not np.allclose(sums, 1.0, rtol=1e-9):
+        return f"rows of a law D sum to {sums.min():g} to {sums.max():g}"
+    if law.code == "E" and not np.isclose(sums.sum(), n, rtol=1e-9):
+        return f"edges of a law E sum to {sums.sum():g}, not {n}"
+    if law.code == "D" and isinstance(bandwidth, graphcouple.Perplexity) and not warned:
+        off = law.entropy() / n - np.log(bandwidth.perplexity)
+        if abs(off) > 1e-4:
+            return f"the entropy of rows is {off:g} nats off that of the perplexity"
+    if getattr(estimator, "kl_divergence_", 0.0) < -1e-9 * n:
+        return f"a KL divergence of {estimator.kl_divergence_:g}"
+    return None
 
 
 def _wrong_loss(estimator: Any) -> str | None:
