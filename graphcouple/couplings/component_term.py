@@ -19,7 +19,7 @@ _SHARE = 1.5
 # Below this range for each point, exchanging the rows of a shape makes no difference.
 _LEAST = 1e-6
 
-# Data with a shape at large have weights of 1.5 to 3.5; what asks for more, as noise, has hardly a range.
+# Data with a shape at large have weights of 1.5 to 3.5; data that ask for more, as noise does, have hardly a range.
 _MOST = 3.75
 
 # The share of the means' squares that their principal components hold, at least, where data have a shape at large.

@@ -6,7 +6,7 @@ whatever arranges a map at large also tears it. At the scale of the whole, an ed
 
     T(Z) = n⁻¹ Σ_ij m_ij log(1 + d²_ij/D²),
 
-with m the mean edges of the input's graph, as multiples such that they add to n. It does not depend on the units of Z.
+with m the mean edges of the input's graph, multiplied so that they add to n. It does not depend on the units of Z.
 An edge pulls the more, the longer it is, up to the length of the map; short edges count next to nothing.
 """
 

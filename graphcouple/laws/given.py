@@ -79,7 +79,7 @@ class GivenPoints(ABC):
     @property
     @abstractmethod
     def law(self) -> Any:
-        """The law as it is used: with "auto" replaced, and with what so few points cannot have lowered."""
+        """The law as it is used: "auto" is replaced, and a perplexity that so few points cannot have is lowered."""
 
     @abstractmethod
     def posterior(self, n_jobs: int | None = None) -> RandomGraph:
