@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from scipy.stats import ortho_group
 from sklearn.base import clone
@@ -157,6 +158,11 @@ def test_eigenvalues_of_graphs_and_their_gaps():
     degrees = np.asarray((A + A.T).sum(axis=0)).ravel()
     L = np.eye(600) - (A + A.T).toarray() / np.sqrt(np.outer(degrees, degrees))
     np.testing.assert_allclose(laplacian_eigenvalues(A + A.T, 8), np.linalg.eigvalsh(L)[:8], atol=1e-7)
+    # Fifteen copies of a graph have each of its eigenvalues fifteen times.
+    part = sp.random_array((200, 200), density=0.05, rng=np.random.default_rng(0))
+    part = sp.csr_array(part + part.T)
+    copies = laplacian_eigenvalues(sp.block_diag([part] * 15), 20)
+    np.testing.assert_allclose(copies, np.repeat(laplacian_eigenvalues(part, 20), 15)[:20], atol=1e-9)
     with pytest.raises(ValueError, match="13 must be at most"):
         laplacian_eigenvalues(blocks, 13)
 
