@@ -35,7 +35,7 @@ def check_weight(value: Any, *words: str, name: str = "weight") -> None:
 
 
 def at_most_others(n_neighbors: int, n_points: int) -> int:
-    """Return a number of neighbours, or the number of other points, with a warning, if there are not so many."""
+    """Return `n_neighbors`; if there are fewer other points, warn and return their number."""
     if n_neighbors < n_points:
         return n_neighbors
     warnings.warn(

@@ -146,7 +146,7 @@ def logaddexp(a, b):
 
 @_strict
 def where(condition, x, y):
-    """Return x or y. That of numba makes an array of one number, which takes hundreds of times as long."""
+    """Return x or y. numba's own function makes an array of one number, which takes hundreds of times as long."""
     return x if condition else y
 
 

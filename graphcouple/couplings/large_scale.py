@@ -53,7 +53,7 @@ _FEWEST, _MOST, _ENTRIES = 100, 500, 5_000_000
 _MIDDLE, _MOST_ROWS, _FAR = 1000, 0.9, 3.0
 
 # The weight where data have a shape at large, and the share of L that principal components explain there, at least. On
-# ten data sets, 3 has 0.89 of the gain at n/2 that 7 has without resistance, and 1.1 times the tears of t-SNE, not 2.2.
+# ten data sets, 3 has 0.87 of the gain at n/2 that 7 has without resistance, and 1.1 times the tears of t-SNE, not 2.2.
 _WEIGHT, _EXPLAINED = 3.0, 0.35
 
 # Rows whose entropies are summed at once.

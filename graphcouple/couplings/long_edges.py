@@ -1,4 +1,4 @@
-"""Edges of the input's graph that are as long as the map, which neighbour embeddings hardly notice.
+"""The input's edges at the scale of the map, where a neighbour embedding hardly feels how long they are.
 
 The attraction of a heavy-tailed kernel fades with distance: a neighbour half a map away pulls less than a near one. So
 whatever arranges a map at large also tears it. At the scale of the whole, an edge has the odds D²/d² (see

@@ -100,10 +100,10 @@ class TwoScaleCoupling(WithTerm):
 
         H(Z) + λ n [L(Z) + ρ T(Z)],
 
-    with L the cross-entropy of two graphs in which each point is tied to the nearer half of all others, and T that of
-    the input's edges under the same law at large, which keeps neighbours from being torn apart (beyond 10,000 points,
-    (10,000 n)^½ replaces n). It takes up to 1.8 times as long as the plain method. This is a preset of the term
-    `LargeScale`, which any estimator accepts.
+    with L the cross-entropy of two graphs in which each point is tied to the nearer half of all others. T is the
+    cross-entropy of the input's edges under the same law at large, which keeps neighbours from being torn apart. Beyond
+    10,000 points, (10,000 n)^½ replaces n. It takes up to 1.8 times as long as the plain method. This is a preset of
+    the term `LargeScale`, which any estimator accepts.
 
     Parameters
     ----------

@@ -154,9 +154,9 @@ class PlacesNewPoints(EmbeddingEstimator):
     def inverse_transform(self, Z: Any) -> FloatArray:
         """Return points of the input's space for places in the embedding: means of the fitted points nearby.
 
-        The weights are the mean edges from a new point at that place to the fitted ones, under a law of prior D with
-        Gaussian kernels of perplexity 10 (of a third of the points, if that is less) given the embedding. So the result
-        lies between fitted points and is smoother than they are. At the place of a fitted point it is that point.
+        The weights are the mean edges from a new point at that place to the fitted ones, under a law of prior D given the
+        embedding: Gaussian kernels of perplexity 10 (or a third of the points) on the 30 nearest. So the result lies
+        between fitted points and is smoother than they are. At the place of a fitted point it is that point.
 
         Parameters
         ----------
@@ -185,8 +185,10 @@ class PlacesNewPoints(EmbeddingEstimator):
         places = check_embedding(Z)
         if places.shape[1] != self.embedding_.shape[1]:
             raise ValueError(f"Z has {places.shape[1]} columns, but the embedding {self.embedding_.shape[1]}.")
-        few = min(_NEARBY, (len(self._places) - 1) / 3.0)
-        law = GraphModel(Gaussian(), UnitOutDegree(), Perplexity(few) if few > 1.0 else None, n_neighbors="auto")
+        others = len(self._places) - 1
+        few = min(_NEARBY, others / 3.0)
+        bandwidth = Perplexity(few) if few > 1.0 else None
+        law = GraphModel(Gaussian(), UnitOutDegree(), bandwidth, n_neighbors=min(int(3 * _NEARBY), others))
         fitted = law.given(self._places, sample_weight=self._given.weights)
         parts = [
             fitted.new_edges(places[a : a + _ROWS_AT_ONCE], self.n_jobs).normalized() @ self._given.X

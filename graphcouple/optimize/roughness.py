@@ -15,7 +15,7 @@ _ROUGH = 0.7
 
 _SMOOTHING_STEPS = 30
 
-# In so few steps, edges that pull less than a tenth are left only where each component of a graph can shrink by itself.
+# A few steps take nine tenths of the edges' pull away only where each component of a graph can shrink by itself.
 _FEW_STEPS, _IN_PIECES = 8, 0.1
 
 # The columns tend to one mode, so a little of the start is kept: points on a line would stay there.
