@@ -155,8 +155,8 @@ class PlacesNewPoints(EmbeddingEstimator):
         """Return points of the input's space for places in the embedding: means of the fitted points nearby.
 
         The weights are the mean edges from a new point at that place to the fitted ones, under a law of prior D given
-        the embedding: Gaussian kernels of perplexity 10 (or a third of the points) on the 30 nearest. So the result lies
-        between fitted points and is smoother than they are. At the place of a fitted point it is that point.
+        the embedding: Gaussian kernels of perplexity 10 (or a third of the points) on the 30 nearest. So the result
+        lies between fitted points and is smoother than they are. At the place of a fitted point it is that point.
 
         Parameters
         ----------
