@@ -73,7 +73,7 @@ def test_long_edges_are_the_cross_entropy_of_edges_at_large(rng, method, q):
     average = means.sum(axis=1) / np.maximum(possible.sum(axis=1), 1)
     kept = np.where(possible & (means >= average[:, None] * (1 - 1e-9)), means, 0.0)
     sq_dist = cdist(Z, Z, "sqeuclidean")
-    size = 2.0 * np.square(Z - Z.mean(axis=0)).sum() / 40
+    size = 2.0 * np.linalg.norm(Z - Z.mean(axis=0), axis=1).mean() ** 2
     expected = (kept / kept.sum() * np.log1p(sq_dist / size)).sum()
     objective = LongEdges(posterior)
     assert objective.value(Z) == pytest.approx(expected, rel=1e-9)
@@ -93,3 +93,10 @@ def test_edges_that_resist_tear_less():
     assert torn[1] < 0.7 * torn[0]
     with pytest.raises(ValueError, match="resistance"):
         gc.LargeScale(resistance=-1.0)
+
+
+def test_a_flung_point_does_not_pay():
+    X = np.random.default_rng(0).poisson(0.7, size=(200, 30)).astype(float)
+    Z = gc.TSNE(terms=[gc.LargeScale(1.0)], random_state=0).fit(X).embedding_
+    away = np.linalg.norm(Z - Z.mean(axis=0), axis=1)
+    assert away.max() < 4.0 * np.median(away)

@@ -2,7 +2,8 @@
 
 The attraction of a heavy-tailed kernel fades with distance: a neighbour half a map away pulls less than a near one. So
 whatever arranges a map at large also tears it. At the scale of the whole, an edge has the odds D²/d² (see
-`large_scale`), with D² the mean squared distance of two points. The cross-entropy of the input's edges is
+`large_scale`), with D² twice the square of the mean distance from the mean: a
+mean of squares would let one point, flung far, shorten all other edges. The cross-entropy of the input's edges is
 
     T(Z) = n⁻¹ Σ_ij m_ij log(1 + d²_ij/D²),
 
@@ -70,11 +71,14 @@ class LongEdges(Objective):
         """Return T and its gradient."""
         points = check_embedding(Z, n_points=self.n_points)
         z = centred(points)
-        size = float(np.sqrt(2.0 * np.square(z, dtype=np.float64).sum() / len(z)))
+        away = np.sqrt(np.square(z, dtype=np.float64).sum(axis=1))
+        size = float(np.sqrt(2.0) * away.mean())
         if not size > 0:
             return 0.0, np.zeros_like(points)
+        outwards = z / np.maximum(away, 1e-300)[:, None]
         z /= size
         value, slopes = self._edges.evaluate(z)
         # The unit is the size of the map itself: growing as a whole changes nothing.
-        slopes = slopes - (2.0 / len(z)) * float((slopes * z).sum()) * z
+        grown = np.sqrt(2.0) / len(z) * (outwards - outwards.mean(axis=0))
+        slopes = slopes - float((slopes * z).sum()) * grown
         return -value / len(z), (slopes / (-len(z) * size)).astype(points.dtype, copy=False)
