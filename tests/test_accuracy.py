@@ -77,7 +77,7 @@ def test_a_summation_that_was_asked_for_is_looked_at_too():
     X = np.repeat(RNG.normal(size=(2, 10)), 600, axis=0) + 1e-9 * RNG.normal(size=(1200, 10))
     options = {"init": np.repeat([[0.0, 0.0], [10.0, 0.0]], 600, axis=0) + 1e-3 * RNG.normal(size=(1200, 2))}
     with pytest.warns(AccuracyWarning, match=r"summation=ParticleMesh\(.*accurate to \d+% only at the embedding"):
-        gc.SymmetricSNE(summation="particle_mesh", max_iter=1, **options).fit(X)
+        gc.SymmetricSNE(summation="particle_mesh", max_iter=1, learning_rate=1e-9, **options).fit(X)
     for summation, points in (("exact", X), ("auto", X), ("particle_mesh", RNG.normal(size=(1200, 10)))):
         with warnings.catch_warnings():
             warnings.simplefilter("error", AccuracyWarning)

@@ -341,3 +341,16 @@ def test_rows_of_linear_maps_do_not_depend_on_each_other_either(name, dtype, hal
         order = rng.permutation(len(new))
         parts = np.split(order, np.sort(rng.choice(np.arange(1, len(new)), 4, replace=False)))
         np.testing.assert_array_equal(np.vstack([fitted.transform(new[rows]) for rows in parts]), whole[order])
+
+
+def test_places_learn_curvature():
+    """After an update the inverse Hessian satisfies the secant equation, H y = s, and stays symmetric."""
+    from graphcouple._numba.places import _update
+
+    rng = np.random.default_rng(0)
+    inverse, step = np.eye(3)[None] * np.ones((2, 1, 1)), rng.normal(size=3)
+    change = step * rng.uniform(0.5, 2.0, size=3)
+    _update(1, step, change, inverse)
+    np.testing.assert_allclose(inverse[1] @ change, step, rtol=1e-12)
+    np.testing.assert_allclose(inverse[1], inverse[1].T, rtol=1e-12)
+    np.testing.assert_array_equal(inverse[0], np.eye(3))

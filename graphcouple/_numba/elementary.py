@@ -12,13 +12,16 @@ import inspect
 import math
 import sys
 from types import ModuleType
+from typing import Any
 
 import numba
 import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-_strict = numba.njit(forceinline=True, fastmath=False, error_model="numpy")
+from graphcouple._numba.jit import HELPER
+
+_strict: Any = numba.njit(**HELPER, fastmath=False)
 
 
 @intrinsic

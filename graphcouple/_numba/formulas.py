@@ -36,12 +36,11 @@ from graphcouple._formula import (
     has_recursive_helper,
 )
 from graphcouple._numba import elementary
-from graphcouple._numba.jit import FASTMATH
+from graphcouple._numba.jit import FASTMATH, HELPER
 
 _CLASSES: dict[str, type] = {}
 
-# A call that is not inlined would prevent a loop from vectorising.
-_INLINED = {"fastmath": FASTMATH, "error_model": "numpy", "forceinline": True}
+_INLINED = {**HELPER, "fastmath": FASTMATH, "no_cpython_wrapper": True}
 
 
 class FormulaType(types.Type):
@@ -115,45 +114,45 @@ def _unbox_formula(formula_type, instance, c):
     return NativeValue(struct._getvalue(), is_error=failed)
 
 
-def _inlined(function, known):
-    """Compile a copy of a formula's method and the functions it calls, with `elementary` in place of NumPy."""
-    if function in known:
-        return known[function]
+def _translated(function, known):
+    """Return a copy of a formula's method, and of the functions it calls, with `elementary` in place of NumPy."""
     namespace = dict(function.__globals__)
     copy = FunctionType(function.__code__, namespace, function.__name__, function.__defaults__, function.__closure__)
     copy.__kwdefaults__ = function.__kwdefaults__
-    known[function] = compiled = numba.njit(**_INLINED)(copy)
+    known[function] = numba.njit(**_INLINED)(copy)
     for name in global_names(function.__code__):
         used = namespace.get(name)
         if isinstance(used, ModuleType):
             namespace[name] = elementary.MODULES.get(used, used)
         elif isinstance(used, FunctionType):
-            namespace[name] = _inlined(used, known)
-    return compiled
+            if used not in known:
+                _translated(used, known)
+            namespace[name] = known[used]
+    return copy
+
+
+def _implementation(formula_type, name):
+    """Return a function that numba takes as a method; closures and defaults must be called by another."""
+    method, known = getattr(_CLASSES[formula_type.digest], name), {}
+    copy = _translated(method, known)
+    if not (copy.__closure__ or copy.__defaults__ or copy.__kwdefaults__):
+        return copy
+    compiled = known[method]
+    if name in TWO_NUMBER_METHODS:
+        return lambda self, first, second: compiled(self, first, second)
+    return lambda self, sq_dist: compiled(self, sq_dist)
 
 
 def _compile_method(name):
-    @overload_method(FormulaType, name, jit_options=_INLINED)
+    @overload_method(FormulaType, name, jit_options=_INLINED, strict=False)
     def resolve(self, sq_dist):
-        method = getattr(_CLASSES[self.digest], name)
-        compiled = _inlined(method, {})
-
-        def implementation(self, sq_dist):
-            return compiled(self, sq_dist)
-
-        return implementation
+        return _implementation(self, name)
 
 
 def _compile_method_of_two(name):
-    @overload_method(FormulaType, name, jit_options=_INLINED)
+    @overload_method(FormulaType, name, jit_options=_INLINED, strict=False)
     def resolve(self, first, second):
-        method = getattr(_CLASSES[self.digest], name)
-        compiled = _inlined(method, {})
-
-        def implementation(self, first, second):
-            return compiled(self, first, second)
-
-        return implementation
+        return _implementation(self, name)
 
 
 for _name in FORMULA_METHODS:

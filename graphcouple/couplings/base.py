@@ -136,7 +136,7 @@ class Objective(ABC):
     def springs(self) -> Any:
         """The edges that attract, as a symmetric array or csr matrix of weights; None, the default, if there are none.
 
-        `Descent` smooths a start that is as rough as noise by them.
+        `Descent` smooths a start that is as rough as noise by them, and `LBFGS` starts from their stiffness.
         """
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer, Run
 from graphcouple.optimize.exaggeration import NO_EXAGGERATION, Exaggeration
+from graphcouple.optimize.stiffness import inverse_stiffness
 
 # A step is short enough if the loss falls by this share of what the first slope promises, and long enough if the
 # slope has lost a tenth; without the loss, if the slope at its end has not turned to more than 0.8 of the first.
@@ -66,6 +68,8 @@ class LBFGSState(NamedTuple):
         Why no step is possible, if none is.
     majorizer : Objective or None
         What is minimised in place of the objective, if it has majorizers.
+    soften : function or None
+        The product with the inverse of the edges' stiffness, which stands for curvature that no pair knows.
     """
 
     Z: FloatArray
@@ -78,6 +82,7 @@ class LBFGSState(NamedTuple):
     compared: tuple[FloatArray, float] | None = None
     message: str = ""
     majorizer: Objective | None = None
+    soften: Callable[[FloatArray], FloatArray] | None = None
 
 
 class _Trial(NamedTuple):
@@ -91,8 +96,9 @@ class _Trial(NamedTuple):
 class LBFGS(Optimizer):
     """Limited-memory BFGS with a line search: steps that follow the objective's own curvature.
 
-    Needs no learning rate, and its steps do not depend on units. No point moves further in one step than `reach` times
-    the size of the embedding, so that none is thrown far out.
+    Needs no learning rate, and its steps do not depend on units. Where no recent step tells the curvature, it is the
+    stiffness of the input's edges, for up to 2,000 points in at least two dimensions (`inverse_stiffness`). No
+    point moves further in one step than `reach` times the size of the embedding, so that none is thrown far out.
 
     The line search looks at slopes alone as long as the loss falls, because a gradient costs less without it. If the
     loss has risen at one of the comparisons, every 20 iterations, as it can where points jump past each other under an
@@ -148,19 +154,20 @@ class LBFGS(Optimizer):
 
     def init(self, objective: Objective, Z0: FloatArray, run: Run) -> LBFGSState:
         """Return the state at the start."""
-        return LBFGSState(Z0, np.zeros_like(Z0))
+        return LBFGSState(Z0, np.zeros_like(Z0), soften=inverse_stiffness(objective, Z0.shape[1]))
 
     def remembered(self, state: LBFGSState) -> dict[str, Any]:
         """Return the state; of a majorizer, what makes it again."""
         known = None if state.majorizer is None else state.majorizer.remembered()
-        return {**state._asdict(), "majorizer": known}
+        return {**state._asdict(), "majorizer": known, "soften": None}
 
     def recalled(self, objective: Objective, run: Run, remembered: dict[str, Any]) -> LBFGSState:
         """Return the state that was `remembered`."""
         known = remembered["majorizer"]
         if known is not None:
             known = objective.exaggerated(remembered["weight"]).recalled(known)
-        return LBFGSState(**{**remembered, "majorizer": known})
+        soften = inverse_stiffness(objective, remembered["Z"].shape[1])
+        return LBFGSState(**{**remembered, "majorizer": known, "soften": soften})
 
     def step(self, objective: Objective, state: LBFGSState, iteration: int, run: Run) -> LBFGSState:
         """Return the state after one step."""
@@ -195,8 +202,10 @@ class LBFGS(Optimizer):
         size = float(np.sqrt(sum(column.var(dtype=np.float64) for column in state.Z.T))) or 1.0
         longest = self.reach * size
         seen_finite = False
-        for pairs in (state.pairs, ()) if state.pairs else ((),):
-            direction = _direction(state.gradient, pairs, run.n_jobs)
+        # Points that are cut back one by one may turn a softened direction upwards, but never the steepest.
+        ways = [(state.pairs, state.soften), ((), state.soften), ((), None)]
+        for pairs, soften in ways[0 if state.pairs else 1 : 3 if state.soften else 2]:
+            direction = _direction(state.gradient, pairs, run.n_jobs, soften)
             rows = np.sqrt(np.einsum("ij,ij->i", direction, direction))
             typical = float(np.sqrt(np.square(rows).mean()))
             if typical == 0:
@@ -293,20 +302,25 @@ def _is_lower(state: LBFGSState, found: _Trial, t: float, slope: float) -> bool:
     return not turned and found.loss <= state.loss + _NOISE * abs(state.loss)
 
 
-def _direction(gradient: FloatArray, pairs: Any, n_jobs: int | None) -> FloatArray:
+def _direction(
+    gradient: FloatArray, pairs: Any, n_jobs: int | None, soften: Callable[[FloatArray], FloatArray] | None = None
+) -> FloatArray:
     """Return −H g, with the inverse Hessian H that the pairs imply; Nocedal and Wright, algorithm 7.4."""
     from graphcouple._numba.descent import add_and_dot
     from graphcouple._numba.threads import over_rows
 
-    q = gradient.astype(np.float64).ravel()
+    q: FloatArray = gradient.astype(np.float64).ravel()
     partial = np.empty(-(-q.size // _BLOCK))
 
     def add_then_dot(weight: float, v: FloatArray, w: FloatArray) -> float:
         over_rows(partial.size, n_jobs, add_and_dot, _BLOCK, q, weight, v, w, partial, at_least=_BLOCKS_WORTH_THREADS)
         return float(partial.sum())
 
+    def softened(v: FloatArray) -> FloatArray:
+        return v.astype(np.float64) if soften is None else soften(v.reshape(gradient.shape)).ravel()
+
     if not pairs:
-        return -q.reshape(gradient.shape)
+        return -softened(q).reshape(gradient.shape)
     weights = []
     product = add_then_dot(0.0, pairs[-1][0], pairs[-1][0])
     for k in range(len(pairs) - 1, -1, -1):
@@ -314,11 +328,11 @@ def _direction(gradient: FloatArray, pairs: Any, n_jobs: int | None) -> FloatArr
         weights.append(inverse * product)
         product = add_then_dot(-weights[-1], y, pairs[k - 1][0] if k else pairs[0][1])
     last_y, inverse = pairs[-1][1], pairs[-1][2]
+    q = softened(q)
     squares = np.empty_like(partial)
-    over_rows(partial.size, n_jobs, add_and_dot, _BLOCK, last_y.astype(np.float64), 0.0, last_y, last_y, squares)
-    shrink = 1.0 / (inverse * float(squares.sum()))
-    q *= shrink
-    product *= shrink
+    over_rows(partial.size, n_jobs, add_and_dot, _BLOCK, softened(last_y), 0.0, last_y, last_y, squares)
+    q *= 1.0 / (inverse * float(squares.sum()))
+    product = add_then_dot(0.0, q, pairs[0][1])
     for k in range(len(pairs)):
         s, _, inverse = pairs[k]
         weight = weights.pop() - inverse * product

@@ -4,6 +4,12 @@ from tests.faults.fault import Fault
 
 FAULTS = [
     Fault("descent: gains", "_numba/descent.py", "gain = gains[i, a] + 0.2", "gain = gains[i, a] + 0.3", "test_solve"),
+    Fault("descent: stiffness of all edges but the strongest", "optimize/stiffness.py", "len(weights) - strongest]\n",
+          "strongest]\n", "test_descent"),
+    Fault("descent: no stiffness at the start", "optimize/lbfgs.py",
+          "soften=inverse_stiffness(objective, Z0.shape[1]))", "soften=None)", "test_descent"),
+    Fault("descent: softened forces are not scaled by the last step", "optimize/lbfgs.py",
+          "softened(last_y), 0.0,", "last_y.astype(np.float64), 0.0,", "test_descent"),
     Fault("descent: a saddle counts as converged", "optimize/monitor.py",
           "if is_collapsed(self.objective, Z, loss):", "if False:", "test_solve"),
     Fault("descent: the exaggerated gradient stops the run", "optimize/momentum.py",
@@ -21,8 +27,8 @@ FAULTS = [
           "_MOST_ATTRACTION = 30.0", "_MOST_ATTRACTION = 12.0", "test_descent"),
     Fault("descent: starts of any size", "optimize/rays.py", "return float(_STRIDE**exponent)", "return 1.0",
           "test_descent"),
-    Fault("descent: L-BFGS forgets curvature", "optimize/lbfgs.py", "shrink = 1.0 / (inverse * float(squares.sum()))",
-          "shrink = 1.0", "test_descent"),
+    Fault("descent: L-BFGS forgets curvature", "optimize/lbfgs.py", "q *= 1.0 / (inverse * float(squares.sum()))",
+          "q *= 1.0", "test_descent"),
     Fault("descent: the loss is never compared", "optimize/lbfgs.py", "if not state.careful and iteration % _COMPARE_EVERY == 0:",
           "if False:", "test_descent"),
     Fault("descent: the last embedding, not the best", "optimize/solve.py", "if optimizer.noisy else monitor.best",
@@ -81,6 +87,6 @@ FAULTS = [
     Fault("snapshots: the monitor forgets", "optimize/monitor.py",
           '"first", "last", "iterations", "best", "max_iter"', '"first", "last", "iterations", "max_iter"', "test_run_control"),
     Fault("snapshots: another run's", "optimize/snapshots.py", "        if other:\n", "        if False:\n", "test_run_control"),
-    Fault("snapshots: L-BFGS without its pairs", "optimize/lbfgs.py", 'return {**state._asdict(), "majorizer": known}',
-          'return {**state._asdict(), "majorizer": known, "pairs": ()}', "test_run_control"),
+    Fault("snapshots: L-BFGS without its pairs", "optimize/lbfgs.py", '"majorizer": known, "soften": None}',
+          '"majorizer": known, "soften": None, "pairs": ()}', "test_run_control"),
 ]  # fmt: skip
