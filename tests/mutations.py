@@ -46,7 +46,7 @@ def is_caught(fault: Fault, copy: Path) -> bool:
     cache = copy / ("own-cache" if own else "cache")
     files = [f"tests/{name}.py" for name in fault.tests.split()]
     environment = {**os.environ, "PYTHONPATH": str(copy), "NUMBA_CACHE_DIR": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *files]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *files]
     done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
     path.write_text(text)
     os.utime(path, ns=(written.st_atime_ns, written.st_mtime_ns))

@@ -63,9 +63,9 @@ def test_many_crowded_points_are_summed_by_a_tree_and_a_line_says_how_accurate_i
 
 
 def test_a_fit_of_two_places_is_that_of_exact_sums():
-    X = np.repeat(RNG.normal(size=(2, 10)), 1100, axis=0) + 1e-3 * RNG.normal(size=(2200, 10))
+    X = np.repeat(RNG.normal(size=(2, 10)), 1010, axis=0) + 1e-3 * RNG.normal(size=(2020, 10))
     loss = {
-        summation: gc.SymmetricSNE(summation=summation, init="pca", random_state=0, max_iter=150).fit(X)
+        summation: gc.SymmetricSNE(summation=summation, init="pca", random_state=0, max_iter=60).fit(X)
         for summation in ("auto", "exact")
     }
     exact = gc.CrossEntropy(loss["auto"].posterior_, gc.SymmetricSNE().sentence.latent, summation="exact")

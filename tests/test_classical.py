@@ -37,7 +37,7 @@ def digits():
 DATA = {"roll": lambda: ROLL, "digits": digits}
 
 
-@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("data", ["roll", pytest.param("digits", marks=pytest.mark.nightly)])
 def test_same_subspace_as_scikit_learn(data):
     X = DATA[data]()
     ours = gc.Isomap(n_neighbors=10).fit_transform(X)
@@ -332,14 +332,19 @@ def test_missing_directions_are_told():
 @pytest.mark.parametrize(
     "estimator",
     [
-        gc.ClassicalMDS(),
-        gc.ClassicalMDS(metric="manhattan"),
-        gc.KernelPCA(kernel="rbf", n_landmarks=8),
         gc.Isomap(),
-        gc.LaplacianEigenmaps(perplexity=3, n_neighbors=6),
-        gc.LocallyLinearEmbedding(),
-        gc.LinearAutoencoder(),
         gc.MetricMDS(),
+        *(
+            pytest.param(estimator, marks=pytest.mark.nightly)
+            for estimator in (
+                gc.ClassicalMDS(),
+                gc.ClassicalMDS(metric="manhattan"),
+                gc.KernelPCA(kernel="rbf", n_landmarks=8),
+                gc.LaplacianEigenmaps(perplexity=3, n_neighbors=6),
+                gc.LocallyLinearEmbedding(),
+                gc.LinearAutoencoder(),
+            )
+        ),
     ],
     ids=repr,
 )

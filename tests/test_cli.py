@@ -49,10 +49,10 @@ def test_default_run_writes_an_embedding_and_a_picture(folder, run):
     assert sorted(p.name for p in folder.iterdir()) == ["iris-tsne.npy", "iris-tsne.png"]
 
 
-def test_module_runs_as_the_command_and_seeds_repeat(folder):
-    for name in ("a.npy", "b.npy"):
-        arguments = ["embed", "wine", "-n", "30", "-s", "3", "--init", "random", "-o", name, "--no-plot"]
-        subprocess.run([sys.executable, "-m", "graphcouple", *arguments], check=True, capture_output=True)
+def test_module_runs_as_the_command_and_seeds_repeat(folder, run):
+    arguments = ["embed", "wine", "-n", "30", "-s", "3", "--init", "random", "--no-plot"]
+    subprocess.run([sys.executable, "-m", "graphcouple", *arguments, "-o", "a.npy"], check=True, capture_output=True)
+    assert run(*arguments, "-o", "b.npy")[0] == 0
     np.testing.assert_array_equal(np.load("a.npy"), np.load("b.npy"))
 
 

@@ -107,7 +107,7 @@ def test_sizes_counts_and_co_membership(rng):
     np.testing.assert_allclose(M.co_membership(rows, columns), wanted, rtol=1e-15)
 
 
-@pytest.mark.parametrize("code", ["B", "D", "E"])
+@pytest.mark.parametrize("code", ["B", *(pytest.param(code, marks=pytest.mark.nightly) for code in "DE")])
 def test_samples_do_not_depend_on_workers_backend_or_rounds(rng, code):
     model = gc.GraphModel(gc.Gaussian(), code, gc.Perplexity(5), n_neighbors=20)
     posterior = model.posterior(rng.normal(size=(80, 3)))

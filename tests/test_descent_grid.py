@@ -51,10 +51,7 @@ GRID = {
 FAST = (
     "D5-E-student-2",
     "D40-D-gaussian-2",
-    "D30-E-odds-2",
-    "E-E-gaussian-2",
     "B-B-umap-2",
-    "D30-D-user-2",
     "D40-E-flat-3",
 )
 

@@ -117,10 +117,12 @@ def test_a_start(data):
 
 
 def test_the_command_knows_late_names(run, tmp_path):
-    arguments = ("--init", "circle", "--latent-kernel", "laplace:0.5", "-n", 200, "--no-plot", "-o", tmp_path / "Z.npy")
+    arguments = ("--init", "circle", "--latent-kernel", "laplace:0.5", "-n", 20, "--no-plot", "-o", tmp_path / "Z.npy")
     status, out, err = run("embed", "iris", *arguments)
-    assert (status, err) == (0, "")
+    assert status == 0
     assert "Laplace(width=0.5)" in out
+    # Twenty iterations are few on every machine.
+    assert "has not settled" in err
 
 
 def test_each_is_one_small_file_through_public_names_only():

@@ -17,7 +17,7 @@ def digits():
     return X[:400], X[400:460]
 
 
-@pytest.mark.parametrize("method", [gc.TSNE(perplexity=10), gc.UMAP(n_neighbors=10), gc.SNE(perplexity=10)])
+@pytest.mark.parametrize("method", [gc.TSNE(perplexity=10), gc.UMAP(n_neighbors=10)])
 def test_old_rows_keep_every_byte_unless_all_move(digits, method):
     X, X_more = digits
     losses = {}

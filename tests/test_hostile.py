@@ -164,26 +164,27 @@ def _command(*arguments, cwd, **settings):
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, env=environment)
 
 
-def test_names_and_labels_are_text_wherever_they_are_shown(tmp_path):
+def test_names_and_labels_are_text_wherever_they_are_shown(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
     points = RNG.normal(size=(60, 4))
     labels = ["[/b]", "$x_{$", "a\x1b[2J"] * 20
     rows = (",".join(map(str, row)) + "," + label for row, label in zip(points, labels, strict=True))
     for name in NAMES:
         np.save(tmp_path / f"{name}.npy", points)
-        done = _command("embed", f"{name}.npy", "-m", "pca", "-p", "picture.png", cwd=tmp_path)
-        assert (done.returncode, done.stderr) == (0, "")
-        assert name.replace("\x1b", "\\x1b") in done.stdout
-        assert "\x1b" not in done.stdout
+        status, out, err = run("embed", f"{name}.npy", "-m", "pca", "-p", "picture.png")
+        assert (status, err) == (0, "")
+        assert name.replace("\x1b", "\\x1b") in out
+        assert "\x1b" not in out
         assert (tmp_path / f"{name}-pca.npy").exists()
     (tmp_path / "labels.csv").write_text("\n".join(rows))
     for arguments in (["embed", "labels.csv", "-m", "pca"], ["compare", "labels.csv", "-m", "pca,kernel-pca"]):
-        done = _command(*arguments, "--labels", "4", "-p", "picture.svg", cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        status, _, err = run(*arguments, "--labels", "4", "-p", "picture.svg")
+        assert status == 0, err
         # A label that is no formula is drawn as it is written.
         assert "$x_{$" in (tmp_path / "picture.svg").read_text()
-    done = _command("evaluate", "labels.csv", "--labels", "4", "[b]x[-pca.npy", cwd=tmp_path)
-    assert done.returncode == 0
-    assert "[b]x[-pca.npy" in done.stdout
+    status, out, _ = run("evaluate", "labels.csv", "--labels", "4", "[b]x[-pca.npy")
+    assert status == 0
+    assert "[b]x[-pca.npy" in out
 
 
 @pytest.mark.parametrize("title", ["$x_{$", "$\\bad$", "100 $", "$\\alpha$", "a\tb\x07"])
@@ -221,12 +222,11 @@ def test_finished_work_does_not_fail_for_want_of_a_reader(tmp_path):
     done = _command("embed", "a.npy", "-m", "pca", "--no-plot", cwd=tmp_path, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
     assert "60 \\xd7 4" in done.stdout
-    for shell in ("{} >&-", "{} | true; exit ${{PIPESTATUS[0]}}"):
-        line = shell.format(f"{sys.executable} -m graphcouple embed a.npy -m pca --no-plot")
-        (tmp_path / "a-pca.npy").unlink()
-        done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True)
-        assert (done.returncode, done.stderr) == (0, "")
-        assert (tmp_path / "a-pca.npy").exists()
+    (tmp_path / "a-pca.npy").unlink()
+    line = f"{sys.executable} -m graphcouple embed a.npy -m pca --no-plot | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "a-pca.npy").exists()
 
 
 def test_a_terminated_command_leaves_no_draft(tmp_path):

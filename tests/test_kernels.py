@@ -12,6 +12,7 @@ from graphcouple._formula import formula_digest
 from graphcouple.kernels import Assumptions
 from graphcouple.summation import Exact
 from graphcouple.summation.radials import KernelValue
+from tests import umap_figures
 from tests.reference import KERNELS, literal_kernel
 
 EVERY = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
@@ -83,12 +84,10 @@ def test_umap_and_largevis_latent_kernels_violate_theorem_1():
         assert all(kernel.assumptions(q) == Assumptions(False, False) for q in range(1, 6))
 
 
-@pytest.mark.parametrize(("min_dist", "spread"), [(0.1, 1.0), (0.0, 1.0), (0.5, 2.0), (0.99, 1.0)])
-def test_from_min_dist_fits_what_umap_fits(min_dist, spread):
-    from umap.umap_ import find_ab_params
-
-    kernel = gc.RationalPower.from_min_dist(min_dist, spread)
-    np.testing.assert_allclose([kernel.a, kernel.b], find_ab_params(spread, min_dist), rtol=1e-6)
+def test_from_min_dist_fits_what_umap_fits():
+    kernels = [gc.RationalPower.from_min_dist(min_dist, spread) for min_dist, spread in umap_figures.SHAPES]
+    known = np.load(umap_figures.FILE)["curves"]
+    np.testing.assert_allclose([[kernel.a, kernel.b] for kernel in kernels], known, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -183,7 +183,10 @@ def test_the_preset_is_the_term_and_zero_is_the_plain_method(rng):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("method", [gc.TSNE(), gc.UMAP(), gc.SNE(), gc.LargeVis()])
+@pytest.mark.parametrize(
+    "method",
+    [gc.TSNE(), gc.UMAP(), *(pytest.param(slow, marks=pytest.mark.nightly) for slow in (gc.SNE(), gc.LargeVis()))],
+)
 def test_any_method_keeps_more_of_the_whole_and_as_much_nearby(method):
     X, _ = gc.datasets.make_hierarchical_mixture(400, random_state=1)
     plain = method.set_params(random_state=0).fit_transform(X)
@@ -219,7 +222,7 @@ def test_threads_and_repetitions_give_the_same_bits(rng):
 
 
 def test_beyond_ten_thousand_points_the_weight_falls(rng):
-    X = rng.normal(size=(40_000, 2))
+    X = rng.normal(size=(20_000, 2))
     law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5), n_neighbors=15)
     method = gc.GraphCoupling(law, gc.GraphModel(gc.Student(), "E"), terms=[LargeScale()], max_iter=1, random_state=0)
     with warnings.catch_warnings():
@@ -227,7 +230,7 @@ def test_beyond_ten_thousand_points_the_weight_falls(rng):
         method.fit(X)
     objective = of(X, 125)
     objective_of = objective.value(method.embedding_.astype(np.float64))
-    assert method.term_losses_[0] == pytest.approx((10_000 * 40_000) ** 0.5 * objective_of, rel=0.02)
+    assert method.term_losses_[0] == pytest.approx((10_000 * 20_000) ** 0.5 * objective_of, rel=0.02)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -240,13 +243,12 @@ def test_an_outlier_leaves_the_weight_and_the_others(far):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize("n_far", [1, 3, 5])
+@pytest.mark.parametrize(("kind", "n_far"), [(np.asarray, 1), (sp.csr_array, 3), (np.asarray, 5)])
 def test_a_few_rows_at_any_distance_leave_the_weight(rng, n_far, kind):
     X, _ = gc.datasets.make_hierarchical_mixture(300, random_state=0)
     ways = rng.normal(size=(n_far, X.shape[1]))
     ways *= np.median(pdist(X)) / np.linalg.norm(ways, axis=1, keepdims=True)
-    for far in (10.0, 30.0, 300.0, 900.0, 1e6):
+    for far in (10.0, 300.0, 1e6):
         X[:n_far] = far * ways
         assert gc.TwoScaleCoupling(gc.TSNE(max_iter=1), random_state=0).fit(kind(X)).weight_ == 3.0
 
@@ -304,7 +306,7 @@ def test_what_is_explained_is_a_covariance_over_groups(rng, q):
     assert objective.explained(Z) == pytest.approx(wanted, rel=1e-5)
 
 
-@pytest.mark.parametrize("n", [300, 3000])
+@pytest.mark.parametrize("n", [300, pytest.param(3000, marks=pytest.mark.nightly)])
 def test_clusters_far_apart_have_a_shape_at_large_at_any_size(n, rng):
     # Exchanging rows draws the means of large groups to one place: of 3,000 points a weight of 0 was found so.
     X = rng.normal(size=(n, 5)) + 30.0 * (np.arange(n) < n // 2)[:, None]

@@ -16,7 +16,7 @@ from graphcouple.couplings.losses import as_loss
 from graphcouple.couplings.matching import AbsentCost
 from graphcouple.optimize import Descent
 from graphcouple.optimize.solve import _iterations
-from tests.reference import numerical_gradient, relative_error
+from tests.reference import numerical_gradient, pairwise, relative_error
 
 RNG = np.random.default_rng(3)
 N = 24
@@ -73,9 +73,12 @@ def slowly(posterior, prior, kernel, loss, how, places):
     return as_loss(loss).cost(wanted, found)[OFF].sum()
 
 
-@pytest.mark.parametrize("loss", ["square", "kl", Fourth()], ids=["square", "kl", "own"])
-@pytest.mark.parametrize("how", SYMMETRIC)
-@pytest.mark.parametrize("priors", list(itertools.product(["B", "~B", "D"], "BDE")), ids="-".join)
+@pytest.mark.parametrize(
+    ("priors", "how", "loss"),
+    pairwise(
+        list(itertools.product(["B", "~B", "D"], "BDE")), {how: how for how in SYMMETRIC}, ("square", "kl", Fourth())
+    ),
+)
 def test_the_objective_is_the_sum_over_all_pairs(priors, how, loss):
     for neighbors, name in ((None, "student"), (6, "gaussian"), (6, "umap")):
         law = law_of(priors[0], gc.Gaussian(), bandwidth=gc.Perplexity(4), n_neighbors=neighbors)
@@ -260,7 +263,8 @@ def _conventions():
     for name, estimator in NAMED.items():
         for instance, check in estimator_checks_generator(estimator):
             if "array_api" not in check.func.__name__:
-                yield pytest.param(instance, check, id=f"{name}-{check.func.__name__}")
+                marks = [] if name == "PairwiseMatching" else pytest.mark.nightly
+                yield pytest.param(instance, check, id=f"{name}-{check.func.__name__}", marks=marks)
 
 
 @pytest.mark.parametrize(("estimator", "check"), list(_conventions()))

@@ -43,14 +43,15 @@ def check(support, sq_dist, exact):
     assert np.mean(dist <= kth[rows] * (1 + 1e-9) + 1e-12) > 0.95
 
 
-# Each metric takes 10 s to compile.
-FAST = ("manhattan", "correlation")
+def stood_in_and_nightly(cases, fast):
+    """Each case with PyNNDescent at night, and a few with the stand-in for it."""
+    for case in cases:
+        yield pytest.param(*case, id=f"{case[0]}-nightly", marks=pytest.mark.nightly)
+        if case[0] in fast:
+            yield pytest.param(*case, id=case[0])
 
 
-@pytest.mark.parametrize(
-    ("metric", "X", "params"),
-    [pytest.param(*case, id=case[0], marks=[] if case[0] in FAST else pytest.mark.nightly) for case in CASES],
-)
+@pytest.mark.parametrize(("metric", "X", "params"), list(stood_in_and_nightly(CASES, ("manhattan", "correlation"))))
 def test_near_neighbors_are_found_by_many_metrics(metric, X, params):
     old, new = X[:1500], X[1500:]
     distances = distances_of(old, metric, params)
@@ -61,10 +62,7 @@ def test_near_neighbors_are_found_by_many_metrics(metric, X, params):
     check(*distances.to(new, K, search="approximate"), truth(new, old, metric, params))
 
 
-@pytest.mark.parametrize(
-    ("metric", "X"),
-    [pytest.param(*case, id=case[0], marks=[] if case[0] == "jaccard" else pytest.mark.nightly) for case in SPARSE],
-)
+@pytest.mark.parametrize(("metric", "X"), list(stood_in_and_nightly(SPARSE, ("jaccard",))))
 def test_sparse_points_are_searched_without_making_them_dense(metric, X, monkeypatch):
     monkeypatch.setattr("graphcouple.neighbors.by_metric._DENSE_ENTRIES", 0)
     old, new = X[:1500], X[1500:]
@@ -78,6 +76,7 @@ def test_sparse_points_are_searched_without_making_them_dense(metric, X, monkeyp
         distances.all_pairs()
 
 
+@pytest.mark.nightly
 def test_rows_depend_on_no_other_row_and_no_thread():
     old, new = DIGITS[:1500], DIGITS[1500:]
     distances = distances_of(old, "manhattan")

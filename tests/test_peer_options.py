@@ -8,19 +8,23 @@ import graphcouple as gc
 from graphcouple import _progress, graphs
 from graphcouple.graphs import Support
 from graphcouple.summation import EdgeSum, LogKernel, edges
+from tests import umap_figures
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(80, 4))
 
 
-@pytest.mark.parametrize("mix", [0.0, 0.3, 1.0])
-def test_the_mix_of_union_and_intersection_is_that_of_umap_learn(mix):
-    umap_ = pytest.importorskip("umap.umap_")
-    theirs = umap_.fuzzy_simplicial_set(
-        X, 12, np.random.RandomState(0), "euclidean", set_op_mix_ratio=mix, local_connectivity=1.0
-    )[0].toarray()
-    posterior = gc.UMAP(n_neighbors=12, set_op_mix_ratio=mix).models(80)[0].posterior(X)
-    np.testing.assert_allclose(posterior.mean().toarray(), theirs, atol=2e-5)
+def test_the_mix_of_union_and_intersection_is_that_of_umap_learn():
+    for mix, known in zip(umap_figures.MIXES, np.load(umap_figures.FILE)["graphs"], strict=True):
+        posterior = gc.UMAP(n_neighbors=12, set_op_mix_ratio=mix).models(80)[0].posterior(umap_figures.POINTS)
+        np.testing.assert_allclose(posterior.mean().toarray(), known, atol=2e-5)
+
+
+@pytest.mark.nightly
+def test_the_figures_kept_are_those_of_umap_learn():
+    known = np.load(umap_figures.FILE)
+    for name, found in umap_figures.figures().items():
+        np.testing.assert_allclose(found, known[name], atol=1e-6)
 
 
 def test_mutual_edges_are_the_product_of_both_directions():

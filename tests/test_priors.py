@@ -55,7 +55,7 @@ def test_sampling_frequencies_match_the_enumerated_law(code):
     index = {W.tobytes(): i for i, W in enumerate(graphs)}
     rng = np.random.default_rng(0)
     counts = np.zeros(len(graphs))
-    draws = 20000
+    draws = 8000
     for _ in range(draws):
         counts[index[law.sample(rng).toarray().astype(int).tobytes()]] += 1
     chi2 = ((counts - draws * probabilities) ** 2 / (draws * probabilities)).sum()

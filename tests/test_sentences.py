@@ -30,6 +30,8 @@ PRESETS = {
 def test_the_sentence_is_the_method(estimator, iris):
     X = iris[0][::2]
     named = clone(estimator).set_params(random_state=3)
+    method = named.estimator if hasattr(named, "estimator") else named
+    method.set_params(max_iter=60)
     said = named.sentence
     np.testing.assert_array_equal(gc.GraphCoupling(**said).fit(X).embedding_, named.fit(X).embedding_)
     # Data do not change what is said, and what is said is inert.

@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 
 import graphcouple as gc
 from graphcouple.couplings import Confinement
-from tests.reference import numerical_gradient, relative_error
+from tests.reference import fast_and_nightly, numerical_gradient, relative_error
 
 
 def clusters(sizes, sd=0.3, p=10, gap=12.0, seed=0):
@@ -53,7 +53,7 @@ METHODS = {
 @pytest.mark.parametrize(
     ("X", "y"), [(THREE, OF_THREE), (TWELVE, OF_TWELVE), (UNEQUAL, OF_UNEQUAL)], ids=["three", "twelve", "unequal"]
 )
-@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS.keys())
+@pytest.mark.parametrize("method", fast_and_nightly(METHODS, fast=("t-SNE", "UMAP", "two scales")))
 def test_maps_of_clusters_are_compact(method, X, y):
     """The spreads of openTSNE and umap-learn on such data are between 3 and 60."""
     Z = method.fit_transform(X)

@@ -86,7 +86,7 @@ def _literal_row(fitted, place, row):
 
 @pytest.mark.parametrize("name", ["TSNE", "SNE", "UMAP", "UMAP full", "LargeVis", "cusp", "unbounded", "wide"])
 def test_a_place_is_the_minimum_of_the_terms_of_its_own_edges(fitted, halves, name):
-    estimator, X_new = fitted(name), halves[1][:12]
+    estimator, X_new = fitted(name), halves[1][:5]
     places, losses = estimator.transform(X_new, return_loss=True)
     edges, size = estimator._given.new_edges(X_new).to_csr(), estimator.embedding_.std()
     for i, (place, loss) in enumerate(zip(places, losses, strict=True)):
@@ -101,7 +101,7 @@ def test_a_place_is_the_minimum_of_the_terms_of_its_own_edges(fitted, halves, na
         assert loss - near.fun < 1e-5 * max(abs(loss), 1.0)
         # No descent by another program, from many points of the map, finds much better ones.
         starts = np.vstack([edges[[i]] @ estimator.embedding_, estimator.embedding_[::40] + 1e-2 * size])
-        best = min(minimize(row, start, method="Nelder-Mead").fun for start in starts[:6])
+        best = min(minimize(row, start, method="Nelder-Mead").fun for start in starts[:3])
         assert loss < best + 0.05 * abs(best)
 
 
@@ -112,13 +112,11 @@ def test_places_do_not_depend_on_other_rows_order_or_threads(fitted, halves, nam
     assert np.isfinite(whole).all()
     assert np.isfinite(losses).all()
     rng = np.random.default_rng(0)
-    for _ in range(2):
-        order = rng.permutation(len(X_new))
-        at = 0
-        while at < len(order):
-            rows = order[at : at + int(rng.integers(1, 60))]
-            np.testing.assert_array_equal(estimator.transform(X_new[rows]), whole[rows])
-            at += len(rows)
+    order, at = rng.permutation(len(X_new)), 0
+    while at < len(order):
+        rows = order[at : at + int(rng.integers(1, 60))]
+        np.testing.assert_array_equal(estimator.transform(X_new[rows]), whole[rows])
+        at += len(rows)
     np.testing.assert_array_equal(estimator.set_params(n_jobs=1).transform(X_new), whole)
     estimator.set_params(n_jobs=None)
 
