@@ -5,17 +5,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.metrics import pairwise_distances
+from threadpoolctl import threadpool_limits
 
 import graphcouple as gc
 from graphcouple import cli
 
 
 def pytest_configure():
-    """Give each of several workers a core of its own."""
+    """Give each of several workers a core of its own, on which more threads would wait for each other."""
     worker = os.environ.get("PYTEST_XDIST_WORKER", "")
     if worker and hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[int(worker[2:]) % len(cores)]})
+        threadpool_limits(1)
 
 
 class ExactDescent:

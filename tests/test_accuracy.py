@@ -73,6 +73,8 @@ def test_a_fit_of_two_places_is_that_of_exact_sums():
     assert loss["auto"].loss_ == pytest.approx(loss["exact"].loss_, rel=1e-2)
 
 
+@pytest.mark.filterwarnings("ignore:the embedding is far from its size")
+@pytest.mark.filterwarnings("ignore:no embedding with a lower loss")
 def test_a_summation_that_was_asked_for_is_looked_at_too():
     X = np.repeat(RNG.normal(size=(2, 10)), 600, axis=0) + 1e-9 * RNG.normal(size=(1200, 10))
     options = {"init": np.repeat([[0.0, 0.0], [10.0, 0.0]], 600, axis=0) + 1e-3 * RNG.normal(size=(1200, 2))}

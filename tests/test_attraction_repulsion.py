@@ -242,6 +242,7 @@ def test_the_lemma_needs_an_embedding_no_longer_than_the_points():
         assert not down
 
 
+@pytest.mark.filterwarnings("ignore:the start is used as given")
 def test_exact_steps_need_a_polynomial():
     objective = gc.PrecisionCrossEntropy(X)
     with pytest.raises(TypeError, match="polynomial along lines"):

@@ -38,6 +38,7 @@ def _up_to_signs(found, wanted, **tolerance):
     np.testing.assert_allclose(found * np.where(signs == 0, 1, signs), wanted, **tolerance)
 
 
+@pytest.mark.filterwarnings("ignore:perplexity=")
 @pytest.mark.parametrize(
     ("estimator", "check"),
     [(e, c) for e, c in estimator_checks_generator(PRESET) if "array_api" not in c.func.__name__],
@@ -311,6 +312,9 @@ def test_data_far_from_the_origin(rng, dtype):
     _up_to_signs(shifted, near, rtol=1e-2, atol=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore:the averages of all points are equal")
+@pytest.mark.filterwarnings("ignore:perplexity=")
+@pytest.mark.filterwarnings(r"ignore:all \d+ rows of X are equal")
 def test_means_that_coincide_are_not_called_connected():
     with pytest.warns(UserWarning, match="means of all components are the same"):
         gc.CCPCA(perplexity=5, random_state=0).fit(np.ones((40, 3)))

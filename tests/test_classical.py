@@ -139,6 +139,7 @@ def test_the_spectral_start_is_eigenmaps():
         np.testing.assert_allclose(start, wanted / wanted[:, 0].std(), rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.filterwarnings(r"ignore:all \d+ rows of X are equal")
 def test_your_own_graph():
     ring = nx.cycle_graph(50)
     found = gc.LaplacianEigenmaps(input=ring).fit()
@@ -202,6 +203,7 @@ def test_components_are_embedded_each_by_itself(name):
         assert np.linalg.norm(centres[0] - centres[1]) == pytest.approx(np.linalg.norm(means[0] - means[1]), rel=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore:perplexity=")
 @pytest.mark.parametrize("name", DISCONNECTED)
 def test_copies_stay_together_and_tiny_components_have_a_place(name):
     X = np.concatenate([ROLL[:200], np.repeat(ROLL[:1] + 500.0, 40, axis=0)])

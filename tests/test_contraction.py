@@ -231,6 +231,7 @@ def test_the_laplacian_by_products():
     np.testing.assert_allclose(laplacian.matrix() @ V, wanted, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:the embedding is far from its size")
 def test_batches_move_a_batch_and_its_neighbours_and_end_low(fitted):
     X = fitted[0]
     posterior = fitted[1].posterior_

@@ -70,6 +70,11 @@ OPTIMIZERS = {
 }
 
 
+@pytest.mark.filterwarnings(
+    "ignore:the embedding has collapsed",
+    "ignore:the embedding is far from its size",
+    "ignore:the start is used as given",
+)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS.keys())
 @pytest.mark.parametrize("make", [OBJECTIVES["D-E"], OBJECTIVES["sum"]], ids=["tsne", "stochastic sum"])
 def test_optimizer(optimizer, make):

@@ -188,6 +188,7 @@ def test_sampling_has_the_same_bits_for_any_number_of_threads(rng):
     assert not np.array_equal(one, other)
 
 
+@pytest.mark.filterwarnings("ignore:the start is used as given")
 def test_sampling_descends_the_effective_loss(iris):
     sampled = gc.UMAP(repulsion="sampled", random_state=0).fit(iris[0])
     effective = gc.UMAP(random_state=0).fit(iris[0])
@@ -197,6 +198,7 @@ def test_sampling_descends_the_effective_loss(iris):
     assert sampled.loss_ == pytest.approx(objective.value(sampled.embedding_), rel=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:the start is used as given")
 def test_a_fixed_number_of_samples_an_epoch(points):
     """Edges are drawn in proportion to their weights, as many as asked for."""
     posterior, latent, mu = coupled(points, LARGEVIS)

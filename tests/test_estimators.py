@@ -45,6 +45,7 @@ def _conventions():
                 yield pytest.param(estimator, check, id=f"{name}-{label}", marks=marks)
 
 
+@pytest.mark.filterwarnings("ignore:perplexity=", "ignore:the embedding is far from its size")
 @pytest.mark.parametrize(("estimator", "check"), list(_conventions()))
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
@@ -63,6 +64,7 @@ def test_loss_is_the_objective_at_the_embedding(name, X):
         assert estimator.kl_divergence_ > 0
 
 
+@pytest.mark.filterwarnings("ignore:the embedding is far from its size")
 @pytest.mark.parametrize(
     ("name", "init", "n_components"),
     pairwise(PRESETS, STARTS, (1, 2, 3)),
@@ -121,6 +123,7 @@ def test_float32_stays_float32(name, X):
     assert _preset(name).fit_transform(X).dtype == np.float64
 
 
+@pytest.mark.filterwarnings("ignore:perplexity=")
 @EVERY
 @pytest.mark.parametrize("init", ["ccpca", "pca", "spectral"])
 def test_duplicates_and_constant_features_are_fine(name, init):
@@ -132,6 +135,9 @@ def test_duplicates_and_constant_features_are_fine(name, init):
     assert np.isfinite(Z).all()
 
 
+@pytest.mark.filterwarnings("ignore:init='ccpca'")
+@pytest.mark.filterwarnings("ignore:perplexity=")
+@pytest.mark.filterwarnings(r"ignore:all \d+ rows of X are equal")
 @EVERY
 @pytest.mark.parametrize("init", ["ccpca", "pca", "random", "spectral"])
 def test_all_points_equal_give_a_finite_embedding(name, init):
@@ -163,6 +169,7 @@ def test_precomputed_distances(name, X):
     np.testing.assert_array_equal(from_graph, _preset(name, init="spectral", metric="precomputed").fit_transform(D))
 
 
+@pytest.mark.filterwarnings("ignore:perplexity=")
 def test_sparse_points(X):
     X = np.where(np.abs(X) > 0.7, X, 0.0)
     for init in ("pca", "spectral"):
@@ -215,6 +222,8 @@ def test_bad_data_are_refused(name, X, message):
         _preset(name).fit(X)
 
 
+@pytest.mark.filterwarnings("ignore:init='ccpca'")
+@pytest.mark.filterwarnings("ignore:no embedding with a lower loss")
 @EVERY
 @pytest.mark.filterwarnings("ignore:.*is lowered to:UserWarning")
 def test_two_points_have_an_embedding(name):

@@ -71,6 +71,7 @@ def test_an_objective(data, coupling):
     assert not hasattr(fitted, "kl_divergence_")
 
 
+@pytest.mark.filterwarnings("ignore:y is ignored")
 @pytest.mark.parametrize("make", [gc.TSNE, gc.UMAP, gc.LargeVis, composed], ids=lambda make: make.__name__)
 def test_terms_stack_on_any_estimator(data, make):
     X, y = data
@@ -107,6 +108,7 @@ def test_a_summation(data, summation):
     np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:perplexity=")
 def test_a_start(data):
     fitted = composed(init="circle", max_iter=1, optimizer=gc.MomentumGains(1e-12)).fit(data[0])
     wanted = circle(data[0], None, 2, None)

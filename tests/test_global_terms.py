@@ -96,6 +96,7 @@ def test_a_large_weight_approaches_the_terms_own_minimum(term):
         assert parts[2] / 150 == pytest.approx(wanted[term], abs=0.02)
 
 
+@pytest.mark.filterwarnings(r"ignore:the graph has \d+ connected components")
 def test_references_are_names_estimators_or_arrays(rng):
     X, _ = make_hierarchical_mixture(120, random_state=0)
     fit = {"max_iter": 50, "random_state": 0}
@@ -139,6 +140,7 @@ def test_what_terms_cannot_take_is_refused(term, rng):
         gc.GraphCoupling(graph, gc.GraphModel(gc.Student(), "E"), terms=[term()], init="spectral").fit(None)
 
 
+@pytest.mark.filterwarnings(r"ignore:the graph has \d+ connected components")
 @pytest.mark.parametrize("term", [gc.LargeScale(5.0), gc.ReferenceShape(2.0, gc.Isomap()), gc.DistanceShape(2.0, 7)])
 def test_methods_with_terms_are_cloned_and_saved(term, tmp_path):
     from sklearn.base import clone
@@ -252,6 +254,7 @@ def test_the_weight_at_large_goes_by_what_components_explain(rng):
     assert weights["noise"] < 1.0
 
 
+@pytest.mark.filterwarnings("ignore:the embedding is far from its size")
 @pytest.mark.parametrize("term", [gc.ReferenceShape(), gc.DistanceShape()], ids=["shape", "distances"])
 def test_a_few_points_far_out_are_named_and_three_points_are_not(term, rng):
     X = rng.normal(size=(300, 4))

@@ -44,6 +44,7 @@ def test_the_loss_after_an_update_is_that_of_all_points(digits):
     assert fitted.loss_ == pytest.approx(objective.value(fitted.embedding_), rel=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:perplexity=")
 def test_updates_of_sparse_points_and_what_cannot_be_updated(digits):
     X, X_more = digits
     fitted = gc.TSNE(perplexity=10, random_state=0, max_iter=30).fit(sp.csr_matrix(X))

@@ -82,6 +82,7 @@ def test_gradient_is_the_derivative(rng, labels, features, scale, size):
     np.testing.assert_array_equal(J.gradient(Z), gradient)
 
 
+@pytest.mark.filterwarnings("ignore:the start is used as given")
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 100.0])
 def test_descent_recovers_corollary_1_on_a_fixed_graph(iris, epsilon):
     X = iris[0]
@@ -95,6 +96,7 @@ def test_descent_recovers_corollary_1_on_a_fixed_graph(iris, epsilon):
     assert relative_error(turned, wanted) < 1e-5
 
 
+@pytest.mark.filterwarnings("ignore:the start is used as given")
 def test_free_scale_keeps_the_shape_of_corollary_1(iris):
     X = iris[0]
     labels = gc.sample_components(gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(20)).posterior(X), 1)
@@ -328,6 +330,7 @@ def test_refuses_bad_parameters(rng, parameters, message):
         gc.HierarchicalCoupling(**parameters).fit(distances)
 
 
+@pytest.mark.filterwarnings("ignore:the start is used as given", "ignore:the embedding is far from its size")
 @pytest.mark.parametrize(
     "options",
     [
@@ -360,6 +363,8 @@ def test_a_great_weight_from_ccpca_stays_with_ccpca(rng):
     assert max(far[1:]) < min(0.02, far[0])
 
 
+@pytest.mark.filterwarnings("ignore:perplexity=")
+@pytest.mark.filterwarnings(r"ignore:all \d+ rows of X are equal")
 def test_means_in_one_place_have_no_say_at_the_scale_of_rounding(iris):
     alone = np.zeros((3, 150), dtype=int)
     variance = ((iris[0] - iris[0].mean(axis=0)) ** 2).sum()

@@ -246,6 +246,7 @@ def test_a_terminated_command_leaves_no_draft(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.filterwarnings("ignore:perplexity=")
 def test_degenerate_numbers():
     for constant in (sp.csr_matrix(np.ones((50, 5))), sp.csr_matrix((50, 5))):
         for init in ("pca", "spectral"):

@@ -71,6 +71,7 @@ def test_classes_are_words_numbers_or_unknown():
             class_codes(bad, 2)
 
 
+@pytest.mark.filterwarnings("ignore:y is ignored")
 @pytest.mark.parametrize("method", [gc.TSNE(perplexity=(5, 8)), gc.UMAP(n_neighbors=8), gc.SNE(perplexity=5)])
 def test_estimators_use_classes_only_if_asked(method, tmp_path):
     method.set_params(random_state=0, max_iter=30)

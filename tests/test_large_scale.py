@@ -253,6 +253,7 @@ def test_a_few_rows_at_any_distance_leave_the_weight(rng, n_far, kind):
         assert gc.TwoScaleCoupling(gc.TSNE(max_iter=1), random_state=0).fit(kind(X)).weight_ == 3.0
 
 
+@pytest.mark.filterwarnings("ignore:perplexity=")
 @pytest.mark.parametrize("noise", [0.0, 1e-3])
 def test_many_rows_in_one_place_leave_the_weight(rng, noise):
     X, _ = gc.datasets.make_hierarchical_mixture(300, random_state=0)

@@ -267,6 +267,8 @@ def _conventions():
                 yield pytest.param(instance, check, id=f"{name}-{check.func.__name__}", marks=marks)
 
 
+@pytest.mark.filterwarnings("ignore:no embedding with a lower loss")
+@pytest.mark.filterwarnings("ignore:perplexity=")
 @pytest.mark.parametrize(("estimator", "check"), list(_conventions()))
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)

@@ -67,6 +67,7 @@ def test_the_nearest_of_more_neighbors_are_used_and_all_of_fewer(X):
     assert (np.diff(fewer.support.indptr) == 8).all()
 
 
+@pytest.mark.filterwarnings("ignore:the embedding is far from its size")
 @pytest.mark.parametrize("method", [gc.UMAP(n_neighbors=13), gc.TSNE(perplexity=4, n_neighbors=12)])
 def test_estimators_take_them_and_place_new_points(X, method):
     method.set_params(random_state=0, max_iter=60)

@@ -82,6 +82,8 @@ def test_unique_rows_change_nothing_and_negative_zero_is_zero():
     np.testing.assert_array_equal(fitted.embedding_[80:], fitted.embedding_[:2])
 
 
+@pytest.mark.filterwarnings("ignore:the embedding is far from its size")
+@pytest.mark.filterwarnings("ignore:perplexity=")
 def test_weights_and_classes_of_equal_rows_are_joined():
     rows, y = X[REPEATED], np.arange(80) % 2
     method = gc.TSNE(perplexity=10, unique=True, target_weight=0.5, random_state=0, max_iter=30)

@@ -57,6 +57,7 @@ def _nus(gamma, n=N, p=P, q=Q):
     return float(n), gamma * (n + p) - q
 
 
+@pytest.mark.filterwarnings("ignore:the start is used as given")
 @pytest.mark.parametrize("gamma", [1.0, 0.3, 0.8, 1.5])
 @pytest.mark.parametrize("seed", range(10))
 def test_descent_from_random_starts_reaches_the_closed_form(gamma, seed):
@@ -133,6 +134,7 @@ def test_auto_drops_the_components_that_shrink_away(X):
     assert gc.PrecisionCoupling("auto").fit(X).n_components_ == P
 
 
+@pytest.mark.filterwarnings(r"ignore:all \d+ rows of X are equal")
 def test_rank_deficient_data(rng):
     X = rng.normal(size=(20, 2)) @ rng.normal(size=(2, 6))
     ours = gc.PrecisionCoupling(4).fit(X)

@@ -55,6 +55,7 @@ def test_a_run_that_ends_where_the_loss_is_level_goes_on_from_a_better_size(rng,
     np.testing.assert_array_equal(kept.Z[held], Z0[held])
 
 
+@pytest.mark.filterwarnings("ignore:the start is used as given")
 @pytest.mark.parametrize("optimizer", [None, gc.LBFGS(), gc.MomentumGains()], ids=["default", "L-BFGS", "momentum"])
 def test_points_that_are_held_stay_in_every_start(rng, optimizer):
     X, held = rng.normal(size=(60, 4)), np.arange(60) < 20
@@ -117,6 +118,7 @@ def test_what_a_run_found_stands_whatever_a_further_one_does(rng):
         gc.solve(well, Z0, n_starts=1, callback=well.begin)
 
 
+@pytest.mark.filterwarnings("ignore:the start is used as given")
 def test_an_embedding_that_stays_far_from_its_size_is_told(rng):
     X = rng.normal(size=(60, 4))
     posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X)

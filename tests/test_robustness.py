@@ -128,6 +128,7 @@ def test_the_log_domain_continues_the_fast_sums(X):
         np.testing.assert_allclose(fast[1], slow[1], rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:the start is used as given")
 def test_an_embedding_can_start_from_far_apart(X):
     estimator = gc.SNE(perplexity=10, init=1000.0 * X[:, :2], max_iter=100).fit(X)
     assert np.isfinite(estimator.embedding_).all()

@@ -126,6 +126,7 @@ def test_the_springs_are_the_laplacian_of_the_attraction():
     assert gc.couplings.AnchorEnergy(400, np.arange(3), np.zeros((3, 2))).springs is None
 
 
+@pytest.mark.filterwarnings("ignore:perplexity=")
 def test_where_all_pairs_pull_alike_noise_stays():
     alike = np.ones((30, 30)) - np.eye(30)
     objective = gc.CrossEntropy(gc.FixedEdges().around(alike), gc.GraphModel(gc.Student(), "E"))

@@ -56,6 +56,7 @@ METHODS = {
 }
 
 
+@pytest.mark.filterwarnings(r"ignore:the graph has \d+ connected components")
 @pytest.mark.parametrize("name", METHODS)
 def test_a_loaded_estimator_has_the_same_bits(iris, tmp_path, name):
     X, X_new = iris
@@ -87,6 +88,7 @@ def test_a_loaded_estimator_has_the_same_bits(iris, tmp_path, name):
         )
 
 
+@pytest.mark.filterwarnings("ignore:the embedding is far from its size")
 def test_many_points_are_searched_alike_after_loading(tmp_path):
     rng = np.random.default_rng(0)
     X, X_new = rng.normal(size=(6000, 20)).astype(np.float32), rng.normal(size=(200, 20)).astype(np.float32)

@@ -96,6 +96,7 @@ def test_models_are_equal_by_value_and_refuse_what_they_cannot_be():
         assert changed == before
 
 
+@pytest.mark.filterwarnings(r"ignore:all \d+ rows of X are equal")
 @pytest.mark.parametrize("prior", ["B", "D", "E"])
 def test_a_graph_of_ones_own_goes_in_as_it_is(prior):
     graph = nx.karate_club_graph()
@@ -147,6 +148,8 @@ def test_type_checkers_see_the_constructors(tmp_path):
     assert "perplexty" in out
 
 
+@pytest.mark.filterwarnings("ignore:the embedding is far from its size")
+@pytest.mark.filterwarnings("ignore:the start is used as given")
 def test_halves_of_an_objective_are_descended_as_the_whole(iris):
     X = iris[0]
     posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10)).posterior(X)
@@ -160,6 +163,8 @@ def test_halves_of_an_objective_are_descended_as_the_whole(iris):
         assert first.loss == second.loss
 
 
+@pytest.mark.filterwarnings("ignore:the embedding is far from its size")
+@pytest.mark.filterwarnings("ignore:the start is used as given")
 def test_a_stochastic_objective_solved_twice_gives_the_same_bits(iris):
     X = iris[0]
     posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10)).posterior(X)

@@ -113,6 +113,7 @@ def test_callback_sees_and_stops_the_run(coupling, rng, optimizer):
     np.testing.assert_array_equal(seen[0][2], Z0)
 
 
+@pytest.mark.filterwarnings("ignore:the embedding is far from its size")
 @pytest.mark.parametrize("optimizer", [gc.LBFGS(), gc.MomentumGains()], ids=["lbfgs", "momentum"])
 def test_callback_is_called_at_every_iteration_unless_told_otherwise(coupling, rng, optimizer):
     seen = []
@@ -120,6 +121,7 @@ def test_callback_is_called_at_every_iteration_unless_told_otherwise(coupling, r
     assert seen[:7] == list(range(7))
 
 
+@pytest.mark.filterwarnings("ignore:the embedding is far from its size")
 @pytest.mark.parametrize("optimizer", [gc.LBFGS(), gc.MomentumGains()], ids=["lbfgs", "momentum"])
 def test_a_run_cut_short_does_not_claim_to_have_converged(coupling, rng, optimizer):
     solution = gc.solve(coupling, rng.normal(size=(50, 2)), optimizer, max_iter=5)
@@ -135,6 +137,7 @@ def test_history_ends_with_the_loss_and_falls(coupling, rng, optimizer):
     assert (np.diff(solution.loss_history) < 0).all()
 
 
+@pytest.mark.filterwarnings("ignore:the embedding is far from its size")
 @pytest.mark.parametrize("optimizer", [gc.LBFGS(), gc.MomentumGains()], ids=["lbfgs", "momentum"])
 def test_start_is_not_changed_and_dtype_is_kept(coupling, rng, optimizer):
     Z0 = rng.normal(size=(50, 2)).astype(np.float32)
@@ -298,6 +301,7 @@ def test_noise_does_not_stay_on_the_saddle_that_exaggeration_leaves():
     assert "collapsed" not in solution.message
 
 
+@pytest.mark.filterwarnings("ignore:the embedding has", "ignore:the start is used as given")
 def test_a_small_gradient_where_all_points_are_in_one_place_is_no_convergence():
     objective, X = noise_objective()
     plain = gc.MomentumGains(exaggeration=gc.Exaggeration(1.0, 0))
@@ -309,6 +313,7 @@ def test_a_small_gradient_where_all_points_are_in_one_place_is_no_convergence():
     assert solution.loss - objective.lower_bound < 0.6 * (at_zero - objective.lower_bound)
 
 
+@pytest.mark.filterwarnings("ignore:the start is used as given")
 def test_a_collapsed_result_says_so():
     objective, X = noise_objective()
     with pytest.warns(ConvergenceWarning, match="collapsed"):

@@ -27,6 +27,7 @@ RUNS = {
 }
 
 
+@pytest.mark.filterwarnings(r"ignore:the graph has \d+ connected components")
 @pytest.mark.parametrize("name", RUNS)
 def test_one_job_starts_no_thread_and_others_end_theirs(name, monkeypatch):
     started = []

@@ -180,6 +180,8 @@ def test_a_tree_can_place_points_too():
     assert np.isfinite(place_new(fixed, edges)[0]).all()
 
 
+@pytest.mark.filterwarnings("ignore:no embedding with a lower loss")
+@pytest.mark.filterwarnings("ignore:the start is used as given")
 def test_sparse_points_distances_and_pipelines(halves):
     X, X_new, _, _ = halves
     dense = gc.TSNE(perplexity=10, n_neighbors=None, random_state=0, max_iter=100).fit(X)
@@ -204,6 +206,7 @@ def test_sparse_points_distances_and_pipelines(halves):
     assert dense.transform(X_new.astype(np.float32)).shape == wanted.shape
 
 
+@pytest.mark.filterwarnings("ignore:perplexity=")
 def test_points_far_from_everything_have_a_place_and_say_so(fitted, halves):
     for name in ("TSNE", "UMAP", "SNE", "unbounded"):
         estimator = fitted(name)

@@ -234,6 +234,7 @@ def test_bad_weights_are_refused(weights, message):
         gc.TSNE(perplexity=5).fit(X, sample_weight=weights)
 
 
+@pytest.mark.filterwarnings("ignore:perplexity=")
 def test_weights_where_they_have_no_meaning_are_refused():
     with pytest.raises(ValueError, match="integer sample weights"):
         law_of("D", "constant").posterior(X, sample_weight=np.full(17, 0.5)).log_prob(np.zeros((17, 17)))

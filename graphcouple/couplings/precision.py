@@ -68,7 +68,7 @@ class PrecisionCrossEntropy(Objective):
     >>> import graphcouple as gc
     >>> X = np.random.default_rng(0).normal(size=(30, 5))
     >>> J = gc.PrecisionCrossEntropy(X)
-    >>> found = gc.solve(J, np.random.default_rng(1).normal(size=(30, 2)), max_iter=500).Z
+    >>> found = gc.solve(J, np.random.default_rng(1).normal(size=(30, 2)), rescale=True, max_iter=500).Z
     >>> wanted = np.linalg.svd(X, compute_uv=False)[:2]
     >>> bool(np.allclose(np.linalg.svd(found, compute_uv=False), wanted, rtol=1e-4))
     True

@@ -71,7 +71,7 @@ class MiniBatches(Optimizer):
     --------
     >>> import graphcouple as gc
     >>> X, y = gc.datasets.load("iris")
-    >>> gc.LaptSNE(n_clusters=3, batch_size=50, max_iter=100, random_state=0).fit_transform(X).shape
+    >>> gc.LaptSNE(n_clusters=3, batch_size=50, max_iter=300, random_state=0).fit_transform(X).shape
     (150, 2)
     """
 
