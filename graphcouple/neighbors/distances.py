@@ -191,10 +191,10 @@ class Euclidean(Searched):
         X = self.X
         support = Support.all_pairs(self.n_points)
         if not sp.issparse(X) or X.shape[0] * X.shape[1] <= _DENSE_ENTRIES:
-            from scipy.spatial.distance import cdist
+            from scipy.spatial.distance import pdist, squareform
 
             dense = X.toarray() if sp.issparse(X) else X
-            return support, off_diagonal(cdist(dense, dense, "sqeuclidean"))
+            return support, off_diagonal(squareform(pdist(dense, "sqeuclidean"), checks=False))
         from sklearn.metrics import pairwise_distances
 
         return support, np.square(off_diagonal(pairwise_distances(X)), dtype=np.float64)
