@@ -116,16 +116,31 @@ def test_the_bound_is_its_formula(q):
     Z, weights = 40.0 * rng.normal(size=(50, q)), rng.integers(1, 4, 50).astype(float)
     bound = Confinement(50, 0.7, 5.0)
     sq_size = cdist(Z, Z, "sqeuclidean").sum() / (50 * 49)
-    wanted = 50 / 3 * np.log1p((sq_size / (540 * 0.49 * 10 ** (2 / q))) ** 3)
+    wanted = 50 / 3 * np.log1p((sq_size / (540 * 0.49 * 10 ** max(1, 2 / q))) ** 3)
     assert bound.value(Z) == pytest.approx(wanted, rel=1e-12)
     for one in (bound, Confinement(50, 0.7, 5.0, weights)):
         assert relative_error(one.gradient(Z), numerical_gradient(one.value, Z)) < 1e-6
     copies = np.repeat(Z, weights.astype(int), axis=0)
     sq_size = cdist(copies, copies, "sqeuclidean").sum() / (len(copies) * (len(copies) - 1))
-    wanted = len(copies) / 3 * np.log1p((sq_size / (540 * 0.49 * 10 ** (2 / q))) ** 3)
+    wanted = len(copies) / 3 * np.log1p((sq_size / (540 * 0.49 * 10 ** max(1, 2 / q))) ** 3)
     assert Confinement(50, 0.7, 5.0, weights).value(Z) == pytest.approx(wanted, rel=1e-12)
     for size in (1e-200, 1e150):
         assert np.isfinite(bound.value_and_grad(size * Z)[1]).all()
+
+
+def test_the_bound_leaves_room_in_any_dimension(digits):
+    """With (n/κ)^(2/q), five dimensions held a map of the digits at a higher loss than three."""
+    losses = [gc.TSNE(n_components=q, random_state=0).fit(digits[0][:500]).loss_ for q in (2, 3, 5)]
+    assert losses[0] > losses[1] > losses[2]
+
+
+def test_sampled_maps_start_within_the_bound():
+    """The loss of the start falls up to twice the length of the bound, where sampled steps would leave it."""
+    X, _ = clusters((100,) * 21, 0.5, 20)
+    seen = []
+    gc.UMAP(n_components=3, random_state=0, callback=lambda iteration, loss, Z: seen.append(Z) or True).fit(X)
+    # 5 draws of weight 2 from 2,100 points: n/κ is 10.
+    assert 0.1 < 2.0 * seen[0].var(axis=0).sum() / (540 * 10) < 0.4
 
 
 def test_crowds_are_perplexities_degrees_and_draws():

@@ -5,12 +5,13 @@ minimum there: it falls for ever as the components move apart. The gain is small
 of different components over the weight of the others, under prior E. Moving the components to infinity lowers the loss
 by n log(1 + f). With Student's kernel f falls with the square of the size of the map. So descent also counts the size:
 
-    C(Z) = (n/3) log(1 + (D²/L²)³),   L² = 540 ℓ² (n/κ)^(2/q)
+    C(Z) = (n/3) log(1 + (D²/L²)³),   L² = 540 ℓ² (n/κ)^max(1, 2/q)
 
 D² is the mean squared distance of two points, ℓ the kernel's length, and κ the number of points in one place that push
-a point as much as its edges pull it: the perplexity, under priors D and E. So n/κ neighbourhoods side by side cover the
-map. The map of a connected graph has D ≈ 0.3 L, where C is next to nothing. At D = L, doubling the size must lower the
-loss by more than 1.4 nats a point. C takes O(n) time: it needs no sum over pairs.
+a point as much as its edges pull it: the perplexity, under priors D and E. Student's tail falls as D⁻² in any
+dimension, so f is about nℓ²/(κD²), and the same D² leaves the same f in a plane as in more dimensions. On a line, n/κ
+neighbourhoods side by side need more. The map of a connected graph has D ≈ 0.3 L, where C is next to nothing. At D = L,
+doubling the size must lower the loss by more than 1.4 nats a point. C takes O(n) time: it needs no sum over pairs.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Confinement(Objective):
         with np.errstate(over="ignore", invalid="ignore"):
             points -= weights @ points / total
             sq_size = 2.0 * float(weights @ np.square(points).sum(axis=1)) / pairs
-        sq_length = _SQ_LENGTH * self.length**2 * max(len(Z) / self.crowd, 1.0) ** (2.0 / Z.shape[1])
+        sq_length = _SQ_LENGTH * self.length**2 * max(len(Z) / self.crowd, 1.0) ** max(1.0, 2.0 / Z.shape[1])
         power = min(sq_size / sq_length, _LARGEST) ** _POWER
         value = total * float(np.log1p(power)) / _POWER
         if not sq_size > 0:

@@ -68,7 +68,8 @@ class Descent:
         A number takes the place of the first weight, and falls to 1 alike.
     confinement : float, default=1.0
         How much of `Objective.confinement` is added to what is descended on, so that the map of a graph in pieces has
-        a finite size; 0 for none. Losses are reported without it. It is left out where points are held or sampled.
+        a finite size; 0 for none. Losses are reported without it. It is left out where points are held, and bounds no
+        more than the start where they are sampled.
 
     Raises
     ------

@@ -33,6 +33,9 @@ _MOST_EXTENDED = 3
 # Three runs of at most 100 points take a third of a second, and find the lowest of several minima.
 _SEVERAL_RUNS, _SEVERAL_UP_TO = 3, 100
 
+# How many times the bound on the size counts for a start: half a nat a point at D = L/2, and 21 at L.
+_OF_START = 100.0
+
 # Noise of further starts, relative to the first one's standard deviation.
 _JITTER = 0.5
 
@@ -149,12 +152,14 @@ def solve(
     if rescale and isinstance(wanted, Descent):
         start = wanted.smoothed(objective, start)
     first = wanted if isinstance(wanted, Optimizer) else wanted.for_problem(objective, start, max_iter, most * max_iter)
-    bound = None if isinstance(wanted, Optimizer) or first.noisy else wanted.bound(objective)
+    bound = None if isinstance(wanted, Optimizer) else wanted.bound(objective)
+    # Sampled steps do not know the size of the map, so their start is bounded instead.
+    bound, of_start = (None, bound and _OF_START * bound) if first.noisy else (bound, None)
     stated, objective = objective, objective if bound is None else objective + bound
 
     tests = (tol, patience, check_every, callback, settled_within)
     kept = NoSnapshots() if snapshots is None else snapshots
-    attempt = _Attempts(objective, bound, max_iter, most, tests, n_jobs, on_interrupt == "raise", kept)
+    attempt = _Attempts(objective, bound, of_start, max_iter, most, tests, n_jobs, on_interrupt == "raise", kept)
     runs: list[tuple[Solution, Monitor]] = []
     with threads_kept():
         for Z, chosen in _attempts(objective, start, first, isinstance(wanted, Descent), n_runs):
@@ -179,10 +184,14 @@ def solve(
 
 
 class _Attempts(NamedTuple):
-    """What all runs of one call have in common; `bound` is the part of the objective that losses leave out."""
+    """What all runs of one call have in common.
+
+    `bound` is the part of the objective that losses leave out; `of_start` bounds the size of the start alone.
+    """
 
     objective: Objective
     bound: Objective | None
+    of_start: Objective | None
     max_iter: int
     most: int
     tests: tuple[Any, ...]
@@ -207,6 +216,7 @@ class _Attempts(NamedTuple):
             return ended.solution, monitor
         if rescale and self.kept.going is None:
             near = chosen.at_first(without_waiting(self.objective))
+            near = near if self.of_start is None else near + self.of_start
             Z = (Z * best_scale(near, Z, precise=not chosen.noisy)).astype(Z.dtype)
         run = Run(monitor.max_iter, self.n_jobs)
         solution = _descend(chosen, self.objective, Z, run, monitor, self.kept, self.raises)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 import warnings
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,9 @@ _INNER = (
 )
 
 
-def failure(case: Case) -> str | None:
-    """Return what is wrong with a case, or None."""
+def failure(case: Case, ended: Counter[tuple[str, bool]] | None = None) -> str | None:
+    """Return what is wrong with a case, or None; count in `ended` whether the estimator fitted or refused it."""
+    ended, name = Counter() if ended is None else ended, type(case.estimator).__name__
     before = _bytes(case.X)
     found = []
     for jobs in (1, 2):
@@ -43,6 +45,7 @@ def failure(case: Case) -> str | None:
             try:
                 Z = estimator.fit_transform(case.X)
             except (ValueError, TypeError) as error:
+                ended[name, False] += 1
                 return wrong_error(error) or _changed(case, before)
             except Exception as error:
                 return f"{type(error).__name__}: {error}"
@@ -50,6 +53,7 @@ def failure(case: Case) -> str | None:
         if inner:
             return f"inner warning {inner[0].category.__name__}: {inner[0].message} ({inner[0].filename})"
         found.append(Z)
+    ended[name, True] += 1
     Z = np.asarray(found[0])
     n = case.X.shape[0] if hasattr(case.X, "shape") else len(case.X)
     if "not a number" in case.what:
