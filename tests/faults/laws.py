@@ -35,7 +35,7 @@ FAULTS = [
           "super()._exactly(support, dist, n_jobs) if sp.issparse(self.X) else self.along(support, n_jobs)",
           "super()._exactly(support, dist, n_jobs)", "test_neighbors test_models test_robustness"),
     Fault("neighbors: cosine from unit vectors", "neighbors/by_metric.py",
-          "way)\n            return support, np.square(0.5 * sq_dist)", "way)\n            return support, np.square(sq_dist)", "test_neighbors"),
+          "way)\n            return support, np.square(0.5 * sq_dist)", "way)\n            return support, np.square(sq_dist)", "test_neighbor_graph"),
     Fault("prior D: sums that drown in their error", "laws/priors/unit_out_degree.py",
           "np.count_nonzero(lost) > _MOST_LOST * lost.size", "lost.size < 0", "test_robustness"),
     Fault("prior E: sums that drown in their error", "laws/priors/fixed_edges.py",
