@@ -59,6 +59,7 @@ def test_copies_weigh_as_the_nearest_pair_and_feel_no_force():
     assert (gradient == 0).all()
 
 
+@pytest.mark.filterwarnings("ignore:The default value of `init`:FutureWarning")
 @pytest.mark.parametrize("q", [1, 2, 3])
 def test_no_higher_than_smacof_from_the_same_start(q):
     start = PCA(q).fit_transform(X) + 0.01
