@@ -341,8 +341,10 @@ def test_attraction_that_has_no_bound_under_an_unbounded_kernel_is_not_exaggerat
     latent = gc.GraphModel(gc.Odds(gc.Student()), "B")
     assert gc.CrossEntropy(sure, latent).most_attraction(Z) == np.inf
     assert gc.EffectiveCrossEntropy(sure, latent).most_attraction(Z) == np.inf
-    both = objective + 2.0 * gc.CrossEntropy(rows, gc.GraphModel(gc.Student(), "B"))
+    both = objective + 1e6 * gc.CrossEntropy(rows, gc.GraphModel(gc.Student(), "E"))
     assert both.most_attraction(Z) == limit
+    # Push over pull alone would allow 0.6 of 3.1.
+    assert gc.Descent().for_problem(both, Z, 1000).exaggeration.factor == pytest.approx(0.6 * limit)
 
 
 def test_how_strong_exaggeration_is_depends_on_how_long_it_can_fall():
@@ -385,6 +387,24 @@ def test_random_starts_do_not_get_stuck_where_all_pairs_repel(method):
         for init in ("pca", "random")
     ]
     assert losses[1] < 1.02 * losses[0]
+
+
+class Cliff(gc.Objective):
+    """exp(−x), and 10 more beyond x = 1, where slopes say nothing of it."""
+
+    n_points = 2
+
+    def value(self, Z):
+        x = float(Z[0, 0] - Z[1, 0])
+        return np.exp(-x) + 10.0 * (x > 1.0)
+
+    def value_and_grad(self, Z):
+        return self.value(Z), -np.exp(Z[1, 0] - Z[0, 0]) * np.array([[1.0, 0.0], [-1.0, 0.0]])
+
+
+def test_a_loss_that_has_risen_behind_the_slopes_back_is_noticed():
+    found = gc.solve(Cliff(), np.array([[0.25, 0.0], [-0.25, 0.0]]), LBFGS(), max_iter=100, tol=0.0)
+    assert np.exp(-1.0) <= found.loss < 0.4
 
 
 class Falling(gc.Objective):
