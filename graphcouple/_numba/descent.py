@@ -1,4 +1,4 @@
-"""The inner loops of descent: a step with momentum and gains, and sums for L-BFGS."""
+"""The inner loops of descent: a step with momentum and gains, and those of L-BFGS."""
 
 from __future__ import annotations
 
@@ -44,3 +44,29 @@ def add_and_dot(start, stop, size, q, weight, v, w, partial):
             q[i] += weight * v[i]
             total += q[i] * w[i]
         partial[block] = total
+
+
+@jit
+def newest_first(q, steps, changes, inverses):
+    """Do the first loop of L-BFGS on q in place, and return the steps' weights; arrays of shape (m, n) for m steps."""
+    weights = np.empty(len(steps))
+    for k in range(len(steps) - 1, -1, -1):
+        product = 0.0
+        for i in range(q.size):
+            product += steps[k, i] * q[i]
+        weights[k] = inverses[k] * product
+        for i in range(q.size):
+            q[i] -= weights[k] * changes[k, i]
+    return weights
+
+
+@jit
+def oldest_first(q, steps, changes, inverses, weights):
+    """Do the second loop of L-BFGS on q in place."""
+    for k in range(len(steps)):
+        product = 0.0
+        for i in range(q.size):
+            product += changes[k, i] * q[i]
+        weight = weights[k] - inverses[k] * product
+        for i in range(q.size):
+            q[i] += weight * steps[k, i]

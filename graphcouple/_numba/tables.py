@@ -1,6 +1,7 @@
 """Tables of a function of d², linear between places 1/128 of an octave apart, which cost the same for every kernel.
 
-A table is accurate to about 1e-5 of the function where that is smooth on a logarithmic scale, as kernels are.
+A table is accurate to about 1e-5 of the function where that is smooth on a logarithmic scale, as kernels are; a table
+of cubics to 1e-10.
 """
 
 from __future__ import annotations
@@ -27,6 +28,11 @@ _REST_SINGLE = np.int32((1 << (23 - _PER_OCTAVE_BITS)) - 1)
 _STEP_SINGLE = np.float32(1.0 / (1 << (23 - _PER_OCTAVE_BITS)))
 _LOWEST_SINGLE = np.float32(_LOWEST)
 _FIRST_SINGLE = np.int32(_LOWEST_SINGLE.view(np.int32) >> _SHIFT_SINGLE)
+
+# Tables of cubics of smooth functions are accurate to 1e-10.
+_INEXACT = 1e-9
+# Nearer than that, formulas cut off what is infinite.
+_EXACT_FROM = 1e-30
 
 # Squared distances beyond this are read as this.
 HIGHEST = 2.0**60
@@ -102,29 +108,75 @@ def edge_rows_from_table(
             gradient[i, 1] = 2.0 * fy
 
 
-@jit
-def force_rows(start, stop, coords, table, left, right, gradient):
-    """Fill ∇Φ_i = Σ_{j≠i} c_ij 2 φ'(d²_ij) (z_i − z_j), c_ij = Σ_s left_is right_sj, with φ' from a table.
+@_strict
+def look_up_smooth(table, sq_dist):
+    """Return the function of a table of cubics, in doubles; see `cubics`."""
+    place, fraction = _place(sq_dist)
+    at = min(place, table.shape[0] - 1)
+    return table[at, 0] + fraction * (table[at, 1] + fraction * (table[at, 2] + fraction * table[at, 3]))
 
-    Like `graphcouple._numba.low_rank.low_rank_rows`: `coords` has shape (q, n), `left` (n, rank) and `right` (rank, n).
+
+@jit
+def pairs_once(
+    start, stop, bounds, coords, slopes, values, left, right, with_potential, with_gradient, potential, gradient
+):
+    """Add Φ_i = Σ_{j≠i} c_ij φ(d²_ij) and ½∇Φ_i, with c_ij = Σ_s left_si right_sj, comparing the points of a pair once.
+
+    Part p, from `start` to `stop`, compares the points from `bounds[p]` to `bounds[p + 1]` with all later ones, and
+    fills its own `potential[p]`, of shape (n,), and `gradient[p]`, of shape (q, n). `coords` has shape (q, n).
     """
     n_dims, n_points = coords.shape
-    sq_dist, c = np.empty(_BLOCK), np.empty(_BLOCK)
-    for i in range(start, stop):
-        gradient[i] = 0.0
-        for b in range(0, n_points, _BLOCK):
-            m = min(_BLOCK, n_points - b)
-            fill_distances(coords, i, b, m, sq_dist)
-            fill_charges(left[i], right, b, m, c)
-            for j in range(m):
-                c[j] *= look_up(table, sq_dist[j], 0)
-            for a in range(n_dims):
-                here = coords[a, i]
-                there = coords[a, b : b + m]
-                pull = 0.0
-                for j in range(m):
-                    pull += c[j] * (here - there[j])
-                gradient[i, a] += 2.0 * pull
+    sq_dist, c, back, value = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    for part in range(start, stop):
+        potential[part] = 0.0
+        gradient[part] = 0.0
+        for i in range(bounds[part], bounds[part + 1]):
+            for b in range(i + 1, n_points, _BLOCK):
+                m = min(_BLOCK, n_points - b)
+                fill_distances(coords, i, b, m, sq_dist)
+                fill_charges(left[:, i], right, b, m, c)
+                fill_charges(right[:, i], left, b, m, back)
+                if with_potential:
+                    others = potential[part, b : b + m]
+                    total = 0.0
+                    for j in range(m):
+                        value[j] = look_up_smooth(values, sq_dist[j])
+                        total += c[j] * value[j]
+                    for j in range(m):
+                        others[j] += back[j] * value[j]
+                    potential[part, i] += total
+                if with_gradient:
+                    for j in range(m):
+                        value[j] = look_up(slopes, sq_dist[j], 0)
+                    for j in range(m):
+                        c[j] *= value[j]
+                        back[j] *= value[j]
+                    for a in range(n_dims):
+                        here = coords[a, i]
+                        there, others = coords[a, b : b + m], gradient[part, a, b : b + m]
+                        pull = 0.0
+                        for j in range(m):
+                            pull += c[j] * (here - there[j])
+                            others[j] += back[j] * (there[j] - here)
+                        gradient[part, a, i] += pull
+
+
+def cubics(radial):
+    """Return the table of φ between `places` by cubics that match φ and its slope at both; None if that is not exact.
+
+    It is exact if φ is finite everywhere, at zero too, and halfway between places, from d = 1e-15 on, to 1e-9 of its
+    largest value.
+    """
+    s = places()
+    apart = np.diff(s)
+    value, slope = np.asarray(radial.potential(s), dtype=np.float64), np.asarray(radial.slope(s), dtype=np.float64)
+    first, last, rise = slope[:-1] * apart, slope[1:] * apart, np.diff(value)
+    table = np.column_stack([value[:-1], first, 3.0 * rise - 2.0 * first - last, first + last - 2.0 * rise])
+    halfway = np.asarray(radial.potential(s[:-1] + 0.5 * apart), dtype=np.float64)
+    at_zero = np.asarray(radial.potential(np.zeros(1)), dtype=np.float64)
+    error = np.abs(table @ np.array([1.0, 0.5, 0.25, 0.125]) - halfway)[s[:-1] >= _EXACT_FROM].max()
+    most = max(np.abs(value).max(), float(np.abs(at_zero[0])))
+    return table if np.isfinite(table).all() and np.isfinite(most) and error <= _INEXACT * most else None
 
 
 def table_of(radial, highest=HIGHEST):

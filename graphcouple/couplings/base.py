@@ -379,5 +379,7 @@ class WeightedSum(Objective):
 
         A term without an attraction is weighed as much more, so that it does not fade beside the others' attraction.
         """
+        if factor == 1.0:
+            return self
         weighted = [(weight, term, term.exaggerated(factor)) for weight, term in self.terms]
         return WeightedSum(tuple((w * factor if found is term else w, found) for w, term, found in weighted))

@@ -44,6 +44,8 @@ _BLOCKS_WORTH_THREADS = 32
 # Iterations on one majorizer of an objective that has them.
 _MAJORIZER_ITERATIONS = 10
 
+_Product = Callable[[FloatArray], FloatArray]
+
 
 class LBFGSState(NamedTuple):
     """The state of a run.
@@ -82,7 +84,7 @@ class LBFGSState(NamedTuple):
     compared: tuple[FloatArray, float] | None = None
     message: str = ""
     majorizer: Objective | None = None
-    soften: Callable[[FloatArray], FloatArray] | None = None
+    soften: _Product | None = None
 
 
 class _Trial(NamedTuple):
@@ -199,7 +201,7 @@ class LBFGS(Optimizer):
     def _search(self, objective: Objective, state: LBFGSState, iteration: int, run: Run) -> LBFGSState:
         """Return the state at the end of a line search, from the steepest direction if the first one fails."""
         # Points in one place set no scale.
-        size = float(np.sqrt(sum(column.var(dtype=np.float64) for column in state.Z.T))) or 1.0
+        size = float(np.sqrt(state.Z.var(axis=0, dtype=np.float64).sum())) or 1.0
         longest = self.reach * size
         seen_finite = False
         # Points that are cut back one by one may turn a softened direction upwards, but never the steepest.
@@ -302,39 +304,57 @@ def _is_lower(state: LBFGSState, found: _Trial, t: float, slope: float) -> bool:
     return not turned and found.loss <= state.loss + _NOISE * abs(state.loss)
 
 
-def _direction(
-    gradient: FloatArray, pairs: Any, n_jobs: int | None, soften: Callable[[FloatArray], FloatArray] | None = None
-) -> FloatArray:
+def _direction(gradient: FloatArray, pairs: Any, n_jobs: int | None, soften: _Product | None = None) -> FloatArray:
     """Return −H g, with the inverse Hessian H that the pairs imply; Nocedal and Wright, algorithm 7.4."""
-    from graphcouple._numba.descent import add_and_dot
-    from graphcouple._numba.threads import over_rows
-
     q: FloatArray = gradient.astype(np.float64).ravel()
-    partial = np.empty(-(-q.size // _BLOCK))
-
-    def add_then_dot(weight: float, v: FloatArray, w: FloatArray) -> float:
-        over_rows(partial.size, n_jobs, add_and_dot, _BLOCK, q, weight, v, w, partial, at_least=_BLOCKS_WORTH_THREADS)
-        return float(partial.sum())
 
     def softened(v: FloatArray) -> FloatArray:
         return v.astype(np.float64) if soften is None else soften(v.reshape(gradient.shape)).ravel()
 
     if not pairs:
         return -softened(q).reshape(gradient.shape)
+    last_y, inverse = pairs[-1][1], pairs[-1][2]
+
+    def first_guess(v: FloatArray) -> FloatArray:
+        return softened(v) * (1.0 / (inverse * float((softened(last_y) * last_y).sum())))
+
+    two_loops = _two_loops_of_few if q.size <= _BLOCK else _two_loops
+    return -two_loops(q, pairs, n_jobs, first_guess).reshape(gradient.shape)
+
+
+def _two_loops_of_few(q: FloatArray, pairs: Any, n_jobs: int | None, first_guess: _Product) -> FloatArray:
+    """Return H q in two calls, because each takes as long as the sums over a thousand points."""
+    from graphcouple._numba.descent import newest_first, oldest_first
+
+    steps, changes = (np.array([pair[part] for pair in pairs], dtype=np.float64) for part in (0, 1))
+    inverses = np.array([inverse for _, _, inverse in pairs])
+    weights = newest_first(q, steps, changes, inverses)
+    q = first_guess(q)
+    oldest_first(q, steps, changes, inverses, weights)
+    return q
+
+
+def _two_loops(q: FloatArray, pairs: Any, n_jobs: int | None, first_guess: _Product) -> FloatArray:
+    """Return H q, each sum and the next product in one pass over the points, on several threads."""
+    from graphcouple._numba.descent import add_and_dot
+    from graphcouple._numba.threads import over_rows
+
+    partial = np.empty(-(-q.size // _BLOCK))
+
+    def add_then_dot(weight: float, v: FloatArray, w: FloatArray) -> float:
+        over_rows(partial.size, n_jobs, add_and_dot, _BLOCK, q, weight, v, w, partial, at_least=_BLOCKS_WORTH_THREADS)
+        return float(partial.sum())
+
     weights = []
     product = add_then_dot(0.0, pairs[-1][0], pairs[-1][0])
     for k in range(len(pairs) - 1, -1, -1):
         _, y, inverse = pairs[k]
         weights.append(inverse * product)
-        product = add_then_dot(-weights[-1], y, pairs[k - 1][0] if k else pairs[0][1])
-    last_y, inverse = pairs[-1][1], pairs[-1][2]
-    q = softened(q)
-    squares = np.empty_like(partial)
-    over_rows(partial.size, n_jobs, add_and_dot, _BLOCK, softened(last_y), 0.0, last_y, last_y, squares)
-    q *= 1.0 / (inverse * float(squares.sum()))
+        product = add_then_dot(-weights[-1], y, pairs[k - 1][0] if k else y)
+    q = first_guess(q)
     product = add_then_dot(0.0, q, pairs[0][1])
     for k in range(len(pairs)):
         s, _, inverse = pairs[k]
         weight = weights.pop() - inverse * product
         product = add_then_dot(weight, s, pairs[min(k + 1, len(pairs) - 1)][1])
-    return -q.reshape(gradient.shape)
+    return q
