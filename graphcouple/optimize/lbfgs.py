@@ -41,6 +41,9 @@ _SMALLEST = 1e4
 _BLOCK = 4096
 _BLOCKS_WORTH_THREADS = 32
 
+# Up to this many numbers, two calls on copies of all steps take less time than a call for each step.
+_FEW = 8192
+
 # Iterations on one majorizer of an objective that has them.
 _MAJORIZER_ITERATIONS = 10
 
@@ -308,17 +311,21 @@ def _direction(gradient: FloatArray, pairs: Any, n_jobs: int | None, soften: _Pr
     """Return −H g, with the inverse Hessian H that the pairs imply; Nocedal and Wright, algorithm 7.4."""
     q: FloatArray = gradient.astype(np.float64).ravel()
 
-    def softened(v: FloatArray) -> FloatArray:
-        return v.astype(np.float64) if soften is None else soften(v.reshape(gradient.shape)).ravel()
+    def softened(*vectors: FloatArray) -> list[FloatArray]:
+        if soften is None:
+            return [v.astype(np.float64) for v in vectors]
+        columns = soften(np.hstack([v.reshape(gradient.shape) for v in vectors]))
+        return [part.ravel() for part in np.split(columns, len(vectors), axis=1)]
 
     if not pairs:
-        return -softened(q).reshape(gradient.shape)
+        return -softened(q)[0].reshape(gradient.shape)
     last_y, inverse = pairs[-1][1], pairs[-1][2]
 
     def first_guess(v: FloatArray) -> FloatArray:
-        return softened(v) * (1.0 / (inverse * float((softened(last_y) * last_y).sum())))
+        soft, soft_y = softened(v, last_y)
+        return soft * (1.0 / (inverse * float((soft_y * last_y).sum())))
 
-    two_loops = _two_loops_of_few if q.size <= _BLOCK else _two_loops
+    two_loops = _two_loops_of_few if q.size <= _FEW else _two_loops
     return -two_loops(q, pairs, n_jobs, first_guess).reshape(gradient.shape)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -98,8 +99,10 @@ class EdgeSum:
     @property
     def symmetric_edges(self) -> tuple[IntArray, IntArray, FloatArray]:
         """m + mᵀ as the row pointers, column indices and entries of a csr matrix."""
-        if self._sum is sum_edges:
-            return self._exact
+        return self._exact if self._sum is sum_edges else self._sparse
+
+    @cached_property
+    def _sparse(self) -> tuple[IntArray, IntArray, FloatArray]:
         matrix = sp.csr_array(self._exact[0])
         return _unsigned(matrix.indptr), _unsigned(matrix.indices), matrix.data
 
