@@ -78,6 +78,12 @@ def outlier(far=1000.0):
     return X, y
 
 
+def clump(few, far=1000.0):
+    """One cluster, and a few rows far out together."""
+    X, y = clusters((500, few), (1.0, 0.5), 8, gap=0.0)
+    return X + far * (y[:, None] == 1), y
+
+
 def walk(seed=0):
     """A random walk in ten dimensions."""
     return np.random.default_rng(seed).normal(size=(1000, 10)).cumsum(axis=0), np.arange(1000) // 100
@@ -98,6 +104,8 @@ DATA = {
     "chain": chain,
     "counts": counts,
     "one far row": outlier,
+    "far clump of 6": lambda: clump(6),
+    "far clump of 30": lambda: clump(30, 50.0),
     "walk": walk,
     "moons": lambda: make_moons(1000, noise=0.05, random_state=0),
     "noise": lambda: (np.random.default_rng(0).normal(size=(1000, 10)), np.zeros(1000, dtype=int)),

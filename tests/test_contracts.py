@@ -1,11 +1,13 @@
 """One contract for each kind of part; the package's own and those written outside it meet the same."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 import graphcouple as gc
 from graphcouple.kernels import ScaledKernel
-from graphcouple.summation import KernelValue, LogEdgeProbability, LogKernel, LogOnePlusKernel
+from graphcouple.summation import KernelValue, LogEdgeProbability, LogKernel, LogOnePlusKernel, RadialFunction
 from graphcouple.summation.tabulated import Tabulated
 from tests.contracts import check_objective, check_optimizer, check_prior, check_summation
 from tests.extensions.kernel import Laplace
@@ -132,13 +134,50 @@ def test_prior(prior):
 @pytest.mark.parametrize("kernel", [gc.Student(0.6), gc.Odds(gc.RationalPower(1.6, 0.9))], ids=["pow", "umap"])
 def test_tables_are_used_and_nearly_exact(kernel):
     radial, rng = LogOnePlusKernel(kernel), np.random.default_rng(0)
-    Z, left, right = rng.normal(size=(300, 2)), rng.uniform(size=(2, 300)), rng.uniform(size=(2, 300))
-    wanted = gc.Exact(1).low_rank(Z, radial, left, right)[1]
-    found = gc.Auto(2).low_rank(Z, radial, left, right, with_potential=False)[1]
-    assert 0.0 < relative_error(found, wanted) < 2e-5
-    # Where a formula is quick, or the potential is asked for too, nothing is rounded.
-    quick = KernelValue(gc.Student())
-    np.testing.assert_array_equal(
-        gc.Auto(2).potential(Z, quick, with_potential=False)[1],
-        gc.Exact(1).potential(Z, quick, with_potential=False)[1],
-    )
+    for n in (300, 700):
+        # Charges that are not symmetric, and enough points for several parts.
+        Z, left, right = rng.normal(size=(n, 2)), rng.uniform(size=(2, n)), rng.uniform(size=(2, n))
+        wanted = gc.Exact(1).low_rank(Z, radial, left, right)
+        forces = [gc.Auto(k).low_rank(Z, radial, left, right, with_potential=False)[1] for k in (1, 2)]
+        values = [gc.Auto(k).low_rank(Z, radial, left, right, with_gradient=False)[0] for k in (1, 2)]
+        assert 0.0 < relative_error(forces[0], wanted[1]) < 2e-5
+        assert 0.0 < relative_error(values[0], wanted[0]) < 1e-9
+        np.testing.assert_array_equal(*forces)
+        np.testing.assert_array_equal(*values)
+
+
+@pytest.mark.parametrize("kernel", [gc.Student(), gc.Student(0.6)], ids=["quick", "pow"])
+def test_quick_formulas_and_values_with_slopes_are_not_rounded(kernel):
+    Z, both = np.random.default_rng(0).normal(size=(300, 2)), kernel != gc.Student()
+    found, wanted = (of.potential(Z, KernelValue(kernel), with_potential=both) for of in (gc.Auto(2), gc.Exact(1)))
+    np.testing.assert_array_equal(found[1], wanted[1])
+
+
+def test_a_table_is_refused_where_it_would_not_be_exact():
+    from graphcouple._numba.tables import cubics
+
+    assert cubics(LogOnePlusKernel(gc.Odds(gc.RationalPower(1.6, 0.9)))) is not None
+    assert cubics(Bent()) is None
+    assert cubics(Endless()) is None
+
+
+@dataclass(frozen=True)
+class Bent(RadialFunction):
+    """A function with a bend that is not at a place of the table."""
+
+    def potential(self, sq_dist):
+        return np.maximum(1.3 - sq_dist, 0.0)
+
+    def slope(self, sq_dist):
+        return np.where(sq_dist < 1.3, -1.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Endless(RadialFunction):
+    """A function that is infinite where two points are one."""
+
+    def potential(self, sq_dist):
+        return np.where(sq_dist > 0.0, 1.0 / (1.0 + sq_dist), np.inf)
+
+    def slope(self, sq_dist):
+        return -1.0 / (1.0 + sq_dist) ** 2

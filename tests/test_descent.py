@@ -102,10 +102,12 @@ def test_units_do_not_change_the_embedding():
 
 
 @pytest.mark.parametrize("softened", [False, True])
-def test_lbfgs_steps_are_those_of_the_dense_bfgs_matrix(softened):
-    """The two-loop recursion against the product form of the inverse Hessian."""
+@pytest.mark.parametrize("few", [0, 12])
+def test_lbfgs_steps_are_those_of_the_dense_bfgs_matrix(softened, few, monkeypatch):
+    """The two-loop recursion, step by step and of few numbers, against the product form of the inverse Hessian."""
     from graphcouple.optimize.lbfgs import _direction
 
+    monkeypatch.setattr("graphcouple.optimize.lbfgs._FEW", few)
     rng = np.random.default_rng(0)
     gradient = rng.normal(size=(6, 2))
     root = rng.normal(size=(6, 6))

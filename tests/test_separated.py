@@ -114,16 +114,18 @@ def test_losses_leave_the_bound_out():
 def test_the_bound_is_its_formula(q):
     rng = np.random.default_rng(q)
     Z, weights = 40.0 * rng.normal(size=(50, q)), rng.integers(1, 4, 50).astype(float)
-    bound = Confinement(50, 0.7, 5.0)
-    sq_size = cdist(Z, Z, "sqeuclidean").sum() / (50 * 49)
-    wanted = 50 / 3 * np.log1p((sq_size / (540 * 0.49 * 10 ** max(1, 2 / q))) ** 3)
-    assert bound.value(Z) == pytest.approx(wanted, rel=1e-12)
-    for one in (bound, Confinement(50, 0.7, 5.0, weights)):
+    sq_length = 540 * 0.49 * 10 ** max(1, 2 / q)
+
+    def formula(points):
+        n = len(points)
+        sq_size = np.sqrt(3 * n * (np.linalg.norm(points - points.mean(axis=0), axis=1) ** 4).sum()) / (n - 1)
+        return n / 3 * np.log1p((sq_size / sq_length) ** 3)
+
+    bound, weighed = Confinement(50, 0.7, 5.0), Confinement(50, 0.7, 5.0, weights)
+    assert bound.value(Z) == pytest.approx(formula(Z), rel=1e-12)
+    assert weighed.value(Z) == pytest.approx(formula(np.repeat(Z, weights.astype(int), axis=0)), rel=1e-12)
+    for one in (bound, weighed):
         assert relative_error(one.gradient(Z), numerical_gradient(one.value, Z)) < 1e-6
-    copies = np.repeat(Z, weights.astype(int), axis=0)
-    sq_size = cdist(copies, copies, "sqeuclidean").sum() / (len(copies) * (len(copies) - 1))
-    wanted = len(copies) / 3 * np.log1p((sq_size / (540 * 0.49 * 10 ** max(1, 2 / q))) ** 3)
-    assert Confinement(50, 0.7, 5.0, weights).value(Z) == pytest.approx(wanted, rel=1e-12)
     for size in (1e-200, 1e150):
         assert np.isfinite(bound.value_and_grad(size * Z)[1]).all()
 

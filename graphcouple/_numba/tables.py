@@ -164,8 +164,8 @@ def pairs_once(
 def cubics(radial):
     """Return the table of φ between `places` by cubics that match φ and its slope at both; None if that is not exact.
 
-    It is exact if φ is finite everywhere, at zero too, and halfway between places, from d = 1e-15 on, to 1e-9 of its
-    largest value.
+    It is exact if φ is finite everywhere, at zero too, and halfway between places beyond d = 1e-15 the error is below
+    1e-9 of φ there, or of its largest value, at most 1.
     """
     s = places()
     apart = np.diff(s)
@@ -174,9 +174,11 @@ def cubics(radial):
     table = np.column_stack([value[:-1], first, 3.0 * rise - 2.0 * first - last, first + last - 2.0 * rise])
     halfway = np.asarray(radial.potential(s[:-1] + 0.5 * apart), dtype=np.float64)
     at_zero = np.asarray(radial.potential(np.zeros(1)), dtype=np.float64)
-    error = np.abs(table @ np.array([1.0, 0.5, 0.25, 0.125]) - halfway)[s[:-1] >= _EXACT_FROM].max()
-    most = max(np.abs(value).max(), float(np.abs(at_zero[0])))
-    return table if np.isfinite(table).all() and np.isfinite(most) and error <= _INEXACT * most else None
+    if not (np.isfinite(table).all() and np.isfinite(at_zero).all()):
+        return None
+    error = np.abs(table @ np.array([1.0, 0.5, 0.25, 0.125]) - halfway)
+    bound = _INEXACT * np.maximum(np.abs(halfway), min(np.abs(value).max(), 1.0))
+    return table if (error <= bound)[s[:-1] >= _EXACT_FROM].all() else None
 
 
 def table_of(radial, highest=HIGHEST):

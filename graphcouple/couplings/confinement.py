@@ -5,13 +5,14 @@ minimum there: it falls for ever as the components move apart. The gain is small
 of different components over the weight of the others, under prior E. Moving the components to infinity lowers the loss
 by n log(1 + f). With Student's kernel f falls with the square of the size of the map. So descent also counts the size:
 
-    C(Z) = (n/3) log(1 + (D²/L²)³),   L² = 540 ℓ² (n/κ)^max(1, 2/q)
+    C(Z) = (n/3) log(1 + (D²/L²)³),   D² = (3 n Σ_i |z_i − z̄|⁴)^½ / (n − 1),   L² = 540 ℓ² (n/κ)^max(1, 2/q)
 
-D² is the mean squared distance of two points, ℓ the kernel's length, and κ the number of points in one place that push
-a point as much as its edges pull it: the perplexity, under priors D and E. Student's tail falls as D⁻² in any
-dimension, so f is about nℓ²/(κD²), and the same D² leaves the same f in a plane as in more dimensions. On a line, n/κ
-neighbourhoods side by side need more. The map of a connected graph has D ≈ 0.3 L, where C is next to nothing. At D = L,
-doubling the size must lower the loss by more than 1.4 nats a point. C takes O(n) time: it needs no sum over pairs.
+In a disc, D² is the mean squared distance of two points. The fourth power also counts a few points far out, which the
+mean square hardly feels. ℓ is the kernel's length, and κ the number of points in one place that push a point as much as
+its edges pull it: the perplexity, under priors D and E. Student's tail falls as D⁻² in any dimension, so f is about
+nℓ²/(κD²), and the same D² leaves the same f in a plane as in more dimensions. On a line, n/κ neighbourhoods side by
+side need more. The map of a connected graph has D ≈ 0.3 L, where C is next to nothing. At D = L, doubling the size must
+lower the loss by more than 1.4 nats a point. C takes O(n) time: it needs no sum over pairs.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from graphcouple.graphs import FloatArray
 # at most twice as wide as that, and connected data lose less than 0.1 % of their loss (benchmarks/separated.py).
 _SQ_LENGTH = 540.0
 
-# A wall: powers of 1 and 2 cost the digits more for the same width of separated clusters.
+# A wall: in D²/L², powers of 1 and 2 cost the digits more for the same width of separated clusters.
 _POWER = 3
 
 # Beyond, the power would overflow; the gradient has long reached its limit.
@@ -33,7 +34,7 @@ _LARGEST = 1e100
 
 
 class Confinement(Objective):
-    """C(Z) = (n/3) log(1 + (D²/L²)³), with D² the mean squared distance of two points: a bound on the size of a map.
+    """C(Z) = (n/3) log(1 + (D²/L²)³), a bound on the size D of a map; the module has the formula.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ class Confinement(Objective):
     >>> from graphcouple.couplings import Confinement
     >>> Z = np.random.default_rng(0).normal(size=(900, 2))
     >>> [round(Confinement(900, 1.0, 30.0).value(size * Z) / 900, 4) for size in (30.0, 60.0, 120.0)]
-    [0.0036, 0.1752, 1.2708]
+    [0.0067, 0.2766, 1.4759]
     """
 
     lower_bound = 0.0
@@ -77,7 +78,11 @@ class Confinement(Objective):
         # What overflows is not finite, which solvers report.
         with np.errstate(over="ignore", invalid="ignore"):
             points -= weights @ points / total
-            sq_size = 2.0 * float(weights @ np.square(points).sum(axis=1)) / pairs
+            sq_radius = np.square(points).sum(axis=1)
+            widest = float(sq_radius.max()) or 1.0
+            shares = sq_radius / widest
+            fourth = float(weights @ np.square(shares))
+            sq_size = widest * (3.0 * total * fourth) ** 0.5 / pairs
         sq_length = _SQ_LENGTH * self.length**2 * max(len(Z) / self.crowd, 1.0) ** max(1.0, 2.0 / Z.shape[1])
         power = min(sq_size / sq_length, _LARGEST) ** _POWER
         value = total * float(np.log1p(power)) / _POWER
@@ -85,5 +90,7 @@ class Confinement(Objective):
             return value, np.zeros_like(Z)
         # power/(1 + power), also where the power overflows.
         share = 1.0 / (1.0 + 1.0 / power) if power > 0 else 0.0
-        points *= (4.0 * total * share / (sq_size * pairs)) * weights[:, None]
+        points *= shares[:, None]
+        points -= weights @ points / total
+        points *= (2.0 * total * share / (widest * fourth)) * weights[:, None]
         return value, points.astype(Z.dtype, copy=False)

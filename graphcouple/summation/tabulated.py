@@ -22,7 +22,8 @@ _PARTS = 8
 class Tabulated(Exact):
     """Exact sums, but an expensive formula is read from tables: slopes to about 1e-5 of themselves, values to 1e-9.
 
-    A pair takes 1 ns of a core, whatever the kernel; a power takes 14, with its logarithm 21.
+    If both are asked for, they are computed, so that they agree. A pair takes 2 ns of a core, whatever the kernel; a
+    power takes 14, with its logarithm 21.
 
     Parameters
     ----------
@@ -41,7 +42,8 @@ class Tabulated(Exact):
         with_gradient: bool = True,
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges of pairs, in one pass over the pairs; see `Summation.low_rank`."""
-        slopes, values = _tables(radial) if radial.tabulated and len(Z) >= TABLE_FROM else (None, None)
+        tabulated = radial.tabulated and len(Z) >= TABLE_FROM and not (with_potential and with_gradient)
+        slopes, values = _tables(radial) if tabulated else (None, None)
         if (with_gradient and slopes is None) or (with_potential and values is None):
             return super().low_rank(Z, radial, left, right, with_potential=with_potential, with_gradient=with_gradient)
         from graphcouple._numba.tables import pairs_once
@@ -67,7 +69,7 @@ class Tabulated(Exact):
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
         wanted = {"with_potential": with_potential, "with_gradient": with_gradient}
-        if not radial.tabulated or len(Z) < TABLE_FROM:
+        if not radial.tabulated or len(Z) < TABLE_FROM or (with_potential and with_gradient):
             return super().potential(Z, radial, charges, **wanted)
         right = np.ones(len(Z)) if charges is None else charges
         return self.low_rank(Z, radial, np.ones((1, len(Z))), right[None], **wanted)
