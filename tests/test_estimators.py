@@ -64,7 +64,8 @@ def test_loss_is_the_objective_at_the_embedding(name, X):
         assert estimator.kl_divergence_ > 0
 
 
-@pytest.mark.filterwarnings("ignore:the embedding is far from its size")
+# In 20 iterations, 15 of them exaggerated, a map on a line may end above its start.
+@pytest.mark.filterwarnings("ignore:the embedding is far from its size", "ignore:no embedding with a lower loss")
 @pytest.mark.parametrize(
     ("name", "init", "n_components"),
     pairwise(PRESETS, STARTS, (1, 2, 3)),

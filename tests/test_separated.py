@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
 from graphcouple.couplings import Confinement
@@ -163,3 +164,16 @@ def test_crowds_are_perplexities_degrees_and_draws():
 def test_the_weight_of_the_bound_is_checked():
     with pytest.raises(ValueError, match="confinement must be"):
         gc.Descent(confinement=-1.0)
+
+
+@pytest.mark.filterwarnings("ignore:perplexity=")
+def test_rows_that_differ_but_share_a_place_are_told():
+    """The best map of six rows that are neighbours of each other alike is one place, unless the perplexity is lower."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(200, 8)), 0.5 * rng.normal(size=(6, 8)) + 1000.0])
+    with pytest.warns(ConvergenceWarning, match="6 points lie in 1 place although"):
+        gc.SymmetricSNE(random_state=0).fit(X)
+    fitted = gc.SymmetricSNE(perplexity=3, random_state=0).fit(X)
+    assert len(np.unique(fitted.embedding_.round(6), axis=0)) == 206
+    copies = np.concatenate([X[:200], np.repeat(X[200:201], 6, axis=0)])
+    gc.SymmetricSNE(perplexity=3, random_state=0).fit(copies)

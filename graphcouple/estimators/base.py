@@ -14,7 +14,7 @@ from graphcouple._numba.threads import threads_kept
 from graphcouple._parameters import RUN_OPTIONS, estimator, parameter
 from graphcouple._progress import progress_bar
 from graphcouple.couplings import Term
-from graphcouple.estimators.equal_rows import EqualRows
+from graphcouple.estimators.equal_rows import EqualRows, warn_if_places_are_shared
 from graphcouple.estimators.landmarks import nearest_to_means
 from graphcouple.estimators.new_points import PlacesNewPoints
 from graphcouple.estimators.run_control import going_on, snapshots_of
@@ -110,7 +110,7 @@ class CouplingEstimator(PlacesNewPoints):
         Warns
         -----
         ConvergenceWarning
-            When the run ended badly; see `solve`.
+            When the run ended badly (see `solve`), or points whose rows differ lie in one place.
 
         Raises
         ------
@@ -147,7 +147,10 @@ class CouplingEstimator(PlacesNewPoints):
             X, y, said, given = self._of_landmarks(X, y, said, given, rng)
         if self.unique and X is not None:
             X, y, said, given = self._gathered(X, y, said, given)
-        self._keep(self._carry_out(said, X, y, rng, given), np.float64 if X is None else X.dtype)
+        result = self._carry_out(said, X, y, rng, given)
+        if X is not None and result.solution.converged and not self.terms:
+            warn_if_places_are_shared(X, result.solution.Z)
+        self._keep(result, np.float64 if X is None else X.dtype)
         if self._landmarks is not None:
             self._place_the_others(whole, self._landmarks)
         return self

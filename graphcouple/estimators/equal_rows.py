@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 from graphcouple.graphs import FloatArray, IntArray
+
+# Points nearer than this share of the map's half width count as one place.
+_ONE_PLACE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,3 +90,26 @@ class EqualRows:
         n = self.first.size
         first = np.concatenate([self.first, self.n_rows + np.arange(n_more)])
         return EqualRows(first, np.concatenate([self.point, n + np.arange(n_more)]))
+
+
+def warn_if_places_are_shared(X: Any, Z: FloatArray) -> None:
+    """Warn if three or more points of the map `Z` are in one place although their rows of `X` differ."""
+    size = np.abs(Z - Z.mean(axis=0)).max()
+    if not size > 0:
+        return
+    _, place, counts = np.unique(np.round(Z / (_ONE_PLACE * size)), axis=0, return_inverse=True, return_counts=True)
+    shared = np.flatnonzero(counts[place.ravel()] > 2)
+    if shared.size == 0:
+        return
+    equal = EqualRows.of(X[shared])
+    rows = shared if equal is None else shared[equal.first]
+    places = np.unique(place.ravel()[rows])
+    # Two rows that differ hardly at all may well meet.
+    if rows.size > 2 * places.size:
+        warnings.warn(
+            f"{rows.size} points lie in {places.size} place{'s' if places.size > 1 else ''} although their rows "
+            "differ: the map does not tell them apart. Lower the perplexity below the number of points in the smallest "
+            "group, or use a kernel with a heavier tail in the embedding.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
