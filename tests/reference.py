@@ -139,7 +139,9 @@ def numerical_gradient(f, Z, h=1e-4):
 
 
 def relative_error(found, wanted):
-    return np.linalg.norm(found - wanted) / np.linalg.norm(wanted)
+    """|found − wanted| / |wanted|; 0 if both are 0."""
+    off = np.linalg.norm(found - wanted)
+    return off / np.linalg.norm(wanted) if off else 0.0
 
 
 def dense(matrix):

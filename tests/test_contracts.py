@@ -1,11 +1,27 @@
 """One contract for each kind of part; the package's own and those written outside it meet the same."""
 
+import importlib
+import inspect
+import pkgutil
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from sklearn.metrics import pairwise_distances
 
+import graphcouple
 import graphcouple as gc
+from graphcouple import couplings
+from graphcouple.couplings.anchors import AnchorEnergy, Held
+from graphcouple.couplings.base import Absent, Rescaled
+from graphcouple.couplings.contraction import LaplacianEigenvalues
+from graphcouple.couplings.distance_shape import FreeScaleStress
+from graphcouple.couplings.large_scale import LargeScaleCrossEntropy
+from graphcouple.couplings.long_edges import LongEdges
+from graphcouple.couplings.matching import MatchedMeans
+from graphcouple.couplings.reconstruction import ReconstructionEnergy, reconstruction_weights
+from graphcouple.couplings.reference_shape import ProcrustesStatistic
+from graphcouple.graphs import Support
 from graphcouple.kernels import ScaledKernel
 from graphcouple.summation import KernelValue, LogEdgeProbability, LogKernel, LogOnePlusKernel, RadialFunction
 from graphcouple.summation.tabulated import Tabulated
@@ -25,6 +41,7 @@ Z = 2.0 * RNG.normal(size=(N, 2))
 D = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X)
 B = gc.GraphModel(gc.Odds(gc.Exponential()), "B", n_neighbors=5, symmetrize="threshold").posterior(X)
 E = gc.GraphModel(gc.Gaussian(), "E", gc.SelfTuning(3)).posterior(X)
+FIVE = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(3), n_neighbors=5).posterior(X).support
 RING = np.roll(np.eye(N), 1, axis=1) + np.roll(np.eye(N), -1, axis=1)
 
 
@@ -54,6 +71,21 @@ OBJECTIVES = {
     "precision": lambda: gc.PrecisionCrossEntropy(X),
     "components": lambda: gc.ComponentCrossEntropy(X, D, n_graphs=3),
     "sum": lambda: 0.3 * tsne() + 2.0 * gc.ComponentCrossEntropy(X, D, n_graphs=2),
+    "matched means": lambda: MatchedMeans(B, gc.GraphModel(gc.Odds(gc.Student()), "B")),
+    "matched rows": lambda: MatchedMeans(D, gc.GraphModel(gc.Student(), "D"), "kl", "or"),
+    "reconstruction": lambda: ReconstructionEnergy(reconstruction_weights(X, FIVE), gc.Gaussian()),
+    "stress": lambda: couplings.Stress(Support.all_pairs(N), pairwise_distances(X)[~np.eye(N, dtype=bool)]),
+    "best scale": lambda: FreeScaleStress(OBJECTIVES["stress"](), 0.5),
+    "shape": lambda: ProcrustesStatistic(X, 0.5),
+    "large scale": lambda: LargeScaleCrossEntropy.of(X, 5, np.random.RandomState(0)),
+    "long edges": lambda: LongEdges(D),
+    "gram": lambda: gc.GramMatching(X),
+    "anchors": lambda: AnchorEnergy(N, np.array([3, 7]), np.ones((2, 2))),
+    "held": lambda: Held(tsne(), np.arange(N) < 5),
+    "eigenvalues": lambda: LaplacianEigenvalues(N, gc.Student(), 4),
+    "fixed basis": lambda: OBJECTIVES["eigenvalues"]().majorizer(Z),
+    "rescaled": lambda: Rescaled(tsne(), 3.0),
+    "absent": lambda: Absent(N),
     "stress (outside)": lambda: Stress(D, 1.0),
     "cohesion (outside)": lambda: Cohesion(np.arange(N) % 3),
 }
@@ -62,6 +94,26 @@ OBJECTIVES = {
 @pytest.mark.parametrize("make", OBJECTIVES.values(), ids=OBJECTIVES.keys())
 def test_objective(make):
     check_objective(make(), Z)
+
+
+def of_the_package(base):
+    """Return the classes of the package, with all members defined, that derive from a base."""
+    for module in pkgutil.walk_packages(graphcouple.__path__, "graphcouple."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    found, seen = [base], set()
+    while found:
+        kind = found.pop()
+        found += kind.__subclasses__()
+        if kind.__module__.startswith("graphcouple.") and not inspect.isabstract(kind):
+            seen.add(kind)
+    return seen - {base}
+
+
+def test_every_objective_and_optimizer_of_the_package_meets_its_contract():
+    assert of_the_package(gc.Objective) == {type(make()) for make in OBJECTIVES.values()} - {Stress, Cohesion}
+    apart = {gc.NegativeSampling, gc.MiniBatches, gc.ExactSteps}
+    assert of_the_package(gc.Optimizer) == {type(of) for of in OPTIMIZERS.values()} - {Cautious} | apart
 
 
 OPTIMIZERS = {
@@ -84,8 +136,18 @@ def test_optimizer(optimizer, make):
     check_optimizer(optimizer, make(), Z, lowers=optimizer != gc.MomentumGains())
 
 
-def test_sampling():
-    check_optimizer(gc.NegativeSampling(random_state=3), OBJECTIVES["effective"](), Z)
+@pytest.mark.filterwarnings("ignore:the embedding is far from its size")
+@pytest.mark.parametrize(
+    "optimizer",
+    [gc.NegativeSampling(random_state=3), gc.MiniBatches(batch_size=12, random_state=3)],
+    ids=["edges", "rows"],
+)
+def test_random_steps(optimizer):
+    check_optimizer(optimizer, OBJECTIVES["effective" if isinstance(optimizer, gc.NegativeSampling) else "D-D"](), Z)
+
+
+def test_steps_to_the_minimum_of_a_line():
+    check_optimizer(gc.ExactSteps(), OBJECTIVES["gram"](), Z)
 
 
 ARCHETYPES = {

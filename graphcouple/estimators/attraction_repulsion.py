@@ -171,7 +171,7 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
                 callback=each,
             )
         self.cosines_ = np.array(cosines)
-        if not solution.converged and "callback" not in solution.message:
+        if not (solution.converged or solution.stopped):
             warnings.warn(
                 f"the gradient has not fallen to {self.tol:g} of its first norm in max_iter={self.max_iter} "
                 "iterations. Raise max_iter, or tol.",

@@ -68,7 +68,8 @@ class Solution:
     converged : bool
         Whether a convergence test ended the run, rather than `max_iter` or the callback.
     message : str
-        Why the run ended.
+        Why the run ended: "settled: ...", "stopped at max_iter=...", "stopped by the callback ...", "interrupted ...",
+        or "collapsed: ...".
     loss_history : ndarray of shape (n_checks,)
         The objective (not exaggerated) at the start, at every check, and at the end of the run.
     iterations : ndarray of shape (n_checks,)
@@ -77,6 +78,8 @@ class Solution:
         Whether all points are in one place.
     start_losses : ndarray of shape (n_starts,)
         The loss that each start ended at.
+    stopped : bool
+        Whether the callback or Ctrl-C ended the run.
     """
 
     Z: FloatArray
@@ -88,6 +91,7 @@ class Solution:
     iterations: NDArray[np.int64] = field(repr=False)
     collapsed: bool = False
     start_losses: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
+    stopped: bool = False
 
 
 class Optimizer(ABC):

@@ -98,7 +98,7 @@ class Monitor:
         self.most = self.max_iter
         self._reason = ""
         self.converged = False
-        self.stopped = False
+        self.stopped = self.interrupted = False
         self.losses: list[float] = []
         self.first = self.last = np.nan
         self.iterations: list[int] = []
@@ -149,14 +149,14 @@ class Monitor:
             self._lowest, self._lowest_at, self._judged = np.inf, iteration, None
             return False
         if grad_norm <= self.tol:
-            return self.converge(Z, loss, f"gradient norm {grad_norm:.3g} at most tol={self.tol:.3g}")
+            return self.converge(Z, loss, f"the gradient's norm, {grad_norm:.3g}, is at most tol={self.tol:.3g}")
         if loss < self._lowest:
             self._lowest, self._lowest_at = loss, iteration
         elif iteration - self._lowest_at >= self.patience:
             return self.converge(Z, loss, f"no lower loss for {self.patience} iterations")
         if self._has_settled(iteration, loss):
-            fell = f"settled: {_SETTLE_SPAN} iterations lowered the loss by less than {self.settled_within:.2g} of"
-            return self.converge(Z, loss, f"{fell} its height")
+            share = f"{100.0 * self.settled_within:.2g} % of its height"
+            return self.converge(Z, loss, f"{_SETTLE_SPAN} iterations lowered the loss by less than {share}")
         return False
 
     def height(self, loss: float) -> float:
@@ -174,16 +174,16 @@ class Monitor:
         return 0 <= before[1] - loss <= self.settled_within * self.height(loss)
 
     def converge(self, Z: FloatArray, loss: float, message: str) -> bool:
-        """End the run with this message and return True, unless all points are in one place."""
+        """End the run as settled, for this reason, and return True, unless all points are in one place."""
         # Exaggeration can leave all points in one place, from which descent escapes, slowly at first.
         if is_collapsed(self.objective, Z, loss):
             return False
-        self._reason, self.converged = message, True
+        self._reason, self.converged = f"settled: {message}", True
         return True
 
     def interrupt(self, iteration: int) -> None:
         """End the run because the user asked for it by Ctrl-C."""
-        self._reason, self.stopped = f"interrupted at iteration {iteration}", True
+        self._reason, self.stopped, self.interrupted = f"interrupted at iteration {iteration}", True, True
 
     def remembered(self) -> dict[str, Any]:
         """Return what the run has shown so far, as plain values and arrays."""
@@ -199,7 +199,12 @@ class Monitor:
     @property
     def message(self) -> str:
         """Why the run ended."""
-        return self._reason or f"max_iter={self.max_iter} reached"
+        if self._reason:
+            return self._reason
+        limit = f"stopped at max_iter={self.max_iter}"
+        if not (fell := self.still_falling(self.last)) > 0:
+            return limit
+        return f"{limit}, while the loss still fell: by {100.0 * fell:.2g} % of its height in the last tenth"
 
     @property
     def last_tenth(self) -> int:

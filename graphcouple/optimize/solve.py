@@ -315,7 +315,7 @@ def _descend(
     if collapsed:
         message, converged = f"collapsed: all points are in one place ({message})", False
     history = np.array(monitor.losses), np.array(monitor.iterations)
-    return Solution(Z, loss, iteration, converged, message, *history, collapsed=collapsed)
+    return Solution(Z, loss, iteration, converged, message, *history, collapsed=collapsed, stopped=monitor.stopped)
 
 
 def _begun(

@@ -55,7 +55,7 @@ def warn_if_bad(solution: Solution, monitor: Monitor, factor: float) -> None:
             "the embedding has collapsed: all points are in one place, which is no minimum. Lower early_exaggeration "
             "(1 for none) or the perplexity, or start from a wider embedding."
         )
-    elif solution.message.startswith("interrupted"):
+    elif monitor.interrupted:
         reason = f"the run was {solution.message}; what it had found is returned."
     elif monitor.stopped:
         return
