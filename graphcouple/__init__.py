@@ -1,10 +1,37 @@
 """graphcouple: probabilistic graph coupling for dimensionality reduction.
 
 An embedding method is a sentence: a law of a hidden graph given X, a law of a
-hidden graph given Z, coupled by cross-entropy. The public names load on first
+hidden graph given Z, coupled by cross-entropy. The names here load on first
 use, so importing the package costs next to nothing.
+
+Methods, and the words of a sentence, stand here; objectives and losses in `couplings`, the components of random graphs
+in `components`, the statements of the papers in `theory`, and the bases of parts of your own in `extend`.
 """
 
 import lazy_loader as _lazy
 
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+__getattr__, _, _known = _lazy.attach_stub(__name__, __file__)
+
+# These names work here too, as they did before their modules had them.
+_ELSEWHERE = {
+    "components": ["AveragedProjection", "sample_components"],
+    "couplings": [
+        *("BinaryKL", "ComponentCrossEntropy", "EffectiveCrossEntropy", "GramMatching", "MatchedMeans"),
+        *("PrecisionCrossEntropy", "ReconstructionEnergy", "SquareLoss", "Stress"),
+    ],
+    "extend": [
+        *("Bandwidth", "Coupling", "GraphPosterior", "GraphPrior", "Kernel", "MatchingLoss", "Objective", "Optimizer"),
+        *("Problem", "Summation", "Term", "check_kernel"),
+    ],
+    "graphs": ["Graph"],
+    "laws": ["priors"],
+    "laws.priors": ["MixturePosterior"],
+    "sentence": ["Sentence"],
+    "theory": ["PairwiseMRF", "PrecisionPosterior", "degeneracy_report", "finite_epsilon_posterior"],
+}
+
+__all__ = sorted(set(_known).difference(*_ELSEWHERE.values()))
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,5 +1,6 @@
 """Parts written outside the package, one small file each, through an estimator and by name."""
 
+import ast
 import inspect
 from pathlib import Path
 
@@ -127,11 +128,31 @@ def test_the_command_knows_late_names(run, tmp_path):
     assert "has not settled" in err
 
 
+def strangers(text):
+    """Return the names of the package in a source text that are not public."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found += [of.name for of in node.names if of.name.startswith("graphcouple.")]
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "graphcouple":
+            found += [
+                f"{node.module}.{of.name}" for of in node.names if (node.module, of.name) != ("graphcouple", "extend")
+            ]
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("gc", "extend"):
+            home = gc if node.value.id == "gc" else gc.extend
+            found += [node.attr] if node.attr not in home.__all__ else []
+    return found
+
+
 def test_each_is_one_small_file_through_public_names_only():
+    assert strangers(
+        "from graphcouple.kernels import Kernel\nimport graphcouple.laws\ngc.Term, extend._x, extend.Term"
+    ) == [*("graphcouple.kernels.Kernel", "graphcouple.laws", "Term", "_x")]
     files = [path for path in Path(extensions.__file__).parent.glob("*.py") if path.name != "__init__.py"]
     assert len(files) == 7
     for path in files:
         text = path.read_text()
         assert len(text.splitlines()) < 90
+        assert strangers(text) == []
         assert "._" not in text.replace("self._", "").replace("state._replace", "")
     assert not [name for name in vars(extensions) if inspect.isfunction(getattr(extensions, name))]

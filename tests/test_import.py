@@ -1,3 +1,4 @@
+import importlib
 import subprocess
 import sys
 
@@ -15,6 +16,15 @@ def test_import_loads_nothing_heavy():
 def test_every_public_name_loads():
     for name in gc.__all__:
         assert getattr(gc, name) is not None
+    assert dir(gc) == gc.__all__
+
+
+def test_names_that_moved_go_on_working():
+    for module, names in gc._ELSEWHERE.items():
+        home = importlib.import_module(f"graphcouple.{module}")
+        for name in names:
+            assert getattr(gc, name) is getattr(home, name)
+            assert name not in gc.__all__
 
 
 def test_version_comes_from_one_place():

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import graphcouple as gc
+from graphcouple import extend
 
 
-@gc.kernels.register("laplace")
+@extend.register_kernel("laplace")
 @dataclass(frozen=True)
-class Laplace(gc.Kernel):
+class Laplace(extend.Kernel):
     width: float = 1.0
 
     def log(self, sq_dist):

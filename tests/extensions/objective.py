@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import graphcouple as gc
-from graphcouple.couplings.recipes import register
+from graphcouple import extend
 
 
-class Stress(gc.Objective):
+class Stress(extend.Objective):
     def __init__(self, posterior, target):
         means = posterior.mean()
         dense = means.toarray() if hasattr(means, "toarray") else means
@@ -36,9 +35,9 @@ class Stress(gc.Objective):
         return 8.0 * float(self.means.sum(axis=1).max()) * max(self.target, float((Z**2).sum(axis=1).max()))
 
 
-@register("stress")
+@extend.register_coupling("stress")
 @dataclass(frozen=True)
-class StressCoupling(gc.Coupling):
+class StressCoupling(extend.Coupling):
     target: float = 1.0
 
     def bind(self, problem):

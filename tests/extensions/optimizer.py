@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-import graphcouple as gc
+from graphcouple import extend
 
 
 class State(NamedTuple):
@@ -16,7 +16,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Cautious(gc.Optimizer):
+class Cautious(extend.Optimizer):
     def init(self, objective, Z0, run):
         return State(Z0, 1.0 / max(objective.curvature(Z0), 1e-12), objective.value(Z0))
 

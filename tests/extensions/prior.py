@@ -8,12 +8,12 @@ from scipy.special import gammaln
 from scipy.stats import binom
 
 import graphcouple as gc
-from graphcouple.laws.priors import GraphPosterior, GraphPrior, draw_by_inversion, register
+from graphcouple import extend
 
 K = 2
 
 
-class TwoOutPosterior(GraphPosterior):
+class TwoOutPosterior(extend.GraphPosterior):
     """Each row multinomial(2): A = 2 Σ_i log Σ_j e^η_ij, h = Π_i 2!/Π_j W_ij!."""
 
     def _row_log_sums(self):
@@ -34,7 +34,8 @@ class TwoOutPosterior(GraphPosterior):
 
     def _draw(self, rng):
         cumulative = np.cumsum(self.edge_means) / K
-        ends = draw_by_inversion(cumulative, np.repeat(np.arange(self.n_nodes), K) + rng.random(K * self.n_nodes))
+        drawn = np.repeat(np.arange(self.n_nodes), K) + rng.random(K * self.n_nodes)
+        ends = extend.draw_by_inversion(cumulative, drawn)
         return np.unique(ends, return_counts=True)
 
     def _log_base_measure(self, rows, counts):
@@ -43,9 +44,9 @@ class TwoOutPosterior(GraphPosterior):
         return float(self.n_nodes * gammaln(K + 1.0) - gammaln(counts + 1.0).sum())
 
 
-@register
+@extend.register_prior
 @dataclass(frozen=True, eq=False, repr=False)
-class TwoOut(GraphPrior):
+class TwoOut(extend.GraphPrior):
     code = "TwoOut"
     constraints = frozenset({"two edges out of every node"})
     posterior_class = TwoOutPosterior

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from graphcouple.initializations import register
+from graphcouple import extend
 
 
-@register("circle", needs_points=True)
+@extend.register_start("circle", needs_points=True)
 def circle(X, posterior, n_components, rng, n_jobs=None):
     angle = 2.0 * np.pi * np.argsort(np.argsort(X[:, 0])) / len(X)
     return np.column_stack([np.cos(angle - 0.5 * np.pi * k) for k in range(n_components)])

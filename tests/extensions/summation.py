@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from graphcouple.summation import Summation, register
+from graphcouple import extend
 
 
-@register("numpy")
-class Plain(Summation):
+@extend.register_summation("numpy")
+class Plain(extend.Summation):
     def potential(self, Z, radial, charges=None, *, with_potential=True, with_gradient=True):
         c = np.ones(len(Z)) if charges is None else np.asarray(charges, dtype=np.float64)
         Y = Z.astype(np.float64)

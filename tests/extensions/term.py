@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import graphcouple as gc
+from graphcouple import extend
 
 
-class Cohesion(gc.Objective):
+class Cohesion(extend.Objective):
     """½ Σ_i ‖z_i − mean of its class‖²."""
 
     def __init__(self, y):
@@ -37,7 +37,7 @@ class Cohesion(gc.Objective):
 
 
 @dataclass(frozen=True)
-class ClassCohesion(gc.Term):
+class ClassCohesion(extend.Term):
     weight: float = 1.0
 
     def bind(self, problem):
