@@ -124,7 +124,7 @@ VOCABULARY: dict[str, Word] = {
     ),
     "n_landmarks": Word(
         "int, optional",
-        "Fit about so many of the points, those nearest to centres of k-means, and place the others as `transform` "
+        "Fit about this number of points, the nearest to centres of k-means, and place the others as `transform` "
         "does. None, or as many as there are points, fits all of them.",
         [Interval(Integral, 2, None, closed="left"), None],
     ),

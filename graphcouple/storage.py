@@ -44,7 +44,7 @@ def _without_strengths(tree: Any) -> Any:
 
 
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _without_strengths}
-"""For each older version, the function that turns its ``model.json`` into that of the next."""
+"""For each older version, the function that turns its ``model.json`` into the next version's."""
 
 _TREE = "model.json"
 
@@ -96,7 +96,7 @@ def write(path: str | os.PathLike[str], content: dict[str, Any], kind: str = FOR
 
 
 def _mode_of(target: Path) -> int:
-    """Return the permissions of a file that is replaced, or those of a new one."""
+    """Return the permissions of the file that is replaced, or of a new file."""
     if target.exists():
         return stat.S_IMODE(target.stat().st_mode)
     umask = os.umask(0)
@@ -150,7 +150,7 @@ def _read(path: str | os.PathLike[str], classes: Mapping[str, type], kind: str) 
 
 
 def upgraded(tree: dict[str, Any]) -> dict[str, Any]:
-    """Return the tree of an older version as that of the present one.
+    """Return the tree of an older version in the form of the present one.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The inner loops of descent: a step with momentum and gains, and those of L-BFGS."""
+"""The inner loops of descent: steps with momentum and gains, and the products of L-BFGS."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def _update(i, step, change, inverse):
 
 @jit
 def first_steps(start, stop, size, gradient, inverse, direction):
-    """Fill the first inverse Hessians and directions, those of steepest descent."""
+    """Fill the first inverse Hessians, and the directions of steepest descent."""
     for i in range(start, stop):
         inverse[i] = 0.0
         _turn(i, gradient, inverse, direction, size)

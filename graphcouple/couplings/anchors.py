@@ -145,7 +145,7 @@ class Held(Objective):
 
     @property
     def lower_bound(self) -> float:
-        """That of the objective."""
+        """The objective's own."""
         return self.objective.lower_bound
 
     def value(self, Z: FloatArray) -> float:
@@ -191,5 +191,5 @@ class Held(Objective):
         return Held(self.objective.exaggerated(factor), self.held)
 
     def most_attraction(self, Z: FloatArray) -> float:
-        """Return that of the objective."""
+        """Return the objective's own limit."""
         return self.objective.most_attraction(Z)

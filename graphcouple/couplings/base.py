@@ -32,7 +32,7 @@ class Objective(ABC):
 
     @property
     def shrinks_noise(self) -> bool:
-        """Whether noise shrinks under the objective itself, so that noise does not tell what attraction it bears."""
+        """Whether noise shrinks under the objective itself, and so cannot measure how much attraction it bears."""
         return False
 
     @property
@@ -340,7 +340,7 @@ class WeightedSum(Objective):
 
     @property
     def held_points(self) -> NDArray[np.bool_] | None:
-        """Those that a term holds."""
+        """The points that any term holds."""
         held = [mask for _, term in self.terms if (mask := term.held_points) is not None]
         return np.logical_or.reduce(held) if held else None
 
@@ -361,7 +361,7 @@ class WeightedSum(Objective):
 
     @property
     def springs(self) -> Any:
-        """The weighted sum of those of the terms of positive weight."""
+        """The weighted sum of the springs of all terms of positive weight."""
         known = [(weight, term.springs) for weight, term in self.terms if weight > 0]
         # Many points have gigabytes of edges, so they are not copied without need.
         found = [of if weight == 1.0 else weight * of for weight, of in known if of is not None]

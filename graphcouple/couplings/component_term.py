@@ -13,13 +13,13 @@ from graphcouple.couplings.global_term import factor_at, rise_without_order
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.spectral import principal_components
 
-# The weight of the term's whole range, in units of n: as that of the other terms at large.
+# The weight of the term's whole range, in units of n, as for the other global terms.
 _SHARE = 1.5
 
 # Below this range for each point, exchanging the rows of a shape makes no difference.
 _LEAST = 1e-6
 
-# Data with a shape at large have weights of 1.5 to 3.5; data that ask for more, as noise does, have hardly a range.
+# Data with a large-scale shape have weights of 1.5 to 3.5. A larger weight means that the term has almost no range.
 _MOST = 3.75
 
 # The share of the means' squares that their principal components hold, at least, where data have a shape at large.

@@ -34,7 +34,7 @@ from graphcouple.kernels import Kernel
 from graphcouple.spectral.arpack import lanczos
 from graphcouple.summation import KernelValue, Summation, as_summation
 
-# Up to so many points, or if more than this share of the eigenvalues is asked for, the matrix is decomposed whole.
+# Up to 400 points, or for more than a fifth of the eigenvalues, the matrix is decomposed whole.
 _DENSE, _DENSE_SHARE = 400, 0.2
 
 # Accuracy of eigenvalues, relative to 1, where the matrix is not decomposed whole; in forces, a thousandth of their
@@ -42,7 +42,7 @@ _DENSE, _DENSE_SHARE = 400, 0.2
 _TOLERANCE = 1e-8
 _TOLERANCE_OF_FAST = 1e-4
 
-# Up to so many points, the matrix is kept for the products: 72 MB.
+# Up to 3,000 points, the matrix is kept for the products: 72 MB.
 _KEPT = 3000
 
 # From the eigenvectors of a moment ago, few iterations come within 1e-4 of R's next value; from noise more are needed.
@@ -69,7 +69,7 @@ class KernelLaplacian:
     def __init__(self, Z: FloatArray, kernel: Kernel, summation: Summation) -> None:
         self.Z, self.radial = Z, KernelValue(kernel)
         self.summation = summation.for_points(Z, self.radial)
-        # A point without neighbours that the sum can tell from none is a component of its own.
+        # A point whose degree is below the error of the sum is a component of its own.
         self.resolution = getattr(self.summation, "resolution", 0.0)
         degrees, self.of_degrees = self.summation.potential(Z, self.radial)
         self.connected = degrees > max(self.resolution, _ISOLATED)
@@ -125,7 +125,7 @@ class KernelLaplacian:
         from scipy.sparse.linalg import ArpackNoConvergence
 
         n = len(self.Z)
-        # Sums without error allow accurate eigenvectors; with error, more accuracy would be fancied.
+        # Eigenvectors cannot be more accurate than the sums.
         tolerance = max(_TOLERANCE, self.resolution)
         start = np.sqrt(self.degrees) + np.random.default_rng(0).normal(size=n)
         try:
@@ -222,7 +222,7 @@ class LaplacianEigenvalues(Objective):
         return float(self.eigenvalues(Z).sum())
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return R and its gradient, that of the majorizer which touches it at `Z`."""
+        """Return R and its gradient, which is its majorizer's at `Z`."""
         return self.majorizer(Z).value_and_grad(Z)
 
     def majorizer(self, Z: FloatArray, previous: Objective | None = None) -> FixedBasis:

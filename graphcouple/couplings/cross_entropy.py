@@ -150,8 +150,8 @@ class CrossEntropy(PairCoupling):
     def lower_bound(self) -> float:
         """The least cross-entropy of any embedding law of this prior, and at least the entropy of the input's law.
 
-        With n edges on both sides, it is that of the mean graph divided by n, symmetrised if the embedding's is. At
-        that value the KL divergence would be 0.
+        With n edges on both sides, it is the entropy of the mean graph divided by n, symmetrised if the embedding's is.
+        At this value the KL divergence would be 0.
         """
         prior = self.latent.prior
         if not self.has_kl_divergence:

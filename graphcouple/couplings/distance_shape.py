@@ -120,7 +120,7 @@ class DistanceShape(GlobalTerm):
     weight : float, default=1.0
         Local against global: 0 is the plain method.
     pairs_per_point : int, default=30
-        Pairs are drawn once; each point has about so many.
+        Mean number of pairs of a point; they are drawn once.
     resistance : float, default=0.0
         ρ, how much the input's edges resist being torn; by name only. See `GlobalTerm`.
 

@@ -19,11 +19,11 @@ from graphcouple.graphs import FloatArray
 _MANY = 10_000.0
 
 UNIT_LENGTH = 1.0
-"""The size below which a shape asks for size first. Embeddings shrink while the attraction is exaggerated, and an
-objective free of scale, which is the stiffer the smaller they are, would keep them small."""
+"""The size below which a shape asks for size first. Embeddings shrink while the attraction is exaggerated. An
+objective free of scale grows stiffer as they shrink, and would keep them small."""
 
-# Points that hold more than this of all squared distances leave no shape of the others to see. Among fewer than five
-# points each has a large share.
+# If a few points hold more than this share of all squared distances, the shape of the others cannot be seen. Among
+# fewer than five points each has a large share.
 _MOST_OF_FEW, _FEWEST = 0.9, 5
 
 # A message names no more rows than this.

@@ -18,7 +18,7 @@ entropy of the first, is averaged over points, and over groups by their sizes n_
 
 with a small δ for points at their group's mean; L ≥ 0. Neighbour embeddings compare graphs whose edges are short. L
 compares graphs whose edges are as long as they can be told apart, so it arranges what the others leave to chance. All
-points see the same groups, so the forces on neighbours are alike, and local structure hardly suffers.
+points see the same groups, so the forces on neighbours are alike, and local structure is kept.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ class LargeScaleCrossEntropy(Objective):
         points = check_embedding(Z, n_points=self.n_points)
         z = centred(points)
         n, q = z.shape
-        # L does not depend on units: in those of a typical distance, single precision holds what is squared thrice.
+        # L does not depend on units. In units of a typical distance, eighth powers fit in single precision.
         unit = float(norm(z.ravel(), check_finite=False)) / n**0.5
         if not unit > 0:
             # In one place, all are equally far: u is 1, as it is on average wherever points lie.

@@ -1,4 +1,4 @@
-"""The input's edges at the scale of the map, where a neighbour embedding hardly feels how long they are.
+"""The input's edges at the scale of the map, where a neighbour embedding barely feels their length.
 
 The attraction of a heavy-tailed kernel fades with distance: a neighbour half a map away pulls less than a near one. So
 whatever arranges a map at large also tears it. At the scale of the whole, an edge has the odds D²/d² (see

@@ -233,7 +233,7 @@ class MatchedMeans(Objective):
 
     @cached_property
     def _present(self) -> tuple[EdgeSum, float]:
-        """The edges' sum for a linear loss, and what it leaves out, which does not depend on the embedding."""
+        """The edges' sum for a linear loss, and the constant that it leaves out."""
         edges = EdgeSum(self.support, self.ahead, EdgeGain(self.loss, self.kernel), self.n_jobs)
         e, half = self.ahead, 0.5
         absent, sure = self.loss.cost(0.0, half), self.loss.cost(1.0, half)

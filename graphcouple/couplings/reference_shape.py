@@ -27,7 +27,7 @@ from graphcouple.spectral import principal_components
 
 
 class ProcrustesStatistic(Objective):
-    """F(Z), what separates the shape of an embedding from that of a reference; see the module's text.
+    """F(Z), the difference between the shapes of an embedding and of a reference; see the module's text.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ class ReferenceShape(GlobalTerm):
 
     @property
     def names_rows(self) -> bool:  # type: ignore[override]
-        """Whether the reference is an array, whose rows are those of X."""
+        """Whether the reference is an array, with a row for each row of X."""
         return not isinstance(self.reference, str) and not hasattr(self.reference, "fit_transform")
 
     def objective(self, problem: Problem) -> ProcrustesStatistic:

@@ -32,7 +32,7 @@ _LEAST = 1e-3
 
 
 def sampled_pairs(n_points: int, per_point: int, rng: np.random.RandomState) -> Support:
-    """Return random pairs in both directions, on average so many of each point.
+    """Return random pairs in both directions, on average `per_point` of each point.
 
     Parameters
     ----------

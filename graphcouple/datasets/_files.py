@@ -199,7 +199,7 @@ def _read_csv(path: Path, labels: str | None, mark: str) -> tuple[NDArray[np.flo
 
 
 def _short(path: Path, labels: list[str]) -> NDArray[np.str_]:
-    """Return labels as an array, unless one is so long that it is none."""
+    """Return labels as an array; raise if one is too long to be a label."""
     longest = max(map(len, labels), default=0)
     if longest > _LONGEST_LABEL:
         raise ValueError(f"{path.name} has a label of {longest} characters; {_LONGEST_LABEL} are the most.")

@@ -1,4 +1,4 @@
-"""Thin scikit-learn shells: each chooses two graph laws and passes them to the same machinery."""
+"""Scikit-learn estimators: each chooses two graph laws, and the same code fits them all."""
 
 from graphcouple.estimators.attraction_repulsion import AttractionRepulsionPCA
 from graphcouple.estimators.autoencoder import LinearAutoencoder

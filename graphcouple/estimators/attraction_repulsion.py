@@ -28,7 +28,7 @@ from graphcouple.neighbors import product_of_rows
 from graphcouple.optimize import ExactSteps, best_scale, solve
 from graphcouple.spectral import GramMatrix, Nystroem, nystroem, pivoted_cholesky
 
-# Up to so many points, the true gradient is computed beside the approximate one to see the angle between them.
+# Up to 5,000 points, the true gradient is computed beside the approximate one to see the angle between them.
 _MONITORED = 5000
 
 # Entries of the similarities up to which products take one thread.

@@ -91,7 +91,7 @@ class CouplingEstimator(PlacesNewPoints):
             needs points.
         y : any
             Classes, −1 where one is not known, if the law has a `target_weight` above 0; else ignored. Also passed to
-            the coupling and the terms; those of the library ignore it.
+            the coupling and the terms; the library's own ignore it.
         neighbors : tuple of arrays, or sparse matrix of shape (n_samples, n_samples), optional
             Neighbours that you found, which are not searched for again: ``(indices, distances)``, each of shape
             (n_samples, k); umap-learn's triple; the matrix of scikit-learn's ``KNeighborsTransformer``; or scanpy's
@@ -101,7 +101,7 @@ class CouplingEstimator(PlacesNewPoints):
             Go on from the file `checkpoint`, if there is one, to the bits of a run that was never interrupted. Data and
             parameters must be the same.
         sample_weight : array of shape (n_samples,), optional
-            How many points in one place each row stands for, above 0 (by name only). The loss is that of all of them.
+            How many points in one place each row stands for, above 0 (by name only). The loss counts them all.
 
         Returns
         -------

@@ -68,7 +68,7 @@ class LaptSNE(TSNE):
     batch_size: int | None = parameter(
         default=None,
         kind="int, optional",
-        doc="Move so many points at a time, with their neighbours; see `MiniBatches`. None moves all, by L-BFGS.",
+        doc="Number of points that move together, with their neighbours; see `MiniBatches`. None: all, by L-BFGS.",
         checks=[Interval(Integral, 1, None, closed="left"), None],
     )
     perplexity: Any = parameter(default=25.0)

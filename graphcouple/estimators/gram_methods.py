@@ -59,7 +59,7 @@ class GramEstimator(EmbeddingEstimator):
         """Return the similarities of points to those fitted, of shape (n, n_fitted)."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Embed `X`, of shape (n_samples, n_features), or what it holds of pairs; `y` is ignored.
+        """Embed `X`, of shape (n_samples, n_features), or similarities of pairs; `y` is ignored.
 
         Raises
         ------

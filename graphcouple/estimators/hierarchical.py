@@ -133,7 +133,7 @@ class TwoScaleCoupling(WithTerm):
     weight: Any = parameter(
         default="auto",
         doc='λ, local against global. 0 is the plain method. "auto" is 3 where the data have a shape at large, and '
-        "less where they are noise to a plane; see `LargeScale`. Up to 10, neighborhoods of ten points hardly suffer.",
+        "less where they are noise to a plane; see `LargeScale`. Weights up to 10 keep neighborhoods of ten points.",
     )
     n_groups: Any = parameter(
         default="auto",

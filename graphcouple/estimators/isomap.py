@@ -26,7 +26,7 @@ from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.neighbors import distances_of, remembered_distances
 from graphcouple.spectral import GramMatrix, Nystroem, Parts, places_of
 
-# A component has at least so many landmarks, or all of its nodes.
+# A component has at least 30 landmarks, or all of its nodes.
 _FEWEST = 30
 
 

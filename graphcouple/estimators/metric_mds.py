@@ -46,8 +46,8 @@ _POWERS = {"sammon": 1.0, "elastic": 2.0}
 class MetricMDS(EmbeddingEstimator):
     """Metric multidimensional scaling: the least of Σ_{i≠j} w_ij (δ_ij − |z_i − z_j|)².
 
-    The embedding's distances match those of X. It is pairwise matching with distances in place of edges, minimised by
-    L-BFGS from classical scaling. The loss of two distances may be another than the square.
+    The embedding's distances match the distances of X. It is pairwise matching with distances in place of edges,
+    minimised by L-BFGS from classical scaling. The loss of two distances may be another than the square.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class MetricMDS(EmbeddingEstimator):
     pairs_per_point: Any = parameter(
         default="auto",
         kind='int, None or "auto"',
-        doc="Compare so many random pairs of each point, drawn once, which stand for all. None compares all pairs. "
+        doc="Number of random pairs of each point, drawn once, that stand for all pairs. None compares all pairs. "
         '"auto": all of up to 5,000 points, and 500 of each of more. On 5,000 images the stress of all pairs ended 4 % '
         "above the least with 500, and 8 % with 200.",
         checks=[Interval(Integral, 2, None, closed="left"), StrOptions({"auto"}), None],

@@ -105,7 +105,7 @@ class PlacesNewPoints(EmbeddingEstimator):
         Z : ndarray of shape (n_new, n_components)
         loss : ndarray of shape (n_new,)
             In nats; only with `return_loss`. It is large where the embedding has no place that suits all the edges.
-            How far a point is from those of `fit` it does not tell, since bandwidths adapt: see `isolation`.
+            Bandwidths adapt, so the loss does not tell how far a point is from the fitted ones: see `isolation`.
 
         Raises
         ------
@@ -201,7 +201,7 @@ class PlacesNewPoints(EmbeddingEstimator):
         """Add points to the embedding.
 
         The estimator then holds all points, as if fitted to them: `embedding_` has the old rows first, and `posterior_`
-        and `loss_` are those of all points.
+        and `loss_` are of all points.
 
         Parameters
         ----------
@@ -258,11 +258,11 @@ class PlacesNewPoints(EmbeddingEstimator):
         return self
 
     def isolation(self, X: Any) -> FloatArray:
-        """Return how far new points are from those of `fit`, whatever their places.
+        """Return how far new points are from the fitted ones, whatever their places.
 
-        It is the root mean square distance of a point to its ten nearest among those of `fit`, divided by that of these
-        ten to their own nearest: about 1 for points like those of `fit`. The place of a point with a large value says
-        only which points are least far.
+        It is the root mean square distance of a point to its ten nearest fitted points, divided by the same distance of
+        these ten: about 1 for points like the fitted ones. The place of a point with a large value says only which
+        points are least far.
 
         Parameters
         ----------

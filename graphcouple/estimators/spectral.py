@@ -14,12 +14,12 @@ from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
 from graphcouple.neighbors import Distances, distances_of
 
-# Up to so many points, matrices of all pairs are decomposed; beyond, those of so many landmarks.
+# Up to 5,000 points, matrices of all pairs are decomposed; beyond, matrices of 1,000 landmarks.
 MOST_PAIRS, LANDMARKS = 5000, 1000
 
 LANDMARKS_KIND = 'int, None or "auto"'
 LANDMARKS_DOC = (
-    "Fit so many of the points, those nearest to centres of k-means, and place the others as `transform` does. "
+    "Fit this number of points, the nearest to centres of k-means, and place the others as `transform` does. "
     'None fits all, with a matrix of all pairs. "auto": all of up to 5,000 points, and 1,000 of more. Ignored where no '
     "such matrix is needed."
 )
@@ -106,6 +106,6 @@ def squared_distances(distances: Distances, X_new: Any) -> FloatArray:
 
 
 def in_blocks(n_rows: int, n_columns: int) -> list[slice]:
-    """Return slices of rows of which so many columns fit in memory."""
+    """Return slices of rows, short enough that `n_columns` columns of them fit in memory."""
     step = max(128, _ENTRIES // max(n_columns, 1))
     return [slice(a, a + step) for a in range(0, n_rows, step)]

@@ -126,6 +126,6 @@ class WithTerm(EmbeddingEstimator):
         return self.estimator_.inverse_transform(Z)
 
     def isolation(self, X: Any) -> FloatArray:
-        """Return how far new points are from those of `fit`; see `CouplingEstimator.isolation`."""
+        """Return how far new points are from the fitted ones; see `CouplingEstimator.isolation`."""
         check_is_fitted(self)
         return self.estimator_.isolation(X)

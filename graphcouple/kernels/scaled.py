@@ -53,5 +53,5 @@ class ScaledKernel(Kernel):
         return self.kernel.order_at_zero
 
     def assumptions(self, dim: int) -> Assumptions:
-        """Return those of the kernel."""
+        """Return the kernel's own."""
         return self.kernel.assumptions(dim)

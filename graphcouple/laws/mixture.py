@@ -25,7 +25,7 @@ class GraphMixture(GraphLaw):
     """One of several laws, drawn at random: P(W) = Σ_m w_m P_m(W).
 
     With several perplexities it is multi-scale t-SNE; with several metrics, it joins views of the data. The coupling
-    has one attraction, that of the mean graph Σ_m w_m E_m[W]; the pairs of priors must be feasible for every part.
+    has one attraction, the mean graph's, Σ_m w_m E_m[W]; the pairs of priors must be feasible for every part.
 
     Parameters
     ----------

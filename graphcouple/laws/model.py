@@ -217,7 +217,7 @@ class GraphModel(GraphLaw):
         return dataclasses.replace(self, n_neighbors=self.neighbors_among(n_points))
 
     def within(self, n_points: int, n_copies: float | None = None) -> GraphModel:
-        """Return the model with what so few points cannot have lowered, with a warning.
+        """Return the model with perplexity and number of neighbours lowered, with a warning, to what `n_points` allow.
 
         A perplexity becomes a third of the number of other points. A number of neighbours that is the bandwidth's own,
         as UMAP's, becomes that number; another one is an error. `n_copies` is the sum of weights, if there are any.
@@ -244,8 +244,8 @@ class GraphModel(GraphLaw):
         n_jobs : int or None, default=None
             Threads; None means every core.
         sample_weight : array of shape (n_samples,), optional
-            How many points in one place each row stands for, above 0. The law is then that of the graph of all of them,
-            with one node for each row; see `RepeatedPosterior`.
+            How many points in one place each row stands for, above 0. The graph has all of these points,
+            and one node for each row; see `RepeatedPosterior`.
         y : array of shape (n_samples,), optional
             The classes, if `target_weight` is above 0; −1, None or NaN where one is not known.
 

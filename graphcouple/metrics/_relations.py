@@ -24,7 +24,7 @@ _FEW_ROWS = 1000
 
 
 class Relations(NamedTuple):
-    """Sums over rows that compare an embedding's distances with those of the data.
+    """Sums over rows that compare an embedding's distances with the data's.
 
     `sums` and `squares`, of shape (3, n), are the sums and sums of squares of shared neighbors, intrusions and
     extrusions, by neighborhood size. For a sample, `cross` holds their products with the covariates, of shape

@@ -103,7 +103,7 @@ def mean_sq_distances_to_groups(
         points = X if sp.issparse(X) else near_origin(X)
         members = sp.csr_array((np.repeat(1.0 / sizes, sizes), order, np.append(starts, groups.size)))
         sq_dist = _expanded(points, members @ points)
-        # The mean square is that of the mean, plus the mean square of the members around it.
+        # The mean squared distance is the mean's, plus the mean square of the members around it.
         return sq_dist + (members @ sq_dist[np.arange(groups.size), groups])
     total = np.zeros((groups.size, sizes.size))
     for k, chance in enumerate(rng.uniform(size=(_MEMBERS, sizes.size))):
@@ -140,7 +140,7 @@ def _by_metric(distances: Distances, places: IntArray, n_jobs: int | None) -> Fl
     for a in range(0, len(found), _ROWS):
         rows = found[a : a + _ROWS]
         if few is None:
-            # The pairs' own units, of blocks for one, are those of all points.
+            # The units of pairs, as of blocks, are the units of all points.
             ends = np.broadcast_to(places, rows.shape).ravel()
             counts = np.zeros(distances.n_points, dtype=np.int64)
             counts[a : a + _ROWS] = k

@@ -15,7 +15,7 @@ from graphcouple.neighbors.precomputed import ForgottenDistances
 
 
 def neighbor_distances(neighbors: Any, n_points: int) -> tuple[Support, FloatArray]:
-    """Return the edges of given neighbours, without those of points to themselves, and their distances.
+    """Return the edges of given neighbours, without loops, and their distances.
 
     Parameters
     ----------

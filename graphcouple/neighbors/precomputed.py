@@ -1,4 +1,4 @@
-"""Precomputed distances: all of them, those of a sparse graph, or none any more."""
+"""Precomputed distances: of all pairs, of a sparse graph, or of a saved estimator, which keeps none."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SquareDistances(Searched):
 
 
 def _enough(support: Support, sq_dist: FloatArray, k: int) -> tuple[Support, FloatArray]:
-    """Return the k nearest ends of each row's edges, which must be so many."""
+    """Return the k nearest ends of each row's edges; each row must have k."""
     counts = np.diff(support.indptr)
     if (counts < k).any():
         short = int(np.argmax(counts < k))

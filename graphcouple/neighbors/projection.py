@@ -46,7 +46,7 @@ class Projection:
 
     @property
     def reduces(self) -> bool:
-        """Whether the last coordinate is the length of what is left out."""
+        """Whether the last coordinate is the length of the dropped components."""
         return self.axes is not None
 
     def of(self, X: Any) -> NDArray[Any]:

@@ -40,7 +40,7 @@ def nearest_neighbors(
 
     Few points are searched exactly. For many points and the Euclidean or cosine metric, an inverted file on principal
     components finds about 99 % of the true neighbours (and others nearly as near), with exact distances.
-    Points of at most four columns, and other metrics, are always searched exactly.
+    Points of at most four columns are always searched exactly; other metrics may be searched by PyNNDescent.
 
     Parameters
     ----------

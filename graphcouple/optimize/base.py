@@ -1,4 +1,4 @@
-"""What an optimizer is, what it knows about a run, and what a run returns."""
+"""Optimizers, what they know about a run, and the solution that a run returns."""
 
 from __future__ import annotations
 
@@ -151,5 +151,5 @@ class Optimizer(ABC):
         return self
 
     def knowing(self, posterior: RandomGraph) -> Self:
-        """Return the optimizer with what it needs of the input's graph."""
+        """Return the optimizer with the parts of the input's graph that it needs."""
         return self

@@ -1,4 +1,4 @@
-"""The default descent: what it derives from the objective and the start, whatever the laws."""
+"""The default descent: settings derived from the objective and the start, whatever the laws."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Descent:
         """Return a start that is rough, or of a graph in pieces, smoothed by the edges alone; other starts as they are.
 
         Each component is then near its mean and unfolds there; points among each other leave in all directions. It is
-        exaggeration without bound, so not done if there is to be none.
+        exaggeration without bound, and is left out if exaggeration is off.
         """
         if self.early_exaggeration == 1.0 or objective.shrinks_noise:
             return Z
@@ -157,7 +157,7 @@ class Descent:
 def _size(objective: Objective, Z: FloatArray) -> float:
     """Return the best size of a start, held together by attraction if the objective itself lets all points fly apart.
 
-    A bounded loss, such as the square, hardly rises however far apart they are.
+    A bounded loss, such as the square, is nearly level where points are far apart.
     """
     return best_scale(objective.exaggerated(2.0) if objective.is_bounded else objective, Z, precise=False)
 

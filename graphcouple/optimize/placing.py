@@ -9,8 +9,8 @@ from graphcouple.couplings.fixed_map import FixedMap
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import NewEdges
 
-# Starts are the mean and the median of the edges' ends, and beside so many of the heaviest. The best of them descend:
-# a map of clusters has many minima, and a mean lies between clusters.
+# Starts are the mean and the median of the edges' ends, and places beside the eight heaviest. The two best descend: a
+# map of clusters has many minima, and a mean lies between clusters.
 _BESIDE = 8
 _DESCENDING = 2
 

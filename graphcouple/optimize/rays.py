@@ -20,7 +20,7 @@ _LEFT = 1e-3
 # Accuracy of the logarithm of the scale, to the base `_STRIDE`: 8 % of the size.
 _TOLERANCE = 0.06
 
-# Exaggeration that changes nothing but that terms wait.
+# Exaggeration by so little that it only makes terms wait.
 _BARELY = 1.0 + 1e-12
 
 

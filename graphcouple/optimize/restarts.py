@@ -14,7 +14,7 @@ from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.monitor import Monitor
 from graphcouple.optimize.verdict import far_off
 
-# A function of a start, an optimizer, and whether the start takes its best size first; returns where the run ends.
+# A function of a start, an optimizer, and whether to rescale the start to its best size; returns where the run ends.
 Attempt = Any
 
 
@@ -38,8 +38,8 @@ def resized(
 ) -> tuple[Solution, Monitor, float]:
     """Return the better of a run and one that goes on from a far better size, with `far_off` of what is returned.
 
-    Where points are so near or so far that kernels are level, descent hardly moves. Whatever happens here, what the
-    run found stands.
+    Where points are too near or too far for kernels to vary, descent moves little. If the second run fails, the first
+    one's result is kept.
 
     Parameters
     ----------

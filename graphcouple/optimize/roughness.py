@@ -1,4 +1,4 @@
-"""Rough starts, such as noise, which say nothing of the graph, and what its edges alone make of them."""
+"""Rough starts, such as noise, which know nothing of the graph, and their smoothing along its edges."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FEW_STEPS, _IN_PIECES = 8, 0.1
 # The columns tend to one mode, so a little of the start is kept: points on a line would stay there.
 _KEPT = 0.01
 
-# Where all pairs pull alike, one step takes all points to one place, and what is left of a shape is rounding.
+# Where all pairs pull alike, one step takes all points to one place, and the remaining shape is rounding.
 _NOTHING = 1e-6
 
 
@@ -31,7 +31,7 @@ def bearable_attraction(objective: Objective, Z: FloatArray) -> float:
 
 
 def is_rough(objective: Objective, Z: FloatArray) -> bool:
-    """Return whether edges pull the points of `Z` hardly less than in another order, as those of noise."""
+    """Return whether edges pull the points of `Z` nearly as much as in a random order, as they do in noise."""
     pull = _pull(objective)
     if pull is None:
         return False
@@ -42,7 +42,7 @@ def is_rough(objective: Objective, Z: FloatArray) -> bool:
 
 
 def is_in_pieces(objective: Objective, Z: FloatArray) -> bool:
-    """Return whether a few steps along the edges leave hardly any pull, as those of a graph in components do."""
+    """Return whether a few steps along the edges leave little pull, as in a graph of several components."""
     pull = _pull(objective)
     if pull is None:
         return False
@@ -51,7 +51,7 @@ def is_in_pieces(objective: Objective, Z: FloatArray) -> bool:
 
 
 def smoothest(objective: Objective, Z: FloatArray, n_steps: int = _SMOOTHING_STEPS) -> FloatArray:
-    """Return what the edges alone make of the shape of `Z` at its size: the least pulled of so many steps.
+    """Return the shape that edges alone make of `Z`, at its size: the least pulled one of `n_steps` steps.
 
     With L the Laplacian of `Objective.springs`, steps Z − tLZ take away the graph's stiffest modes, as the power
     iteration does. After each, the shape is scaled back. t is the second step size of Barzilai and Borwein (1988).

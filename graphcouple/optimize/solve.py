@@ -106,13 +106,13 @@ def solve(
     Returns
     -------
     Solution
-        The best embedding seen: that of the lowest loss at a check, at the start or at the end. The last one if the
-        optimizer is noisy. The history is that of the run that found it.
+        The embedding of the lowest loss at a check, at the start or at the end; the last one if the optimizer is noisy.
+        The history belongs to the run that found it.
 
     Warns
     -----
     ConvergenceWarning
-        When all points ended in one place, the loss was still falling at `max_iter`, no loss below that of the start
+        When all points ended in one place, the loss was still falling at `max_iter`, no loss below the start's
         was found, the loss is lower by half a percent of its height at 4 or more times the size, or at a quarter of it
         or less, the graph does not bear a given early exaggeration, or Ctrl-C ended the run.
     UserWarning
@@ -280,7 +280,7 @@ def _descend(
     kept: NoSnapshots,
     raises: bool,
 ) -> Solution:
-    """Return the best embedding seen. This is the only loop."""
+    """Return the best embedding seen. All runs of optimizers go through this loop."""
     iteration, state = _begun(optimizer, objective, start, run, monitor, kept.going)
 
     def remembered() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What is said of a start that is used as given, and of a run that ended where it should not."""
+"""Warnings of a start far from its best size, and of a run that ended badly."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def warn_if_bad(solution: Solution, monitor: Monitor, factor: float) -> None:
             "(1 for none) or the perplexity, or start from a wider embedding."
         )
     elif monitor.interrupted:
-        reason = f"the run was {solution.message}; what it had found is returned."
+        reason = f"the run was {solution.message}; the best embedding so far is returned."
     elif monitor.stopped:
         return
     elif len(monitor.losses) > 1 and solution.loss >= monitor.first and not solution.converged:

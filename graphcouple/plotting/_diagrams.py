@@ -127,9 +127,9 @@ def plot_eigenvalues(
     Parameters
     ----------
     eigenvalues : fitted `LaptSNE`, array of shape (n_eigenvalues,), or mapping of names to such
-        As `graphcouple.spectral.laplacian_eigenvalues` returns them; an estimator has those of the input's graph.
+        As `graphcouple.spectral.laplacian_eigenvalues` returns them; an estimator has them of the input's graph.
     n_clusters : int, optional
-        Where to draw a line: after so many eigenvalues; an estimator knows it.
+        Number of eigenvalues after which a line is drawn; an estimator knows it.
     ax : matplotlib Axes, optional
     title : str, optional
 

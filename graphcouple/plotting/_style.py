@@ -43,7 +43,7 @@ def require_matplotlib() -> Any:
 
 
 def new_axes(ax: Axes | None, width: float = 7.5, height: float = 6.0) -> Axes:
-    """Return the given axes, or those of a new figure."""
+    """Return the given axes, or the axes of a new figure."""
     figure = require_matplotlib()
     if ax is not None and not hasattr(ax, "get_position"):
         raise TypeError(f"ax must be matplotlib Axes, got {ax!r} of type {type(ax).__name__}.")

@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from graphcouple.graphs import FloatArray
 from graphcouple.spectral.arpack import lanczos
 
-# Up to so many rows, a matrix is decomposed whole.
+# Up to 800 rows, a matrix is decomposed whole.
 DENSE = 800
 
 # A graph is factorised if one breadth-first level after another never holds more nodes than this: each level separates
@@ -37,7 +37,7 @@ _BASIS, _RESTARTS = 30, 300
 # reached.
 _ROUGH, _LAST_ROUNDS = 1e-5, 200
 
-# Lies below the eigenvalue 0 by so much of the largest, for a factorisation that exists.
+# Shift below the eigenvalue 0, as a share of the largest, so that the matrix can be factorised.
 _SHIFT = 1e-11
 
 
@@ -215,7 +215,7 @@ def _lanczos(
 
 
 def _roughly(operator: Any, n: int, k: int, ncv: int) -> tuple[FloatArray, FloatArray]:
-    """Return what iteration finds to an accuracy that it reaches, and say so."""
+    """Return eigenpairs to the accuracy that iteration reaches, with a warning."""
     from scipy.sparse.linalg import ArpackNoConvergence, lobpcg
 
     try:

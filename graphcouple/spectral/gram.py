@@ -31,7 +31,7 @@ _NEGLIGIBLE = 1e-10
 
 _EPS = float(np.finfo(np.float64).eps)
 
-# Factors with at most so many rows or columns are decomposed whole; those of so many columns by F^T F.
+# Factors with at most 500 rows or columns are decomposed whole; with at most 2,000 columns, by FᵀF.
 _NARROW, _SQUARED = 500, 2000
 
 

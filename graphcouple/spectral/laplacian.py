@@ -26,7 +26,7 @@ from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.spectral.arpack import lanczos
 from graphcouple.spectral.eigen import smallest
 
-# Up to so many nodes all eigenvalues are computed.
+# Up to 300 nodes all eigenvalues are computed.
 _DENSE = 300
 
 # A gap counts as large from this share of the largest on.
@@ -47,7 +47,7 @@ class GraphLaplacian:
         A: symmetric, weights of at least 0; the diagonal is ignored. Edges so weak that rounding hides them (below
         1e-12 of both ends' degrees) are left out.
     normalized : bool, default=True
-        Whether a node counts as its degree, so that eigenvectors are those of D⁻¹ L; else all count alike.
+        Whether a node counts as its degree, which gives the eigenvectors of D⁻¹ L; else all count alike.
 
     Attributes
     ----------

@@ -50,7 +50,7 @@ class Auto(Summation):
     Warns
     -----
     AccuracyWarning
-        When no summation for so many points is accurate to 1e-2.
+        When no summation of more than 20,000 points is accurate to 1e-2.
 
     Examples
     --------

@@ -29,10 +29,10 @@ class Summation(ABC):
     """Absolute error of a potential of unit charges, for a radial function with values up to 1; 0 if exact."""
 
     watched: bool = False
-    """Whether the summation is exact, or looks at its own accuracy and warns; fits look at that of others."""
+    """Whether the summation is exact, or checks its own accuracy and warns; fits check the accuracy of all others."""
 
     single_from: int | None = None
-    """Above this many points, single precision is enough, since the sums are less accurate than it. None for never."""
+    """Above this many points, single precision is enough, since the sums are less accurate. None for never."""
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_jobs = n_jobs
@@ -47,11 +47,11 @@ class Summation(ABC):
         return self
 
     def coarse(self) -> Summation:
-        """Return a summation without what is expensive and matters little far from a minimum; itself if nothing is."""
+        """Return a cheaper summation, for use far from a minimum; itself if there is none."""
         return self
 
     def points_dtype(self, n_points: int, dtype: Any) -> np.dtype[Any]:
-        """Return the dtype to move this many points in; `dtype` is that of the data."""
+        """Return the dtype to move this many points in; `dtype` is the data's."""
         single = self.single_from is not None and n_points > self.single_from
         return np.dtype(np.float32 if single else dtype)
 

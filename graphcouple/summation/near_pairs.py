@@ -13,7 +13,7 @@ from graphcouple.summation.radials import RadialFunction
 LARGEST = 4096
 
 # Nanoseconds that a node of the grid and a near pair take, to weigh a finer grid against fewer near pairs; near pairs
-# are compared within blocks ten nodes wide. Beyond so many of them for each point, the mesh gives up.
+# are compared within blocks ten nodes wide. With more than 10,000 near pairs a point, the mesh gives up.
 _TIME_OF_NODE, _TIME_OF_PAIR = 15.0, 2.0
 _BLOCK_NODES = 10.0
 MOST_PAIRS = 10_000.0

@@ -47,10 +47,10 @@ _STRIP = 32
 # Transforms of fewer rows or columns take less time than threads need to agree which of them runs Python.
 _NODES_WORTH_THREADS = 512
 
-# On a grid this few lengths wide the function hardly varies, and single-precision rounding swamps its slopes.
+# On a grid narrower than four lengths the function varies so little that single precision loses its slopes.
 _FLAT_LENGTHS = 4.0
 
-# From so many points on, a coarse mesh leaves near pairs out; for fewer they take little time.
+# From 20,000 points on, a coarse mesh leaves near pairs out; for fewer they take little time.
 SOFTENED_FROM = 20_000
 
 # Grid nodes along a side, per √n points, where near pairs are summed one by one: if points are spread evenly, about
@@ -248,7 +248,7 @@ class ParticleMesh(Summation):
             edge = (self.near * spacing) ** 2
         elif 0 < longest < spacing * self.n_cells:
             spacing = _in_steps(longest / self.n_cells)
-        # Within a few lengths the function hardly varies, and single precision would lose its slope.
+        # Within four lengths single precision would lose the function's slope.
         dtype = points.dtype if longest > _FLAT_LENGTHS * length else np.dtype(np.float64)
         nodes = np.ceil((high - low) / spacing) + 1 + 2 * _MARGIN
         step = 2.0 ** np.maximum(4.0, np.floor(np.log2(nodes / 12.0)))

@@ -36,7 +36,7 @@ class Grid(NamedTuple):
 
 
 def kernel_transform(radial: RadialFunction, grid: Grid, workers: int) -> Transform:
-    """Return the transform of a radial function on a grid, computed by so many threads."""
+    """Return the transform of a radial function on a grid, computed by `workers` threads."""
     from scipy.fft import dctn, next_fast_len
 
     # An even length of at least twice the grid keeps the images of a periodic convolution apart.

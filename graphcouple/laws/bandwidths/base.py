@@ -77,7 +77,7 @@ class Bandwidth(ABC):
         return None
 
     def within(self, n_points: int) -> Bandwidth:
-        """Return the bandwidth with what so few points cannot have lowered, with a warning."""
+        """Return the bandwidth with its numbers lowered to what `n_points` allow, with a warning."""
         return self
 
     def for_neighbors(self, n_neighbors: int) -> Bandwidth:

@@ -265,7 +265,7 @@ def per_pair(means: FloatArray, share: float, pairs: FloatArray | None) -> float
 def with_copies(
     potential: FloatArray, radial: RadialFunction, weights: FloatArray | None, charges: FloatArray | None = None
 ) -> FloatArray:
-    """Return potentials plus those of the other copies of each point, at distance 0, if points are weighted.
+    """Return potentials, with the other copies of each point, at distance 0, if points are weighted.
 
     Pairs of copies do not depend on the embedding. Where the radial function is infinite at 0 they are left out.
 

@@ -1,8 +1,8 @@
 """The law of a graph of weighted points: a node stands for several copies of a point, and gathers their edges.
 
 The copies of a point have the same edges in law, so the law of the graph of all copies is known from one row for each
-node. Its edges are counted between nodes; those among the copies of one node, which an embedding does not show, only
-take their share.
+node. Its edges are counted between nodes; edges among the copies of one node, which an embedding does not show, only
+lower the means of the others.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from graphcouple.summation import KernelValue, Summation
 
 _MOST_ENUMERATED = 4
 
-# From this share of points on, exact sums of all are faster than those of a few in logarithms.
+# If more than this share of points needs logarithms, exact sums of all points are faster.
 _MOST_LOST = 0.25
 
 
