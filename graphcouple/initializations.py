@@ -15,6 +15,7 @@ from graphcouple.components import component_law, sampled_pca
 from graphcouple.components.pca import why_constant
 from graphcouple.graphs import FloatArray
 from graphcouple.laws.priors import RandomGraph
+from graphcouple.neighbors import coordinates_of
 from graphcouple.spectral import embed_parts, graph_laplacian, principal_components
 
 # Residual of eigenvectors, relative to the largest eigenvalue: a start need not be exact.
@@ -159,14 +160,14 @@ def initialize(
     """
     n = posterior.n_nodes
     check_integer("n_components", n_components, 1)
-    points = _start_points(X, metric)
-    if hasattr(init, "fit_transform"):
-        Z = _fitted(init, points, n_components, rng)
-    elif not isinstance(init, str):
+    points = coordinates_of(X, metric)
+    if not is_made(init):
         Z = check_embedding(init, "init", n).astype(dtype)
         if Z.shape[1] != n_components:
             raise ValueError(f"init has {Z.shape[1]} columns, but n_components={n_components}.")
         return Z
+    if not isinstance(init, str):
+        Z = _fitted(init, points, n_components, rng)
     else:
         make = STARTS[init]
         if init in _NEED_POINTS and points is None:
@@ -187,11 +188,9 @@ def initialize(
     return _separate(Z, 1e-4 * scale, rng).astype(dtype)
 
 
-def _start_points(X: Any, metric: Any) -> Any:
-    """Return the points that starts are made of; None if there are only distances."""
-    if X is None or (isinstance(metric, str) and metric == "precomputed"):
-        return None
-    return metric.coordinates(X) if hasattr(metric, "coordinates") else X
+def is_made(init: Any) -> bool:
+    """Return whether a start is made, by name or by an estimator, and has no size of its own; else it is an array."""
+    return isinstance(init, str) or hasattr(init, "fit_transform")
 
 
 def _lacking(X: Any) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from graphcouple.couplings import Held, Objective, Problem, Term
 from graphcouple.couplings.recipes import as_coupling, with_terms
 from graphcouple.graphs import FloatArray
-from graphcouple.initializations import initialize
+from graphcouple.initializations import initialize, is_made
 from graphcouple.kernels.check import require_sound
 from graphcouple.laws import GivenPoints, GraphLaw
 from graphcouple.laws.priors import RandomGraph
@@ -234,7 +234,7 @@ def carry_out(
         objective,
         start,
         _optimizer(said, problem),
-        rescale=isinstance(said.init, str) or hasattr(said.init, "fit_transform"),
+        rescale=is_made(said.init),
         n_starts=said.get("n_starts", "auto"),
         **run,
     )

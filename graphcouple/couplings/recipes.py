@@ -23,6 +23,7 @@ from graphcouple.couplings.matching import SYMMETRIZATIONS, MatchedMeans
 from graphcouple.couplings.reconstruction import ReconstructionEnergy, reconstruction_weights
 from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import RandomGraph
+from graphcouple.neighbors import coordinates_of
 from graphcouple.summation import Summation
 
 
@@ -87,9 +88,8 @@ class Problem:
 
     @property
     def coordinates(self) -> Any:
-        """The points as numbers to take principal components of: those of `Blocks` if the metric is made of them."""
-        points = self.points
-        return self.metric.coordinates(points) if hasattr(self.metric, "coordinates") else points
+        """The points as numbers of which principal components can be taken; see `coordinates_of`."""
+        return coordinates_of(self.points, self.metric)
 
 
 class Recipe(ABC):

@@ -19,6 +19,7 @@ from graphcouple.estimators.landmarks import nearest_to_means
 from graphcouple.estimators.new_points import PlacesNewPoints
 from graphcouple.estimators.run_control import going_on, snapshots_of
 from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.initializations import is_made
 from graphcouple.laws import GraphLaw, GraphModel
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.optimize import Callback
@@ -171,8 +172,7 @@ class CouplingEstimator(PlacesNewPoints):
                 f"n_landmarks={self.n_landmarks} fits some rows only; neighbors, graphs, distances, unique=True and "
                 "terms that name rows need all of them, so leave n_landmarks out."
             )
-        given_start = not (isinstance(said.init, str) or hasattr(said.init, "fit_transform"))
-        start, weights = np.asarray(said.init) if given_start else None, given["sample_weight"]
+        start, weights = None if is_made(said.init) else np.asarray(said.init), given["sample_weight"]
         check_consistent_length(X, y, weights, start)
         rows = nearest_to_means(X, int(self.n_landmarks or 0), rng)
         self._landmarks = rows
@@ -203,7 +203,7 @@ class CouplingEstimator(PlacesNewPoints):
             )
         self._rows = rows
         labels = rows.agreed(y) if said.input.uses_classes else y
-        if not (isinstance(said.init, str) or hasattr(said.init, "fit_transform")):
+        if not is_made(said.init):
             said = said.replace(init=np.asarray(said.init)[rows.first])
         return X[rows.first], labels, said, {**given, "sample_weight": rows.added(given["sample_weight"])}
 

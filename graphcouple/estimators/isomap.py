@@ -23,7 +23,7 @@ from graphcouple.estimators.spectral import (
     warn_of_parts,
 )
 from graphcouple.graphs import FloatArray, IntArray
-from graphcouple.neighbors import distances_of, remembered_distances
+from graphcouple.neighbors import coordinates_of, distances_of, remembered_distances
 from graphcouple.spectral import GramMatrix, Nystroem, Parts, places_of
 
 # A component has at least 30 landmarks, or all of its nodes.
@@ -117,16 +117,13 @@ class Isomap(EmbeddingEstimator):
         self.geodesics_ = _geodesics(graph, rows, dtype)
         Z = self._of_components(parts, rows)
         radii = np.array([Z[members].std() for members in parts.members()])
-        means = None if self._takes_distances or parts.n_parts == 1 else parts.means(self._coordinates(X))
+        means = None if self._takes_distances or parts.n_parts == 1 else parts.means(coordinates_of(X, self.metric))
         if parts.n_parts > 1:
             self._origins = places_of(means, radii, self.n_components, shrink=False)
         else:
             self._origins = np.zeros((1, self.n_components))
         self.embedding_ = (Z + self._origins[parts.labels]).astype(X.dtype)
         return self
-
-    def _coordinates(self, X: Any) -> Any:
-        return self.metric.coordinates(X) if hasattr(self.metric, "coordinates") else X
 
     def _graph(self) -> sp.csr_array:
         """Return the distances of nearest neighbours, in both directions."""

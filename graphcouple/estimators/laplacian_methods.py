@@ -21,7 +21,7 @@ from graphcouple.graphs import FloatArray, IntArray, as_csr
 from graphcouple.kernels import Gaussian
 from graphcouple.laws import GraphLaw, GraphModel, Perplexity
 from graphcouple.laws.priors import RandomGraph, as_prior
-from graphcouple.neighbors import distances_of, remembered_distances
+from graphcouple.neighbors import coordinates_of, distances_of, remembered_distances
 from graphcouple.spectral import Eigenmaps, GraphLaplacian, ReconstructionLaplacian, embed_parts, graph_laplacian
 
 # Nyström's formula divides by 1 − λ; where that is smaller, the eigenvector is noise on single nodes.
@@ -203,9 +203,7 @@ class LaplacianEigenmaps(LaplacianEstimator):
             laplacian = GraphLaplacian(weights + weights.T, self.normalized)
         if X is not None and X.shape[0] != laplacian.n_nodes:
             raise ValueError(f"input has {laplacian.n_nodes} nodes, but X has {X.shape[0]} rows; they must match.")
-        points = None if X is None or self._takes_distances else X
-        if hasattr(self.metric, "coordinates") and points is not None:
-            points = self.metric.coordinates(points)
+        points = None if self._takes_distances else coordinates_of(X, self.metric)
         return self._keep(laplacian, points, np.float64 if X is None else X.dtype)
 
     @property

@@ -1,7 +1,7 @@
 """Distances between points, and the nearest of many."""
 
 from graphcouple.neighbors.blocks import Block, Blocks
-from graphcouple.neighbors.by_metric import distances_of
+from graphcouple.neighbors.by_metric import coordinates_of, distances_of
 from graphcouple.neighbors.distances import SEARCHES, Distances
 from graphcouple.neighbors.groups import mean_sq_distances_to_groups, sq_distances_to_points
 from graphcouple.neighbors.own_graph import OwnNeighbors, remembered_distances
@@ -17,6 +17,7 @@ __all__ = [
     "OwnNeighbors",
     "all_pairs",
     "as_points",
+    "coordinates_of",
     "distances_of",
     "graph_distances",
     "mean_sq_distances_to_groups",

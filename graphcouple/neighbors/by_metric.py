@@ -235,6 +235,16 @@ def _inverse(covariance: Any) -> FloatArray:
         ) from error
 
 
+def coordinates_of(X: Any, metric: Any) -> Any:
+    """Return points of which principal components can be taken; None if there are only distances, or no points.
+
+    They are the points themselves, or the coordinates of `Blocks`.
+    """
+    if X is None or (isinstance(metric, str) and metric == "precomputed"):
+        return None
+    return metric.coordinates(X) if hasattr(metric, "coordinates") else X
+
+
 def distances_of(X: Any, metric: Any = "euclidean", metric_params: dict[str, Any] | None = None) -> Distances:
     """Return the distances of points by a metric, or precomputed distances.
 
