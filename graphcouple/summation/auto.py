@@ -119,17 +119,11 @@ class Auto(Summation):
         return trusting
 
     def potential(
-        self,
-        Z: FloatArray,
-        radial: RadialFunction,
-        charges: FloatArray | None = None,
-        *,
-        with_potential: bool = True,
-        with_gradient: bool = True,
+        self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **wanted: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
-        chosen = (self if with_gradient else self._unchecked()).for_points(Z, radial)
-        return chosen.potential(Z, radial, charges, with_potential=with_potential, with_gradient=with_gradient)
+        chosen = (self if wanted.get("with_gradient", True) else self._unchecked()).for_points(Z, radial)
+        return chosen.potential(Z, radial, charges, **wanted)
 
     def total(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, weights: FloatArray) -> float:
         """Return Σ_i w_i Φ_i, estimated where no sum is fast; see `Summation.total`."""
@@ -138,31 +132,16 @@ class Auto(Summation):
         return super().total(Z, radial, charges, weights)
 
     def potentials(
-        self,
-        Z: FloatArray,
-        radial: RadialFunction,
-        charges: FloatArray,
-        *,
-        with_potential: bool = True,
-        with_gradient: bool = True,
+        self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, **wanted: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potentials of several sets of charges; see `Summation.potentials`."""
-        chosen = self.for_points(Z, radial)
-        return chosen.potentials(Z, radial, charges, with_potential=with_potential, with_gradient=with_gradient)
+        return self.for_points(Z, radial).potentials(Z, radial, charges, **wanted)
 
     def low_rank(
-        self,
-        Z: FloatArray,
-        radial: RadialFunction,
-        left: FloatArray,
-        right: FloatArray,
-        *,
-        with_potential: bool = True,
-        with_gradient: bool = True,
+        self, Z: FloatArray, radial: RadialFunction, left: FloatArray, right: FloatArray, **wanted: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges of pairs; see `Summation.low_rank`."""
-        chosen = self.for_points(Z, radial)
-        return chosen.low_rank(Z, radial, left, right, with_potential=with_potential, with_gradient=with_gradient)
+        return self.for_points(Z, radial).low_rank(Z, radial, left, right, **wanted)
 
     def field(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray) -> Field:
         """Return the field of the summation used for these points, estimated where totals are."""

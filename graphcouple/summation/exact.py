@@ -49,17 +49,11 @@ class Exact(Summation):
         return sum_pairs(Z, radial, c[None], self.n_jobs, with_potential, with_gradient)
 
     def potentials(
-        self,
-        Z: FloatArray,
-        radial: RadialFunction,
-        charges: FloatArray,
-        *,
-        with_potential: bool = True,
-        with_gradient: bool = True,
+        self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, **wanted: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potentials of several sets of charges; without gradients, in one pass over the pairs."""
-        if with_gradient or len(charges) == 1:
-            return super().potentials(Z, radial, charges, with_potential=with_potential, with_gradient=with_gradient)
+        if wanted.get("with_gradient", True) or len(charges) == 1:
+            return super().potentials(Z, radial, charges, **wanted)
         from graphcouple._numba.low_rank import charge_rows
 
         potential = np.empty((len(Z), len(charges)))

@@ -32,20 +32,13 @@ class Tabulated(Exact):
     """
 
     def low_rank(
-        self,
-        Z: FloatArray,
-        radial: RadialFunction,
-        left: FloatArray,
-        right: FloatArray,
-        *,
-        with_potential: bool = True,
-        with_gradient: bool = True,
+        self, Z: FloatArray, radial: RadialFunction, left: FloatArray, right: FloatArray, **wanted: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges of pairs, in one pass over the pairs; see `Summation.low_rank`."""
-        tabulated = radial.tabulated and len(Z) >= TABLE_FROM and not (with_potential and with_gradient)
-        slopes, values = _tables(radial) if tabulated else (None, None)
-        if (with_gradient and slopes is None) or (with_potential and values is None):
-            return super().low_rank(Z, radial, left, right, with_potential=with_potential, with_gradient=with_gradient)
+        forces, energies = (wanted.get(name, True) for name in ("with_gradient", "with_potential"))
+        slopes, values = _tables(radial) if self._reads(Z, radial, **wanted) else (None, None)
+        if (forces and slopes is None) or (energies and values is None):
+            return super().low_rank(Z, radial, left, right, **wanted)
         from graphcouple._numba.tables import pairs_once
 
         n, n_dims = Z.shape
@@ -54,25 +47,21 @@ class Tabulated(Exact):
         unused = np.zeros((1, 4))
         tables = (unused if slopes is None else slopes, unused if values is None else values)
         charges = (np.ascontiguousarray(of, dtype=np.float64) for of in (left, right))
-        arrays = (coordinates(Z), *tables, *charges, with_potential, with_gradient, potential, gradient)
+        arrays = (coordinates(Z), *tables, *charges, energies, forces, potential, gradient)
         over_rows(len(bounds) - 1, self.n_jobs, pairs_once, bounds, *arrays, at_least=2)
         return potential.sum(axis=0), 2.0 * gradient.sum(axis=0).T
 
     def potential(
-        self,
-        Z: FloatArray,
-        radial: RadialFunction,
-        charges: FloatArray | None = None,
-        *,
-        with_potential: bool = True,
-        with_gradient: bool = True,
+        self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **wanted: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
-        wanted = {"with_potential": with_potential, "with_gradient": with_gradient}
-        if not radial.tabulated or len(Z) < TABLE_FROM or (with_potential and with_gradient):
+        if not self._reads(Z, radial, **wanted):
             return super().potential(Z, radial, charges, **wanted)
         right = np.ones(len(Z)) if charges is None else charges
         return self.low_rank(Z, radial, np.ones((1, len(Z))), right[None], **wanted)
+
+    def _reads(self, Z: FloatArray, radial: RadialFunction, **wanted: bool) -> bool:
+        return radial.tabulated and len(Z) >= TABLE_FROM and not all(wanted.values())
 
 
 def _parts(n_points: int) -> IntArray:
