@@ -198,8 +198,13 @@ class PairCoupling(Objective):
 
         There attraction is a multiple of the logarithm of the distance. If it is exaggerated by more than this, the
         loss has no lower bound. Under prior B an edge's probability is at most 1, and there is a bound at any weight.
+
+        On a line, points under an unbounded kernel cannot pass each other. More attraction than in the stated loss
+        would jumble their order for good, so the weight is 1 there.
         """
         nearness = np.square(_TOGETHER * (float(Z.std()) or 1.0) / self.scale)
+        if Z.shape[1] == 1 and np.diff(self.kernel.log(nearness))[0] > 1.0:
+            return 1.0
         logs = self.strength.edges.radial.potential(nearness)
         if not logs[1] - logs[0] > 1.0:
             return np.inf
