@@ -30,6 +30,9 @@ _FEWEST_IF_BOUNDED = 400
 # A run of as many iterations as suit the number of points may become this many times longer, half by half.
 _MOST_EXTENDED = 3
 
+# Sampled steps of few points, on a line, end no lower after more.
+_MOST_SAMPLED = 1000
+
 # Three runs of at most 100 points take a third of a second, and find the lowest of several minima.
 _SEVERAL_RUNS, _SEVERAL_UP_TO = 3, 100
 
@@ -152,6 +155,8 @@ def solve(
     if rescale and isinstance(wanted, Descent):
         start = wanted.smoothed(objective, start)
     first = wanted if isinstance(wanted, Optimizer) else wanted.for_problem(objective, start, max_iter, most * max_iter)
+    if most > 1 and first.noisy:
+        max_iter = min(max_iter, _MOST_SAMPLED)
     bound = None if isinstance(wanted, Optimizer) else wanted.bound(objective)
     # Sampled steps do not know the size of the map, so their start is bounded instead.
     bound, of_start = (None, bound and _OF_START * bound) if first.noisy else (bound, None)
