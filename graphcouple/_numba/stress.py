@@ -12,8 +12,8 @@ from graphcouple._numba.jit import jit
 def matched_distances(start, stop, Z, indptr, indices, wanted, weights, loss, value, gradient):
     """Fill Σ_j w_ij F̂(δ_ij, |z_i − z_j|) over a row's pairs, and twice the gradient of it in z_i.
 
-    The support is symmetric, and so are δ and w: the gradient of the sum over all rows results. Points in one place
-    have no direction in which to move apart, and feel no force.
+    The support is symmetric, and so are δ and w, so twice a row's gradient is the gradient of the sum over all rows.
+    Points in one place have no direction in which to move apart, and feel no force.
     """
     n_dims = Z.shape[1]
     force = np.empty(n_dims)
