@@ -168,7 +168,7 @@ def test_the_weight_of_the_bound_is_checked():
 
 @pytest.mark.filterwarnings("ignore:perplexity=")
 def test_rows_that_differ_but_share_a_place_are_told():
-    """The best map of six rows that are neighbours of each other alike is one place, unless the perplexity is lower."""
+    """Six rows, each as near to the five others, are best mapped to one place, unless the perplexity is lower."""
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(200, 8)), 0.5 * rng.normal(size=(6, 8)) + 1000.0])
     with pytest.warns(ConvergenceWarning, match="6 points lie in 1 place although"):

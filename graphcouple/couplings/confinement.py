@@ -7,12 +7,12 @@ by n log(1 + f). With Student's kernel f falls with the square of the size of th
 
     C(Z) = (n/3) log(1 + (D²/L²)³),   D² = (3 n Σ_i |z_i − z̄|⁴)^½ / (n − 1),   L² = 540 ℓ² (n/κ)^max(1, 2/q)
 
-In a disc, D² is the mean squared distance of two points. The fourth power also counts a few points far out, which the
-mean square hardly feels. ℓ is the kernel's length, and κ the number of points in one place that push a point as much as
-its edges pull it: the perplexity, under priors D and E. Student's tail falls as D⁻² in any dimension, so f is about
-nℓ²/(κD²), and the same D² leaves the same f in a plane as in more dimensions. On a line, n/κ neighbourhoods side by
-side need more. The map of a connected graph has D ≈ 0.3 L, where C is next to nothing. At D = L, doubling the size must
-lower the loss by more than 1.4 nats a point. C takes O(n) time: it needs no sum over pairs.
+In a disc, D² is the mean squared distance of two points. The fourth power also counts a few points far out, which
+barely change the mean square. ℓ is the kernel's length, and κ the number of points in one place that push a point as
+much as its edges pull it: the perplexity, under priors D and E. Student's tail falls as D⁻² in any dimension, so f is
+about nℓ²/(κD²), and the same D² leaves the same f in a plane as in more dimensions. On a line, n/κ neighbourhoods side
+by side need more. The map of a connected graph has D ≈ 0.3 L, where C is next to nothing. At D = L, doubling the size
+must lower the loss by more than 1.4 nats a point. C takes O(n) time: it needs no sum over pairs.
 """
 
 from __future__ import annotations

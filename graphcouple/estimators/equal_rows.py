@@ -104,7 +104,7 @@ def warn_if_places_are_shared(X: Any, Z: FloatArray) -> None:
     equal = EqualRows.of(X[shared])
     rows = shared if equal is None else shared[equal.first]
     places = np.unique(place.ravel()[rows])
-    # Two rows that differ hardly at all may well meet.
+    # Two rows that are nearly equal may share a place.
     if rows.size > 2 * places.size:
         warnings.warn(
             f"{rows.size} points lie in {places.size} place{'s' if places.size > 1 else ''} although their rows "

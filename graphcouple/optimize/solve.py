@@ -316,7 +316,8 @@ def _descend(
     loss, Z = (monitor.losses[-1], state.Z) if optimizer.noisy else monitor.best
     assert Z is not None
     collapsed = is_collapsed(objective, Z, loss)
-    message, converged = monitor.message, monitor.converged
+    taken = optimizer.noisy and not monitor.stopped
+    message, converged = f"all {iteration} random steps taken" if taken else monitor.message, monitor.converged
     if collapsed:
         message, converged = f"collapsed: all points are in one place ({message})", False
     history = np.array(monitor.losses), np.array(monitor.iterations)

@@ -47,7 +47,7 @@ class GraphLaplacian:
         A: symmetric, weights of at least 0; the diagonal is ignored. Edges so weak that rounding hides them (below
         1e-12 of both ends' degrees) are left out.
     normalized : bool, default=True
-        Whether a node counts as its degree, which gives the eigenvectors of D⁻¹ L; else all count alike.
+        Whether the weight of a node is its degree, which gives the eigenvectors of D⁻¹ L; else every weight is 1.
 
     Attributes
     ----------
