@@ -312,6 +312,7 @@ def test_how_strong_exaggeration_is_depends_on_how_long_it_can_fall():
     for max_iter, factor, length in ((1000, 30.0, 150), (100, 30.0, 75), (20, 2.25, 15)):
         schedule = gc.Descent().for_problem(objective, X[:, 2:4], max_iter).exaggeration
         assert (schedule.factor, schedule.n_iter) == (factor, length)
+    assert gc.Descent().for_problem(objective, X[:, 2:6], 1000).exaggeration.n_iter == 60
 
 
 def test_a_term_does_not_fade_beside_exaggerated_attraction():

@@ -1,7 +1,7 @@
 """Tables of a function of d², linear between places 1/128 of an octave apart, which cost the same for every kernel.
 
 A table is accurate to about 1e-5 of the function where that is smooth on a logarithmic scale, as kernels are; a table
-of cubics to 1e-10.
+of cubics to 1e-9.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 from numba.extending import overload
+from scipy.interpolate import CubicSpline
 
 from graphcouple._numba.elementary import _bits, _strict
 from graphcouple._numba.jit import jit
@@ -29,10 +30,10 @@ _STEP_SINGLE = np.float32(1.0 / (1 << (23 - _PER_OCTAVE_BITS)))
 _LOWEST_SINGLE = np.float32(_LOWEST)
 _FIRST_SINGLE = np.int32(_LOWEST_SINGLE.view(np.int32) >> _SHIFT_SINGLE)
 
-# Tables of cubics of smooth functions are accurate to 1e-10.
-_INEXACT = 1e-9
+# Tables of cubics of smooth functions are accurate to 1e-9.
+_INEXACT = 1e-8
 # Nearer than that, formulas cut off what is infinite.
-_EXACT_FROM = 1e-30
+_EXACT_FROM = 1e-25
 
 # Squared distances beyond this are read as this.
 HIGHEST = 2.0**60
@@ -147,7 +148,7 @@ def pairs_once(
                     potential[part, i] += total
                 if with_gradient:
                     for j in range(m):
-                        value[j] = look_up(slopes, sq_dist[j], 0)
+                        value[j] = look_up_smooth(slopes, sq_dist[j])
                     for j in range(m):
                         c[j] *= value[j]
                         back[j] *= value[j]
@@ -161,23 +162,22 @@ def pairs_once(
                         gradient[part, a, i] += pull
 
 
-def cubics(radial):
-    """Return the table of φ between `places` by cubics that match φ and its slope at both; None if that is not exact.
+def cubics(function):
+    """Return the table of a function of d² between `places` by a cubic spline; None if that is not exact.
 
-    It is exact if φ is finite everywhere, at zero too, and halfway between places beyond d = 1e-15 the error is below
-    1e-9 of φ there, or of its largest value, at most 1.
+    It is exact if the function is finite everywhere, at zero too, and halfway between places beyond d² = 1e-25 the
+    error is below 1e-8 of the function there, or of its largest value, at most 1.
     """
     s = places()
     apart = np.diff(s)
-    value, slope = np.asarray(radial.potential(s), dtype=np.float64), np.asarray(radial.slope(s), dtype=np.float64)
-    first, last, rise = slope[:-1] * apart, slope[1:] * apart, np.diff(value)
-    table = np.column_stack([value[:-1], first, 3.0 * rise - 2.0 * first - last, first + last - 2.0 * rise])
-    halfway = np.asarray(radial.potential(s[:-1] + 0.5 * apart), dtype=np.float64)
-    at_zero = np.asarray(radial.potential(np.zeros(1)), dtype=np.float64)
-    if not (np.isfinite(table).all() and np.isfinite(at_zero).all()):
+    found, halfway, at_zero = (
+        np.asarray(function(at), dtype=np.float64) for at in (s, s[:-1] + 0.5 * apart, np.zeros(1))
+    )
+    if not (np.isfinite(found).all() and np.isfinite(at_zero).all()):
         return None
+    table = np.ascontiguousarray((CubicSpline(s, found).c[::-1] * apart ** np.arange(4)[:, None]).T)
     error = np.abs(table @ np.array([1.0, 0.5, 0.25, 0.125]) - halfway)
-    bound = _INEXACT * np.maximum(np.abs(halfway), min(np.abs(value).max(), 1.0))
+    bound = _INEXACT * np.maximum(np.abs(halfway), min(np.abs(found).max(), 1.0))
     return table if (error <= bound)[s[:-1] >= _EXACT_FROM].all() else None
 
 

@@ -31,8 +31,8 @@ _FIELD_POINTS = 4000
 class Auto(Summation):
     """Exact sums for few points; for many, a fast summation with forces accurate to 1e-2.
 
-    Sums are exact up to 2,000 points (20,000 in three dimensions), and always beyond three dimensions; forces of
-    kernels with powers are then read from a table (`Tabulated`). For more points, `ParticleMesh` is used in one and two
+    Sums are exact up to 2,000 points (20,000 in three dimensions), and always beyond three dimensions; kernels
+    with powers are then read from tables (`Tabulated`). For more points, `ParticleMesh` is used in one and two
     dimensions, and `BarnesHut` in three. If a plane embedding is too wide or too crowded for a grid, sums are exact up
     to 20,000 points and done by `BarnesHut` beyond. Where many points share a cell of the grid, forces on 32 of them
     are compared with exact ones, and another summation is used if they are off by more than 1e-2.

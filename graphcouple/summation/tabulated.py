@@ -20,10 +20,9 @@ _PARTS = 8
 
 
 class Tabulated(Exact):
-    """Exact sums, but an expensive formula is read from tables: slopes to about 1e-5 of themselves, values to 1e-9.
+    """Exact sums, but an expensive formula is read from tables, which are accurate to 1e-8.
 
-    If both are asked for, they are computed, so that they agree. A pair takes 2 ns of a core, whatever the kernel; a
-    power takes 14, with its logarithm 21.
+    A pair takes 2 ns of a core, whatever the kernel; a power takes 14, with its logarithm 21.
 
     Parameters
     ----------
@@ -36,7 +35,7 @@ class Tabulated(Exact):
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges of pairs, in one pass over the pairs; see `Summation.low_rank`."""
         forces, energies = (wanted.get(name, True) for name in ("with_gradient", "with_potential"))
-        slopes, values = _tables(radial) if self._reads(Z, radial, **wanted) else (None, None)
+        slopes, values = _tables(radial) if self._reads(Z, radial) else (None, None)
         if (forces and slopes is None) or (energies and values is None):
             return super().low_rank(Z, radial, left, right, **wanted)
         from graphcouple._numba.tables import pairs_once
@@ -55,13 +54,13 @@ class Tabulated(Exact):
         self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **wanted: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
-        if not self._reads(Z, radial, **wanted):
+        if not self._reads(Z, radial):
             return super().potential(Z, radial, charges, **wanted)
         right = np.ones(len(Z)) if charges is None else charges
         return self.low_rank(Z, radial, np.ones((1, len(Z))), right[None], **wanted)
 
-    def _reads(self, Z: FloatArray, radial: RadialFunction, **wanted: bool) -> bool:
-        return radial.tabulated and len(Z) >= TABLE_FROM and not all(wanted.values())
+    def _reads(self, Z: FloatArray, radial: RadialFunction) -> bool:
+        return radial.tabulated and len(Z) >= TABLE_FROM
 
 
 def _parts(n_points: int) -> IntArray:
@@ -75,8 +74,7 @@ def _parts(n_points: int) -> IntArray:
 @lru_cache(maxsize=8)
 def _tables(radial: RadialFunction) -> tuple[FloatArray | None, FloatArray | None]:
     """Return the tables of a radial function's slope and of itself; None if one is not finite or not exact."""
-    from graphcouple._numba.tables import cubics, places, tabulate
+    from graphcouple._numba.tables import cubics
 
     with np.errstate(all="ignore"):
-        slopes = tabulate(np.asarray(radial.slope(places()), dtype=np.float64))
-        return (slopes if np.isfinite(slopes).all() else None), cubics(radial)
+        return cubics(radial.slope), cubics(radial.potential)
