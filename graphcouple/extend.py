@@ -10,6 +10,7 @@ register it. `tests/extensions/` in the repository has an example of each.
 | a prior | `GraphPrior`, `GraphPosterior` | `register_prior` |
 | a coupling | `Objective`, and `Coupling`, which makes one from a `Problem` | `register_coupling(name)` |
 | a term | `Objective`, and `Term`, or `GlobalTerm` if it arranges the whole map | |
+| early exaggeration of an objective | `Objective.attracting`, an `Attraction` | |
 | a loss of pairs | `MatchingLoss` | |
 | an optimizer | `Optimizer` | |
 | a summation | `Summation` of a `RadialFunction` | `register_summation(name)` |
@@ -26,7 +27,7 @@ Examples
 (150, 2)
 """
 
-from graphcouple.couplings import Coupling, GlobalTerm, MatchingLoss, Objective, Problem, Term
+from graphcouple.couplings import Attraction, Coupling, GlobalTerm, MatchingLoss, Objective, Problem, Term
 from graphcouple.couplings.recipes import register as register_coupling
 from graphcouple.initializations import register as register_start
 from graphcouple.kernels import Kernel, check_kernel
@@ -40,6 +41,7 @@ from graphcouple.summation import RadialFunction, Summation
 from graphcouple.summation import register as register_summation
 
 __all__ = [
+    "Attraction",
     "Bandwidth",
     "Coupling",
     "GlobalTerm",

@@ -39,6 +39,20 @@ def check_objective(objective, Z, tolerance=1e-6):
     assert objective.lower_bound <= value
     np.testing.assert_array_equal(objective.exaggerated(1.0).gradient(Z), objective.gradient(Z))
     assert relative_error(objective.gradient(Z.astype(np.float32)), gradient) < 1e-4
+    if objective.attracting is not None:
+        check_attraction(objective.attracting, Z)
+
+
+def check_attraction(attraction, Z):
+    """Linear in the factor, with gradients that fit, and symmetric edges."""
+    once, twice, thrice = (attraction.times(factor) for factor in (1.0, 2.0, 3.0))
+    np.testing.assert_allclose(once.value(Z) + thrice.value(Z), 2.0 * twice.value(Z), rtol=1e-9)
+    assert relative_error(once.gradient(Z) + thrice.gradient(Z), 2.0 * twice.gradient(Z)) < 1e-9
+    moving = np.ones(len(Z), dtype=bool) if twice.held_points is None else ~twice.held_points
+    assert relative_error(twice.gradient(Z)[moving], numerical_gradient(twice.value, Z)[moving]) < 1e-6
+    assert attraction.limit(Z) > 0.0
+    if (edges := attraction.edges()) is not None:
+        np.testing.assert_allclose(dense(edges), dense(edges).T, rtol=1e-12)
 
 
 def check_optimizer(optimizer, objective, Z0, lowers=True):

@@ -31,7 +31,7 @@ from tests.extensions.optimizer import Cautious
 from tests.extensions.prior import TwoOut
 from tests.extensions.summation import Plain
 from tests.extensions.term import Cohesion
-from tests.reference import relative_error
+from tests.reference import dense, relative_error
 
 N = 24
 RNG = np.random.default_rng(0)
@@ -66,7 +66,7 @@ OBJECTIVES = {
     "partition": lambda: tsne().partition,
     "energy": lambda: tsne().energy,
     "charged": lambda: OBJECTIVES["effective"]().partition,
-    "confinement": lambda: tsne().confinement,
+    "confinement": lambda: tsne().attracting.confinement(),
     "precision": lambda: gc.PrecisionCrossEntropy(X),
     "components": lambda: gc.ComponentCrossEntropy(X, D, n_graphs=3),
     "sum": lambda: 0.3 * tsne() + 2.0 * gc.ComponentCrossEntropy(X, D, n_graphs=2),
@@ -82,10 +82,10 @@ OBJECTIVES = {
     "anchors": lambda: AnchorEnergy(N, np.array([3, 7]), np.ones((2, 2))),
     "held": lambda: Held(tsne(), np.arange(N) < 5),
     "eigenvalues": lambda: LaplacianEigenvalues(N, gc.Student(), 4),
-    "fixed basis": lambda: OBJECTIVES["eigenvalues"]().majorizer(Z),
+    "fixed basis": lambda: OBJECTIVES["eigenvalues"]().at(0, Z),
     "rescaled": lambda: Rescaled(tsne(), 3.0),
     "absent": lambda: Absent(N),
-    "stress (outside)": lambda: Stress(D, 1.0),
+    "stress (outside)": lambda: Stress(dense(D.mean()) + dense(D.mean()).T, 1.0),
     "cohesion (outside)": lambda: Cohesion(np.arange(N) % 3),
 }
 

@@ -231,7 +231,7 @@ def test_files_of_arrays_that_hold_none(tmp_path, content):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("method", [gc.PrecisionCoupling(), gc.MetricMDS(), gc.AttractionRepulsionPCA()])
+@pytest.mark.parametrize("method", [gc.PrecisionCoupling(), gc.MetricMDS(), gc.AttractionRepulsionPCA(random_state=0)])
 def test_equal_rows_are_said_to_be_equal(method):
     with pytest.warns(UserWarning, match="all 60 rows of X are equal"):
         method.fit(np.ones((60, 4)))

@@ -282,7 +282,7 @@ def test_attraction_that_has_no_bound_under_an_unbounded_kernel_is_not_exaggerat
     rows = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10)).posterior(X)
     means = rows.mean()
     objective = gc.CrossEntropy(rows, gc.GraphModel(gc.Odds(gc.Student()), "D"))
-    limit = objective.most_attraction(Z)
+    limit = objective.attracting.limit(Z)
     assert limit == pytest.approx(2.0 / (means + means.T).max(), rel=1e-3)
     # Beyond it, the loss falls for ever as two linked points come together.
     i, j = np.unravel_index(np.argmax(means + means.T), means.shape)
@@ -293,14 +293,14 @@ def test_attraction_that_has_no_bound_under_an_unbounded_kernel_is_not_exaggerat
         losses.append(objective.exaggerated(1.5 * limit).value(together))
     assert losses[0] - losses[1] == pytest.approx(losses[1] - losses[2], rel=1e-2)
     assert losses[0] > losses[1] + 1
-    assert gc.CrossEntropy(rows, gc.GraphModel(gc.Student(), "E")).most_attraction(Z) == np.inf
+    assert gc.CrossEntropy(rows, gc.GraphModel(gc.Student(), "E")).attracting.limit(Z) == np.inf
     # Under prior B the probability of an edge is what counts several times, and that is at most 1.
     sure = gc.UMAP(n_neighbors=10).models(60)[0].posterior(X)
     latent = gc.GraphModel(gc.Odds(gc.Student()), "B")
-    assert gc.CrossEntropy(sure, latent).most_attraction(Z) == np.inf
-    assert gc.EffectiveCrossEntropy(sure, latent).most_attraction(Z) == np.inf
+    assert gc.CrossEntropy(sure, latent).attracting.limit(Z) == np.inf
+    assert gc.EffectiveCrossEntropy(sure, latent).attracting.limit(Z) == np.inf
     both = objective + 1e6 * gc.CrossEntropy(rows, gc.GraphModel(gc.Student(), "E"))
-    assert both.most_attraction(Z) == limit
+    assert both.attracting.limit(Z) == limit
     # Push over pull alone would allow 0.6 of 3.1.
     assert gc.Descent().for_problem(both, Z, 1000).exaggeration.factor == pytest.approx(0.6 * limit)
 

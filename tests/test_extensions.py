@@ -11,12 +11,13 @@ from sklearn.base import clone
 import graphcouple as gc
 from tests import extensions
 from tests.extensions.kernel import Laplace
-from tests.extensions.objective import StressCoupling
+from tests.extensions.objective import Stress, StressCoupling
 from tests.extensions.optimizer import Cautious
 from tests.extensions.prior import TwoOut
 from tests.extensions.start import circle
 from tests.extensions.summation import Plain
 from tests.extensions.term import ClassCohesion, Cohesion
+from tests.reference import dense
 
 INPUT = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10))
 
@@ -70,6 +71,11 @@ def test_an_objective(data, coupling):
     fitted = composed(coupling=coupling, optimizer=Cautious(), max_iter=200).fit(data[0])
     assert fitted.loss_ < 0.5 * fitted.loss_history_[0]
     assert not hasattr(fitted, "kl_divergence_")
+    descended = composed(coupling=coupling).fit(data[0])
+    assert descended.loss_ <= fitted.loss_ * (1.0 + 1e-6)
+    means = dense(descended.posterior_.mean())
+    chosen = gc.Descent().for_problem(Stress(means + means.T, 2.0), descended.embedding_, 1000)
+    assert chosen.exaggeration.factor > 1.0
 
 
 @pytest.mark.filterwarnings("ignore:y is ignored")

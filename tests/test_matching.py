@@ -338,16 +338,16 @@ class Of20000(gc.MatchedMeans):
 
 def test_bounded_losses_get_a_long_run():
     """Torn parts feel no pull, so the attraction that is added at first must fade slowly."""
-    assert Of20000("square").is_bounded
-    assert Of20000(Fourth()).is_bounded
-    assert Of20000(Fourth(scale=100.0)).is_bounded
-    assert not Of20000("kl").is_bounded
+    assert Of20000("square").attracting.fades
+    assert Of20000(Fourth()).attracting.fades
+    assert Of20000(Fourth(scale=100.0)).attracting.fades
+    assert not Of20000("kl").attracting.fades
     energy = ReconstructionEnergy(sp.random(N, N, 0.3, random_state=0), gc.Student())
-    assert energy.is_bounded
-    assert (energy + energy).is_bounded
+    assert energy.attracting.fades
+    assert (energy + energy).attracting.fades
     assert not (
         energy + gc.CrossEntropy(gc.GraphModel(gc.Gaussian(), "D").posterior(X), law_of("E", gc.Student()))
-    ).is_bounded
+    ).attracting.fades
     runs = {loss: _iterations("auto", Descent(), Of20000(loss)) for loss in ("square", "kl")}
     assert runs == {"square": 400, "kl": 100}
     assert _iterations("auto", gc.LBFGS(), Of20000("square")) == 100

@@ -22,7 +22,7 @@ def test_points_pass_each_other_in_a_plane_and_under_bounded_kernels(digits):
     plane = gc.PrecisionCoupling().fit_transform(X)
     model, latent = gc.UMAP().models(100)
     umap = gc.EffectiveCrossEntropy(model.posterior(X), latent)
-    assert umap.most_attraction(plane[:, :1]) == 1.0
-    assert umap.most_attraction(plane) == np.inf
+    assert umap.attracting.limit(plane[:, :1]) == 1.0
+    assert umap.attracting.limit(plane) == np.inf
     tsne = gc.CrossEntropy(gc.TSNE(perplexity=10).models(100)[0].posterior(X), gc.GraphModel(gc.Student(), "E"))
-    assert tsne.most_attraction(plane[:, :1]) == np.inf
+    assert tsne.attracting.limit(plane[:, :1]) == np.inf

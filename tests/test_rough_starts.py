@@ -107,7 +107,7 @@ def test_tsne_from_noise_ends_as_from_principal_components(X, perplexity, n_comp
     assert rough < 1.03 * informed
 
 
-def test_the_springs_are_the_laplacian_of_the_attraction():
+def test_attracting_edges_are_the_laplacian_of_the_attraction():
     sparse, dense = (
         gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10), n_neighbors=30),
         gc.GraphModel(gc.Gaussian(), "E"),
@@ -116,14 +116,15 @@ def test_the_springs_are_the_laplacian_of_the_attraction():
     found = []
     for law in (sparse, dense):
         objective = gc.CrossEntropy(law.posterior(noise), gc.GraphModel(gc.Gaussian(), "E"))
-        springs = objective.springs
-        product = springs.sum(axis=1)[:, None] * Z - springs @ Z
+        edges = objective.attracting.edges()
+        product = edges.sum(axis=1)[:, None] * Z - edges @ Z
         pull = objective.exaggerated(3.0).gradient(Z) - objective.exaggerated(2.0).gradient(Z)
         np.testing.assert_allclose(product, pull, rtol=1e-6, atol=1e-12)
         found.append(objective)
     both = found[0] + 2.0 * found[1] + 3.0 * gc.couplings.AnchorEnergy(400, np.arange(3), np.zeros((3, 2)))
-    np.testing.assert_allclose(both.springs, found[0].springs.toarray() + 2.0 * found[1].springs, rtol=1e-12)
-    assert gc.couplings.AnchorEnergy(400, np.arange(3), np.zeros((3, 2))).springs is None
+    sparse, full = (objective.attracting.edges() for objective in found)
+    np.testing.assert_allclose(both.attracting.edges(), sparse.toarray() + 2.0 * full, rtol=1e-12)
+    assert gc.couplings.AnchorEnergy(400, np.arange(3), np.zeros((3, 2))).attracting is None
 
 
 @pytest.mark.filterwarnings("ignore:perplexity=")

@@ -157,8 +157,10 @@ def test_crowds_are_perplexities_degrees_and_draws():
     assert effective.crowd == pytest.approx(len(THREE) / 24.0, rel=1e-12)
     both = 0.3 * gc.CrossEntropy(D, student) + 0.7 * gc.CrossEntropy(D, student)
     Z = 60.0 * THREE[:, :2]
-    assert both.confinement.value(Z) == pytest.approx(gc.CrossEntropy(D, student).confinement.value(Z), rel=1e-12)
-    assert gc.ComponentCrossEntropy(THREE, D, n_graphs=2).confinement is None
+    assert both.attracting.confinement().value(Z) == pytest.approx(
+        gc.CrossEntropy(D, student).attracting.confinement().value(Z), rel=1e-12
+    )
+    assert gc.ComponentCrossEntropy(THREE, D, n_graphs=2).attracting is None
 
 
 def test_the_weight_of_the_bound_is_checked():

@@ -5,6 +5,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
+from graphcouple.couplings import Attraction
 from graphcouple.optimize import MomentumState, is_collapsed
 from tests.reference import coupling_of
 
@@ -15,8 +16,9 @@ class Quadratic(gc.Objective):
     def __init__(self, stiffness, target, weight=1.0):
         self.stiffness, self.target, self.weight = stiffness, target, weight
 
-    def exaggerated(self, factor):
-        return Quadratic(self.stiffness, self.target, factor)
+    @property
+    def attracting(self):
+        return Attraction(source=self, times=lambda factor: Quadratic(self.stiffness, self.target, factor))
 
     @property
     def n_points(self):

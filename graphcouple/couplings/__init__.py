@@ -1,6 +1,7 @@
 """Objectives on an embedding: couplings of two graph laws, and terms that can be added."""
 
 from graphcouple.couplings.anchors import AnchorEnergy, Anchors, Held
+from graphcouple.couplings.attraction import Attraction
 from graphcouple.couplings.base import Objective, WeightedSum
 from graphcouple.couplings.component_means import ComponentCrossEntropy
 from graphcouple.couplings.component_term import ComponentMeans
@@ -34,6 +35,7 @@ from graphcouple.couplings.stress import Stress, sampled_pairs, stress_weights
 __all__ = [
     "AnchorEnergy",
     "Anchors",
+    "Attraction",
     "BinaryKL",
     "ChargedPartition",
     "ComponentCrossEntropy",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._validation import check_embedding, check_positive
+from graphcouple.couplings.attraction import Attraction
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.graphs import FloatArray, IntArray
@@ -139,11 +140,6 @@ class Held(Objective):
         return self.held if self.held.any() else None
 
     @property
-    def is_bounded(self) -> bool:
-        """Whether the objective is."""
-        return self.objective.is_bounded
-
-    @property
     def lower_bound(self) -> float:
         """The objective's own."""
         return self.objective.lower_bound
@@ -168,28 +164,20 @@ class Held(Objective):
         """Return the objective of an iteration, with the same points held."""
         return Held(self.objective.at(iteration, Z), self.held)
 
+    def basis(self, Z: FloatArray, previous: Any = None) -> Any:
+        """Return the objective's own."""
+        return self.objective.basis(Z, previous)
+
+    def with_basis(self, basis: Any) -> Held:
+        """Return the objective with this basis, and the same points held."""
+        return Held(self.objective.with_basis(basis), self.held)
+
     @property
-    def is_majorized(self) -> bool:
-        """Whether the objective is."""
-        return self.objective.is_majorized
-
-    def majorizer(self, Z: FloatArray, previous: Objective | None = None) -> Held:
-        """Return the objective's majorizer, with the same points held."""
-        known = previous.objective if isinstance(previous, Held) else None
-        return Held(self.objective.majorizer(Z, known), self.held)
-
-    def remembered(self) -> Any:
-        """Return what the objective remembers."""
-        return self.objective.remembered()
-
-    def recalled(self, remembered: Any) -> Held:
-        """Return the objective's majorizer, with the same points held."""
-        return Held(self.objective.recalled(remembered), self.held)
-
-    def exaggerated(self, factor: float) -> Held:
-        """Return the exaggerated objective, with the same points held."""
-        return Held(self.objective.exaggerated(factor), self.held)
-
-    def most_attraction(self, Z: FloatArray) -> float:
-        """Return the objective's own limit."""
-        return self.objective.most_attraction(Z)
+    def attracting(self) -> Attraction | None:
+        """The objective's own, with the same points held."""
+        inner = self.objective.attracting
+        if inner is None:
+            return None
+        return replace(
+            inner, source=Held(inner.source, self.held), times=lambda factor: Held(inner.times(factor), self.held)
+        )

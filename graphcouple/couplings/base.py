@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphcouple.couplings.attraction import Attraction
 from graphcouple.graphs import FloatArray
 
 _POWER_STEPS = 10
@@ -29,16 +30,6 @@ class Objective(ABC):
     it changes from iteration to iteration (freshly drawn graphs, a mini-batch, a frozen
     eigenbasis), `at` returns a pure objective for each iteration.
     """
-
-    @property
-    def shrinks_noise(self) -> bool:
-        """Whether noise shrinks under the objective itself, and so cannot measure how much attraction it bears."""
-        return False
-
-    @property
-    def is_bounded(self) -> bool:
-        """Whether the loss has an upper bound, so that points far apart feel no pull, whatever joins them."""
-        return False
 
     @property
     def held_points(self) -> NDArray[np.bool_] | None:
@@ -91,63 +82,34 @@ class Objective(ABC):
         """Return the pure objective of one iteration, which starts from `Z`; itself if it never changes."""
         return self
 
-    @property
-    def is_majorized(self) -> bool:
-        """Whether `majorizer` returns something else than the objective, which is cheaper to descend on."""
-        return False
-
-    def majorizer(self, Z: FloatArray, previous: Objective | None = None) -> Objective:
-        """Return a pure objective that equals this one at `Z` and is nowhere below it; itself by default.
-
-        Whatever lowers the majorizer lowers the objective at least as much.
+    def basis(self, Z: FloatArray, previous: Any = None) -> Any:
+        """Return arrays with which `with_basis` bounds the objective from above, tightly at `Z`; None if it has none.
 
         Parameters
         ----------
         Z : ndarray of shape (n_points, n_components)
-        previous : Objective, optional
-            A majorizer of the same objective at a similar embedding, which may help to find this one.
-        """
-        return self
-
-    def remembered(self) -> Any:
-        """Return arrays or tuples from which the objective's `recalled` makes this majorizer again."""
-        return None
-
-    def recalled(self, remembered: Any) -> Objective:
-        """Return the majorizer of this objective that was `remembered`; itself by default."""
-        return self
-
-    def most_attraction(self, Z: FloatArray) -> float:
-        """Return the weight of the attraction from which the exaggerated loss is unbounded below; inf if none is.
-
-        Parameters
-        ----------
-        Z : ndarray of shape (n_points, n_components)
-            Where to look.
-        """
-        return np.inf
-
-    @property
-    def attracting(self) -> Objective:
-        """The parts that `exaggerated` changes, which tell what attraction can be borne; itself by default."""
-        return self
-
-    @property
-    def springs(self) -> Any:
-        """The edges that attract, as a symmetric array or csr matrix of weights; None, the default, if there are none.
-
-        `Descent` smooths a start that is as rough as noise by them, and `LBFGS` starts from their stiffness.
+        previous : optional
+            The basis at a similar embedding, which may help to find this one.
         """
         return None
 
+    def with_basis(self, basis: Any) -> Objective:
+        """Return a pure objective that is nowhere below this one, and cheaper; itself if `basis` is None.
+
+        Steps that lower it lower the objective at least as much.
+        """
+        return self
+
     @property
-    def confinement(self) -> Objective | None:
-        """What `Descent` adds to bound the size of a map; None, the default, if the objective bounds it itself."""
+    def attracting(self) -> Attraction | None:
+        """The part that early exaggeration strengthens; None, the default, if there is none."""
         return None
 
     def exaggerated(self, factor: float) -> Objective:
-        """Return the objective with its attraction to the data `factor` times as strong; itself if it has none."""
-        return self
+        """Return the objective with its attraction `factor` times as strong; itself for 1, or if it has none."""
+        if factor == 1.0 or (attraction := self.attracting) is None:
+            return self
+        return attraction.times(factor)
 
     def __add__(self, other: Any) -> Objective:
         if not isinstance(other, Objective):
@@ -309,34 +271,19 @@ class WeightedSum(Objective):
         """Return the weighted sum of the terms' objectives for that iteration."""
         return WeightedSum(tuple((weight, term.at(iteration, Z)) for weight, term in self.terms))
 
-    @property
-    def is_majorized(self) -> bool:
-        """Whether a term is."""
-        return any(weight > 0 and term.is_majorized for weight, term in self.terms)
-
-    def majorizer(self, Z: FloatArray, previous: Objective | None = None) -> Objective:
-        """Return the weighted sum of the terms' majorizers; terms of negative weight stay as they are."""
-        if not self.is_majorized:
-            return self
-        known: Any = previous.terms if isinstance(previous, WeightedSum) else [(0.0, None)] * len(self.terms)
+    def basis(self, Z: FloatArray, previous: Any = None) -> Any:
+        """Return the bases of the terms of positive weight, as a tuple; None if no term has one."""
+        known = (None,) * len(self.terms) if previous is None else previous
         pairs = zip(self.terms, known, strict=True)
-        return WeightedSum(tuple((w, term.majorizer(Z, last) if w > 0 else term) for (w, term), (_, last) in pairs))
+        found = tuple(term.basis(Z, last) if weight > 0 else None for (weight, term), last in pairs)
+        return None if all(basis is None for basis in found) else found
 
-    def remembered(self) -> Any:
-        """Return what the terms remember."""
-        return tuple(term.remembered() for _, term in self.terms)
-
-    def recalled(self, remembered: Any) -> Objective:
-        """Return the weighted sum of the terms' majorizers."""
-        if not self.is_majorized:
+    def with_basis(self, basis: Any) -> WeightedSum:
+        """Return the weighted sum of the terms with their bases."""
+        if basis is None:
             return self
-        pairs = zip(self.terms, remembered, strict=True)
-        return WeightedSum(tuple((w, term.recalled(known) if w > 0 else term) for (w, term), known in pairs))
-
-    @property
-    def shrinks_noise(self) -> bool:
-        """Whether a term does."""
-        return any(weight > 0 and term.shrinks_noise for weight, term in self.terms)
+        pairs = zip(self.terms, basis, strict=True)
+        return WeightedSum(tuple((weight, term.with_basis(own)) for (weight, term), own in pairs))
 
     @property
     def held_points(self) -> NDArray[np.bool_] | None:
@@ -345,41 +292,39 @@ class WeightedSum(Objective):
         return np.logical_or.reduce(held) if held else None
 
     @property
-    def is_bounded(self) -> bool:
-        """Whether all terms are."""
-        return all(term.is_bounded for _, term in self.terms)
+    def attracting(self) -> Attraction | None:
+        """The attraction of all terms.
 
-    def most_attraction(self, Z: FloatArray) -> float:
-        """Return the least of the terms' weights."""
-        return min(term.most_attraction(Z) for _, term in self.terms)
-
-    @property
-    def attracting(self) -> Objective:
-        """The sum of the terms that `exaggerated` changes; itself if there are none."""
-        found = tuple((weight, term) for weight, term in self.terms if term.exaggerated(2.0) is not term)
-        return WeightedSum(found) if 0 < len(found) < len(self.terms) else self
-
-    @property
-    def springs(self) -> Any:
-        """The weighted sum of the springs of all terms of positive weight."""
-        known = [(weight, term.springs) for weight, term in self.terms if weight > 0]
-        # Many points have gigabytes of edges, so they are not copied without need.
-        found = [of if weight == 1.0 else weight * of for weight, of in known if of is not None]
-        return sum(found[1:], found[0]) if found else None
-
-    @property
-    def confinement(self) -> Objective | None:
-        """The weighted sum of the terms' own."""
-        known = [(weight, term.confinement) for weight, term in self.terms if weight > 0]
-        found = tuple((weight, bound) for weight, bound in known if bound is not None)
-        return WeightedSum(found) if found else None
-
-    def exaggerated(self, factor: float) -> WeightedSum:
-        """Return the sum with the attraction of each term `factor` times as strong.
-
-        A term without an attraction is weighed as much more, so that it does not fade beside the others' attraction.
+        While it is exaggerated, a term without an attraction is weighed as much more, so that it does not fade.
         """
-        if factor == 1.0:
-            return self
-        weighted = [(weight, term, term.exaggerated(factor)) for weight, term in self.terms]
-        return WeightedSum(tuple((w * factor if found is term else w, found) for w, term, found in weighted))
+        known = [(weight, term, term.attracting) for weight, term in self.terms]
+        drawing = [(weight, term, of) for weight, term, of in known if of is not None]
+        if not drawing:
+            return None
+
+        def times(factor: float) -> WeightedSum:
+            return WeightedSum(
+                tuple((w * factor, term) if of is None else (w, of.times(factor)) for w, term, of in known)
+            )
+
+        def edges() -> Any:
+            # Many points have gigabytes of edges, so they are not copied without need.
+            parts = [
+                w * part if w != 1.0 else part for w, _, of in drawing if w > 0 and (part := of.edges()) is not None
+            ]
+            return sum(parts[1:], parts[0]) if parts else None
+
+        def confinement() -> Objective | None:
+            parts = [(w, of.confinement()) for w, _, of in drawing if w > 0]
+            found = tuple((w, part) for w, part in parts if part is not None)
+            return WeightedSum(found) if found else None
+
+        return Attraction(
+            source=self if len(drawing) == len(known) else WeightedSum(tuple((w, term) for w, term, _ in drawing)),
+            times=times,
+            edges=edges,
+            limit=lambda Z: min(of.limit(Z) for _, _, of in drawing),
+            confinement=confinement,
+            shrinks_noise=any(w > 0 and of.shrinks_noise for w, _, of in drawing),
+            fades=all(of is not None and of.fades for _, _, of in known),
+        )

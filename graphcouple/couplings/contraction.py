@@ -6,7 +6,7 @@ eigenvalues is
     R(Z) = min over V with VᵀV = I of Tr(Vᵀ L(Z) V),
 
 which is 0 where the embedding falls into k parts that have no similarity to each other. Any V gives an upper bound
-that touches R where V holds the eigenvectors: the majorizer. With s_i = v_i/√d_i, r_i = Σ_j (s_i·s_j) A_ij and
+that touches R where V holds the eigenvectors. With s_i = v_i/√d_i, r_i = Σ_j (s_i·s_j) A_ij and
 ρ = r/d, it is
 
     Tr(Vᵀ L V) = |V|² − Σ_i r_i,   gradient  Σ_j (ρ_i + ρ_j − 2 s_i·s_j) k'(d²_ij) 2 (z_i − z_j),
@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from graphcouple._validation import check_embedding, check_integer
+from graphcouple.couplings.attraction import Attraction
 from graphcouple.couplings.base import Absent, Objective, balanced
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Kernel
@@ -141,7 +142,7 @@ class KernelLaplacian:
         from scipy.sparse.linalg import lobpcg
 
         with warnings.catch_warnings():
-            # Near eigenvectors bound the eigenvalues from above, which is all that a majorizer needs.
+            # Near eigenvectors bound the eigenvalues from above, which is enough for a bound of R.
             warnings.filterwarnings("ignore", message="\\s*(Exited|Failed)", category=UserWarning)
             vectors = lobpcg(self._products, near, largest=True, maxiter=n_iter, tol=tolerance * len(near) ** 0.5)[1]
         return np.linalg.qr(vectors)[0]
@@ -150,7 +151,7 @@ class KernelLaplacian:
 class LaplacianEigenvalues(Objective):
     """R(Z), the sum of the k smallest eigenvalues of the normalised Laplacian of the embedding's kernel matrix.
 
-    R has a gradient where the k-th and the next eigenvalue differ. `majorizer` returns an upper bound with fixed
+    R has a gradient where the k-th and the next eigenvalue differ. `with_basis` returns an upper bound with fixed
     eigenvectors, which costs much less to descend on, and so does `at`.
 
     Parameters
@@ -222,33 +223,25 @@ class LaplacianEigenvalues(Objective):
         return float(self.eigenvalues(Z).sum())
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return R and its gradient, which is its majorizer's at `Z`."""
-        return self.majorizer(Z).value_and_grad(Z)
+        """Return R and its gradient, which is the gradient of the bound that touches it at `Z`."""
+        return self.at(0, Z).value_and_grad(Z)
 
-    def majorizer(self, Z: FloatArray, previous: Objective | None = None) -> FixedBasis:
-        """Return Tr(Vᵀ L V) with V the eigenvectors at `Z`, nowhere below R; see `Objective.majorizer`."""
-        known = previous.basis if isinstance(previous, FixedBasis) else None
-        return FixedBasis(self, self._laplacian(Z).eigenvectors(self.n_eigenvalues, known))
+    def basis(self, Z: FloatArray, previous: Any = None) -> FloatArray:
+        """Return the eigenvectors V of the k smallest eigenvalues at `Z`, of shape (n_points, k)."""
+        return self._laplacian(Z).eigenvectors(self.n_eigenvalues, previous)
 
-    def recalled(self, remembered: Any) -> FixedBasis:
-        """Return the majorizer with this basis."""
-        return FixedBasis(self, remembered)
+    def with_basis(self, basis: FloatArray | None) -> Objective:
+        """Return Tr(Vᵀ L V), which is nowhere below R, and R where V are its eigenvectors."""
+        return self if basis is None else FixedBasis(self, basis)
 
-    def at(self, iteration: int, Z: FloatArray) -> FixedBasis:
-        """Return the majorizer at `Z`."""
-        return self.majorizer(Z)
+    def at(self, iteration: int, Z: FloatArray) -> Objective:
+        """Return the bound that touches R at `Z`."""
+        return self.with_basis(self.basis(Z))
 
     @property
-    def is_majorized(self) -> bool:
-        """True."""
-        return True
-
-    def exaggerated(self, factor: float) -> Objective:
-        """Return nothing for a factor above 1: clusters are contracted once the attraction has found them.
-
-        Contracted from the start, parts of a cluster that are apart by chance would stay so.
-        """
-        return self if factor == 1.0 else Absent(self._n_points)
+    def attracting(self) -> Attraction:
+        """None while others' is exaggerated; see `_waiting`."""
+        return _waiting(self)
 
 
 class FixedBasis(Objective):
@@ -257,12 +250,11 @@ class FixedBasis(Objective):
     Parameters
     ----------
     objective : LaplacianEigenvalues
-    basis : ndarray of shape (n_points, k)
-        V.
+    V : ndarray of shape (n_points, k)
     """
 
-    def __init__(self, objective: LaplacianEigenvalues, basis: FloatArray) -> None:
-        self.objective, self.basis = objective, basis
+    def __init__(self, objective: LaplacianEigenvalues, V: FloatArray) -> None:
+        self.objective, self.V = objective, V
 
     @property
     def n_points(self) -> int:
@@ -274,17 +266,14 @@ class FixedBasis(Objective):
         """0, that of R."""
         return 0.0
 
-    def exaggerated(self, factor: float) -> Objective:
-        """Return nothing for a factor above 1; see `LaplacianEigenvalues.exaggerated`."""
-        return self if factor == 1.0 else Absent(self.n_points)
-
-    def remembered(self) -> FloatArray:
-        """Return the basis."""
-        return self.basis
+    @property
+    def attracting(self) -> Attraction:
+        """None while others' is exaggerated; see `_waiting`."""
+        return _waiting(self)
 
     @cached_property
     def _sq_norm(self) -> float:
-        return float(np.square(self.basis).sum())
+        return float(np.square(self.V).sum())
 
     def value(self, Z: FloatArray) -> float:
         """Return Tr(Vᵀ L V) at `Z`."""
@@ -303,6 +292,14 @@ class FixedBasis(Objective):
 
     def _agreement(self, laplacian: KernelLaplacian, with_gradient: bool = False) -> tuple[FloatArray, FloatArray]:
         """Return r, and its gradient with s held fixed on both sides of the sum."""
-        s = np.ascontiguousarray((laplacian.shrink[:, None] * self.basis).T)
+        s = np.ascontiguousarray((laplacian.shrink[:, None] * self.V).T)
         points, radial = laplacian.Z, laplacian.radial
         return laplacian.summation.low_rank(points, radial, s, s, with_gradient=with_gradient)
+
+
+def _waiting(contraction: Objective) -> Attraction:
+    """Return the attraction of clusters, which are contracted once the attraction of edges has found them.
+
+    Contracted from the start, parts of a cluster that are apart by chance would stay apart.
+    """
+    return Attraction(source=contraction, times=lambda factor: Absent(contraction.n_points))

@@ -28,6 +28,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._validation import check_embedding
+from graphcouple.couplings.attraction import Attraction
 from graphcouple.couplings.base import Objective, Rescaled, balanced
 from graphcouple.couplings.fixed_map import MatchedMap
 from graphcouple.couplings.losses import MatchingLoss, as_loss
@@ -201,12 +202,6 @@ class MatchedMeans(Objective):
         """The number of points of the embedding."""
         return self.posterior.n_nodes
 
-    @property
-    def is_bounded(self) -> bool:
-        """Whether a sure edge costs no more, the more improbable the embedding makes it."""
-        sure, *absent = (float(self.loss.cost(1.0, p)) for p in (1.0, *_IMPROBABLE))
-        return absent[1] - sure < 2.0 * (absent[0] - sure)
-
     def _points(self, Z: Any) -> FloatArray:
         Z = check_embedding(Z, n_points=self.n_points)
         return Z if self.scale == 1.0 else Z / np.asarray(self.scale, dtype=Z.dtype)
@@ -287,11 +282,15 @@ class MatchedMeans(Objective):
         return EdgeEnergy(EdgeSum(self.support, self.ahead, radial, self.n_jobs), self.n_points)
 
     @property
-    def springs(self) -> Any:
-        """The input's edges, in both directions."""
-        return self.strength.edges.symmetric_matrix
+    def attracting(self) -> Attraction:
+        """The input's edges; it fades if a sure edge costs no more, the more improbable the embedding makes it."""
+        sure, *absent = (float(self.loss.cost(1.0, p)) for p in (1.0, *_IMPROBABLE))
+        fades = absent[1] - sure < 2.0 * (absent[0] - sure)
+        return Attraction(
+            source=self, times=self._times, edges=lambda: self.strength.edges.symmetric_matrix, fades=fades
+        )
 
-    def exaggerated(self, factor: float) -> Objective:
+    def _times(self, factor: float) -> Objective:
         """Return F − (α − 1) Σ E^X_ij log s: edges attract by the logarithm of their strength too, at any distance.
 
         A bounded loss such as the square has no force between ends that are far apart, so without it a random start

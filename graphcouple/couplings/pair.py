@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from graphcouple._validation import check_embedding
+from graphcouple.couplings.attraction import Attraction
 from graphcouple.couplings.base import Objective, balanced
 from graphcouple.couplings.confinement import Confinement
 from graphcouple.couplings.fixed_map import AdditiveMap, FixedMap, NormalizedMap
@@ -193,7 +194,34 @@ class PairCoupling(Objective):
         means = self.posterior.edge_means
         return means if self._share == 1.0 else self._share * means
 
-    def most_attraction(self, Z: FloatArray) -> float:
+    @property
+    def attracting(self) -> Attraction:
+        """Edges of the input's graph, which bound a map only as far as they connect it."""
+        return Attraction(
+            source=self,
+            times=self._times,
+            edges=lambda: self.energy.edges.symmetric_matrix,
+            limit=self._most_attraction,
+            confinement=self._confinement,
+        )
+
+    def _times(self, factor: float) -> Self:
+        """Return the coupling in which each edge of the input's graph counts `factor` times.
+
+        It is E(Z) − (α − 1) <M, log s>, where s is the strength of an edge under the embedding's prior: k for priors D
+        and E, whose attraction is thus α times as strong, and k/(1 + k) for prior B. For many points, near pairs are
+        softened (`Summation.coarse`): the exaggerated loss only leads to where descent on the stated one begins.
+        """
+        if factor == 1.0:
+            return self
+        weighted = copy.copy(self)
+        weighted.exaggeration = self.exaggeration * factor
+        partition: Any = copy.copy(self.partition)
+        partition.summation = self.summation.coarse()
+        weighted.partition = partition
+        return weighted
+
+    def _most_attraction(self, Z: FloatArray) -> float:
         """Return push/pull between the ends of the heaviest edge as they come together, under an unbounded kernel.
 
         There attraction is a multiple of the logarithm of the distance. If it is exaggerated by more than this, the
@@ -224,11 +252,6 @@ class PairCoupling(Objective):
         return (pushes[1] - pushes[0]) / pull if pull > 0 else np.inf
 
     @property
-    def springs(self) -> Any:
-        """The mean numbers of the input's edges, in both directions."""
-        return self.energy.edges.symmetric_matrix
-
-    @property
     def crowd(self) -> float:
         """How many points in one place push a point as much as its edges pull it.
 
@@ -243,26 +266,8 @@ class PairCoupling(Objective):
         rows = np.add.reduceat(means, np.minimum(first, means.size - 1)) * (counts > 0)
         return float(np.exp((xlogy(rows, rows).sum() - surprise) / mass))
 
-    @property
-    def confinement(self) -> Confinement:
-        """A bound on the size of the map, since sums over pairs leave the places of a graph's components open."""
+    def _confinement(self) -> Confinement:
         return Confinement(self.n_points, self.scale * self.kernel.length, self.crowd, self.posterior.node_weights)
-
-    def exaggerated(self, factor: float) -> Self:
-        """Return the coupling in which each edge of the input's graph counts `factor` times.
-
-        It is E(Z) − (α − 1) <M, log s>, where s is the strength of an edge under the embedding's prior: k for priors D
-        and E, whose attraction is thus α times as strong, and k/(1 + k) for prior B. For many points, near pairs are
-        softened (`Summation.coarse`): the exaggerated loss only leads to where descent on the stated one begins.
-        """
-        if factor == 1.0:
-            return self
-        weighted = copy.copy(self)
-        weighted.exaggeration = self.exaggeration * factor
-        partition: Any = copy.copy(self.partition)
-        partition.summation = self.summation.coarse()
-        weighted.partition = partition
-        return weighted
 
     def _points(self, Z: Any) -> FloatArray:
         Z = check_embedding(Z, n_points=self.n_points)

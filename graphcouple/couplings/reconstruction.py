@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._validation import check_embedding
+from graphcouple.couplings.attraction import Attraction
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.fixed_map import MatchedMap
 from graphcouple.couplings.pair import EdgeEnergy
@@ -144,14 +145,16 @@ class ReconstructionEnergy(Objective):
         return self._n
 
     @property
-    def shrinks_noise(self) -> bool:
-        """True: noise reconstructs nothing, and is worse than one place. Smooth maps are better than both."""
-        return True
+    def attracting(self) -> Attraction:
+        """The positive weights, at any distance; the energy itself fades with the kernel's values.
 
-    @property
-    def is_bounded(self) -> bool:
-        """True: the energy depends on the kernel's values, which end at 0."""
-        return True
+        Noise reconstructs nothing, and is worse than one place. Smooth maps are better than both.
+        """
+        return Attraction(source=self, times=self._times, shrinks_noise=True, fades=True)
+
+    def _times(self, factor: float) -> Objective:
+        """Return the energy − (α − 1)/20 Σ max(w_ij, 0) log k: neighbours attract at any distance."""
+        return self if factor == 1.0 else self + (1.0 - factor) * _EXAGGERATED * self.strength
 
     @cached_property
     def _constant(self) -> float:
@@ -186,10 +189,6 @@ class ReconstructionEnergy(Objective):
         """
         points = check_embedding(Z, n_points=self._n)
         return MatchedMap(points, self.radial, self.radial, 1.0 / self._n, self.summation)
-
-    def exaggerated(self, factor: float) -> Objective:
-        """Return the energy − (α − 1)/20 Σ max(w_ij, 0) log k: neighbours attract at any distance."""
-        return self if factor == 1.0 else self + (1.0 - factor) * _EXAGGERATED * self.strength
 
     @property
     def lower_bound(self) -> float:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.laws.priors import RandomGraph
+from graphcouple.optimize.exaggeration import NO_EXAGGERATION, Exaggeration
 
 Callback = Callable[[int, float, FloatArray], Any]
 
@@ -104,6 +105,11 @@ class Optimizer(ABC):
     noisy: ClassVar[bool] = False
     """Whether steps are random and shrink until the end: the last embedding is then the result, settled or not."""
 
+    @property
+    def exaggeration(self) -> Exaggeration:
+        """The schedule of the attraction's weight; nothing counts as converged until it ends. None by default."""
+        return NO_EXAGGERATION
+
     def check(self, objective: Objective) -> None:  # noqa: B027  most need nothing but a gradient
         """Raise `TypeError` or `ValueError`, with the reason, if the objective lacks what the optimizer needs."""
 
@@ -115,10 +121,6 @@ class Optimizer(ABC):
     def step(self, objective: Objective, state: Any, iteration: int, run: Run) -> Any:
         """Return the state after one step on the objective of this iteration."""
 
-    def at_first(self, objective: Objective) -> Objective:
-        """Return the objective that the first steps lower, which a start should suit."""
-        return objective
-
     def for_iteration(self, objective: Objective, iteration: int, Z: FloatArray) -> Objective:
         """Return the objective of one iteration, which starts from `Z`: a fresh sample, if the objective has any."""
         return objective.at(iteration, Z)
@@ -126,10 +128,6 @@ class Optimizer(ABC):
     def exhausted(self, state: Any) -> str:
         """Return why no further step is possible; empty if one is."""
         return ""
-
-    def warming_up(self, iteration: int) -> bool:
-        """Return whether a schedule is still active at this iteration; nothing counts as converged until it ends."""
-        return False
 
     def remembered(self, state: Any) -> dict[str, Any]:
         """Return a state as numbers, arrays and tuples by name, for a file; its fields by default."""

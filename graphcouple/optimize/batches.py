@@ -14,10 +14,11 @@ from graphcouple.couplings import Held, Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.optimize.base import Optimizer, Run
+from graphcouple.optimize.exaggeration import Exaggeration
 from graphcouple.optimize.momentum import MomentumGains, MomentumState
 
-# Iterations on one majorizer.
-_MAJORIZER_ITERATIONS = 20
+# Iterations on one bound of an objective that has bases.
+_BASIS_ITERATIONS = 20
 
 
 class BatchState(NamedTuple):
@@ -29,14 +30,14 @@ class BatchState(NamedTuple):
     grad_norm : float
         inf: the gradient of a batch says nothing about the others.
     inner : MomentumState
-    majorizer : Objective or None
-        What is minimised in place of the objective, if it has majorizers.
+    basis : optional
+        The basis of the bound that is minimised in place of the objective; see `Objective.basis`.
     """
 
     Z: FloatArray
     grad_norm: float
     inner: MomentumState
-    majorizer: Objective | None = None
+    basis: Any = None
 
 
 @dataclass(frozen=True)
@@ -110,13 +111,10 @@ class MiniBatches(Optimizer):
         """
         return self.descent.suited_iterations(n_points) * -(-n_points // self.batch_size)
 
-    def at_first(self, objective: Objective) -> Objective:
-        """Return the objective with its attraction exaggerated."""
-        return self.descent.at_first(objective)
-
-    def warming_up(self, iteration: int) -> bool:
-        """Return whether the attraction is exaggerated at this iteration."""
-        return self.descent.warming_up(iteration)
+    @property
+    def exaggeration(self) -> Exaggeration:
+        """The schedule of `descent`."""
+        return self.descent.exaggeration
 
     def for_iteration(self, objective: Objective, iteration: int, Z: FloatArray) -> Objective:
         """Return the objective itself: `step` holds the points outside the batch."""
@@ -140,23 +138,20 @@ class MiniBatches(Optimizer):
         return BatchState(Z0, np.inf, self.descent.init(objective, Z0, run))
 
     def remembered(self, state: BatchState) -> dict[str, Any]:
-        """Return the state; of a majorizer, what makes it again."""
-        known = None if state.majorizer is None else state.majorizer.remembered()
-        return {"Z": state.Z, "inner": self.descent.remembered(state.inner), "majorizer": known}
+        """Return the state."""
+        return {"Z": state.Z, "inner": self.descent.remembered(state.inner), "basis": state.basis}
 
     def recalled(self, objective: Objective, run: Run, remembered: dict[str, Any]) -> BatchState:
         """Return the state that was `remembered`."""
         inner = self.descent.recalled(objective, run, remembered["inner"])
-        known = remembered["majorizer"]
-        return BatchState(remembered["Z"], np.inf, inner, None if known is None else objective.recalled(known))
+        return BatchState(remembered["Z"], np.inf, inner, remembered["basis"])
 
     def step(self, objective: Objective, state: BatchState, iteration: int, run: Run) -> BatchState:
         """Return the state after one step of the batch's points."""
-        # A bound that holds for several steps.
-        known = state.majorizer
-        if objective.is_majorized and (known is None or iteration % _MAJORIZER_ITERATIONS == 0):
-            known = objective.majorizer(state.Z, known)
-        followed = known if objective.is_majorized and known is not None else objective
+        basis = state.basis
+        if iteration % _BASIS_ITERATIONS == 0:
+            basis = objective.basis(state.Z, basis)
+        followed = objective.with_basis(basis)
         moves = self.moving(iteration, objective.n_points)
         before = state.inner
         # Momentum of the others waits for their next turn.
@@ -168,4 +163,4 @@ class MiniBatches(Optimizer):
         )
         Z = np.where(moves[:, None], moved.Z, before.Z)
         inner = moved._replace(Z=Z, update=update, gains=gains, grad_norm=np.inf)
-        return BatchState(Z, np.inf, inner, known)
+        return BatchState(Z, np.inf, inner, basis)

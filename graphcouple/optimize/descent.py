@@ -11,10 +11,10 @@ from graphcouple._validation import check_positive, check_weight
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer
-from graphcouple.optimize.exaggeration import Exaggeration
+from graphcouple.optimize.exaggeration import NO_EXAGGERATION, Exaggeration
 from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.momentum import MomentumGains
-from graphcouple.optimize.rays import best_scale, without_waiting
+from graphcouple.optimize.rays import at_first, best_scale
 from graphcouple.optimize.roughness import bearable_attraction, is_in_pieces, is_rough, smoothest
 from graphcouple.optimize.sampling import NegativeSampling
 
@@ -68,13 +68,13 @@ class Descent:
         A number asks for gradient descent with momentum at this rate; see `MomentumGains`.
     early_exaggeration : float or "auto", default="auto"
         Weight of the attraction at first; 1 for none. "auto" is the weight that the graph bears: 0.6 of
-        `push_over_pull` for a small start of this shape, and of `Objective.most_attraction`; at least 1, and at most 30
+        `push_over_pull` for a small start of this shape, and of `Attraction.limit`; at least 1, and at most 30
         and (m/10)². It falls to 1 in ten equal steps of its logarithm over m = 150 iterations (60 from four dimensions
         on), or the first three quarters of a shorter run. Where the graph bears less than 30, m is twice as long for
         3,000 to 10,000 points, and for more 3,000,000 / n, but never shorter.
         A number takes the place of the first weight, and falls to 1 alike.
     confinement : float, default=1.0
-        How much of `Objective.confinement` is added to what is descended on, so that the map of a graph in pieces has
+        How much of `Attraction.confinement` is added to what is descended on, so that the map of a graph in pieces has
         a finite size; 0 for none. Losses are reported without it. It is left out where points are held, and bounds no
         more than the start where they are sampled.
 
@@ -107,8 +107,11 @@ class Descent:
 
     def bound(self, objective: Objective) -> Objective | None:
         """Return what is added to the objective to bound the size of the map; None if nothing is."""
-        found = objective.confinement if self.confinement and objective.held_points is None else None
-        return None if found is None else float(self.confinement) * found
+        attraction = objective.attracting
+        if not self.confinement or objective.held_points is not None or attraction is None:
+            return None
+        bound = attraction.confinement()
+        return None if bound is None else float(self.confinement) * bound
 
     def smoothed(self, objective: Objective, Z: FloatArray) -> FloatArray:
         """Return a start that is rough, or of a graph in pieces, smoothed by the edges alone; other starts as they are.
@@ -116,7 +119,10 @@ class Descent:
         Each component is then near its mean and unfolds there; points among each other leave in all directions. It is
         exaggeration without bound, and is left out if exaggeration is off.
         """
-        if self.early_exaggeration == 1.0 or objective.shrinks_noise:
+        attraction = objective.attracting
+        if self.early_exaggeration == 1.0 or attraction is None or attraction.shrinks_noise:
+            return Z
+        if objective.held_points is not None:
             return Z
         return smoothest(objective, Z) if is_rough(objective, Z) or is_in_pieces(objective, Z) else Z
 
@@ -128,7 +134,7 @@ class Descent:
         ConvergenceWarning
             When the graph does not bear a given exaggeration.
         """
-        objective = without_waiting(objective)
+        objective = at_first(objective)
         if self.learning_rate == self.early_exaggeration == "auto" and _is_better_sampled(objective, Z):
             return NegativeSampling(n_pulls=_PULLS_ON_A_LINE if Z.shape[1] == 1 else 1)
         schedule = self._schedule(objective, Z, max_iter, max_iter if most is None else most)
@@ -137,10 +143,11 @@ class Descent:
         return MomentumGains(self.learning_rate, exaggeration=schedule)
 
     def _schedule(self, objective: Objective, Z: FloatArray, max_iter: int, most: int) -> Exaggeration:
-        if self.early_exaggeration == 1.0:
-            return Exaggeration(1.0, 0)
-        limit = objective.most_attraction(Z)
-        if not objective.shrinks_noise:
+        attraction = objective.attracting
+        if self.early_exaggeration == 1.0 or attraction is None:
+            return NO_EXAGGERATION
+        limit = attraction.limit(Z)
+        if not attraction.shrinks_noise:
             small = (Z * (_SMALL * _size(objective, Z))).astype(Z.dtype)
             limit = min(bearable_attraction(objective, small), limit)
         staged = _STAGED_IF_FREE if Z.shape[1] >= _FREE_DIMS else _STAGED_ITERATIONS
@@ -150,8 +157,8 @@ class Descent:
             untangled = min(max(_UNTANGLING // len(Z), staged), 2 * staged)
             length = max(length, min(untangled, 3 * most // 4))
         if self.early_exaggeration == "auto":
-            bears_none = not factor > 1.0 or (limit == float("inf") and not objective.shrinks_noise)
-            return Exaggeration(1.0, 0) if bears_none else Exaggeration(factor, length, _STAGES)
+            bears_none = not factor > 1.0 or (limit == float("inf") and not attraction.shrinks_noise)
+            return NO_EXAGGERATION if bears_none else Exaggeration(factor, length, _STAGES)
         if length and float(self.early_exaggeration) > limit:
             warnings.warn(
                 f"early_exaggeration={self.early_exaggeration:g} is more than this graph bears: attraction exceeds "
@@ -167,12 +174,14 @@ def _size(objective: Objective, Z: FloatArray) -> float:
 
     A bounded loss, such as the square, is nearly level where points are far apart.
     """
-    return best_scale(objective.exaggerated(2.0) if objective.is_bounded else objective, Z, precise=False)
+    attraction = objective.attracting
+    fades = attraction is not None and attraction.fades
+    return best_scale(objective.exaggerated(2.0) if fades else objective, Z, precise=False)
 
 
 def _is_better_sampled(objective: Objective, Z: FloatArray) -> bool:
     """Return whether the objective can be sampled, and sums are slow or points on a line cannot pass each other."""
-    stuck = Z.shape[1] == 1 and objective.most_attraction(Z) <= 1.0
+    stuck = Z.shape[1] == 1 and objective.attracting is not None and objective.attracting.limit(Z) <= 1.0
     if not stuck and (Z.shape[1] <= 2 or len(Z) <= _SAMPLED_FROM):
         return False
     try:

@@ -68,10 +68,12 @@ def push_over_pull(objective: Objective, Z: FloatArray) -> float:
     """Return by how much repulsion exceeds attraction at `Z`: the weight of the attraction at which both balance.
 
     With the gradients of both parts, it is <∇repulsion, Z> / <−∇attraction, Z>, the rates at which the two change the
-    size of the embedding. inf if nothing attracts. Only the parts that attract are asked (`Objective.attracting`): the
-    others keep their share beside them, and may push or pull for reasons of their own.
+    size of the embedding. inf if nothing attracts. Terms without an attraction are left out (`Attraction.source`):
+    they keep their share beside the others, and may push or pull for reasons of their own.
     """
-    points, objective = Z.astype(np.float64), objective.attracting
+    if (attraction := objective.attracting) is None:
+        return np.inf
+    points, objective = Z.astype(np.float64), attraction.source
     # The repulsion of an exaggerated objective can be coarse: the attraction is the difference between two such.
     stated, double, triple = (
         float((of.gradient(Z) * points).sum(dtype=np.float64))

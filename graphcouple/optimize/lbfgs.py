@@ -44,8 +44,8 @@ _BLOCKS_WORTH_THREADS = 32
 # Up to this many numbers, two calls on copies of all steps take less time than a call for each step.
 _FEW = 8192
 
-# Iterations on one majorizer of an objective that has them.
-_MAJORIZER_ITERATIONS = 10
+# Iterations on one bound of an objective that has bases.
+_BASIS_ITERATIONS = 10
 
 _Product = Callable[[FloatArray], FloatArray]
 
@@ -71,8 +71,8 @@ class LBFGSState(NamedTuple):
         The embedding and its loss when they were last compared.
     message : str
         Why no step is possible, if none is.
-    majorizer : Objective or None
-        What is minimised in place of the objective, if it has majorizers.
+    basis : optional
+        The basis of the bound that is minimised in place of the objective; see `Objective.basis`.
     soften : function or None
         The product with the inverse of the edges' stiffness, which stands for curvature that no pair knows.
     """
@@ -86,7 +86,7 @@ class LBFGSState(NamedTuple):
     careful: bool = False
     compared: tuple[FloatArray, float] | None = None
     message: str = ""
-    majorizer: Objective | None = None
+    basis: Any = None
     soften: _Product | None = None
 
 
@@ -109,7 +109,7 @@ class LBFGS(Optimizer):
     loss has risen at one of the comparisons, every 20 iterations, as it can where points jump past each other under an
     unbounded kernel, the run goes back to the last comparison and asks for the loss from then on. For an objective
     that changes from iteration to iteration it minimises the average that `Objective.value` returns; one that has
-    majorizers is lowered by ten steps on each.
+    bases is lowered by ten steps on the bound of each.
 
     Parameters
     ----------
@@ -141,17 +141,9 @@ class LBFGS(Optimizer):
         if not isinstance(self.exaggeration, Exaggeration):
             raise TypeError(f"exaggeration must be an Exaggeration, got {self.exaggeration!r}.")
 
-    def at_first(self, objective: Objective) -> Objective:
-        """Return the objective with its attraction exaggerated."""
-        return objective.exaggerated(self.exaggeration(0))
-
     def for_iteration(self, objective: Objective, iteration: int, Z: FloatArray) -> Objective:
         """Return the objective itself, so that gradients of different iterations can be compared."""
         return objective
-
-    def warming_up(self, iteration: int) -> bool:
-        """Return whether the attraction is exaggerated at this iteration."""
-        return iteration < self.exaggeration.n_iter
 
     def exhausted(self, state: LBFGSState) -> str:
         """Return why no further step is possible; empty if one is."""
@@ -162,31 +154,24 @@ class LBFGS(Optimizer):
         return LBFGSState(Z0, np.zeros_like(Z0), soften=inverse_stiffness(objective, Z0.shape[1]))
 
     def remembered(self, state: LBFGSState) -> dict[str, Any]:
-        """Return the state; of a majorizer, what makes it again."""
-        known = None if state.majorizer is None else state.majorizer.remembered()
-        return {**state._asdict(), "majorizer": known, "soften": None}
+        """Return the state without the stiffness, which the objective tells again."""
+        return {**state._asdict(), "soften": None}
 
     def recalled(self, objective: Objective, run: Run, remembered: dict[str, Any]) -> LBFGSState:
         """Return the state that was `remembered`."""
-        known = remembered["majorizer"]
-        if known is not None:
-            known = objective.exaggerated(remembered["weight"]).recalled(known)
-        soften = inverse_stiffness(objective, remembered["Z"].shape[1])
-        return LBFGSState(**{**remembered, "majorizer": known, "soften": soften})
+        return LBFGSState(**{**remembered, "soften": inverse_stiffness(objective, remembered["Z"].shape[1])})
 
     def step(self, objective: Objective, state: LBFGSState, iteration: int, run: Run) -> LBFGSState:
         """Return the state after one step."""
         weight = self.exaggeration(iteration)
         weighted = objective.exaggerated(weight)
-        if not weighted.is_majorized:
-            return self._step(weighted, weight, state, iteration, run)
-        known = None if iteration % _MAJORIZER_ITERATIONS == 0 else state.majorizer
-        if known is not None and weight == state.weight:
-            moved = self._step(known, weight, state, iteration, run)
-            if not moved.message:
+        if iteration % _BASIS_ITERATIONS and weight == state.weight:
+            moved = self._step(weighted.with_basis(state.basis), weight, state, iteration, run)
+            if state.basis is None or not moved.message:
                 return moved
-        fresh = weighted.majorizer(state.Z, state.majorizer)
-        return self._step(fresh, weight, state._replace(majorizer=fresh, weight=np.nan), iteration, run)
+        fresh = weighted.basis(state.Z, state.basis)
+        state = state._replace(basis=fresh, weight=state.weight if fresh is None else np.nan)
+        return self._step(weighted.with_basis(fresh), weight, state, iteration, run)
 
     def _step(self, objective: Objective, weight: float, state: LBFGSState, iteration: int, run: Run) -> LBFGSState:
         if weight != state.weight:
@@ -198,7 +183,7 @@ class LBFGS(Optimizer):
         if not state.careful and iteration % _COMPARE_EVERY == 0:
             state = _compared(objective, state)
         moved = self._search(objective, state, iteration, run)
-        norm = np.inf if self.warming_up(iteration) else float(np.linalg.norm(moved.gradient))
+        norm = np.inf if iteration < self.exaggeration.n_iter else float(np.linalg.norm(moved.gradient))
         return moved._replace(grad_norm=norm)
 
     def _search(self, objective: Objective, state: LBFGSState, iteration: int, run: Run) -> LBFGSState:

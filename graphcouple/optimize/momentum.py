@@ -89,14 +89,6 @@ class MomentumGains(Optimizer):
             raise TypeError(f"exaggeration must be an Exaggeration, got {self.exaggeration!r}.")
         check_positive("max_step", self.max_step)
 
-    def at_first(self, objective: Objective) -> Objective:
-        """Return the objective with its attraction exaggerated."""
-        return objective.exaggerated(self.exaggeration(0))
-
-    def warming_up(self, iteration: int) -> bool:
-        """Return whether the attraction is exaggerated at this iteration."""
-        return iteration < self.exaggeration.n_iter
-
     def rate(self, objective: Objective, Z: FloatArray) -> float:
         """Return the learning rate for an iteration's objective at the embedding `Z`."""
         if isinstance(self.learning_rate, str):
@@ -120,7 +112,7 @@ class MomentumGains(Optimizer):
                 f"the gradient is no longer finite at iteration {iteration}: lower learning_rate or "
                 "early_exaggeration, or start from a smaller embedding."
             )
-        warming_up = self.warming_up(iteration)
+        warming_up = iteration < self.exaggeration.n_iter
         momentum = self.initial_momentum if warming_up else self.momentum
         rate, weight = state.rate, self.exaggeration(iteration)
         if weight != state.weight or iteration % _MEASURE_EVERY == 0:

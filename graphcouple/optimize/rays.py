@@ -20,9 +20,6 @@ _LEFT = 1e-3
 # Accuracy of the logarithm of the scale, to the base `_STRIDE`: 8 % of the size.
 _TOLERANCE = 0.06
 
-# Exaggeration by so little that it only makes terms wait.
-_BARELY = 1.0 + 1e-12
-
 
 def best_scale(objective: Objective, Z: FloatArray, *, precise: bool = True) -> float:
     """Return the s > 0 for which the objective is least at s·Z; 1 if it is the same for every s.
@@ -62,9 +59,9 @@ def best_scale(objective: Objective, Z: FloatArray, *, precise: bool = True) -> 
     return float(_STRIDE**exponent)
 
 
-def without_waiting(objective: Objective) -> Objective:
-    """Return a majorized objective without the terms that wait for the attraction, which have no say in the size."""
-    return objective.exaggerated(_BARELY) if objective.is_majorized else objective
+def at_first(objective: Objective, factor: float = 1.0) -> Objective:
+    """Return the objective with its attraction exaggerated, and without the terms that wait until that ends."""
+    return objective if objective.attracting is None else objective.attracting.times(factor)
 
 
 def _where_level(known: dict[float, float]) -> float:

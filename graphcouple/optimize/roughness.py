@@ -53,7 +53,7 @@ def is_in_pieces(objective: Objective, Z: FloatArray) -> bool:
 def smoothest(objective: Objective, Z: FloatArray, n_steps: int = _SMOOTHING_STEPS) -> FloatArray:
     """Return the shape that edges alone make of `Z`, at its size: the least pulled one of `n_steps` steps.
 
-    With L the Laplacian of `Objective.springs`, steps Z − tLZ take away the graph's stiffest modes, as the power
+    With L the Laplacian of `Attraction.edges`, steps Z − tLZ take away the graph's stiffest modes, as the power
     iteration does. After each, the shape is scaled back. t is the second step size of Barzilai and Borwein (1988).
 
     Parameters
@@ -98,9 +98,9 @@ def _centred(Z: FloatArray) -> FloatArray:
 
 
 def _pull(objective: Objective) -> Callable[[FloatArray], FloatArray] | None:
-    """Return the product with the Laplacian of the springs."""
-    springs = objective.springs
-    if springs is None:
+    """Return the product with the Laplacian of the edges that attract."""
+    edges = None if objective.attracting is None else objective.attracting.edges()
+    if edges is None:
         return None
-    degrees = np.asarray(springs.sum(axis=1), dtype=np.float64)[:, None]
-    return lambda points: degrees * points - springs @ points
+    degrees = np.asarray(edges.sum(axis=1), dtype=np.float64)[:, None]
+    return lambda points: degrees * points - edges @ points

@@ -131,10 +131,6 @@ class NegativeSampling(Optimizer):
         """Return the optimizer with a seed, if it has none."""
         return self if self.random_state is not None else replace(self, random_state=seed())
 
-    def warming_up(self, iteration: int) -> bool:
-        """Return True: the step shrinks until the end, and noise hides the progress still to come."""
-        return True
-
     def init(self, objective: Objective, Z0: FloatArray, run: Run) -> SamplingState:
         """Return the state at the start."""
         assert isinstance(objective, EffectiveCrossEntropy)

@@ -17,7 +17,7 @@ from graphcouple.optimize.descent import SETTLED_WITHIN, Descent
 from graphcouple.optimize.exaggeration import NO_EXAGGERATION
 from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.monitor import Monitor, is_collapsed
-from graphcouple.optimize.rays import best_scale, without_waiting
+from graphcouple.optimize.rays import at_first, best_scale
 from graphcouple.optimize.restarts import resized, restarted
 from graphcouple.optimize.snapshots import NoSnapshots, Snapshots, check_state
 from graphcouple.optimize.verdict import UNSETTLED, warn_if_bad, warn_if_far
@@ -169,7 +169,7 @@ def solve(
     with threads_kept():
         for Z, chosen in _attempts(objective, start, first, isinstance(wanted, Descent), n_runs):
             if not rescale and not runs:
-                warn_if_far(best_scale(chosen.at_first(without_waiting(objective)), Z, precise=False))
+                warn_if_far(best_scale(at_first(objective, chosen.exaggeration(0)), Z, precise=False))
             runs.append(attempt(Z, chosen, rescale))
             if runs[-1][1].stopped:
                 break
@@ -220,7 +220,7 @@ class _Attempts(NamedTuple):
             monitor.recall(ended.monitor)
             return ended.solution, monitor
         if rescale and self.kept.going is None:
-            near = chosen.at_first(without_waiting(self.objective))
+            near = at_first(self.objective, chosen.exaggeration(0))
             near = near if self.of_start is None else near + self.of_start
             Z = (Z * best_scale(near, Z, precise=not chosen.noisy)).astype(Z.dtype)
         run = Run(monitor.max_iter, self.n_jobs)
@@ -272,8 +272,9 @@ def _iterations(word: str, optimizer: Optimizer | Descent, objective: Objective)
     if word != "auto":
         raise ValueError(f"max_iter must be 'auto' or an integer of at least 1, got {word!r}.")
     suited = optimizer.suited_iterations(objective.n_points)
-    tears = objective.is_bounded and not objective.shrinks_noise and isinstance(optimizer, Descent)
-    return max(suited, _FEWEST_IF_BOUNDED) if tears else suited
+    attraction = objective.attracting
+    tears = attraction is not None and attraction.fades and not attraction.shrinks_noise
+    return max(suited, _FEWEST_IF_BOUNDED) if tears and isinstance(optimizer, Descent) else suited
 
 
 def _descend(
@@ -296,7 +297,7 @@ def _descend(
             over = iteration == monitor.max_iter and not _extended(monitor, objective, state, run, optimizer)
             if monitor.due(iteration) and not over:
                 # Record the objective's own loss, not the exaggerated one and not that of this iteration's sample.
-                loss, settled = objective.value(state.Z), not optimizer.warming_up(iteration)
+                loss, settled = objective.value(state.Z), not _is_warming_up(optimizer, iteration)
                 if monitor.record(iteration, loss, state.Z, state.grad_norm, settled):
                     break
             if iteration == monitor.last_tenth and not optimizer.noisy:
@@ -340,12 +341,17 @@ def _begun(
     return int(going["iteration"]), optimizer.recalled(objective, run, going["state"])
 
 
+def _is_warming_up(optimizer: Optimizer, iteration: int) -> bool:
+    """Return whether attraction is exaggerated, or steps are random and hide the progress still to come."""
+    return optimizer.noisy or iteration < optimizer.exaggeration.n_iter
+
+
 def _extended(monitor: Monitor, objective: Objective, state: Any, run: Run, optimizer: Optimizer) -> bool:
     """Return whether the run may go on for half its length, because it warmed up too long or is still falling."""
     if monitor.max_iter >= monitor.most:
         return False
     if (
-        not optimizer.warming_up(3 * monitor.max_iter // 4)
+        not _is_warming_up(optimizer, 3 * monitor.max_iter // 4)
         and monitor.still_falling(objective.value(state.Z)) <= UNSETTLED
     ):
         return False
@@ -356,6 +362,6 @@ def _extended(monitor: Monitor, objective: Objective, state: Any, run: Run, opti
 def _is_over(optimizer: Optimizer, objective: Objective, state: Any, iteration: int, monitor: Monitor) -> bool:
     """Return whether the optimizer can go no further on the objective itself."""
     why = optimizer.exhausted(state)
-    return (
-        bool(why) and not optimizer.warming_up(iteration) and monitor.converge(state.Z, objective.value(state.Z), why)
-    )
+    if not why or _is_warming_up(optimizer, iteration):
+        return False
+    return monitor.converge(state.Z, objective.value(state.Z), why)

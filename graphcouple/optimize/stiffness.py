@@ -41,28 +41,40 @@ def inverse_stiffness(objective: Objective, n_dims: int) -> Callable[[FloatArray
     n_dims : int
         The dimension of the embedding.
 
+    Points that are held (`Objective.held_points`) are left out of the matrix, and stay.
+
     Returns
     -------
     function of an array of shape (n_points, n_components), or None
         None if the objective has no edges, too many tied ones, or more than 2,000 points, or on a line.
     """
-    if objective.n_points > _MOST_POINTS or n_dims < _LEAST_DIMS or (springs := objective.springs) is None:
+    if objective.n_points > _MOST_POINTS or n_dims < _LEAST_DIMS or objective.attracting is None:
         return None
-    edges = strongest_edges(springs)
+    if (attracting := objective.attracting.edges()) is None:
+        return None
+    edges = strongest_edges(attracting)
     if edges.nnz > _MOST_EDGES * objective.n_points:
         return None
     degrees = np.asarray(edges.sum(axis=1)).ravel()
     least = _LEAST * float(degrees.mean())
     if not (np.isfinite(least) and least > 0):
         return None
-    stiffness = sp.diags_array(degrees + least) - edges
+    stiffness = sp.csc_matrix(sp.diags_array(degrees + least) - edges)
+    held = objective.held_points
+    free = slice(None) if held is None else np.flatnonzero(~held)
     factors = splu(
-        sp.csc_matrix(stiffness), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+        stiffness[free][:, free], permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
     )
-    return lambda forces: factors.solve(forces.astype(np.float64))
+
+    def product(forces: FloatArray) -> FloatArray:
+        found = np.zeros(forces.shape)
+        found[free] = factors.solve(forces[free].astype(np.float64))
+        return found
+
+    return product
 
 
-def strongest_edges(springs: Any) -> Any:
+def strongest_edges(edges: Any) -> Any:
     """Return the edges at least as strong as the tenth of either end, as a symmetric csr array.
 
     Examples
@@ -74,7 +86,7 @@ def strongest_edges(springs: Any) -> Any:
     >>> [int(j) for j in kept[[15]].indices]
     [10, 11, 12, 13, 14, 16, 17, 18, 19, 20]
     """
-    weights = np.array(springs.todense() if sp.issparse(springs) else springs, dtype=np.float64)
+    weights = np.array(edges.todense() if sp.issparse(edges) else edges, dtype=np.float64)
     np.fill_diagonal(weights, 0.0)
     strongest = min(_STRONGEST, len(weights))
     tenth = np.partition(weights, len(weights) - strongest, axis=1)[:, len(weights) - strongest]

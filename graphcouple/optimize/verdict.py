@@ -38,7 +38,7 @@ def warn_if_far(factor: float) -> None:
 def far_off(objective: Objective, solution: Solution) -> float:
     """Return about the best multiple of the embedding, a power of 4; 1 unless the loss is clearly lower there."""
     # Under a bounded loss points far apart feel no pull, so a larger embedding may be better for no good reason.
-    if objective.held_points is not None or objective.is_bounded:
+    if objective.held_points is not None or (objective.attracting is not None and objective.attracting.fades):
         return 1.0
     factor = best_scale(objective, solution.Z, precise=False)
     bound = objective.lower_bound
