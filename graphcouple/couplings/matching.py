@@ -44,8 +44,6 @@ SYMMETRIZATIONS = ("mean", "or", "first")
 """How the two directions of a pair become one number: (a + b)/2, a + b − ab, or a."""
 
 
-_READINGS = frozenset({"B", "D", "E"})
-
 # Probabilities of a sure edge whose costs tell whether the loss is bounded: a logarithm's is ten times as much.
 _IMPROBABLE = (1e-20, 1e-200)
 
@@ -184,7 +182,7 @@ class MatchedMeans(Objective):
             )
         check_latent(latent_model)
         prior = latent_model.prior
-        if prior.edges(posterior.n_nodes) is not None or prior.code not in _READINGS:
+        if prior.edges(posterior.n_nodes) is not None or prior.drawn_by is None or prior.draws != 1:
             raise ValueError(
                 f"latent_model must have prior B, D or E without a graph as its edge prior, got {prior!r}."
             )
@@ -222,7 +220,7 @@ class MatchedMeans(Objective):
             value, gradient = self._of_pairs(points)
         else:
             edges = (self.support, self.ahead)
-            total = float(self.n_points) if self.latent.prior.code == "E" else None
+            total = float(self.n_points) if self.latent.prior.drawn_by == "graph" else None
             value, gradient = latent_means_matched(self.loss, self.kernel, points, edges, self.symmetrize, total)
         return value, balanced(gradient / self.scale).astype(points.dtype, copy=False)
 

@@ -99,10 +99,10 @@ class LogPartition(Objective):
         self._n_points, self.weights = n_points, weights
         allowed = prior.edges(n_points)
         self.confined = None if allowed is None else ConfinedPartition(prior, *allowed, kernel, n_jobs)
-        if weights is not None and (allowed is not None or not prior.weighable):
+        if weights is not None and (allowed is not None or prior.drawn_by is None):
             raise ValueError(
-                f"points with sample weights cannot be coupled to {prior!r}: the embedding's prior must be B, D or E, "
-                "without an edge prior that is a graph."
+                f"points with sample weights cannot be coupled to {prior!r}: the embedding's prior must say how "
+                "its edges are drawn (drawn_by), and have no graph as its edge prior."
             )
 
     @property

@@ -50,9 +50,9 @@ class TwoOut(extend.GraphPrior):
     code = "TwoOut"
     constraints = frozenset({"two edges out of every node"})
     posterior_class = TwoOutPosterior
+    drawn_by, draws = "row", K
 
-    def log_partition_and_grad(self, kernel, Z, summation, *, with_value=True, with_gradient=True):
-        wanted = {"with_value": with_value, "with_gradient": with_gradient}
+    def log_partition_and_grad(self, kernel, Z, summation, **wanted):
         value, gradient = gc.UnitOutDegree().log_partition_and_grad(kernel, Z, summation, **wanted)
         return K * value, None if gradient is None else K * gradient
 

@@ -75,6 +75,7 @@ FAULTS = [
           "test_weights"),
     Fault("weights: repulsion among copies", "laws/priors/base.py", "others = np.maximum(weights - 1.0, 0.0) * at_zero",
           "others = 0.0 * weights * at_zero", "test_weights"),
+    Fault("weights: one draw of each copy", "laws/priors/repeated.py", "copies *= self.prior.draws", "pass", "test_weights"),
     Fault("weights: the last neighbor counts in part", "laws/copies.py", "nearer, 0.0, counts)", "nearer, 0.0, 1e9)",
           "test_weights"),
     Fault("classes: unknown ones", "laws/labels.py", "np.where(unknown, _UNKNOWN, start != end)", "(start != end)",

@@ -53,14 +53,14 @@ class GraphPrior(ABC):
 
     posterior_class: ClassVar[type[GraphPosterior]]
 
-    independent_edges: ClassVar[bool] = False
-    """Whether edges are independent given the points: graphs can then be thresholded, and edges drawn one by one."""
+    drawn_by: ClassVar[str | None] = None
+    """How edges are drawn given the points: each "pair" has one or none, independently of the others; or `draws` edges
+    for each "row" or, for each of its nodes, for the whole "graph", independently of each other, with probabilities in
+    proportion to e^η. None for another rule. Points can be weighted if the rule is one of these, and
+    `log_partition_and_grad` takes weights."""
 
-    normalized: ClassVar[bool] = True
-    """Whether the mean number of edges is fixed: repulsion is then the logarithm of a sum, and no stiffer than 1."""
-
-    weighable: ClassVar[bool] = False
-    """Whether a law of weighted points is known: `log_partition_and_grad` then takes weights."""
+    draws: ClassVar[int] = 1
+    """How many edges are drawn for each node; see `drawn_by`."""
 
     symmetric_mean: ClassVar[bool] = False
     """Whether a symmetric kernel gives a law with a symmetric mean."""
@@ -93,6 +93,16 @@ class GraphPrior(ABC):
         return same_weights(self.edge_prior, other.edge_prior)
 
     __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def independent_edges(self) -> bool:
+        """Whether edges are independent given the points: graphs can then be thresholded."""
+        return self.drawn_by == "pair"
+
+    @property
+    def normalized(self) -> bool:
+        """Whether the mean number of edges is fixed: repulsion is then the logarithm of a sum."""
+        return self.drawn_by != "pair"
 
     @property
     def fixed_edge_count(self) -> bool:
@@ -251,7 +261,7 @@ class GraphPrior(ABC):
         summation : Summation
             How sums over all pairs are computed.
         weights : ndarray of shape (n,), optional
-            How many points each stands for, pairs of copies included; only if `weighable`.
+            How many points each stands for, pairs of copies included; only if `drawn_by` is known.
         with_value, with_gradient : bool
             What to compute; the other may be nan or None.
         """

@@ -148,9 +148,7 @@ class Binary(GraphPrior):
     code: ClassVar[str] = "B"
     constraints: ClassVar[frozenset[str]] = frozenset({BINARY})
     posterior_class: ClassVar[type[GraphPosterior]] = BinaryPosterior
-    independent_edges: ClassVar[bool] = True
-    weighable: ClassVar[bool] = True
-    normalized: ClassVar[bool] = False
+    drawn_by: ClassVar[str | None] = "pair"
     symmetric_mean: ClassVar[bool] = True
 
     def thinned(self, natural_parameters: FloatArray, log_share: FloatArray) -> FloatArray:

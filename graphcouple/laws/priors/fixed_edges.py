@@ -116,9 +116,8 @@ class FixedEdges(GraphPrior):
     code: ClassVar[str] = "E"
     constraints: ClassVar[frozenset[str]] = frozenset({N_EDGES})
     posterior_class: ClassVar[type[GraphPosterior]] = FixedEdgesPosterior
-
+    drawn_by: ClassVar[str | None] = "graph"
     symmetric_mean: ClassVar[bool] = True
-    weighable: ClassVar[bool] = True
 
     def least_cross_entropy(
         self, means: FloatArray, n_nodes: float, share: float = 1.0, pairs: FloatArray | None = None

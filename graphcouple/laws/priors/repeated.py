@@ -15,7 +15,7 @@ from scipy.stats import binom
 
 from graphcouple.graphs import FloatArray, Graph, GraphLike, IntArray, Support, as_csr
 from graphcouple.laws.copies import Copies
-from graphcouple.laws.priors.base import ONE_EACH, GraphPrior
+from graphcouple.laws.priors.base import BINARY, GraphPrior
 from graphcouple.laws.priors.binary import symmetrized
 from graphcouple.laws.priors.posterior import GraphPosterior, draw_by_inversion
 from graphcouple.laws.priors.random_graph import RandomGraph, Rng
@@ -27,8 +27,8 @@ class RepeatedPosterior(RandomGraph):
     Parameters
     ----------
     law : GraphPosterior
-        The law of the edges out of one copy of each point (prior D), of one edge (prior E), or between one copy of each
-        (prior B). Its support has each node's edge to its own copies too, if it has any.
+        The law of the edges out of one copy of each point, of those of one node's share of the whole graph, or between
+        one copy of each; see `GraphPrior.drawn_by`. Its support has each node's edge to its own copies too, if any.
     support : Support
         The edges between nodes.
     copies : Copies
@@ -61,21 +61,31 @@ class RepeatedPosterior(RandomGraph):
         own_log_kernel : ndarray of shape (n,)
         symmetrize : {None, "threshold", "mutual"}
             Prior B only.
+
+        Raises
+        ------
+        ValueError
+            When the prior does not say how its edges are drawn.
         """
+        if prior.drawn_by is None:
+            raise ValueError(
+                f"sample weights need a prior that says how its edges are drawn (drawn_by), which {prior!r} does not; "
+                "repeat rows instead."
+            )
         nodes = np.arange(support.n_nodes, dtype=support.indices.dtype)
         at = np.searchsorted(support.keys, nodes.astype(np.int64) * (support.n_nodes + 1))
         whole = Support(support.with_one_more(), np.insert(support.indices, at, nodes))
         natural = np.insert(log_kernel, at, own_log_kernel) + prior.log_favour(whole)
         counts = np.insert(copies.edges, at, copies.own)
         with np.errstate(divide="ignore"):
-            if prior.independent_edges:
+            if prior.drawn_by == "pair":
                 # An edge that may lead to u of w copies leads to each with probability u/w of its own.
                 among = np.insert(copies.weights[support.indices], at, np.maximum(copies.weights - 1.0, 0.0))
                 share = np.divide(counts, among, out=np.zeros_like(counts), where=among > 0)
                 natural = prior.thinned(natural, np.log(np.minimum(share, 1.0)))
             else:
                 natural = natural + np.log(counts)
-            if prior.normalized and ONE_EACH not in prior.constraints:
+            if prior.drawn_by == "graph":
                 natural = natural + np.log(copies.weights)[whole.rows]
         possible = natural > -np.inf
         law = prior.posterior_class(whole.select(possible), natural[possible])
@@ -112,9 +122,10 @@ class RepeatedPosterior(RandomGraph):
     def _factor(self) -> FloatArray:
         """How many edges of all copies each mean of `law` stands for."""
         support, weights = self.law.support, self.copies.weights
-        if not self.prior.independent_edges:
-            whole = self.copies.weights.sum() / support.n_nodes
-            return weights[support.rows] if ONE_EACH in self.prior.constraints else np.full(support.n_edges, whole)
+        if self.prior.drawn_by == "row":
+            return weights[support.rows]
+        if self.prior.drawn_by == "graph":
+            return np.full(support.n_edges, weights.sum() / support.n_nodes)
         others = np.where(support.rows == support.indices, weights[support.rows] - 1.0, weights[support.indices])
         return weights[support.rows] * np.maximum(others, 0.0)
 
@@ -139,12 +150,12 @@ class RepeatedPosterior(RandomGraph):
         return means
 
     def least_entropy(self) -> float:
-        """Return the entropy of the graph of all copies in nats; under prior E the bound 0."""
-        if self.prior.independent_edges or ONE_EACH in self.prior.constraints:
-            pairs = self._factor if self.prior.independent_edges else self._factor * self._ends
-            share = 0.5 if self.unordered else 1.0
-            return share * self.prior.least_cross_entropy(self._all_means, 1, 1.0, pairs)
-        return 0.0
+        """Return the entropy of the graph of all copies in nats; the bound 0 if a pair can have several edges."""
+        if BINARY not in self.prior.constraints:
+            return 0.0
+        pairs = self._factor if self.prior.drawn_by == "pair" else self._factor * self._ends
+        share = 0.5 if self.unordered else 1.0
+        return share * self.prior.least_cross_entropy(self._all_means, 1, 1.0, pairs)
 
     @cached_property
     def _ends(self) -> FloatArray:
@@ -159,7 +170,7 @@ class RepeatedPosterior(RandomGraph):
         """Return positions in the support of `law` of drawn edges, and their counts; fractions of copies are drawn."""
         weights, support = self.copies.weights, self.law.support
         copies = np.floor(weights + rng.random(weights.size)).astype(np.int64)
-        if self.prior.independent_edges:
+        if self.prior.drawn_by == "pair":
             at = np.flatnonzero(support.rows < support.indices) if self.unordered else np.arange(support.n_edges)
             pairs = copies[support.rows[at]] * copies[support.indices[at]]
             counts = rng.binomial(pairs, self.law.edge_means[at])
@@ -169,7 +180,8 @@ class RepeatedPosterior(RandomGraph):
             order = np.argsort(at)
             return at[order], counts[order]
         cumulative = np.cumsum(self.law.edge_means)
-        if ONE_EACH in self.prior.constraints:
+        copies *= self.prior.draws
+        if self.prior.drawn_by == "row":
             senders = np.repeat(np.arange(self.n_nodes), copies)
             first, end = support.indptr[senders], support.indptr[senders + 1]
             below = np.where(first > 0, cumulative[first - 1], 0.0)
@@ -216,15 +228,14 @@ class RepeatedPosterior(RandomGraph):
             return -np.inf
         counts = np.zeros(self.law.support.n_edges)
         counts[at[present]] = graph.data[present]
-        if self.prior.independent_edges:
+        if self.prior.drawn_by == "pair":
             once = ~self._is_own & ((self.law.support.rows < self.law.support.indices) | (not self.unordered))
             pairs = self._factor[once]
             return float(binom.logpmf(counts[once], pairs, self.law.edge_means[once]).sum())
-        if ONE_EACH in self.prior.constraints:
-            groups, sent, chance = self.law.support.rows, weights, self.law.edge_means
-        else:
-            groups, sent = np.zeros(counts.size, dtype=np.int64), np.array([weights.sum()])
-            chance = self.law.edge_means / self.n_nodes
+        sent, chance = self.prior.draws * weights, self.law.edge_means / self.prior.draws
+        groups = self.law.support.rows
+        if self.prior.drawn_by == "graph":
+            groups, sent, chance = np.zeros_like(groups), sent.sum(keepdims=True), chance / self.n_nodes
         # What is not between nodes is among copies, wherever.
         rest = sent - np.bincount(groups, weights=counts, minlength=sent.size)
         own = np.bincount(groups[self._is_own], weights=chance[self._is_own], minlength=sent.size)

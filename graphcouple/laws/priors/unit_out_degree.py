@@ -108,8 +108,7 @@ class UnitOutDegree(GraphPrior):
     code: ClassVar[str] = "D"
     constraints: ClassVar[frozenset[str]] = frozenset({BINARY, ONE_EACH, N_EDGES})
     posterior_class: ClassVar[type[GraphPosterior]] = UnitOutDegreePosterior
-
-    weighable: ClassVar[bool] = True
+    drawn_by: ClassVar[str | None] = "row"
 
     def least_cross_entropy(
         self, means: FloatArray, n_nodes: float, share: float = 1.0, pairs: FloatArray | None = None
