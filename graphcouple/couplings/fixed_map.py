@@ -11,6 +11,7 @@ that hold the edges out of the new point.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import cached_property, partial
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from graphcouple._numba.threads import over_rows
+from graphcouple.couplings.base import Objective
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
 from graphcouple.laws import NewEdges
@@ -28,6 +30,24 @@ _UNDERFLOW = 1e-280
 
 # Squared distances relative to the map's size below which a place is at a point.
 _NEAREST = 1e-24
+
+
+class Placing(Objective):
+    """An objective whose embedding can take new points: the base of couplings that have a `FixedMap`."""
+
+    scale: float = 1.0
+    """Distances are divided by it before kernels see them."""
+
+    has_kl_divergence: bool = False
+    """Whether `kl_divergence` is defined."""
+
+    @abstractmethod
+    def fixed_map(self, Z: FloatArray) -> FixedMap | None:
+        """Return the embedding as it attracts and repels new points; None if it cannot."""
+
+    def kl_divergence(self, Z: FloatArray) -> float:
+        """Return the Kullback-Leibler divergence of edge probabilities; only if `has_kl_divergence`."""
+        raise ValueError(f"{type(self).__name__} has no KL divergence; use value(Z).")
 
 
 class FixedMap:

@@ -12,6 +12,7 @@ Draganov and Dohn (2023), Unexplainable explanations, section 4: lemmas 1 to 3 a
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,15 @@ from graphcouple.graphs import FloatArray
 from graphcouple.spectral import GramMatrix
 
 
-class GramMatching(Objective):
+class Polynomial(Objective):
+    """An objective that is a polynomial along every line, whose least value there is exact; see `ExactSteps`."""
+
+    @abstractmethod
+    def along(self, Z: FloatArray, direction: FloatArray) -> FloatArray:
+        """Return the coefficients of the objective at Z + t·direction in t, the constant first."""
+
+
+class GramMatching(Polynomial):
     """‖C (S − Y Yᵀ) C‖²_F, as a function of the embedding Y.
 
     Parameters

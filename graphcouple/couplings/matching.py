@@ -30,7 +30,7 @@ import scipy.sparse as sp
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.attraction import Attraction
 from graphcouple.couplings.base import Objective, Rescaled, balanced
-from graphcouple.couplings.fixed_map import MatchedMap
+from graphcouple.couplings.fixed_map import MatchedMap, Placing
 from graphcouple.couplings.losses import MatchingLoss, as_loss
 from graphcouple.couplings.pair import EdgeEnergy, check_latent
 from graphcouple.couplings.row_means import latent_means_matched
@@ -127,7 +127,7 @@ def _entries(matrix: sp.csr_array, support: Support) -> FloatArray:
     return np.where(at >= 0, matrix.data[at], 0.0)
 
 
-class MatchedMeans(Objective):
+class MatchedMeans(Placing):
     """F(X, Y) = Σ_{i≠j} F̂(E^X_ij, E^Y_ij), as a function of the embedding.
 
     Parameters
@@ -249,17 +249,13 @@ class MatchedMeans(Objective):
         pull = self._present[0].evaluate(points, with_value=False)[1]
         return balanced((2.0 * push - pull) / self.scale).astype(points.dtype, copy=False)
 
-    @property
-    def fixed_map(self) -> Any:
-        """The embedding as it attracts and repels new points; absent unless pairs are independent and the loss linear.
+    def fixed_map(self, Z: FloatArray) -> MatchedMap | None:
+        """Return the embedding as it attracts and repels new points; see `graphcouple.couplings.fixed_map`.
 
-        See `graphcouple.couplings.fixed_map`.
+        None unless pairs are independent and the loss linear: otherwise means depend on all points.
         """
         if not (self.loss.linear and self.latent.prior.independent_edges):
-            raise AttributeError("means that depend on all points, and losses not linear in e, place no new points.")
-        return self._fixed_map
-
-    def _fixed_map(self, Z: FloatArray) -> MatchedMap:
+            return None
         return MatchedMap(self._points(Z), EdgeGain(self.loss, self.kernel), self._absent, 1.0, self.summation)
 
     def _edge_by_edge(self, points: FloatArray) -> tuple[float, FloatArray]:

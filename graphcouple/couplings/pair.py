@@ -17,7 +17,7 @@ from graphcouple._validation import check_embedding
 from graphcouple.couplings.attraction import Attraction
 from graphcouple.couplings.base import Objective, balanced
 from graphcouple.couplings.confinement import Confinement
-from graphcouple.couplings.fixed_map import AdditiveMap, FixedMap, NormalizedMap
+from graphcouple.couplings.fixed_map import AdditiveMap, FixedMap, NormalizedMap, Placing
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Kernel
 from graphcouple.laws import ConstantBandwidth, GraphModel
@@ -131,7 +131,7 @@ class LogPartition(Objective):
         return self._evaluate(Z, with_value=False)[1]
 
 
-class PairCoupling(Objective):
+class PairCoupling(Placing):
     """Repulsion minus attraction, for an input's posterior and an embedding's law; the base of such couplings.
 
     Attributes
@@ -148,9 +148,6 @@ class PairCoupling(Objective):
     scale : float
         The bandwidth of the embedding's graph; distances are divided by it before kernels see them.
     """
-
-    has_kl_divergence: bool = False
-    """Whether `kl_divergence` is defined."""
 
     partition: Objective
     energy: EdgeEnergy

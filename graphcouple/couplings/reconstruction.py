@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.attraction import Attraction
 from graphcouple.couplings.base import Objective
-from graphcouple.couplings.fixed_map import MatchedMap
+from graphcouple.couplings.fixed_map import MatchedMap, Placing
 from graphcouple.couplings.pair import EdgeEnergy
 from graphcouple.graphs import FloatArray, Support, as_csr, edges_of
 from graphcouple.kernels import Kernel
@@ -82,7 +82,7 @@ def _dense(X: Any) -> FloatArray:
     return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
 
 
-class ReconstructionEnergy(Objective):
+class ReconstructionEnergy(Placing):
     """Tr(M K_Y) + (1/n) Σ_ij k(d²_ij), as a function of the embedding.
 
     Parameters

@@ -14,6 +14,7 @@ from graphcouple._numba.threads import threads_kept
 from graphcouple._parameters import RUN_OPTIONS, estimator, parameter
 from graphcouple._progress import progress_bar
 from graphcouple.couplings import Term
+from graphcouple.couplings.fixed_map import Placing
 from graphcouple.estimators.equal_rows import EqualRows, warn_if_places_are_shared
 from graphcouple.estimators.landmarks import nearest_to_means
 from graphcouple.estimators.new_points import PlacesNewPoints
@@ -235,8 +236,9 @@ class CouplingEstimator(PlacesNewPoints):
         self._regressor = None
         self.embedding_ = places if self._rows is None else places[self._rows.point]
         self._given = result.given
-        self._map = coupling.fixed_map(places) if hasattr(coupling, "fixed_map") else None
-        self._scale = getattr(coupling, "scale", 1.0)
+        placing = coupling if isinstance(coupling, Placing) else None
+        self._map = None if placing is None else placing.fixed_map(places)
+        self._scale = 1.0 if placing is None else placing.scale
         self._posterior: RandomGraph | None = result.posterior
         self.loss_ = solution.loss
         self.loss_history_ = solution.loss_history
@@ -249,8 +251,8 @@ class CouplingEstimator(PlacesNewPoints):
         weighed = zip(self.term_weights_, self.term_losses_, strict=True)
         self.coupling_loss_ = solution.loss - sum(weight * loss for weight, loss in weighed)
         self.__dict__.pop("kl_divergence_", None)
-        if getattr(coupling, "has_kl_divergence", False):
-            self.kl_divergence_ = coupling.kl_divergence(solution.Z)  # type: ignore[attr-defined]
+        if placing is not None and placing.has_kl_divergence:
+            self.kl_divergence_ = placing.kl_divergence(solution.Z)
 
     @property
     def posterior_(self) -> RandomGraph:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphcouple.couplings import Objective
+from graphcouple.couplings.gram import Polynomial
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer, Run
 
@@ -50,9 +51,9 @@ class ExactSteps(Optimizer):
 
     def check(self, objective: Objective) -> None:
         """Raise unless the objective is a polynomial along lines."""
-        if not hasattr(objective, "along"):
+        if not isinstance(objective, Polynomial):
             raise TypeError(
-                f"ExactSteps needs an objective that is a polynomial along lines (with a method along), got "
+                f"ExactSteps needs an objective that is a polynomial along lines (a Polynomial), got "
                 f"{type(objective).__name__}; use LBFGS()."
             )
 
@@ -62,6 +63,7 @@ class ExactSteps(Optimizer):
 
     def step(self, objective: Objective, state: Any, iteration: int, run: Run) -> _Line:
         """Return the state at the minimum along the next direction."""
+        assert isinstance(objective, Polynomial)
         gradient = objective.gradient(state.Z).astype(np.float64)
         norm = float(np.linalg.norm(gradient)) / objective.n_points
         direction = -gradient
@@ -72,7 +74,7 @@ class ExactSteps(Optimizer):
             turned = direction + turn * state.direction
             if float(np.vdot(turned, gradient)) < 0.0:
                 direction = turned
-        length = _least(objective.along(state.Z, direction))  # type: ignore[attr-defined]
+        length = _least(objective.along(state.Z, direction))
         if length == 0.0:
             return _Line(state.Z, norm, None, None, True)
         Z = (state.Z + length * direction).astype(state.Z.dtype)
