@@ -3,6 +3,7 @@
     python benchmarks/descent.py                     # the whole grid: about an hour, nearly all of it the search
     python benchmarks/descent.py --only iris         # compositions whose name contains a text
     python benchmarks/descent.py --init random       # from another start than the default, ccPCA
+    python benchmarks/descent.py --separated         # compositions of graphs in pieces: are the maps compact?
     python benchmarks/descent.py --panel             # t-SNE against scikit-learn's exact method and openTSNE
     python benchmarks/descent.py --data X.npy        # both, for one's own points
 
@@ -99,6 +100,33 @@ def run_grid(names: str, best_file: Path, **options: int | str) -> None:
     report(rows)
 
 
+def run_separated(names: str, init: str) -> None:
+    """Print the size of the map over a cluster's, points that share a place, R(10) and how each run ended."""
+    spreads: dict[int, list[float]] = {1: [], 2: [], 3: []}
+    for composition in grid.separated():
+        if names not in str(composition):
+            continue
+        X, sizes = composition.points, grid.PIECES[composition.data]
+        y = np.repeat(np.arange(len(sizes)), sizes)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fitted = composition.estimator(random_state=0, init=init).fit(X)
+        Z = fitted.embedding_.astype(np.float64)
+        radius = np.quantile(np.linalg.norm(Z - Z.mean(axis=0), axis=1), 0.9)
+        inner = [np.median(np.linalg.norm(Z[y == k] - np.median(Z[y == k], axis=0), axis=1)) for k in np.unique(y)]
+        shared = len(Z) - len(np.unique(np.round(1e7 * Z / np.abs(Z - Z.mean(axis=0)).max()), axis=0))
+        spread, kept = radius / max(np.median(inner), 1e-300), gc.metrics.k_ary_preservation(X, Z, 10)
+        spreads[composition.q].append(spread)
+        said = "; ".join(str(one.message)[:60] for one in caught)
+        print(
+            f"{spread:9.1f} {shared:4d} {100 * kept:5.1f}  {composition}  {fitted.stop_reason_[:30]} {said}", flush=True
+        )
+    for q, found in spreads.items():
+        if found:
+            shares = ", ".join(f"{np.sum(np.array(found) > bound)} above {bound:,}" for bound in (100, 300, 1000))
+            print(f"q={q}: spread of {len(found)} maps: median {np.median(found):.1f}, {shares}")
+
+
 def panel(names: list[str]) -> None:
     """Print t-SNE's KL divergence beside the peers', on the same affinities where they can be passed."""
     print(
@@ -145,10 +173,14 @@ def main() -> None:
     parser.add_argument("--best", type=Path, default=Path("descent-best.json"), help="file of best known losses")
     parser.add_argument("--n-starts", type=lambda text: text if text == "auto" else int(text), default="auto")
     parser.add_argument("--init", default="ccpca", help="the start")
+    parser.add_argument("--separated", action="store_true", help="graphs in pieces instead of the grid")
     parser.add_argument("--panel", action="store_true", help="t-SNE against the peers instead of the grid")
     parser.add_argument("--data", type=Path, action="append", default=[], help="file of points, as `embed` reads them")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
+    if arguments.separated:
+        run_separated(arguments.only, arguments.init)
+        return
     own = [grid.add(path) for path in arguments.data]
     if not arguments.panel:
         run_grid(

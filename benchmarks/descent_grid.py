@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,18 @@ def _blobs() -> np.ndarray:
     return np.concatenate([mean + rng.normal(size=(size, 20)) for mean, size in zip(means, sizes, strict=True)])
 
 
+def _pieces(sizes: tuple[int, ...], gap: float) -> np.ndarray:
+    rng = np.random.default_rng(3)
+    means = gap * rng.normal(size=(len(sizes), 10))
+    return np.concatenate([mean + rng.normal(size=(size, 10)) for mean, size in zip(means, sizes, strict=True)])
+
+
+def _chain(n_links: int) -> np.ndarray:
+    X = 0.5 * np.random.default_rng(4).normal(size=(30 * n_links, 5))
+    X[:, 0] += 3.2 * np.repeat(np.arange(n_links), 30)
+    return X
+
+
 def _rings() -> np.ndarray:
     rng = np.random.default_rng(2)
     angle = rng.uniform(0, 2 * np.pi, 300)
@@ -84,6 +97,16 @@ DATA: dict[str, Callable[[], np.ndarray]] = {
 }
 
 BUNDLED = tuple(DATA)
+
+# Graphs in pieces, and the number of points of each piece.
+PIECES: dict[str, tuple[int, ...]] = {
+    "12 equal": (30,) * 12,
+    "8 unequal": (150, 80, 50, 30, 20, 15, 10, 5),
+    "2 far": (200, 100),
+    "chain of 12": (30,) * 12,
+}
+DATA |= {name: partial(_pieces, sizes, 200.0 if name == "2 far" else 6.0) for name, sizes in PIECES.items()}
+DATA["chain of 12"] = partial(_chain, 12)
 
 
 @dataclass(frozen=True)
@@ -216,7 +239,7 @@ def grid() -> Iterator[Composition]:
             ("D 30", "D", "Gaussian"),
         ):
             yield Composition(data, law, prior, kernel)
-    for data in set(DATA) - set(BUNDLED):
+    for data in set(DATA) - set(BUNDLED) - set(PIECES):
         for law in ("D 5", "D 30", "D n/3", "B"):
             for prior in FEASIBLE[law[0]]:
                 for kernel in ("Student(1)", "Gaussian", "Odds(RationalPower)"):
@@ -225,6 +248,17 @@ def grid() -> Iterator[Composition]:
         yield Composition(data, "D 10", "E", "Student(1)", added="D n/4")
         yield Composition(data, "D 30", "D", "Gaussian", added="D n/4")
         yield Composition(data, "D 30", "E", "Student(1)", added="means")
+
+
+def separated() -> Iterator[Composition]:
+    """Yield compositions of graphs in pieces."""
+    for data, q, law in product(PIECES, (1, 2, 3), ("D 10", "D 30", "E", "B")):
+        for prior, kernel in product(FEASIBLE[law[0]], ("Gaussian", "Student(1)", "Student(.5)", "PowerLaw", "10 m")):
+            yield Composition(data, law, prior, kernel, q)
+        yield Composition(data, law, FEASIBLE[law[0]][0], "Odds(RationalPower)", q)
+    for data, law in product(PIECES, ("D 10", "B")):
+        yield Composition(data, law, "B", "Odds(RationalPower)", coupling="effective")
+        yield Composition(data, law, "B", "Student(1)", added="means")
 
 
 def add(path: Any) -> str:

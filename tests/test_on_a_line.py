@@ -26,3 +26,20 @@ def test_points_pass_each_other_in_a_plane_and_under_bounded_kernels(digits):
     assert umap.attracting.limit(plane) == np.inf
     tsne = gc.CrossEntropy(gc.TSNE(perplexity=10).models(100)[0].posterior(X), gc.GraphModel(gc.Student(), "E"))
     assert tsne.attracting.limit(plane[:, :1]) == np.inf
+
+
+def test_components_of_points_that_cannot_pass_each_other_start_side_by_side():
+    """Drawn to their means, they pushed each other 70 times as far out, where the bound on the size hardly pulls."""
+    rng = np.random.default_rng(3)
+    X = (6.0 * rng.normal(size=(12, 10)))[np.repeat(np.arange(12), 30)] + rng.normal(size=(360, 10))
+    latent = gc.GraphModel(gc.Odds(gc.RationalPower.from_min_dist(0.1)), "B")
+    fitted = gc.GraphCoupling(
+        gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10)), latent, n_components=1, random_state=0
+    ).fit(X)
+    assert np.ptp(fitted.embedding_) < 10_000
+    objective = gc.CrossEntropy(fitted.posterior_, latent)
+    start = gc.PrecisionCoupling(n_components=1).fit_transform(X)
+    spaced = gc.Descent().smoothed(objective, start)
+    np.testing.assert_array_equal(np.sort(spaced.ravel()), np.arange(360))
+    by_component = spaced.reshape(12, 30)
+    assert (np.ptp(by_component, axis=1) == 29).mean() > 0.7

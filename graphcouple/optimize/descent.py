@@ -117,14 +117,17 @@ class Descent:
         """Return a start that is rough, or of a graph in pieces, smoothed by the edges alone; other starts as they are.
 
         Each component is then near its mean and unfolds there; points among each other leave in all directions. It is
-        exaggeration without bound, and is left out if exaggeration is off.
+        exaggeration without bound, and is left out if exaggeration is off. Where points on a line cannot pass each
+        other, they are spaced evenly in their smoothed order, as points that start together would push their component
+        far out.
         """
         attraction = objective.attracting
-        if self.early_exaggeration == 1.0 or attraction is None or attraction.shrinks_noise:
+        if self.early_exaggeration == 1.0 or attraction is None or objective.held_points is not None:
             return Z
-        if objective.held_points is not None:
+        if attraction.shrinks_noise or not (is_rough(objective, Z) or is_in_pieces(objective, Z)):
             return Z
-        return smoothest(objective, Z) if is_rough(objective, Z) or is_in_pieces(objective, Z) else Z
+        smooth = smoothest(objective, Z)
+        return smooth.argsort(axis=0).argsort(axis=0).astype(Z.dtype) if _is_stuck(objective, Z) else smooth
 
     def for_problem(self, objective: Objective, Z: FloatArray, max_iter: int, most: int | None = None) -> Optimizer:
         """Return the optimizer for this objective, shape of the start and number of iterations, at most `most`.
@@ -179,10 +182,14 @@ def _size(objective: Objective, Z: FloatArray) -> float:
     return best_scale(objective.exaggerated(2.0) if fades else objective, Z, precise=False)
 
 
+def _is_stuck(objective: Objective, Z: FloatArray) -> bool:
+    """Return whether points on a line cannot pass each other."""
+    return Z.shape[1] == 1 and objective.attracting is not None and objective.attracting.limit(Z) <= 1.0
+
+
 def _is_better_sampled(objective: Objective, Z: FloatArray) -> bool:
     """Return whether the objective can be sampled, and sums are slow or points on a line cannot pass each other."""
-    stuck = Z.shape[1] == 1 and objective.attracting is not None and objective.attracting.limit(Z) <= 1.0
-    if not stuck and (Z.shape[1] <= 2 or len(Z) <= _SAMPLED_FROM):
+    if not _is_stuck(objective, Z) and (Z.shape[1] <= 2 or len(Z) <= _SAMPLED_FROM):
         return False
     try:
         NegativeSampling().check(objective)

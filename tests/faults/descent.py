@@ -24,6 +24,8 @@ FAULTS = [
     Fault("descent: a given exaggeration is let go at once", "optimize/descent.py",
           "Exaggeration(float(self.early_exaggeration), length, _STAGES)",
           "Exaggeration(float(self.early_exaggeration), length)", "test_descent"),
+    Fault("descent: components start as dots on a line", "optimize/descent.py", "if _is_stuck(objective, Z) else smooth",
+          "if False else smooth", "test_on_a_line"),
     Fault("descent: four dimensions as slow as two", "optimize/descent.py", "Z.shape[1] >= _FREE_DIMS", "False", "test_descent"),
     Fault("descent: settled above its start", "optimize/monitor.py", " or loss > self.first:", ":", "test_descent"),
     Fault("descent: no more exaggeration than t-SNE's", "optimize/descent.py",
