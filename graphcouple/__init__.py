@@ -10,6 +10,8 @@ in `components`, the statements of the papers in `theory`, and the bases of part
 
 import lazy_loader as _lazy
 
+__version__ = "0.1.0"
+
 __getattr__, _, _known = _lazy.attach_stub(__name__, __file__)
 
 # These names work here too, as they did before their modules had them.
@@ -26,7 +28,7 @@ _ELSEWHERE = {
     "graphs": ["Graph"],
     "laws": ["priors"],
     "laws.priors": ["MixturePosterior"],
-    "sentence": ["Sentence"],
+    "estimators": ["Sentence"],
     "theory": ["PairwiseMRF", "PrecisionPosterior", "degeneracy_report", "finite_epsilon_posterior"],
 }
 

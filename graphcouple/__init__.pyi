@@ -11,8 +11,6 @@ from . import optimize as optimize
 from . import plotting as plotting
 from . import summation as summation
 from . import theory as theory
-from ._version import __version__ as __version__
-from .alignment import align as align
 from .components import AveragedProjection as AveragedProjection
 from .components import sample_components as sample_components
 from .couplings import Anchors as Anchors
@@ -86,6 +84,7 @@ from .laws.priors import GraphPosterior as GraphPosterior
 from .laws.priors import GraphPrior as GraphPrior
 from .laws.priors import MixturePosterior as MixturePosterior
 from .laws.priors import UnitOutDegree as UnitOutDegree
+from .metrics import align as align
 from .neighbors import Block as Block
 from .neighbors import Blocks as Blocks
 from .optimize import LBFGS as LBFGS
@@ -108,3 +107,5 @@ from .theory import PairwiseMRF as PairwiseMRF
 from .theory import PrecisionPosterior as PrecisionPosterior
 from .theory import degeneracy_report as degeneracy_report
 from .theory import finite_epsilon_posterior as finite_epsilon_posterior
+
+__version__: str

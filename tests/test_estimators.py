@@ -296,7 +296,7 @@ def test_names_of_other_libraries_say_what_they_are_here(make, name, ours):
 
 
 def test_other_names_are_not_our_own():
-    from graphcouple._peers import PEERS
+    from graphcouple.estimators._peers import PEERS
 
     assert not set(PEERS) & set(gc.TSNE().get_params())
     assert not set(PEERS) & set(gc.UMAP().get_params())

@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 import graphcouple as gc
-from graphcouple import _progress, graphs
+from graphcouple import graphs
+from graphcouple.estimators import _progress
 from graphcouple.graphs import Support
 from graphcouple.summation import EdgeSum, LogKernel, edges
 from tests import umap_figures

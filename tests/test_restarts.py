@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 import graphcouple as gc
 from graphcouple.couplings import Objective
 from graphcouple.couplings.anchors import Held
-from graphcouple.optimize.restarts import resized
+from graphcouple.optimize.verdict import resized
 
 
 class Well(Objective):

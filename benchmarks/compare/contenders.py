@@ -32,7 +32,7 @@ def timed(times, part):
 def _ours(make):
     def fit(X, times):
         import graphcouple as gc
-        from graphcouple import sentence
+        from graphcouple.estimators import sentence
         from graphcouple.neighbors.distances import distances_of
 
         euclidean = type(distances_of(X[:2]))

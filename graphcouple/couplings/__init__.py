@@ -1,13 +1,10 @@
 """Objectives on an embedding: couplings of two graph laws, and terms that can be added."""
 
 from graphcouple.couplings.anchors import AnchorEnergy, Anchors, Held
-from graphcouple.couplings.attraction import Attraction
-from graphcouple.couplings.base import Objective, WeightedSum
-from graphcouple.couplings.component_means import ComponentCrossEntropy
-from graphcouple.couplings.component_term import ComponentMeans
+from graphcouple.couplings.base import Attraction, Objective, WeightedSum
+from graphcouple.couplings.component_means import ComponentCrossEntropy, ComponentMeans
 from graphcouple.couplings.confinement import Confinement
-from graphcouple.couplings.contraction import KernelLaplacian, LaplacianEigenvalues
-from graphcouple.couplings.contraction_term import SpectralContraction
+from graphcouple.couplings.contraction import KernelLaplacian, LaplacianEigenvalues, SpectralContraction
 from graphcouple.couplings.cross_entropy import CrossEntropy
 from graphcouple.couplings.distance_shape import DistanceShape, FreeScaleStress
 from graphcouple.couplings.effective import ChargedPartition, EffectiveCrossEntropy

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._validation import check_embedding, check_positive
-from graphcouple.couplings.attraction import Attraction
-from graphcouple.couplings.base import Objective
+from graphcouple.couplings.base import Attraction, Objective
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.graphs import FloatArray, IntArray
 

@@ -28,8 +28,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._validation import check_embedding
-from graphcouple.couplings.attraction import Attraction
-from graphcouple.couplings.base import Objective, Rescaled, balanced
+from graphcouple.couplings.base import Attraction, Objective, Rescaled, balanced
 from graphcouple.couplings.fixed_map import MatchedMap, Placing
 from graphcouple.couplings.losses import MatchingLoss, as_loss
 from graphcouple.couplings.pair import EdgeEnergy, check_latent

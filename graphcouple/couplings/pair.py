@@ -14,8 +14,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from graphcouple._validation import check_embedding
-from graphcouple.couplings.attraction import Attraction
-from graphcouple.couplings.base import Objective, balanced
+from graphcouple.couplings.base import Attraction, Objective, balanced
 from graphcouple.couplings.confinement import Confinement
 from graphcouple.couplings.fixed_map import AdditiveMap, FixedMap, NormalizedMap, Placing
 from graphcouple.graphs import FloatArray

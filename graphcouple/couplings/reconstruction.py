@@ -21,8 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._validation import check_embedding
-from graphcouple.couplings.attraction import Attraction
-from graphcouple.couplings.base import Objective
+from graphcouple.couplings.base import Attraction, Objective
 from graphcouple.couplings.fixed_map import MatchedMap, Placing
 from graphcouple.couplings.pair import EdgeEnergy
 from graphcouple.graphs import FloatArray, Support, as_csr, edges_of

@@ -15,8 +15,8 @@ from graphcouple.estimators.matching import PairwiseMatching, TwoKernelLLE, TwoK
 from graphcouple.estimators.metric_mds import MetricMDS
 from graphcouple.estimators.precision import PrecisionCoupling
 from graphcouple.estimators.saved import load
+from graphcouple.estimators.sentence import Sentence
 from graphcouple.estimators.sne import SNE, TSNE, SymmetricSNE
-from graphcouple.sentence import Sentence
 
 __all__ = [
     "CCPCA",

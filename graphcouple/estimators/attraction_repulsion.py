@@ -15,11 +15,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from threadpoolctl import threadpool_limits
 
-from graphcouple._parameters import estimator, parameter
-from graphcouple._progress import progress_bar
 from graphcouple._validation import check_embedding
-from graphcouple._vocabulary import AT_LEAST_1
 from graphcouple.couplings import GramMatching
+from graphcouple.estimators._parameters import estimator, parameter
+from graphcouple.estimators._progress import progress_bar
+from graphcouple.estimators._vocabulary import AT_LEAST_1
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.spectral import kernel_values
 from graphcouple.graphs import FloatArray

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from graphcouple._parameters import estimator, parameter
 from graphcouple._validation import check_embedding
+from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.spectral import warn_of_missing
 from graphcouple.graphs import FloatArray

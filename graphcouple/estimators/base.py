@@ -11,20 +11,20 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._numba.threads import threads_kept
-from graphcouple._parameters import RUN_OPTIONS, estimator, parameter
-from graphcouple._progress import progress_bar
 from graphcouple.couplings import Term
 from graphcouple.couplings.fixed_map import Placing
+from graphcouple.estimators._parameters import RUN_OPTIONS, estimator, parameter
+from graphcouple.estimators._progress import progress_bar
 from graphcouple.estimators.equal_rows import EqualRows, warn_if_places_are_shared
 from graphcouple.estimators.landmarks import nearest_to_means
 from graphcouple.estimators.new_points import PlacesNewPoints
 from graphcouple.estimators.run_control import going_on, snapshots_of
+from graphcouple.estimators.sentence import Result, Sentence, carry_out
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.initializations import is_made
 from graphcouple.laws import GraphLaw, GraphModel
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.optimize import Callback
-from graphcouple.sentence import Result, Sentence, carry_out
 
 # Iterations between evaluations of the loss, which needs logarithms that the gradient does not: rarer if no callback.
 _CHECK_EVERY = 50

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
-from graphcouple._parameters import estimator, parameter
-from graphcouple._vocabulary import ABOVE_0
 from graphcouple.couplings import Coupling, CrossEntropyCoupling, EffectiveCoupling
+from graphcouple.estimators._parameters import estimator, parameter
+from graphcouple.estimators._vocabulary import ABOVE_0
 from graphcouple.estimators.preset import PerplexityPreset, Preset
 from graphcouple.kernels import Exponential, Odds, RationalPower, Student
 from graphcouple.laws import GraphLaw, GraphMixture, GraphModel, LocalConnectivity

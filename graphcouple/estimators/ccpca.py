@@ -11,11 +11,11 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from graphcouple._parameters import estimator, parameter
-from graphcouple._progress import progress_bar
-from graphcouple._vocabulary import ABOVE_0, POSTERIOR_OR_MODEL
 from graphcouple.components import AveragedProjection, ComponentPCA, component_pca, identity_projection, sampled_pca
 from graphcouple.components.pca import MOST_SAMPLES, why_constant
+from graphcouple.estimators._parameters import estimator, parameter
+from graphcouple.estimators._progress import progress_bar
+from graphcouple.estimators._vocabulary import ABOVE_0, POSTERIOR_OR_MODEL
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Gaussian

@@ -8,15 +8,14 @@ from typing import Any
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from graphcouple._parameters import estimator, parameter
 from graphcouple.couplings import SpectralContraction
-from graphcouple.couplings.contraction import LaplacianEigenvalues
-from graphcouple.couplings.contraction_term import input_eigenvalues
+from graphcouple.couplings.contraction import LaplacianEigenvalues, input_eigenvalues
+from graphcouple.estimators._parameters import estimator, parameter
+from graphcouple.estimators.sentence import Result, Sentence
 from graphcouple.estimators.sne import TSNE
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Student
 from graphcouple.optimize import Exaggeration, MiniBatches, MomentumGains
-from graphcouple.sentence import Result, Sentence
 
 
 @estimator

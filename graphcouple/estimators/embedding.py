@@ -11,8 +11,8 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from graphcouple._parameters import ScikitTransformer
 from graphcouple._validation import check_sparse
+from graphcouple.estimators._parameters import ScikitTransformer
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import as_points
 from graphcouple.storage import write

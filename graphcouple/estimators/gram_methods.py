@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
-from graphcouple._parameters import estimator, parameter
+from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.spectral import (
     LANDMARKS_CHECKS,

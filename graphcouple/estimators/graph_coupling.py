@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphcouple._parameters import estimator, parameter
+from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.base import CouplingEstimator
+from graphcouple.estimators.sentence import Sentence
 from graphcouple.laws import GraphLaw, GraphModel
 from graphcouple.optimize import Descent
-from graphcouple.sentence import Sentence
 
 
 @estimator

@@ -7,8 +7,8 @@ from typing import Any, Self
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from graphcouple._parameters import estimator, parameter
 from graphcouple.couplings import ComponentMeans, LargeScale
+from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.estimators.wrapper import WithTerm
 

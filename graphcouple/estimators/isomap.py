@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
-from graphcouple._parameters import estimator, parameter
 from graphcouple._validation import at_most_others
+from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.spectral import (
     LANDMARKS_CHECKS,

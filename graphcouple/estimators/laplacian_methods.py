@@ -11,10 +11,10 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from graphcouple._parameters import estimator, parameter
 from graphcouple._validation import at_most_others
-from graphcouple._vocabulary import ABOVE_0
 from graphcouple.couplings import reconstruction_weights
+from graphcouple.estimators._parameters import estimator, parameter
+from graphcouple.estimators._vocabulary import ABOVE_0
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.spectral import warn_of_parts
 from graphcouple.graphs import FloatArray, IntArray, as_csr

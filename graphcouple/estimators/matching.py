@@ -7,9 +7,9 @@ from typing import Any
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from graphcouple._parameters import estimator, parameter
-from graphcouple._vocabulary import ABOVE_0
 from graphcouple.couplings import Coupling, MatchingCoupling, MatchingLoss, ReconstructionCoupling
+from graphcouple.estimators._parameters import estimator, parameter
+from graphcouple.estimators._vocabulary import ABOVE_0
 from graphcouple.estimators.preset import Preset
 from graphcouple.kernels import Exponential, Gaussian, Kernel, Odds, RationalPower, Student
 from graphcouple.laws import Bandwidth, GraphModel, LocalConnectivity, Perplexity

@@ -14,13 +14,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from graphcouple._parameters import estimator, parameter
-from graphcouple._progress import progress_bar
 from graphcouple._validation import check_embedding
-from graphcouple._vocabulary import AT_LEAST_1
 from graphcouple.couplings import MatchingLoss, Stress, sampled_pairs
 from graphcouple.couplings.losses import SquareLoss, as_loss
 from graphcouple.couplings.stress import stress_weights
+from graphcouple.estimators._parameters import estimator, parameter
+from graphcouple.estimators._progress import progress_bar
+from graphcouple.estimators._vocabulary import AT_LEAST_1
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.gram_methods import ClassicalMDS
 from graphcouple.estimators.run_control import snapshots_of

@@ -15,6 +15,7 @@ from graphcouple.couplings.fixed_map import FixedMap
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.equal_rows import EqualRows
 from graphcouple.estimators.landmarks import regressor
+from graphcouple.estimators.sentence import Result, Sentence, carry_out
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Gaussian
 from graphcouple.laws import GivenPoints, GraphModel, NewEdges, Perplexity
@@ -22,7 +23,6 @@ from graphcouple.laws.copies import check_weights
 from graphcouple.laws.labels import UNLABELLED
 from graphcouple.laws.priors import UnitOutDegree
 from graphcouple.optimize.placing import place_new
-from graphcouple.sentence import Result, Sentence, carry_out
 
 # New points placed at once: with 90 edges each, 20 MB. Results do not depend on it.
 _ROWS_AT_ONCE = 16_384

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from graphcouple._numba.threads import effective_n_jobs
-from graphcouple._parameters import estimator, parameter
-from graphcouple._vocabulary import AT_LEAST_1
 from graphcouple.couplings.precision import shrunk_eigenvalues
+from graphcouple.estimators._parameters import estimator, parameter
+from graphcouple.estimators._vocabulary import AT_LEAST_1
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import product_of_rows

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from graphcouple._parameters import estimator, parameter
 from graphcouple.couplings import Coupling, CrossEntropyCoupling
+from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.base import CouplingEstimator
+from graphcouple.estimators.sentence import Sentence
 from graphcouple.kernels import Gaussian
 from graphcouple.laws import GraphLaw, GraphMixture, GraphModel, Perplexity
 from graphcouple.laws.priors import UnitOutDegree
 from graphcouple.optimize import Descent
-from graphcouple.sentence import Sentence
 
 
 @estimator

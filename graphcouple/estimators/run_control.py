@@ -8,9 +8,9 @@ from typing import Any
 import joblib
 import numpy as np
 
-from graphcouple._version import __version__
+from graphcouple import __version__
+from graphcouple.estimators.sentence import Sentence
 from graphcouple.optimize import Descent, Snapshots
-from graphcouple.sentence import Sentence
 
 # Parameters that change nothing about the result.
 _NO_PART = frozenset({"n_jobs", "verbose", "callback", "checkpoint", "on_interrupt"})

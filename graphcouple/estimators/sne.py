@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphcouple._parameters import estimator, parameter
+from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.preset import PerplexityPreset
 from graphcouple.kernels import Gaussian, Student
 from graphcouple.laws import GraphModel

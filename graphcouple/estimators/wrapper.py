@@ -8,14 +8,14 @@ from typing import Any, ClassVar, Self
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from graphcouple._parameters import estimator, parameter
 from graphcouple.couplings import Term
+from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.estimators.embedding import EmbeddingEstimator
+from graphcouple.estimators.sentence import Sentence
 from graphcouple.estimators.sne import TSNE
 from graphcouple.graphs import FloatArray
 from graphcouple.laws.priors import RandomGraph
-from graphcouple.sentence import Sentence
 
 
 @estimator

@@ -1,5 +1,6 @@
 """How much of the data an embedding keeps: neighborhoods of every size, distances, classes, stability."""
 
+from graphcouple.metrics._alignment import align
 from graphcouple.metrics._classes import ClusterScores, class_mean_disparity, cluster_scores, knn_accuracy
 from graphcouple.metrics._distances import distance_correlation, seed_stability, triplet_correlation
 from graphcouple.metrics._evaluate import SAMPLED_ROWS, evaluate, register, unregister
@@ -17,6 +18,7 @@ __all__ = [
     "ClusterScores",
     "NeighborhoodCurves",
     "Tears",
+    "align",
     "class_mean_disparity",
     "cluster_scores",
     "continuity",

@@ -18,9 +18,8 @@ from graphcouple.optimize.exaggeration import NO_EXAGGERATION
 from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.monitor import Monitor, is_collapsed
 from graphcouple.optimize.rays import at_first, best_scale
-from graphcouple.optimize.restarts import resized, restarted
 from graphcouple.optimize.snapshots import NoSnapshots, Snapshots, check_state
-from graphcouple.optimize.verdict import UNSETTLED, warn_if_bad, warn_if_far
+from graphcouple.optimize.verdict import UNSETTLED, resized, restarted, warn_if_bad, warn_if_far
 
 _CHECK_EVERY = 50
 

@@ -44,7 +44,7 @@ FAULTS = [
           "(-surprise) / mass / 2", "test_separated"),
     Fault("sum: edges of the first term alone", "couplings/base.py", "return sum(parts[1:], parts[0]) if parts else None",
           "return parts[0] if parts else None", "test_rough_starts"),
-    Fault("component means: weight whatever a plane can hold", "couplings/component_term.py",
+    Fault("component means: weight whatever a plane can hold", "couplings/component_means.py",
           "* min(1.0, (objective.explained / _EXPLAINED) ** 3)", "", "test_hierarchical"),
     Fault("theory: forest formula", "theory/normalizers.py", "return -0.5 * dim * float(np.log(np.bincount(labels)).sum())",
           "return -dim * float(np.log(np.bincount(labels)).sum())", "test_mrf"),

@@ -16,7 +16,7 @@ FAULTS = [
           "test_initializations test_spectral"),
     Fault("new points: copies get a place of their own", "estimators/new_points.py",
           "Z[same] = self._places[edges.coincident[same]]", "pass", "test_transform"),
-    Fault("align: another turn", "alignment.py", "turn, total = orthogonal_procrustes(moved, wanted)",
+    Fault("align: another turn", "metrics/_alignment.py", "turn, total = orthogonal_procrustes(moved, wanted)",
           "turn, total = orthogonal_procrustes(wanted, moved)", "test_growing"),
     Fault("PCA by forces: centring", "spectral/gram.py",
           "whole - self.rows - self.rows[:, None] + self.rows.mean()",

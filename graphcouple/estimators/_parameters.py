@@ -2,7 +2,7 @@
 
 An estimator is a class whose fields are its parameters. `estimator` turns it into a dataclass, so signatures, ``help``
 and type checkers show every parameter. It also collects the checks for scikit-learn and writes the "Parameters" section
-of the docstring. `graphcouple._vocabulary.VOCABULARY` holds the usual meaning of each parameter name.
+of the docstring. `graphcouple.estimators._vocabulary.VOCABULARY` holds the usual meaning of each parameter name.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
 
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from graphcouple._peers import why_unknown
-from graphcouple._vocabulary import VOCABULARY, Word
+from graphcouple.estimators._peers import why_unknown
+from graphcouple.estimators._vocabulary import VOCABULARY, Word
 
 T = TypeVar("T", bound=type)
 
