@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import quad
 
 import graphcouple as gc
-from graphcouple._formula import formula_digest
+from graphcouple._numba.base import formula_digest
 from graphcouple.kernels import Assumptions
 from graphcouple.summation import Exact
 from graphcouple.summation.radials import KernelValue
@@ -138,7 +138,7 @@ def test_a_users_kernel_runs_in_the_compiled_loops(rng):
 
 
 def test_an_edited_formula_is_not_taken_for_its_former_self(rng):
-    from graphcouple._formula import formula_digest
+    from graphcouple._numba.base import formula_digest
 
     def build(power):
         source = f"""

@@ -1,4 +1,4 @@
-"""Teach numba to take a formula (see `graphcouple._formula`) as an ordinary argument.
+"""Teach numba to take a formula (see `graphcouple._numba.base`) as an ordinary argument.
 
 A formula becomes a struct of its fields, and calling one of its methods
 compiles that method's own Python source. The type's name contains a digest of
@@ -27,7 +27,8 @@ from numba.extending import (
     unbox,
 )
 
-from graphcouple._formula import (
+from graphcouple._numba import elementary
+from graphcouple._numba.base import (
     FORMULA_METHODS,
     TWO_NUMBER_METHODS,
     Formula,
@@ -35,7 +36,6 @@ from graphcouple._formula import (
     global_names,
     has_recursive_helper,
 )
-from graphcouple._numba import elementary
 from graphcouple._numba.jit import FASTMATH, HELPER
 
 _CLASSES: dict[str, type] = {}

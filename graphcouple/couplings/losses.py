@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from graphcouple._formula import Formula
+from graphcouple._numba.base import Formula
 from graphcouple._registry import Registry
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphcouple._formula import Formula
+from graphcouple._numba.base import Formula
 from graphcouple._registry import Registry
 from graphcouple.kernels import measured
 

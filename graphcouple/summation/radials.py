@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from graphcouple._formula import Formula
+from graphcouple._numba.base import Formula
 from graphcouple.kernels import Kernel
 
 
