@@ -179,3 +179,14 @@ def test_rows_that_differ_but_share_a_place_are_told():
     assert len(np.unique(fitted.embedding_.round(6), axis=0)) == 206
     copies = np.concatenate([X[:200], np.repeat(X[200:201], 6, axis=0)])
     gc.SymmetricSNE(perplexity=3, random_state=0).fit(copies)
+
+
+def test_components_that_start_as_dots_do_not_push_each_other_far_out():
+    """ccPCA puts each of two components in one place; of the best size along its ray they ended 137,000 wide."""
+    rng = np.random.default_rng(3)
+    X = np.repeat(200.0 * rng.normal(size=(2, 10)), (200, 100), axis=0) + rng.normal(size=(300, 10))
+    latent = gc.GraphModel(gc.Odds(gc.RationalPower.from_min_dist(0.1)), "B")
+    fitted = gc.GraphCoupling(gc.UMAP().models(300)[0], latent, random_state=0).fit(X)
+    assert np.ptp(fitted.embedding_) < 1000.0
+    assert fitted.loss_ < 10.0 * 300
+    assert fitted.stop_reason_.startswith("settled")

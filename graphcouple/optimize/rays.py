@@ -17,6 +17,9 @@ _ROUNDING = 1e-9
 # Where the loss falls forever, a size is large enough if this share of the fall is left.
 _LEFT = 1e-3
 
+# Where a bound is steepest, and the share of that slope that it has at the size that it allows.
+_FAR, _WALL = 1e6, 1.0 / 6.0
+
 # Accuracy of the logarithm of the scale, to the base `_STRIDE`: 8 % of the size.
 _TOLERANCE = 0.06
 
@@ -62,6 +65,17 @@ def best_scale(objective: Objective, Z: FloatArray, *, precise: bool = True) -> 
 def at_first(objective: Objective, factor: float = 1.0) -> Objective:
     """Return the objective with its attraction exaggerated, and without the terms that wait until that ends."""
     return objective if objective.attracting is None else objective.attracting.times(factor)
+
+
+def within(bound: Objective, Z: FloatArray) -> FloatArray:
+    """Return the embedding, halved in size as long as this lowers the bound by a sixth of the most that it can.
+
+    Components that start as dots would push each other and themselves far out, where the bound hardly pulls.
+    """
+    most = bound.value(_FAR * Z) - bound.value(0.5 * _FAR * Z)
+    while bound.value(Z) - bound.value(0.5 * Z) > _WALL * most > 0:
+        Z = (0.5 * Z).astype(Z.dtype)
+    return Z
 
 
 def _where_level(known: dict[float, float]) -> float:

@@ -17,7 +17,7 @@ from graphcouple.optimize.descent import SETTLED_WITHIN, Descent
 from graphcouple.optimize.exaggeration import NO_EXAGGERATION
 from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.monitor import Monitor, is_collapsed
-from graphcouple.optimize.rays import at_first, best_scale
+from graphcouple.optimize.rays import at_first, best_scale, within
 from graphcouple.optimize.snapshots import NoSnapshots, Snapshots, check_state
 from graphcouple.optimize.verdict import UNSETTLED, resized, restarted, warn_if_bad, warn_if_far
 
@@ -222,6 +222,7 @@ class _Attempts(NamedTuple):
             near = at_first(self.objective, chosen.exaggeration(0))
             near = near if self.of_start is None else near + self.of_start
             Z = (Z * best_scale(near, Z, precise=not chosen.noisy)).astype(Z.dtype)
+            Z = Z if self.bound is None else within(self.bound, Z)
         run = Run(monitor.max_iter, self.n_jobs)
         solution = _descend(chosen, self.objective, Z, run, monitor, self.kept, self.raises)
         if not monitor.stopped:

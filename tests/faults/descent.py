@@ -47,6 +47,7 @@ FAULTS = [
     Fault("descent: one run of few points", "optimize/solve.py", "return _SEVERAL_RUNS if objective.n_points", "return 1 if objective.n_points", "test_descent"),
     Fault("pieces: nothing bounds the map", "optimize/descent.py", "return None if bound is None else float(self.confinement) * bound",
           "return None", "test_separated"),
+    Fault("pieces: starts beyond the bound", "optimize/rays.py", "> _WALL * most > 0", "> 10 * most > 0", "test_separated"),
     Fault("pieces: losses hold the bound", "optimize/solve.py", "loss=stated.value(solution.Z)", "loss=solution.loss",
           "test_separated"),
     Fault("pieces: reported losses hold the bound", "optimize/monitor.py", "- (0.0 if self.aside is None else",
