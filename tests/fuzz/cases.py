@@ -38,12 +38,15 @@ class Case(NamedTuple):
     X : array, sparse matrix or DataFrame
     what : str
         What the data are, in words.
+    weights : ndarray of shape (n_samples,), optional
+        Sample weights.
     """
 
     seed: int
     estimator: Any
     X: Any
     what: str
+    weights: Any = None
 
 
 def case(seed: int) -> Case:
@@ -51,7 +54,13 @@ def case(seed: int) -> Case:
     rng = np.random.default_rng(seed)
     points, kind = _points(rng)
     X, form = _form(rng, points)
-    return Case(seed, _estimator(rng, points.shape[0], kind), X, f"{kind}, {form}, {points.shape}")
+    estimator, n = _estimator(rng, points.shape[0], kind), points.shape[0]
+    more = np.random.default_rng((seed, 1))
+    weights = None
+    if "terms" in estimator.get_params():
+        estimator, weights = _elaborate(more, estimator, n)
+    said = f"{kind}, {form}, {points.shape}" + ("" if weights is None else ", weighted")
+    return Case(seed, estimator, X, said, weights)
 
 
 def _points(rng: np.random.Generator) -> tuple[Any, str]:
@@ -130,6 +139,39 @@ def _estimator(rng: np.random.Generator, n: int, kind: str) -> Any:
     elif "n_neighbors" in known:
         options["n_neighbors"] = neighbors
     return kind_of(metric=metric, **options)
+
+
+def _elaborate(rng: np.random.Generator, estimator: Any, n: int) -> tuple[Any, Any]:
+    """Return the estimator with a term, in a wrapper or as a matching, or weights: mostly none of these."""
+    options = estimator.get_params(deep=False)
+    which = rng.uniform()
+    if which < 0.15:
+        q = options["n_components"]
+        terms = (
+            gc.Anchors([0, n - 1], rng.normal(size=(2, q)), weight=0.1),
+            gc.ComponentMeans(n_graphs=2),
+            gc.LargeScale(),
+            gc.DistanceShape(),
+            gc.ReferenceShape(),
+            gc.SpectralContraction(n_clusters=2),
+        )
+        estimator.set_params(terms=[terms[rng.integers(len(terms))]])
+    elif which < 0.22:
+        wrappers = (gc.HierarchicalCoupling, gc.TwoScaleCoupling)
+        return wrappers[rng.integers(2)](estimator, random_state=0), None
+    elif which < 0.32:
+        choices = {
+            "loss": rng.choice(["square", "kl"]),
+            "symmetrize": rng.choice(["mean", "or", "first"]),
+            "reading": rng.choice(["bernoulli", "neighborhood"]),
+            "latent_reading": rng.choice(["bernoulli", "neighborhood"]),
+        }
+        shared = {name: options[name] for name in ("n_components", "max_iter", "init", "metric") if name in options}
+        matching = gc.PairwiseMatching(perplexity=2.0, random_state=0, **shared)
+        return matching.set_params(**{name: str(choice) for name, choice in choices.items()}), None
+    elif which < 0.42:
+        return estimator, rng.choice([0.5, 1.0, 2.0, 3.0], size=n)
+    return estimator, None
 
 
 def _classical(rng: np.random.Generator, n: int, options: dict[str, Any]) -> Any:

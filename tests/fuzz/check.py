@@ -47,7 +47,7 @@ def failure(case: Case, ended: Counter[tuple[str, bool]] | None = None) -> str |
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             try:
-                Z = estimator.fit_transform(case.X)
+                Z = estimator.fit_transform(case.X, **({} if case.weights is None else {"sample_weight": case.weights}))
             except (ValueError, TypeError) as error:
                 ended[name, False] += 1
                 return wrong_error(error) or _changed(case, before)
@@ -74,7 +74,8 @@ def failure(case: Case, ended: Counter[tuple[str, bool]] | None = None) -> str |
     few = _few_places(case.X, Z) if hasattr(case.estimator, "coupling_loss_") else None
     if few and not warned:
         return f"{few} in a map that settled without a word"
-    return _wrong_loss(case.estimator, warned) or _wrong_law(case.estimator, warned) or _changed(case, before)
+    fitted = getattr(case.estimator, "estimator_", case.estimator)
+    return _wrong_loss(fitted, warned) or _wrong_law(fitted, warned) or _changed(case, before)
 
 
 def _few_places(X: Any, Z: Any) -> str | None:
@@ -110,6 +111,9 @@ def _wrong_law(estimator: Any, warned: bool) -> str | None:
 def _wrong_loss(estimator: Any, warned: bool) -> str | None:
     """Return how far `loss_` is from the exact objective of the embedding, if it is."""
     if not hasattr(estimator, "coupling_loss_") or estimator.landmarks_ is not None:
+        return None
+    # Most terms draw graphs or pairs.
+    if not all(isinstance(term, graphcouple.Anchors) for term in estimator.sentence.get("terms", ())):
         return None
     objective, Z = exact_objective(estimator), estimator._places.astype(np.float64)
     exact = objective.value(Z)
