@@ -235,7 +235,7 @@ def test_the_laplacian_by_products():
 def test_batches_move_a_batch_and_its_neighbours_and_end_low(fitted):
     X = fitted[0]
     posterior = fitted[1].posterior_
-    batches = gc.MiniBatches(40, n_neighbors=3, random_state=1).knowing(posterior)
+    batches = gc.MiniBatches(40, n_neighbors=3, random_state=1).with_graph(posterior)
     means = posterior.mean()
     means = means.toarray() if hasattr(means, "toarray") else np.asarray(means)
     symmetric = means + means.T

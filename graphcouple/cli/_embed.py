@@ -74,7 +74,7 @@ def _compose(preset: Any, sides: dict[str, str | None], coupling: str | None) ->
     from graphcouple.estimators import GraphCoupling
     from graphcouple.laws.priors import as_prior
 
-    said = preset.sentence
+    sentence = preset.sentence
     changed: dict[str, Any] = {}
     for side in ("input", "latent"):
         parts: dict[str, Any] = {}
@@ -84,10 +84,10 @@ def _compose(preset: Any, sides: dict[str, str | None], coupling: str | None) ->
             parts["prior"] = as_prior(prior)
             if not parts["prior"].independent_edges:
                 parts["symmetrize"] = None
-        changed[side] = dataclasses.replace(said[side], **parts)
+        changed[side] = dataclasses.replace(sentence[side], **parts)
     if coupling:
         changed["coupling"] = as_coupling(coupling)
-    return GraphCoupling(**said.replace(**changed))
+    return GraphCoupling(**sentence.replace(**changed))
 
 
 def _with_terms(estimator: Any, components: float | str | None, large_scale: float | str | None) -> Any:

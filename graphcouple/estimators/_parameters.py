@@ -79,9 +79,9 @@ def parameter(
     kw_only : bool, default=True
         Whether it must be given by name.
     """
-    said = {"kind": kind, "doc": doc, "checks": checks}
+    declared = {"kind": kind, "doc": doc, "checks": checks}
     return dataclasses.field(
-        default=default, kw_only=kw_only, metadata={k: v for k, v in said.items() if v is not None}
+        default=default, kw_only=kw_only, metadata={k: v for k, v in declared.items() if v is not None}
     )
 
 
@@ -111,8 +111,8 @@ def _name_peers(made: Any, words: dict[str, Word]) -> None:
 
 
 def _word(field: Any) -> Word:
-    said = field.metadata
-    return VOCABULARY[field.name]._replace(**said) if field.name in VOCABULARY else Word(**said)
+    declared = field.metadata
+    return VOCABULARY[field.name]._replace(**declared) if field.name in VOCABULARY else Word(**declared)
 
 
 def _documented(template: str, fields: tuple[Any, ...], words: dict[str, Word]) -> str:

@@ -18,7 +18,7 @@ from graphcouple.estimators._progress import progress_bar
 from graphcouple.estimators.equal_rows import EqualRows, warn_if_places_are_shared
 from graphcouple.estimators.landmarks import nearest_to_means
 from graphcouple.estimators.new_points import PlacesNewPoints
-from graphcouple.estimators.run_control import going_on, snapshots_of
+from graphcouple.estimators.run_control import continued, snapshots_of
 from graphcouple.estimators.sentence import Result, Sentence, carry_out
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.initializations import is_made
@@ -63,8 +63,10 @@ class CouplingEstimator(PlacesNewPoints):
 
     def models(self, n_samples: int) -> tuple[GraphLaw | RandomGraph, GraphModel]:
         """Return the laws of the input's and of the embedding's graph for this many samples."""
-        said = self.sentence
-        return (said.input.for_points(n_samples) if isinstance(said.input, GraphLaw) else said.input), said.latent
+        sentence = self.sentence
+        return (
+            sentence.input.for_points(n_samples) if isinstance(sentence.input, GraphLaw) else sentence.input
+        ), sentence.latent
 
     @property
     def takes_distances(self) -> bool:
@@ -79,8 +81,8 @@ class CouplingEstimator(PlacesNewPoints):
     def _run_options(self) -> dict[str, Any]:
         """Return the run options that differ from their defaults, for the sentence."""
         fields = CouplingEstimator.__dataclass_fields__
-        given = {name: getattr(self, name) for name in RUN_OPTIONS if name != "terms"}
-        return {name: value for name, value in given.items() if not _same(value, fields[name].default)}
+        options = {name: getattr(self, name) for name in RUN_OPTIONS if name != "terms"}
+        return {name: value for name, value in options.items() if not _same(value, fields[name].default)}
 
     def fit(self, X: Any = None, y: Any = None, neighbors: Any = None, *, resume: bool = False, **weights: Any) -> Self:
         """Embed `X`.
@@ -138,18 +140,18 @@ class CouplingEstimator(PlacesNewPoints):
         if X is not None:
             X = self._checked(X)
             self.models(X.shape[0])
-        said = going_on(self, self.sentence, X)
-        given: dict[str, Any] = {"neighbors": neighbors, "sample_weight": sample_weight}
+        sentence = continued(self, self.sentence, X)
+        options: dict[str, Any] = {"neighbors": neighbors, "sample_weight": sample_weight}
         begun = check_random_state(self.random_state)
-        kept, rng = snapshots_of(self, begun, resume, X=X, y=y, start=said.init, **given)
-        given["snapshots"] = kept
+        kept, rng = snapshots_of(self, begun, resume, X=X, y=y, start=sentence.init, **options)
+        options["snapshots"] = kept
         self._forget_rows()
         whole = X
         if self.n_landmarks is not None and X is not None and self.n_landmarks < X.shape[0]:
-            X, y, said, given = self._of_landmarks(X, y, said, given, rng)
+            X, y, sentence, options = self._of_landmarks(X, y, sentence, options, rng)
         if self.unique and X is not None:
-            X, y, said, given = self._gathered(X, y, said, given)
-        result = self._carry_out(said, X, y, rng, given)
+            X, y, sentence, options = self._gathered(X, y, sentence, options)
+        result = self._carry_out(sentence, X, y, rng, options)
         if X is not None and result.solution.converged and not self.terms:
             warn_if_places_are_shared(X, result.solution.Z)
         self._keep(result, np.float64 if X is None else X.dtype)
@@ -164,24 +166,24 @@ class CouplingEstimator(PlacesNewPoints):
         self._rows, self._landmarks = None, None
 
     def _of_landmarks(
-        self, X: Any, y: Any, said: Sentence, given: dict[str, Any], rng: np.random.RandomState
+        self, X: Any, y: Any, sentence: Sentence, options: dict[str, Any], rng: np.random.RandomState
     ) -> tuple[Any, Any, Sentence, Any]:
         """Return the problem of the landmarks alone."""
         named = [str(term) for term in self.terms if getattr(term, "names_rows", False)]
-        if given["neighbors"] is not None or named or self.unique or self.takes_distances or self._has_own_graph:
+        if options["neighbors"] is not None or named or self.unique or self.takes_distances or self._has_own_graph:
             raise ValueError(
                 f"n_landmarks={self.n_landmarks} fits some rows only; neighbors, graphs, distances, unique=True and "
                 "terms that name rows need all of them, so leave n_landmarks out."
             )
-        start, weights = None if is_made(said.init) else np.asarray(said.init), given["sample_weight"]
+        start, weights = None if is_made(sentence.init) else np.asarray(sentence.init), options["sample_weight"]
         check_consistent_length(X, y, weights, start)
         rows = nearest_to_means(X, int(self.n_landmarks or 0), rng)
         self._landmarks = rows
         if start is not None:
-            said = said.replace(init=start[rows])
+            sentence = sentence.replace(init=start[rows])
         labels = None if y is None else np.asarray(y)[rows]
         weights = None if weights is None else np.asarray(weights)[rows]
-        return X[rows], labels, said, {**given, "sample_weight": weights}
+        return X[rows], labels, sentence, {**options, "sample_weight": weights}
 
     def _place_the_others(self, X: Any, rows: IntArray) -> None:
         """Extend the embedding from the landmarks to all points."""
@@ -191,29 +193,36 @@ class CouplingEstimator(PlacesNewPoints):
         Z[rows], Z[others] = fitted, self.transform(X[others])
         self.embedding_ = Z
 
-    def _gathered(self, X: Any, y: Any, said: Sentence, given: dict[str, Any]) -> tuple[Any, Any, Sentence, Any]:
+    def _gathered(self, X: Any, y: Any, sentence: Sentence, options: dict[str, Any]) -> tuple[Any, Any, Sentence, Any]:
         """Return the problem with one row for all equal ones, whose weights are added."""
         rows = EqualRows.of(X)
         if rows is None:
-            return X, y, said, given
-        if given["neighbors"] is not None or self.terms or not isinstance(said.input, GraphLaw) or self.takes_distances:
+            return X, y, sentence, options
+        if (
+            options["neighbors"] is not None
+            or self.terms
+            or not isinstance(sentence.input, GraphLaw)
+            or self.takes_distances
+        ):
             raise ValueError(
                 f"unique=True makes one point of equal rows, {rows.n_rows - rows.first.size} of which are copies here; "
                 "terms count each row once, and neighbors, graphs and distances of your own name rows, so remove the "
                 "copies yourself."
             )
         self._rows = rows
-        labels = rows.agreed(y) if said.input.uses_classes else y
-        if not is_made(said.init):
-            said = said.replace(init=np.asarray(said.init)[rows.first])
-        return X[rows.first], labels, said, {**given, "sample_weight": rows.added(given["sample_weight"])}
+        labels = rows.agreed(y) if sentence.input.uses_classes else y
+        if not is_made(sentence.init):
+            sentence = sentence.replace(init=np.asarray(sentence.init)[rows.first])
+        return X[rows.first], labels, sentence, {**options, "sample_weight": rows.added(options["sample_weight"])}
 
     # `sample_weight` is not in the signature, because scikit-learn's checks would ask that weights and copies lead to
     # the same embedding. They have the same loss, but no descent finds the same of its many minima.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
 
-    def _carry_out(self, said: Sentence, X: Any, y: Any, rng: np.random.RandomState, given: dict[str, Any]) -> Result:
-        total = said.iterations(None if X is None else X.shape[0])
+    def _carry_out(
+        self, sentence: Sentence, X: Any, y: Any, rng: np.random.RandomState, options: dict[str, Any]
+    ) -> Result:
+        total = sentence.iterations(None if X is None else X.shape[0])
         shown = progress_bar(total, type(self).__name__) if self.verbose else nullcontext()
         with threads_kept(), shown as update:
 
@@ -224,8 +233,8 @@ class CouplingEstimator(PlacesNewPoints):
 
             if self.callback is not None or update is not None:
                 every = _CALLBACK_EVERY if self.callback else _CHECK_EVERY
-                given = {**given, "watch": watch, "check_every": every}
-            result = carry_out(said, X, y, rng, **given)
+                options = {**options, "watch": watch, "check_every": every}
+            result = carry_out(sentence, X, y, rng, **options)
             if update is not None:
                 update(result.solution.n_iter, result.solution.loss)
             return result
@@ -271,9 +280,9 @@ class CouplingEstimator(PlacesNewPoints):
         return state
 
     def _remember(self) -> dict[str, Any]:
-        given, fixed = self._given, self._map
+        conditioned, fixed = self._given, self._map
         return {
-            "given": None if given is None else given.remembered(),
+            "given": None if conditioned is None else conditioned.remembered(),
             "map": None if fixed is None else fixed.without_points(),
             "scale": self._scale,
             "rows": self._rows,
@@ -281,9 +290,9 @@ class CouplingEstimator(PlacesNewPoints):
         }
 
     def _recall(self, remembered: dict[str, Any]) -> None:
-        given, self._scale, self._rows = remembered["given"], remembered["scale"], remembered["rows"]
+        conditioned, self._scale, self._rows = remembered["given"], remembered["scale"], remembered["rows"]
         self._landmarks = remembered.get("landmarks")
-        self._given = None if given is None else self.sentence.input.recall(given)
+        self._given = None if conditioned is None else self.sentence.input.recall(conditioned)
         if self._given is not None and self._given.X is not None and self._given.X.shape[0] != len(self._places):
             raise ValueError(
                 f"the file is damaged: it has {self._given.X.shape[0]} points and {len(self._places)} places. "

@@ -18,7 +18,7 @@ from graphcouple.estimators.landmarks import regressor
 from graphcouple.estimators.sentence import Result, Sentence, carry_out
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Gaussian
-from graphcouple.laws import GivenPoints, GraphModel, NewEdges, Perplexity
+from graphcouple.laws import ConditionedLaw, GraphModel, NewEdges, Perplexity
 from graphcouple.laws.copies import check_weights
 from graphcouple.laws.labels import UNLABELLED
 from graphcouple.laws.priors import UnitOutDegree
@@ -37,7 +37,7 @@ class PlacesNewPoints(EmbeddingEstimator):
     n_jobs: int | None
     random_state: Any
 
-    _given: GivenPoints | None
+    _given: ConditionedLaw | None
     """The input's law with its points; None if the input is a graph or a posterior."""
 
     _map: FixedMap | None
@@ -138,7 +138,7 @@ class PlacesNewPoints(EmbeddingEstimator):
             Z[rows], loss[rows] = self._place(given.new_edges(X[rows], self.n_jobs), self._map)
         return (Z, loss) if return_loss else Z
 
-    def _trained(self, given: GivenPoints) -> Any:
+    def _trained(self, given: ConditionedLaw) -> Any:
         """Return the regressor from the fitted points to their places."""
         if self._regressor is None:
             if self.takes_distances:
@@ -248,10 +248,10 @@ class PlacesNewPoints(EmbeddingEstimator):
             whole = np.vstack([given.X, X.toarray() if sp.issparse(X) else X])
         weights = _joined(given.weights, len(self._places), sample_weight, X.shape[0])
         self._rows = None if self._rows is None else self._rows.and_more(X.shape[0])
-        said, rng = self.sentence, check_random_state(self.random_state)
+        sentence, rng = self.sentence, check_random_state(self.random_state)
         # New points have no class.
         y = None if given.labels is None else np.concatenate([given.labels, np.full(X.shape[0], UNLABELLED)])
-        self._keep(carry_out(said, whole, y, rng, start=Z, held=held, sample_weight=weights), Z.dtype)
+        self._keep(carry_out(sentence, whole, y, rng, start=Z, held=held, sample_weight=weights), Z.dtype)
         return self
 
     def isolation(self, X: Any) -> FloatArray:
@@ -287,7 +287,7 @@ class PlacesNewPoints(EmbeddingEstimator):
         parts = [given.new_edges(X[a : a + _ROWS_AT_ONCE], self.n_jobs).isolation for a in starts]
         return np.concatenate(parts)
 
-    def _check_new(self, X: Any) -> tuple[Any, GivenPoints]:
+    def _check_new(self, X: Any) -> tuple[Any, ConditionedLaw]:
         check_is_fitted(self)
         if self._given is None:
             raise ValueError(

@@ -60,7 +60,7 @@ def _fingerprint(value: Any) -> str:
         return f"{type(value).__module__}.{getattr(value, '__qualname__', type(value).__qualname__)}"
 
 
-def going_on(estimator: Any, said: Sentence, X: Any) -> Sentence:
+def continued(estimator: Any, sentence: Sentence, X: Any) -> Sentence:
     """Return the sentence of a warm fit, which starts from the last embedding, without exaggeration.
 
     Raises
@@ -69,15 +69,15 @@ def going_on(estimator: Any, said: Sentence, X: Any) -> Sentence:
         When the last embedding is of other points.
     """
     if not estimator.warm_start or not hasattr(estimator, "embedding_"):
-        return said
+        return sentence
     last = np.array(estimator.embedding_)
     n_samples = len(last) if X is None else X.shape[0]
-    if last.shape != (n_samples, said.n_components):
+    if last.shape != (n_samples, sentence.n_components):
         raise ValueError(
             f"warm_start=True goes on from the last embedding, of shape {last.shape}, but X has {n_samples} rows and "
-            f"n_components={said.n_components}. Use update() to add points, or a new estimator."
+            f"n_components={sentence.n_components}. Use update() to add points, or a new estimator."
         )
-    optimizer = Descent() if isinstance(said.optimizer, str) else said.optimizer
+    optimizer = Descent() if isinstance(sentence.optimizer, str) else sentence.optimizer
     if isinstance(optimizer, Descent):
         optimizer = replace(optimizer, early_exaggeration=1.0)
-    return said.replace(init=last, optimizer=optimizer, n_starts=1)
+    return sentence.replace(init=last, optimizer=optimizer, n_starts=1)

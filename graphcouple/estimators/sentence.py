@@ -17,7 +17,7 @@ from graphcouple.couplings.recipes import as_coupling, with_terms
 from graphcouple.graphs import FloatArray
 from graphcouple.initializations import initialize, is_made
 from graphcouple.kernels.check import require_sound
-from graphcouple.laws import GivenPoints, GraphLaw
+from graphcouple.laws import ConditionedLaw, GraphLaw
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.optimize import LBFGS, Callback, Descent, Optimizer, Snapshots, Solution, solve
 from graphcouple.summation import KernelValue, as_summation
@@ -45,8 +45,8 @@ class Sentence(Mapping[str, Any]):
     max_iter      auto
     n_components  2
     >>> X, y = gc.datasets.load("iris")
-    >>> named, said = gc.UMAP(random_state=0), gc.GraphCoupling(**gc.UMAP(random_state=0).sentence)
-    >>> bool((named.fit_transform(X) == said.fit_transform(X)).all())
+    >>> named, stated = gc.UMAP(random_state=0), gc.GraphCoupling(**gc.UMAP(random_state=0).sentence)
+    >>> bool((named.fit_transform(X) == stated.fit_transform(X)).all())
     True
     """
 
@@ -116,7 +116,7 @@ class Result:
         The coupling alone, without the terms.
     terms : tuple of (float, Objective)
         Each term with its weight.
-    given : GivenPoints or None
+    given : ConditionedLaw or None
         The input's law with its points; None if the input is a graph or a posterior.
     """
 
@@ -124,12 +124,12 @@ class Result:
     posterior: RandomGraph
     coupling: Objective
     terms: tuple[tuple[float, Objective], ...]
-    given: GivenPoints | None = None
+    given: ConditionedLaw | None = None
 
 
 def given_points(
-    said: Sentence, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None
-) -> GivenPoints | None:
+    sentence: Sentence, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None
+) -> ConditionedLaw | None:
     """Return the input's law with its points; None if the input is a graph or a posterior.
 
     Raises
@@ -137,18 +137,18 @@ def given_points(
     TypeError, ValueError
         When the points are unusable or a kernel is unsound.
     """
-    for law in (said.input, said.latent):
+    for law in (sentence.input, sentence.latent):
         for kernel in law.kernels if isinstance(law, GraphLaw) else ():
             require_sound(kernel)
-    if isinstance(said.input, GraphLaw):
-        return said.input.given(X, neighbors, sample_weight, y)
+    if isinstance(sentence.input, GraphLaw):
+        return sentence.input.given(X, neighbors, sample_weight, y)
     for name, value in (("neighbors", neighbors), ("sample_weight", sample_weight)):
         if value is not None:
             raise ValueError(f"{name} has no use here: `input` is a graph or a posterior. Pass a GraphModel as input.")
     return None
 
 
-def posterior_of(said: Sentence, X: Any, given: GivenPoints | None, n_jobs: int | None = None) -> RandomGraph:
+def posterior_of(sentence: Sentence, X: Any, given: ConditionedLaw | None, n_jobs: int | None = None) -> RandomGraph:
     """Return the law of the input's graph: from points, as given, or with the user's own graph as its mean.
 
     Raises
@@ -158,15 +158,15 @@ def posterior_of(said: Sentence, X: Any, given: GivenPoints | None, n_jobs: int 
     """
     if given is not None:
         return given.posterior(n_jobs)
-    own = said.input
-    posterior = own if isinstance(own, RandomGraph) else said.latent.prior.around(own, "input")
+    own = sentence.input
+    posterior = own if isinstance(own, RandomGraph) else sentence.latent.prior.around(own, "input")
     if X is not None and posterior.n_nodes != X.shape[0]:
         raise ValueError(f"input has {posterior.n_nodes} nodes, but X has {X.shape[0]} rows; the numbers must match.")
     return posterior
 
 
 def carry_out(
-    said: Sentence,
+    sentence: Sentence,
     X: Any,
     y: Any,
     rng: np.random.RandomState,
@@ -183,7 +183,7 @@ def carry_out(
 
     Parameters
     ----------
-    said : Sentence
+    sentence : Sentence
     X : array or sparse matrix of shape (n_samples, n_features), or None
     y : any
         Passed to the law, the coupling and the terms.
@@ -203,28 +203,33 @@ def carry_out(
     snapshots : Snapshots, optional
         Where the state of the run is kept.
     """
-    n_jobs = said.get("n_jobs")
-    given = given_points(said, X, neighbors, sample_weight, y)
-    posterior = posterior_of(said, X, given, n_jobs)
+    n_jobs = sentence.get("n_jobs")
+    given = given_points(sentence, X, neighbors, sample_weight, y)
+    posterior = posterior_of(sentence, X, given, n_jobs)
     n = posterior.n_nodes
     if posterior.support.n_edges == 0:
         raise ValueError(
             "the input's graph has no edges, so there is nothing to embed. Raise n_neighbors, since copies of a point "
             "count among its neighbors, or give a graph that has edges."
         )
-    problem = _problem(said, X, y, posterior, rng)
-    coupling = as_coupling(said.coupling).bind(problem)
-    terms = _of_terms(said, problem)
+    problem = _problem(sentence, X, y, posterior, rng)
+    coupling = as_coupling(sentence.coupling).bind(problem)
+    terms = _of_terms(sentence, problem)
     objective = with_terms(coupling, terms)
-    run: dict[str, Any] = {"max_iter": said.max_iter, "check_every": check_every, "callback": watch, "n_jobs": n_jobs}
-    run |= {"on_interrupt": said.get("on_interrupt", "raise"), "snapshots": snapshots}
+    run: dict[str, Any] = {
+        "max_iter": sentence.max_iter,
+        "check_every": check_every,
+        "callback": watch,
+        "n_jobs": n_jobs,
+    }
+    run |= {"on_interrupt": sentence.get("on_interrupt", "raise"), "snapshots": snapshots}
     if start is not None:
-        return Result(_go_on(objective, start, held, run), posterior, coupling, terms, given)
+        return Result(_continue_run(objective, start, held, run), posterior, coupling, terms, given)
     start = initialize(
-        said.init,
+        sentence.init,
         X,
         posterior,
-        said.n_components,
+        sentence.n_components,
         rng,
         metric=problem.metric,
         dtype=problem.summation.points_dtype(n, np.float64 if X is None else X.dtype),
@@ -233,36 +238,36 @@ def carry_out(
     solution = solve(
         objective,
         start,
-        _optimizer(said, problem),
-        rescale=is_made(said.init),
-        n_starts=said.get("n_starts", "auto"),
+        _optimizer(sentence, problem),
+        rescale=is_made(sentence.init),
+        n_starts=sentence.get("n_starts", "auto"),
         **run,
     )
-    warn_if_inaccurate(problem.summation, solution.Z, KernelValue(said.latent.kernel))
+    warn_if_inaccurate(problem.summation, solution.Z, KernelValue(sentence.latent.kernel))
     return Result(solution, posterior, coupling, terms, given)
 
 
-def _problem(said: Sentence, X: Any, y: Any, posterior: RandomGraph, rng: np.random.RandomState) -> Problem:
+def _problem(sentence: Sentence, X: Any, y: Any, posterior: RandomGraph, rng: np.random.RandomState) -> Problem:
     return Problem(
         X=X,
         y=y,
         posterior=posterior,
-        latent=said.latent,
-        n_components=said.n_components,
-        summation=as_summation(said.get("summation", "auto"), said.get("n_jobs")),
-        metric=getattr(said.input, "metric", "euclidean"),
+        latent=sentence.latent,
+        n_components=sentence.n_components,
+        summation=as_summation(sentence.get("summation", "auto"), sentence.get("n_jobs")),
+        metric=getattr(sentence.input, "metric", "euclidean"),
         rng=rng,
-        n_jobs=said.get("n_jobs"),
-        metric_params=getattr(said.input, "metric_params", None),
+        n_jobs=sentence.get("n_jobs"),
+        metric_params=getattr(sentence.input, "metric_params", None),
     )
 
 
-def _of_terms(said: Sentence, problem: Problem) -> tuple[tuple[float, Objective], ...]:
+def _of_terms(sentence: Sentence, problem: Problem) -> tuple[tuple[float, Objective], ...]:
     """Return the weights and objectives of the terms, which leave the randomness of the start as it is without them."""
     rng = np.random.RandomState()
     rng.set_state(problem.rng.get_state())
     own = replace(problem, rng=rng)
-    return tuple(_weighed(term, own) for term in _checked(said.get("terms", ())))
+    return tuple(_weighed(term, own) for term in _checked(sentence.get("terms", ())))
 
 
 def _weighed(term: Term, problem: Problem) -> tuple[float, Objective]:
@@ -275,7 +280,7 @@ def _weighed(term: Term, problem: Problem) -> tuple[float, Objective]:
         raise type(error)(f"{type(term).__name__} in terms: {error}") from error
 
 
-def _go_on(objective: Objective, start: FloatArray, held: Any, run: dict[str, Any]) -> Solution:
+def _continue_run(objective: Objective, start: FloatArray, held: Any, run: dict[str, Any]) -> Solution:
     """Return the embedding that descent finds from a start with some points held."""
     if held is not None and np.all(held):
         loss = objective.value(start)
@@ -283,11 +288,11 @@ def _go_on(objective: Objective, start: FloatArray, held: Any, run: dict[str, An
     return solve(objective if held is None else Held(objective, held), start, LBFGS(), n_starts=1, **run)
 
 
-def _optimizer(said: Sentence, problem: Problem | None = None) -> Optimizer | Descent:
-    wanted = Descent() if isinstance(said.optimizer, str) else said.optimizer
+def _optimizer(sentence: Sentence, problem: Problem | None = None) -> Optimizer | Descent:
+    wanted = Descent() if isinstance(sentence.optimizer, str) else sentence.optimizer
     if problem is None or isinstance(wanted, Descent):
         return wanted
-    return wanted.seeded(problem.seed).knowing(problem.posterior)
+    return wanted.seeded(problem.seed).with_graph(problem.posterior)
 
 
 def _checked(terms: Any) -> list[Term]:

@@ -1,15 +1,15 @@
 """Laws of hidden graphs: a kernel, a prior and a bandwidth."""
 
 from graphcouple.laws.bandwidths import Bandwidth, ConstantBandwidth, LocalConnectivity, Perplexity, SelfTuning
-from graphcouple.laws.given import GivenPoints, NewEdges
+from graphcouple.laws.given import ConditionedLaw, NewEdges
 from graphcouple.laws.law import GraphLaw
 from graphcouple.laws.mixture import GraphMixture
 from graphcouple.laws.model import GraphModel
 
 __all__ = [
     "Bandwidth",
+    "ConditionedLaw",
     "ConstantBandwidth",
-    "GivenPoints",
     "GraphLaw",
     "GraphMixture",
     "GraphModel",

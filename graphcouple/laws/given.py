@@ -59,7 +59,7 @@ class NewEdges:
         return sp.csr_array((self.means, self.support.indices, self.support.indptr), shape=shape)
 
 
-class GivenPoints(ABC):
+class ConditionedLaw(ABC):
     """A law and the points it is given, with what a search among them has prepared.
 
     Attributes

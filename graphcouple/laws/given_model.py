@@ -9,7 +9,7 @@ import numpy as np
 
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.laws.copies import Copies, along
-from graphcouple.laws.given import FEW, GivenPoints, NewEdges, nearest_spread
+from graphcouple.laws.given import FEW, ConditionedLaw, NewEdges, nearest_spread
 from graphcouple.laws.labels import log_factor, own_log_factor
 from graphcouple.laws.priors import RandomGraph, RepeatedPosterior
 from graphcouple.laws.priors.binary import symmetrized
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from graphcouple.laws.model import GraphModel
 
 
-class ModelGiven(GivenPoints):
+class ConditionedModel(ConditionedLaw):
     """A model and the distances between its points.
 
     Parameters
@@ -47,7 +47,7 @@ class ModelGiven(GivenPoints):
 
     @property
     def law(self) -> GraphModel:
-        """The model as it is used; see `GivenPoints`."""
+        """The model as it is used; see `ConditionedLaw`."""
         return self.model.for_points(self.distances.n_points)
 
     def posterior(self, n_jobs: int | None = None) -> RandomGraph:
@@ -84,7 +84,7 @@ class ModelGiven(GivenPoints):
         return {"points": self.distances.remembered(), "labels": self.labels, **known}
 
     def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
-        """Return the mean edges from new points; see `GivenPoints.new_edges`."""
+        """Return the mean edges from new points; see `ConditionedLaw.new_edges`."""
         model, distances = self.model, self.distances
         n_neighbors = model.neighbors_among(distances.n_points)
         search = "auto" if model.finds else model.search

@@ -8,7 +8,7 @@ from typing import Any, Self
 import scipy.sparse as sp
 
 from graphcouple.kernels import Kernel
-from graphcouple.laws.given import GivenPoints
+from graphcouple.laws.given import ConditionedLaw
 from graphcouple.laws.priors import RandomGraph
 
 
@@ -38,12 +38,12 @@ class GraphLaw(ABC):
         """Return the law with "auto" replaced by its value for this many points."""
 
     @abstractmethod
-    def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> GivenPoints:
+    def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> ConditionedLaw:
         """Return the law with its points and, if they are known, their neighbours, weights and classes."""
 
     @abstractmethod
-    def recall(self, remembered: dict[str, Any]) -> GivenPoints:
-        """Return the law with points that `GivenPoints.remembered` described."""
+    def recall(self, remembered: dict[str, Any]) -> ConditionedLaw:
+        """Return the law with points that `ConditionedLaw.remembered` described."""
 
     def posterior(self, X: Any, n_jobs: int | None = None, sample_weight: Any = None, y: Any = None) -> RandomGraph:
         """Return the law of the graph given the points `X`, how many points each row stands for, and their classes."""

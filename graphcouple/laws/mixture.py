@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
-from graphcouple.laws.given import GivenPoints, NewEdges, mean_of_edges
+from graphcouple.laws.given import ConditionedLaw, NewEdges, mean_of_edges
 from graphcouple.laws.law import GraphLaw
 from graphcouple.laws.model import GraphModel
 from graphcouple.laws.priors import MixturePosterior
@@ -129,7 +129,7 @@ class GraphMixture(GraphLaw):
         """
         return self.given(X, sample_weight=sample_weight, y=y).posterior(n_jobs)
 
-    def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> _MixtureGiven:
+    def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> _ConditionedMixture:
         """Return the mixture with its points; see `GraphModel.given`."""
         X = as_points(X)
         found = {law.distance_key: law.distances(X, neighbors) for law in self.laws}
@@ -137,16 +137,16 @@ class GraphMixture(GraphLaw):
         laws = tuple(law.within(found[law.distance_key].n_points, total) for law in self.laws)
         _share_searches(laws, found)
         parts = [law.given_distances(found[law.distance_key], sample_weight, y) for law in laws]
-        return _MixtureGiven(dataclasses.replace(self, laws=laws), list(found.values()), parts)
+        return _ConditionedMixture(dataclasses.replace(self, laws=laws), list(found.values()), parts)
 
-    def recall(self, remembered: dict[str, Any]) -> _MixtureGiven:
-        """Return the laws with points that `GivenPoints.remembered` described."""
+    def recall(self, remembered: dict[str, Any]) -> _ConditionedMixture:
+        """Return the laws with points that `ConditionedLaw.remembered` described."""
         parts = [law.recall(part) for law, part in zip(self.laws, remembered["parts"], strict=True)]
         found = {law.distance_key: part.distances for law, part in zip(self.laws, parts, strict=True)}
         _share_searches([part.model for part in parts], found)
         for law, part in zip(self.laws, parts, strict=True):
             part.distances = found[law.distance_key]
-        return _MixtureGiven(self, list(found.values()), parts)
+        return _ConditionedMixture(self, list(found.values()), parts)
 
     def new_edges(self, X: Any, X_new: Any, n_jobs: int | None = None) -> sp.csr_array:
         """Return the weighted mean of the laws' edges from new points; see `GraphModel.new_edges`."""
@@ -157,10 +157,10 @@ class GraphMixture(GraphLaw):
         return total
 
 
-class _MixtureGiven(GivenPoints):
+class _ConditionedMixture(ConditionedLaw):
     """A mixture and its laws, which share their points."""
 
-    def __init__(self, mixture: GraphMixture, shared: Sequence[Distances], parts: Sequence[GivenPoints]) -> None:
+    def __init__(self, mixture: GraphMixture, shared: Sequence[Distances], parts: Sequence[ConditionedLaw]) -> None:
         self.mixture, self.shared, self.parts = mixture, shared, parts
         self.X, self.weights = shared[0].X, parts[0].weights
         self.labels = next((part.labels for part in parts if part.labels is not None), None)

@@ -16,7 +16,7 @@ from graphcouple.kernels import Kernel
 from graphcouple.kernels.base import KERNELS
 from graphcouple.laws.bandwidths import Bandwidth
 from graphcouple.laws.copies import Copies, check_weights
-from graphcouple.laws.given_model import ModelGiven
+from graphcouple.laws.given_model import ConditionedModel
 from graphcouple.laws.labels import class_codes
 from graphcouple.laws.law import GraphLaw
 from graphcouple.laws.priors import GraphPrior, RandomGraph, as_prior
@@ -261,7 +261,7 @@ class GraphModel(GraphLaw):
         """
         return self.given(X, sample_weight=sample_weight, y=y).posterior(n_jobs)
 
-    def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> ModelGiven:
+    def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> ConditionedModel:
         """Return the law with its points, which can be asked for the edges of new points too; see `posterior`.
 
         Parameters
@@ -296,17 +296,17 @@ class GraphModel(GraphLaw):
         found = (self.search, self.n_neighbors) if self.finds else None
         return repr((self.metric, _arguments(self.metric_params), found))
 
-    def given_distances(self, distances: Distances, sample_weight: Any = None, y: Any = None) -> ModelGiven:
+    def given_distances(self, distances: Distances, sample_weight: Any = None, y: Any = None) -> ConditionedModel:
         """Return the law with the distances between its points, their weights and classes."""
         weights = None if sample_weight is None else check_weights(sample_weight, distances.n_points)
         codes = class_codes(y, distances.n_points) if self.target_weight else None
-        return ModelGiven(self, distances, weights, codes)
+        return ConditionedModel(self, distances, weights, codes)
 
-    def recall(self, remembered: dict[str, Any]) -> ModelGiven:
-        """Return the law with points that `GivenPoints.remembered` described."""
+    def recall(self, remembered: dict[str, Any]) -> ConditionedModel:
+        """Return the law with points that `ConditionedLaw.remembered` described."""
         distances = remembered_distances(remembered["points"], self.metric, self.metric_params)
         with warnings.catch_warnings():
-            # What `within` says was said when the law was given its points.
+            # `within` warned when the law was given its points.
             warnings.simplefilter("ignore")
             given = self.given_distances(distances, remembered["weights"], remembered["labels"])
         given._scales, given._spread = remembered["scales"], remembered["spread"]
@@ -320,7 +320,7 @@ class GraphModel(GraphLaw):
         X : array or sparse matrix of shape (n_samples, n_features)
             The points of the graph.
         X_new : array or sparse matrix of shape (n_new, n_features)
-            See `GivenPoints.new_edges`.
+            See `ConditionedLaw.new_edges`.
         n_jobs : int or None, default=None
 
         Returns

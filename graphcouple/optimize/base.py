@@ -148,6 +148,6 @@ class Optimizer(ABC):
         """Return the optimizer with a seed, if it needs one and has none."""
         return self
 
-    def knowing(self, posterior: RandomGraph) -> Self:
+    def with_graph(self, posterior: RandomGraph) -> Self:
         """Return the optimizer with the parts of the input's graph that it needs."""
         return self

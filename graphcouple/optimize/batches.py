@@ -92,7 +92,7 @@ class MiniBatches(Optimizer):
         """Return the optimizer with a seed, if it has none."""
         return self if self.random_state is not None else replace(self, random_state=seed())
 
-    def knowing(self, posterior: RandomGraph) -> MiniBatches:
+    def with_graph(self, posterior: RandomGraph) -> MiniBatches:
         """Return the optimizer with the neighbours of each point in the input's graph."""
         if self.n_neighbors == 0:
             return self

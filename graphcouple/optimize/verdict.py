@@ -124,12 +124,12 @@ def resized(
         factor = far_off(objective, solution)
         if factor == 1.0 or attempt is None:
             return solution, monitor, factor
-        again, watched = attempt((factor * solution.Z).astype(solution.Z.dtype), LBFGS(), False)
+        again, seen = attempt((factor * solution.Z).astype(solution.Z.dtype), LBFGS(), False)
         better = again.loss < solution.loss and not again.collapsed
-        if watched.stopped:
-            return again if better else replace(solution, message=again.message, converged=False), watched, 1.0
+        if seen.stopped:
+            return again if better else replace(solution, message=again.message, converged=False), seen, 1.0
         if better:
-            return again, watched, far_off(objective, again)
+            return again, seen, far_off(objective, again)
     except FloatingPointError:
         pass
     except KeyboardInterrupt:

@@ -91,7 +91,7 @@ class Sparse(Protocol):
     def times(self, V: FloatArray) -> FloatArray:
         """Return the matrix times an array of shape (n,) or (n, m)."""
 
-    def turned(self, v: FloatArray) -> FloatArray:
+    def flipped(self, v: FloatArray) -> FloatArray:
         """Return a multiple of a vector minus the matrix times it, so that the smallest eigenvalues are the largest."""
 
     @property
@@ -144,7 +144,7 @@ def smallest(of: Sparse, k: int, known: FloatArray, tol: float = 1e-10) -> Eigen
     if width <= _THIN:
         values, vectors = by_factors()
     else:
-        found = _lanczos(of.turned, n, k + 1, tol, by_factors if width <= _STILL_FACTORISED else None)[1]
+        found = _lanczos(of.flipped, n, k + 1, tol, by_factors if width <= _STILL_FACTORISED else None)[1]
         values, vectors = _beside(of, known, found)
     return Eigenpairs(np.maximum(values[:k], 0.0), fixed_signs(vectors[:, :k]))
 

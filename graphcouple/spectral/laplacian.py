@@ -106,7 +106,7 @@ class GraphLaplacian:
         diagonal = self._diagonal if V.ndim == 1 else self._diagonal[:, None]
         return np.asarray(diagonal * V - self._similarity @ V)
 
-    def turned(self, v: FloatArray) -> FloatArray:
+    def flipped(self, v: FloatArray) -> FloatArray:
         """Return D^{-½} A D^{-½} v if normalised, else (bound − L) v, for v of shape (n,)."""
         return np.asarray(self._similarity @ v if self.normalized else self.bound * v - self.times(v))
 
@@ -200,18 +200,18 @@ class ReconstructionLaplacian(GraphLaplacian):
 
     def times(self, V: FloatArray) -> FloatArray:
         """Return M V; products with W and Wᵀ take a fraction of the time that M would."""
-        residual, turned = self._residual
-        return np.asarray(turned @ (residual @ V))
+        residual, flipped = self._residual
+        return np.asarray(flipped @ (residual @ V))
 
-    def turned(self, v: FloatArray) -> FloatArray:
+    def flipped(self, v: FloatArray) -> FloatArray:
         """Return (bound − M) v, for v of shape (n,)."""
         return self.bound * v - self.times(v)
 
     @cached_property
     def matrix(self) -> sp.csr_array:
         """M."""
-        residual, turned = self._residual
-        return sp.csr_array(turned @ residual)
+        residual, flipped = self._residual
+        return sp.csr_array(flipped @ residual)
 
     @property
     def pattern(self) -> sp.csr_array:

@@ -78,7 +78,7 @@ def warn_if_inaccurate(summation: Summation, Z: FloatArray, radial: RadialFuncti
     -----
     AccuracyWarning
     """
-    if summation.watched:
+    if summation.checks_accuracy:
         return
     error = force_error(summation, Z, radial)
     if not error <= TOLERATED:

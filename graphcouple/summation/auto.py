@@ -72,7 +72,7 @@ class Auto(Summation):
         self._sampled = SampledRows(n_jobs)
         self._checks = True
 
-    watched = True
+    checks_accuracy = True
     single_from = MESH_FROM
 
     def for_points(self, Z: FloatArray, radial: RadialFunction) -> Summation:

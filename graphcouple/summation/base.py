@@ -28,7 +28,7 @@ class Summation(ABC):
     resolution: float = 0.0
     """Absolute error of a potential of unit charges, for a radial function with values up to 1; 0 if exact."""
 
-    watched: bool = False
+    checks_accuracy: bool = False
     """Whether the summation is exact, or checks its own accuracy and warns; fits check the accuracy of all others."""
 
     single_from: int | None = None

@@ -31,7 +31,7 @@ class Exact(Summation):
     array([0.6, 0.7, 0.3])
     """
 
-    watched = True
+    checks_accuracy = True
 
     def potential(
         self,

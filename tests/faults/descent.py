@@ -65,7 +65,7 @@ FAULTS = [
           "test_rough_starts"),
     Fault("descent: nothing of the noise is kept", "optimize/roughness.py", "_KEPT = 0.01", "_KEPT = 0.0",
           "test_rough_starts"),
-    Fault("descent: no start is smoothed", "optimize/descent.py", "return smoothest(objective, Z) if", "return Z if", "test_rough_starts"),
+    Fault("descent: no start is smoothed", "optimize/descent.py", "smooth = smoothest(objective, Z)", "smooth = Z", "test_rough_starts"),
     Fault("descent: no graph is in pieces", "optimize/roughness.py", "drawn < _IN_PIECES * first", "False", "test_rough_starts"),
     Fault("descent: every graph is in pieces", "optimize/roughness.py", "drawn < _IN_PIECES * first", "True", "test_rough_starts"),
     Fault("descent: every shape is rough", "optimize/roughness.py", "_ROUGH = 0.7", "_ROUGH = 0.0", "test_rough_starts"),
