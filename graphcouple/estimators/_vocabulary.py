@@ -47,7 +47,7 @@ VOCABULARY: dict[str, Word] = {
     "early_exaggeration": Word(
         'float or "auto"',
         'Weight of the attraction at first; 1 for none. "auto" is 0.6 of what the graph bears. It falls to 1 in ten '
-        "steps, within 300 iterations or the first three quarters of the run. See `Descent`. `NegativeSampling` "
+        "steps, within 60 to 300 iterations or the first three quarters of a shorter run. See `Descent`. `NegativeSampling` "
         "ignores it.",
         [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
     ),
