@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from graphcouple.laws.labels import log_factor, own_log_factor
 from graphcouple.laws.priors import RandomGraph, RepeatedPosterior
 from graphcouple.laws.priors.binary import symmetrized
 from graphcouple.neighbors import Distances, OwnNeighbors, as_points
-
-if TYPE_CHECKING:
-    from graphcouple.laws.model import GraphModel
 
 
 class ConditionedModel(ConditionedLaw):
@@ -34,7 +31,7 @@ class ConditionedModel(ConditionedLaw):
 
     def __init__(
         self,
-        model: GraphModel,
+        model: Any,
         distances: Distances,
         weights: FloatArray | None = None,
         labels: IntArray | None = None,
@@ -46,7 +43,7 @@ class ConditionedModel(ConditionedLaw):
         self._spread: FloatArray | None = None
 
     @property
-    def law(self) -> GraphModel:
+    def law(self) -> Any:
         """The model as it is used; see `ConditionedLaw`."""
         return self.model.for_points(self.distances.n_points)
 
