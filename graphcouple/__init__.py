@@ -32,7 +32,7 @@ _ELSEWHERE = {
     "theory": ["PairwiseMRF", "PrecisionPosterior", "degeneracy_report", "finite_epsilon_posterior"],
 }
 
-__all__ = sorted(set(_known).difference(*_ELSEWHERE.values()))
+__all__ = sorted({"__version__", *_known}.difference(*_ELSEWHERE.values()))
 
 
 def __dir__() -> list[str]:
