@@ -48,7 +48,7 @@ UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _without_s
 
 _TREE = "model.json"
 
-# What files raise that were not written by `write`, or changed since.
+# Exceptions that reading raises if a file was not written by `write`, or was changed since.
 _DAMAGES = (
     *(AttributeError, EOFError, KeyError, IndexError, NotImplementedError, OverflowError, RecursionError, RuntimeError),
     *(TypeError, UnicodeDecodeError, json.JSONDecodeError, zipfile.BadZipFile, zlib.error),

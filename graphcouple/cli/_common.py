@@ -189,7 +189,7 @@ def plain(text: Any) -> Any:
 
 @contextmanager
 def finished() -> Iterator[None]:
-    """Print what tells of finished work: a reader that has gone away does not make it fail."""
+    """Guard the printing of results: if the reader of the output has gone away, the command does not fail."""
     try:
         yield
         if sys.stdout is not None:

@@ -228,10 +228,10 @@ class Rescaled(Objective):
 
 
 def balanced(forces: FloatArray) -> FloatArray:
-    """Return forces between points less their mean, which is 0 but for the errors of sums over all pairs.
+    """Return forces between points less their mean, which would be 0 if sums over all pairs had no errors.
 
-    The objective is level along a shift of all points, so descent by curvature would make even a tiny mean force a
-    long step, and no other.
+    A shift of all points does not change the objective, so its curvature along a shift is 0. Descent by curvature
+    would therefore turn even a tiny mean force into one long shift of all points, and do nothing else.
 
     Examples
     --------
@@ -338,7 +338,7 @@ class WeightedSum(Objective):
     def attracting(self) -> Attraction | None:
         """The attraction of all terms.
 
-        While it is exaggerated, a term without an attraction is weighed as much more, so that it does not fade.
+        While it is exaggerated, a term without an attraction is multiplied by the same factor, to keep its share.
         """
         known = [(weight, term, term.attracting) for weight, term in self.terms]
         drawing = [(weight, term, of) for weight, term, of in known if of is not None]

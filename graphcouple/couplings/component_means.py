@@ -168,7 +168,7 @@ class ComponentCrossEntropy(Objective):
         return 0.0, around if around > _ROUNDING * squares else float(n)
 
     def _hold(self, graphs: list[_Means]) -> None:
-        """Average over these graphs. One product has the centres of all, because each has some cost of its own."""
+        """Average over these graphs. One product gives the centres of all graphs: every product has a fixed cost."""
         self._means = graphs
         self._precisions = [
             PrecisionCrossEntropy(self.epsilon**0.5 * self._unit * means.X, nu_x=self.nu_x) for means in graphs
@@ -297,9 +297,9 @@ class ComponentMeans(Term):
     weight : float or "auto", default="auto"
         At least 0. "auto" goes by the range of the objective on the data: 1.5 n divided by how much J_ε rises when the
         rows of the principal components are exchanged at random (beyond 10,000 points (10,000 n)^½ in place of n), at
-        most 3.75; 1 if that makes no difference, as where the graphs drawn are connected. Where the embedding can hold
-        little of the means, as of many clusters in many dimensions, neighbourhoods would pay for it: below 0.3, the
-        weight falls with the cube of `ComponentCrossEntropy.explained`.
+        most 3.75; 1 if that makes no difference, as where the graphs drawn are connected. If the embedding can show
+        little of the means, as of many clusters in many dimensions, a large weight would harm neighbourhoods. So if
+        `ComponentCrossEntropy.explained` is below 0.3, the weight falls with the cube of it.
     scale : "free" or float, default="free"
         Length in the embedding of one unit of length in X; "free" compares shapes only.
     epsilon : "auto" or float, default="auto"
@@ -360,7 +360,7 @@ class ComponentMeans(Term):
         n = problem.posterior.n_nodes
         Y = principal_components(problem.points, problem.n_components, np.random.RandomState(0))
         size = float(np.square(Y).sum() / n) ** 0.5
-        # Far larger than the noise that J adds at a free scale, or of the size that a fixed one asks for.
+        # At a free scale, places far larger than the noise that J adds; at a fixed scale, places of the size it sets.
         Y *= _LARGE / (size or 1.0) if isinstance(self.scale, str) else self.scale
         span = rise_without_order(objective, Y)
         if not span > _LEAST * n:

@@ -1,4 +1,4 @@
-"""What keeps the map of a graph in pieces on one page.
+"""A bound on the size of the map of a disconnected graph.
 
 Shift-invariant kernels leave the places of a graph's components undetermined (degeneracy theorem), so a coupling has no
 minimum there: it falls for ever as the components move apart. The gain is small and known. Let f be the weight of pairs
@@ -12,7 +12,7 @@ barely change the mean square. ℓ is the kernel's length, and κ the number of 
 much as its edges pull it: the perplexity, under priors D and E. Student's tail falls as D⁻² in any dimension, so f is
 about nℓ²/(κD²), and the same D² leaves the same f in a plane as in more dimensions. On a line, n/κ neighbourhoods side
 by side need more. The map of a connected graph has D ≈ 0.3 L, where C is next to nothing. At D = L, doubling the size
-must lower the loss by more than 1.4 nats a point. C takes O(n) time: it needs no sum over pairs.
+must lower the loss by more than 1.2 nats a point. C takes O(n) time: it needs no sum over pairs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from graphcouple.graphs import FloatArray
 # at most twice as wide as that, and connected data lose less than 0.1 % of their loss (benchmarks/separated.py).
 _SQ_LENGTH = 540.0
 
-# A wall: in D²/L², powers of 1 and 2 cost the digits more for the same width of separated clusters.
+# C is steep, like a wall. With powers 1 and 2 of D²/L², the loss of the digits would be higher at the same width of
+# separated clusters.
 _POWER = 3
 
 # Beyond, the power would overflow; the gradient has long reached its limit.

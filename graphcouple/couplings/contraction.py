@@ -242,7 +242,7 @@ class LaplacianEigenvalues(Objective):
 
     @property
     def attracting(self) -> Attraction:
-        """None while others' is exaggerated; see `_waiting`."""
+        """An attraction that is absent while the attraction of edges is exaggerated; see `_waiting`."""
         return _waiting(self)
 
 
@@ -270,7 +270,7 @@ class FixedBasis(Objective):
 
     @property
     def attracting(self) -> Attraction:
-        """None while others' is exaggerated; see `_waiting`."""
+        """An attraction that is absent while the attraction of edges is exaggerated; see `_waiting`."""
         return _waiting(self)
 
     @cached_property
@@ -300,9 +300,9 @@ class FixedBasis(Objective):
 
 
 def _waiting(contraction: Objective) -> Attraction:
-    """Return the attraction of clusters, which are contracted once the attraction of edges has found them.
+    """Return an attraction that is absent until exaggeration ends: the attraction of edges finds the clusters first.
 
-    Contracted from the start, parts of a cluster that are apart by chance would stay apart.
+    If clusters were contracted from the start, parts of a cluster that lie apart by chance would stay apart.
     """
     return Attraction(source=contraction, times=lambda factor: Absent(contraction.n_points))
 

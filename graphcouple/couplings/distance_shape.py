@@ -30,7 +30,7 @@ class FreeScaleStress(Objective):
     stress : Stress
         The pairs, the distances wanted and their weights; of the square loss. If all distances wanted are 0, F is 0.
     length : float, default=0.0
-        ℓ: Σ d² is replaced by Σ (d² + ℓ²), so that F does not ask for shape at sizes below it, but for size.
+        ℓ: Σ d² is replaced by Σ (d² + ℓ²), so that F first enlarges an embedding smaller than ℓ, and then shapes it.
 
     Raises
     ------

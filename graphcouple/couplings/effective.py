@@ -128,7 +128,7 @@ class EffectiveCrossEntropy(PairCoupling):
 
     @property
     def crowd(self) -> float:
-        """n/(2γm): an edge pulls once, and brings γm pushes in either direction, which all points share."""
+        """n/(2γm): each edge pulls once and brings γm pushes in each direction, shared among all n points."""
         return self.n_points / (2.0 * self.repulsion_strength * self.negative_sample_rate)
 
     @cached_property

@@ -1,7 +1,7 @@
-"""New points against an embedding that stays as it is: one objective for each, which depends on no other.
+"""New points in a fixed embedding: each has its own objective, which does not depend on the other new points.
 
-A new point has a law of its own edges to the points of the embedding, given X. It belongs where the embedding's law of
-these edges agrees with that. For priors with a fixed number of edges the law of one row is that of prior D,
+Given X, a new point has a law of its edges to the points of the embedding. Its place is where the embedding's law of
+these edges agrees best with the law given X. For priors with a fixed number of edges, one row has the law of prior D,
 
     E_i(y) = m_i+ log Σ_j k(|y − z_j|²) − Σ_j m_ij log k(|y − z_j|²),
 

@@ -19,8 +19,8 @@ from graphcouple.graphs import FloatArray
 _MANY = 10_000.0
 
 UNIT_LENGTH = 1.0
-"""The size below which a shape asks for size first. Embeddings shrink while the attraction is exaggerated. An
-objective free of scale grows stiffer as they shrink, and would keep them small."""
+"""Below this size, a shape term first makes the embedding larger. Embeddings shrink while the attraction is
+exaggerated. A scale-free objective is stiffer on a smaller embedding, and would keep it small."""
 
 # If a few points hold more than this share of all squared distances, the shape of the others cannot be seen. Among
 # fewer than five points each has a large share.
@@ -64,10 +64,10 @@ def warn_if_few_points(shares: FloatArray, term: str) -> None:
 class GlobalTerm(Term):
     """Base of terms that arrange an embedding at large.
 
-    The term is weight · n · [F(Z) + ρ T(Z)], with F an objective between 0 and about 1 that does not depend on the
-    units of the embedding: the others decide how large it is. T keeps F from tearing neighbours apart; see `LongEdges`.
-    Both are multiplied by the number of points n, as a cross-entropy is a sum over them; beyond 10,000 points, where
-    ten neighbours are a finer structure, by (10,000 n)^½.
+    The term is weight · n · [F(Z) + ρ T(Z)]. F is an objective between 0 and about 1 that does not depend on the units
+    of the embedding; the rest of the objective decides how large the embedding is. T keeps F from tearing neighbours
+    apart; see `LongEdges`. F and T are multiplied by the number of points n, because a cross-entropy is a sum over
+    points. Beyond 10,000 points, where ten neighbours are a finer structure, they are multiplied by (10,000 n)^½.
 
     Parameters
     ----------

@@ -5,9 +5,10 @@ group g is there with probability
 
     p_ig = 1/(1 + e^{(r_i(g) − ½)/w}),
 
-where r_i(g) is the mid-rank of g around i, by mean squared distance to the members of groups: the share of points in
-nearer groups, plus half of its own. Given Z, its odds are T_ig/d²_ig, where d_ig is the distance to the group's mean
-and T_ig the mean of both ends' mean squared distances to all points,
+where r_i(g) is the mid-rank of group g around i: the share of points in groups nearer to i, plus half the share of
+points in g. Groups are ranked by the mean squared distance of i to their members. Given Z, the odds of the edge are
+T_ig/d²_ig, where d_ig is the distance to the group's mean and T_ig the mean of both ends' mean squared distances to
+all points,
 
     T_ig = (D_i + D_g)/2,    D_i = |z_i − z̄|² + V,    D_g = |z̄_g − z̄|² + V,    V = n⁻¹ Σ_k |z_k − z̄|².
 
@@ -49,7 +50,8 @@ _BLOCK = 1024
 # Bounds of the automatic number of landmarks, and the entries of p that it aims at.
 _FEWEST, _MOST, _ENTRIES = 100, 500, 5_000_000
 
-# Rows that the middle is the median of; a row may be three times as far from it as nine tenths are.
+# Number of rows whose median is the middle. Rows are drawn in if they lie further from it than three times the
+# 0.9-quantile of the distances.
 _MIDDLE, _MOST_ROWS, _FAR = 1000, 0.9, 3.0
 
 # The weight where data have a shape at large, and the share of L that principal components explain there, at least. On
@@ -166,11 +168,12 @@ class LargeScaleCrossEntropy(Objective):
         return self._evaluate(Z, False)[1]
 
     def explained(self, Z: FloatArray) -> float:
-        """Return the share of L that goes away at `Z` because the groups that are near are those that should be.
+        """Return the share of L that `Z` explains by having the right groups near each point.
 
-        That is C/(L + C), with C the covariance of p_ig and −log(u_ig + δ) over groups, averaged over points: L would
-        be higher by C if p_ig were the mean of p_i for every g. It does not depend on how large the groups are;
-        exchanging the rows of `Z` would draw the means of large groups to one place.
+        That is C/(L + C), with C the covariance of p_ig and −log(u_ig + δ) over groups, averaged over points. If every
+        p_ig were replaced by the mean of p_i over groups, L would be higher by C. The share does not depend on the
+        sizes of the groups. A comparison with exchanged rows of `Z` would depend on them, since an exchange draws the
+        means of large groups to one place.
         """
         level = np.broadcast_to((self.near @ self.weights)[:, None], self.near.shape)
         alike = LargeScaleCrossEntropy(self._groups, level.clip(0.0, 1.0), self.n_jobs)
@@ -255,10 +258,9 @@ class LargeScale(GlobalTerm):
     Parameters
     ----------
     weight : float or "auto", default="auto"
-        Local against global: 0 is the plain method. "auto" is 3 where the data have a shape at large, and falls to 0
-        with the cube of what principal components explain of L where they have not: a plane holds little of noise in
-        many dimensions, and neighbourhoods would pay for it. That is `LargeScaleCrossEntropy.explained`, in units of
-        0.35.
+        Local against global: 0 is the plain method. "auto" is 3 if principal components explain a share of at least
+        0.35 of L (`LargeScaleCrossEntropy.explained`). Below 0.35, it falls with the cube of that share: a plane can
+        show little of noise in many dimensions, and a large weight would harm neighbourhoods.
     n_groups : int or "auto", default="auto"
         Number of groups, the cells of points drawn at random. "auto" is 5,000,000/n, at least 100 and at most 500: with
         fewer, the forces on neighbours are less alike.

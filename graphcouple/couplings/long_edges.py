@@ -2,8 +2,8 @@
 
 The attraction of a heavy-tailed kernel fades with distance: a neighbour half a map away pulls less than a near one. So
 whatever arranges a map at large also tears it. At the scale of the whole, an edge has the odds D²/d² (see
-`large_scale`), with D² twice the square of the mean distance from the mean: a
-mean of squares would let one point, flung far, shorten all other edges. The cross-entropy of the input's edges is
+`large_scale`). D is √2 times the mean distance of the points from their mean. With a root mean square in place of the
+mean, one distant point would make all other edges count as short. The cross-entropy of the input's edges is
 
     T(Z) = n⁻¹ Σ_ij m_ij log(1 + d²_ij/D²),
 
@@ -27,7 +27,8 @@ from graphcouple.summation.radials import LogKernel
 class LongEdges(Objective):
     """T(Z), the cross-entropy of the input's edges under a law at the scale of the map; see the module's text.
 
-    Only the edges count whose means are at least the average of their row: most of the mass, at a fraction of the time.
+    Edges whose mean is below the average of their row are left out: the others hold most of the mass, and take a
+    fraction of the time.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ class MatchingLoss(Formula):
     """
 
     linear: ClassVar[bool] = False
-    """Whether the cost is linear in e, but for what does not depend on p: edges then sum faster."""
+    """Whether the cost is linear in e, up to terms that do not depend on p; sums over edges are then faster."""
 
     def cost(self, e: Any, p: Any) -> Any:
         """Return F̂(e, p)."""

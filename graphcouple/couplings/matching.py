@@ -43,7 +43,7 @@ SYMMETRIZATIONS = ("mean", "or", "first")
 """How the two directions of a pair become one number: (a + b)/2, a + b − ab, or a."""
 
 
-# Probabilities of a sure edge whose costs tell whether the loss is bounded: a logarithm's is ten times as much.
+# A sure edge's costs at these two probabilities show whether the loss is bounded: a logarithm's cost grows tenfold.
 _IMPROBABLE = (1e-20, 1e-200)
 
 
@@ -276,7 +276,7 @@ class MatchedMeans(Placing):
 
     @property
     def attracting(self) -> Attraction:
-        """The input's edges; it fades if a sure edge costs no more, the more improbable the embedding makes it."""
+        """The attraction of the input's edges; it fades if a sure edge's cost is bounded as its probability falls."""
         sure, *absent = (float(self.loss.cost(1.0, p)) for p in (1.0, *_IMPROBABLE))
         fades = absent[1] - sure < 2.0 * (absent[0] - sure)
         return Attraction(

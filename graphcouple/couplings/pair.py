@@ -24,7 +24,7 @@ from graphcouple.laws.priors import ConfinedPartition, GraphPrior, RandomGraph
 from graphcouple.laws.priors.posterior import sum_x_log_x
 from graphcouple.summation import EdgeSum, Summation, as_summation
 
-# Two distances, relative to the embedding's size, at which an unbounded kernel is seen to be one.
+# Two distances, relative to the embedding's size. A kernel that still grows from one to the other counts as unbounded.
 _TOGETHER = np.array([1e-4, 1e-7])
 
 

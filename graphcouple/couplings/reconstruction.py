@@ -145,9 +145,10 @@ class ReconstructionEnergy(Placing):
 
     @property
     def attracting(self) -> Attraction:
-        """The positive weights, at any distance; the energy itself fades with the kernel's values.
+        """The attraction by positive weights, at any distance; the pull of the energy fades with the kernel's values.
 
-        Noise reconstructs nothing, and is worse than one place. Smooth maps are better than both.
+        The energy of noise, in which neighbours reconstruct nothing, is higher than that of all points in one place.
+        Smooth maps have the lowest energy of the three.
         """
         return Attraction(source=self, times=self._times, shrinks_noise=True, fades=True)
 

@@ -34,7 +34,7 @@ class ProcrustesStatistic(Objective):
     Y : array of shape (n_points, any)
         The reference. If all its rows are equal, it has no shape, and F is 0.
     length : float, default=0.0
-        ℓ: ‖Z‖² is replaced by ‖Z‖² + n ℓ², so that F does not ask for shape at sizes below it, but for size.
+        ℓ: ‖Z‖² is replaced by ‖Z‖² + n ℓ², so that F first enlarges an embedding smaller than ℓ, and then shapes it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Matching of means that are no functions of one distance: rows that sum to 1, or all pairs that sum to n.
+"""Matching of means that depend on many distances: the means of a row sum to 1, or the means of all pairs sum to n.
 
 With a_ij = k_ij / Z_i (Z_i a row's sum, or Z/n for all pairs) and E_ij = S(a_ij, a_ji) for rows and a_ij for all pairs,
 it is Σ F̂(e_ij, E_ij). All pairs are compared, some rows at a time.

@@ -4,8 +4,8 @@
 
 It is pairwise matching (see `MatchedMeans`) of distances in place of edges' means, with the same losses F̂. The square
 gives raw stress, and weights w = δ⁻¹ Sammon's, w = δ⁻² elastic scaling. The sum of squared distances over all pairs is
-n Σ_i |z_i − z̄|², but the sum of δ_ij |z_i − z_j| has no fast form, as δ is no function of the embedding. So either all
-pairs are compared, or a sample of them that was drawn once, each of which stands for as many.
+n Σ_i |z_i − z̄|², but the sum of δ_ij |z_i − z_j| has no fast form, as δ is no function of the embedding. So either
+all pairs are compared, or a sample of pairs that is drawn once. Each pair of the sample stands for equally many pairs.
 
 References
 ----------
@@ -61,8 +61,8 @@ def sampled_pairs(n_points: int, per_point: int, rng: np.random.RandomState) -> 
 def stress_weights(wanted: FloatArray, power: float) -> FloatArray:
     """Return δ^(−power) in units of the mean of δ.
 
-    δ counts as at least the smallest positive one, and as at least a thousandth of the mean: weights of nearer copies
-    would leave no others visible.
+    A δ below the smallest positive one, or below a thousandth of the mean, is raised to the larger of the two.
+    Otherwise the weights of near copies would hide all other pairs.
     """
     if power == 0:
         return np.ones_like(wanted)

@@ -47,8 +47,8 @@ VOCABULARY: dict[str, Word] = {
     "early_exaggeration": Word(
         'float or "auto"',
         'Weight of the attraction at first; 1 for none. "auto" is 0.6 of what the graph bears. It falls to 1 in ten '
-        "steps, within 60 to 300 iterations or the first three quarters of a shorter run. See `Descent`. `NegativeSampling` "
-        "ignores it.",
+        "steps, within 60 to 300 iterations or the first three quarters of a shorter run. See `Descent`. "
+        "`NegativeSampling` ignores it.",
         [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
     ),
     "epsilon": Word('"auto" or float', "ε; see `ComponentCrossEntropy`.", [StrOptions({"auto"}), ABOVE_0]),
@@ -84,8 +84,8 @@ VOCABULARY: dict[str, Word] = {
         'Maximum number of iterations, or of epochs when sampling; a run ends earlier once it has settled. "auto" is '
         "5,000 up to 400 points, then 2,000,000 divided by their number, and at least 100 "
         "(400 for bounded losses; 4,000,000 divided by that number, within 200 and 400, where the graph bounds early "
-        "exaggeration); up to three times as many while the last tenth lowers the loss by more than 2 % of its height, "
-        "and as many again from a better size if the run ends far from its own. "
+        "exaggeration); up to three times as many while the last tenth lowers the loss by over 2 % of its height. "
+        "If the run ends far from its best size, a second run starts from there, and may take as many again. "
         "When sampling, it is 500 up to 10,000 points and 200 beyond.",
         [StrOptions({"auto"}), AT_LEAST_1],
     ),
@@ -201,8 +201,8 @@ VOCABULARY: dict[str, Word] = {
     ),
     "target_weight": Word(
         "float",
-        "How much the classes `y` of `fit` count for the edges, in [0, 1); see `GraphModel`. 0 ignores `y`. Classes "
-        "then look apart whether they are or not: judge by points that were held out.",
+        "How much the classes `y` of `fit` count for the edges, in [0, 1); see `GraphModel`. 0 ignores `y`. Above 0, "
+        "classes look separated even if the data do not separate them: judge by points that were held out.",
         [Interval(Real, 0, 1, closed="left")],
     ),
     "checkpoint": Word(

@@ -212,7 +212,7 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
         return np.array([self._kernel(X[i : i + 1])[0, 0] for i in range(X.shape[0])])
 
     def _watch(self, exact: GramMatrix | None, objective: GramMatching) -> tuple[list[float], Callable[[Any], None]]:
-        """Return a list of cosines, and what adds one to it for an embedding."""
+        """Return a list of cosines, and a function that adds the cosine at an embedding to this list."""
         cosines: list[float] = []
         true = None if exact is None else GramMatching(exact)
 

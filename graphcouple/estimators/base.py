@@ -215,8 +215,8 @@ class CouplingEstimator(PlacesNewPoints):
             sentence = sentence.replace(init=np.asarray(sentence.init)[rows.first])
         return X[rows.first], labels, sentence, {**options, "sample_weight": rows.added(options["sample_weight"])}
 
-    # `sample_weight` is not in the signature, because scikit-learn's checks would ask that weights and copies lead to
-    # the same embedding. They have the same loss, but no descent finds the same of its many minima.
+    # `sample_weight` is not in the signature, because scikit-learn's checks would then require the same embedding from
+    # weights as from copies. Both have the same loss, but descent finds different ones of its many minima.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
 
     def _carry_out(

@@ -53,7 +53,7 @@ class LaplacianEstimator(EmbeddingEstimator):
         return {"eigenvalues": np.nan_to_num(found.eigenvalues), "origins": found.origins}
 
     def _own_part(self, weights: sp.csr_array) -> tuple[sp.csr_array, IntArray]:
-        """Return rows of weights within the component that has the most of each, and that component."""
+        """Return each row of weights within the component that holds most of its weight, and these components."""
         labels = self.component_labels_
         parts = int(labels.max()) + 1
         if parts == 1:

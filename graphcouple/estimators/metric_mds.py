@@ -232,8 +232,9 @@ class MetricMDS(EmbeddingEstimator):
     def transform(self, X: Any) -> FloatArray:
         """Place new points where their own stress against the fitted ones is least.
 
-        They are compared with all of up to 1,000 fitted points, and with 1,000 random ones of more. Each moves from
-        the weighted mean of the five nearest, by majorization: to the mean of the places that single distances ask for.
+        New points are compared with all fitted points if there are at most 1,000, else with 1,000 random ones. Each
+        starts at the mean of the five nearest, and moves by majorization: every wanted distance asks for a place, and
+        the point moves to the weighted mean of these places.
 
         Parameters
         ----------

@@ -257,9 +257,9 @@ class PlacesNewPoints(EmbeddingEstimator):
     def isolation(self, X: Any) -> FloatArray:
         """Return how far new points are from the fitted ones, whatever their places.
 
-        It is the root mean square distance of a point to its ten nearest fitted points, divided by the same distance of
-        these ten: about 1 for points like the fitted ones. The place of a point with a large value says only which
-        points are least far.
+        It is the root mean square distance of a point to its ten nearest fitted points, divided by the root mean
+        square distance of these ten to their own ten nearest: about 1 for points like the fitted ones. If the value is
+        large, the place of the point says only which fitted points are least far from it.
 
         Parameters
         ----------

@@ -88,8 +88,8 @@ def along(
     ends : ndarray of shape (n_points,)
         The weights of the points that edges lead to.
     rows : ndarray of shape (n_points,), optional
-        The weights of the points that edges start from, if these are the same points, whose copies are each other's
-        nearest. Else edges start from new points, which have no copies.
+        The weights of the points that edges start from, if these are the same points; the nearest neighbours of a copy
+        are then the other copies of its point. Else edges start from new points, which have no copies.
     n_neighbors : int, optional
         To how many copies the edges of a row may lead; to all by default. The furthest may count in part.
     """

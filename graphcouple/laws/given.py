@@ -34,8 +34,9 @@ class NewEdges:
     coincident : ndarray of shape (n_new,)
         A point of the graph that each new point coincides with, the first of several; -1 if none.
     isolation : ndarray of shape (n_new,)
-        The root mean square distance of a new point to the nearest ten points of its edges, divided by that of those
-        points to theirs: about 1 among the points of the graph, and large far from all of them.
+        The root mean square distance of a new point to the nearest ten points of its edges, divided by the root mean
+        square distance of these ten points to their own nearest ten: about 1 among the points of the graph, and large
+        far from all of them.
     """
 
     support: Support

@@ -68,9 +68,9 @@ class GraphModel(GraphLaw):
         Further arguments of the metric, as ``{"p": 3}`` of "minkowski".
     target_weight : float, default=0.0
         t, how much the classes `y` count, in [0, 1). With s = t/(1 − t), an edge between different classes is kept with
-        probability exp(−5s), an edge to a point without a class (−1) with probability exp(−s). The law is that of
-        graphs all of whose edges are kept: under priors D and E this is a factor of the edge prior, under prior B each
-        edge's probability is multiplied by its own. 0 ignores `y`.
+        probability exp(−5s), an edge to a point without a class (−1) with probability exp(−s). Under priors D and E,
+        these probabilities multiply the edge prior, since all edges of a graph must be kept. Under prior B, they
+        multiply the probabilities of the edges. 0 ignores `y`.
 
     Raises
     ------
@@ -219,8 +219,9 @@ class GraphModel(GraphLaw):
     def within(self, n_points: int, n_copies: float | None = None) -> GraphModel:
         """Return the model with perplexity and number of neighbours lowered, with a warning, to what `n_points` allow.
 
-        A perplexity becomes a third of the number of other points. A number of neighbours that is the bandwidth's own,
-        as UMAP's, becomes that number; another one is an error. `n_copies` is the sum of weights, if there are any.
+        A perplexity becomes a third of the number of other points. A number of neighbours that the bandwidth sets, as
+        UMAP's does, becomes the number of other points. Any other number of neighbours is left as it is, and is an
+        error if it is too large. `n_copies` is the sum of weights, if there are any.
         """
         if n_points < 2:
             return self

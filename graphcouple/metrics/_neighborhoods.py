@@ -73,7 +73,7 @@ def curves_of(relations: Relations) -> NeighborhoodCurves:
     n_covariates = relations.offset.size
     leverage = 1.0
     if n_covariates:
-        # The error of the slopes counts in proportion to how far the sample's covariates are off.
+        # The error of the slopes counts more, the further the covariates' means over the sample are from all points'.
         leverage += m * float(relations.offset @ np.linalg.pinv(relations.gram, hermitian=True) @ relations.offset)
         correction, left = _regression(relations, spread, slopes)
         curves, spread = curves + correction, spread * left

@@ -169,7 +169,7 @@ class OwnNeighbors(Distances):
 
 
 class ForgottenNeighbors(Distances):
-    """Points whose given neighbours were not kept: new points are compared with as many of them.
+    """Points whose given neighbours were not kept; a new point gets as many neighbours as the points had.
 
     Parameters
     ----------

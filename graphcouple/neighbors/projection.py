@@ -1,7 +1,7 @@
 """Points as an inverted file searches them: on their leading principal components, or centred, in a common unit.
 
-The length of what the components leave out is one more coordinate of the points that are searched, and zero for those
-that seek, which makes distances right on average.
+The components leave out a part of each point. The length of this part is one more coordinate of the points that are
+searched among. For the points whose neighbours are sought, this coordinate is zero. So distances are right on average.
 """
 
 from __future__ import annotations

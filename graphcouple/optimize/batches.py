@@ -46,14 +46,14 @@ class MiniBatches(Optimizer):
 
     Each epoch goes through all points once, in random order, so a step moves `batch_size` points, and with them the
     `n_neighbors` of each to which the input's graph ties it most. This is the paper's LaptSNE-Mini, for any objective.
-    A step takes as long as one for all points, because sums over all pairs are fast here; so it is of use to compare,
-    or to see fewer points move at a time, not to save time.
+    A step takes as long as a step of all points, because sums over all pairs are fast here. So mini-batches save no
+    time; they are useful for comparisons, or to see fewer points move at a time.
 
     Parameters
     ----------
     batch_size : int, default=256
     n_neighbors : int, default=5
-        κ in the paper; 0 moves the batch alone, and so does a run of `solve`, which knows no graph.
+        κ in the paper; 0 moves the batch alone. `solve` knows no graph, so it always moves the batch alone.
     descent : MomentumGains, optional
         The steps.
     random_state : int, optional

@@ -39,8 +39,8 @@ _STAGES, _STAGED_ITERATIONS = 10, 150
 # From four dimensions on points can pass each other: of thirty losses, 60 iterations raise none by more than 0.05 %.
 _FREE_DIMS, _STAGED_IF_FREE = 4, 60
 
-# Where many points bear little, twice the iterations untangle the start: MNIST's loss ends 0.05 % lower, at most 3,000
-# points' by 0.02 %. Beyond 10,000 points there is time for fewer.
+# If a graph of many points bears little attraction, twice the iterations untangle the start: MNIST's loss ends 0.05 %
+# lower, the losses of at most 3,000 points 0.02 % lower. Beyond 10,000 points there is time for fewer iterations.
 _TANGLED_FROM, _UNTANGLING = 3000, 3_000_000
 
 # In more than two dimensions, sampling is faster than exact sums from this many points on.
@@ -56,8 +56,9 @@ class Descent:
 
     `for_problem` returns the optimizer. It is `LBFGS`, whose steps follow the objective's curvature, or
     `MomentumGains` if a learning rate is given. In more than two dimensions, where no mesh makes sums over all pairs
-    fast, an objective that can be sampled (`EffectiveCrossEntropy`) is, by `NegativeSampling`, from 2,000 points on;
-    on a line for any number, if the kernel has no bound, since only random steps jump past other points.
+    fast, an objective that can be sampled (`EffectiveCrossEntropy`) is minimised by `NegativeSampling` from 2,000
+    points on. On a line it is sampled for any number of points if the kernel has no bound, since only random steps
+    jump past other points.
 
     A start that may be rescaled is first smoothed along the edges of the input's graph if it is as rough as noise, or
     if the graph is in pieces (`smoothed`), unless there is to be no exaggeration.
@@ -74,9 +75,9 @@ class Descent:
         3,000 to 10,000 points, and for more 3,000,000 / n, but never shorter.
         A number takes the place of the first weight, and falls to 1 alike.
     confinement : float, default=1.0
-        How much of `Attraction.confinement` is added to what is descended on, so that the map of a graph in pieces has
-        a finite size; 0 for none. Losses are reported without it. It is left out where points are held, and bounds no
-        more than the start where they are sampled.
+        Weight of `Attraction.confinement`, which descent adds to the objective so that the map of a disconnected graph
+        has a finite size; 0 for none. Reported losses leave it out. It is not added if points are held. If the steps
+        are sampled, it bounds only the start.
 
     Raises
     ------
@@ -116,10 +117,10 @@ class Descent:
     def smoothed(self, objective: Objective, Z: FloatArray) -> FloatArray:
         """Return a start that is rough, or of a graph in pieces, smoothed by the edges alone; other starts as they are.
 
-        Each component is then near its mean and unfolds there; points among each other leave in all directions. It is
-        exaggeration without bound, and is left out if exaggeration is off. Where points on a line cannot pass each
-        other, they are spaced evenly in their smoothed order, as points that start together would push their component
-        far out.
+        Each component then starts near its mean and unfolds there; in a rough start, points of different components
+        lie among each other and leave in all directions. Smoothing acts like exaggeration without bound, so it is left
+        out if exaggeration is off. If points on a line cannot pass each other, they are spaced evenly, in smoothed
+        order, because points that start together would push their component far out.
         """
         attraction = objective.attracting
         if self.early_exaggeration == 1.0 or attraction is None or objective.held_points is not None:

@@ -16,7 +16,8 @@ from graphcouple.optimize.exaggeration import NO_EXAGGERATION, Exaggeration
 from graphcouple.optimize.stiffness import inverse_stiffness
 
 # A step is short enough if the loss falls by this share of what the first slope promises, and long enough if the
-# slope has lost a tenth; without the loss, if the slope at its end has not turned to more than 0.8 of the first.
+# slope has lost a tenth. Without the loss, a step is short enough unless the slope at its end is uphill, and steeper
+# than 0.8 of the first slope.
 _ENOUGH_FALL = 1e-4
 _ENOUGH_SLOPE = 0.9
 _TURNED = 0.8
@@ -107,9 +108,9 @@ class LBFGS(Optimizer):
 
     The line search looks at slopes alone as long as the loss falls, because a gradient costs less without it. If the
     loss has risen at one of the comparisons, every 20 iterations, as it can where points jump past each other under an
-    unbounded kernel, the run goes back to the last comparison and asks for the loss from then on. For an objective
-    that changes from iteration to iteration it minimises the average that `Objective.value` returns; one that has
-    bases is lowered by ten steps on the bound of each.
+    unbounded kernel, the run goes back to the last comparison and asks for the loss from then on. If the objective
+    changes from iteration to iteration, the average that `Objective.value` returns is minimised. If the objective has
+    bases, ten steps are taken on the upper bound of each basis.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ _SEEN = (
 _FLAT_SHARE = 1e-6
 _ROUNDING = 1e-10
 
-# Standard deviations at which a loss is asked whether points would rather spread.
+# Standard deviations at which the loss is evaluated, to see whether spreading the points lowers it.
 _SIZES = (1e-2, 1e-1, 1.0, 10.0)
 
 
@@ -160,7 +160,7 @@ class Monitor:
         return False
 
     def height(self, loss: float) -> float:
-        """Return the loss above its lower bound or, if none is known, what the run has gained and has yet to lose."""
+        """Return the loss above its lower bound or, if none is known, its absolute value plus the run's gain."""
         above = loss - self.lower_bound
         return above if above < np.inf else abs(loss) + max(self.first - loss, 0.0)
 

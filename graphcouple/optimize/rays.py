@@ -17,7 +17,7 @@ _ROUNDING = 1e-9
 # Where the loss falls forever, a size is large enough if this share of the fall is left.
 _LEFT = 1e-3
 
-# Where a bound is steepest, and the share of that slope that it has at the size that it allows.
+# Multiple of the embedding at which a bound is steepest, and the share of that slope at the largest size allowed.
 _FAR, _WALL = 1e6, 1.0 / 6.0
 
 # Accuracy of the logarithm of the scale, to the base `_STRIDE`: 8 % of the size.
@@ -42,7 +42,7 @@ def best_scale(objective: Objective, Z: FloatArray, *, precise: bool = True) -> 
     def lower(a: float, b: float) -> bool:
         return loss(a) < loss(b) - _ROUNDING * abs(loss(b)) if loss(b) < np.inf else loss(a) < np.inf
 
-    # Where nothing changes, as near a place where all points are one, or where a kernel is all tail, try both ways.
+    # If no step changes the loss, as when all points nearly coincide or lie in the kernel's tail, try both ways.
     first = -1.0 if lower(-1.0, 0.0) and not lower(1.0, 0.0) else 1.0
     for step in (first, -first):
         at = 0.0
@@ -68,9 +68,10 @@ def at_first(objective: Objective, factor: float = 1.0) -> Objective:
 
 
 def within(bound: Objective, Z: FloatArray) -> FloatArray:
-    """Return the embedding, halved in size as long as this lowers the bound by a sixth of the most that it can.
+    """Return the embedding, halved in size while this lowers the bound by more than a sixth of the most that it can.
 
-    Components that start as dots would push each other and themselves far out, where the bound hardly pulls.
+    It is not made smaller than that: components that start as dots would push each other, and their own points, far
+    out, where the bound hardly pulls.
     """
     most = bound.value(_FAR * Z) - bound.value(0.5 * _FAR * Z)
     while bound.value(Z) - bound.value(0.5 * Z) > _WALL * most > 0:

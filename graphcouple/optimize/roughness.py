@@ -10,7 +10,8 @@ from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.exaggeration import push_over_pull
 
-# Edges pull principal components at most 0.4 times as much as their rows in another order, and noise as much.
+# Pull of the edges, relative to their pull after the rows are exchanged at random. The ratio is at most 0.4 for
+# principal components, and 1 for noise. Above this, a start is rough.
 _ROUGH = 0.7
 
 _SMOOTHING_STEPS = 30
@@ -51,7 +52,7 @@ def is_in_pieces(objective: Objective, Z: FloatArray) -> bool:
 
 
 def smoothest(objective: Objective, Z: FloatArray, n_steps: int = _SMOOTHING_STEPS) -> FloatArray:
-    """Return the shape that edges alone make of `Z`, at its size: the least pulled one of `n_steps` steps.
+    """Return `Z` smoothed by its edges alone, at its own size: the shape of `n_steps` steps that edges pull least.
 
     With L the Laplacian of `Attraction.edges`, steps Z − tLZ take away the graph's stiffest modes, as the power
     iteration does. After each, the shape is scaled back. t is the second step size of Barzilai and Borwein (1988).

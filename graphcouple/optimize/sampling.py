@@ -40,9 +40,9 @@ class NegativeSampling(Optimizer):
     along the gradient of log v, and away from m points of the noise law along that of log(1 − v). As in umap-learn, a
     drawn edge counts in both directions, an end is pulled `n_pulls` = 2 times for its m repelling points, and only the
     end that draws a point moves away from it. A push is γ · `n_pulls` times the force, so that where degrees are equal
-    the mean step is the gradient of the objective. umap-learn's own step is that of γ = ½. Every point moves relative
-    to where the others were after the last epoch, with its own stream of random numbers, so the embedding has the same
-    bits for any number of threads.
+    the mean step is the gradient of the objective. umap-learn's own step is that of γ = ½. In an epoch, every point
+    moves as if the other points had stayed where the last epoch left them, and has its own stream of random numbers.
+    So the embedding has the same bits for any number of threads.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ class NegativeSampling(Optimizer):
     clip : float, default=4.0
         Largest force on a coordinate; 5 in LargeVis.
     softening : float, default=0.001
-        Added to d² between repelling points, as in UMAP, so that forces that are infinite at 0 stay finite. In
-        expectation, what is minimised is the objective with log(1 − v) at d² + softening, as far as no force is
-        clipped. The loss that `solve` reports is the objective itself.
+        Added to d² between repelling points, as in UMAP, so that forces that are infinite at 0 stay finite. As long as
+        no force is clipped, the steps minimise in expectation the objective with log(1 − v) taken at d² + softening.
+        The loss that `solve` reports is the objective without softening.
     n_pulls : int, default=2
         Number of times a drawn edge pulls an end, and by which its pushes are multiplied; 1 in LargeVis.
     random_state : int or None, default=0

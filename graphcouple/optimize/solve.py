@@ -35,7 +35,7 @@ _MOST_SAMPLED = 1000
 # Three runs of at most 100 points take a third of a second, and find the lowest of several minima.
 _SEVERAL_RUNS, _SEVERAL_UP_TO = 3, 100
 
-# How many times the bound on the size counts for a start: half a nat a point at D = L/2, and 21 at L.
+# Weight of the bound on the size for a start: the bound then costs half a nat a point at D = L/2, and 23 at D = L.
 _OF_START = 100.0
 
 # Noise of further starts, relative to the first one's standard deviation.

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import splu
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 
-# The factors of more points fill, and gradients by a mesh leave no time to use them.
+# With more points the factors fill up, and solving with them takes too long beside the gradients by a mesh.
 _MOST_POINTS = 2000
 
 # On a line, points that move far with their neighbours do not pass each other, and end in worse minima.

@@ -104,7 +104,7 @@ def restarted(objective: Objective, start: FloatArray, attempt: Attempt) -> tupl
 def resized(
     objective: Objective, solution: Solution, monitor: Monitor, attempt: Attempt, raises: bool
 ) -> tuple[Solution, Monitor, float]:
-    """Return the better of a run and one that goes on from a far better size, with `far_off` of what is returned.
+    """Return the better of a run and a second run from a far better size, with `far_off` of the returned solution.
 
     Where points are too near or too far for kernels to vary, descent moves little. If the second run fails, the first
     one's result is kept.

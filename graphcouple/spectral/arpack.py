@@ -29,7 +29,7 @@ def lanczos(matrix: Any, k: int, start: FloatArray, **options: Any) -> tuple[Flo
     from scipy.sparse.linalg import eigsh
 
     if not np.any(matrix @ start):
-        # A start with a share of every eigenvector is mapped to 0 by the zero matrix alone, which ARPACK refuses.
+        # The start has a share of every eigenvector, so only the zero matrix maps it to 0. ARPACK refuses that matrix.
         columns = np.random.default_rng(0).normal(size=(start.size, k))
         return np.zeros(k), np.linalg.qr(columns)[0]
     seeded = {"rng": np.random.default_rng(0)} if _takes_rng() else {}

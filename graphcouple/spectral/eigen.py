@@ -33,8 +33,8 @@ _STILL_FACTORISED = 4000
 # Vectors kept by Lanczos iteration, beside twice as many as are wanted, and restarts.
 _BASIS, _RESTARTS = 30, 300
 
-# Residual that is accepted, with a warning, after this failed; and rounds of block iteration where even that is not
-# reached.
+# If Lanczos iteration fails: the residual that is accepted, with a warning; and the rounds of block iteration if even
+# this residual is not reached.
 _ROUGH, _LAST_ROUNDS = 1e-5, 200
 
 # Shift below the eigenvalue 0, as a share of the largest, so that the matrix can be factorised.
@@ -132,7 +132,7 @@ def smallest(of: Sparse, k: int, known: FloatArray, tol: float = 1e-10) -> Eigen
     """
     n, bound = known.size, of.bound
     if n <= DENSE or 4 * k > n:
-        # Raised above all others, the known one does not come back among them.
+        # The known eigenvalue is raised above all others, so that it is not among the smallest.
         whole = of.matrix.toarray() + 2.0 * bound * np.outer(known, known)
         values, vectors = np.linalg.eigh(whole)
         return Eigenpairs(np.maximum(values[:k], 0.0), fixed_signs(vectors[:, :k]))

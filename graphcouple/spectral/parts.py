@@ -75,9 +75,9 @@ class Eigenmaps(NamedTuple):
 def embed_parts(laplacian: GraphLaplacian, n_components: int, X: Any = None, tol: float = 1e-10) -> Eigenmaps:
     """Return the eigenmaps of a graph, which may be disconnected.
 
-    A connected graph's coordinates have unit covariance (see `GraphLaplacian.embedding`). Else each component's have,
-    times (its share of the nodes)^(1/q), and its mean lies at its place; see `places_of`. Components of equal points
-    stay in one place.
+    A connected graph's coordinates have unit covariance (see `GraphLaplacian.embedding`). In a disconnected graph,
+    each component has coordinates of unit covariance, multiplied by (its share of the nodes)^(1/q), and lies around
+    its own place; see `places_of`. Components of equal points stay in one place.
 
     Parameters
     ----------

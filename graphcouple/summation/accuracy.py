@@ -1,7 +1,7 @@
 """How accurate a fast summation is on given points, measured on a few of them.
 
-A grid resolves functions of one length. Where thousands of points lie within one of its cells, the forces between them
-are far smaller than those it was made for, and may drown in its error.
+A grid resolves a function that varies over one length. If thousands of points lie in one cell of the grid, the forces
+between these points are far smaller than the forces that the grid was made for, and may be smaller than its error.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from graphcouple.summation.base import Summation
 from graphcouple.summation.near_cells import bounds
 from graphcouple.summation.radials import RadialFunction
 
-# Side of the cells in which points are counted, relative to the radial function's length, and the number of points
-# that share one with a typical point from which they count as crowded.
+# Side of the cells in which points are counted, relative to the radial function's length. Points count as crowded if
+# more points than the second number share the cell of a typical point.
 _CELL, _CROWDED = 1.0 / 3.0, 100.0
 
 # Points that are counted; more would take as long as a coarse sum itself.
@@ -28,7 +28,7 @@ _TINY = 1e-6
 _ROWS = 32
 
 TOLERATED = 1e-2
-"""Error of forces, relative to their size, that needs no word."""
+"""Error of forces, relative to their size, up to which no warning is needed."""
 
 
 class AccuracyWarning(UserWarning):

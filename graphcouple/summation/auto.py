@@ -23,7 +23,7 @@ TREE_FROM = 20_000
 # How much finer a mesh is tried, where points are crowded.
 _FINER = 0.25
 
-# Points whose charges stand for all, for new points where fits sample their repulsion.
+# Number of points that stand for all points in the repulsion of new points, where fits sample their repulsion.
 _FIELD_POINTS = 4000
 
 
@@ -39,8 +39,8 @@ class Auto(Summation):
 
     In more than two dimensions, from 2,000 points on, the repulsive part of `EffectiveCrossEntropy`, which sampling
     minimises there, is estimated from the potentials of 1,000 points (`SampledRows`). Its standard error is 1 to 3 %.
-    Potentials and gradients of a fit are never estimated, but there new points are repelled by 4,000 points in place of
-    all.
+    Potentials and gradients of a fit are never estimated. But where the repulsive part is estimated, new points are
+    repelled by 4,000 points in place of all.
 
     Parameters
     ----------

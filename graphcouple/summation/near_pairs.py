@@ -30,7 +30,7 @@ def crowding(points: FloatArray, low: FloatArray, spacing: float) -> float:
 
 
 def halved_where_crowded(points: FloatArray, low: FloatArray, extent: FloatArray, spacing: float) -> float:
-    """Return the spacing, or a half, a quarter, ... of it, as long as fewer near pairs save more than nodes cost."""
+    """Return the spacing, halved as long as the near pairs that this saves take more time than the nodes it adds."""
 
     def cost(width: float) -> float:
         nodes = float(np.prod(np.maximum(extent / width, 16.0)))

@@ -44,7 +44,7 @@ _BAND = 8
 # Columns transformed at once: 32 of 4,096 doubles take 1 MB, which fits in a level 2 cache.
 _STRIP = 32
 
-# Transforms of fewer rows or columns take less time than threads need to agree which of them runs Python.
+# Transforms of fewer rows or columns take less time than threads lose by waiting for Python's interpreter lock.
 _NODES_WORTH_THREADS = 512
 
 # On a grid narrower than four lengths the function varies so little that single precision loses its slopes.
@@ -74,12 +74,13 @@ class ParticleMesh(Summation):
     the square of the splines' own, so that grid values are interpolated. The potential and its gradient are both read
     off one grid, by the splines and their derivatives. The contribution of a point's own charge is subtracted exactly.
     A radial function that is not smooth at zero is split: below ``near`` times the distance of nodes, a polynomial cap
-    in d² replaces it on the grid, and the difference is summed over near pairs, which a list of cells finds. So is a
-    smooth one where the points lie so far apart that nodes can too.
+    in d² replaces it on the grid, and the difference is summed over near pairs, which a list of cells finds. A smooth
+    function is split too if points lie so far apart that the nodes can lie further apart than the function's length.
 
-    Potentials have the absolute error `resolution`. If a prior needs the logarithm of a smaller one (a point far from
-    all others, prior D, a Gaussian kernel), it falls back on exact sums: of all points where many are lost, else of
-    those few in the log, as where kernels underflow.
+    Potentials have the absolute error `resolution`. A prior may need the logarithm of a smaller potential, as prior D
+    does for a point far from all others under a Gaussian kernel. The prior then falls back on exact sums: for all
+    points if many potentials are too small, else only for the few such points, in logarithms, as where kernels
+    underflow.
 
     Parameters
     ----------
@@ -239,7 +240,7 @@ class ParticleMesh(Summation):
         length = radial.length
         per_root = _NODES_PER_ROOT * len(points) ** 0.5
         spacing, edge = self.spacing * length, None
-        # Nodes as far apart as near pairs are few; smooth functions need them only if they vary faster than that.
+        # With nodes this far apart, near pairs are few. Smooth functions are split only if their length is below that.
         wide = longest / per_root
         if not radial.smooth_at_zero or wide > length:
             if wide > length or 0 < longest < spacing * max(self.n_cells, per_root):

@@ -21,7 +21,7 @@ class SampledRows(Summation):
     n_jobs : int or None, default=None
         Threads; None means every core. The result is bitwise the same for any number.
     n_rows : int, default=1000
-        Number of points. From as many points on as there are, sums are exact.
+        Number of points drawn. If there are no more points than this, sums are exact.
     seed : int, default=0
 
     Raises

@@ -268,7 +268,7 @@ class GraphPrior(ABC):
 
 
 def per_pair(means: FloatArray, share: float, pairs: FloatArray | None) -> float:
-    """Return Σ m log c, what −Σ m log m grows by if each mean m is shared by c pairs."""
+    """Return Σ m log c, the increase of −Σ m log m if each mean m is divided equally among c pairs."""
     return 0.0 if pairs is None else share * float(xlogy(means, pairs).sum())
 
 

@@ -167,7 +167,8 @@ class FixedEdges(GraphPrior):
     def _in_the_log(
         self, kernel: Kernel, Z: FloatArray, weights: FloatArray | None, with_gradient: bool
     ) -> tuple[float, FloatArray | None]:
-        # Without weights above 1 no copies are left out: those would have kept the total from underflowing.
+        # No weight is above 1 here, so the sums below leave out no pairs of copies: such pairs, at distance 0, would
+        # have kept the total from underflowing.
         logs = np.zeros(Z.shape[0]) if weights is None else np.log(weights)
         n = float(Z.shape[0] if weights is None else weights.sum())
         log_total = float(logsumexp(row_log_sums(kernel, Z, logs) + logs))

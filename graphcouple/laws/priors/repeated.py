@@ -27,8 +27,9 @@ class RepeatedPosterior(RandomGraph):
     Parameters
     ----------
     law : GraphPosterior
-        The law of the edges out of one copy of each point, of those of one node's share of the whole graph, or between
-        one copy of each; see `GraphPrior.drawn_by`. Its support has each node's edge to its own copies too, if any.
+        The law of part of the edges, chosen by `GraphPrior.drawn_by`. "row": the edges out of one copy of each point.
+        "pair": the edges between one copy of each point. "graph": edges of the whole graph, `draws` for each node.
+        The support of the law also has each node's edge to its own other copies, if any.
     support : Support
         The edges between nodes.
     copies : Copies
