@@ -67,9 +67,9 @@ def test_an_exaggeration_that_the_graph_bears_is_let_go_in_steps(factor):
 def test_a_run_above_its_start_has_not_settled():
     objective = tsne_of(noise())
     for losses, settled in (((9.0, 11.0, 11.0 - 1e-9), False), ((11.5, 11.0, 11.0 - 1e-9), True)):
-        monitor = Monitor(objective, 1000, 0.0, 1000, 50, None, settled_within=1e-3)
+        monitor = Monitor(objective, 1000, 0.0, 1000, 20, None, settled_within=1e-3)
         ends = [
-            monitor.record(50 * i, objective.lower_bound + loss, noise()[:, :2], np.inf)
+            monitor.record(20 * i, objective.lower_bound + loss, noise()[:, :2], np.inf)
             for i, loss in enumerate(losses)
         ]
         assert ends == [False, False, settled]

@@ -25,9 +25,9 @@ from graphcouple.initializations import is_made
 from graphcouple.laws import GraphLaw, GraphModel
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.optimize import Callback
+from graphcouple.optimize.monitor import SETTLE_SPAN
 
-# Iterations between evaluations of the loss, which needs logarithms that the gradient does not: rarer if no callback.
-_CHECK_EVERY = 50
+# Iterations between evaluations of the loss, if there is a callback. The gradient needs no logarithms; the loss does.
 _CALLBACK_EVERY = 10
 
 
@@ -232,7 +232,7 @@ class CouplingEstimator(PlacesNewPoints):
                 return self.callback(iteration, loss, Z) if self.callback is not None else False
 
             if self.callback is not None or update is not None:
-                every = _CALLBACK_EVERY if self.callback else _CHECK_EVERY
+                every = _CALLBACK_EVERY if self.callback else SETTLE_SPAN
                 options = {**options, "watch": watch, "check_every": every}
             result = carry_out(sentence, X, y, rng, **options)
             if update is not None:

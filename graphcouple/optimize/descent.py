@@ -19,7 +19,7 @@ from graphcouple.optimize.roughness import bearable_attraction, is_in_pieces, is
 from graphcouple.optimize.sampling import NegativeSampling
 
 SETTLED_WITHIN = 2e-4
-"""A run has settled if 50 iterations lowered the loss by less than this share of its height above the lower bound."""
+"""A run has settled if the loss falls by less than this share of its height above the lower bound in 50 iterations."""
 
 # Attraction that exceeds the push shrinks the start to one place. At 0.6 of that, noise ends lowest; descent.py in
 # benchmarks/ has the table.

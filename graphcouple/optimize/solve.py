@@ -16,12 +16,10 @@ from graphcouple.optimize.base import Callback, Optimizer, Run, Solution
 from graphcouple.optimize.descent import SETTLED_WITHIN, Descent
 from graphcouple.optimize.exaggeration import NO_EXAGGERATION
 from graphcouple.optimize.lbfgs import LBFGS
-from graphcouple.optimize.monitor import Monitor, is_collapsed
+from graphcouple.optimize.monitor import SETTLE_SPAN, Monitor, is_collapsed
 from graphcouple.optimize.rays import at_first, best_scale, within
 from graphcouple.optimize.snapshots import NoSnapshots, Snapshots, check_state
 from graphcouple.optimize.verdict import UNSETTLED, resized, restarted, warn_if_bad, warn_if_far
-
-_CHECK_EVERY = 50
 
 # A bounded loss does not pull torn parts together again, so the attraction that `Descent` adds must fade slowly.
 _FEWEST_IF_BOUNDED = 400
@@ -92,9 +90,9 @@ def solve(
         noisy. An evaluation can cost as much as several iterations, because the loss may need logarithms that the
         gradient does not.
     settled_within : float, default=2e-4
-        Converged when 50 iterations lowered the loss by at most this share of its height above
-        `Objective.lower_bound` (of its absolute value plus what was gained, if no bound is known); 0 for no such
-        test. The test runs at the checks whose iteration is a multiple of 50.
+        Converged when the loss falls by at most this share of its height above `Objective.lower_bound` (of its
+        absolute value plus the run's gain, if no bound is known) in 50 iterations, as the last 20 show; 0 for no such
+        test. The test runs at the checks whose iteration is a multiple of 20.
     n_jobs : int or None, default=None
         Threads for the optimizer's own steps; None means every core. Results do not depend on it.
     callback : callable, optional
@@ -206,7 +204,7 @@ class _Attempts(NamedTuple):
     def __call__(self, Z: FloatArray, chosen: Optimizer, rescale: bool) -> tuple[Solution, Monitor]:
         """Return where one run ends; if that was kept in a snapshot, it is not repeated."""
         tol, patience, check_every, callback, settled_within = self.tests
-        every = check_every or (1 if callback else self.max_iter if chosen.noisy else _CHECK_EVERY)
+        every = check_every or (1 if callback else self.max_iter if chosen.noisy else SETTLE_SPAN)
         monitor = Monitor(self.objective, self.max_iter, tol, patience, every, callback, settled_within, self.bound)
         monitor.most = (1 if chosen.noisy else self.most) * self.max_iter
         chosen.check(self.objective)
