@@ -67,7 +67,13 @@ def test_descent_from_random_starts_reaches_the_closed_form(gamma, seed):
     nu_x, nu_z = _nus(gamma)
     start = np.random.default_rng(seed).normal(size=(N, Q))
     found = gc.solve(
-        gc.PrecisionCrossEntropy(X, nu_x, nu_z), start, gc.LBFGS(), max_iter=20_000, tol=1e-10, patience=20_000
+        gc.PrecisionCrossEntropy(X, nu_x, nu_z),
+        start,
+        gc.LBFGS(),
+        max_iter=20_000,
+        tol=1e-10,
+        patience=20_000,
+        settled_within=0.0,
     )
     estimator = gc.PrecisionCoupling(Q, nu_x=nu_x, nu_z=nu_z).fit(X)
     assert estimator.gamma_ == pytest.approx(gamma, rel=1e-12)

@@ -181,9 +181,11 @@ class LBFGS(Optimizer):
             state = state._replace(gradient=gradient, weight=weight, loss=loss, compared=None, message="")
         if state.message:
             return state
-        if not state.careful and iteration % _COMPARE_EVERY == 0:
+        if not state.careful and state.compared is None and iteration % _COMPARE_EVERY == 0:
             state = _compared(objective, state)
         moved = self._search(objective, state, iteration, run)
+        if not moved.careful and moved.compared is not None and (iteration + 1) % _COMPARE_EVERY == 0:
+            moved = _compared(objective, moved)
         norm = np.inf if iteration < self.exaggeration.n_iter else float(np.linalg.norm(moved.gradient))
         return moved._replace(grad_norm=norm)
 

@@ -37,7 +37,7 @@ FAULTS = [
           "return soft", "test_lbfgs"),
     Fault("descent: the second loop of few points is the first", "_numba/descent.py", "weight = weights[k] - inverses[k] * product",
           "weight = weights[k] + inverses[k] * product", "test_lbfgs"),
-    Fault("descent: the loss is never compared", "optimize/lbfgs.py", "if not state.careful and iteration % _COMPARE_EVERY == 0:",
+    Fault("descent: the loss is never compared", "optimize/lbfgs.py", "if not moved.careful and moved.compared is not None and (iteration + 1) % _COMPARE_EVERY == 0:",
           "if False:", "test_descent"),
     Fault("descent: the last embedding, not the best", "optimize/solve.py", "if optimizer.noisy else monitor.best",
           "if True else monitor.best", "test_descent test_solve"),
