@@ -92,7 +92,7 @@ def main():
     parser.add_argument("--sizes", type=int, nargs="+", default=[200, 600, 1500, 5000, 10_000])
     parser.add_argument("--dims", type=int, nargs="+", default=[2, 5, 10])
     parser.add_argument("--kinds", action="store_true")
-    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=3)
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     print("| data | q | method | s | peer, s | peer / ours | loss by point, ours / peer |\n" + "|---" * 7 + "|")
