@@ -23,6 +23,7 @@ from pathlib import Path
 import descent_grid as grid
 import numpy as np
 from scipy.optimize import minimize
+from separated import scores
 
 import graphcouple as gc
 from graphcouple.optimize import best_scale, is_collapsed
@@ -111,16 +112,10 @@ def run_separated(names: str, init: str) -> None:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             fitted = composition.estimator(random_state=0, init=init).fit(X)
-        Z = fitted.embedding_.astype(np.float64)
-        radius = np.quantile(np.linalg.norm(Z - Z.mean(axis=0), axis=1), 0.9)
-        inner = [np.median(np.linalg.norm(Z[y == k] - np.median(Z[y == k], axis=0), axis=1)) for k in np.unique(y)]
-        shared = len(Z) - len(np.unique(np.round(1e7 * Z / np.abs(Z - Z.mean(axis=0)).max()), axis=0))
-        spread, kept = radius / max(np.median(inner), 1e-300), gc.metrics.k_ary_preservation(X, Z, 10)
+        kept, spread, _, places = scores(X, y, fitted.embedding_)
         spreads[composition.q].append(spread)
-        said = "; ".join(str(one.message)[:60] for one in caught)
-        print(
-            f"{spread:9.1f} {shared:4d} {100 * kept:5.1f}  {composition}  {fitted.stop_reason_[:30]} {said}", flush=True
-        )
+        ended = "; ".join([fitted.stop_reason_[:30], *(str(one.message)[:60] for one in caught)])
+        print(f"{spread:9.1f} {len(X) - places:4d} {kept:5.1f}  {composition}  {ended}", flush=True)
     for q, found in spreads.items():
         if found:
             shares = ", ".join(f"{np.sum(np.array(found) > bound)} above {bound:,}" for bound in (100, 300, 1000))
@@ -190,7 +185,7 @@ def main() -> None:
             init=arguments.init,
         )
     if arguments.panel or own:
-        panel(own or list(grid.DATA))
+        panel(own or list(grid.BUNDLED))
 
 
 if __name__ == "__main__":

@@ -105,8 +105,12 @@ PIECES: dict[str, tuple[int, ...]] = {
     "2 far": (200, 100),
     "chain of 12": (30,) * 12,
 }
-DATA |= {name: partial(_pieces, sizes, 200.0 if name == "2 far" else 6.0) for name, sizes in PIECES.items()}
-DATA["chain of 12"] = partial(_chain, 12)
+DATA |= {
+    "12 equal": partial(_pieces, PIECES["12 equal"], 6.0),
+    "8 unequal": partial(_pieces, PIECES["8 unequal"], 6.0),
+    "2 far": partial(_pieces, PIECES["2 far"], 200.0),
+    "chain of 12": partial(_chain, 12),
+}
 
 
 @dataclass(frozen=True)

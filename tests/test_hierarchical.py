@@ -320,6 +320,10 @@ def test_the_estimator_given_is_left_alone(rng):
         ({"strategy": "both"}, "strategy"),
         ({"scale": "fixed"}, "scale"),
         ({"estimator": gc.CCPCA()}, "estimator"),
+        (
+            {"estimator": gc.TSNE(perplexity=5), "scale": 1e5},
+            r"scale=100000.0 make .* lower scale, or use scale='free'",
+        ),
         ({"estimator": gc.TSNE(metric="precomputed", init="random", perplexity=2)}, "precomputed"),
     ],
 )
@@ -396,8 +400,3 @@ def test_the_sequential_strategy_needs_points(given, rng):
     }[given]
     with pytest.raises(ValueError, match="strategy='sequential' starts from ccPCA, which needs points"):
         gc.HierarchicalCoupling(plain, strategy="sequential").fit(data)
-
-
-def test_too_large_a_scale_is_named(rng):
-    with pytest.raises(ValueError, match=r"scale=100000.0 make .* lower scale, or use scale='free'"):
-        gc.HierarchicalCoupling(gc.TSNE(perplexity=5), scale=1e5).fit(rng.normal(size=(60, 4)))

@@ -299,7 +299,7 @@ class ComponentMeans(Term):
         rows of the principal components are exchanged at random (beyond 10,000 points (10,000 n)^½ in place of n), at
         most 3.75; 1 if that makes no difference, as where the graphs drawn are connected. If the embedding can show
         little of the means, as of many clusters in many dimensions, a large weight would harm neighbourhoods. So if
-        `ComponentCrossEntropy.explained` is below 0.3, the weight falls with the cube of it.
+        `ComponentCrossEntropy.explained` is below 0.3, the weight falls with its cube.
     scale : "free" or float, default="free"
         Length in the embedding of one unit of length in X; "free" compares shapes only.
     epsilon : "auto" or float, default="auto"

@@ -86,7 +86,7 @@ def solve(
         Converged when the loss has not fallen for this many iterations.
     check_every : int, optional
         Iterations between evaluations of the loss, for the history, the convergence tests and
-        the callback. The default is 1 with a callback and 50 without; none but the first and last if the optimizer is
+        the callback. The default is 1 with a callback and 20 without; none but the first and last if the optimizer is
         noisy. An evaluation can cost as much as several iterations, because the loss may need logarithms that the
         gradient does not.
     settled_within : float, default=2e-4

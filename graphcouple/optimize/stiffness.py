@@ -33,15 +33,14 @@ def inverse_stiffness(objective: Objective, n_dims: int) -> Callable[[FloatArray
 
     L is the curvature of the attraction where it is quadratic, the same for every dimension of the embedding. So L-BFGS
     that starts from this matrix needs no steps to find which displacements are stiff: Vladymyrov and Carreira-Perpiñán
-    (2012), Partial-Hessian strategies for fast learning of nonlinear embeddings.
+    (2012), Partial-Hessian strategies for fast learning of nonlinear embeddings. Points that are held are left out of
+    the matrix, so that no product moves them.
 
     Parameters
     ----------
     objective : Objective
     n_dims : int
         The dimension of the embedding.
-
-    Points that are held (`Objective.held_points`) are left out of the matrix, and stay.
 
     Returns
     -------
