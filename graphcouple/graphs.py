@@ -7,9 +7,10 @@ as flat arrays beside a `Support`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -70,10 +71,24 @@ class Graph(sp.csr_array):
 
 MOST_INT32 = int(np.iinfo(np.int32).max)
 
+MANY_EDGES = 5_000_000
+"""Above this many edges, numbers of edges are kept in single precision: reading memory sets the time of a sum."""
+
+# Edges worked on at once: 16 MB in double precision.
+_PART_EDGES = 2**21
+
 
 def index_dtype(largest: int) -> type[np.integer[Any]]:
     """Return the integer type for numbers up to this one."""
     return np.int32 if largest <= MOST_INT32 else np.int64
+
+
+class cached_if_few(cached_property[Any]):
+    """A cached property of a graph's law; with many edges it is computed at each use, not to keep one more array."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        many = instance is not None and instance.n_edges > MANY_EDGES
+        return self.func(instance) if many else super().__get__(instance, owner)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +133,7 @@ class Support:
     @cached_property
     def rows(self) -> IntArray:
         """The start node of each edge."""
-        return np.repeat(np.arange(self.n_nodes, dtype=self.indices.dtype), np.diff(self.indptr))
+        return np.repeat(np.arange(self.n_nodes, dtype=self.indices.dtype), np.diff(self.indptr).astype(np.int64))
 
     @cached_property
     def keys(self) -> NDArray[np.int64]:
@@ -161,6 +176,20 @@ class Support:
         a, b = int(self.indptr[first]), int(self.indptr[last])
         indptr = (self.indptr[first : last + 1] - a).astype(index_dtype(b - a))
         return sp.csr_array((values[a:b], self.indices[a:b], indptr), shape=(last - first, self.n_nodes))
+
+    def in_parts(self) -> Iterator[tuple[slice, slice, Support]]:
+        """Yield some rows at a time, their edges, and the support of these: copies of all edges may not fit in memory.
+
+        Rows of a part are numbered from 0; the end nodes keep their numbers.
+        """
+        if self.n_edges <= _PART_EDGES:
+            yield slice(0, self.n_nodes), slice(0, self.n_edges), self
+            return
+        bounds = np.searchsorted(self.indptr, np.arange(0, self.n_edges, _PART_EDGES), side="right") - 1
+        for first, last in pairwise(np.unique([*bounds, self.n_nodes]).tolist()):
+            a, b = int(self.indptr[first]), int(self.indptr[last])
+            part = Support((self.indptr[first : last + 1] - a).astype(index_dtype(b - a)), self.indices[a:b])
+            yield slice(first, last), slice(a, b), part
 
     def select(self, keep: NDArray[np.bool_]) -> Support:
         """Return the support of the edges where `keep` is True."""

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 import graphcouple as gc
+from graphcouple import graphs
 from graphcouple._numba.sampling import alias_table
 from graphcouple.kernels import ScaledKernel
 from graphcouple.summation import Auto, Exact, ParticleMesh
@@ -84,14 +85,12 @@ def test_any_kernel_and_a_bandwidth(points):
 
 
 def test_blocks_of_edges_do_not_show(points, monkeypatch):
-    from graphcouple.couplings import effective
-
     posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(4), n_neighbors=9).posterior(points[0])
     model = gc.GraphModel(gc.Odds(gc.Student()), "B")
     whole = gc.EffectiveCrossEntropy(posterior, model, noise_exponent=0.75)
     dense = posterior.mean().toarray()
     np.testing.assert_allclose(whole.degrees, (dense + dense.T).sum(axis=0), rtol=1e-12)
-    monkeypatch.setattr(effective, "_BLOCK_EDGES", 7)
+    monkeypatch.setattr(graphs, "_PART_EDGES", 7)
     parts = gc.EffectiveCrossEntropy(posterior, model, noise_exponent=0.75)
     np.testing.assert_allclose(parts.degrees, whole.degrees, rtol=1e-13)
     assert parts.lower_bound == pytest.approx(whole.lower_bound, rel=1e-13)

@@ -116,14 +116,14 @@ def test_attracting_edges_are_the_laplacian_of_the_attraction():
     found = []
     for law in (sparse, dense):
         objective = gc.CrossEntropy(law.posterior(noise), gc.GraphModel(gc.Gaussian(), "E"))
-        edges = objective.attracting.edges()
+        edges = sum(objective.attracting.matrices)
         product = edges.sum(axis=1)[:, None] * Z - edges @ Z
         pull = objective.exaggerated(3.0).gradient(Z) - objective.exaggerated(2.0).gradient(Z)
         np.testing.assert_allclose(product, pull, rtol=1e-6, atol=1e-12)
         found.append(objective)
     both = found[0] + 2.0 * found[1] + 3.0 * gc.couplings.AnchorEnergy(400, np.arange(3), np.zeros((3, 2)))
-    sparse, full = (objective.attracting.edges() for objective in found)
-    np.testing.assert_allclose(both.attracting.edges(), sparse.toarray() + 2.0 * full, rtol=1e-12)
+    sparse, full = (sum(objective.attracting.matrices) for objective in found)
+    np.testing.assert_allclose(sum(both.attracting.matrices), sparse.toarray() + 2.0 * full, rtol=1e-12)
     assert gc.couplings.AnchorEnergy(400, np.arange(3), np.zeros((3, 2))).attracting is None
 
 

@@ -146,20 +146,67 @@ def membership_sum(dist, counts, kernel, shift, scale):
 
 
 @jit
-def connectivity_rows(start, stop, dist, indptr, kernel, target, shift, scale, counts=None):
-    """Find each row's scale σ with Σ_j k((d_j − ρ)₊/σ) = `target`, by bisection after doubling."""
+def _nth_copy(values, counts, number):
+    """Return the first of sorted values by which there are more than `number` copies; the last if there are fewer."""
+    if counts is None:
+        return values[min(np.int64(number), values.size - 1)]
+    total = 0.0
+    for j in range(values.size):
+        total += counts[j]
+        if total > number:
+            return values[j]
+    return values[-1]
+
+
+@jit
+def _nearest_distinct(dist, counts, connectivity):
+    """Return the distance to the neighbour of this number, not an integer if interpolated, among those not at 0.
+
+    The distance to the furthest if there are fewer; 0 if there is none.
+    """
+    order = np.argsort(dist)
+    ordered = dist[order]
+    first = np.searchsorted(ordered, 0.0, side="right")
+    ordered = ordered[first:]
+    if ordered.size == 0:
+        return 0.0
+    if counts is None:
+        counted = None
+        present = np.float64(ordered.size)
+    else:
+        counted = counts[order][first:]
+        present = counted.sum()
+    if present < connectivity:
+        return ordered[-1]
+    whole = np.floor(connectivity)
+    part = connectivity - whole
+    if whole == 0.0:
+        return part * _nth_copy(ordered, counted, 0.0)
+    below = _nth_copy(ordered, counted, whole - 1.0)
+    return below + part * (_nth_copy(ordered, counted, whole) - below)
+
+
+@jit
+def connectivity_rows(start, stop, sq_dist, indptr, kernel, target, connectivity, shift, scale, sums, counts=None):
+    """Find each row's ρ, its scale σ with Σ_j k((d_j − ρ)₊/σ) = `target`, by bisection after doubling, and Σ_j d_j."""
     for i in range(start, stop):
-        row = dist[indptr[i] : indptr[i + 1]]
+        row = np.sqrt(sq_dist[indptr[i] : indptr[i + 1]].astype(np.float64))
         if counts is None:
             of_row = None
         else:
             of_row = counts[indptr[i] : indptr[i + 1]]
+        shift[i] = _nearest_distinct(row, of_row, connectivity)
         low = 0.0
         high = np.inf
         # Start from the row's own scale, so that the units of the data do not matter.
         at = 0.0
+        sums[i] = 0.0
         for j in range(row.size):
             at += row[j] / row.size
+            if of_row is None:
+                sums[i] += row[j]
+            else:
+                sums[i] += row[j] * of_row[j]
         if at == 0.0:
             at = 1.0
         for _ in range(64):

@@ -34,8 +34,9 @@ class Attraction:
         ``times(factor)`` returns the objective with its attraction `factor` times as strong, as it is while the
         attraction is exaggerated. Terms that wait until exaggeration ends are not in it.
     edges : callable, optional
-        Returns the edges that attract, as a symmetric array or csr matrix of weights; None, the default, if there are
-        none. `Descent` smooths a rough start by them, and `LBFGS` begins with their stiffness.
+        Returns the edges that attract, as a symmetric array or csr matrix of weights, or as a list of matrices that are
+        added; None, the default, if there are none. `Descent` smooths a rough start by them, and `LBFGS` begins with
+        their stiffness.
     limit : callable, optional
         ``limit(Z)`` returns the factor from which the exaggerated loss has no lower bound near `Z`; inf by default.
     confinement : callable, optional
@@ -54,6 +55,12 @@ class Attraction:
     confinement: Callable[[], Objective | None] = _nothing
     shrinks_noise: bool = False
     fades: bool = False
+
+    @property
+    def matrices(self) -> list[Any]:
+        """Matrices that add up to the edges; many points have gigabytes of them, so they are not added here."""
+        found = self.edges()
+        return found if isinstance(found, list) else [] if found is None else [found]
 
 
 _POWER_STEPS = 10
@@ -350,12 +357,8 @@ class WeightedSum(Objective):
                 tuple((w * factor, term) if of is None else (w, of.times(factor)) for w, term, of in known)
             )
 
-        def edges() -> Any:
-            # Many points have gigabytes of edges, so they are not copied without need.
-            parts = [
-                w * part if w != 1.0 else part for w, _, of in drawing if w > 0 and (part := of.edges()) is not None
-            ]
-            return sum(parts[1:], parts[0]) if parts else None
+        def edges() -> list[Any]:
+            return [w * part if w != 1.0 else part for w, _, of in drawing if w > 0 for part in of.matrices]
 
         def confinement() -> Objective | None:
             parts = [(w, of.confinement()) for w, _, of in drawing if w > 0]

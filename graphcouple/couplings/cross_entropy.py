@@ -85,7 +85,7 @@ class CrossEntropy(PairCoupling):
         weights = posterior.node_weights
         self.partition = LogPartition(prior, kernel, n, self.summation, self._share, n_jobs, weights)
         radial = LogKernel(kernel)
-        edges = EdgeSum(posterior.support, self._shared_means(), radial, n_jobs)
+        edges = EdgeSum(posterior.support, self._shared_means(), radial, n_jobs, posterior.unordered)
         among_copies = 0.0 if weights is None else self._share * float(posterior.own_means.sum()) * at_zero(radial)
         self.energy = self.strength = EdgeEnergy(edges, n, self._log_prior_energy() + among_copies)
         strength = prior.edge_strength(kernel)
@@ -163,8 +163,8 @@ class CrossEntropy(PairCoupling):
         prior, posterior, share = self.latent.prior, self.posterior, 0.5 if symmetric else 1.0
         weights = posterior.node_weights
         if weights is None:
-            means = self.energy.edges.symmetric_weights if symmetric else posterior.edge_means
-            return prior.least_cross_entropy(means, self.n_points, share)
+            parts = self.energy.edges.symmetric_weights if symmetric else [posterior.edge_means]
+            return sum(prior.least_cross_entropy(means, self.n_points, share) for means in parts)
         support, means = posterior.support, posterior.edge_means
         if symmetric:
             indptr, indices, means = self.energy.edges.symmetric_edges

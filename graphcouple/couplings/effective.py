@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.special import xlogy
@@ -23,14 +22,12 @@ from graphcouple._validation import check_positive
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.fixed_map import ChargedMap, noise_of
 from graphcouple.couplings.pair import EdgeEnergy, PairCoupling
-from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.laws.priors.base import at_zero, with_copies
 from graphcouple.summation import EdgeSum, LogOnePlusKernel, Summation
-
-_BLOCK_EDGES = 2**20
 
 
 class EffectiveCrossEntropy(PairCoupling):
@@ -100,11 +97,11 @@ class EffectiveCrossEntropy(PairCoupling):
             raise ValueError(f"noise_exponent must be a finite number, got {noise_exponent!r}.")
         self.noise_exponent = noise_exponent
         radial = prior.edge_strength(latent_model.kernel)
-        edges = EdgeSum(posterior.support, self._shared_means(), radial, n_jobs)
+        edges = EdgeSum(posterior.support, self._shared_means(), radial, n_jobs, posterior.unordered)
         self.energy = self.strength = EdgeEnergy(edges, self.n_points)
         self.degrees: FloatArray = np.zeros(self.n_points)
-        for rows, _, weights in _edge_blocks(*self.edges):
-            self.degrees += np.bincount(rows, weights=weights, minlength=self.n_points)
+        for rows, _, mu in self._edge_blocks():
+            self.degrees += np.bincount(rows, weights=mu, minlength=self.n_points)
         weights = posterior.node_weights
         among_copies = 2.0 * self._share * posterior.own_means
         self.degrees += among_copies
@@ -118,6 +115,12 @@ class EffectiveCrossEntropy(PairCoupling):
     def edges(self) -> tuple[IntArray, IntArray, FloatArray]:
         """μ as the row pointers, column indices and entries of a symmetric csr matrix."""
         return self.energy.edges.symmetric_edges
+
+    def _edge_blocks(self) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+        """Yield the rows, columns and entries of μ, some at a time, since there may be tens of millions."""
+        for indptr, indices, weights in self.energy.edges.parts:
+            for rows, edges, part in Support(indptr, indices).in_parts():
+                yield part.rows + rows.start, part.indices, weights[edges]
 
     def fixed_map(self, Z: FloatArray) -> ChargedMap:
         """Return the embedding as it attracts and repels new points; see `graphcouple.couplings.fixed_map`."""
@@ -135,11 +138,11 @@ class EffectiveCrossEntropy(PairCoupling):
     def lower_bound(self) -> float:
         """The sum of each edge's minimal loss, at v = μ/(μ + γ c); pairs without an edge cost nothing far apart."""
         share, total = 0.5 * self.repulsion_strength * self.negative_sample_rate, 0.0
-        for rows, columns, weights in _edge_blocks(*self.edges):
+        for rows, columns, mu in self._edge_blocks():
             against = self.degrees[rows] * self.noise[columns] + self.noise[rows] * self.degrees[columns]
             against *= share
-            best = weights / (weights + against)
-            total += float((xlogy(weights, best) + xlogy(against, 1.0 - best)).sum())
+            best = mu / (mu + against)
+            total += float((xlogy(mu, best) + xlogy(against, 1.0 - best)).sum())
         return -0.5 * total - self.energy.constant + self.partition.constant
 
 
@@ -192,13 +195,3 @@ class ChargedPartition(Objective):
         """Return the gradient alone."""
         charges = self._charges
         return self.strength * self.summation.low_rank(Z, self.radial, charges[::-1], charges, with_potential=False)[1]
-
-
-def _edge_blocks(indptr: IntArray, columns: IntArray, weights: FloatArray) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows, columns and weights of a csr matrix, some at a time, since there may be tens of millions."""
-    starts = indptr.astype(np.int64)
-    for a in range(0, columns.size, _BLOCK_EDGES):
-        b = min(a + _BLOCK_EDGES, columns.size)
-        first, last = np.searchsorted(starts, a, side="right") - 1, np.searchsorted(starts, b)
-        bounds = np.clip(starts[first : last + 1], a, b)
-        yield np.repeat(np.arange(first, last), bounds[1:] - bounds[:-1]), columns[a:b], weights[a:b]

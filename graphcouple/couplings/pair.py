@@ -196,7 +196,7 @@ class PairCoupling(Placing):
         return Attraction(
             source=self,
             times=self._times,
-            edges=lambda: self.energy.edges.symmetric_matrix,
+            edges=lambda: self.energy.edges.matrices,
             limit=self._most_attraction,
             confinement=self._confinement,
         )
@@ -232,7 +232,8 @@ class PairCoupling(Placing):
         logs = self.strength.edges.radial.potential(nearness)
         if not logs[1] - logs[0] > 1.0:
             return np.inf
-        indptr, indices, weights = self.strength.edges.symmetric_edges
+        largest = [weights.max(initial=-np.inf) for *_, weights in self.strength.edges.parts]
+        indptr, indices, weights = self.strength.edges.parts[int(np.argmax(largest))]
         if not weights.size:
             return np.inf
         e = int(np.argmax(weights))

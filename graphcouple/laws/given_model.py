@@ -59,12 +59,8 @@ class ConditionedModel(ConditionedLaw):
         if self.weights is not None:
             k = model.neighbors_among(self.distances.n_points)
             support, sq_dist, copies = along(support, sq_dist, self.weights, self.weights, k)
-        if model.bandwidth is not None:
-            shift, scale = model.fitted_bandwidth(support, sq_dist, n_jobs, copies)
-            if model.bandwidth.pairs_scales:
-                self._scales = scale
-            sq_dist = model.bandwidth.rescale(support, sq_dist, shift, scale)
-        log_kernel = model.kernel.log(sq_dist)
+        log_kernel = self._log_kernel(support, sq_dist, n_jobs, copies)
+        del sq_dist
         if self.labels is not None:
             log_kernel = model.prior.thinned(log_kernel, log_factor(support, self.labels, model.target_weight))
         if copies is not None:
@@ -74,6 +70,21 @@ class ConditionedModel(ConditionedLaw):
             return RepeatedPosterior.of(model.prior, support, log_kernel, copies, own, model.symmetrize)
         posterior = model.prior.posterior_on(support, log_kernel)
         return symmetrized(posterior, model.symmetrize) if model.symmetrize else posterior
+
+    def _log_kernel(
+        self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None
+    ) -> FloatArray:
+        """Return the log-kernel of each edge, in the precision of the distances."""
+        bandwidth, log = self.model.bandwidth, self.model.kernel.log
+        if bandwidth is None:
+            return log(sq_dist)
+        shift, scale = self.model.fitted_bandwidth(support, sq_dist, n_jobs, copies)
+        if bandwidth.pairs_scales:
+            self._scales = scale
+        log_kernel = np.empty_like(sq_dist)
+        for rows, edges, part in support.in_parts():
+            log_kernel[edges] = log(bandwidth.rescale(part, sq_dist[edges], shift[rows], scale[rows], scale))
+        return log_kernel
 
     def remembered(self) -> dict[str, Any]:
         """Return what new points need, as arrays and plain values."""

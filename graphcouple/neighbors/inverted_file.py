@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from graphcouple._numba.threads import effective_n_jobs, over_rows
+from graphcouple.graphs import MANY_EDGES
 from graphcouple.neighbors.projection import ROWS_TOGETHER, Projection
 
 RECALL = 0.99
@@ -197,7 +198,8 @@ class InvertedFile:
         from threadpoolctl import threadpool_limits
 
         shape = (n_rows, self.n_neighbors)
-        indices, sq_dist = np.empty(shape, dtype=np.int32), np.empty(shape)
+        single = n_rows * self.n_neighbors > MANY_EDGES and _fits_in_single(self.X)
+        indices, sq_dist = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=np.float32 if single else np.float64)
 
         def search_lists(first: int, last: int) -> None:
             for center in range(first, last):
@@ -268,8 +270,12 @@ def _workable(X: Any, dtype: Any = None) -> Any:
         X.sum_duplicates()
     if dtype is not None:
         return X.astype(dtype, copy=False)
-    largest = max(float(abs(X.min())), float(abs(X.max())))
-    return X.astype(np.float64) if X.dtype == np.float32 and not 1e-12 < largest < 1e12 else X
+    return X.astype(np.float64) if X.dtype == np.float32 and not _fits_in_single(X) else X
+
+
+def _fits_in_single(X: Any) -> bool:
+    """Return whether squares of entries neither overflow nor vanish in single precision."""
+    return 1e-12 < max(float(abs(X.min())), float(abs(X.max()))) < 1e12
 
 
 @contextmanager

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from graphcouple._numba.threads import over_rows
 from graphcouple.couplings import Objective
-from graphcouple.graphs import FloatArray
+from graphcouple.graphs import FloatArray, Support
 from graphcouple.optimize.exaggeration import push_over_pull
 
 # Pull of the edges, relative to their pull after the rows are exchanged at random. The ratio is at most 0.4 for
@@ -100,8 +103,24 @@ def _centred(Z: FloatArray) -> FloatArray:
 
 def _pull(objective: Objective) -> Callable[[FloatArray], FloatArray] | None:
     """Return the product with the Laplacian of the edges that attract."""
-    edges = None if objective.attracting is None else objective.attracting.edges()
-    if edges is None:
+    matrices = [] if objective.attracting is None else objective.attracting.matrices
+    if not matrices:
         return None
-    degrees = np.asarray(edges.sum(axis=1), dtype=np.float64)[:, None]
-    return lambda points: degrees * points - edges @ points
+    degrees = np.sum([edges.sum(axis=1, dtype=np.float64) for edges in matrices], axis=0)[:, None]
+    return lambda points: degrees * points - sum(_product(edges, points) for edges in matrices)
+
+
+def _product(edges: Any, points: FloatArray) -> FloatArray:
+    """Return edges @ points, some rows of a sparse matrix at a time, on every core."""
+    if not sp.issparse(edges):
+        return edges @ points
+    support, product = Support(edges.indptr, edges.indices), np.empty(points.shape)
+    parts = list(support.in_parts())
+
+    def multiply(first: int, last: int) -> None:
+        for rows, at, part in parts[first:last]:
+            matrix = sp.csr_array((edges.data[at], part.indices, part.indptr), shape=(part.n_nodes, len(points)))
+            product[rows] = matrix @ points
+
+    over_rows(len(parts), None, multiply, at_least=2)
+    return product

@@ -49,9 +49,9 @@ def inverse_stiffness(objective: Objective, n_dims: int) -> Callable[[FloatArray
     """
     if objective.n_points > _MOST_POINTS or n_dims < _LEAST_DIMS or objective.attracting is None:
         return None
-    if (attracting := objective.attracting.edges()) is None:
+    if not (matrices := objective.attracting.matrices):
         return None
-    edges = strongest_edges(attracting)
+    edges = strongest_edges(sum(matrices[1:], matrices[0]))
     if edges.nnz > _MOST_EDGES * objective.n_points:
         return None
     degrees = np.asarray(edges.sum(axis=1)).ravel()

@@ -55,18 +55,13 @@ def is_crowded(Z: FloatArray, radial: RadialFunction) -> bool:
 
 def force_error(summation: Summation, Z: FloatArray, radial: RadialFunction) -> float:
     """Return the error of the forces of unit charges on 32 points, relative to their exact size."""
-    places = np.asarray(Z, dtype=np.float64)
-    rows = np.unique(np.linspace(0, len(places) - 1, _ROWS).astype(np.intp))
+    from graphcouple._numba.pairs import sum_pairs
+
+    rows = np.unique(np.linspace(0, len(Z) - 1, _ROWS).astype(np.intp))
     found = summation.potential(Z, radial, with_potential=False)[1][rows]
-    exact = np.empty_like(found)
-    for k, row in enumerate(rows):
-        away = places[row] - places
-        sq_dist = np.square(away).sum(axis=1)
-        others = sq_dist > 0
-        # Points in one place have no direction to push each other in.
-        slopes = np.zeros(len(places))
-        slopes[others] = radial.slope(sq_dist[others])
-        exact[k] = 2.0 * (slopes @ away)
+    rows_first = np.concatenate([Z[rows], np.delete(Z, rows, axis=0)]).astype(np.float64, copy=False)
+    charges = np.ones((1, len(Z)))
+    exact = sum_pairs(rows_first, radial, charges, summation.n_jobs, False, n_rows=len(rows))[1][: len(rows)]
     size = float(np.linalg.norm(exact))
     return float(np.linalg.norm(found - exact)) / size if size > 0 else 0.0
 

@@ -3,56 +3,16 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._numba.pairs import sum_edges, sum_pairs, worth_threads
-from graphcouple.graphs import MOST_INT32, FloatArray, IntArray, Support
+from graphcouple.graphs import MANY_EDGES, FloatArray, IntArray, Support
+from graphcouple.summation.directions import Edges, both_directions, unsigned
 from graphcouple.summation.radials import RadialFunction
-
-# Edges symmetrised at once: with their mirror images and the sums, 8 million entries of 12 bytes, or 100 MB.
-_PART_EDGES = 2_000_000
-
-# Above this many edges, weights are kept in single precision: reading memory sets the time of a sum.
-_SINGLE_FROM = 5_000_000
-
-
-def _unsigned(index: IntArray) -> IntArray:
-    return index.astype(np.uint32 if index.size == 0 or index.max() < 2**32 else np.uint64)
-
-
-def _symmetrised(support: Support, weights: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return m + mᵀ, without zeros, as unsigned row pointers and column indices, and entries.
-
-    It works on some rows at a time: done at once, the sum would take several times the memory of its result.
-    """
-    n, many = support.n_nodes, support.n_edges > _SINGLE_FROM
-    weights = weights.astype(np.float32 if many else np.float64, copy=False)
-    # Rows with so few edges together that their indices fit in 32 bits.
-    bounds = np.unique(np.r_[np.searchsorted(support.indptr, np.arange(0, support.n_edges, MOST_INT32)), n])
-    bounds[0] = 0
-    mirrored = [sp.csr_array(support.part(weights, a, b).T) for a, b in pairwise(bounds.tolist())]
-    step = max(1, n * _PART_EDGES // max(support.n_edges, 1))
-    columns, entries = [], []
-    counts = np.zeros(n + 1, dtype=np.int64)
-    for a in range(0, n, step):
-        beside = [block[a : a + step] for block in mirrored]
-        back = beside[0] if len(beside) == 1 else sp.hstack(beside, format="csr")
-        part = sp.csr_array(support.part(weights, a, min(a + step, n)) + back)
-        part.eliminate_zeros()
-        part.sort_indices()
-        columns.append(_unsigned(part.indices))
-        entries.append(part.data)
-        counts[a + 1 : a + 1 + part.shape[0]] = np.diff(part.indptr)
-    del mirrored
-    all_columns = np.concatenate(columns)
-    del columns
-    return _unsigned(np.cumsum(counts)), all_columns, np.concatenate(entries)
 
 
 class EdgeSum:
@@ -68,22 +28,32 @@ class EdgeSum:
         φ.
     n_jobs : int or None
         Threads; each row is summed by one thread.
+    symmetric : bool, default=False
+        Whether m is symmetric.
     """
 
     def __init__(
-        self, support: Support, weights: FloatArray, radial: RadialFunction, n_jobs: int | None = None
+        self,
+        support: Support,
+        weights: FloatArray,
+        radial: RadialFunction,
+        n_jobs: int | None = None,
+        symmetric: bool = False,
     ) -> None:
-        self.radial = radial
-        self.n_jobs = n_jobs
-        self._rounded: dict[Any, tuple[Any, ...]] = {}
+        self.radial, self.n_jobs = radial, n_jobs
+        self._rounded: dict[Any, list[Edges]] = {}
         self._table: FloatArray | None = None
+        self._dense: FloatArray | None = None
+        self._parts: list[Edges] = []
         if support.complete:
             dense = support.to_array(weights.astype(np.float64, copy=False))
-            self._sum: Callable[..., tuple[FloatArray, FloatArray]] = sum_pairs
-            self._exact: tuple[Any, ...] = (dense + dense.T,)
+            self._dense = dense + dense.T
             return
-        self._sum = sum_edges
-        self._exact = _symmetrised(support, weights)
+        weights = weights.astype(np.float32 if support.n_edges > MANY_EDGES else np.float64, copy=False)
+        if symmetric:
+            self._parts = [(unsigned(support.indptr), unsigned(support.indices), 2.0 * weights)]
+        else:
+            self._parts = both_directions(support, weights, n_jobs)
 
     def of(self, radial: RadialFunction) -> EdgeSum:
         """Return the sum of another radial function over the same edges."""
@@ -92,50 +62,63 @@ class EdgeSum:
         return other
 
     @property
-    def symmetric_weights(self) -> FloatArray:
-        """The entries of m + mᵀ."""
-        return self._exact[-1]
+    def symmetric_weights(self) -> list[FloatArray]:
+        """The entries of m + mᵀ, in one array or two."""
+        return [self._dense] if self._dense is not None else [weights for *_, weights in self._parts]
 
     @property
-    def symmetric_edges(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """m + mᵀ as the row pointers, column indices and entries of a csr matrix."""
-        return self._exact if self._sum is sum_edges else self._sparse
+    def parts(self) -> list[Edges]:
+        """Matrices that add up to m + mᵀ, each as the row pointers, column indices and entries of a csr matrix."""
+        return self._parts if self._dense is None else [self.symmetric_edges]
 
     @cached_property
-    def _sparse(self) -> tuple[IntArray, IntArray, FloatArray]:
-        matrix = sp.csr_array(self._exact[0])
-        return _unsigned(matrix.indptr), _unsigned(matrix.indices), matrix.data
-
-    def _charges_for(self, Z: FloatArray) -> tuple[Any, ...]:
-        """Return the weights in the precision of the embedding, so that a sum reads no more memory than it needs."""
-        if self._sum is sum_pairs or Z.dtype == self._exact[-1].dtype:
-            return self._exact
-        if Z.dtype not in self._rounded:
-            self._rounded[Z.dtype] = (*self._exact[:-1], self._exact[-1].astype(Z.dtype))
-        return self._rounded[Z.dtype]
+    def symmetric_edges(self) -> Edges:
+        """m + mᵀ as the row pointers, column indices and entries of one csr matrix."""
+        if len(self._parts) == 1:
+            return self._parts[0]
+        matrices = self.matrices
+        whole = sp.csr_array(sum(matrices[1:], matrices[0]))
+        whole.sort_indices()
+        return unsigned(whole.indptr), unsigned(whole.indices), whole.data
 
     @property
-    def symmetric_matrix(self) -> Any:
-        """m + mᵀ as a matrix, dense if it has all pairs, which shares its memory."""
-        if self._sum is sum_pairs:
-            return self._exact[0]
-        # scipy's indices are signed; fewer than half of the unsigned ones are in use.
-        indptr, indices = (of.view(of.dtype.name.removeprefix("u")) for of in self._exact[:2])
-        n = len(indptr) - 1
-        return sp.csr_array((self._exact[2], indices, indptr), shape=(n, n))
+    def matrices(self) -> list[Any]:
+        """Matrices that add up to m + mᵀ, which share its memory; a dense one if it has all pairs."""
+        return [_as_matrix(*edges) for edges in self._parts] if self._dense is None else [self._dense]
+
+    def _edges_for(self, Z: FloatArray) -> list[Edges]:
+        """Return the edges, with weights in the precision of the embedding: a sum reads no more memory than needed."""
+        if all(weights.dtype == Z.dtype for *_, weights in self._parts):
+            return self._parts
+        if Z.dtype not in self._rounded:
+            self._rounded[Z.dtype] = [
+                (indptr, indices, weights.astype(Z.dtype)) for indptr, indices, weights in self._parts
+            ]
+        return self._rounded[Z.dtype]
 
     def evaluate(
         self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True
     ) -> tuple[float, FloatArray]:
         """Return the sum and its gradient in `Z`, in double precision; what was not asked for is arbitrary."""
-        charges = self._charges_for(Z)
-        if self._sum is sum_edges and Z.dtype == np.float32 and Z.shape[1] == 2:
-            value, gradient = self._from_table(Z, charges, with_value, with_gradient)
-        else:
-            value, gradient = self._sum(Z, self.radial, *charges, self.n_jobs, with_value, with_gradient)
+        wanted = (with_value, with_gradient)
+        if self._dense is not None:
+            value, gradient = sum_pairs(Z, self.radial, self._dense, self.n_jobs, *wanted)
+            return 0.5 * float(value.sum()) if with_value else np.nan, gradient
+        of_part = self._from_table if Z.dtype == np.float32 and Z.shape[1] == 2 else self._by_formula
+        own, *others = self._edges_for(Z)
+        value, gradient = of_part(Z, own, *wanted)
+        for edges in others:
+            added, forces = of_part(Z, edges, *wanted)
+            if with_value:
+                value += added
+            if with_gradient:
+                gradient += forces
         return 0.5 * float(value.sum()) if with_value else np.nan, gradient
 
-    def _from_table(self, Z: FloatArray, charges: Any, *wanted: bool) -> tuple[FloatArray, FloatArray]:
+    def _by_formula(self, Z: FloatArray, edges: Edges, *wanted: bool) -> tuple[FloatArray, FloatArray]:
+        return sum_edges(Z, self.radial, *edges, self.n_jobs, *wanted)
+
+    def _from_table(self, Z: FloatArray, edges: Edges, *wanted: bool) -> tuple[FloatArray, FloatArray]:
         """Return the sums with a tabulated function, whose error is below that of fast sums in single precision."""
         from graphcouple._numba.tables import edge_rows_from_table, table_of
         from graphcouple._numba.threads import over_rows
@@ -143,7 +126,13 @@ class EdgeSum:
         if self._table is None:
             self._table = table_of(self.radial)
         value, gradient = np.empty(len(Z)), np.empty(Z.shape)
-        arrays = (np.ascontiguousarray(Z), self._table, *charges, *wanted, value, gradient)
-        at_least = worth_threads(charges[1].size // len(Z))
+        at_least = worth_threads(edges[1].size // len(Z))
+        arrays = (np.ascontiguousarray(Z), self._table, *edges, *wanted, value, gradient)
         over_rows(len(Z), self.n_jobs, edge_rows_from_table, *arrays, at_least=at_least)
         return value, gradient
+
+
+def _as_matrix(indptr: IntArray, indices: IntArray, weights: FloatArray) -> sp.csr_array:
+    # scipy's indices are signed; fewer than half of the unsigned ones are in use.
+    columns, starts = (of.view(of.dtype.name.removeprefix("u")) for of in (indices, indptr))
+    return sp.csr_array((weights, columns, starts), shape=(indptr.size - 1,) * 2)

@@ -35,7 +35,7 @@ _SPACING = 1.0 / 3.0
 # A cubic B-spline reaches two nodes; one more keeps rounding inside the grid.
 _MARGIN = 3
 
-# Bytes of transforms kept for grids that may come back.
+# Bytes of transforms kept for grids that may come back; two are always kept, because one sum may need both.
 _MOST_KEPT = 2**25
 
 # Rows of a band; threads write to every second band. Wider than a spline's reach of 4, with few points in each.
@@ -265,7 +265,7 @@ class ParticleMesh(Summation):
             return self._known[key]
         self._known[key] = kernel_transform(radial, grid, effective_n_jobs(self.n_jobs))
         size = sum(known.values.nbytes for known in self._known.values())
-        while len(self._known) > 4 and size > _MOST_KEPT:
+        while len(self._known) > 2 and size > _MOST_KEPT:
             size -= self._known.popitem(last=False)[1].values.nbytes
         return self._known[key]
 

@@ -52,8 +52,10 @@ def kernel_transform(radial: RadialFunction, grid: Grid, workers: int) -> Transf
         u = np.minimum(sq_dist, cap[0]) - cap[0]
         smooth = cap[1] + u * (cap[2] + u * (cap[3] + u * cap[4]))
         values = np.where(u < 0.0, smooth, radial.potential(np.maximum(sq_dist, cap[0])))
+    del sq_dist
     # The transform of an even array is a cosine transform of its quarter.
-    spectrum = dctn(values, type=1, workers=workers)
+    spectrum = dctn(values, type=1, overwrite_x=True, workers=workers)
+    del values
     for axis, size in enumerate(half):
         response = np.square((4.0 + 2.0 * np.cos(np.pi * np.arange(size + 1) / size)) / 6.0)
         spectrum /= response[:, None] if axis == 0 else response

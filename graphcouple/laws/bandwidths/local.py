@@ -98,36 +98,14 @@ class LocalConnectivity(Bandwidth):
         if copies is not None:
             indptr, sq_dist, counts = copies.beside(support, sq_dist)
             totals, weights = np.add.reduceat(counts, indptr[:-1]), copies.weights
-        dist = np.sqrt(sq_dist)
-        shift = self._shift(indptr, dist, counts)
-        scale = np.empty(n)
-        target = float(np.log2(self.n_neighbors))
-        over_rows(n, n_jobs, connectivity_rows, dist, indptr, kernel.membership, target, shift, scale, counts)
+        shift, scale, sums = np.empty(n), np.empty(n), np.empty(n)
+        target, connectivity = float(np.log2(self.n_neighbors)), float(self.local_connectivity)
+        wanted = (kernel.membership, target, connectivity)
+        over_rows(n, n_jobs, connectivity_rows, sq_dist, indptr, *wanted, shift, scale, sums, counts)
         # UMAP's lower bound; its means include the point itself, at distance 0.
-        rows = np.repeat(np.arange(n), np.diff(indptr))
-        sums = np.bincount(rows, weights=dist if counts is None else dist * counts, minlength=n)
         overall = float(weights @ sums) / float(weights @ (totals + 1.0))
         floor = 1e-3 * np.where(shift > 0, sums / (totals + 1.0), overall)
         return shift, np.maximum(scale, np.where(floor > 0, floor, 1.0))
-
-    def _shift(self, indptr: IntArray, dist: FloatArray, counts: FloatArray | None) -> FloatArray:
-        rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
-        order = np.lexsort((dist, rows))
-        ordered, counted = dist[order], None if counts is None else counts[order]
-        positive = ordered > 0
-        present = np.bincount(rows, weights=positive, minlength=indptr.size - 1).astype(np.int64)
-        end = indptr[1:].astype(np.int64)
-        first = end - present
-        n_positive = present if counted is None else np.bincount(rows, weights=positive * counted, minlength=end.size)
-        whole = int(self.local_connectivity)
-        part = self.local_connectivity - whole
-        if whole == 0:
-            shift = part * nth_copy(ordered, counted, first, end, 0)
-        else:
-            shift = nth_copy(ordered, counted, first, end, whole - 1)
-            shift = shift + part * (nth_copy(ordered, counted, first, end, whole) - shift)
-        shift = np.where(n_positive >= self.local_connectivity, shift, ordered[end - 1])
-        return np.where(present > 0, shift, 0.0)
 
 
 @dataclass(frozen=True)

@@ -159,9 +159,13 @@ class GraphPrior(ABC):
         """Return the posterior for the flat log-kernel of a support; see `posterior`."""
         if np.isnan(log_kernel).any() or (log_kernel == np.inf).any():
             raise ValueError("log_kernel must not hold NaN or +inf.")
-        natural_parameters = log_kernel + self.log_favour(support)
+        favour = self.log_favour(support)
+        # Copies of all edges may not fit in memory.
+        natural_parameters = log_kernel if np.isscalar(favour) and favour == 0.0 else log_kernel + favour
         finite = natural_parameters > -np.inf
-        return self.posterior_class(support.select(finite), natural_parameters[finite])
+        if not finite.all():
+            support, natural_parameters = support.select(finite), natural_parameters[finite]
+        return self.posterior_class(support, natural_parameters)
 
     def log_favour(self, support: Support) -> FloatArray | float:
         """Return log π on the edges of a support, −inf where π forbids them; one number if it treats all alike."""

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit, logit, xlogy
 
-from graphcouple.graphs import FloatArray, IntArray, Support, index_dtype
+from graphcouple.graphs import FloatArray, IntArray, Support, cached_if_few
 from graphcouple.kernels import Kernel
 from graphcouple.laws.priors.base import BINARY, GraphPrior, register, with_copies
 from graphcouple.laws.priors.enumeration import check_enumerable, graphs_of_counts
 from graphcouple.laws.priors.posterior import GraphPosterior, sum_x_log_x
 from graphcouple.summation import LogEdgeProbability, LogOnePlusKernel, RadialFunction, Summation
+from graphcouple.summation.directions import either_direction
 
 # Log-odds of an edge of weight 1: the probability rounds to 1 in double precision.
 _SURE = 40.0
@@ -45,9 +45,9 @@ class BinaryPosterior(GraphPosterior):
 
     def log_partition(self) -> float:
         """Return Σ log(1 + e^η), in nats."""
-        return self._share * float(np.logaddexp(0.0, self.natural_parameters).sum())
+        return self._share * float(np.logaddexp(0.0, self.natural_parameters).sum(dtype=np.float64))
 
-    @cached_property
+    @cached_if_few
     def edge_means(self) -> FloatArray:
         """Edge probabilities e^η/(1 + e^η) on the edges of `support`."""
         return expit(self.natural_parameters)
@@ -56,7 +56,7 @@ class BinaryPosterior(GraphPosterior):
         """Return the sum of the edges' entropies, in nats."""
         # Per edge log(1 + e^η) − p η, written in |η| so that the entropy of a sure edge is exactly 0.
         size = np.abs(self.natural_parameters)
-        return self._share * float((np.log1p(np.exp(-size)) + size * expit(-size)).sum())
+        return self._share * float((np.log1p(np.exp(-size)) + size * expit(-size)).sum(dtype=np.float64))
 
     def _draw(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         if not self._unordered:
@@ -85,22 +85,10 @@ class BinaryPosterior(GraphPosterior):
         if self._unordered:
             raise ValueError("the law is thresholded already: its pairs are unordered.")
         # 1 − P̃ = (1 − P)(1 − Pᵀ): log(1 + e^η̃) of a pair is the sum over its two directions.
-        softplus = np.logaddexp(0.0, self.natural_parameters)
-        if self.support.complete:
-            support = self.support
-            mirrored = support.to_csr(softplus).T.tocsr().data
-            total = softplus + mirrored
-        else:
-            # Sparse addition drops stored zeros, so positions are kept as the numbers i·n + j.
-            n = np.int64(self.n_nodes)
-            keys = self.support.keys
-            swapped = self.support.indices.astype(np.int64) * n + self.support.rows
-            union, inverse = np.unique(np.concatenate([keys, swapped]), return_inverse=True)
-            total = np.bincount(inverse, weights=np.concatenate([softplus, softplus]), minlength=union.size)
-            indptr = np.searchsorted(union, np.arange(n + 1) * n).astype(index_dtype(union.size))
-            support = Support(indptr, (union % n).astype(self.support.indices.dtype))
-        log_odds = total + np.log(-np.expm1(-np.maximum(total, np.finfo(np.float64).tiny)))
-        return BinaryPosterior(support, log_odds, unordered=True)
+        support, total = either_direction(self.support, np.logaddexp(0.0, self.natural_parameters))
+        for _, edges, _ in support.in_parts():
+            total[edges] += np.log(-np.expm1(-np.maximum(total[edges], np.finfo(total.dtype).tiny)))
+        return BinaryPosterior(support, total, unordered=True)
 
     def mutual(self) -> BinaryPosterior:
         """Return the law of the undirected graph W∘Wᵀ, whose pairs are linked in both directions: probability P∘Pᵀ.

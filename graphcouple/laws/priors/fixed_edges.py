@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 from scipy.stats import binom
 
-from graphcouple.graphs import FloatArray, IntArray, Support
+from graphcouple.graphs import FloatArray, IntArray, Support, cached_if_few
 from graphcouple.kernels import Kernel
 from graphcouple.laws.priors.base import N_EDGES, GraphPrior, per_pair, register, with_copies
 from graphcouple.laws.priors.enumeration import check_enumerable, graphs_of_counts
@@ -56,13 +56,13 @@ class FixedEdgesPosterior(GraphPosterior):
     @cached_property
     def _log_mass(self) -> float:
         """log Σ e^η, less the largest η: only differences matter, and η may be too large to hold them."""
-        return float(logsumexp(self.natural_parameters - self._largest))
+        return float(logsumexp(self.natural_parameters.astype(np.float64) - self._largest))
 
     def log_partition(self) -> float:
         """Return n log Σ_ij e^η_ij, in nats."""
         return self.n_nodes * (self._largest + self._log_mass)
 
-    @cached_property
+    @cached_if_few
     def edge_means(self) -> FloatArray:
         """Expected counts n e^η_ij / Σ e^η on the edges of `support`."""
         return self.n_nodes * np.exp(self.natural_parameters - self._largest - self._log_mass)
@@ -79,7 +79,7 @@ class FixedEdgesPosterior(GraphPosterior):
 
     @cached_property
     def _cumulative(self) -> FloatArray:
-        return np.cumsum(self.edge_means)
+        return np.cumsum(self.edge_means, dtype=np.float64)
 
     def _draw(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         drawn = draw_by_inversion(self._cumulative, self._cumulative[-1] * rng.random(self.n_nodes))

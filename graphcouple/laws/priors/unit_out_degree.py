@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -9,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from graphcouple.graphs import FloatArray, IntArray, Support
+from graphcouple.graphs import FloatArray, IntArray, Support, cached_if_few
 from graphcouple.kernels import Kernel
 from graphcouple.laws.priors.base import BINARY, N_EDGES, ONE_EACH, GraphPrior, per_pair, register, with_copies
 from graphcouple.laws.priors.enumeration import check_enumerable
@@ -40,28 +41,39 @@ class UnitOutDegreePosterior(GraphPosterior):
     def _largest(self) -> FloatArray:
         return np.maximum.reduceat(self.natural_parameters, self.support.indptr[:-1])
 
-    def _below_largest(self) -> FloatArray:
-        """Return η less the largest of each row: only differences matter, and η may be too large to hold them."""
-        return self.natural_parameters - self._largest[self.support.rows]
+    def _below_largest(self) -> Iterator[tuple[slice, slice, Support, FloatArray]]:
+        """Yield η less the largest of its row: only differences matter, and η may be too large to hold them."""
+        for rows, edges, part in self.support.in_parts():
+            largest = self._largest[rows].astype(np.float64)
+            yield rows, edges, part, self.natural_parameters[edges] - largest[part.rows]
 
     @cached_property
     def _log_mass(self) -> FloatArray:
         """log Σ_j e^η_ij of each row, less its largest η."""
-        return np.log(np.add.reduceat(np.exp(self._below_largest()), self.support.indptr[:-1]))
+        mass = np.empty(self.n_nodes)
+        for rows, _, part, below in self._below_largest():
+            mass[rows] = np.add.reduceat(np.exp(below), part.indptr[:-1])
+        return np.log(mass)
 
     def log_partition(self) -> float:
         """Return Σ_i log Σ_j e^η_ij, in nats."""
         return float(self._largest.sum() + self._log_mass.sum())
 
-    @cached_property
+    @cached_if_few
     def edge_means(self) -> FloatArray:
         """Edge probabilities e^η_ij / Σ_l e^η_il on the edges of `support`."""
-        return np.exp(self._below_largest() - self._log_mass[self.support.rows])
+        means = np.empty_like(self.natural_parameters)
+        for rows, edges, part, below in self._below_largest():
+            means[edges] = np.exp(below - self._log_mass[rows][part.rows])
+        return means
 
     def entropy(self) -> float:
         """Return the sum of the rows' entropies, in nats."""
-        surprise = self._log_mass[self.support.rows] - self._below_largest()
-        return float((self.edge_means * surprise).sum())
+        total = 0.0
+        for rows, _, part, below in self._below_largest():
+            surprise = self._log_mass[rows][part.rows] - below
+            total += float((np.exp(-surprise) * surprise).sum())
+        return total
 
     def _log_weight(self, at: IntArray, counts: FloatArray) -> float:
         below = self.natural_parameters[at] - self._largest[self.support.rows[at]]
@@ -69,7 +81,7 @@ class UnitOutDegreePosterior(GraphPosterior):
 
     @cached_property
     def _cumulative(self) -> FloatArray:
-        return np.cumsum(self.edge_means)
+        return np.cumsum(self.edge_means, dtype=np.float64)
 
     def _draw(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         first, end = self.support.indptr[:-1], self.support.indptr[1:]

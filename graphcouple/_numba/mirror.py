@@ -1,0 +1,66 @@
+"""m + mᵀ of a sparse matrix m, in place: the sums of edges with a reverse, and the reverses of the others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphcouple._numba.jit import jit
+
+
+@jit
+def add_reverses(start, stop, indptr, indices, weights, alone):
+    """Give both directions of a pair the sum of their weights, and mark the edges that have no reverse.
+
+    The columns of a row are sorted. A pair is added by its smaller row alone, so rows can be worked on at once. An edge
+    from a point to itself is its own reverse.
+    """
+    for i in range(start, stop):
+        for e in range(np.int64(indptr[i]), np.int64(indptr[i + 1])):
+            j = np.int64(indices[e])
+            end = np.int64(indptr[j + 1])
+            low, high = np.int64(indptr[j]), end
+            while low < high:
+                middle = (low + high) >> 1
+                if np.int64(indices[middle]) < i:
+                    low = middle + 1
+                else:
+                    high = middle
+            alone[e] = low == end or np.int64(indices[low]) != i
+            if i <= j and not alone[e]:
+                weights[e] += weights[low]
+                weights[low] = weights[e]
+
+
+@jit
+def count_reverses(indices, alone, counts):
+    """Count the edges without a reverse that lead to each column."""
+    for e in range(indices.size):
+        if alone[e]:
+            counts[indices[e]] += 1
+
+
+@jit
+def fill_reverses(indptr, indices, weights, alone, place, columns, entries):
+    """Fill the reverses of the edges that have none; row j of these begins at `place[j]`, which moves to its end."""
+    for i in range(indptr.size - 1):
+        for e in range(np.int64(indptr[i]), np.int64(indptr[i + 1])):
+            if alone[e]:
+                at = place[indices[e]]
+                columns[at] = i
+                entries[at] = weights[e]
+                place[indices[e]] = at + 1
+
+
+@jit
+def merge_rows(start, stop, starts, columns, entries, more_starts, more_columns, more_entries, indptr, merged, values):
+    """Fill rows with the entries of two csr matrices that share no place, in the order of columns."""
+    for i in range(start, stop):
+        a, end = np.int64(starts[i]), np.int64(starts[i + 1])
+        b, last = np.int64(more_starts[i]), np.int64(more_starts[i + 1])
+        for at in range(indptr[i], indptr[i + 1]):
+            if b == last or (a < end and columns[a] < more_columns[b]):
+                merged[at], values[at] = columns[a], entries[a]
+                a += 1
+            else:
+                merged[at], values[at] = more_columns[b], more_entries[b]
+                b += 1

@@ -1,0 +1,52 @@
+"""Both directions of a graph's edges: m + mᵀ, without a copy of all edges."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+
+from graphcouple._numba.threads import over_rows
+from graphcouple.graphs import FloatArray, IntArray, Support, index_dtype
+
+Edges: TypeAlias = tuple[IntArray, IntArray, FloatArray]
+"""A csr matrix: unsigned row pointers and column indices, and entries."""
+
+
+def unsigned(index: IntArray) -> IntArray:
+    """Return the same numbers, at least 0, as unsigned ones: with these the compiler can gather."""
+    return index.view(np.uint32 if index.dtype.itemsize == 4 else np.uint64)
+
+
+def both_directions(support: Support, weights: FloatArray, n_jobs: int | None = None) -> list[Edges]:
+    """Return m + mᵀ as csr matrices that are added: one on the edges of m, one of the reverses they lack.
+
+    A single matrix would need all edges in memory twice.
+    """
+    from graphcouple._numba.mirror import add_reverses, count_reverses, fill_reverses
+
+    indptr, indices = unsigned(support.indptr), unsigned(support.indices)
+    weights, alone = weights.copy(), np.empty(weights.size, dtype=np.bool_)
+    over_rows(support.n_nodes, n_jobs, add_reverses, indptr, indices, weights, alone)
+    place = np.zeros(support.n_nodes + 1, dtype=np.int64)
+    count_reverses(indices, alone, place[1:])
+    np.cumsum(place, out=place)
+    starts = unsigned(place.astype(index_dtype(int(place[-1]))))
+    columns, entries = np.empty(int(place[-1]), dtype=indices.dtype), np.empty(int(place[-1]), dtype=weights.dtype)
+    if entries.size:
+        fill_reverses(indptr, indices, weights, alone, place, columns, entries)
+        return [(indptr, indices, weights), (starts, columns, entries)]
+    return [(indptr, indices, weights)]
+
+
+def either_direction(support: Support, weights: FloatArray) -> tuple[Support, FloatArray]:
+    """Return the edges of m + mᵀ and its entries, stored zeros among them."""
+    from graphcouple._numba.mirror import merge_rows
+
+    own, *reverses = both_directions(support, weights)
+    if not reverses:
+        return support, own[2]
+    indptr = own[0].astype(np.int64) + reverses[0][0]
+    columns, entries = np.empty(int(indptr[-1]), dtype=support.indices.dtype), np.empty(int(indptr[-1]), weights.dtype)
+    over_rows(support.n_nodes, None, merge_rows, *own, *reverses[0], indptr, columns, entries)
+    return Support(indptr.astype(index_dtype(int(indptr[-1]))), columns), entries

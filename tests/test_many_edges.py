@@ -1,0 +1,133 @@
+"""Graphs of very many edges: both directions of each, single precision, and some rows at a time."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import graphcouple as gc
+from graphcouple import graphs
+from graphcouple.graphs import Support
+from graphcouple.neighbors import inverted_file
+from graphcouple.summation import EdgeSum, LogKernel, edges
+from graphcouple.summation.directions import both_directions, either_direction
+
+LAWS = {
+    "D": gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5), n_neighbors=15, search="approximate"),
+    "E": gc.GraphModel(gc.Gaussian(), "E", gc.Perplexity(5), n_neighbors=15, search="approximate"),
+    "B": gc.GraphModel(
+        gc.Odds(gc.Exponential()),
+        "B",
+        gc.LocalConnectivity(10),
+        n_neighbors=9,
+        symmetrize="threshold",
+        search="approximate",
+    ),
+}
+
+
+@pytest.fixture
+def graph(rng):
+    """Return a graph with mutual edges, one-way edges, loops, stored zeros and nodes without edges."""
+    dense = rng.normal(size=(60, 60)) * (rng.random((60, 60)) < 0.15)
+    dense[7], dense[:, 9] = 0.0, 0.0
+    matrix = sp.csr_array(dense)
+    matrix.data[::11] = 0.0
+    return Support(matrix.indptr, matrix.indices), matrix
+
+
+@pytest.fixture(scope="module")
+def points():
+    rng = np.random.default_rng(3)
+    return rng.normal(size=(40, 6))[rng.integers(0, 40, 700)] + 0.4 * rng.normal(size=(700, 6))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_both_directions_add_up_to_a_matrix_and_its_transpose(graph, dtype):
+    support, matrix = graph
+    before = matrix.data.astype(dtype)
+    weights = before.copy()
+    own, reverses = both_directions(support, weights)
+    np.testing.assert_array_equal(weights, before)
+    dense = sp.csr_array((before, matrix.indices, matrix.indptr), shape=matrix.shape).toarray()
+    parts = [sp.csr_array((of[2], of[1].astype(int), of[0].astype(int)), shape=dense.shape) for of in (own, reverses)]
+    np.testing.assert_array_equal((parts[0] + parts[1]).toarray(), dense + dense.T)
+    assert own[2].dtype == reverses[2].dtype == dtype
+    # No place is in both, so the second part holds the pairs that have one direction only.
+    stored = [sp.csr_array((np.ones(part.nnz), part.indices, part.indptr), shape=dense.shape) for part in parts]
+    assert (stored[0] + stored[1]).toarray().max() == 1.0
+    alone, again = (both_directions(support, before, n_jobs) for n_jobs in (1, 3))
+    for ours, theirs in zip(alone, again, strict=True):
+        for one, several in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(one, several)
+
+
+def test_a_symmetric_graph_has_no_reverses_to_add(graph):
+    _, matrix = graph
+    whole = sp.csr_array(abs(matrix) + abs(matrix).T)
+    whole.sort_indices()
+    (found,) = both_directions(Support(whole.indptr, whole.indices), whole.data)
+    np.testing.assert_allclose(found[2], 2.0 * whole.data, rtol=1e-15)
+
+
+def test_either_direction_has_sorted_rows_and_keeps_stored_zeros(graph):
+    support, matrix = graph
+    union, values = either_direction(support, matrix.data)
+    found = sp.csr_array((values, union.indices, union.indptr), shape=matrix.shape)
+    np.testing.assert_allclose(found.toarray(), (matrix + matrix.T).toarray(), rtol=1e-15)
+    ones = sp.csr_array((np.ones(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
+    assert union.n_edges == (ones + ones.T).nnz
+    assert all(np.all(np.diff(union.indices[a:b]) > 0) for a, b in zip(union.indptr, union.indptr[1:], strict=False))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_edge_sums_of_one_way_edges_are_those_of_the_dense_matrix(graph, dtype, rng):
+    support, matrix = graph
+    Z = rng.normal(size=(60, 2)).astype(dtype)
+    radial = LogKernel(gc.Student())
+    value, gradient = EdgeSum(support, matrix.data, radial).evaluate(Z)
+    places = Z.astype(np.float64)
+    away = places[:, None] - places
+    sq_dist = np.square(away).sum(axis=2)
+    both = matrix.toarray() + matrix.toarray().T
+    tolerance = 1e-9 if dtype is np.float64 else 3e-5
+    assert value == pytest.approx(0.5 * (both * radial.potential(sq_dist)).sum(), rel=tolerance)
+    exact = 2.0 * np.einsum("ij,ijk->ik", both * radial.slope(sq_dist), away)
+    np.testing.assert_allclose(gradient, exact, rtol=tolerance, atol=tolerance * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_rows_at_a_time_give_the_same_law(points, name, monkeypatch):
+    def figures():
+        law = LAWS[name].posterior(points)
+        return law.edge_means, law.support.indices, law.entropy(), law.log_partition()
+
+    whole = figures()
+    monkeypatch.setattr(graphs, "_PART_EDGES", 100)
+    assert len(list(LAWS[name].posterior(points).support.in_parts())) > 50
+    for found, expected in zip(figures(), whole, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_many_edges_are_kept_in_single_precision_and_give_the_same_law(points, name, monkeypatch):
+    whole = LAWS[name].posterior(points)
+    for module in (graphs, edges, inverted_file):
+        monkeypatch.setattr(module, "MANY_EDGES", 1000)
+    law = LAWS[name].posterior(points)
+    assert law.natural_parameters.dtype == law.edge_means.dtype == np.float32
+    assert law.edge_means is not law.edge_means
+    np.testing.assert_array_equal(law.support.indices, whole.support.indices)
+    np.testing.assert_allclose(law.edge_means, whole.edge_means, rtol=1e-5, atol=1e-12)
+    assert law.entropy() == pytest.approx(whole.entropy(), rel=1e-5)
+    latent = gc.GraphModel(gc.Student(), "B" if name == "B" else "E")
+    Z = points[:, :2]
+    found, expected = (gc.CrossEntropy(of, latent) for of in (law, whole))
+    assert found.lower_bound == pytest.approx(expected.lower_bound, rel=1e-5)
+    assert found.value(Z) == pytest.approx(expected.value(Z), rel=1e-6)
+
+
+def test_points_in_units_that_single_precision_cannot_square_stay_in_double(points, monkeypatch):
+    monkeypatch.setattr(inverted_file, "MANY_EDGES", 1000)
+    near = [gc.neighbors.nearest_neighbors(points * unit, 9, search="approximate") for unit in (1.0, 1e-40)]
+    assert [sq_dist.dtype for _, sq_dist in near] == [np.float32, np.float64]
+    assert (near[1][1] > 0).all()
