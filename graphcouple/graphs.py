@@ -168,15 +168,6 @@ class Support:
         dense[~np.eye(n, dtype=bool)] = values
         return dense
 
-    def part(self, values: NDArray[Any], first: int, last: int) -> sp.csr_array:
-        """Return some rows as a csr array with these values on all edges.
-
-        Unlike `to_csr` it keeps indices in 32 bits however many edges there are in all.
-        """
-        a, b = int(self.indptr[first]), int(self.indptr[last])
-        indptr = (self.indptr[first : last + 1] - a).astype(index_dtype(b - a))
-        return sp.csr_array((values[a:b], self.indices[a:b], indptr), shape=(last - first, self.n_nodes))
-
     def in_parts(self) -> Iterator[tuple[slice, slice, Support]]:
         """Yield some rows at a time, their edges, and the support of these: copies of all edges may not fit in memory.
 

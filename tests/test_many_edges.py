@@ -8,11 +8,13 @@ import graphcouple as gc
 from graphcouple import graphs
 from graphcouple.graphs import Support
 from graphcouple.neighbors import inverted_file
+from graphcouple.optimize.roughness import smoothest
 from graphcouple.summation import EdgeSum, LogKernel, edges
 from graphcouple.summation.directions import both_directions, either_direction
 
 LAWS = {
     "D": gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5), n_neighbors=15, search="approximate"),
+    "D, both scales": gc.GraphModel(gc.Gaussian(), "D", gc.SelfTuning(5), n_neighbors=15, search="approximate"),
     "E": gc.GraphModel(gc.Gaussian(), "E", gc.Perplexity(5), n_neighbors=15, search="approximate"),
     "B": gc.GraphModel(
         gc.Odds(gc.Exponential()),
@@ -124,6 +126,14 @@ def test_many_edges_are_kept_in_single_precision_and_give_the_same_law(points, n
     found, expected = (gc.CrossEntropy(of, latent) for of in (law, whole))
     assert found.lower_bound == pytest.approx(expected.lower_bound, rel=1e-5)
     assert found.value(Z) == pytest.approx(expected.value(Z), rel=1e-6)
+
+
+def test_a_start_is_smoothed_by_some_rows_at_a_time(points, monkeypatch):
+    objective = gc.CrossEntropy(LAWS["D"].posterior(points), gc.GraphModel(gc.Student(), "E"))
+    start = points[:, :2].astype(np.float32)
+    whole = smoothest(objective, start)
+    monkeypatch.setattr(graphs, "_PART_EDGES", 100)
+    np.testing.assert_array_equal(smoothest(objective, start), whole)
 
 
 def test_points_in_units_that_single_precision_cannot_square_stay_in_double(points, monkeypatch):

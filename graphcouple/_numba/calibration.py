@@ -220,3 +220,21 @@ def connectivity_rows(start, stop, sq_dist, indptr, kernel, target, connectivity
                 low = at
                 at = 2.0 * at if high == np.inf else 0.5 * (low + high)
         scale[i] = at
+
+
+@jit
+def neighbor_rows(start, stop, sq_dist, indptr, number, scale, counts=None):
+    """Find each row's distance to the first neighbour after `number` copies; if it is 0, the least above, or 1."""
+    for i in range(start, stop):
+        row = np.sqrt(sq_dist[indptr[i] : indptr[i + 1]].astype(np.float64))
+        order = np.argsort(row)
+        ordered = row[order]
+        if counts is None:
+            counted = None
+        else:
+            counted = counts[indptr[i] : indptr[i + 1]][order]
+        at = _nth_copy(ordered, counted, number)
+        if at == 0.0:
+            first = np.searchsorted(ordered, 0.0, side="right")
+            at = ordered[first] if first < ordered.size else 1.0
+        scale[i] = at

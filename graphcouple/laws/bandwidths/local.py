@@ -7,32 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from graphcouple._numba.threads import over_rows
 from graphcouple._validation import check_integer, check_positive
-from graphcouple.graphs import FloatArray, IntArray, Support
+from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.laws.bandwidths.base import Bandwidth
 from graphcouple.laws.copies import Copies
-
-
-def nth_copy(
-    values: FloatArray, counts: FloatArray | None, first: IntArray, end: IntArray, number: float
-) -> FloatArray:
-    """Return the value at which each row has more than `number` copies, of its last entry if it has fewer.
-
-    Parameters
-    ----------
-    values, counts : ndarray of shape (n_entries,)
-        Sorted within rows; None counts each entry once.
-    first, end : ndarray of shape (n_rows,)
-        The entries of each row.
-    number : float
-    """
-    if counts is None:
-        at = first + int(number)
-    else:
-        total = np.concatenate([[0.0], np.cumsum(counts)])
-        at = np.searchsorted(total, total[first] + number, side="right") - 1
-    return values[np.clip(at, 0, np.maximum(end - 1, 0))]
 
 
 @dataclass(frozen=True)
@@ -90,7 +70,6 @@ class LocalConnectivity(Bandwidth):
     ) -> tuple[FloatArray, FloatArray]:
         """Return ρ and σ."""
         from graphcouple._numba.calibration import connectivity_rows
-        from graphcouple._numba.threads import over_rows
 
         n, indptr, counts = support.n_nodes, support.indptr, None
         totals: FloatArray = np.diff(indptr).astype(np.float64)
@@ -156,19 +135,17 @@ class SelfTuning(Bandwidth):
         copies: Copies | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Return no shift and the distance to the k-th neighbour."""
+        from graphcouple._numba.calibration import neighbor_rows
+
         n_edges = np.diff(support.indptr)
         if (n_edges == 0).any():
             raise ValueError(f"node {int(np.argmin(n_edges))} has no neighbor to set its scale; give it an edge.")
         n, indptr, counts = support.n_nodes, support.indptr, None
         if copies is not None:
             indptr, sq_dist, counts = copies.beside(support, sq_dist)
-        order = np.lexsort((sq_dist, np.repeat(np.arange(n), np.diff(indptr))))
-        ordered, counted = np.sqrt(sq_dist)[order], None if counts is None else counts[order]
-        first, end = indptr[:-1].astype(np.int64), indptr[1:].astype(np.int64)
-        scale = nth_copy(ordered, counted, first, end, self.k - 1)
-        smallest = np.minimum.reduceat(np.where(ordered > 0, ordered, np.inf), first)
-        fallback = np.where(np.isfinite(smallest), smallest, 1.0)
-        return np.zeros(n), np.where(scale > 0, scale, fallback)
+        scale = np.empty(n)
+        over_rows(n, n_jobs, neighbor_rows, sq_dist, indptr, self.k - 1.0, scale, counts)
+        return np.zeros(n), scale
 
     pairs_scales: ClassVar[bool] = True
 
