@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphcouple as gc
-from graphcouple.summation import AccuracyWarning, Auto, BarnesHut, Exact, KernelValue, ParticleMesh
+from graphcouple.summation import AccuracyWarning, Auto, BarnesHut, Exact, KernelValue, LogOnePlusKernel, ParticleMesh
 from graphcouple.summation.accuracy import force_error, is_crowded
 from tests.reference import relative_error
 
@@ -84,3 +84,15 @@ def test_a_summation_that_was_asked_for_is_looked_at_too():
         with warnings.catch_warnings():
             warnings.simplefilter("error", AccuracyWarning)
             gc.SymmetricSNE(summation=summation, max_iter=1, random_state=0).fit(points)
+
+
+@pytest.mark.parametrize("radial", [KernelValue(gc.Student()), LogOnePlusKernel(gc.Odds(gc.Student()))], ids=str)
+@pytest.mark.parametrize("shape", [(3000, 2), (3000, 1), (25_000, 2)])
+def test_forces_on_some_points_are_those_on_all(shape, radial):
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(9, shape[1]))[rng.integers(0, 9, shape[0])] * 30.0 + rng.normal(size=shape)
+    rows = np.array([0, 7, 1500, shape[0] - 1])
+    for summation in (ParticleMesh(), ParticleMesh().coarse(), Auto()):
+        whole = summation.potential(Z, radial)[1]
+        np.testing.assert_allclose(summation.forces_on(rows, Z, radial), whole[rows], rtol=1e-9, atol=1e-9)
+    assert (ParticleMesh().forces_on(rows, np.zeros(shape), radial) == 0.0).all()

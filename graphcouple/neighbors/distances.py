@@ -72,7 +72,7 @@ class Distances(ABC):
 
     @abstractmethod
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
-        """Return the graph of each point's nearest other points, with squared distances, float64."""
+        """Return the graph of each point's nearest other points, with squared distances; see `nearest_neighbors`."""
 
     @abstractmethod
     def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:

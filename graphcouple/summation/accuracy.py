@@ -58,7 +58,7 @@ def force_error(summation: Summation, Z: FloatArray, radial: RadialFunction) -> 
     from graphcouple._numba.pairs import sum_pairs
 
     rows = np.unique(np.linspace(0, len(Z) - 1, _ROWS).astype(np.intp))
-    found = summation.potential(Z, radial, with_potential=False)[1][rows]
+    found = summation.forces_on(rows, Z, radial)
     rows_first = np.concatenate([Z[rows], np.delete(Z, rows, axis=0)]).astype(np.float64, copy=False)
     charges = np.ones((1, len(Z)))
     exact = sum_pairs(rows_first, radial, charges, summation.n_jobs, False, n_rows=len(rows))[1][: len(rows)]
