@@ -96,6 +96,14 @@ def test_blocks_of_edges_do_not_show(points, monkeypatch):
     assert parts.lower_bound == pytest.approx(whole.lower_bound, rel=1e-13)
 
 
+def test_edges_that_underflow_leave_the_lower_bound_finite():
+    X = np.array([[0.0, 0.0], [0.5, 0.0], [0.0, 0.5], [900.0, 0.0], [1000.0, 0.0]])
+    posterior = gc.GraphModel(gc.Gaussian(), "B", n_neighbors=1).posterior(X)
+    assert posterior.edge_means.min() == 0.0
+    objective = gc.EffectiveCrossEntropy(posterior, gc.GraphModel(gc.Odds(gc.Student()), "B"))
+    assert np.isfinite(objective.lower_bound)
+
+
 def test_the_lower_bound_is_reached_by_a_single_pair():
     support = sp.csr_array(np.array([[0.0, 0.3], [0.3, 0.0]]))
     posterior = gc.Binary().posterior(support).thresholded()

@@ -141,7 +141,7 @@ class EffectiveCrossEntropy(PairCoupling):
         for rows, columns, mu in self._edge_blocks():
             against = self.degrees[rows] * self.noise[columns] + self.noise[rows] * self.degrees[columns]
             against *= share
-            best = mu / (mu + against)
+            best = np.divide(mu, mu + against, out=np.zeros(mu.size), where=mu > 0)
             total += float((xlogy(mu, best) + xlogy(against, 1.0 - best)).sum())
         return -0.5 * total - self.energy.constant + self.partition.constant
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._numba.threads import over_rows
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.optimize.exaggeration import push_over_pull
@@ -111,16 +110,11 @@ def _pull(objective: Objective) -> Callable[[FloatArray], FloatArray] | None:
 
 
 def _product(edges: Any, points: FloatArray) -> FloatArray:
-    """Return edges @ points, some rows of a sparse matrix at a time, on every core."""
+    """Return edges @ points, some rows of a sparse matrix at a time: scipy copies singles into doubles."""
     if not sp.issparse(edges):
         return edges @ points
-    support, product = Support(edges.indptr, edges.indices), np.empty(points.shape)
-    parts = list(support.in_parts())
-
-    def multiply(first: int, last: int) -> None:
-        for rows, at, part in parts[first:last]:
-            matrix = sp.csr_array((edges.data[at], part.indices, part.indptr), shape=(part.n_nodes, len(points)))
-            product[rows] = matrix @ points
-
-    over_rows(len(parts), None, multiply, at_least=2)
+    product = np.empty(points.shape)
+    for rows, at, part in Support(edges.indptr, edges.indices).in_parts():
+        matrix = sp.csr_array((edges.data[at], part.indices, part.indptr), shape=(part.n_nodes, len(points)))
+        product[rows] = matrix @ points
     return product

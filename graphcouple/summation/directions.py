@@ -40,13 +40,13 @@ def both_directions(support: Support, weights: FloatArray, n_jobs: int | None = 
 
 
 def either_direction(support: Support, weights: FloatArray) -> tuple[Support, FloatArray]:
-    """Return the edges of m + mᵀ and its entries, stored zeros among them."""
+    """Return the edges of m + mᵀ and its entries, stored zeros among them; starts no threads."""
     from graphcouple._numba.mirror import merge_rows
 
-    own, *reverses = both_directions(support, weights)
+    own, *reverses = both_directions(support, weights, n_jobs=1)
     if not reverses:
         return support, own[2]
     indptr = own[0].astype(np.int64) + reverses[0][0]
     columns, entries = np.empty(int(indptr[-1]), dtype=support.indices.dtype), np.empty(int(indptr[-1]), weights.dtype)
-    over_rows(support.n_nodes, None, merge_rows, *own, *reverses[0], indptr, columns, entries)
+    merge_rows(0, support.n_nodes, *own, *reverses[0], indptr, columns, entries)
     return Support(indptr.astype(index_dtype(int(indptr[-1]))), columns), entries
