@@ -13,6 +13,7 @@ from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer, Run
 from graphcouple.optimize.exaggeration import NO_EXAGGERATION, Exaggeration
+from graphcouple.optimize.rays import level_exponent
 from graphcouple.optimize.stiffness import inverse_stiffness
 
 # A step is short enough if the loss falls by this share of what the first slope promises, and long enough if the
@@ -110,7 +111,8 @@ class LBFGS(Optimizer):
     loss has risen at one of the comparisons, every 20 iterations, as it can where points jump past each other under an
     unbounded kernel, the run goes back to the last comparison and asks for the loss from then on. If the objective
     changes from iteration to iteration, the average that `Objective.value` returns is minimised. If the objective has
-    bases, ten steps are taken on the upper bound of each basis.
+    bases, ten steps are taken on the upper bound of each basis. At a comparison, and when exaggeration ends, the
+    embedding takes its best size if that promises more than the last 20 iterations gave.
 
     Parameters
     ----------
@@ -178,14 +180,19 @@ class LBFGS(Optimizer):
         if weight != state.weight:
             loss, gradient = _evaluate(objective, state.Z, state.careful)
             _check_finite(gradient, iteration)
+            ended = weight == 1.0 < state.weight
             state = state._replace(gradient=gradient, weight=weight, loss=loss, compared=None, message="")
+            state = _resized(objective, state) if ended else state
         if state.message:
             return state
         if not state.careful and state.compared is None and iteration % _COMPARE_EVERY == 0:
             state = _compared(objective, state)
         moved = self._search(objective, state, iteration, run)
         if not moved.careful and moved.compared is not None and (iteration + 1) % _COMPARE_EVERY == 0:
+            before = moved.compared[1]
             moved = _compared(objective, moved)
+            if moved.compared is not None:
+                moved = _resized(objective, moved, before - moved.compared[1])
         norm = np.inf if iteration < self.exaggeration.n_iter else float(np.linalg.norm(moved.gradient))
         return moved._replace(grad_norm=norm)
 
@@ -252,6 +259,38 @@ def _compared(objective: Objective, state: LBFGSState) -> LBFGSState:
     Z = state.compared[0]
     loss, gradient = _evaluate(objective, Z, True)
     return state._replace(Z=Z, gradient=gradient, loss=loss, pairs=(), careful=True)
+
+
+def _resized(objective: Objective, state: LBFGSState, least: float = 0.0) -> LBFGSState:
+    """Return the state at the best size of the embedding, if the loss changes with its logarithm by more than `least`.
+
+    Steps find the size of tight clusters last, because all else is steeper. `least` is the fall of the last 20
+    iterations. Like a change of units, resizing leaves the product of each pair as it is.
+    """
+    attraction = objective.attracting
+    if objective.held_points is not None or (attraction is not None and attraction.fades):
+        return state
+    centre = state.Z.mean(axis=0, dtype=np.float64)
+    ray = state.Z - centre
+    trials: dict[float, _Trial] = {}
+
+    def slope(exponent: float) -> float:
+        if exponent not in trials:
+            Z = state.Z if exponent == 0.0 else (centre + np.exp(exponent) * ray).astype(state.Z.dtype)
+            at_start = (state.loss, state.gradient)
+            loss, gradient = at_start if exponent == 0.0 else _evaluate(objective, Z, state.careful)
+            trials[exponent] = _Trial(Z, gradient, loss, float(np.exp(exponent) * (ray * gradient).sum()))
+        return trials[exponent].slope
+
+    if not abs(slope(0.0)) > least or (exponent := level_exponent(slope)) == 0.0:
+        return state
+    found, factor = trials[exponent], np.exp(exponent)
+    after = objective.value(found.Z) / objective.n_points
+    if not after < (objective.value(state.Z) / objective.n_points if state.compared is None else state.compared[1]):
+        return state
+    pairs = tuple((factor * s, y / factor, inverse) for s, y, inverse in state.pairs)
+    compared = None if state.careful else (found.Z, after)
+    return state._replace(Z=found.Z, gradient=found.gradient, loss=found.loss, pairs=pairs, compared=compared)
 
 
 def _noise(Z: FloatArray, loss: float) -> float:

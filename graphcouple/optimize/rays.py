@@ -1,6 +1,9 @@
-"""The size of a start: where the objective is least along the ray through it."""
+"""The size of an embedding: where the objective is least along the ray through it."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -19,6 +22,11 @@ _LEFT = 1e-3
 
 # Multiple of the embedding at which a bound is steepest, and the share of that slope at the largest size allowed.
 _FAR, _WALL = 1e6, 1.0 / 6.0
+
+# The first and the last exponent that is tried, each twice the one before: sizes grow by 1.2 at least, by 18 at most.
+# A slope counts as level if a tenth of the first is left.
+_FIRST_EXPONENT, _LAST_EXPONENT = 0.18, 2.9
+_LEVEL, _INTERPOLATIONS = 0.1, 2
 
 # Accuracy of the logarithm of the scale, to the base `_STRIDE`: 8 % of the size.
 _TOLERANCE = 0.06
@@ -60,6 +68,26 @@ def best_scale(objective: Objective, Z: FloatArray, *, precise: bool = True) -> 
     found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": _TOLERANCE})
     exponent = float(found.x) if found.fun <= loss(at) else at
     return float(_STRIDE**exponent)
+
+
+def level_exponent(slope: Callable[[float], float]) -> float:
+    """Return an exponent near which a slope changes its sign, of those tried; the last if it does not.
+
+    `slope` is the derivative of a loss along the ray by the logarithm of the size. Each call costs a gradient, so it is
+    interpolated at most twice.
+    """
+    here = slope(0.0)
+    low, high = 0.0, -math.copysign(_FIRST_EXPONENT, here)
+    while slope(high) * here > 0.0 and abs(high) < _LAST_EXPONENT:
+        low, high = high, 2.0 * high
+    if not np.isfinite(slope(high)):
+        return low
+    for _ in range(_INTERPOLATIONS):
+        if slope(high) * here > 0.0 or abs(slope(high)) <= _LEVEL * abs(here):
+            break
+        between = low + (high - low) * slope(low) / (slope(low) - slope(high))
+        low, high = (between, high) if slope(between) * here > 0.0 else (low, between)
+    return min((low, high), key=lambda exponent: abs(slope(exponent)))
 
 
 def at_first(objective: Objective, factor: float = 1.0) -> Objective:

@@ -19,7 +19,7 @@ _ROUGH = 0.7
 _SMOOTHING_STEPS = 30
 
 # A few steps take nine tenths of the edges' pull away only where each component of a graph can shrink by itself.
-_FEW_STEPS, _IN_PIECES = 8, 0.1
+_FEW_STEPS, _IN_PIECES = 15, 0.1
 
 # The columns tend to one mode, so a little of the start is kept: points on a line would stay there.
 _KEPT = 0.01
