@@ -48,3 +48,41 @@ def test_the_inverse_stiffness_is_that_of_the_laplacian_of_the_strongest_edges()
     np.testing.assert_allclose(inverse_stiffness(objective, 2)(forces), np.linalg.solve(stiffness, forces), rtol=1e-8)
     assert inverse_stiffness(objective, 1) is None
     assert inverse_stiffness(tsne_of(np.eye(100), 12.0), 2) is None
+
+
+@pytest.mark.parametrize("size", [0.2, 1.05, 30.0])
+def test_a_slope_is_followed_to_where_it_is_level(size):
+    from graphcouple.optimize.rays import level_exponent
+
+    asked = []
+
+    def slope(exponent):
+        asked.append(exponent)
+        return np.tanh(exponent - np.log(size)) + 0.1 * (exponent - np.log(size))
+
+    found = min(np.log(17.8), np.log(size)) if size > 1 else np.log(size)
+    assert level_exponent(slope) == pytest.approx(found, abs=0.12)
+    assert len(set(asked)) <= 8
+
+
+def test_tight_clusters_take_their_best_size_at_once():
+    from graphcouple.optimize import best_scale
+    from graphcouple.optimize.lbfgs import LBFGSState, _resized
+
+    y = np.repeat(np.arange(12), 30)
+    Z = (10.0 * noise(12)[y] + 0.1 * noise(360))[:, :2]
+    objective = tsne_of(20.0 * noise(12)[y] + noise(360), 8.0)
+    best = best_scale(objective, Z)
+    gradient = objective.gradient(Z) / 360
+    s, change = noise(360)[:, :2].ravel(), noise(360)[:, 2:4].ravel()
+    pairs = ((s, change, 1.0 / float(s @ change)),)
+    here = LBFGSState(Z, gradient, pairs=pairs)
+    found = _resized(objective, here)
+    factor = found.Z[:, 0].std() / Z[:, 0].std()
+    assert factor == pytest.approx(min(best, 17.8), rel=0.3)
+    np.testing.assert_allclose(found.gradient, objective.gradient(found.Z) / 360)
+    np.testing.assert_allclose(found.pairs[0][0], factor * s)
+    assert found.pairs[0][2] * float(found.pairs[0][0] @ found.pairs[0][1]) == pytest.approx(1.0)
+    slope = abs(float((gradient * (Z - Z.mean(axis=0))).sum()))
+    assert _resized(objective, here, 1.01 * slope) is here
+    assert _resized(objective, here, 0.99 * slope).Z.std() == found.Z.std()

@@ -190,3 +190,19 @@ def test_components_that_start_as_dots_do_not_push_each_other_far_out():
     assert np.ptp(fitted.embedding_) < 1000.0
     assert fitted.loss_ < 10.0 * 300
     assert fitted.stop_reason_.startswith("settled")
+
+
+def test_many_points_in_pieces_are_neither_drawn_together_nor_exaggerated(monkeypatch):
+    """Their iterations are too few to unfold from dots: 300,000 points end 1 % lower without."""
+    law, latent = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10)), gc.GraphModel(gc.Student(), "E")
+    joined = np.random.default_rng(0).normal(size=(240, 10))
+    of_pieces, of_one = (gc.CrossEntropy(law.posterior(X), latent) for X in (THREE, joined))
+    for most, pieces_exaggerated in ((10_000, True), (100, False)):
+        monkeypatch.setattr("graphcouple.optimize.descent._GATHERED_UP_TO", most)
+        chosen = gc.Descent().for_problem(of_pieces, THREE[:, :2], 500)
+        assert (chosen.exaggeration.n_iter > 0) is pieces_exaggerated
+        smoothed = gc.Descent().smoothed(of_pieces, THREE[:, :2])
+        assert np.array_equal(smoothed, THREE[:, :2]) is not pieces_exaggerated
+        assert gc.Descent().for_problem(of_one, joined[:, :2], 500).exaggeration.n_iter > 0
+        given = gc.Descent(early_exaggeration=4.0).for_problem(of_pieces, THREE[:, :2], 500)
+        assert given.exaggeration.factor == 4.0

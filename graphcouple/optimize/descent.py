@@ -75,9 +75,10 @@ class Descent:
     early_exaggeration : float or "auto", default="auto"
         Weight of the attraction at first; 1 for none. "auto" is the weight that the graph bears: 0.6 of
         `push_over_pull` for a small start of this shape, and of `Attraction.limit`; at least 1, and at most 30
-        and (m/10)²; none for more than 10,000 points in pieces. It falls to 1 in ten equal steps of its logarithm over m = 150 iterations (60 from four dimensions
-        on), or the first three quarters of a shorter run. Where the graph bears less than 30, m is twice as long for
-        3,000 to 10,000 points, and for more 3,000,000 / n, but never shorter.
+        and (m/10)²; 1 for more than 10,000 points in pieces. It falls to 1 in ten equal steps of its logarithm over
+        m = 150 iterations (60 from four dimensions on), or the first three quarters of a shorter run. Where the graph
+        bears less than 30, m is twice as long for 3,000 to 10,000 points, and for more 3,000,000 / n, but never
+        shorter.
         A number takes the place of the first weight, and falls to 1 alike.
     confinement : float, default=1.0
         Weight of `Attraction.confinement`, which descent adds to the objective so that the map of a disconnected graph

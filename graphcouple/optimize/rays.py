@@ -25,7 +25,7 @@ _FAR, _WALL = 1e6, 1.0 / 6.0
 
 # The first and the last exponent that is tried, each twice the one before: sizes grow by 1.2 at least, by 18 at most.
 # A slope counts as level if a tenth of the first is left.
-_FIRST_EXPONENT, _LAST_EXPONENT = 0.18, 2.9
+_FIRST_EXPONENT, _LAST_EXPONENT = 0.18, 2.8
 _LEVEL, _INTERPOLATIONS = 0.1, 2
 
 # Accuracy of the logarithm of the scale, to the base `_STRIDE`: 8 % of the size.
@@ -80,10 +80,10 @@ def level_exponent(slope: Callable[[float], float]) -> float:
     low, high = 0.0, -math.copysign(_FIRST_EXPONENT, here)
     while slope(high) * here > 0.0 and abs(high) < _LAST_EXPONENT:
         low, high = high, 2.0 * high
-    if not np.isfinite(slope(high)):
-        return low
+    if not slope(high) * here <= 0.0:
+        return high if np.isfinite(slope(high)) else low
     for _ in range(_INTERPOLATIONS):
-        if slope(high) * here > 0.0 or abs(slope(high)) <= _LEVEL * abs(here):
+        if abs(slope(high)) <= _LEVEL * abs(here):
             break
         between = low + (high - low) * slope(low) / (slope(low) - slope(high))
         low, high = (between, high) if slope(between) * here > 0.0 else (low, between)
