@@ -42,10 +42,10 @@ def test_exaggeration_stays_within_what_the_graph_bears():
     for factor, spreads in ((0.95 * limit, True), (1.05 * limit, False)):
         weighted = objective.exaggerated(factor)
         assert (weighted.value(2e-3 * X[:, :2]) < weighted.value(1e-3 * X[:, :2])) is spreads
-    chosen = gc.Descent().for_problem(objective, X[:, :2], 500).exaggeration
+    chosen = gc.Descent().plan(objective, X[:, :2], 500)[1].exaggeration
     assert 0.5 * limit < chosen.factor < 0.7 * limit
     with pytest.warns(ConvergenceWarning, match="more than this graph bears"):
-        given = gc.Descent(early_exaggeration=12.0).for_problem(objective, X[:, :2], 500).exaggeration
+        given = gc.Descent(early_exaggeration=12.0).plan(objective, X[:, :2], 500)[1].exaggeration
     assert given.factor == 12.0
 
 
@@ -78,7 +78,7 @@ def test_a_run_above_its_start_has_not_settled():
 def test_a_kernel_without_scale_bears_no_exaggeration():
     objective = tsne_of(noise(), latent=gc.GraphModel(gc.Odds(gc.Student()), "E"))
     assert push_over_pull(objective, noise()[:, :2]) == pytest.approx(1.0)
-    assert gc.Descent().for_problem(objective, noise()[:, :2], 500).exaggeration.n_iter == 0
+    assert gc.Descent().plan(objective, noise()[:, :2], 500)[1].exaggeration.n_iter == 0
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e5])
@@ -251,8 +251,8 @@ def test_sampled_in_three_dimensions_and_only_the_total_is_estimated():
     effective = gc.EffectiveCrossEntropy(model.posterior(X), latent)
     exact = gc.EffectiveCrossEntropy(effective.posterior, latent, summation="exact")
     Z = X[:, :3]
-    assert isinstance(gc.Descent().for_problem(effective, Z, 100), gc.NegativeSampling)
-    assert isinstance(gc.Descent().for_problem(effective, Z[:, :2], 100), LBFGS)
+    assert isinstance(gc.Descent().plan(effective, Z, 100)[1], gc.NegativeSampling)
+    assert isinstance(gc.Descent().plan(effective, Z[:, :2], 100)[1], LBFGS)
     assert effective.value(Z) == pytest.approx(exact.value(Z), rel=0.03)
     assert effective.value(Z) != exact.value(Z)
     # Prior D takes the logarithm of each potential, which an estimate would bias.
@@ -302,7 +302,7 @@ def test_attraction_that_has_no_bound_under_an_unbounded_kernel_is_not_exaggerat
     both = objective + 1e6 * gc.CrossEntropy(rows, gc.GraphModel(gc.Student(), "E"))
     assert both.attracting.limit(Z) == limit
     # Push over pull alone would allow 0.6 of 3.1.
-    assert gc.Descent().for_problem(both, Z, 1000).exaggeration.factor == pytest.approx(0.6 * limit)
+    assert gc.Descent().plan(both, Z, 1000)[1].exaggeration.factor == pytest.approx(0.6 * limit)
 
 
 def test_how_strong_exaggeration_is_depends_on_how_long_it_can_fall():
@@ -310,9 +310,9 @@ def test_how_strong_exaggeration_is_depends_on_how_long_it_can_fall():
     posterior, latent = gc.UMAP(n_neighbors=10).models(300)[0].posterior(X), gc.GraphModel(gc.Odds(gc.Student()), "B")
     objective = gc.CrossEntropy(posterior, latent)
     for max_iter, factor, length in ((1000, 30.0, 150), (100, 30.0, 75), (20, 2.25, 15)):
-        schedule = gc.Descent().for_problem(objective, X[:, 2:4], max_iter).exaggeration
+        schedule = gc.Descent().plan(objective, X[:, 2:4], max_iter)[1].exaggeration
         assert (schedule.factor, schedule.n_iter) == (factor, length)
-    assert gc.Descent().for_problem(objective, X[:, 2:6], 1000).exaggeration.n_iter == 60
+    assert gc.Descent().plan(objective, X[:, 2:6], 1000)[1].exaggeration.n_iter == 60
 
 
 def test_a_term_does_not_fade_beside_exaggerated_attraction():
@@ -328,7 +328,7 @@ def test_a_term_does_not_fade_beside_exaggerated_attraction():
 def test_further_starts_are_exaggerated_less():
     X = noise(40)
     objective = tsne_of(X, 5.0)
-    first = gc.Descent().for_problem(objective, X[:, :2], 1000, 3000)
+    first = gc.Descent().plan(objective, X[:, :2], 1000, 3000)[1]
     optimizers = [chosen for _, chosen in _attempts(objective, X[:, :2], first, True, 4)]
     factor = optimizers[0].exaggeration.factor
     assert factor > 2

@@ -74,7 +74,7 @@ def test_an_objective(data, coupling):
     descended = composed(coupling=coupling).fit(data[0])
     assert descended.loss_ <= fitted.loss_ * (1.0 + 1e-6)
     means = dense(descended.posterior_.mean())
-    chosen = gc.Descent().for_problem(Stress(means + means.T, 2.0), descended.embedding_, 1000)
+    chosen = gc.Descent().plan(Stress(means + means.T, 2.0), descended.embedding_, 1000)[1]
     assert chosen.exaggeration.factor > 1.0
 
 

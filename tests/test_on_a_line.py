@@ -39,7 +39,7 @@ def test_components_of_points_that_cannot_pass_each_other_start_side_by_side():
     assert np.ptp(fitted.embedding_) < 10_000
     objective = gc.CrossEntropy(fitted.posterior_, latent)
     start = gc.PrecisionCoupling(n_components=1).fit_transform(X)
-    spaced = gc.Descent().smoothed(objective, start)
+    spaced = gc.Descent().plan(objective, start, 500, smooth=True)[0]
     np.testing.assert_array_equal(np.sort(spaced.ravel()), np.arange(360))
     by_component = spaced.reshape(12, 30)
     assert (np.ptp(by_component, axis=1) == 29).mean() > 0.7

@@ -52,7 +52,7 @@ def test_noise_is_rough_and_principal_components_are_not(X, perplexity):
     small = principal * 1e-2 / principal.std()
     assert not is_rough(objective, small)
     assert bearable_attraction(objective, small) == push_over_pull(objective, small)
-    np.testing.assert_array_equal(gc.Descent().smoothed(objective, principal), principal)
+    np.testing.assert_array_equal(gc.Descent().plan(objective, principal, 500, smooth=True)[0], principal)
     assert is_rough(objective, np.random.default_rng(1).permutation(small))
 
 
@@ -67,8 +67,8 @@ def test_the_components_of_a_graph_stay_where_the_start_has_them(method):
 
 def test_the_users_own_numbers_are_obeyed():
     objective, rough = tsne_of(noise), np.random.default_rng(1).normal(size=(400, 2))
-    assert not np.array_equal(gc.Descent().smoothed(objective, rough), rough)
-    np.testing.assert_array_equal(gc.Descent(early_exaggeration=1.0).smoothed(objective, rough), rough)
+    assert not np.array_equal(gc.Descent().plan(objective, rough, 500, smooth=True)[0], rough)
+    np.testing.assert_array_equal(gc.Descent(early_exaggeration=1.0).plan(objective, rough, 500, smooth=True)[0], rough)
     seen = []
     for rescale in (False, True):
         gc.solve(
@@ -146,16 +146,16 @@ def test_where_all_pairs_pull_alike_noise_stays():
 def test_terms_without_attraction_have_no_say_in_what_the_graph_bears(term, monkeypatch):
     # Those that push outwards where an embedding is small would leave nothing to bear, and no exaggeration at all.
     chosen = []
-    for_problem = gc.Descent.for_problem
+    plan = gc.Descent.plan
 
-    def remember(self, *given):
-        chosen.append(for_problem(self, *given))
+    def remember(self, *given, **smooth):
+        chosen.append(plan(self, *given, **smooth))
         return chosen[-1]
 
-    monkeypatch.setattr(gc.Descent, "for_problem", remember)
+    monkeypatch.setattr(gc.Descent, "plan", remember)
     for terms in ([], [term]):
         gc.TSNE(terms=terms, max_iter=400, callback=lambda *_: True, random_state=0).fit(digits[:400])
-    factors = [optimizer.exaggeration.factor for optimizer in chosen]
+    factors = [optimizer.exaggeration.factor for _, optimizer in chosen]
     assert factors[0] > 4.0
     assert factors[1] == pytest.approx(factors[0], rel=0.02)
 
@@ -165,7 +165,7 @@ def test_an_objective_without_edges_is_left_alone():
     Z = np.random.default_rng(0).normal(size=(400, 2))
     assert not is_rough(anchors, Z)
     assert smoothest(anchors, Z) is Z
-    assert gc.Descent().smoothed(anchors, Z) is Z
+    assert gc.Descent().plan(anchors, Z, 500, smooth=True)[0] is Z
 
 
 def test_a_given_exaggeration_from_noise_is_warned_of_where_the_graph_does_not_bear_it():
@@ -178,7 +178,7 @@ def test_a_given_exaggeration_from_noise_is_warned_of_where_the_graph_does_not_b
 
 def test_many_points_are_untangled_for_as_long_as_it_takes():
     many = np.concatenate([digits, digits + np.random.default_rng(0).normal(size=digits.shape)])
-    assert gc.Descent().for_problem(tsne_of(digits), digits[:, 2:4], 1000).exaggeration.n_iter == 150
+    assert gc.Descent().plan(tsne_of(digits), digits[:, 2:4], 1000)[1].exaggeration.n_iter == 150
     objective, Z = tsne_of(many), many[:, 2:4]
     for max_iter, most, length in (
         (1000, 3000, 300),
@@ -187,7 +187,7 @@ def test_many_points_are_untangled_for_as_long_as_it_takes():
         (200, None, 150),
         (100, 300, 225),
     ):
-        assert gc.Descent().for_problem(objective, Z, max_iter, most).exaggeration.n_iter == length
+        assert gc.Descent().plan(objective, Z, max_iter, most)[1].exaggeration.n_iter == length
 
 
 class FewIterations(gc.LBFGS):

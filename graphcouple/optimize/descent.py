@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from sklearn.exceptions import ConvergenceWarning
 
 from graphcouple._validation import check_positive, check_weight
-from graphcouple.couplings import Objective
+from graphcouple.couplings import Attraction, Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer
 from graphcouple.optimize.exaggeration import NO_EXAGGERATION, Exaggeration
 from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.momentum import MomentumGains
 from graphcouple.optimize.rays import at_first, best_scale
-from graphcouple.optimize.roughness import bearable_attraction, is_in_pieces, is_rough, smoothest
+from graphcouple.optimize.roughness import bearable_attraction, gathered, is_rough, smoothest
 from graphcouple.optimize.sampling import NegativeSampling
 
 SETTLED_WITHIN = 2e-4
@@ -43,7 +43,7 @@ _FREE_DIMS, _STAGED_IF_FREE = 4, 60
 # lower, the losses of at most 3,000 points 0.02 % lower. Beyond 10,000 points there is time for fewer iterations.
 _TANGLED_FROM, _UNTANGLING = 3000, 3_000_000
 
-# Up to this many points, the pieces of a graph are drawn together first: losses end up to 0.8 % lower. Beyond, the
+# Up to this many points, the pieces of a graph are drawn to dots first: losses end up to 0.8 % lower. Beyond, the
 # iterations are too few to unfold them again: the loss of 300,000 points in 50 clusters ends 0.9 % lower without.
 _GATHERED_UP_TO = 10_000
 
@@ -58,15 +58,15 @@ _PULLS_ON_A_LINE = 2
 class Descent:
     """The default optimizer, a recipe: settings that suit the objective and the start, from their own properties.
 
-    `for_problem` returns the optimizer. It is `LBFGS`, whose steps follow the objective's curvature, or
+    `plan` returns the start and the optimizer. It is `LBFGS`, whose steps follow the objective's curvature, or
     `MomentumGains` if a learning rate is given. In more than two dimensions, where no mesh makes sums over all pairs
     fast, an objective that can be sampled (`EffectiveCrossEntropy`) is minimised by `NegativeSampling` from 2,000
     points on. On a line it is sampled for any number of points if the kernel has no bound, since only random steps
     jump past other points.
 
     A start that may be rescaled is first smoothed along the edges of the input's graph if it is as rough as noise, or
-    if the graph is in pieces (`smoothed`), unless there is to be no exaggeration. More than 10,000 points in pieces are
-    neither smoothed nor exaggerated: they would have to unfold from dots in few iterations.
+    if the graph is in pieces, unless there is to be no exaggeration. More than 10,000 points in pieces are smoothed
+    less, and not exaggerated: they would have to unfold from dots in few iterations.
 
     Parameters
     ----------
@@ -120,45 +120,50 @@ class Descent:
         bound = attraction.confinement()
         return None if bound is None else float(self.confinement) * bound
 
-    def smoothed(self, objective: Objective, Z: FloatArray) -> FloatArray:
-        """Return a start that is rough, or of a graph in pieces, smoothed by the edges alone; other starts as they are.
+    def plan(
+        self, objective: Objective, Z: FloatArray, max_iter: int, most: int | None = None, *, smooth: bool = False
+    ) -> tuple[FloatArray, Optimizer]:
+        """Return the start and the optimizer for an objective, the shape of `Z` and a number of iterations.
 
-        Each component then starts near its mean and unfolds there; in a rough start, points of different components
-        lie among each other and leave in all directions. Smoothing acts like exaggeration without bound, so it is left
-        out if exaggeration is off. If points on a line cannot pass each other, they are spaced evenly, in smoothed
-        order, because points that start together would push their component far out.
-        """
-        attraction = objective.attracting
-        if self.early_exaggeration == 1.0 or attraction is None or objective.held_points is not None:
-            return Z
-        gathers = len(Z) <= _GATHERED_UP_TO
-        if attraction.shrinks_noise or not (is_rough(objective, Z) or (gathers and is_in_pieces(objective, Z))):
-            return Z
-        smooth = smoothest(objective, Z)
-        return smooth.argsort(axis=0).argsort(axis=0).astype(Z.dtype) if _is_stuck(objective, Z) else smooth
-
-    def for_problem(self, objective: Objective, Z: FloatArray, max_iter: int, most: int | None = None) -> Optimizer:
-        """Return the optimizer for this objective, shape of the start and number of iterations, at most `most`.
+        Parameters
+        ----------
+        objective : Objective
+        Z : ndarray of shape (n_points, n_components)
+        max_iter : int
+        most : int, optional
+            The number of iterations to which the run may be extended.
+        smooth : bool, default=False
+            Whether a start that is rough, or of a graph in pieces, is smoothed by the edges alone. Each component then
+            starts near its mean and unfolds there; otherwise points of different components lie among each other, and
+            leave in all directions. If points on a line cannot pass each other, they are spaced evenly, in smoothed
+            order, because points that start together would push their component far out.
 
         Warns
         -----
         ConvergenceWarning
             When the graph does not bear a given exaggeration.
         """
-        objective = at_first(objective)
+        held, objective = objective.held_points is not None, at_first(objective)
+        attraction = None if self.early_exaggeration == 1.0 else objective.attracting
+        smooth = smooth and attraction is not None and not (held or attraction.shrinks_noise)
+        many = len(Z) > _GATHERED_UP_TO
+        rough = smooth and is_rough(objective, Z)
+        drawn = gathered(objective, Z) if not rough and (smooth or (many and attraction is not None)) else None
+        if rough or (smooth and drawn is not None):
+            Z = drawn if drawn is not None and many else smoothest(objective, Z)
+            Z = Z.argsort(axis=0).argsort(axis=0).astype(Z.dtype) if _is_stuck(objective, Z) else Z
         if self.learning_rate == self.early_exaggeration == "auto" and _is_better_sampled(objective, Z):
-            return NegativeSampling(n_pulls=_PULLS_ON_A_LINE if Z.shape[1] == 1 else 1)
-        schedule = self._schedule(objective, Z, max_iter, max_iter if most is None else most)
+            return Z, NegativeSampling(n_pulls=_PULLS_ON_A_LINE if Z.shape[1] == 1 else 1)
+        schedule = NO_EXAGGERATION
+        if attraction is not None and not (many and drawn is not None and self.early_exaggeration == "auto"):
+            schedule = self._schedule(objective, attraction, Z, max_iter, max_iter if most is None else most)
         if self.learning_rate == "auto":
-            return LBFGS(exaggeration=schedule)
-        return MomentumGains(self.learning_rate, exaggeration=schedule)
+            return Z, LBFGS(exaggeration=schedule)
+        return Z, MomentumGains(self.learning_rate, exaggeration=schedule)
 
-    def _schedule(self, objective: Objective, Z: FloatArray, max_iter: int, most: int) -> Exaggeration:
-        attraction = objective.attracting
-        if self.early_exaggeration == 1.0 or attraction is None:
-            return NO_EXAGGERATION
-        if self.early_exaggeration == "auto" and len(Z) > _GATHERED_UP_TO and is_in_pieces(objective, Z):
-            return NO_EXAGGERATION
+    def _schedule(
+        self, objective: Objective, attraction: Attraction, Z: FloatArray, max_iter: int, most: int
+    ) -> Exaggeration:
         limit = attraction.limit(Z)
         if not attraction.shrinks_noise:
             small = (Z * (_SMALL * _size(objective, Z))).astype(Z.dtype)

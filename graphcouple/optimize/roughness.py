@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from graphcouple.couplings import Objective
-from graphcouple.graphs import FloatArray, Support
+from graphcouple.graphs import FloatArray
 from graphcouple.optimize.exaggeration import push_over_pull
 
 # Pull of the edges, relative to their pull after the rows are exchanged at random. The ratio is at most 0.4 for
@@ -23,6 +21,10 @@ _FEW_STEPS, _IN_PIECES = 15, 0.1
 
 # The columns tend to one mode, so a little of the start is kept: points on a line would stay there.
 _KEPT = 0.01
+
+# Many points have too few iterations to unfold from dots. With a fifth of the start kept, the loss of 60,000 points in
+# 50 clusters ends 0.13 % lower than with a hundredth, and still no point ends among another cluster's.
+_KEPT_IN_PIECES = 0.2
 
 # Where all pairs pull alike, one step takes all points to one place, and the remaining shape is rounding.
 _NOTHING = 1e-6
@@ -44,13 +46,17 @@ def is_rough(objective: Objective, Z: FloatArray) -> bool:
     return pulled > _ROUGH * otherwise
 
 
-def is_in_pieces(objective: Objective, Z: FloatArray) -> bool:
-    """Return whether a few steps along the edges leave little pull, as in a graph of several components."""
+def gathered(objective: Objective, Z: FloatArray) -> FloatArray | None:
+    """Return `Z` with each component of the graph drawn together, though not to a dot; None if it is not in pieces.
+
+    It is in pieces if a few steps along the edges leave little pull.
+    """
     pull = _pull(objective)
     if pull is None:
-        return False
-    first, drawn = (float((pull(of) * of).sum()) for of in (_centred(Z), smoothest(objective, Z, _FEW_STEPS)))
-    return drawn < _IN_PIECES * first
+        return None
+    first, drawn = _centred(Z), smoothest(objective, Z, _FEW_STEPS)
+    pulled, left = (float((pull(of) * of).sum()) for of in (first, drawn))
+    return _at_size_of(first, drawn + _KEPT_IN_PIECES * first).astype(Z.dtype) if left < _IN_PIECES * pulled else None
 
 
 def smoothest(objective: Objective, Z: FloatArray, n_steps: int = _SMOOTHING_STEPS) -> FloatArray:
@@ -75,29 +81,30 @@ def smoothest(objective: Objective, Z: FloatArray, n_steps: int = _SMOOTHING_STE
     first = here = _centred(Z)
     size = float(np.linalg.norm(here))
     gradient = pull(here)
-    best, least, step = here, np.inf, gradient
+    step, change = gradient, pull(gradient)
+    best, least = here, np.inf
     for _ in range(n_steps):
         if (pulled := float((gradient * here).sum())) < least:
             best, least = here, pulled
-        change = pull(step)
-        curved = float((step * change).sum())
-        if not curved > 0:
+        if not (curved := float((step * change).sum())) > 0:
             break
-        rate = curved / float(np.square(change).sum())
-        step = -rate * gradient
+        step = -curved / float(np.square(change).sum()) * gradient
+        change = pull(step)
         moved = here + step
         left = float(np.linalg.norm(moved))
         if left <= _NOTHING * size:
             break
-        here = size / left * moved
-        gradient = pull(here)
-    both = best + _KEPT * first
-    return (both * (size / (float(np.linalg.norm(both)) or 1.0))).astype(Z.dtype)
+        here, gradient = size / left * moved, size / left * (gradient + change)
+    return _at_size_of(first, best + _KEPT * first).astype(Z.dtype)
 
 
 def _centred(Z: FloatArray) -> FloatArray:
     points: FloatArray = Z.astype(np.float64)
     return points - points.mean(axis=0)
+
+
+def _at_size_of(first: FloatArray, points: FloatArray) -> FloatArray:
+    return points * (float(np.linalg.norm(first)) / (float(np.linalg.norm(points)) or 1.0))
 
 
 def _pull(objective: Objective) -> Callable[[FloatArray], FloatArray] | None:
@@ -106,15 +113,5 @@ def _pull(objective: Objective) -> Callable[[FloatArray], FloatArray] | None:
     if not matrices:
         return None
     degrees = np.sum([edges.sum(axis=1, dtype=np.float64) for edges in matrices], axis=0)[:, None]
-    return lambda points: degrees * points - sum(_product(edges, points) for edges in matrices)
-
-
-def _product(edges: Any, points: FloatArray) -> FloatArray:
-    """Return edges @ points, some rows of a sparse matrix at a time: scipy copies singles into doubles."""
-    if not sp.issparse(edges):
-        return edges @ points
-    product = np.empty(points.shape)
-    for rows, at, part in Support(edges.indptr, edges.indices).in_parts():
-        matrix = sp.csr_array((edges.data[at], part.indices, part.indptr), shape=(part.n_nodes, len(points)))
-        product[rows] = matrix @ points
-    return product
+    # scipy would copy weights in single precision for a product with doubles.
+    return lambda points: degrees * points - sum(edges @ points.astype(edges.dtype) for edges in matrices)

@@ -149,9 +149,10 @@ def solve(
         most = _MOST_EXTENDED
         max_iter = _iterations(max_iter, wanted, objective)
     check_integer("max_iter", max_iter, 1)
-    if rescale and isinstance(wanted, Descent):
-        start = wanted.smoothed(objective, start)
-    first = wanted if isinstance(wanted, Optimizer) else wanted.for_problem(objective, start, max_iter, most * max_iter)
+    if isinstance(wanted, Optimizer):
+        first = wanted
+    else:
+        start, first = wanted.plan(objective, start, max_iter, most * max_iter, smooth=rescale)
     if most > 1 and first.noisy:
         max_iter = min(max_iter, _MOST_SAMPLED)
     bound = None if isinstance(wanted, Optimizer) else wanted.bound(objective)
