@@ -126,18 +126,4 @@ def test_many_edges_are_kept_in_single_precision_and_give_the_same_law(points, n
     found, expected = (gc.CrossEntropy(of, latent) for of in (law, whole))
     assert found.lower_bound == pytest.approx(expected.lower_bound, rel=1e-5)
     assert found.value(Z) == pytest.approx(expected.value(Z), rel=1e-6)
-
-
-def test_a_start_is_smoothed_by_some_rows_at_a_time(points, monkeypatch):
-    objective = gc.CrossEntropy(LAWS["D"].posterior(points), gc.GraphModel(gc.Student(), "E"))
-    start = points[:, :2].astype(np.float32)
-    whole = smoothest(objective, start)
-    monkeypatch.setattr(graphs, "_PART_EDGES", 100)
-    np.testing.assert_array_equal(smoothest(objective, start), whole)
-
-
-def test_points_in_units_that_single_precision_cannot_square_stay_in_double(points, monkeypatch):
-    monkeypatch.setattr(inverted_file, "MANY_EDGES", 1000)
-    near = [gc.neighbors.nearest_neighbors(points * unit, 9, search="approximate") for unit in (1.0, 1e-40)]
-    assert [sq_dist.dtype for _, sq_dist in near] == [np.float32, np.float64]
-    assert (near[1][1] > 0).all()
+    np.testing.assert_allclose(smoothest(found, Z), smoothest(expected, Z), atol=1e-4 * Z.std())

@@ -147,11 +147,13 @@ class Descent:
         attraction = None if self.early_exaggeration == 1.0 else objective.attracting
         smooth = smooth and attraction is not None and not (held or attraction.shrinks_noise)
         many = len(Z) > _GATHERED_UP_TO
-        rough = smooth and is_rough(objective, Z)
-        drawn = gathered(objective, Z) if not rough and (smooth or (many and attraction is not None)) else None
-        if rough or (smooth and drawn is not None):
-            Z = drawn if drawn is not None and many else smoothest(objective, Z)
-            Z = Z.argsort(axis=0).argsort(axis=0).astype(Z.dtype) if _is_stuck(objective, Z) else Z
+        if rough := smooth and is_rough(objective, Z):
+            Z = smoothest(objective, Z)
+        drawn = gathered(objective, Z) if attraction is not None and (many or (smooth and not rough)) else None
+        if smooth and not rough and drawn is not None:
+            Z = drawn if many else smoothest(objective, Z)
+        if smooth and (rough or drawn is not None) and _is_stuck(objective, Z):
+            Z = Z.argsort(axis=0).argsort(axis=0).astype(Z.dtype)
         if self.learning_rate == self.early_exaggeration == "auto" and _is_better_sampled(objective, Z):
             return Z, NegativeSampling(n_pulls=_PULLS_ON_A_LINE if Z.shape[1] == 1 else 1)
         schedule = NO_EXAGGERATION
