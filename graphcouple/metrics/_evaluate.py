@@ -69,7 +69,7 @@ def evaluate(
     Parameters
     ----------
     X : array or sparse matrix of shape (n, p)
-    Z : array of shape (n, q), or mapping of names to such arrays
+    Z : array of shape (n, q), or mapping of names to arrays
     y : array of shape (n,), optional
         Classes; without them there are no scores of classes.
     metric : str, default="euclidean"

@@ -13,7 +13,7 @@ from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer, Run
 from graphcouple.optimize.exaggeration import NO_EXAGGERATION, Exaggeration
-from graphcouple.optimize.rays import level_exponent
+from graphcouple.optimize.rays import level_exponent, sets_a_size
 from graphcouple.optimize.stiffness import inverse_stiffness
 
 # A step is short enough if the loss falls by this share of what the first slope promises, and long enough if the
@@ -267,8 +267,7 @@ def _resized(objective: Objective, state: LBFGSState, least: float = 0.0) -> LBF
     Steps find the size of tight clusters last, because all else is steeper. `least` is the fall of the last 20
     iterations. Like a change of units, resizing leaves the product of each pair as it is.
     """
-    attraction = objective.attracting
-    if objective.held_points is not None or (attraction is not None and attraction.fades):
+    if not sets_a_size(objective):
         return state
     centre = state.Z.mean(axis=0, dtype=np.float64)
     ray = state.Z - centre

@@ -32,6 +32,14 @@ _LEVEL, _INTERPOLATIONS = 0.1, 2
 _TOLERANCE = 0.06
 
 
+def sets_a_size(objective: Objective) -> bool:
+    """Return whether the size of an embedding may be changed for a lower loss.
+
+    Under a bounded loss points far apart feel no pull, so a larger embedding may be better for no good reason.
+    """
+    return objective.held_points is None and not (objective.attracting is not None and objective.attracting.fades)
+
+
 def best_scale(objective: Objective, Z: FloatArray, *, precise: bool = True) -> float:
     """Return the s > 0 for which the objective is least at s·Z; 1 if it is the same for every s.
 

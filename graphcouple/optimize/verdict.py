@@ -14,7 +14,7 @@ from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Solution
 from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.monitor import Monitor
-from graphcouple.optimize.rays import best_scale
+from graphcouple.optimize.rays import best_scale, sets_a_size
 
 UNSETTLED = 0.02
 """A run has not settled if the last tenth of its iterations lowered the loss by more than this share of its height."""
@@ -41,8 +41,7 @@ def warn_if_far(factor: float) -> None:
 
 def far_off(objective: Objective, solution: Solution) -> float:
     """Return about the best multiple of the embedding, a power of 4; 1 unless the loss is clearly lower there."""
-    # Under a bounded loss points far apart feel no pull, so a larger embedding may be better for no good reason.
-    if objective.held_points is not None or (objective.attracting is not None and objective.attracting.fades):
+    if not sets_a_size(objective):
         return 1.0
     factor = best_scale(objective, solution.Z, precise=False)
     bound = objective.lower_bound

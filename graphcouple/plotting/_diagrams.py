@@ -32,7 +32,7 @@ def plot_preservation(curves: Any, *, ax: Axes | None = None, title: str | None 
 
     Parameters
     ----------
-    curves : result of `graphcouple.metrics.neighborhood_curves`, or mapping of names to such results
+    curves : result of `graphcouple.metrics.neighborhood_curves`, or mapping of names to results
         Curves from a sample of points get a band of two standard errors.
     ax : matplotlib Axes, optional
     title : str, optional
@@ -83,7 +83,7 @@ def plot_loss(history: Any, *, ax: Axes | None = None, title: str | None = None)
 
     Parameters
     ----------
-    history : fitted estimator, Solution, array, (iterations, losses), or mapping of names to such
+    history : fitted estimator, Solution, array, (iterations, losses), or mapping of names to any of these
         A Solution is the result of `graphcouple.solve`; an array holds losses.
     ax : matplotlib Axes, optional
     title : str, optional
@@ -126,7 +126,7 @@ def plot_eigenvalues(
 
     Parameters
     ----------
-    eigenvalues : fitted `LaptSNE`, array of shape (n_eigenvalues,), or mapping of names to such
+    eigenvalues : fitted `LaptSNE`, array of shape (n_eigenvalues,), or mapping of names to either
         As `graphcouple.spectral.laplacian_eigenvalues` returns them; an estimator has them of the input's graph.
     n_clusters : int, optional
         Number of eigenvalues after which a line is drawn; an estimator knows it.

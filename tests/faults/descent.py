@@ -86,7 +86,7 @@ FAULTS = [
     Fault("descent: a further run is kept though it ends higher", "optimize/verdict.py",
           "better = again.loss < solution.loss and not again.collapsed", "better = True", "test_restarts"),
     Fault("descent: held points are shaken", "optimize/solve.py", "np.where(held, 0.0, deviation)", "np.where(held, deviation, deviation)", "test_restarts"),
-    Fault("descent: held points are scaled", "optimize/verdict.py", "if objective.held_points is not None or (", "if (", "test_restarts"),
+    Fault("descent: held points are scaled", "optimize/rays.py", "return objective.held_points is None and not (", "return not (", "test_restarts"),
     Fault("descent: a size that settled is not looked at", "optimize/verdict.py", "return factor if lower else 1.0",
           "return 1.0", "test_restarts"),
     Fault("descent: nothing said of a start of the wrong size", "optimize/verdict.py",
