@@ -192,17 +192,18 @@ def test_components_that_start_as_dots_do_not_push_each_other_far_out():
     assert fitted.stop_reason_.startswith("settled")
 
 
-def test_many_points_in_pieces_are_smoothed_less_and_not_exaggerated(monkeypatch):
+def test_many_points_in_pieces_are_smoothed_less_and_exaggerated_little(monkeypatch):
     """Their iterations are too few to unfold from dots: 300,000 points end 1 % lower without."""
     law, latent = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10)), gc.GraphModel(gc.Student(), "E")
     joined = np.random.default_rng(0).normal(size=(240, 10))
     of_pieces, of_one = (gc.CrossEntropy(law.posterior(X), latent) for X in (THREE, joined))
     widths = []
-    for most, pieces_exaggerated in ((10_000, True), (100, False)):
-        monkeypatch.setattr("graphcouple.optimize.descent._GATHERED_UP_TO", most)
+    for gathered, gentle, factor in ((10_000, 100_000, 30.0), (100, 100_000, 2.0), (100, 200, 1.0)):
+        monkeypatch.setattr("graphcouple.optimize.descent._GATHERED_UP_TO", gathered)
+        monkeypatch.setattr("graphcouple.optimize.descent._GENTLE_UP_TO", gentle)
         start, chosen = gc.Descent().plan(of_pieces, THREE[:, :2], 500, smooth=True)
-        assert (chosen.exaggeration.n_iter > 0) is pieces_exaggerated
-        assert gc.Descent().plan(of_one, joined[:, :2], 500)[1].exaggeration.n_iter > 0
+        assert chosen.exaggeration.factor == factor
+        assert gc.Descent().plan(of_one, joined[:, :2], 500)[1].exaggeration.factor > 2.0
         given = gc.Descent(early_exaggeration=4.0).plan(of_pieces, THREE[:, :2], 500)[1]
         assert given.exaggeration.factor == 4.0
         widths.append(max(start[c == OF_THREE].std(axis=0).max() for c in range(3)) / start.std())
