@@ -196,13 +196,13 @@ def test_many_points_in_pieces_are_smoothed_less_and_exaggerated_little(monkeypa
     """Their iterations are too few to unfold from dots: 300,000 points end 1 % lower without."""
     law, latent = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10)), gc.GraphModel(gc.Student(), "E")
     joined = np.random.default_rng(0).normal(size=(240, 10))
-    of_pieces, of_one = (gc.CrossEntropy(law.posterior(X), latent) for X in (THREE, joined))
+    of_pieces, of_one, of_many = (gc.CrossEntropy(law.posterior(X), latent) for X in (THREE, joined, TWELVE))
     widths = []
-    for gathered, gentle, factor in ((10_000, 100_000, 30.0), (100, 100_000, 2.0), (100, 200, 1.0)):
+    for gathered, factor, of_twelve in ((10_000, 30.0, 30.0), (100, 2.0, 1.0)):
         monkeypatch.setattr("graphcouple.optimize.descent._GATHERED_UP_TO", gathered)
-        monkeypatch.setattr("graphcouple.optimize.descent._GENTLE_UP_TO", gentle)
         start, chosen = gc.Descent().plan(of_pieces, THREE[:, :2], 500, smooth=True)
         assert chosen.exaggeration.factor == factor
+        assert gc.Descent().plan(of_many, TWELVE[:, :2], 500)[1].exaggeration.factor == of_twelve
         assert gc.Descent().plan(of_one, joined[:, :2], 500)[1].exaggeration.factor > 2.0
         given = gc.Descent(early_exaggeration=4.0).plan(of_pieces, THREE[:, :2], 500)[1]
         assert given.exaggeration.factor == 4.0

@@ -27,6 +27,9 @@ _KEPT = 0.01
 # points end far from their cluster, 96 without smoothing. Beyond, 300,000 points end higher.
 _KEPT_IN_PIECES = 0.3
 
+# Two points are of one piece if a few steps leave them this near, relative to the size. Ten thousand pairs are seen.
+_TOGETHER, _PAIRS = 0.2, 10_000
+
 # Where all pairs pull alike, one step takes all points to one place, and the remaining shape is rounding.
 _NOTHING = 1e-6
 
@@ -47,17 +50,23 @@ def is_rough(objective: Objective, Z: FloatArray) -> bool:
     return pulled > _ROUGH * otherwise
 
 
-def gathered(objective: Objective, Z: FloatArray) -> FloatArray | None:
+def gathered(objective: Objective, Z: FloatArray) -> tuple[FloatArray, float] | None:
     """Return `Z` with each component of the graph drawn together, though not to a dot; None if it is not in pieces.
 
-    It is in pieces if a few steps along the edges leave little pull.
+    It is in pieces if a few steps along the edges leave little pull. The number is the chance that two points are of
+    the same piece: 1/k for k equal ones.
     """
     pull = _pull(objective)
     if pull is None:
         return None
     first, drawn = _centred(Z), smoothest(objective, Z, _FEW_STEPS)
     pulled, left = (float((pull(of) * of).sum()) for of in (first, drawn))
-    return _at_size_of(first, drawn + _KEPT_IN_PIECES * first).astype(Z.dtype) if left < _IN_PIECES * pulled else None
+    if not left < _IN_PIECES * pulled:
+        return None
+    here, there = np.random.default_rng(0).integers(len(Z), size=(2, _PAIRS))
+    apart = np.linalg.norm(drawn[here] - drawn[there], axis=1)
+    together = float((apart < _TOGETHER * np.linalg.norm(drawn.std(axis=0))).mean())
+    return _at_size_of(first, drawn + _KEPT_IN_PIECES * first).astype(Z.dtype), together
 
 
 def smoothest(objective: Objective, Z: FloatArray, n_steps: int = _SMOOTHING_STEPS) -> FloatArray:
