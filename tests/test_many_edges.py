@@ -127,3 +127,10 @@ def test_many_edges_are_kept_in_single_precision_and_give_the_same_law(points, n
     assert found.lower_bound == pytest.approx(expected.lower_bound, rel=1e-5)
     assert found.value(Z) == pytest.approx(expected.value(Z), rel=1e-6)
     np.testing.assert_allclose(smoothest(found, Z, 10), smoothest(expected, Z, 10), atol=1e-4 * Z.std())
+
+
+def test_points_in_units_that_single_precision_cannot_square_stay_in_double(points, monkeypatch):
+    monkeypatch.setattr(inverted_file, "MANY_EDGES", 1000)
+    near = [gc.neighbors.nearest_neighbors(points * unit, 9, search="approximate") for unit in (1.0, 1e-40)]
+    assert [sq_dist.dtype for _, sq_dist in near] == [np.float32, np.float64]
+    assert (near[1][1] > 0).all()

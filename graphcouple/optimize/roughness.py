@@ -124,4 +124,4 @@ def _pull(objective: Objective) -> Callable[[FloatArray], FloatArray] | None:
         return None
     degrees = np.sum([edges.sum(axis=1, dtype=np.float64) for edges in matrices], axis=0)[:, None]
     # scipy would copy weights in single precision for a product with doubles.
-    return lambda points: degrees * points - sum(edges @ points.astype(edges.dtype) for edges in matrices)
+    return lambda points: degrees * points - sum(edges @ points.astype(edges.dtype, copy=False) for edges in matrices)
