@@ -10,8 +10,12 @@ import numpy as np
 
 from graphcouple.graphs import FloatArray
 
+# A residual this small, relative to the eigenvalue, is rounding error. ARPACK's own least, 1.1e-16, is never reached
+# where eigenvalues coincide.
+_ROUNDING = 1e-15
 
-def lanczos(matrix: Any, k: int, start: FloatArray, **options: Any) -> tuple[FloatArray, FloatArray]:
+
+def lanczos(matrix: Any, k: int, start: FloatArray, tol: float = 0.0, **options: Any) -> tuple[FloatArray, FloatArray]:
     """Return the k largest eigenvalues of a symmetric matrix, and their vectors, from a start.
 
     Where the start spans too little, as when many eigenvalues coincide, ARPACK goes on from random vectors. They are
@@ -23,8 +27,10 @@ def lanczos(matrix: Any, k: int, start: FloatArray, **options: Any) -> tuple[Flo
     k : int
         Below the number of rows.
     start : ndarray of shape (n,)
+    tol : float, default=0.0
+        Residual of the eigenvectors, relative to their eigenvalues; at least rounding error.
     **options : any
-        Those of `scipy.sparse.linalg.eigsh`.
+        Others of `scipy.sparse.linalg.eigsh`.
     """
     from scipy.sparse.linalg import eigsh
 
@@ -33,7 +39,9 @@ def lanczos(matrix: Any, k: int, start: FloatArray, **options: Any) -> tuple[Flo
         columns = np.random.default_rng(0).normal(size=(start.size, k))
         return np.zeros(k), np.linalg.qr(columns)[0]
     seeded = {"rng": np.random.default_rng(0)} if _takes_rng() else {}
-    found: tuple[FloatArray, FloatArray] = eigsh(matrix, k, which="LA", v0=start, **seeded, **options)
+    found: tuple[FloatArray, FloatArray] = eigsh(
+        matrix, k, which="LA", v0=start, tol=max(tol, _ROUNDING), **seeded, **options
+    )
     return found
 
 

@@ -185,7 +185,7 @@ def _inverse_iteration(matrix: sp.csr_array, k: int, known: FloatArray, bound: f
 
     inverse = LinearOperator((n, n), matvec=solve, dtype=np.float64)
     start = _start(n)
-    found = lanczos(inverse, k, start - known * (known @ start), tol=0.0)[1]
+    found = lanczos(inverse, k, start - known * (known @ start))[1]
     # Rayleigh quotients are more accurate than inverses of the inverse's eigenvalues.
     vectors = np.linalg.qr(found)[0]
     values, rotation = np.linalg.eigh(vectors.T @ (matrix @ vectors))
