@@ -4,11 +4,40 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, nullcontext
+from typing import Any, NamedTuple
+
+from graphcouple.graphs import FloatArray
+from graphcouple.optimize import Callback
 
 # Seconds between lines where there is no bar.
 _LINE_EVERY = 5.0
+
+
+class Watched(NamedTuple):
+    """The bar and the callback of a run; None for the one that is not wanted."""
+
+    bar: Callable[[int, float], None] | None
+    callback: Callback | None
+
+    def __call__(self, iteration: int, loss: float, Z: FloatArray) -> Any:
+        """Show how far the run is, and return what the callback says."""
+        if self.bar is not None:
+            self.bar(iteration, loss)
+        return False if self.callback is None else self.callback(iteration, loss, Z)
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to call."""
+        return self.bar is None and self.callback is None
+
+
+@contextmanager
+def watched(estimator: Any, total: int | None, measure: str = "loss") -> Iterator[Watched]:
+    """Yield what a run of an estimator calls, by its parameters `verbose` and `callback`."""
+    shown = progress_bar(total, type(estimator).__name__, measure) if estimator.verbose else nullcontext()
+    with shown as bar:
+        yield Watched(bar, estimator.callback)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from graphcouple._validation import check_embedding
 from graphcouple.couplings import GramMatching
 from graphcouple.estimators._parameters import estimator, parameter
-from graphcouple.estimators._progress import progress_bar
+from graphcouple.estimators._progress import watched
 from graphcouple.estimators._vocabulary import AT_LEAST_1
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.spectral import kernel_values
@@ -150,14 +150,11 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
         first = float(np.linalg.norm(objective.gradient(start))) / n
         # Two threads wait for each other longer than small products take.
         one = threadpool_limits(1, "blas") if n * max(n, X.shape[1]) <= _ONE_THREAD else nullcontext()
-        shown = progress_bar(self.max_iter, "PCA by forces") if self.verbose else nullcontext()
-        with one, shown as update:
+        with one, watched(self, self.max_iter) as show:
 
             def each(iteration: int, loss: float, Z: FloatArray) -> Any:
                 watch(Z)
-                if update is not None:
-                    update(iteration, loss)
-                return self.callback(iteration, loss, Z) if self.callback is not None else False
+                return show(iteration, loss, Z)
 
             solution = solve(
                 objective,

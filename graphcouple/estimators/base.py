@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from contextlib import nullcontext
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,17 +13,17 @@ from graphcouple._numba.threads import threads_kept
 from graphcouple.couplings import Term
 from graphcouple.couplings.fixed_map import Placing
 from graphcouple.estimators._parameters import RUN_OPTIONS, estimator, parameter
-from graphcouple.estimators._progress import progress_bar
-from graphcouple.estimators.equal_rows import EqualRows, warn_if_places_are_shared
+from graphcouple.estimators._progress import watched
 from graphcouple.estimators.landmarks import nearest_to_means
 from graphcouple.estimators.new_points import PlacesNewPoints
+from graphcouple.estimators.rows import EqualRows, Rows, warn_if_places_are_shared
 from graphcouple.estimators.run_control import continued, snapshots_of
 from graphcouple.estimators.sentence import Result, Sentence, carry_out
-from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.graphs import IntArray
 from graphcouple.initializations import is_made
 from graphcouple.laws import GraphLaw, GraphModel
 from graphcouple.laws.priors import RandomGraph
-from graphcouple.optimize import Callback
+from graphcouple.optimize import Callback, Snapshots
 from graphcouple.optimize.monitor import SETTLE_SPAN
 
 # Iterations between evaluations of the loss, if there is a callback. The gradient needs no logarithms; the loss does.
@@ -140,23 +139,22 @@ class CouplingEstimator(PlacesNewPoints):
         if X is not None:
             X = self._checked(X)
             self.models(X.shape[0])
-        sentence = continued(self, self.sentence, X)
-        options: dict[str, Any] = {"neighbors": neighbors, "sample_weight": sample_weight}
-        begun = check_random_state(self.random_state)
-        kept, rng = snapshots_of(self, begun, resume, X=X, y=y, start=sentence.init, **options)
-        options["snapshots"] = kept
+        sentence, begun = continued(self, self.sentence, X), check_random_state(self.random_state)
+        kept, rng = snapshots_of(
+            self, begun, resume, X=X, y=y, start=sentence.init, neighbors=neighbors, sample_weight=sample_weight
+        )
+        whole = rows = Rows(X, y, neighbors, sample_weight)
         self._forget_rows()
-        whole = X
         if self.n_landmarks is not None and X is not None and self.n_landmarks < X.shape[0]:
-            X, y, sentence, options = self._of_landmarks(X, y, sentence, options, rng)
+            rows, sentence = self._of_landmarks(rows, sentence, rng)
         if self.unique and X is not None:
-            X, y, sentence, options = self._gathered(X, y, sentence, options)
-        result = self._carry_out(sentence, X, y, rng, options)
+            rows, sentence = self._gathered(rows, sentence)
+        result = self._carry_out(sentence, rows, rng, kept)
         if X is not None and result.solution.converged and not self.terms:
-            warn_if_places_are_shared(X, result.solution.Z)
+            warn_if_places_are_shared(rows.X, result.solution.Z)
         self._keep(result, np.float64 if X is None else X.dtype)
         if self._landmarks is not None:
-            self._place_the_others(whole, self._landmarks)
+            self._place_the_others(whole.X, self._landmarks)
         return self
 
     def _heed(self, y: Any) -> None:
@@ -165,25 +163,20 @@ class CouplingEstimator(PlacesNewPoints):
     def _forget_rows(self) -> None:
         self._rows, self._landmarks = None, None
 
-    def _of_landmarks(
-        self, X: Any, y: Any, sentence: Sentence, options: dict[str, Any], rng: np.random.RandomState
-    ) -> tuple[Any, Any, Sentence, Any]:
-        """Return the problem of the landmarks alone."""
+    def _of_landmarks(self, rows: Rows, sentence: Sentence, rng: np.random.RandomState) -> tuple[Rows, Sentence]:
+        """Return the landmarks alone, and the sentence for them."""
         named = [str(term) for term in self.terms if getattr(term, "names_rows", False)]
-        if options["neighbors"] is not None or named or self.unique or self.takes_distances or self._has_own_graph:
+        if rows.neighbors is not None or named or self.unique or self.takes_distances or self._has_own_graph:
             raise ValueError(
                 f"n_landmarks={self.n_landmarks} fits some rows only; neighbors, graphs, distances, unique=True and "
                 "terms that name rows need all of them, so leave n_landmarks out."
             )
-        start, weights = None if is_made(sentence.init) else np.asarray(sentence.init), options["sample_weight"]
-        check_consistent_length(X, y, weights, start)
-        rows = nearest_to_means(X, int(self.n_landmarks or 0), rng)
-        self._landmarks = rows
+        start = None if is_made(sentence.init) else np.asarray(sentence.init)
+        check_consistent_length(rows.X, rows.y, rows.weights, start)
+        self._landmarks = nearest_to_means(rows.X, int(self.n_landmarks or 0), rng)
         if start is not None:
-            sentence = sentence.replace(init=start[rows])
-        labels = None if y is None else np.asarray(y)[rows]
-        weights = None if weights is None else np.asarray(weights)[rows]
-        return X[rows], labels, sentence, {**options, "sample_weight": weights}
+            sentence = sentence.replace(init=start[self._landmarks])
+        return rows.at(self._landmarks), sentence
 
     def _place_the_others(self, X: Any, rows: IntArray) -> None:
         """Extend the embedding from the landmarks to all points."""
@@ -193,50 +186,35 @@ class CouplingEstimator(PlacesNewPoints):
         Z[rows], Z[others] = fitted, self.transform(X[others])
         self.embedding_ = Z
 
-    def _gathered(self, X: Any, y: Any, sentence: Sentence, options: dict[str, Any]) -> tuple[Any, Any, Sentence, Any]:
-        """Return the problem with one row for all equal ones, whose weights are added."""
-        rows = EqualRows.of(X)
-        if rows is None:
-            return X, y, sentence, options
-        if (
-            options["neighbors"] is not None
-            or self.terms
-            or not isinstance(sentence.input, GraphLaw)
-            or self.takes_distances
-        ):
+    def _gathered(self, rows: Rows, sentence: Sentence) -> tuple[Rows, Sentence]:
+        """Return one row for all equal ones, whose weights are added, and the sentence for them."""
+        equal = EqualRows.of(rows.X)
+        if equal is None:
+            return rows, sentence
+        if rows.neighbors is not None or self.terms or not isinstance(sentence.input, GraphLaw) or self.takes_distances:
             raise ValueError(
-                f"unique=True makes one point of equal rows, {rows.n_rows - rows.first.size} of which are copies here; "
-                "terms count each row once, and neighbors, graphs and distances of your own name rows, so remove the "
-                "copies yourself."
+                f"unique=True makes one point of equal rows, {equal.n_rows - equal.first.size} of which are copies "
+                "here; terms count each row once, and neighbors, graphs and distances of your own name rows, so remove "
+                "the copies yourself."
             )
-        self._rows = rows
-        labels = rows.agreed(y) if sentence.input.uses_classes else y
+        self._rows = equal
+        labels = equal.agreed(rows.y) if sentence.input.uses_classes else rows.y
         if not is_made(sentence.init):
-            sentence = sentence.replace(init=np.asarray(sentence.init)[rows.first])
-        return X[rows.first], labels, sentence, {**options, "sample_weight": rows.added(options["sample_weight"])}
+            sentence = sentence.replace(init=np.asarray(sentence.init)[equal.first])
+        return Rows(rows.X[equal.first], labels, weights=equal.added(rows.weights)), sentence
 
     # `sample_weight` is not in the signature, because scikit-learn's checks would then require the same embedding from
     # weights as from copies. Both have the same loss, but descent finds different ones of its many minima.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
 
-    def _carry_out(
-        self, sentence: Sentence, X: Any, y: Any, rng: np.random.RandomState, options: dict[str, Any]
-    ) -> Result:
-        total = sentence.iterations(None if X is None else X.shape[0])
-        shown = progress_bar(total, type(self).__name__) if self.verbose else nullcontext()
-        with threads_kept(), shown as update:
-
-            def watch(iteration: int, loss: float, Z: FloatArray) -> Any:
-                if update is not None:
-                    update(iteration, loss)
-                return self.callback(iteration, loss, Z) if self.callback is not None else False
-
-            if self.callback is not None or update is not None:
-                every = _CALLBACK_EVERY if self.callback else SETTLE_SPAN
-                options = {**options, "watch": watch, "check_every": every}
-            result = carry_out(sentence, X, y, rng, **options)
-            if update is not None:
-                update(result.solution.n_iter, result.solution.loss)
+    def _carry_out(self, sentence: Sentence, rows: Rows, rng: np.random.RandomState, kept: Snapshots | None) -> Result:
+        with threads_kept(), watched(self, sentence.iterations(rows.n_rows)) as show:
+            watching: dict[str, Any] = {}
+            if not show.idle:
+                watching = {"watch": show, "check_every": _CALLBACK_EVERY if self.callback else SETTLE_SPAN}
+            result = carry_out(sentence, rows, rng, snapshots=kept, **watching)
+            if show.bar is not None:
+                show.bar(result.solution.n_iter, result.solution.loss)
             return result
 
     def _keep(self, result: Result, dtype: Any) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -19,7 +18,7 @@ from graphcouple.couplings import MatchingLoss, Stress, sampled_pairs
 from graphcouple.couplings.losses import SquareLoss, as_loss
 from graphcouple.couplings.stress import stress_weights
 from graphcouple.estimators._parameters import estimator, parameter
-from graphcouple.estimators._progress import progress_bar
+from graphcouple.estimators._progress import watched
 from graphcouple.estimators._vocabulary import AT_LEAST_1
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.gram_methods import ClassicalMDS
@@ -171,7 +170,11 @@ class MetricMDS(EmbeddingEstimator):
         elif not given:
             start = start / (float(start.std()) or 1.0)
             start = start * best_scale(used, start)
-        with self._progress(unit) as watch:
+        with watched(self, self.max_iter, "stress") as show:
+
+            def in_units(iteration: int, loss: float, Z: FloatArray) -> Any:
+                return show(iteration, loss * unit**2, unit * Z)
+
             solution = solve(
                 used,
                 start,
@@ -179,7 +182,7 @@ class MetricMDS(EmbeddingEstimator):
                 max_iter=self.max_iter,
                 n_starts=self.n_starts,
                 settled_within=1e-5,
-                callback=watch,
+                callback=None if show.idle else in_units,
                 n_jobs=self.n_jobs,
                 on_interrupt=self.on_interrupt,
                 snapshots=kept,
@@ -216,18 +219,6 @@ class MetricMDS(EmbeddingEstimator):
             places = first.fit_transform(X).astype(np.float64)
         # Points in one place, or on a line, would stay there: they feel no force across.
         return places + 1e-3 * (places.std() or 1.0) * rng.normal(size=places.shape), False
-
-    @contextmanager
-    def _progress(self, unit: float) -> Iterator[Callable[[int, float, FloatArray], Any] | None]:
-        """Yield what `solve` calls: the bar and the callback, if there are any; it works in another unit."""
-        with progress_bar(self.max_iter, "MetricMDS", "stress") if self.verbose else nullcontext() as update:
-
-            def watch(iteration: int, loss: float, Z: FloatArray) -> Any:
-                if update is not None:
-                    update(iteration, loss * unit**2)
-                return self.callback(iteration, loss * unit**2, unit * Z) if self.callback is not None else False
-
-            yield watch if update is not None or self.callback is not None else None
 
     def transform(self, X: Any) -> FloatArray:
         """Place new points where their own stress against the fitted ones is least.

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.fixed_map import FixedMap
 from graphcouple.estimators.embedding import EmbeddingEstimator
-from graphcouple.estimators.equal_rows import EqualRows
 from graphcouple.estimators.landmarks import regressor
+from graphcouple.estimators.rows import EqualRows, Rows
 from graphcouple.estimators.sentence import Result, Sentence, carry_out
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Gaussian
@@ -251,7 +251,8 @@ class PlacesNewPoints(EmbeddingEstimator):
         sentence, rng = self.sentence, check_random_state(self.random_state)
         # New points have no class.
         y = None if given.labels is None else np.concatenate([given.labels, np.full(X.shape[0], UNLABELLED)])
-        self._keep(carry_out(sentence, whole, y, rng, start=Z, held=held, sample_weight=weights), Z.dtype)
+        rows = Rows(whole, y, weights=weights)
+        self._keep(carry_out(sentence, rows, rng, start=Z, held=held), Z.dtype)
         return self
 
     def isolation(self, X: Any) -> FloatArray:

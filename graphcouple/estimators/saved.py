@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from graphcouple import couplings, kernels, laws, neighbors, optimize, summation
 from graphcouple.couplings import fixed_map, matching
-from graphcouple.estimators import equal_rows
+from graphcouple.estimators import rows
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.laws import priors
 from graphcouple.storage import read
@@ -24,7 +24,7 @@ def known_classes() -> dict[str, type]:
     known: dict[str, type] = {}
     bases = (BaseEstimator, fixed_map.FixedMap, summation.Summation)
     own = (couplings, fixed_map, kernels, laws, matching, neighbors, optimize, priors, summation)
-    for module in (*own, estimators, equal_rows):
+    for module in (*own, estimators, rows):
         for name, made in vars(module).items():
             if isinstance(made, type) and (dataclasses.is_dataclass(made) or issubclass(made, bases)):
                 known[name] = made

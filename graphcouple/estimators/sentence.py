@@ -14,6 +14,7 @@ import numpy as np
 
 from graphcouple.couplings import Held, Objective, Problem, Term
 from graphcouple.couplings.recipes import as_coupling, with_terms
+from graphcouple.estimators.rows import Rows
 from graphcouple.graphs import FloatArray
 from graphcouple.initializations import initialize, is_made
 from graphcouple.kernels.check import require_sound
@@ -127,9 +128,7 @@ class Result:
     given: ConditionedLaw | None = None
 
 
-def given_points(
-    sentence: Sentence, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None
-) -> ConditionedLaw | None:
+def given_points(sentence: Sentence, rows: Rows) -> ConditionedLaw | None:
     """Return the input's law with its points; None if the input is a graph or a posterior.
 
     Raises
@@ -141,8 +140,8 @@ def given_points(
         for kernel in law.kernels if isinstance(law, GraphLaw) else ():
             require_sound(kernel)
     if isinstance(sentence.input, GraphLaw):
-        return sentence.input.given(X, neighbors, sample_weight, y)
-    for name, value in (("neighbors", neighbors), ("sample_weight", sample_weight)):
+        return sentence.input.given(rows.X, rows.neighbors, rows.weights, rows.y)
+    for name, value in (("neighbors", rows.neighbors), ("sample_weight", rows.weights)):
         if value is not None:
             raise ValueError(f"{name} has no use here: `input` is a graph or a posterior. Pass a GraphModel as input.")
     return None
@@ -167,52 +166,43 @@ def posterior_of(sentence: Sentence, X: Any, given: ConditionedLaw | None, n_job
 
 def carry_out(
     sentence: Sentence,
-    X: Any,
-    y: Any,
+    rows: Rows,
     rng: np.random.RandomState,
     *,
     watch: Callback | None = None,
     check_every: int | None = None,
+    snapshots: Snapshots | None = None,
     start: FloatArray | None = None,
     held: Any = None,
-    neighbors: Any = None,
-    sample_weight: Any = None,
-    snapshots: Snapshots | None = None,
 ) -> Result:
-    """Embed `X` with the method that a sentence describes.
+    """Embed rows with the method that a sentence describes.
 
     Parameters
     ----------
     sentence : Sentence
-    X : array or sparse matrix of shape (n_samples, n_features), or None
-    y : any
-        Passed to the law, the coupling and the terms.
+    rows : Rows
+        The classes go to the law, the coupling and the terms.
     rng : numpy.random.RandomState
     watch : callable, optional
         Called as ``watch(iteration, loss, Z)``; a true return value stops the run.
     check_every : int, optional
         Number of iterations between calls of `watch`.
+    snapshots : Snapshots, optional
+        Where the state of the run is kept.
     start : ndarray of shape (n_samples, n_components), optional
         Where to go on from, without exaggeration; in place of the sentence's start and optimizer.
     held : ndarray of shape (n_samples,), optional
         Which points stay at the start.
-    neighbors : tuple of arrays, or sparse matrix, optional
-        Neighbours that were found before; see `GraphModel.given`.
-    sample_weight : array of shape (n_samples,), optional
-        How many points in one place each row stands for.
-    snapshots : Snapshots, optional
-        Where the state of the run is kept.
     """
-    n_jobs = sentence.get("n_jobs")
-    given = given_points(sentence, X, neighbors, sample_weight, y)
+    n_jobs, X = sentence.get("n_jobs"), rows.X
+    given = given_points(sentence, rows)
     posterior = posterior_of(sentence, X, given, n_jobs)
-    n = posterior.n_nodes
     if posterior.support.n_edges == 0:
         raise ValueError(
             "the input's graph has no edges, so there is nothing to embed. Raise n_neighbors, since copies of a point "
             "count among its neighbors, or give a graph that has edges."
         )
-    problem = _problem(sentence, X, y, posterior, rng)
+    problem = _problem(sentence, rows, posterior, rng)
     coupling = as_coupling(sentence.coupling).bind(problem)
     terms = _of_terms(sentence, problem)
     objective = with_terms(coupling, terms)
@@ -221,8 +211,9 @@ def carry_out(
         "check_every": check_every,
         "callback": watch,
         "n_jobs": n_jobs,
+        "on_interrupt": sentence.get("on_interrupt", "raise"),
+        "snapshots": snapshots,
     }
-    run |= {"on_interrupt": sentence.get("on_interrupt", "raise"), "snapshots": snapshots}
     if start is not None:
         return Result(_continue_run(objective, start, held, run), posterior, coupling, terms, given)
     start = initialize(
@@ -232,25 +223,19 @@ def carry_out(
         sentence.n_components,
         rng,
         metric=problem.metric,
-        dtype=problem.summation.points_dtype(n, np.float64 if X is None else X.dtype),
+        dtype=problem.summation.points_dtype(posterior.n_nodes, np.float64 if X is None else X.dtype),
         n_jobs=n_jobs,
     )
-    solution = solve(
-        objective,
-        start,
-        _optimizer(sentence, problem),
-        rescale=is_made(sentence.init),
-        n_starts=sentence.get("n_starts", "auto"),
-        **run,
-    )
+    made, n_starts = is_made(sentence.init), sentence.get("n_starts", "auto")
+    solution = solve(objective, start, _optimizer(sentence, problem), rescale=made, n_starts=n_starts, **run)
     warn_if_inaccurate(problem.summation, solution.Z, KernelValue(sentence.latent.kernel))
     return Result(solution, posterior, coupling, terms, given)
 
 
-def _problem(sentence: Sentence, X: Any, y: Any, posterior: RandomGraph, rng: np.random.RandomState) -> Problem:
+def _problem(sentence: Sentence, rows: Rows, posterior: RandomGraph, rng: np.random.RandomState) -> Problem:
     return Problem(
-        X=X,
-        y=y,
+        X=rows.X,
+        y=rows.y,
         posterior=posterior,
         latent=sentence.latent,
         n_components=sentence.n_components,

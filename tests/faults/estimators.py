@@ -3,7 +3,7 @@
 from tests.faults.fault import Fault
 
 FAULTS = [
-    Fault("estimators: copies count as rows that share a place", "estimators/equal_rows.py", "shared if equal is None else shared[equal.first]",
+    Fault("estimators: copies count as rows that share a place", "estimators/rows.py", "shared if equal is None else shared[equal.first]",
           "shared", "test_separated"),
     Fault("estimators: dots are not told", "estimators/base.py", "result.solution.converged and not self.terms", "False", "test_separated"),
     Fault("files: NaN is read", "storage.py", 'np.isnan(array).any()', "False", "test_crafted"),

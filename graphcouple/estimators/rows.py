@@ -1,4 +1,4 @@
-"""Rows that are equal, and stand for one point."""
+"""The rows that a method is fitted to: all, landmarks, or one of those that are equal."""
 
 from __future__ import annotations
 
@@ -15,6 +15,36 @@ from graphcouple.graphs import FloatArray, IntArray
 
 # Points nearer than this share of the map's half width count as one place.
 _ONE_PLACE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Points, and all that `fit` was given for each of them.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features), or None
+    y : array of shape (n_samples,), optional
+    neighbors : tuple of arrays, or sparse matrix, optional
+        Neighbours that were found before; see `GraphModel.given`.
+    weights : array of shape (n_samples,), optional
+        How many points in one place each row stands for.
+    """
+
+    X: Any
+    y: Any = None
+    neighbors: Any = None
+    weights: Any = None
+
+    @property
+    def n_rows(self) -> int | None:
+        """The number of rows; None if there are no points."""
+        return None if self.X is None else int(self.X.shape[0])
+
+    def at(self, chosen: IntArray) -> Rows:
+        """Return some of the rows; neighbours that name rows are left out."""
+        y, weights = (None if values is None else np.asarray(values)[chosen] for values in (self.y, self.weights))
+        return Rows(self.X[chosen], y, weights=weights)
 
 
 @dataclass(frozen=True, eq=False)
