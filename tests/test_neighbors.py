@@ -193,8 +193,10 @@ def test_the_nearest_of_blocks_of_distances_are_kept(rng):
     distances = rng.integers(0, 500, size=(7, 1000)).astype(np.float32)
     names = rng.permutation(1000).astype(np.int32)
     kept, candidates = np.full((7, 31), np.inf, dtype=np.float32), np.empty((7, 31), dtype=np.int32)
+    rows, added = np.array([4, 0, 6, 1, 2, 5, 3]), rng.integers(0, 9, size=7).astype(np.float32)
     for a, b in [(0, 5), (5, 300), (300, 300), (300, 1000)]:
-        keep_nearest(distances[:, a:b], names[a:b], kept, candidates)
+        block = np.ascontiguousarray(distances[rows, a:b] - added[:, None])
+        keep_nearest(block, names[a:b], rows, added, kept, candidates)
     np.testing.assert_array_equal(np.sort(kept, axis=1), np.sort(distances, axis=1)[:, :31])
     by_name = distances[:, np.argsort(names)]
     np.testing.assert_array_equal(np.take_along_axis(by_name, candidates.astype(int), axis=1), kept)

@@ -47,6 +47,23 @@ def test_one_job_starts_no_thread_and_others_end_theirs(name, monkeypatch):
     assert set(threading.enumerate()) <= before
 
 
+def test_a_loop_within_a_loop_runs_in_its_own_thread():
+    done = np.zeros((8, 100))
+
+    def inner(start, stop, of):
+        done[of, start:stop] += 1.0
+
+    def outer(start, stop):
+        for of in range(start, stop):
+            over_rows(100, 4, inner, of)
+
+    # More loops than threads would wait for each other for ever.
+    over_rows(8, 3, outer, at_least=2)
+    assert (done == 1.0).all()
+    over_rows(100, 3, inner, 0)
+    assert (done[0] == 2.0).all()
+
+
 def _working():
     """Return how many threads of this package, and of joblib's pools, are alive."""
     names = [thread.name for thread in threading.enumerate()]

@@ -215,10 +215,12 @@ def test_new_points_feel_the_weights():
     np.testing.assert_allclose(edges, among_all @ gather, rtol=1e-8, atol=1e-12)
     places = fitted.transform(new)
     rows = np.arange(4)
-    loss, slope = fitted._map.evaluate(places, fitted._given.new_edges(new), rows)
+    drawn = fitted._map.drawn(fitted._given.new_edges(new), 0, 4)
+    loss, slope, stiffness = fitted._map.evaluate(places, drawn, rows)
     sq_dist = cdist(places, fitted.embedding_[COPIES], "sqeuclidean")
     expected = np.log((1 / (1 + sq_dist)).sum(axis=1)) + (among_all * np.log1p(sq_dist)).sum(axis=1)
     np.testing.assert_allclose(loss, expected, rtol=1e-9)
+    np.testing.assert_allclose(stiffness, 2.0 * (among_all / (1 + sq_dist)).sum(axis=1), rtol=1e-9)
     assert np.abs(slope).max() < 1e-3
 
 

@@ -30,16 +30,17 @@ def _replace_farthest(distances, candidates, d2, j):
 
 
 @jit
-def keep_nearest(block, names, distances, candidates):
-    """Keep the nearest points of each row, among those kept so far and those in a block of distances.
+def keep_nearest(block, names, rows, added, distances, candidates):
+    """Keep the nearest points of some rows, among those kept so far and those in a block of distances.
 
-    Row r of `distances` is a heap with the farthest first; `names` are the points of the block's columns.
+    Row r of `distances` is a heap with the farthest first. The rows of the block are those of `rows`, less what is
+    `added` to each; `names` are the points of its columns.
     """
     n_columns = block.shape[1]
     in_steps = n_columns - n_columns % _STEP
-    for r in range(block.shape[0]):
-        row, kept = block[r], distances[r]
-        farthest = kept[0]
+    for s in range(rows.size):
+        row, kept, named, more = block[s], distances[rows[s]], candidates[rows[s]], added[s]
+        farthest = kept[0] - more
         for a in range(0, in_steps, _STEP):
             # Most steps contain nothing near, and counting vectorises while searching does not.
             near = 0
@@ -48,12 +49,24 @@ def keep_nearest(block, names, distances, candidates):
             if near:
                 for c in range(a, a + _STEP):
                     if row[c] < farthest:
-                        _replace_farthest(kept, candidates[r], row[c], names[c])
-                        farthest = kept[0]
+                        _replace_farthest(kept, named, row[c] + more, names[c])
+                        farthest = kept[0] - more
         for c in range(in_steps, n_columns):
             if row[c] < farthest:
-                _replace_farthest(kept, candidates[r], row[c], names[c])
-                farthest = kept[0]
+                _replace_farthest(kept, named, row[c] + more, names[c])
+                farthest = kept[0] - more
+
+
+@jit
+def fill_seeking(rows, points, centre, seeking, sq_norms):
+    """Fill −2 times some rows of points relative to a centre, and their squared norms."""
+    for s in range(rows.size):
+        total = 0.0
+        for a in range(points.shape[1]):
+            difference = points[rows[s], a] - centre[a]
+            seeking[s, a] = -2.0 * difference
+            total += difference * difference
+        sq_norms[s] = total
 
 
 @jit

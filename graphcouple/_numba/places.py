@@ -53,25 +53,41 @@ def sums_at(start, stop, places, coords, charges, radial, potential, gradient):
 
 
 @jit
-def edge_sums_at(start, stop, places, rows, points, indptr, indices, weights, radial, value, gradient):
-    """Fill Σ_j w_ij φ(d²_ij) and its gradient at places, over the edges of each place's row to the points."""
-    n_dims = points.shape[1]
-    difference = np.empty(n_dims)
+def edge_sums_at(start, stop, places, rows, ends, indptr, weights, radial, value, gradient, stiffness):
+    """Fill Σ_j w_ij φ(d²_ij), its gradient at places and −2 Σ_j w_ij φ'(d²_ij), over the ends of each row's edges."""
+    n_dims = ends.shape[0]
+    sq_dist, held, slope = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     for i in range(start, stop):
         total = 0.0
+        stiff = 0.0
         gradient[i] = 0.0
-        for e in range(indptr[rows[i]], indptr[rows[i] + 1]):
-            if weights[e] == 0.0:
-                continue
-            sq_dist = 0.0
+        first, last = np.int64(indptr[rows[i]]), np.int64(indptr[rows[i] + 1])
+        for b in range(first, last, _BLOCK):
+            m = min(_BLOCK, last - b)
+            sq_dist[:m] = 0.0
             for a in range(n_dims):
-                difference[a] = places[i, a] - points[indices[e], a]
-                sq_dist += difference[a] * difference[a]
-            total += weights[e] * radial.potential(sq_dist)
-            slope = 2.0 * weights[e] * radial.slope(sq_dist)
+                here = places[i, a]
+                there = ends[a, b : b + m]
+                for j in range(m):
+                    sq_dist[j] += (here - there[j]) * (here - there[j])
+            _evaluate(radial, sq_dist[:m], held, slope, True, True)
+            w = weights[b : b + m]
+            for j in range(m):
+                # An edge of mean 0 counts for nothing, even where the function is infinite.
+                held[j] = w[j] * held[j] if w[j] != 0.0 else 0.0
+                slope[j] = 2.0 * w[j] * slope[j] if w[j] != 0.0 else 0.0
+            for j in range(m):
+                total += held[j]
+                stiff -= slope[j]
             for a in range(n_dims):
-                gradient[i, a] += slope * difference[a]
+                here = places[i, a]
+                there = ends[a, b : b + m]
+                pull = 0.0
+                for j in range(m):
+                    pull += slope[j] * (here - there[j])
+                gradient[i, a] += pull
         value[i] = total
+        stiffness[i] = stiff
 
 
 @jit
@@ -82,9 +98,16 @@ def add_near_at(start, stop, places, low, side, shape, edge, table, starts, xs, 
         x = places[i, 0]
         y = places[i, 1] if n_dims > 1 else 0.0
         row = int(np.floor((x - low[0]) / side))
-        column = int(np.floor((y - low[1]) / side)) if n_dims > 1 else 0
         for r in range(max(row - 2, 0), min(row + 3, shape[0])):
-            left, right = max(column - 2, 0), min(column + 3, shape[1])
+            # Of a row of cells, those that come nearer than the edge.
+            apart = max(low[0] + r * side - x, x - low[0] - (r + 1) * side, 0.0)
+            if apart * apart >= edge:
+                continue
+            left, right = 0, 1
+            if n_dims > 1:
+                reach = np.sqrt(edge - apart * apart)
+                left = max(int(np.floor((y - reach - low[1]) / side)), 0)
+                right = min(int(np.floor((y + reach - low[1]) / side)) + 1, shape[1])
             if left >= right:
                 continue
             for s in range(starts[r * shape[1] + left], starts[r * shape[1] + right]):
@@ -113,26 +136,24 @@ def _weighted_median(values, weights, order):
 
 
 @jit
-def starts_at(start, stop, points, indptr, indices, weights, aside, starts):
+def starts_at(start, stop, ends, indptr, weights, aside, starts):
     """Fill each row's starts: the weighted mean and median of its edges' ends, and beside the heaviest of them."""
-    n_dims = points.shape[1]
+    n_dims = ends.shape[0]
     for i in range(start, stop):
-        ends = indices[indptr[i] : indptr[i + 1]]
+        mine = ends[:, indptr[i] : indptr[i + 1]]
         w = weights[indptr[i] : indptr[i + 1]]
         heaviest = np.argsort(-w, kind="mergesort")
         total = w.sum()
         for a in range(n_dims):
-            along = np.empty(ends.size)
             mean = 0.0
-            for e in range(ends.size):
-                along[e] = points[ends[e], a]
-                mean += w[e] * along[e]
+            for e in range(w.size):
+                mean += w[e] * mine[a, e]
             starts[0, i, a] = mean / total
-            starts[1, i, a] = _weighted_median(along, w, np.argsort(along, kind="mergesort"))
+            starts[1, i, a] = _weighted_median(mine[a], w, np.argsort(mine[a], kind="mergesort"))
         for k in range(2, starts.shape[0]):
-            e = heaviest[min(k - 2, ends.size - 1)]
+            e = heaviest[min(k - 2, w.size - 1)]
             for a in range(n_dims):
-                starts[k, i, a] = points[ends[e], a] + (aside if a == 0 else 0.0)
+                starts[k, i, a] = mine[a, e] + (aside if a == 0 else 0.0)
 
 
 @jit
@@ -191,10 +212,14 @@ def _update(i, step, change, inverse):
 
 
 @jit
-def first_steps(start, stop, size, gradient, inverse, direction):
-    """Fill the first inverse Hessians, and the directions of steepest descent."""
+def first_steps(start, stop, size, stiffness, gradient, inverse, direction):
+    """Fill the first inverse Hessians, the stiffness of the edges in all directions, and the directions they give."""
+    n_dims = gradient.shape[1]
     for i in range(start, stop):
         inverse[i] = 0.0
+        if 0.0 < stiffness[i] < np.inf:
+            for a in range(n_dims):
+                inverse[i, a, a] = 1.0 / stiffness[i]
         _turn(i, gradient, inverse, direction, size)
 
 

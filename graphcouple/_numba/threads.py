@@ -57,6 +57,7 @@ class _Pools:
 
 
 _pools = _Pools()
+_within = threading.local()
 
 
 def _forget_pools() -> None:
@@ -101,9 +102,10 @@ def effective_n_jobs(n_jobs: Any) -> int:
 def over_rows(n_rows: int, n_jobs: int | None, loop: Callable[..., Any], *args: Any, at_least: int = 64) -> None:
     """Call ``loop(start, stop, *args)`` on blocks that together cover range(n_rows).
 
-    Fewer rows than `at_least` run in the calling thread.
+    Fewer rows than `at_least` run in the calling thread, and so does a loop within another.
     """
-    if (n_rows < at_least and n_jobs != 0) or (n_threads := effective_n_jobs(n_jobs)) == 1:
+    alone = getattr(_within, "loop", False) or (n_rows < at_least and n_jobs != 0)
+    if alone or (n_threads := effective_n_jobs(n_jobs)) == 1:
         loop(0, n_rows, *args)
         return
     size = -(-n_rows // (n_threads * _BLOCKS_PER_THREAD))
@@ -111,8 +113,12 @@ def over_rows(n_rows: int, n_jobs: int | None, loop: Callable[..., Any], *args: 
     starts = iter(range(0, n_rows, size))
 
     def work() -> None:
-        for a in starts:
-            loop(a, min(a + size, n_rows), *args)
+        _within.loop = True
+        try:
+            for a in starts:
+                loop(a, min(a + size, n_rows), *args)
+        finally:
+            _within.loop = False
 
     with threads_kept():
         futures = [_pools.of(n_threads - 1).submit(work) for _ in range(n_threads - 1)]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -30,6 +30,26 @@ _UNDERFLOW = 1e-280
 
 # Squared distances relative to the map's size below which a place is at a point.
 _NEAREST = 1e-24
+
+
+class DrawnEdges(NamedTuple):
+    """Edges of new points, by the places to which they draw.
+
+    Attributes
+    ----------
+    ends : ndarray of shape (q, n_edges)
+        The places of the edges' ends.
+    indptr : ndarray of shape (m + 1,)
+        Where each new point's edges begin.
+    means : ndarray of shape (n_edges,)
+    mass : ndarray of shape (m,)
+        The sum of each new point's means.
+    """
+
+    ends: FloatArray
+    indptr: IntArray
+    means: FloatArray
+    mass: FloatArray
 
 
 class Placing(Objective):
@@ -98,24 +118,32 @@ class FixedMap:
         """The root mean square distance of the points from their mean; 1 if they are in one place."""
         return float(np.sqrt(sum(column.var() for column in self.points.T))) or 1.0
 
-    def evaluate(self, places: FloatArray, edges: NewEdges, rows: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return each new point's loss, in nats, and its gradient.
+    def drawn(self, edges: NewEdges, first: int, last: int) -> DrawnEdges:
+        """Return the edges of the new points from `first` to `last`."""
+        indptr = edges.support.indptr[first : last + 1]
+        held = slice(indptr[0], indptr[-1])
+        ends = np.ascontiguousarray(self.points[edges.support.indices[held]].T)
+        return DrawnEdges(ends, indptr - indptr[0], edges.means[held], edges.mass[first:last])
+
+    def evaluate(
+        self, places: FloatArray, edges: DrawnEdges, rows: IntArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return each new point's loss, in nats, its gradient, and the stiffness of its edges.
 
         Parameters
         ----------
         places : ndarray of shape (m, q)
-        edges : NewEdges
+        edges : DrawnEdges
         rows : ndarray of shape (m,)
-            The rows of `edges` that the places belong to.
+            The new points of `edges` that the places belong to.
         """
         from graphcouple._numba.places import edge_sums_at
 
-        attracted, pull = np.empty(len(places)), np.empty(places.shape)
-        graph = (edges.support.indptr, edges.support.indices, edges.means)
-        arrays = (rows, self.points, *graph, self.attraction, attracted, pull)
+        attracted, pull, stiffness = np.empty(len(places)), np.empty(places.shape), np.empty(len(places))
+        arrays = (rows, edges.ends, edges.indptr, edges.means, self.attraction, attracted, pull, stiffness)
         over_rows(len(places), self.summation.n_jobs, edge_sums_at, places, *arrays)
         repelled, push = self._repel(places, edges.mass[rows])
-        return repelled - attracted, push - pull
+        return repelled - attracted, push - pull, stiffness
 
     def _repel(self, places: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the repulsion of places whose edges have these sums, and its gradient."""

@@ -41,6 +41,7 @@ def nearest_exactly(
     sq_norms = np.einsum("ij,ij->i", X, X, dtype=np.float64)
     indices = np.empty((len(X_new), n_neighbors), dtype=np.int32)
     sq_dist = np.empty(indices.shape)
+    every, none = np.arange(ROWS_TOGETHER), np.zeros(ROWS_TOGETHER)
 
     def search(first: int, last: int) -> None:
         for block in range(first, last):
@@ -53,7 +54,7 @@ def nearest_exactly(
             for a in range(0, n, _COLUMNS_AT_ONCE):
                 part = slice(a, min(a + _COLUMNS_AT_ONCE, n))
                 beside = sq_norms[part] - 2.0 * (seeking @ X[part].astype(np.float64, copy=False).T)
-                keep_nearest(beside, names[part], distances, candidates)
+                keep_nearest(beside, names[part], every, none, distances, candidates)
             indices[rows], sq_dist[rows] = nearest_of(X_new, rows, X, candidates[: rows.size], n_neighbors)
 
     with threadpool_limits(1, "blas"):

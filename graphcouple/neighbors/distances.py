@@ -17,7 +17,7 @@ from graphcouple._validation import check_integer
 from graphcouple.graphs import FloatArray, IntArray, Support, index_dtype, off_diagonal
 from graphcouple.neighbors.brute_force import nearest_exactly
 from graphcouple.neighbors.inverted_file import InvertedFile
-from graphcouple.neighbors.points import near_origin, shift_of
+from graphcouple.neighbors.points import shift_of, shifted
 
 SEARCHES = ("auto", "exact", "approximate")
 """How nearest neighbours are searched."""
@@ -204,7 +204,7 @@ class Euclidean(Searched):
         return shift_of(self.X)
 
     def _points(self) -> Any:
-        return self.X if sp.issparse(self.X) else near_origin(self.X)
+        return self.X if sp.issparse(self.X) else shifted(self.X, self._shift)
 
     def _exactly(self, support: Support, dist: FloatArray, n_jobs: int | None) -> FloatArray:
         # The search expands the square, which leaves duplicates at a small nonzero distance.
@@ -234,26 +234,23 @@ class Euclidean(Searched):
         return out
 
     def _to_nearest(self, X_new: Any, k: int, n_jobs: int | None, search: str) -> tuple[Support, FloatArray]:
-        X, X_new = self._beside(X_new)
+        # Both kinds of points are shifted alike, and dense or both sparse.
+        if sp.issparse(self.X):
+            X_new = X_new if sp.issparse(X_new) else sp.csr_array(X_new)
+        else:
+            X_new = shifted(X_new.toarray() if sp.issparse(X_new) else X_new, self._shift)
+        if k < self.n_points and self._approximately(search):
+            indices, sq_dist = self._file(k, n_jobs).of_new(X_new)
+            return regular_support(indices), sq_dist.ravel()
+        X = self._points()
         if k == self.n_points:
             return self._to_all(X, X_new)
-        if self._approximately(search):
-            indices, sq_dist = self._file(k, n_jobs).of_new(X_new)
-        elif sp.issparse(X):
+        if sp.issparse(X):
             found, _ = self._search(X, X_new, k, n_jobs)
             support = regular_support(found)
             return support, in_chunks(X_new, X, support, sq_differences)
-        else:
-            indices, sq_dist = nearest_exactly(X, X_new, k, n_jobs)
+        indices, sq_dist = nearest_exactly(X, X_new, k, n_jobs)
         return regular_support(indices), sq_dist.ravel()
-
-    def _beside(self, X_new: Any) -> tuple[Any, Any]:
-        """Return both kinds of points shifted alike, dense or both sparse."""
-        if sp.issparse(self.X):
-            return self.X, X_new if sp.issparse(X_new) else sp.csr_array(X_new)
-        X_new = X_new.toarray() if sp.issparse(X_new) else X_new
-        shift = self._shift
-        return self._points(), X_new - shift.astype(X_new.dtype)
 
     def _to_all(self, X: Any, X_new: Any) -> tuple[Support, FloatArray]:
         rows = np.broadcast_to(np.arange(self.n_points), (X_new.shape[0], self.n_points))

@@ -1,17 +1,17 @@
 """Approximate nearest neighbours: candidates from an inverted file on principal components, ranked by exact distances.
 
-Points are projected on their leading principal components (`projection.py`). k-means puts the points into lists.
-The points of one list are queried together, in the lists whose centres are nearest
-to theirs, so their distances are matrix products. The nearest candidates are then
-ranked by exact distances. The numbers of lists and of candidates are chosen on a
-sample of points whose true neighbours are known.
+Points are projected on their leading principal components (`projection.py`). k-means puts the points into lists, and
+each point is compared with the lists nearest to its own. All points that search a list are compared with it together,
+so distances are matrix products. The nearest candidates are then ranked by exact distances. The numbers of lists and of
+candidates are chosen on a sample of points whose true neighbours are known.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from graphcouple._numba.threads import effective_n_jobs, over_rows
 from graphcouple.graphs import MANY_EDGES
-from graphcouple.neighbors.projection import ROWS_TOGETHER, Projection
+from graphcouple.neighbors.projection import Projection
 
 RECALL = 0.99
 """Target share of true neighbours, on a sample of points."""
@@ -47,8 +47,11 @@ _TRAINING_POINTS_A_LIST = 64
 _POINTS_A_MEDIAN = 64
 
 # Blocks of distances: 1,024 × 2,048 singles are 8 MB.
-_ROWS_AT_ONCE = 1024
+_ROWS_AT_ONCE = 2048
 _COLUMNS_AT_ONCE = 2048
+
+# New rows in a product, filled up with zeros.
+_NEW_TOGETHER = 32
 
 # If a projection does not pay, sparse points of up to 2^28 entries (2 GB) are made dense.
 _DENSE_ENTRIES = 2**28
@@ -128,12 +131,14 @@ class InvertedFile:
         self.starts = np.searchsorted(self.list_of[self.order], np.arange(n_lists + 1))
         # Relative to the middle of their list, points are small, and single precision keeps their differences. A
         # median is robust to a distant point that has no list of its own.
-        self.points = np.empty(points.shape, dtype=np.float32)
+        self.points = np.empty((n, n_dims + 1), dtype=np.float32)
         for center, (a, b) in enumerate(zip(self.starts[:-1], self.starts[1:], strict=True)):
             if b > a:
                 mine = points[self.order[a:b]]
                 self.centres[center] = np.median(mine[:: -(-len(mine) // _POINTS_A_MEDIAN)], axis=0)
-                self.points[a:b] = mine - self.centres[center]
+                self.points[a:b, :-1] = mine - self.centres[center]
+        # The last column: squared norms.
+        np.einsum("ij,ij->i", self.points[:, :-1], self.points[:, :-1], out=self.points[:, -1])
         sq_norms = np.einsum("ij,ij->i", self.centres, self.centres)
         between = sq_norms[:, None] + sq_norms - 2.0 * self.centres @ self.centres.T
         np.fill_diagonal(between, -np.inf)
@@ -162,13 +167,7 @@ class InvertedFile:
         sq_dist : ndarray of shape (n_samples, n_neighbors)
             Exact squared distances of these pairs.
         """
-
-        def neighbors_of(center: int, a: int, b: int) -> tuple[Any, Any, Any]:
-            rows = self.order[a:b]
-            candidates = self._candidates(center, self.points[a:b])
-            return rows, *nearest_of(self.X, rows, self.X, candidates, self.n_neighbors, others_only=True)
-
-        return self._list_by_list(self.order.size, self.starts, _ROWS_AT_ONCE, neighbors_of)
+        return self._search(self.X, None, self.order, self.list_of[self.order])
 
     def of_new(self, X_new: Any) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the points nearest to each new point, ordered by index; a row's result depends on no other row."""
@@ -179,61 +178,83 @@ class InvertedFile:
         list_of = np.empty(len(points), dtype=np.int64)
         over_rows(len(points), self.n_jobs, nearest_centres, points, self.means, list_of)
         order = np.argsort(list_of, kind="stable").astype(np.int32)
-        starts = np.searchsorted(list_of[order], np.arange(self.starts.size))
+        return self._search(X_new, points, order, list_of[order])
 
-        def neighbors_of(center: int, a: int, b: int) -> tuple[Any, Any, Any]:
-            rows = order[a:b]
-            # Products of always as many rows have the same bits, whatever the other rows are.
-            seeking = np.zeros((ROWS_TOGETHER, points.shape[1]), dtype=np.float32)
-            seeking[: b - a] = points[rows] - self.centres[center]
-            candidates = self._candidates(center, seeking)[: b - a]
-            return rows, *nearest_of(X_new, rows, self.X, candidates, self.n_neighbors)
-
-        return self._list_by_list(len(points), starts, ROWS_TOGETHER, neighbors_of)
-
-    def _list_by_list(
-        self, n_rows: int, starts: NDArray[np.int64], at_once: int, neighbors_of: Callable[..., tuple[Any, Any, Any]]
+    def _search(
+        self, X: Any, new: NDArray[np.float64] | None, order: NDArray[np.int32], lists: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the neighbours of rows in lists that begin at `starts`, some rows of a list at a time."""
+        """Return the neighbours of rows of X.
+
+        Parameters
+        ----------
+        X : array or csr matrix of shape (n_rows, n_features)
+        new : ndarray of shape (n_rows, n_dims) or None
+            New rows as they are searched; None for the points themselves, which are no neighbours of their own.
+        order, lists : ndarray of shape (n_rows,)
+            The rows by their lists, and these lists.
+        """
         from threadpoolctl import threadpool_limits
 
-        shape = (n_rows, self.n_neighbors)
-        single = n_rows * self.n_neighbors > MANY_EDGES and _fits_in_single(self.X)
+        shape = (order.size, self.n_neighbors)
+        single = order.size * self.n_neighbors > MANY_EDGES and _fits_in_single(self.X)
         indices, sq_dist = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=np.float32 if single else np.float64)
 
-        def search_lists(first: int, last: int) -> None:
-            for center in range(first, last):
-                for a in range(starts[center], starts[center + 1], at_once):
-                    rows, *found = neighbors_of(center, a, min(a + at_once, starts[center + 1]))
-                    indices[rows], sq_dist[rows] = found
+        def search(first: int, last: int) -> None:
+            for a in range(first * _ROWS_AT_ONCE, min(last * _ROWS_AT_ONCE, order.size), _ROWS_AT_ONCE):
+                some = slice(a, min(a + _ROWS_AT_ONCE, order.size))
+                rows, of = order[some], lists[some]
+                points = self.points[some, :-1] + self.centres[of] if new is None else new[rows]
+                # Products of always as many rows have the same bits, whatever the other rows are.
+                candidates = self._candidates(points, of, None if new is None else _NEW_TOGETHER)
+                found = nearest_of(X, rows, self.X, candidates, self.n_neighbors, others_only=new is None)
+                indices[rows], sq_dist[rows] = found
 
-        # One thread handles a list, so its products have the same bits for any number of threads.
+        # One thread handles some rows, so the bits are the same for any number of threads.
         with threadpool_limits(1, "blas"):
-            over_rows(starts.size - 1, self.n_jobs, search_lists, at_least=2)
+            over_rows(-(-order.size // _ROWS_AT_ONCE), self.n_jobs, search, at_least=2)
         return indices, sq_dist
 
-    def _candidates(self, center: int, points: NDArray[np.float32]) -> NDArray[np.int32]:
-        """Return the candidate neighbours of points of one list, given relative to its centre."""
-        from graphcouple._numba.nearest import keep_nearest
+    def _candidates(
+        self, points: NDArray[np.float64], lists: NDArray[np.int64], together: int | None
+    ) -> NDArray[np.int32]:
+        """Return the candidate neighbours of points in lists, `together` (or all) in a product with a list they search.
 
-        # ‖b − q‖² without the term that is the same for all b. Near the list's centre, few digits cancel.
-        seeking = np.empty((points.shape[0], points.shape[1] + 1), dtype=np.float32)
-        seeking[:, :-1] = points
+        ‖b − q‖² is the sum of squared norms, relative to the list's centre, less twice a product. Near the centre, few
+        digits cancel.
+        """
+        from graphcouple._numba.nearest import fill_seeking, keep_nearest
+
         if self.projection.reduces:
-            seeking[:, -2] = -self.centres[center, -1]
-        seeking[:, :-1] *= -2.0
-        seeking[:, -1] = 1.0
-        distances = np.full((points.shape[0], self.n_candidates), np.inf, dtype=np.float32)
+            points[:, -1] = 0.0
+        distances = np.full((len(points), self.n_candidates), np.inf, dtype=np.float32)
         candidates = np.empty(distances.shape, dtype=np.int32)
-        for searched in self.nearest_lists[center, : self.n_searched[center]]:
-            beside = (self.centres[searched] - self.centres[center]).astype(np.float32)
-            for a in range(self.starts[searched], self.starts[searched + 1], _COLUMNS_AT_ONCE):
-                b = min(a + _COLUMNS_AT_ONCE, self.starts[searched + 1])
-                held = np.empty((b - a, seeking.shape[1]), dtype=np.float32)
-                np.add(self.points[a:b], beside, out=held[:, :-1])
-                np.einsum("ij,ij->i", held[:, :-1], held[:, :-1], out=held[:, -1])
-                keep_nearest(seeking @ held.T, self.order[a:b], distances, candidates)
+        most = len(points) if together is None else together
+        seeking, sq_norms = np.zeros((most, points.shape[1] + 1), dtype=np.float32), np.empty(most, dtype=np.float32)
+        seeking[:, -1] = 1.0
+        for k, rows in self._by_searched_list(lists):
+            columns = range(self.starts[k], self.starts[k + 1], _COLUMNS_AT_ONCE)
+            for a in range(0, rows.size, most):
+                part = rows[a : a + most]
+                fill_seeking(part, points, self.centres[k], seeking, sq_norms)
+                left = seeking[: part.size if together is None else most]
+                for c in columns:
+                    held = slice(c, min(c + _COLUMNS_AT_ONCE, self.starts[k + 1]))
+                    block, names = left @ self.points[held].T, self.order[held]
+                    keep_nearest(block, names, part, sq_norms, distances, candidates)
         return candidates
+
+    def _by_searched_list(self, lists: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Yield lists with the rows, in ascending lists, that search them: each row's own first, then the others."""
+        own, first, sizes = np.unique(lists, return_index=True, return_counts=True)
+        ranges = [np.arange(a, a + size) for a, size in zip(first, sizes, strict=True)]
+        yield from zip(own.tolist(), ranges, strict=True)
+        n_others = self.n_searched[own] - 1
+        searched = np.concatenate([self.nearest_lists[k, 1 : 1 + m] for k, m in zip(own, n_others, strict=True)])
+        order = np.argsort(searched, kind="stable")
+        of = np.repeat(np.arange(own.size), n_others)[order]
+        bounds = np.flatnonzero(np.diff(searched[order], prepend=-1, append=-1))
+        for a, b in pairwise(bounds.tolist()):
+            yield int(searched[order[a]]), np.concatenate([ranges[k] for k in of[a:b]])
 
 
 def nearest_of(

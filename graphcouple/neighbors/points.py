@@ -67,18 +67,12 @@ def _check_scale(entries: FloatArray, name: str) -> None:
         raise ValueError(f"{name} has a range of only {high - low:.3g}, whose square underflows; rescale it.")
 
 
-def near_origin(X: FloatArray) -> FloatArray:
-    """Centre points far from the origin, where expanding the square would lose their differences.
-
-    Other points are left alone. The shift is a multiple of a power of two below the points' spread, so integers keep
-    their exact distances and ties.
-    """
-    shift = shift_of(X)
-    return X - shift.astype(X.dtype) if shift.any() else X
-
-
 def shift_of(X: FloatArray) -> FloatArray:
-    """Return what to subtract from points far from the origin; zeros for others."""
+    """Return what to subtract from points far from the origin; zeros for others.
+
+    There, expanding the square would lose the points' differences. The shift is a multiple of a power of two below
+    their spread, so integers keep their exact distances and ties.
+    """
     mean = X.mean(axis=0, dtype=np.float64)
     # Some rows at a time: all deviations at once would take as much memory as the points, or twice as much.
     parts = (X[a : a + 2048] - mean for a in range(0, X.shape[0], 2048))
@@ -88,6 +82,16 @@ def shift_of(X: FloatArray) -> FloatArray:
     spread = np.sqrt(variance / X.shape[1])
     unit = 2.0 ** np.floor(np.log2(spread)) if spread > 0 else 0.0
     return np.rint(mean / unit) * unit if 0 < unit < np.inf else mean
+
+
+def shifted(X: FloatArray, shift: FloatArray) -> FloatArray:
+    """Return points less a shift, in their precision; the points themselves if it is 0."""
+    return X - shift.astype(X.dtype) if shift.any() else X
+
+
+def near_origin(X: FloatArray) -> FloatArray:
+    """Return points less their shift."""
+    return shifted(X, shift_of(X))
 
 
 def unit_rows(X: Any) -> Any:

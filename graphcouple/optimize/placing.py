@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphcouple._numba.threads import over_rows, threads_kept
-from graphcouple.couplings.fixed_map import FixedMap
+from graphcouple.couplings.fixed_map import DrawnEdges, FixedMap
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import NewEdges
 
@@ -18,6 +18,9 @@ _DESCENDING = 2
 _ASIDE = 1e-3
 
 _MOST_ITERATIONS = 100
+
+# A thread places this many points at a time: what they read stays in its cache.
+_TOGETHER = 512
 
 
 def place_new(fixed: FixedMap, edges: NewEdges, n_jobs: int | None = None) -> tuple[FloatArray, FloatArray]:
@@ -37,39 +40,56 @@ def place_new(fixed: FixedMap, edges: NewEdges, n_jobs: int | None = None) -> tu
     places : ndarray of shape (n_new, q)
     loss : ndarray of shape (n_new,)
     """
+    m = edges.support.n_nodes
+    places, loss = np.empty((m, fixed.points.shape[1])), np.empty(m)
+    # Made before threads ask for it.
+    _ = fixed.field
+
+    def place(first: int, last: int) -> None:
+        for a in range(first * _TOGETHER, min(last * _TOGETHER, m), _TOGETHER):
+            b = min(a + _TOGETHER, m)
+            places[a:b], loss[a:b] = _best(fixed, fixed.drawn(edges, a, b), n_jobs)
+
+    with threads_kept():
+        over_rows(-(-m // _TOGETHER), n_jobs, place, at_least=2)
+    return places, loss
+
+
+def _best(fixed: FixedMap, edges: DrawnEdges, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
+    """Return the best place from several starts, and its loss."""
     from graphcouple._numba.places import starts_at
 
-    m, q = edges.support.n_nodes, fixed.points.shape[1]
+    m, q = edges.mass.size, fixed.points.shape[1]
     starts = np.empty((2 + _BESIDE, m, q))
-    graph = (edges.support.indptr, edges.support.indices, edges.means)
-    over_rows(m, n_jobs, starts_at, fixed.points, *graph, _ASIDE * fixed.size, starts)
+    over_rows(m, n_jobs, starts_at, edges.ends, edges.indptr, edges.means, _ASIDE * fixed.size, starts)
     rows = np.arange(m)
     losses = np.stack([fixed.evaluate(start, edges, rows)[0] for start in starts])
     ranked = np.argsort(np.where(np.isfinite(losses), losses, np.inf), axis=0, kind="stable")
     places, least = np.empty((m, q)), np.full(m, np.inf)
-    with threads_kept():
-        for k in range(_DESCENDING):
-            found, loss = _descend(fixed, edges, starts[ranked[k], rows], n_jobs)
-            better = loss < least
-            places[better], least[better] = found[better], loss[better]
+    for k in range(_DESCENDING):
+        found, loss = _descend(fixed, edges, starts[ranked[k], rows], n_jobs)
+        better = loss < least
+        places[better], least[better] = found[better], loss[better]
     return places, least
 
 
-def _descend(fixed: FixedMap, edges: NewEdges, starts: FloatArray, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
+def _descend(
+    fixed: FixedMap, edges: DrawnEdges, starts: FloatArray, n_jobs: int | None
+) -> tuple[FloatArray, FloatArray]:
     """Return where each place ends, and its loss."""
     from graphcouple._numba.places import first_steps, judge
 
     m, q = starts.shape
     places, size = starts.copy(), fixed.size
     rows = np.arange(m)
-    loss, gradient = fixed.evaluate(places, edges, rows)
+    loss, gradient, stiffness = fixed.evaluate(places, edges, rows)
     inverse, direction, length = np.empty((m, q, q)), np.empty((m, q)), np.ones(m)
     settled = np.zeros(m, dtype=bool)
-    over_rows(m, n_jobs, first_steps, size, gradient, inverse, direction)
+    over_rows(m, n_jobs, first_steps, size, stiffness, gradient, inverse, direction)
     final, least = places.copy(), loss.copy()
     for _ in range(_MOST_ITERATIONS):
         trial = places + length[:, None] * direction
-        found = fixed.evaluate(trial, edges, rows)
+        found = fixed.evaluate(trial, edges, rows)[:2]
         state = (places, loss, gradient, inverse, direction, length, settled)
         over_rows(len(rows), n_jobs, judge, size, trial, *found, *state)
         if settled.any():

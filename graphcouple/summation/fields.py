@@ -52,6 +52,7 @@ class ExactField(Field):
 
     def __init__(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, n_jobs: int | None = None) -> None:
         self.points = np.ascontiguousarray(Z, dtype=np.float64)
+        self.coords = np.ascontiguousarray(self.points.T)
         self.radial, self.charges, self.n_jobs = radial, np.ascontiguousarray(charges, dtype=np.float64), n_jobs
 
     def at(self, places: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -60,8 +61,7 @@ class ExactField(Field):
 
         potential = np.empty((len(self.charges), len(places)))
         gradient = np.empty((*potential.shape, places.shape[1]))
-        coords = np.ascontiguousarray(self.points.T)
-        arrays = (places, coords, self.charges, self.radial, potential, gradient)
+        arrays = (places, self.coords, self.charges, self.radial, potential, gradient)
         over_rows(len(places), self.n_jobs, sums_at, *arrays, at_least=2)
         return potential, gradient
 

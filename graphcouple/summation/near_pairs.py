@@ -29,19 +29,26 @@ def crowding(points: FloatArray, low: FloatArray, spacing: float) -> float:
     return float(np.square(counts, dtype=np.float64).sum() / len(points))
 
 
-def halved_where_crowded(points: FloatArray, low: FloatArray, extent: FloatArray, spacing: float) -> float:
-    """Return the spacing, halved as long as the near pairs that this saves take more time than the nodes it adds."""
+def finer_where_crowded(
+    points: FloatArray, low: FloatArray, extent: FloatArray, spacing: float, reads: float = 1.0
+) -> float:
+    """Return the spacing, halved as long as the near pairs that this saves take more time than the nodes it adds.
+
+    A grid that is read more often than once a point, `reads` times, may be as large as any, and is refined by steps of
+    √2.
+    """
+    step, widest = (0.5, 0.8 * LARGEST) if reads == 1.0 else (0.5**0.5, 0.98 * LARGEST)
 
     def cost(width: float) -> float:
         nodes = float(np.prod(np.maximum(extent / width, 16.0)))
-        return _TIME_OF_NODE * nodes + _TIME_OF_PAIR * len(points) * crowding(points, low, width)
+        return _TIME_OF_NODE * nodes + reads * _TIME_OF_PAIR * len(points) * crowding(points, low, width)
 
     now = cost(spacing)
-    while float(extent.max()) < 0.4 * LARGEST * spacing:
-        finer = cost(0.5 * spacing)
+    while float(extent.max()) < step * widest * spacing:
+        finer = cost(step * spacing)
         if finer >= now:
             break
-        spacing, now = 0.5 * spacing, finer
+        spacing, now = step * spacing, finer
     return spacing
 
 

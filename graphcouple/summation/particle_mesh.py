@@ -20,7 +20,7 @@ from graphcouple.summation.near_pairs import (
     MOST_PAIRS,
     add_near,
     crowding,
-    halved_where_crowded,
+    finer_where_crowded,
     in_one_place,
 )
 from graphcouple.summation.radials import RadialFunction
@@ -56,6 +56,10 @@ SOFTENED_FROM = 20_000
 # Grid nodes along a side, per √n points, where near pairs are summed one by one: if points are spread evenly, about
 # π · 4² / 2² = 13 of them lie within the four nodes' distance that counts as near, in clusters many more.
 _NODES_PER_ROOT = 2.0
+
+
+# Each new point reads a field about 25 times; there may be a third as many of them as points of the map.
+_READS = 8.0
 
 
 class _Workspace(NamedTuple):
@@ -230,7 +234,7 @@ class ParticleMesh(Summation):
         points = np.ascontiguousarray(Z, dtype=np.float64)
         low, high = bounds(points)
         exact = ExactField(points, radial, charges, self.n_jobs)
-        if (low == high).all() or not _fits(grid := self._grid(points, radial)):
+        if (low == high).all() or not _fits(grid := self._grid(points, radial, _READS)):
             return exact
         transform = self._transform(radial, grid)
         fields = []
@@ -256,7 +260,7 @@ class ParticleMesh(Summation):
     def _leaves_out_near(self, n_points: int) -> bool:
         return self._softens and n_points >= SOFTENED_FROM
 
-    def _grid(self, points: FloatArray, radial: RadialFunction) -> Grid:
+    def _grid(self, points: FloatArray, radial: RadialFunction, reads: float = 1.0) -> Grid:
         low, high = bounds(points)
         longest = float((high - low).max())
         length = radial.length
@@ -267,8 +271,11 @@ class ParticleMesh(Summation):
         if not radial.smooth_at_zero or wide > length:
             if wide > length or 0 < longest < spacing * max(self.n_cells, per_root):
                 spacing = _in_steps(longest / max(self.n_cells, per_root))
-            spacing = halved_where_crowded(points, low, high - low, spacing)
-            edge = (self.near * spacing) ** 2
+            spacing = finer_where_crowded(points, low, high - low, spacing, reads)
+            if radial.smooth_at_zero and spacing <= self.spacing * length:
+                spacing = self.spacing * length
+            else:
+                edge = (self.near * spacing) ** 2
         elif 0 < longest < spacing * self.n_cells:
             spacing = _in_steps(longest / self.n_cells)
         # Within four lengths single precision would lose the function's slope.
