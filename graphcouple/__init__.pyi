@@ -1,6 +1,7 @@
 from . import components as components
 from . import couplings as couplings
 from . import datasets as datasets
+from . import distributed as distributed
 from . import extend as extend
 from . import initializations as initializations
 from . import kernels as kernels

@@ -224,6 +224,17 @@ def test_new_points_feel_the_weights():
     assert np.abs(slope).max() < 1e-3
 
 
+def test_weighted_places_do_not_depend_on_the_batch():
+    rng = np.random.default_rng(0)
+    points, weights = rng.normal(size=(400, 3)), rng.uniform(0.3, 2.0, size=400)
+    new = rng.normal(size=(300, 3))
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5), n_neighbors=15)
+    whole = law.given(points, sample_weight=weights).new_edges(new)
+    for a, b in [(0, 1), (123, 124), (200, 300)]:
+        part = law.given(points, sample_weight=weights).new_edges(new[a:b])
+        np.testing.assert_array_equal(whole.to_csr()[a:b].toarray(), part.to_csr().toarray())
+
+
 def test_weights_of_updates_and_of_nothing():
     fitted = gc.TSNE(perplexity=6, random_state=0, max_iter=30).fit(X[:15], sample_weight=WEIGHTS[:15])
     fitted.update(X[15:], sample_weight=WEIGHTS[15:])

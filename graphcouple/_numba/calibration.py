@@ -238,3 +238,15 @@ def neighbor_rows(start, stop, sq_dist, indptr, number, scale, counts=None):
             first = np.searchsorted(ordered, 0.0, side="right")
             at = ordered[first] if first < ordered.size else 1.0
         scale[i] = at
+
+
+@jit
+def copies_within(start, stop, sq_dist, indptr, counts, room, left):
+    """Fill how many of the copies at each edge's end are among the nearest `room` copies of its row."""
+    for i in range(start, stop):
+        first = indptr[i]
+        order = np.argsort(sq_dist[first : indptr[i + 1]], kind="mergesort")
+        nearer = 0.0
+        for s in order:
+            left[first + s] = min(max(room[i] - nearer, 0.0), counts[first + s])
+            nearer += counts[first + s]

@@ -93,18 +93,16 @@ def along(
     n_neighbors : int, optional
         To how many copies the edges of a row may lead; to all by default. The furthest may count in part.
     """
+    from graphcouple._numba.calibration import copies_within
+    from graphcouple._numba.threads import over_rows
+
     counts = ends[support.indices]
     own = np.zeros(support.n_nodes) if rows is None else np.maximum(rows - 1.0, 0.0)
     weights = np.ones(support.n_nodes) if rows is None else rows
     if n_neighbors is None:
         return support, sq_dist, Copies(weights, counts, own)
     own = np.minimum(own, n_neighbors)
-    order = np.lexsort((sq_dist, support.rows))
-    total = np.cumsum(counts[order])
-    before = total - counts[order]
-    first = support.indptr[:-1]
-    nearer = np.empty(counts.size)
-    nearer[order] = before - np.repeat(before[first], np.diff(support.indptr))
-    left = np.clip((n_neighbors - own)[support.rows] - nearer, 0.0, counts)
+    left = np.empty(counts.size)
+    over_rows(support.n_nodes, 1, copies_within, sq_dist, support.indptr, counts, n_neighbors - own, left)
     keep = left > 0
     return support.select(keep), sq_dist[keep], Copies(weights, left[keep], own)

@@ -84,7 +84,7 @@ FAULTS = [
     Fault("weights: repulsion among copies", "laws/priors/base.py", "others = np.maximum(weights - 1.0, 0.0) * at_zero",
           "others = 0.0 * weights * at_zero", "test_weights"),
     Fault("weights: one draw of each copy", "laws/priors/repeated.py", "copies *= self.prior.draws", "pass", "test_weights"),
-    Fault("weights: the last neighbor counts in part", "laws/copies.py", "nearer, 0.0, counts)", "nearer, 0.0, 1e9)",
+    Fault("weights: the last neighbor counts in part", "_numba/calibration.py", "nearer, 0.0), counts[first + s])", "nearer, 0.0), 1e9)",
           "test_weights"),
     Fault("classes: unknown ones", "laws/labels.py", "np.where(unknown, _UNKNOWN, start != end)", "(start != end)",
           "test_labels"),

@@ -1,0 +1,315 @@
+"""More rows than one machine holds: a fit to landmarks on one machine, and all rows placed chunk by chunk by dask.
+
+Each row has a key, −log(u) / ℓ, with u uniform, drawn from the seed and the row's number alone, and ℓ the row's
+importance. The n smallest keys are the sample, so it is the same for any chunks. Given the next key τ, a row is in the
+sample with probability 1 − exp(−τ ℓ); its weight is the inverse of that, divided by the mean weight. Places do not
+depend on the other rows, so they have the same bits for any chunks, too.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from graphcouple._validation import check_integer
+from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.neighbors import product_of_rows
+
+# Rows whose random numbers have one seed.
+_SEEDED = 1024
+
+# Parts of a sample that are merged at once.
+_MERGED = 16
+
+# Rows whose covariance tells the leverage of all, and how much of its mean eigenvalue is added.
+_TRAINING_ROWS, _RIDGE = 20_000, 1e-6
+
+# A row is isolated if it lies this many times as far from the landmarks as they do from each other. Fewer than one in
+# a hundred rows like the landmarks do.
+_FAR, _FEW = 3.0, 0.01
+
+COVERAGE = np.dtype([("first", "i8"), ("n_rows", "i8"), ("n_looked_at", "i8"), ("isolated", "f8"), ("largest", "f8")])
+"""A chunk's first row and its number of rows; the rows looked at, the share of isolated ones, the largest isolation."""
+
+
+class _Sample(NamedTuple):
+    keys: FloatArray
+    rows: IntArray
+    importance: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class LandmarkFit:
+    """A method fitted to landmarks, and the rows that it places.
+
+    Attributes
+    ----------
+    estimator : estimator
+        Fitted to the landmarks.
+    X : dask array of shape (n_rows, n_features)
+        All rows.
+    landmarks : ndarray of shape (n_landmarks,)
+        The rows that were fitted, ascending.
+    weights : ndarray of shape (n_landmarks,) or None
+        Their sample weights, of mean 1; None if all rows are equally important.
+    """
+
+    estimator: Any
+    X: Any
+    landmarks: IntArray
+    weights: FloatArray | None
+
+    @cached_property
+    def _model(self) -> Any:
+        import dask
+
+        return dask.delayed(self.estimator, traverse=False)
+
+    @cached_property
+    def embedding(self) -> Any:
+        """The places of all rows, a dask array of shape (n_rows, n_components): not computed until it is asked for.
+
+        ``embedding.to_zarr(path)`` writes them chunk by chunk. Landmarks have the places of the fit.
+        """
+        fitted = self.estimator.embedding_
+        chunks = (self.X.chunks[0], (fitted.shape[1],))
+        like = np.empty((0, 0), dtype=fitted.dtype)
+        return self.X.map_blocks(_by_model, model=self._model, method="transform", chunks=chunks, meta=like)
+
+    def coverage(self, n_looked_at: int = 1000) -> NDArray[Any]:
+        """Return how well the landmarks cover each chunk, from evenly spaced rows of it.
+
+        Parameters
+        ----------
+        n_looked_at : int, default=1000
+            Rows of each chunk, at most.
+
+        Returns
+        -------
+        ndarray of shape (n_chunks,)
+            Of dtype `COVERAGE`. Isolated is a row that lies three times as far from its nearest landmarks as they lie
+            from theirs; see the method `isolation` of the estimator.
+
+        Warns
+        -----
+        UserWarning
+            When more than a hundredth of a chunk is isolated: a structure was too rare to be sampled.
+        """
+        import dask
+
+        check_integer("n_looked_at", n_looked_at, 1)
+        sizes = np.array(self.X.chunks[0])
+        looked = [np.unique(np.linspace(0, size - 1, n_looked_at).astype(int)) for size in sizes]
+        firsts = np.cumsum(sizes) - sizes
+        parts = [
+            dask.delayed(_by_model)(part[rows], self._model, "isolation")
+            for part, rows in zip(self.X.blocks, looked, strict=True)
+        ]
+        table = np.empty(sizes.size, dtype=COVERAGE)
+        for k, values in enumerate(dask.compute(*parts)):
+            table[k] = (firsts[k], sizes[k], values.size, np.mean(values > _FAR), values.max())
+        missed = np.flatnonzero(table["isolated"] > _FEW)
+        if missed.size:
+            worst = table[missed[np.argmax(table["isolated"][missed])]]
+            warnings.warn(
+                f"in {missed.size} of {sizes.size} chunks rows lie far from all landmarks, most in the one from row "
+                f"{worst['first']} on ({worst['isolated']:.0%}): a structure there is too rare to be sampled, and its "
+                "places mean little. Raise n, or sample by importance='leverage' or by importances of your own.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return table
+
+
+def fit_landmarks(
+    X: Any, estimator: Any = None, *, n: int = 2_000_000, importance: Any = None, random_state: int = 0
+) -> LandmarkFit:
+    """Fit a method to some rows on this machine; the others are placed by `transform`, wherever dask runs.
+
+    Parameters
+    ----------
+    X : dask array of shape (n_rows, n_features), path or array
+        A path names a Zarr array (``.zarr``) or a Parquet file or folder of numbers.
+    estimator : estimator, optional
+        Any with `transform`; a clone is fitted. ``TSNE(random_state=0)`` by default.
+    n : int, default=2_000_000
+        The number of landmarks; all rows if there are no more.
+    importance : {"leverage"} or array of shape (n_rows,), optional
+        How often rows are drawn, relative to each other; landmarks are weighted by the inverse. All alike by default.
+        "leverage" is xᵀ(C + λI)⁻¹x, with the covariance C of 20,000 rows: large in directions in which few rows lie.
+        ``1 / np.sqrt(counts[y])`` draws small classes more often.
+    random_state : int, default=0
+        The seed of the sample.
+
+    Returns
+    -------
+    LandmarkFit
+
+    Raises
+    ------
+    ImportError
+        Without dask: ``pip install 'graphcouple[dask]'``.
+    TypeError, ValueError
+        When an argument is unusable, or rows are: the message names the first of their chunk.
+
+    References
+    ----------
+    Efraimidis and Spirakis (2006), Weighted random sampling with a reservoir. Duffield, Lund and Thorup (2007),
+    Priority sampling for estimation of arbitrary subset sums.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import graphcouple as gc
+    >>> X = da.from_array(gc.datasets.make_branches(900, random_state=0)[0], chunks=(250, -1))
+    >>> fit = gc.distributed.fit_landmarks(X, gc.TSNE(random_state=0), n=300)
+    >>> fit.embedding
+    dask.array<_by_model, shape=(900, 2), dtype=float64, chunksize=(250, 2), chunktype=numpy.ndarray>
+    >>> Z = fit.embedding.compute()
+    >>> bool((Z[fit.landmarks] == fit.estimator.embedding_).all())
+    True
+    """
+    check_integer("n", n, 2)
+    seed = check_integer("random_state", random_state, 0)
+    rows = _as_chunks(X)
+    if estimator is None:
+        from graphcouple.estimators import TSNE
+
+        estimator = TSNE(random_state=0)
+    if not hasattr(estimator, "transform"):
+        raise TypeError(f"estimator must have transform, to place the other rows; {type(estimator).__name__} has none.")
+    landmarks, weights = _sampled(rows, n, importance, seed)
+    options = {} if weights is None else {"sample_weight": weights}
+    fitted = clone(estimator).fit(np.ascontiguousarray(rows[landmarks].compute()), **options)
+    return LandmarkFit(fitted, rows, landmarks, weights)
+
+
+def _as_chunks(X: Any) -> Any:
+    """Return rows as a dask array of known chunks, none of which cuts a row."""
+    try:
+        import dask.array as da
+    except ImportError as error:
+        raise ImportError("graphcouple.distributed needs dask: pip install 'graphcouple[dask]'.") from error
+    if isinstance(X, (str, os.PathLike)):
+        if Path(X).suffix == ".zarr":
+            X = da.from_zarr(os.fspath(X))
+        else:
+            import dask.dataframe as dd
+
+            X = dd.read_parquet(os.fspath(X)).to_dask_array(lengths=True)
+    elif not isinstance(X, da.Array):
+        X = da.from_array(np.asanyarray(X))
+    if X.ndim != 2:
+        raise ValueError(f"X must have shape (n_rows, n_features), got {X.shape}.")
+    if np.isnan(X.shape[0]):
+        raise ValueError("X has chunks of unknown size; call X.compute_chunk_sizes() first.")
+    return X.rechunk({1: -1})
+
+
+def _sampled(X: Any, n: int, importance: Any, seed: int) -> tuple[IntArray, FloatArray | None]:
+    """Return n rows, ascending, and their weights; None if all are equally important."""
+    n_rows = X.shape[0]
+    if n >= n_rows:
+        return np.arange(n_rows), None
+    of_rows, given = None, None
+    if isinstance(importance, str):
+        if importance != "leverage":
+            raise ValueError(f"importance must be 'leverage', an array or None, got {importance!r}.")
+        some, _ = _sampled(X, min(_TRAINING_ROWS, n_rows), None, seed)
+        of_rows = _leverage_of(X[some].compute())
+    elif importance is not None:
+        import dask.array as da
+
+        given = da.asarray(importance)
+        if given.shape != (n_rows,):
+            raise ValueError(f"importance must have shape ({n_rows},), one number for each row, got {given.shape}.")
+        given = given.rechunk((X.chunks[0],))
+    found = _smallest_keys(X if of_rows is not None else None, given, X.chunks[0], of_rows, n + 1, seed)
+    kept = np.argsort(found.rows[:n])
+    rows = found.rows[:n][kept]
+    if importance is None:
+        return rows, None
+    weights = -1.0 / np.expm1(-found.keys[n] * found.importance[:n][kept])
+    return rows, weights / weights.mean()
+
+
+def _smallest_keys(
+    X: Any, given: Any, sizes: tuple[int, ...], of_rows: Callable[[Any], FloatArray] | None, n: int, seed: int
+) -> _Sample:
+    """Return the n smallest keys of all rows."""
+    import dask
+
+    first, parts = 0, []
+    for k, size in enumerate(sizes):
+        values = X.blocks[k] if X is not None else None if given is None else given.blocks[k]
+        parts.append(dask.delayed(_keys_of)(values, of_rows, first, size, n, seed))
+        first += size
+    merge = dask.delayed(_merged)
+    while len(parts) > 1:
+        parts = [merge(parts[a : a + _MERGED], n) for a in range(0, len(parts), _MERGED)]
+    found: _Sample = parts[0].compute()
+    return found
+
+
+def _keys_of(
+    values: Any, of_rows: Callable[[Any], FloatArray] | None, first: int, size: int, n: int, seed: int
+) -> _Sample:
+    """Return the n smallest keys of one chunk."""
+    blocks = range(first // _SEEDED, -(-(first + size) // _SEEDED))
+    drawn = np.concatenate([np.random.default_rng([seed, block]).random(_SEEDED) for block in blocks])
+    drawn = drawn[first - blocks[0] * _SEEDED :][:size]
+    if of_rows is not None:
+        importance = of_rows(np.asarray(values))
+    else:
+        importance = np.ones(size) if values is None else np.asarray(values, dtype=np.float64)
+    if not (np.isfinite(importance) & (importance > 0)).all():
+        what = "importance must be finite and above 0" if of_rows is None else "X must be finite"
+        raise ValueError(f"{what}, and is not in the rows from {first} to {first + size - 1}; drop or mend these rows.")
+    keys = -np.log1p(-drawn) / importance
+    return _merged([_Sample(keys, first + np.arange(size), importance)], n)
+
+
+def _merged(parts: list[_Sample], n: int) -> _Sample:
+    """Return the n smallest keys of several parts; equal ones by their rows."""
+    keys, rows, importance = (np.concatenate(values) for values in zip(*parts, strict=True))
+    order = np.lexsort((rows, keys))[:n]
+    return _Sample(keys[order], rows[order], importance[order])
+
+
+def _leverage_of(X: NDArray[Any]) -> Callable[[Any], FloatArray]:
+    """Return the function from rows to their leverage among some."""
+    mean = X.mean(axis=0, dtype=np.float64)
+    covariance = np.cov(X, rowvar=False).reshape(X.shape[1], X.shape[1])
+    ridge = _RIDGE * float(np.trace(covariance)) / len(covariance) or 1.0
+    whiten = np.linalg.inv(np.linalg.cholesky(covariance + ridge * np.eye(len(covariance)))).T
+
+    return partial(_leverage, mean, whiten)
+
+
+def _leverage(mean: FloatArray, whiten: FloatArray, rows: NDArray[Any]) -> FloatArray:
+    white = product_of_rows(rows - mean, whiten)
+    # A row at the mean may still be drawn.
+    return np.maximum(np.einsum("ij,ij->i", white, white, dtype=np.float64), 1e-3 * len(whiten))
+
+
+def _by_model(rows: Any, model: Any, method: str, block_info: Any = None) -> Any:
+    """Return what the method of a fitted model says of some rows."""
+    try:
+        return getattr(model, method)(np.asarray(rows))
+    except ValueError as error:
+        if not block_info:
+            raise
+        first, last = block_info[0]["array-location"][0]
+        raise ValueError(f"in the rows from {first} to {last - 1}: {error}") from error
+
+
+__all__ = ["COVERAGE", "LandmarkFit", "fit_landmarks"]
