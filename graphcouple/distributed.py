@@ -287,6 +287,7 @@ def _merged(parts: list[_Sample], n: int) -> _Sample:
 
 def _leverage_of(X: NDArray[Any]) -> Callable[[Any], FloatArray]:
     """Return the function from rows to their leverage among some."""
+    X = X[np.isfinite(X).all(axis=1)]  # the others are named with their chunk
     mean = X.mean(axis=0, dtype=np.float64)
     covariance = np.cov(X, rowvar=False).reshape(X.shape[1], X.shape[1])
     ridge = _RIDGE * float(np.trace(covariance)) / len(covariance) or 1.0

@@ -1,0 +1,137 @@
+"""Landmarks of chunked rows: the same sample and the same places whatever the chunks, and fair weights."""
+
+import warnings
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from dask.distributed import Client, LocalCluster
+
+import graphcouple as gc
+from graphcouple.distributed import fit_landmarks
+
+ROWS, CLASSES = gc.datasets.make_branches(900, random_state=0)
+TSNE = gc.TSNE(perplexity=10, max_iter=60, random_state=0)
+CHUNKINGS = [(900, -1), (250, -1), ((1, 437, 462), 2)]
+
+
+@pytest.fixture(autouse=True)
+def one_process():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def importances(importance):
+    return importance if importance in (None, "leverage") else 1.0 + CLASSES % 3
+
+
+@pytest.mark.parametrize("importance", [None, "leverage", "of rows"])
+def test_the_same_bits_for_any_chunks(importance):
+    fits = [
+        fit_landmarks(da.from_array(ROWS, chunks=chunks), TSNE, n=200, importance=importances(importance))
+        for chunks in CHUNKINGS
+    ]
+    for fit in fits:
+        assert len(np.unique(fit.landmarks)) == 200
+        np.testing.assert_array_equal(fit.landmarks, fits[0].landmarks)
+        np.testing.assert_array_equal(fit.embedding.compute(), fits[0].estimator.transform(ROWS))
+    assert (fits[0].weights is None) == (importance is None)
+    alone = TSNE.fit(ROWS[fits[0].landmarks], sample_weight=fits[0].weights)
+    np.testing.assert_array_equal(fits[0].estimator.embedding_, alone.embedding_)
+
+
+class First:
+    """Stands in for a method: places a row at its first column."""
+
+    def get_params(self, deep=True):
+        return {}
+
+    def fit(self, X, sample_weight=None):
+        self.embedding_ = X[:, :1]
+        return self
+
+    def transform(self, X):
+        return X[:, :1]
+
+
+@pytest.mark.parametrize("importance", [None, "leverage", "of rows"])
+def test_weights_estimate_sums_over_all_rows(importance):
+    X = da.from_array(ROWS, chunks=(250, -1))
+    wanted = np.exp(ROWS[:, 0]).mean()
+    estimates = []
+    for seed in range(100):
+        fit = fit_landmarks(X, First(), n=60, importance=importances(importance), random_state=seed)
+        weights = np.ones(60) if fit.weights is None else fit.weights
+        assert weights.mean() == pytest.approx(1.0)
+        estimates.append((weights * np.exp(ROWS[fit.landmarks, 0])).mean())
+    error = np.std(estimates) / np.sqrt(len(estimates))
+    # A ratio of two estimates has a bias of the order of its variance.
+    assert abs(np.mean(estimates) - wanted) < 4.0 * error + np.var(estimates) / wanted
+
+
+def test_rows_are_drawn_as_often_as_they_are_important():
+    X, importance = da.from_array(np.zeros((40, 1)), chunks=(30, -1)), 1.0 + np.arange(40) % 4
+    drawn = np.zeros(40)
+    for seed in range(800):
+        drawn[fit_landmarks(X, First(), n=2, importance=importance, random_state=seed).landmarks] += 1.0
+    # The first of two is drawn by importance; the second too, from the others.
+    share = importance / importance.sum()
+    second = [sum(share[j] * share[i] / (1 - share[j]) for j in range(40) if j != i) for i in range(40)]
+    expected = 800 * (share + second)
+    assert (np.abs(drawn - expected) < 5.0 * np.sqrt(expected)).all()
+
+
+def test_all_rows_if_there_are_no_more():
+    fit = fit_landmarks(ROWS, TSNE, n=900)
+    np.testing.assert_array_equal(fit.landmarks, np.arange(900))
+    np.testing.assert_array_equal(fit.embedding.compute(), fit.estimator.embedding_)
+
+
+def test_a_structure_that_was_missed_is_told(tmp_path):
+    far = np.concatenate([ROWS, ROWS[:30] + 1e3])
+    da.from_array(far[:900], chunks=(300, -1)).to_zarr(tmp_path / "rows.zarr")
+    fit = fit_landmarks(tmp_path / "rows.zarr", TSNE, n=300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        covered = fit.coverage()
+    np.testing.assert_array_equal(covered["first"], [0, 300, 600])
+    missed = gc.distributed.LandmarkFit(fit.estimator, da.from_array(far, chunks=(310, -1)), fit.landmarks, None)
+    with pytest.warns(UserWarning, match="in 1 of 3 chunks .* from row 620 on"):
+        table = missed.coverage(10_000)
+    isolation = fit.estimator.isolation(far[620:])
+    assert table["largest"][2] == isolation.max() > 100
+    assert table["isolated"][2] == (isolation > 3).mean()
+    assert table["n_looked_at"].tolist() == table["n_rows"].tolist() == [310, 310, 310]
+
+
+def test_what_is_unusable_is_named():
+    bad = ROWS.copy()
+    bad[700, 1] = np.nan
+    chunks = da.from_array(bad, chunks=(250, -1))
+    fit = fit_landmarks(ROWS, TSNE, n=200)
+    with pytest.raises(ValueError, match="rows from 500 to 749: X holds NaN"):
+        gc.distributed.LandmarkFit(fit.estimator, chunks, fit.landmarks, None).embedding.compute()
+    with pytest.raises(ValueError, match="X must be finite, and is not in the rows from 500 to 749"):
+        fit_landmarks(chunks, TSNE, n=200, importance="leverage")
+    with pytest.raises(ValueError, match="importance must be finite and above 0"):
+        fit_landmarks(ROWS, TSNE, n=200, importance=np.zeros(900))
+    with pytest.raises(ValueError, match=r"importance must have shape \(900,\)"):
+        fit_landmarks(ROWS, TSNE, n=200, importance=np.ones(3))
+    with pytest.raises(ValueError, match="importance must be 'leverage'"):
+        fit_landmarks(ROWS, TSNE, n=200, importance="size")
+    with pytest.raises(ValueError, match="compute_chunk_sizes"):
+        fit_landmarks(chunks[chunks[:, 0] > 0], TSNE, n=200)
+    with pytest.raises(ValueError, match="X must have shape"):
+        fit_landmarks(ROWS[:, 0], TSNE)
+    with pytest.raises(TypeError, match="must have transform"):
+        fit_landmarks(ROWS, object())
+
+
+def test_a_cluster_places_rows_to_the_same_bits_though_a_worker_dies():
+    fit = fit_landmarks(da.from_array(ROWS, chunks=(100, -1)), TSNE, n=300)
+    options = {"dashboard_address": None, "threads_per_worker": 1, "processes": True}
+    with dask.config.set(scheduler=None), LocalCluster(n_workers=2, **options) as cluster, Client(cluster) as client:
+        places = client.compute(fit.embedding)
+        next(iter(cluster.workers.values())).process.process.kill()
+        np.testing.assert_array_equal(places.result(timeout=120), fit.estimator.transform(ROWS))
