@@ -41,6 +41,14 @@ def test_the_same_bits_for_any_chunks(importance):
     np.testing.assert_array_equal(fits[0].estimator.embedding_, alone.embedding_)
 
 
+def test_the_sample_of_many_rows_does_not_depend_on_chunks():
+    X = np.arange(5000.0)[:, None]
+    chosen = [fit_landmarks(da.from_array(X, chunks=(c, -1)), First(), n=700).landmarks for c in (5000, 1024, 777)]
+    assert all(np.array_equal(rows, chosen[0]) for rows in chosen[1:])
+    fifths = np.histogram(chosen[0], bins=[0, 1000, 2000, 3000, 4000, 5000])[0]
+    assert (abs(fifths - 140) < 50).all()
+
+
 class First:
     """Stands in for a method: places a row at its first column."""
 
