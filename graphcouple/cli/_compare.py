@@ -43,7 +43,7 @@ def _names(text: str | None, known: tuple[str, ...], option: str) -> list[str]:
 
 def _runs(methods: list[str], inits: list[str], n_seeds: int) -> Iterator[_Run]:
     for method in methods:
-        for init in inits if hasattr(preset(method, {}), "sentence") else [_OWN]:
+        for init in inits if preset(method, {}).couples_laws else [_OWN]:
             for seed in range(n_seeds):
                 yield _Run(method, init, seed)
 

@@ -66,7 +66,7 @@ def _compose(preset: Any, sides: dict[str, str | None], coupling: str | None) ->
     given = [f"--{name.replace('_', '-')}" for name, value in (*sides.items(), ("coupling", coupling)) if value]
     if not given:
         return preset
-    if not hasattr(preset, "sentence"):
+    if not preset.couples_laws:
         if given != ["--input-prior"] or "prior" not in preset.get_params():
             raise ValueError(f"{given[-1]} does not apply to {type(preset).__name__}, which couples no two laws.")
         return preset.set_params(prior=sides["input_prior"])
@@ -101,7 +101,7 @@ def _with_terms(estimator: Any, components: float | str | None, large_scale: flo
     for option, (weight, term) in asked.items():
         if weight is None:
             continue
-        if not hasattr(estimator, "sentence"):
+        if not estimator.couples_laws:
             raise ValueError(f"{option} does not apply to {type(estimator).__name__}, which couples no two laws.")
         try:
             estimator.set_params(terms=(*estimator.terms, term(weight)))
@@ -116,15 +116,6 @@ def _weight(context: click.Context, option: click.Parameter, value: str | None) 
         return value if value in (None, "auto") else float(value)
     except ValueError:
         raise click.BadParameter(f"{value!r} is neither a number nor 'auto'.") from None
-
-
-def _laws_of(estimator: Any) -> list[tuple[str, str]]:
-    if not hasattr(estimator, "sentence"):
-        law = hasattr(estimator, "model")
-        return [("input", str(estimator.model(estimator.embedding_.shape[0])))] if law else []
-    rows = [row for row in estimator.sentence.rows() if row[0] not in ("init", "max_iter", "n_components")]
-    used = getattr(estimator, "_given", None)
-    return [("input", str(used.law)) if used is not None and row[0] == "input" else row for row in rows]
 
 
 @click.command()
@@ -228,7 +219,7 @@ def embed(
         "latent_prior": latent_prior,
         "latent_kernel": latent_kernel,
     }
-    composed = any((*sides.values(), coupling)) and hasattr(preset(method, {}), "sentence")
+    composed = any((*sides.values(), coupling)) and preset(method, {}).couples_laws
     default = f"{name}-{'composed' if composed else method}.npy"
     table, picture = targets(default, (".npy", ".csv"), output, plot, no_plot, inputs=(data, labels))
     plain = _compose(preset(method, options), sides, coupling)
@@ -243,30 +234,13 @@ def embed(
             axes = scatter(estimator.embedding_, y, title=f"{type(estimator).__name__} of {name}")
             save_picture(sketch, picture, axes.figure)
     shown = f"{type(estimator).__name__} on {name}, {X.shape[0]:,} × {X.shape[1]:,}"
-    rows = [("method", shown), *_laws_of(estimator), *_outcome(estimator, seconds)]
+    rows = [("method", shown), *estimator.report(), _time(estimator, seconds)]
     rows.append(("written", "\n".join(str(path) for path in (table, picture) if path is not None)))
     report(rows)
 
 
-def _outcome(estimator: Any, seconds: float) -> list[tuple[str, str]]:
-    rows = []
-    if hasattr(estimator, "component_counts_"):
-        counts, sizes = estimator.component_counts_, estimator.component_sizes_
-        largest = sum(size[0] for size in sizes) / len(sizes)
-        drawn = f"{len(counts)} drawn, with {counts.mean():.1f} components each, the largest of {largest:.0f} points"
-        rows.append(("graphs", drawn))
-        rows.append(("error", f"{estimator.relative_error_:.3f} of the embedding's norm, by Monte Carlo"))
-    if hasattr(estimator, "stress_"):
-        rows.append(("stress", f"{estimator.stress_:.6g}, normalised {estimator.normalized_stress_:.4f}"))
-    if hasattr(estimator, "eigenvalues_") and not hasattr(estimator, "loss_"):
-        rows.append(("eigenvalues", ", ".join(f"{value:.6g}" for value in estimator.eigenvalues_)))
-    if not hasattr(estimator, "coupling_loss_"):
-        return [*rows, ("time", f"{seconds:.1f} s")]
-    rows.append(("loss", f"{estimator.loss_:.6g} nats"))
-    if estimator.term_losses_:
-        weighed = zip(estimator.term_weights_, estimator.term_losses_, strict=True)
-        parts = ", ".join(f"{weight:.3g} × {loss:.6g}" for weight, loss in weighed)
-        rows.append(("of which", f"coupling {estimator.coupling_loss_:.6g}; terms {parts}"))
-    if hasattr(estimator, "kl_divergence_"):
-        rows.append(("KL", f"{estimator.kl_divergence_:.4f} nats"))
-    return [*rows, ("time", f"{seconds:.1f} s, {estimator.n_iter_} iterations; {estimator.stop_reason_}")]
+def _time(estimator: Any, seconds: float) -> tuple[str, str]:
+    """Return the time and why a run ended, if the method runs."""
+    fitted = vars(estimator)
+    ended = f", {fitted['n_iter_']} iterations; {fitted['stop_reason_']}" if "stop_reason_" in fitted else ""
+    return "time", f"{seconds:.1f} s{ended}"

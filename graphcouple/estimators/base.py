@@ -41,6 +41,8 @@ class CouplingEstimator(PlacesNewPoints):
     {parameters}
     """
 
+    couples_laws: ClassVar[bool] = True
+
     terms: Any = parameter(default=())
     unique: bool = parameter(default=False)
     n_landmarks: int | None = parameter(default=None)
@@ -256,6 +258,21 @@ class CouplingEstimator(PlacesNewPoints):
         if state.get("_given") is not None:
             state["_posterior"] = None
         return state
+
+    def report(self) -> list[tuple[str, str]]:
+        """Return the laws that were used and the losses, as names and texts."""
+        check_is_fitted(self)
+        rows = [row for row in self.sentence.rows() if row[0] not in ("init", "max_iter", "n_components")]
+        if self._given is not None:
+            rows = [("input", str(self._given.law)) if name == "input" else (name, text) for name, text in rows]
+        rows.append(("loss", f"{self.loss_:.6g} nats"))
+        if self.term_losses_:
+            weighed = zip(self.term_weights_, self.term_losses_, strict=True)
+            parts = ", ".join(f"{weight:.3g} × {loss:.6g}" for weight, loss in weighed)
+            rows.append(("of which", f"coupling {self.coupling_loss_:.6g}; terms {parts}"))
+        if "kl_divergence_" in vars(self):
+            rows.append(("KL", f"{self.kl_divergence_:.4f} nats"))
+        return rows
 
     def _remember(self) -> dict[str, Any]:
         conditioned, fixed = self._given, self._map

@@ -225,6 +225,19 @@ class CCPCA(EmbeddingEstimator):
 
     _not_saved: ClassVar[frozenset[str]] = frozenset({"posterior_", "projection_"})
 
+    def report(self) -> list[tuple[str, str]]:
+        """Return the law, the graphs that were drawn, their error and the eigenvalues, as names and texts."""
+        check_is_fitted(self)
+        counts, sizes = self.component_counts_, self.component_sizes_
+        largest = sum(size[0] for size in sizes) / len(sizes)
+        drawn = f"{len(counts)} drawn, with {counts.mean():.1f} components each, the largest of {largest:.0f} points"
+        return [
+            ("input", str(self.model(len(self.embedding_)))),
+            ("graphs", drawn),
+            ("error", f"{self.relative_error_:.3f} of the embedding's norm, by Monte Carlo"),
+            *super().report(),
+        ]
+
     def _remember(self) -> dict[str, Any]:
         return {"given": self._given.remembered(), "constant": self._constant}
 

@@ -29,9 +29,26 @@ class EmbeddingEstimator(ScikitTransformer):
     _not_saved: ClassVar[frozenset[str]] = frozenset()
     """Fitted attributes that a file leaves out."""
 
+    couples_laws: ClassVar[bool] = False
+    """Whether the method couples two laws, so that it has a `sentence`."""
+
     @abstractmethod
     def fit(self, X: Any, y: Any = None) -> Self:
         """Embed `X`."""
+
+    def report(self) -> list[tuple[str, str]]:
+        """Return the laws that were used and the result, as names and texts: what the command prints.
+
+        Examples
+        --------
+        >>> import graphcouple as gc
+        >>> X, y = gc.datasets.load("iris")
+        >>> gc.PrecisionCoupling().fit(X).report()
+        [('eigenvalues', '630.008, 36.1579')]
+        """
+        check_is_fitted(self)
+        values = vars(self).get("eigenvalues_")
+        return [] if values is None else [("eigenvalues", ", ".join(f"{value:.6g}" for value in values))]
 
     def fit_transform(self, X: Any, y: Any = None, **options: Any) -> FloatArray:
         """Embed `X` and return the embedding; see `fit`.

@@ -159,6 +159,11 @@ class LaplacianEigenmaps(LaplacianEstimator):
 
     _remedy = "More neighbors, or a higher perplexity, may connect them."
 
+    def report(self) -> list[tuple[str, str]]:
+        """Return the law and the eigenvalues, as names and texts."""
+        check_is_fitted(self)
+        return [("input", str(self.model(len(self.embedding_)))), *super().report()]
+
     def model(self, n_samples: int) -> GraphLaw:
         """Return the law of the graph of this many points, as the parameters describe it."""
         if isinstance(self.input, GraphLaw):

@@ -255,6 +255,11 @@ class MetricMDS(EmbeddingEstimator):
                 Z[i] = _majorized(row, stress_weights(row, self._power), fixed)
         return Z.astype(X.dtype, copy=False)
 
+    def report(self) -> list[tuple[str, str]]:
+        """Return the stress, as names and texts."""
+        check_is_fitted(self)
+        return [("stress", f"{self.stress_:.6g}, normalised {self.normalized_stress_:.4f}")]
+
     def _remember(self) -> dict[str, Any]:
         return {"distances": self._distances.remembered(), "compared": self._compared}
 

@@ -38,6 +38,13 @@ class WithTerm(EmbeddingEstimator):
     random_state: Any = parameter(default=None, doc="Overrides the estimator's own, unless None.")
     n_jobs: int | None = parameter(default=None, doc="Overrides the estimator's own, unless None.")
 
+    couples_laws: ClassVar[bool] = True
+
+    def report(self) -> list[tuple[str, str]]:
+        """Return the laws that were used and the losses, as names and texts."""
+        check_is_fitted(self)
+        return self.estimator_.report()
+
     @abstractmethod
     def _term(self) -> Term | None:
         """Return the term, if the objective gets one."""

@@ -74,7 +74,7 @@ FAULTS = [
     Fault("classes: ignored in silence", "estimators/binary.py", "if y is not None and not self.target_weight:", "if False:",
           "test_crafted"),
     Fault("stress: of equal rows", "estimators/metric_mds.py", "if not objective.wanted.any():", "if False:", "test_crafted"),
-    Fault("report: the law as asked for", "cli/_embed.py", 'if used is not None and row[0] == "input"', "if False", "test_crafted"),
+    Fault("report: the law as asked for", "estimators/base.py", 'if name == "input" else (name, text)', "if False else (name, text)", "test_crafted"),
     Fault("files: advice to unpickle", "datasets/_files.py", '"it holds no array" if "pickle" in str(error)', '"" if False',
           "test_crafted"),
 ]  # fmt: skip
