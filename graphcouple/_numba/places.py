@@ -212,14 +212,21 @@ def _update(i, step, change, inverse):
 
 
 @jit
-def first_steps(start, stop, size, stiffness, gradient, inverse, direction):
-    """Fill the first inverse Hessians, the stiffness of the edges in all directions, and the directions they give."""
+def first_steps(start, stop, size, shortest, stiffness, gradient, inverse, direction):
+    """Fill the first inverse Hessians, the same in all directions, and the directions they give.
+
+    The stiffness of the edges tells the length of the first step, which is at least `shortest`.
+    """
     n_dims = gradient.shape[1]
     for i in range(start, stop):
+        steep = 0.0
+        for a in range(n_dims):
+            steep += gradient[i, a] * gradient[i, a]
+        least = shortest[i] / np.sqrt(steep) if steep > 0.0 else 0.0
+        scale = max(1.0 / stiffness[i], least) if 0.0 < stiffness[i] < np.inf else least
         inverse[i] = 0.0
-        if 0.0 < stiffness[i] < np.inf:
-            for a in range(n_dims):
-                inverse[i, a, a] = 1.0 / stiffness[i]
+        for a in range(n_dims):
+            inverse[i, a, a] = scale
         _turn(i, gradient, inverse, direction, size)
 
 

@@ -17,6 +17,10 @@ _DESCENDING = 2
 # How far beside a point, relative to the map: forces are infinite at the point itself under some kernels.
 _ASIDE = 1e-3
 
+# The first step is at least this share of the spread of the starts. Under a kernel without bound, each point is a
+# barrier of some 80 nats, and only a long step leaves its surroundings.
+_SHORTEST, _AMONG_BARRIERS, _BARRIER = 0.05, 0.5, 10.0
+
 _MOST_ITERATIONS = 100
 
 # A thread places this many points at a time: what they read stays in its cache.
@@ -62,19 +66,21 @@ def _best(fixed: FixedMap, edges: DrawnEdges, n_jobs: int | None) -> tuple[Float
     m, q = edges.mass.size, fixed.points.shape[1]
     starts = np.empty((2 + _BESIDE, m, q))
     over_rows(m, n_jobs, starts_at, edges.ends, edges.indptr, edges.means, _ASIDE * fixed.size, starts)
-    rows = np.arange(m)
+    rows, spread = np.arange(m), np.sqrt(np.square(starts - starts[0]).sum(axis=2).mean(axis=0))
+    barrier = float(fixed.repulsion.potential(np.zeros(1))[0])
+    shortest = (_SHORTEST if barrier < _BARRIER else _AMONG_BARRIERS) * spread
     losses = np.stack([fixed.evaluate(start, edges, rows)[0] for start in starts])
     ranked = np.argsort(np.where(np.isfinite(losses), losses, np.inf), axis=0, kind="stable")
     places, least = np.empty((m, q)), np.full(m, np.inf)
     for k in range(_DESCENDING):
-        found, loss = _descend(fixed, edges, starts[ranked[k], rows], n_jobs)
+        found, loss = _descend(fixed, edges, starts[ranked[k], rows], shortest, n_jobs)
         better = loss < least
         places[better], least[better] = found[better], loss[better]
     return places, least
 
 
 def _descend(
-    fixed: FixedMap, edges: DrawnEdges, starts: FloatArray, n_jobs: int | None
+    fixed: FixedMap, edges: DrawnEdges, starts: FloatArray, shortest: FloatArray, n_jobs: int | None
 ) -> tuple[FloatArray, FloatArray]:
     """Return where each place ends, and its loss."""
     from graphcouple._numba.places import first_steps, judge
@@ -85,7 +91,7 @@ def _descend(
     loss, gradient, stiffness = fixed.evaluate(places, edges, rows)
     inverse, direction, length = np.empty((m, q, q)), np.empty((m, q)), np.ones(m)
     settled = np.zeros(m, dtype=bool)
-    over_rows(m, n_jobs, first_steps, size, stiffness, gradient, inverse, direction)
+    over_rows(m, n_jobs, first_steps, size, shortest, stiffness, gradient, inverse, direction)
     final, least = places.copy(), loss.copy()
     for _ in range(_MOST_ITERATIONS):
         trial = places + length[:, None] * direction
