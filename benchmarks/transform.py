@@ -1,6 +1,7 @@
 """New points in a fitted embedding: seconds and accuracy beside openTSNE and umap-learn.
 
     python benchmarks/transform.py mnist70k.npz [--new 10000] [--only TSNE UMAP openTSNE umap-learn]
+    python benchmarks/transform.py mixture:1010000 --only TSNE     # a million points in fifty far clusters
 
 The .npz file holds X and y. A seeded share of the rows is kept back; each contender fits the others and places those,
 twice, in a process of its own, after a small fit and transform that compile. Accuracy is that of a classifier of the
@@ -16,6 +17,7 @@ import time
 import warnings
 
 import numpy as np
+from scaling import mixture
 
 CONTENDERS = ("TSNE", "UMAP", "SNE", "LargeVis", "composed", "openTSNE", "umap-learn")
 
@@ -57,8 +59,11 @@ def measure(name, path, n_new):
     from sklearn.neighbors import KNeighborsClassifier
 
     warnings.simplefilter("ignore")
-    with np.load(path) as arrays:
-        X, y = arrays["X"].astype(np.float32), arrays["y"]
+    if path.startswith("mixture:"):
+        X, y = mixture(int(path.removeprefix("mixture:")))
+    else:
+        with np.load(path) as arrays:
+            X, y = arrays["X"].astype(np.float32), arrays["y"]
     order = np.random.default_rng(0).permutation(len(X))
     old, new = order[n_new:], order[:n_new]
     fit = estimator(name)
