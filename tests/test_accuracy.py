@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import graphcouple as gc
-from graphcouple.summation import AccuracyWarning, Auto, BarnesHut, Exact, KernelValue, LogOnePlusKernel, ParticleMesh
-from graphcouple.summation.accuracy import force_error, is_crowded
+from graphcouple.summation import AccuracyWarning, Auto, BarnesHut, Exact, KernelValue, ParticleMesh
+from graphcouple.summation.accuracy import error_of_unit_charges, force_error, is_crowded
 from tests.reference import relative_error
 
 RNG = np.random.default_rng(0)
@@ -44,7 +44,7 @@ def test_the_mesh_alone_is_not_accurate_there():
     radial = KernelValue(gc.Student())
     Z = _mixed(3000)["two dots"]
     assert is_crowded(Z, radial)
-    error = force_error(ParticleMesh(), Z, radial)
+    error = error_of_unit_charges(ParticleMesh(), Z, radial)
     assert error > 0.1
     # What is measured on 32 points is what a comparison of all gives.
     whole = relative_error(ParticleMesh().potential(Z, radial)[1], Exact().potential(Z, radial)[1])
@@ -55,7 +55,7 @@ def test_many_crowded_points_are_summed_by_a_tree_and_a_line_says_how_accurate_i
     radial = KernelValue(gc.Student())
     Z = _mixed(25_000)["two dots"]
     assert isinstance(Auto().for_points(Z, radial), BarnesHut)
-    assert force_error(Auto(), Z, radial) < 1e-2
+    assert error_of_unit_charges(Auto(), Z, radial) < 1e-2
     line = _blobs(25_000, 2, 1e-3, 10.0, 1)
     with pytest.warns(AccuracyWarning, match=r"accurate to \d+% only. Use summation='exact'"):
         Auto().for_points(line, radial)
@@ -86,13 +86,16 @@ def test_a_summation_that_was_asked_for_is_looked_at_too():
             gc.SymmetricSNE(summation=summation, max_iter=1, random_state=0).fit(points)
 
 
-@pytest.mark.parametrize("radial", [KernelValue(gc.Student()), LogOnePlusKernel(gc.Odds(gc.Student()))], ids=str)
-@pytest.mark.parametrize("shape", [(3000, 2), (3000, 1), (25_000, 2)])
-def test_forces_on_some_points_are_those_on_all(shape, radial):
-    rng = np.random.default_rng(0)
-    Z = rng.normal(size=(9, shape[1]))[rng.integers(0, 9, shape[0])] * 30.0 + rng.normal(size=shape)
-    rows = np.array([0, 7, 1500, shape[0] - 1])
-    for summation in (ParticleMesh(), ParticleMesh().coarse(), Auto()):
-        whole = summation.potential(Z, radial)[1]
-        np.testing.assert_allclose(summation.forces_on(rows, Z, radial), whole[rows], rtol=1e-9, atol=1e-9)
-    assert (ParticleMesh().forces_on(rows, np.zeros(shape), radial) == 0.0).all()
+@pytest.mark.parametrize("q", [1, 2])
+def test_forces_of_charges_are_compared_with_exact_ones(q):
+    radial, rng = KernelValue(gc.Student()), np.random.default_rng(0)
+    Z, (left, right) = rng.normal(size=(300, q)), rng.uniform(size=(2, 2, 300))
+    exact = Exact().low_rank(Z, radial, left, right)[1]
+    assert force_error(exact, Z, radial, left, right, None) < 1e-12
+    assert force_error(1.02 * exact, Z, radial, left, right, None) == pytest.approx(0.02)
+    crowded = _mixed(3000, q)["two dots"]
+    left, right = rng.uniform(size=(2, 2, 3000))
+    for wanted, found in zip(
+        Exact().low_rank(crowded, radial, left, right), Auto().low_rank(crowded, radial, left, right), strict=True
+    ):
+        assert relative_error(found, wanted) < 1e-2

@@ -53,17 +53,37 @@ def is_crowded(Z: FloatArray, radial: RadialFunction) -> bool:
     return shared > 1.0 + (_CROWDED - 1.0) * len(some) / len(Z)
 
 
-def force_error(summation: Summation, Z: FloatArray, radial: RadialFunction) -> float:
-    """Return the error of the forces of unit charges on 32 points, relative to their exact size."""
+def force_error(
+    forces: FloatArray, Z: FloatArray, radial: RadialFunction, left: FloatArray, right: FloatArray, n_jobs: int | None
+) -> float:
+    """Return the error of forces on 32 points, relative to their exact size.
+
+    Parameters
+    ----------
+    forces : ndarray of shape (n, q)
+    Z : ndarray of shape (n, q)
+    radial : RadialFunction
+    left, right : ndarray of shape (rank, n)
+        The charges of pairs, as of `Summation.low_rank`.
+    n_jobs : int or None
+    """
     from graphcouple._numba.pairs import sum_pairs
 
     rows = np.unique(np.linspace(0, len(Z) - 1, _ROWS).astype(np.intp))
-    found = summation.forces_on(rows, Z, radial)
-    rows_first = np.concatenate([Z[rows], np.delete(Z, rows, axis=0)]).astype(np.float64, copy=False)
-    charges = np.ones((1, len(Z)))
-    exact = sum_pairs(rows_first, radial, charges, summation.n_jobs, False, n_rows=len(rows))[1][: len(rows)]
+    order = np.concatenate([rows, np.delete(np.arange(len(Z)), rows)])
+    points, few, exact = Z[order].astype(np.float64, copy=False), len(rows), np.zeros((len(rows), Z.shape[1]))
+    for own, others in zip(left, right, strict=True):
+        summed = sum_pairs(points, radial, others[order][None], n_jobs, False, n_rows=few)[1][:few]
+        exact += own[rows, None] * summed
     size = float(np.linalg.norm(exact))
-    return float(np.linalg.norm(found - exact)) / size if size > 0 else 0.0
+    return float(np.linalg.norm(forces[rows] - exact)) / size if size > 0 else 0.0
+
+
+def error_of_unit_charges(summation: Summation, Z: FloatArray, radial: RadialFunction) -> float:
+    """Return the error of a summation's forces of unit charges on 32 points, relative to their exact size."""
+    ones = np.ones((1, len(Z)))
+    forces = summation.potential(Z, radial, with_potential=False)[1]
+    return force_error(forces, Z, radial, ones, ones, summation.n_jobs)
 
 
 def warn_if_inaccurate(summation: Summation, Z: FloatArray, radial: RadialFunction) -> None:
@@ -75,7 +95,7 @@ def warn_if_inaccurate(summation: Summation, Z: FloatArray, radial: RadialFuncti
     """
     if summation.checks_accuracy:
         return
-    error = force_error(summation, Z, radial)
+    error = error_of_unit_charges(summation, Z, radial)
     if not error <= TOLERATED:
         warnings.warn(
             f"forces by summation={summation!r} are accurate to {error:.0%} only at the embedding that was found: its "

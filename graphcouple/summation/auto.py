@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 
 from graphcouple.graphs import FloatArray
-from graphcouple.summation.accuracy import TOLERATED, AccuracyWarning, force_error, is_crowded
+from graphcouple.summation.accuracy import TOLERATED, AccuracyWarning, error_of_unit_charges, force_error, is_crowded
 from graphcouple.summation.barnes_hut import BarnesHut
 from graphcouple.summation.base import Summation, register
 from graphcouple.summation.fields import Field, sampled_field
@@ -77,11 +77,20 @@ class Auto(Summation):
 
     def for_points(self, Z: FloatArray, radial: RadialFunction) -> Summation:
         """Return the summation used for these points."""
+        chosen = self._fast(Z, radial)
+        if self._is_doubtful(chosen, Z, radial) and not error_of_unit_charges(chosen, Z, radial) <= TOLERATED:
+            return self._instead(Z, radial)
+        return chosen
+
+    def _is_doubtful(self, chosen: Summation, Z: FloatArray, radial: RadialFunction) -> bool:
+        """Return whether forces need a look, because the points may be too crowded for the mesh."""
+        return self._checks and chosen is self._mesh and is_crowded(Z, radial)
+
+    def _fast(self, Z: FloatArray, radial: RadialFunction) -> Summation:
+        """Return the summation for so many points, in so many dimensions."""
         n, n_dims = Z.shape
         if n_dims <= 2 and n > MESH_FROM and self._mesh.holds(Z, radial):
-            if not self._checks or not is_crowded(Z, radial) or force_error(self._mesh, Z, radial) <= TOLERATED:
-                return self._mesh
-            return self._instead(Z, radial)
+            return self._mesh
         if 2 <= n_dims <= 3 and n > TREE_FROM:
             return self._tree
         return self._exact
@@ -94,7 +103,7 @@ class Auto(Summation):
         finer = ParticleMesh(self.n_jobs, spacing=_FINER * self._mesh.spacing)
         known = {}
         for found in ([finer] if finer.holds(Z, radial) else []) + ([self._tree] if n_dims == 2 else []):
-            known[found] = force_error(found, Z, radial)
+            known[found] = error_of_unit_charges(found, Z, radial)
             if known[found] <= TOLERATED:
                 return found
         best = min(known, key=known.__getitem__, default=self._mesh)
@@ -122,8 +131,12 @@ class Auto(Summation):
         self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **wanted: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
-        chosen = (self if wanted.get("with_gradient", True) else self._unchecked()).for_points(Z, radial)
-        return chosen.potential(Z, radial, charges, **wanted)
+        chosen = self._fast(Z, radial)
+        if chosen is not self._mesh:
+            return chosen.potential(Z, radial, charges, **wanted)
+        sets = np.ones((1, len(Z))) if charges is None else charges[None]
+        potentials, gradients = self.potentials(Z, radial, sets, **wanted)
+        return potentials[0], gradients[0]
 
     def total(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, weights: FloatArray) -> float:
         """Return Σ_i w_i Φ_i, estimated where no sum is fast; see `Summation.total`."""
@@ -135,13 +148,23 @@ class Auto(Summation):
         self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, **wanted: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potentials of several sets of charges; see `Summation.potentials`."""
-        return self.for_points(Z, radial).potentials(Z, radial, charges, **wanted)
+        chosen = self._fast(Z, radial)
+        found = chosen.potentials(Z, radial, charges, **wanted)
+        if wanted.get("with_gradient", True) and self._is_doubtful(chosen, Z, radial):
+            # The forces themselves are looked at, which costs less than others for the look.
+            ones = np.ones_like(charges)
+            if not force_error(found[1].sum(axis=0), Z, radial, ones, charges, self.n_jobs) <= TOLERATED:
+                return self._instead(Z, radial).potentials(Z, radial, charges, **wanted)
+        return found
 
     def low_rank(
         self, Z: FloatArray, radial: RadialFunction, left: FloatArray, right: FloatArray, **wanted: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges of pairs; see `Summation.low_rank`."""
-        return self.for_points(Z, radial).low_rank(Z, radial, left, right, **wanted)
+        chosen = self._fast(Z, radial)
+        if chosen is self._mesh:
+            return super().low_rank(Z, radial, left, right, **wanted)
+        return chosen.low_rank(Z, radial, left, right, **wanted)
 
     def field(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray) -> Field:
         """Return the field of the summation used for these points, estimated where totals are."""

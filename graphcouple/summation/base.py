@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphcouple._registry import Registry
-from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.graphs import FloatArray
 from graphcouple.summation.fields import ExactField, Field
 from graphcouple.summation.radials import RadialFunction
 
@@ -145,10 +145,6 @@ class Summation(ABC):
             Z, radial, right, with_potential=with_potential, with_gradient=with_gradient
         )
         return np.einsum("si,si->i", left, potentials), np.einsum("si,sia->ia", left, gradients)
-
-    def forces_on(self, rows: IntArray, Z: FloatArray, radial: RadialFunction) -> FloatArray:
-        """Return the forces of unit charges on some of the points, of shape (n_rows, q)."""
-        return self.potential(Z, radial, with_potential=False)[1][rows]
 
     def field(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray) -> Field:
         """Return the potentials of sets of charges at the points `Z`, to be read at any place; exact sums by default.

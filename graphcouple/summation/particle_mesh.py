@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from graphcouple._numba.threads import POINTS_WORTH_THREADS, effective_n_jobs, over_rows
 from graphcouple._validation import check_integer, check_positive
-from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.graphs import FloatArray
 from graphcouple.summation.base import Summation, register
 from graphcouple.summation.fields import ExactField, Field, MeshField
 from graphcouple.summation.near_cells import NearCells, bounds, sorted_by_bin
@@ -193,41 +193,27 @@ class ParticleMesh(Summation):
                 "use summation='barnes_hut', or a wider spacing."
             )
         transform = self._transform(radial, grid)
-        potential, gradient = self._read(points, c, grid, transform, slice(None))
+        potential, gradient = self._read(points, c, grid, transform)
         if transform.near is not None and not self._leaves_out_near(n):
             assert grid.edge is not None
             add_near(points, c, grid.edge, transform.near, self.n_jobs, with_potential, potential, gradient)
         return potential, gradient
 
     def _read(
-        self, points: FloatArray, charges: FloatArray, grid: Grid, transform: Transform, rows: Any
+        self, points: FloatArray, charges: FloatArray, grid: Grid, transform: Transform
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the potentials that the grid gives some of the points, and their gradients."""
+        """Return the potentials that the grid gives, and their gradients."""
         from graphcouple._numba.mesh import gather
 
-        work, at = self._workspace(grid.shape, transform.padded, grid.dtype), points[rows]
-        potential, gradient = np.empty((len(charges), len(at))), np.empty((len(charges), *at.shape))
-        places, few = (at, grid.origin, grid.spacing), POINTS_WORTH_THREADS
+        work = self._workspace(grid.shape, transform.padded, grid.dtype)
+        potential, gradient = np.empty(charges.shape), np.empty((len(charges), *points.shape))
+        places, few = (points, grid.origin, grid.spacing), POINTS_WORTH_THREADS
         for of, *sums in zip(charges, potential, gradient, strict=True):
             self._spread(points, of, grid, work.charges)
             field = self._convolve(work, transform)
-            over_rows(len(at), self.n_jobs, gather, *places, of[rows], field, transform.own, *sums, at_least=few)
+            over_rows(len(points), self.n_jobs, gather, *places, of, field, transform.own, *sums, at_least=few)
         self._idle.append(work)
         return potential, gradient
-
-    def forces_on(self, rows: IntArray, Z: FloatArray, radial: RadialFunction) -> FloatArray:
-        """Return the forces of unit charges on some points; see `Summation.forces_on`. Other near pairs are left."""
-        points = np.ascontiguousarray(Z)
-        low, high = bounds(points)
-        if (low == high).all() or not _fits(grid := self._grid(points, radial)):
-            return super().forces_on(rows, Z, radial)
-        transform, charges = self._transform(radial, grid), np.ones((1, len(points)))
-        potential, gradient = self._read(points, charges, grid, transform, rows)
-        if transform.near is not None and not self._leaves_out_near(len(points)):
-            assert grid.edge is not None
-            cells = NearCells(points, charges, grid.edge, transform.near, self.n_jobs)
-            cells.add(points[rows].astype(np.float64), self.n_jobs, potential, gradient)
-        return gradient[0]
 
     def field(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray) -> Field:
         """Return the potentials of sets of charges, read off the grid; see `Summation.field`."""
