@@ -58,8 +58,9 @@ SOFTENED_FROM = 20_000
 _NODES_PER_ROOT = 2.0
 
 
-# Each new point reads a field about 25 times; there may be a third as many of them as points of the map.
-_READS = 8.0
+# A field is made as if each point of the map read it twice. At 8 times, UMAP of 100,000 points takes 0.6 GB more for a
+# tenth less time.
+_READS = 2.0
 
 
 class _Workspace(NamedTuple):
