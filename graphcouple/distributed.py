@@ -144,7 +144,8 @@ def fit_landmarks(
     n : int, default=2_000_000
         The number of landmarks; all rows if there are no more.
     importance : {"leverage"} or array of shape (n_rows,), optional
-        How often rows are drawn, relative to each other; landmarks are weighted by the inverse. All alike by default.
+        How often rows are drawn, relative to each other; landmarks are weighted by the inverse. By default
+        all rows are equally important.
         "leverage" is xᵀ(C + λI)⁻¹x, with the covariance C of 20,000 rows: large in directions in which few rows lie.
         ``1 / np.sqrt(counts[y])`` draws small classes more often.
     random_state : int, default=0

@@ -10,10 +10,10 @@ from graphcouple._numba.pairs import _BLOCK, _evaluate
 
 
 @jit
-def fill_distances(coords, i, b, m, sq_dist):
+def fill_distances(place, coords, b, m, sq_dist):
     sq_dist[:m] = 0.0
     for a in range(coords.shape[0]):
-        here = coords[a, i]
+        here = place[a]
         there = coords[a, b : b + m]
         for j in range(m):
             sq_dist[j] += (here - there[j]) * (here - there[j])
@@ -53,7 +53,7 @@ def charge_rows(start, stop, coords, radial, charges, potential):
         potential[i] = 0.0
         for b in range(0, n_points, _BLOCK):
             m = min(_BLOCK, n_points - b)
-            fill_distances(coords, i, b, m, sq_dist)
+            fill_distances(coords[:, i], coords, b, m, sq_dist)
             _evaluate(radial, sq_dist[:m], value, unused, True, False)
             if b <= i < b + m:
                 value[i - b] = 0.0
@@ -78,7 +78,7 @@ def low_rank_rows(start, stop, coords, radial, left, right, with_potential, with
         gradient[i] = 0.0
         for b in range(0, n_points, _BLOCK):
             m = min(_BLOCK, n_points - b)
-            fill_distances(coords, i, b, m, sq_dist)
+            fill_distances(coords[:, i], coords, b, m, sq_dist)
             _evaluate(radial, sq_dist[:m], value, slope, with_potential, with_gradient)
             fill_charges(left[i], right, b, m, c)
             if b <= i < b + m:

@@ -31,10 +31,10 @@ def _replace_farthest(distances, candidates, d2, j):
 
 @jit
 def keep_nearest(block, names, rows, added, distances, candidates):
-    """Keep the nearest points of some rows, among those kept so far and those in a block of distances.
+    """Keep the nearest points of some rows, among the points kept so far and the columns of a block.
 
-    Row r of `distances` is a heap with the farthest first. The rows of the block are those of `rows`, less what is
-    `added` to each; `names` are the points of its columns.
+    Row r of `distances` is a heap with the farthest first. Row s of the block, plus ``added[s]``, has the distances of
+    row ``rows[s]`` to the points in `names`.
     """
     n_columns = block.shape[1]
     in_steps = n_columns - n_columns % _STEP

@@ -6,6 +6,7 @@ import numpy as np
 
 from graphcouple._numba import formulas as _formulas  # noqa: F401  registers the formula type
 from graphcouple._numba.jit import jit
+from graphcouple._numba.low_rank import fill_distances
 from graphcouple._numba.pairs import _BLOCK, _evaluate
 from graphcouple._numba.tables import look_up
 
@@ -30,12 +31,7 @@ def sums_at(start, stop, places, coords, charges, radial, potential, gradient):
             gradient[k, i] = 0.0
         for b in range(0, n_points, _BLOCK):
             m = min(_BLOCK, n_points - b)
-            sq_dist[:m] = 0.0
-            for a in range(n_dims):
-                here = places[i, a]
-                there = coords[a, b : b + m]
-                for j in range(m):
-                    sq_dist[j] += (here - there[j]) * (here - there[j])
+            fill_distances(places[i], coords, b, m, sq_dist)
             _evaluate(radial, sq_dist[:m], value, slope, True, True)
             for k in range(charges.shape[0]):
                 c = charges[k, b : b + m]
@@ -64,12 +60,7 @@ def edge_sums_at(start, stop, places, rows, ends, indptr, weights, radial, value
         first, last = np.int64(indptr[rows[i]]), np.int64(indptr[rows[i] + 1])
         for b in range(first, last, _BLOCK):
             m = min(_BLOCK, last - b)
-            sq_dist[:m] = 0.0
-            for a in range(n_dims):
-                here = places[i, a]
-                there = ends[a, b : b + m]
-                for j in range(m):
-                    sq_dist[j] += (here - there[j]) * (here - there[j])
+            fill_distances(places[i], ends, b, m, sq_dist)
             _evaluate(radial, sq_dist[:m], held, slope, True, True)
             w = weights[b : b + m]
             for j in range(m):

@@ -134,7 +134,7 @@ def pairs_once(
         for i in range(bounds[part], bounds[part + 1]):
             for b in range(i + 1, n_points, _BLOCK):
                 m = min(_BLOCK, n_points - b)
-                fill_distances(coords, i, b, m, sq_dist)
+                fill_distances(coords[:, i], coords, b, m, sq_dist)
                 fill_charges(left[:, i], right, b, m, c)
                 fill_charges(right[:, i], left, b, m, back)
                 if with_potential:

@@ -145,7 +145,7 @@ class CouplingEstimator(PlacesNewPoints):
         kept, rng = snapshots_of(
             self, begun, resume, X=X, y=y, start=sentence.init, neighbors=neighbors, sample_weight=sample_weight
         )
-        whole = rows = Rows(X, y, neighbors, sample_weight)
+        rows = Rows(X, y, neighbors, sample_weight)
         self._forget_rows()
         if self.n_landmarks is not None and X is not None and self.n_landmarks < X.shape[0]:
             rows, sentence = self._of_landmarks(rows, sentence, rng)
@@ -156,7 +156,7 @@ class CouplingEstimator(PlacesNewPoints):
             warn_if_places_are_shared(rows.X, result.solution.Z)
         self._keep(result, np.float64 if X is None else X.dtype)
         if self._landmarks is not None:
-            self._place_the_others(whole.X, self._landmarks)
+            self._place_the_others(X, self._landmarks)
         return self
 
     def _heed(self, y: Any) -> None:

@@ -234,7 +234,7 @@ class Euclidean(Searched):
         return out
 
     def _to_nearest(self, X_new: Any, k: int, n_jobs: int | None, search: str) -> tuple[Support, FloatArray]:
-        # Both kinds of points are shifted alike, and dense or both sparse.
+        # New and fitted points have the same shift, and both are dense or both sparse.
         if sp.issparse(self.X):
             X_new = X_new if sp.issparse(X_new) else sp.csr_array(X_new)
         else:

@@ -46,7 +46,7 @@ _TRAINING_POINTS_A_LIST = 64
 # Points whose median is a list's middle, which need not be exact.
 _POINTS_A_MEDIAN = 64
 
-# Blocks of distances: 1,024 × 2,048 singles are 8 MB.
+# Rows that search together, and the largest block of distances: 2,048 × 2,048 singles are 16 MB.
 _ROWS_AT_ONCE = 2048
 _COLUMNS_AT_ONCE = 2048
 
@@ -225,7 +225,8 @@ class InvertedFile:
         from graphcouple._numba.nearest import fill_seeking, keep_nearest
 
         if self.projection.reduces:
-            points[:, -1] = 0.0
+            # The length of the dropped components counts for the points that are searched among.
+            points = np.column_stack([points[:, :-1], np.zeros(len(points))])
         distances = np.full((len(points), self.n_candidates), np.inf, dtype=np.float32)
         candidates = np.empty(distances.shape, dtype=np.int32)
         most = len(points) if together is None else together
@@ -244,7 +245,7 @@ class InvertedFile:
         return candidates
 
     def _by_searched_list(self, lists: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Yield lists with the rows, in ascending lists, that search them: each row's own first, then the others."""
+        """Yield each list with the rows that search it, first the rows' own lists, which ascend, then the others."""
         own, first, sizes = np.unique(lists, return_index=True, return_counts=True)
         ranges = [np.arange(a, a + size) for a, size in zip(first, sizes, strict=True)]
         yield from zip(own.tolist(), ranges, strict=True)

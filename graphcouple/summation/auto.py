@@ -10,7 +10,7 @@ import numpy as np
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.accuracy import TOLERATED, AccuracyWarning, error_of_unit_charges, force_error, is_crowded
 from graphcouple.summation.barnes_hut import BarnesHut
-from graphcouple.summation.base import Summation, register
+from graphcouple.summation.base import Summation, register, weighed
 from graphcouple.summation.fields import Field, sampled_field
 from graphcouple.summation.particle_mesh import MESH_FROM, ParticleMesh
 from graphcouple.summation.radials import RadialFunction
@@ -87,7 +87,7 @@ class Auto(Summation):
         return self._checks and chosen is self._mesh and is_crowded(Z, radial)
 
     def _fast(self, Z: FloatArray, radial: RadialFunction) -> Summation:
-        """Return the summation for so many points, in so many dimensions."""
+        """Return the fastest summation for this number of points and of dimensions."""
         n, n_dims = Z.shape
         if n_dims <= 2 and n > MESH_FROM and self._mesh.holds(Z, radial):
             return self._mesh
@@ -135,7 +135,7 @@ class Auto(Summation):
         if chosen is not self._mesh:
             return chosen.potential(Z, radial, charges, **wanted)
         sets = np.ones((1, len(Z))) if charges is None else charges[None]
-        potentials, gradients = self.potentials(Z, radial, sets, **wanted)
+        potentials, gradients = self._looked_at(chosen, Z, radial, sets, wanted)
         return potentials[0], gradients[0]
 
     def total(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, weights: FloatArray) -> float:
@@ -148,23 +148,27 @@ class Auto(Summation):
         self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, **wanted: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potentials of several sets of charges; see `Summation.potentials`."""
-        chosen = self._fast(Z, radial)
-        found = chosen.potentials(Z, radial, charges, **wanted)
-        if wanted.get("with_gradient", True) and self._is_doubtful(chosen, Z, radial):
-            # The forces themselves are looked at, which costs less than others for the look.
-            ones = np.ones_like(charges)
-            if not force_error(found[1].sum(axis=0), Z, radial, ones, charges, self.n_jobs) <= TOLERATED:
-                return self._instead(Z, radial).potentials(Z, radial, charges, **wanted)
-        return found
+        return self._looked_at(self._fast(Z, radial), Z, radial, charges, wanted)
 
     def low_rank(
         self, Z: FloatArray, radial: RadialFunction, left: FloatArray, right: FloatArray, **wanted: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges of pairs; see `Summation.low_rank`."""
         chosen = self._fast(Z, radial)
-        if chosen is self._mesh:
-            return super().low_rank(Z, radial, left, right, **wanted)
-        return chosen.low_rank(Z, radial, left, right, **wanted)
+        if chosen is not self._mesh:
+            return chosen.low_rank(Z, radial, left, right, **wanted)
+        return weighed(left, *self._looked_at(chosen, Z, radial, right, wanted))
+
+    def _looked_at(
+        self, chosen: Summation, Z: FloatArray, radial: RadialFunction, charges: FloatArray, wanted: dict[str, bool]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the potentials by a summation, or by another one if its forces are not accurate."""
+        found = chosen.potentials(Z, radial, charges, **wanted)
+        if wanted.get("with_gradient", True) and self._is_doubtful(chosen, Z, radial):
+            ones = np.ones_like(charges)
+            if not force_error(found[1].sum(axis=0), Z, radial, ones, charges, self.n_jobs) <= TOLERATED:
+                return self._instead(Z, radial).potentials(Z, radial, charges, **wanted)
+        return found
 
     def field(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray) -> Field:
         """Return the field of the summation used for these points, estimated where totals are."""

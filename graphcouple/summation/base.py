@@ -144,7 +144,7 @@ class Summation(ABC):
         potentials, gradients = self.potentials(
             Z, radial, right, with_potential=with_potential, with_gradient=with_gradient
         )
-        return np.einsum("si,si->i", left, potentials), np.einsum("si,sia->ia", left, gradients)
+        return weighed(left, potentials, gradients)
 
     def field(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray) -> Field:
         """Return the potentials of sets of charges at the points `Z`, to be read at any place; exact sums by default.
@@ -156,6 +156,11 @@ class Summation(ABC):
         charges : ndarray of shape (n_sets, n)
         """
         return ExactField(Z, radial, charges, self.n_jobs)
+
+
+def weighed(left: FloatArray, potentials: FloatArray, gradients: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the potential of charges of pairs and its gradient, from the sets' own; see `Summation.low_rank`."""
+    return np.einsum("si,si->i", left, potentials), np.einsum("si,sia->ia", left, gradients)
 
 
 SUMMATIONS: Registry[Callable[[int | None], Summation]] = Registry("summation", "a Summation")

@@ -18,6 +18,11 @@ _TIME_OF_NODE, _TIME_OF_PAIR = 15.0, 2.0
 _BLOCK_NODES = 10.0
 MOST_PAIRS = 10_000.0
 
+# How often each point reads a grid, by how much it is refined at once, and its most nodes along a side. With 8 reads
+# for fixed points, UMAP of 100,000 takes 0.6 GB more to place new ones in a tenth less time.
+_OF_MOVING = (1.0, 0.5, 0.8 * LARGEST)
+_OF_FIXED = (2.0, 0.5**0.5, 0.98 * LARGEST)
+
 
 def crowding(points: FloatArray, low: FloatArray, spacing: float) -> float:
     """Return with about how many others a point is compared in the search for near pairs, on average."""
@@ -30,14 +35,13 @@ def crowding(points: FloatArray, low: FloatArray, spacing: float) -> float:
 
 
 def finer_where_crowded(
-    points: FloatArray, low: FloatArray, extent: FloatArray, spacing: float, reads: float = 1.0
+    points: FloatArray, low: FloatArray, extent: FloatArray, spacing: float, fixed: bool = False
 ) -> float:
-    """Return the spacing, halved as long as the near pairs that this saves take more time than the nodes it adds.
+    """Return a finer spacing, as long as near pairs that this saves take more time than the nodes it adds.
 
-    A grid that is read more often than once a point, `reads` times, may be as large as any, and is refined by steps of
-    √2.
+    The grid of `fixed` points is made once and read often, so it has smaller steps and may have more nodes.
     """
-    step, widest = (0.5, 0.8 * LARGEST) if reads == 1.0 else (0.5**0.5, 0.98 * LARGEST)
+    reads, step, widest = _OF_FIXED if fixed else _OF_MOVING
 
     def cost(width: float) -> float:
         nodes = float(np.prod(np.maximum(extent / width, 16.0)))

@@ -58,11 +58,6 @@ SOFTENED_FROM = 20_000
 _NODES_PER_ROOT = 2.0
 
 
-# A field is made as if each point of the map read it twice. At 8 times, UMAP of 100,000 points takes 0.6 GB more for a
-# tenth less time.
-_READS = 2.0
-
-
 class _Workspace(NamedTuple):
     """Memory for one convolution, kept because allocating it each time is expensive."""
 
@@ -221,7 +216,7 @@ class ParticleMesh(Summation):
         points = np.ascontiguousarray(Z, dtype=np.float64)
         low, high = bounds(points)
         exact = ExactField(points, radial, charges, self.n_jobs)
-        if (low == high).all() or not _fits(grid := self._grid(points, radial, _READS)):
+        if (low == high).all() or not _fits(grid := self._grid(points, radial, fixed=True)):
             return exact
         transform = self._transform(radial, grid)
         fields = []
@@ -247,7 +242,7 @@ class ParticleMesh(Summation):
     def _leaves_out_near(self, n_points: int) -> bool:
         return self._softens and n_points >= SOFTENED_FROM
 
-    def _grid(self, points: FloatArray, radial: RadialFunction, reads: float = 1.0) -> Grid:
+    def _grid(self, points: FloatArray, radial: RadialFunction, fixed: bool = False) -> Grid:
         low, high = bounds(points)
         longest = float((high - low).max())
         length = radial.length
@@ -258,7 +253,7 @@ class ParticleMesh(Summation):
         if not radial.smooth_at_zero or wide > length:
             if wide > length or 0 < longest < spacing * max(self.n_cells, per_root):
                 spacing = _in_steps(longest / max(self.n_cells, per_root))
-            spacing = finer_where_crowded(points, low, high - low, spacing, reads)
+            spacing = finer_where_crowded(points, low, high - low, spacing, fixed)
             if radial.smooth_at_zero and spacing <= self.spacing * length:
                 spacing = self.spacing * length
             else:

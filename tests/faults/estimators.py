@@ -7,7 +7,7 @@ FAULTS = [
           "test_distributed"),
     Fault("landmarks of chunks: weights", "distributed.py", "-found.keys[n] * found.importance[:n][kept]", "-found.importance[:n][kept]",
           "test_distributed"),
-    Fault("landmarks of chunks: drawn alike", "distributed.py", "keys = -np.log1p(-drawn) / importance", "keys = -np.log1p(-drawn)",
+    Fault("landmarks of chunks: importance ignored", "distributed.py", "keys = -np.log1p(-drawn) / importance", "keys = -np.log1p(-drawn)",
           "test_distributed"),
     Fault("landmarks of chunks: nothing is isolated", "distributed.py", "np.mean(values > _FAR)", "0.0", "test_distributed"),
     Fault("estimators: copies count as rows that share a place", "estimators/rows.py", "shared if equal is None else shared[equal.first]",
