@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from graphcouple._validation import check_positive, check_weight
-from graphcouple.couplings import Attraction, Objective
+from graphcouple.couplings import Attraction, EffectiveCrossEntropy, Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer
 from graphcouple.optimize.exaggeration import NO_EXAGGERATION, Exaggeration
@@ -57,6 +57,10 @@ _SAMPLED_FROM = 2000
 
 # On a line points must jump past each other; of eight losses five are lower with two pulls than with one.
 _PULLS_ON_A_LINE = 2
+
+# Elsewhere, if the graph is connected, long steps are noise: at most this many an epoch and point, at a rate of 1, end
+# 0.7 to 13 % lower for UMAP, and 0.1 % lower to 0.2 % higher for LargeVis. Pieces that overlap need the noise.
+_STEPS_AN_EPOCH = 2.0
 
 
 @dataclass(frozen=True)
@@ -160,7 +164,7 @@ class Descent:
         if smooth and (rough or drawn is not None) and _is_stuck(objective, Z):
             Z = Z.argsort(axis=0).argsort(axis=0).astype(Z.dtype)
         if self.learning_rate == self.early_exaggeration == "auto" and _is_better_sampled(objective, Z):
-            return Z, NegativeSampling(n_pulls=_PULLS_ON_A_LINE if Z.shape[1] == 1 else 1)
+            return Z, _sampled(objective, Z, in_pieces=drawn is not None)
         schedule, strongest = NO_EXAGGERATION, np.inf
         if many and drawn is not None and self.early_exaggeration == "auto":
             strongest = _GENTLE if drawn[1] > _FEW_PIECES else 1.0
@@ -211,6 +215,16 @@ def _size(objective: Objective, Z: FloatArray) -> float:
 def _is_stuck(objective: Objective, Z: FloatArray) -> bool:
     """Return whether points on a line cannot pass each other."""
     return Z.shape[1] == 1 and objective.attracting is not None and objective.attracting.limit(Z) <= 1.0
+
+
+def _sampled(objective: Objective, Z: FloatArray, *, in_pieces: bool) -> NegativeSampling:
+    """Return the optimizer that samples, with steps that are the shorter the more edges of a point an epoch draws."""
+    assert isinstance(objective, EffectiveCrossEntropy)
+    if Z.shape[1] == 1:
+        return NegativeSampling(n_pulls=_PULLS_ON_A_LINE)
+    weights = objective.edges[2]
+    draws = 1.0 if in_pieces else float(weights.sum() / weights.max()) / len(Z)
+    return NegativeSampling(min(1.0, _STEPS_AN_EPOCH / draws), n_pulls=1)
 
 
 def _is_better_sampled(objective: Objective, Z: FloatArray) -> bool:
