@@ -57,6 +57,7 @@ from .estimators import LocallyLinearEmbedding as LocallyLinearEmbedding
 from .estimators import MetricMDS as MetricMDS
 from .estimators import PairwiseMatching as PairwiseMatching
 from .estimators import PrecisionCoupling as PrecisionCoupling
+from .estimators import RunOptions as RunOptions
 from .estimators import Sentence as Sentence
 from .estimators import SymmetricSNE as SymmetricSNE
 from .estimators import TwoKernelLLE as TwoKernelLLE

@@ -1,5 +1,6 @@
 """Runs that are interrupted, and go on."""
 
+import inspect
 import signal
 import subprocess
 import sys
@@ -8,9 +9,11 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
+from graphcouple import estimators
 from graphcouple.optimize import snapshots
 
 X, y = gc.datasets.load("iris")
@@ -267,3 +270,30 @@ def test_solve_keeps_snapshots_of_any_objective(tmp_path):
         found = gc.solve(objective, points[:, :2], optimizer, **options, snapshots=kept)
         assert np.array_equal(found.Z, expected.Z)
         assert np.array_equal(found.loss_history, expected.loss_history)
+
+
+def test_options_of_a_run_stand_alone_or_together():
+    seen = []
+
+    def watch(iteration, loss, Z):
+        seen.append(iteration)
+
+    together = gc.TSNE(run=gc.RunOptions(n_starts=2, callback=watch), max_iter=20, random_state=0)
+    alone = clone(gc.TSNE(n_starts=2, callback=watch, max_iter=20, random_state=0))
+    assert repr(together) == repr(alone)
+    assert (together.fit_transform(X) == alone.fit_transform(X)).all()
+    assert seen and len(alone.start_losses_) == 2
+    changed = clone(alone).set_params(run__n_starts=1, warm_start=True)
+    assert (changed.n_starts, changed.warm_start, changed.callback, alone.n_starts) == (1, True, watch, 2)
+    changed.callback, changed.n_starts, changed.warm_start = None, "auto", False
+    assert changed.run is None and changed.sentence == gc.TSNE(max_iter=20, random_state=0).sentence
+    with pytest.raises(ValueError, match="'n_starts' parameter of TSNE must be"):
+        gc.TSNE(run=gc.RunOptions(n_starts=0)).fit(X)
+    with pytest.raises(ValueError, match="'run' parameter of TSNE must be"):
+        gc.TSNE(run={"n_starts": 2}).fit(X)
+
+
+def test_no_constructor_has_more_than_26_parameters():
+    classes = [value for value in vars(estimators).values() if isinstance(value, type) and value is not gc.Sentence]
+    longest = max(classes, key=lambda each: len(inspect.signature(each).parameters))
+    assert len(inspect.signature(longest).parameters) <= 26, longest

@@ -14,6 +14,7 @@ from graphcouple.estimators.laplacian_methods import LaplacianEigenmaps, Locally
 from graphcouple.estimators.matching import PairwiseMatching, TwoKernelLLE, TwoKernelPCA
 from graphcouple.estimators.metric_mds import MetricMDS
 from graphcouple.estimators.precision import PrecisionCoupling
+from graphcouple.estimators.run_control import RunOptions
 from graphcouple.estimators.saved import load
 from graphcouple.estimators.sentence import Sentence
 from graphcouple.estimators.sne import SNE, TSNE, SymmetricSNE
@@ -38,6 +39,7 @@ __all__ = [
     "MetricMDS",
     "PairwiseMatching",
     "PrecisionCoupling",
+    "RunOptions",
     "Sentence",
     "SymmetricSNE",
     "TwoKernelLLE",

@@ -10,9 +10,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import textwrap
-from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import validate_parameter_constraints
 
 from graphcouple.estimators._peers import why_unknown
 from graphcouple.estimators._vocabulary import VOCABULARY, Word
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
         def set_output(self, *, transform: str | None = None) -> Self: ...
         def get_feature_names_out(self, input_features: Any = None) -> Any: ...
         def _validate_params(self) -> None: ...
+        def _flat_params(self) -> dict[str, Any]: ...
+
+        _options: ClassVar[dict[str, Option]]
+
         def __sklearn_tags__(self) -> Any: ...
 
 else:
@@ -36,24 +41,72 @@ else:
     class ScikitTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """A transformer with scikit-learn's conventions, whose features are named after its class."""
 
+        _options: ClassVar[dict[str, Option]] = {}
+
+        def set_params(self, **params: Any) -> Self:
+            """Set parameters, and options of a group by their own name or as ``run__callback``."""
+            return super().set_params(**_grouped(self, params))
+
+        def _flat_params(self) -> dict[str, Any]:
+            """Return the parameters by name, with the options of groups in place of the groups."""
+            options = {name: getattr(self, name) for name in self._options}
+            groups = {each.group for each in self._options.values()}
+            own = {name: value for name, value in self.get_params(deep=False).items() if name not in groups}
+            return options | own
+
+        def _validate_params(self) -> None:
+            super()._validate_params()
+            checks = {name: VOCABULARY[name].checks for name in self._options}
+            validate_parameter_constraints(checks, {name: getattr(self, name) for name in checks}, type(self).__name__)
+
 
 _WIDTH = 108
-RUN_OPTIONS = (
-    "terms",
-    "unique",
-    "n_landmarks",
-    "transform_method",
-    "summation",
-    "n_starts",
-    "random_state",
-    "n_jobs",
-    "verbose",
-    "callback",
-    "warm_start",
-    "checkpoint",
-    "on_interrupt",
-)
+RUN_OPTIONS = ("terms", "unique", "n_landmarks", "transform_method", "random_state", "n_jobs", "verbose", "run")
 """Parameters that every coupling estimator has."""
+
+
+class Option:
+    """An option in a group of them, read, set and passed to the constructor as if it were a parameter itself.
+
+    Parameters
+    ----------
+    group : str
+        The parameter that holds the group; None stands for all defaults.
+    kind : type
+        The group's frozen dataclass.
+    """
+
+    def __init__(self, group: str, kind: type) -> None:
+        self.group, self.kind = group, kind
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, estimator: Any, owner: Any = None) -> Any:
+        return getattr(getattr(estimator, self.group, None) or self.kind, self.name)
+
+    def __set__(self, estimator: Any, value: Any) -> None:
+        setattr(estimator, self.group, self.changed(getattr(estimator, self.group), value))
+
+    def changed(self, group: Any, value: Any) -> Any:
+        """Return a copy of the group with this option replaced; None if all have their defaults."""
+        replaced = dataclasses.replace(self.kind() if group is None else group, **{self.name: value})
+        return None if replaced == self.kind() else replaced
+
+
+def option(group: str, kind: type, *, default: Any) -> Any:
+    """Declare an option of a group; see `Option`. Type checkers read the default here."""
+    return Option(group, kind)
+
+
+def _grouped(owner: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters of an estimator, or of its class, with options in their groups."""
+    params = dict(params)
+    for name, each in owner._options.items():
+        for key in (name, f"{each.group}__{name}"):
+            if key in params:
+                params[each.group] = each.changed(params.get(each.group, getattr(owner, each.group)), params.pop(key))
+    return params
 
 
 def parameter(
@@ -85,27 +138,32 @@ def parameter(
     )
 
 
-@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(parameter,))
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(parameter, option))
 def estimator(cls: T) -> T:
     """Turn a class of parameters into an estimator: add constructor, checks and documentation."""
+    options = {name: value for name, value in vars(cls).items() if isinstance(value, Option)}
+    for name in options:
+        # For type checkers alone it is a parameter.
+        del cls.__annotations__[name]
     made: Any = dataclasses.dataclass(eq=False, repr=False)(cls)
+    made._options = made._options | options
     words = {field.name: _word(field) for field in dataclasses.fields(made)}
     made._parameter_constraints = {name: word.checks for name, word in words.items()}
-    made.__doc__ = _documented(cls.__doc__ or "", dataclasses.fields(made), words)
-    _name_peers(made, words)
+    made.__doc__ = documented(cls.__doc__ or "", dataclasses.fields(made), words)
+    _take_options(made, [*words, *made._options])
     return made
 
 
-def _name_peers(made: Any, words: dict[str, Word]) -> None:
-    """Let the constructor say what a parameter of another library is called here."""
+def _take_options(made: Any, names: list[str]) -> None:
+    """Let the constructor take options of a group, and say what a parameter of another library is called here."""
     construct = made.__init__
 
     @functools.wraps(construct)
     def __init__(self: Any, *args: Any, **parameters: Any) -> None:
         for name in parameters:
-            if name not in words:
-                raise TypeError(why_unknown(type(self).__name__, name, words))
-        construct(self, *args, **parameters)
+            if name not in names:
+                raise TypeError(why_unknown(type(self).__name__, name, names))
+        construct(self, *args, **_grouped(made, parameters))
 
     made.__init__ = __init__
 
@@ -115,7 +173,7 @@ def _word(field: Any) -> Word:
     return VOCABULARY[field.name]._replace(**declared) if field.name in VOCABULARY else Word(**declared)
 
 
-def _documented(template: str, fields: tuple[Any, ...], words: dict[str, Word]) -> str:
+def documented(template: str, fields: tuple[Any, ...], words: dict[str, Word]) -> str:
     """Return the docstring with {parameters} and {attributes} filled in."""
     entries = []
     # What a method is comes first, options of the run last.

@@ -175,6 +175,12 @@ VOCABULARY: dict[str, Word] = {
         [StrOptions({"effective", "full", "sampled"})],
     ),
     "repulsion_strength": Word("float", 'Weight γ of the repulsion. Ignored if ``repulsion="full"``.', [ABOVE_0]),
+    "run": Word(
+        "RunOptions, optional",
+        "How the run is computed, watched and continued: `n_starts`, `summation`, `callback`, `checkpoint`, "
+        "`on_interrupt` and `warm_start`. Each may also be given on its own, as ``TSNE(n_starts=3)``.",
+        "no_validation",
+    ),
     "scale": Word(
         '"free" or float',
         'Length in the embedding of one unit of length in X; "free" compares shapes only. See `ComponentCrossEntropy`.',

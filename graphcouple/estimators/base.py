@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from graphcouple._numba.threads import threads_kept
 from graphcouple.couplings import Term
 from graphcouple.couplings.fixed_map import Placing
-from graphcouple.estimators._parameters import RUN_OPTIONS, estimator, parameter
+from graphcouple.estimators._parameters import RUN_OPTIONS, estimator, option, parameter
 from graphcouple.estimators._progress import watched
 from graphcouple.estimators.landmarks import nearest_to_means
 from graphcouple.estimators.new_points import PlacesNewPoints
 from graphcouple.estimators.rows import EqualRows, Rows, warn_if_places_are_shared
-from graphcouple.estimators.run_control import continued, snapshots_of
+from graphcouple.estimators.run_control import RunOptions, continued, same, snapshots_of
 from graphcouple.estimators.sentence import Result, Sentence, carry_out
 from graphcouple.graphs import IntArray
 from graphcouple.initializations import is_made
@@ -47,15 +47,16 @@ class CouplingEstimator(PlacesNewPoints):
     unique: bool = parameter(default=False)
     n_landmarks: int | None = parameter(default=None)
     transform_method: Any = parameter(default="law")
-    summation: Any = parameter(default="auto")
-    n_starts: Any = parameter(default="auto")
     random_state: Any = parameter(default=None)
     n_jobs: int | None = parameter(default=None)
     verbose: int = parameter(default=0)
-    warm_start: bool = parameter(default=False)
-    checkpoint: Any = parameter(default=None)
-    on_interrupt: str = parameter(default="raise")
-    callback: Callback | None = parameter(default=None)
+    run: RunOptions | None = parameter(default=None, checks=[RunOptions, None])
+    summation: Any = option("run", RunOptions, default=RunOptions.summation)
+    n_starts: Any = option("run", RunOptions, default=RunOptions.n_starts)
+    warm_start: bool = option("run", RunOptions, default=RunOptions.warm_start)
+    checkpoint: Any = option("run", RunOptions, default=RunOptions.checkpoint)
+    on_interrupt: str = option("run", RunOptions, default=RunOptions.on_interrupt)
+    callback: Callback | None = option("run", RunOptions, default=RunOptions.callback)
 
     @property
     @abstractmethod
@@ -81,9 +82,9 @@ class CouplingEstimator(PlacesNewPoints):
 
     def _run_options(self) -> dict[str, Any]:
         """Return the run options that differ from their defaults, for the sentence."""
-        fields = CouplingEstimator.__dataclass_fields__
-        options = {name: getattr(self, name) for name in RUN_OPTIONS if name != "terms"}
-        return {name: value for name, value in options.items() if not _same(value, fields[name].default)}
+        fields = CouplingEstimator.__dataclass_fields__ | RunOptions.__dataclass_fields__
+        options = {name: getattr(self, name) for name in (*RUN_OPTIONS, *self._options) if name not in ("terms", "run")}
+        return {name: value for name, value in options.items() if not same(value, fields[name].default)}
 
     def fit(self, X: Any = None, y: Any = None, neighbors: Any = None, *, resume: bool = False, **weights: Any) -> Self:
         """Embed `X`.
@@ -301,7 +302,3 @@ class CouplingEstimator(PlacesNewPoints):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.takes_distances
         return tags
-
-
-def _same(value: Any, default: Any) -> bool:
-    return value is default or (type(value) is type(default) and value == default)

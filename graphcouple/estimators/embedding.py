@@ -134,7 +134,7 @@ class EmbeddingEstimator(ScikitTransformer):
             for name, value in vars(self).items()
             if name.endswith("_") and not name.startswith("_") and name not in left_out
         }
-        parameters = self.get_params(deep=False)
+        parameters = self._flat_params()
         # Code, and a file of this machine.
         parameters |= {name: None for name in ("callback", "checkpoint") if name in parameters}
         return {

@@ -1,19 +1,60 @@
-"""Runs that go on: from a checkpoint on disk, or from the last fit."""
+"""How a run is carried out, and runs that go on: from a checkpoint on disk, or from the last fit."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import joblib
 import numpy as np
 
 from graphcouple import __version__
+from graphcouple.estimators._parameters import documented
+from graphcouple.estimators._vocabulary import VOCABULARY
 from graphcouple.estimators.sentence import Sentence
-from graphcouple.optimize import Descent, Snapshots
+from graphcouple.optimize import Callback, Descent, Snapshots
 
 # Parameters that change nothing about the result.
 _NO_PART = frozenset({"n_jobs", "verbose", "callback", "checkpoint", "on_interrupt"})
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a run is computed, watched and continued: options that no method depends on.
+
+    Estimators take them together, as ``TSNE(run=options)``, or one by one, as ``TSNE(n_starts=3)``.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> thorough = gc.RunOptions(n_starts=3, summation="exact")
+    >>> gc.TSNE(run=thorough), gc.UMAP(run=thorough, n_starts=5).n_starts
+    (TSNE(run=RunOptions(summation='exact', n_starts=3)), 5)
+    """
+
+    summation: Any = "auto"
+    n_starts: Any = "auto"
+    warm_start: bool = False
+    checkpoint: Any = None
+    on_interrupt: str = "raise"
+    callback: Callback | None = None
+
+    def __repr__(self) -> str:
+        values = ((field, getattr(self, field.name)) for field in fields(self))
+        changed = (f"{field.name}={value!r}" for field, value in values if not same(value, field.default))
+        return f"RunOptions({', '.join(changed)})"
+
+
+def same(value: Any, default: Any) -> bool:
+    """Return whether a value is the default, without comparing arrays."""
+    return value is default or (type(value) is type(default) and value == default)
+
+
+RunOptions.__doc__ = documented(RunOptions.__doc__ or "", fields(RunOptions), VOCABULARY)
 
 
 def snapshots_of(
@@ -40,7 +81,7 @@ def snapshots_of(
         if resume:
             raise ValueError("resume=True goes on from a checkpoint, and checkpoint is None; give it a path.")
         return None, rng
-    parameters = {name: value for name, value in estimator.get_params(deep=False).items() if name not in _NO_PART}
+    parameters = {name: value for name, value in estimator._flat_params().items() if name not in _NO_PART}
     if not isinstance(parameters.get("random_state"), (int, np.integer)):
         # The state that the run began with is in the file.
         parameters.pop("random_state", None)
