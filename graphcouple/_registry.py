@@ -31,20 +31,20 @@ class Registry(Generic[T]):
 
     def __init__(self, parameter: str, alternative: str) -> None:
         self.parameter, self.alternative = parameter, alternative
-        self._known: dict[str, T] = {}
+        self._entries: dict[str, T] = {}
 
     def add(self, name: str, thing: T) -> None:
         """Register a thing under a name."""
         if not isinstance(name, str) or not name:
             raise TypeError(f"the name of a {self.parameter} must be a string of at least one letter, got {name!r}.")
-        self._known[name] = thing
+        self._entries[name] = thing
 
     def remove(self, name: str) -> None:
         """Remove a name."""
-        del self._known[name]
+        del self._entries[name]
 
     def register(self, name: str) -> Callable[[T], T]:
-        """Return a decorator that registers what it decorates under a name."""
+        """Return a decorator that registers a thing under a name."""
 
         def remember(thing: T) -> T:
             self.add(name, thing)
@@ -54,14 +54,14 @@ class Registry(Generic[T]):
 
     def names(self) -> list[str]:
         """Return the registered names."""
-        return sorted(self._known)
+        return sorted(self._entries)
 
     def __contains__(self, name: Any) -> bool:
-        return isinstance(name, str) and name in self._known
+        return isinstance(name, str) and name in self._entries
 
     def __getitem__(self, name: Any) -> T:
         if not isinstance(name, str):
             raise TypeError(f"{self.parameter} must be one of {self.names()} or {self.alternative}, got {name!r}.")
-        if name not in self._known:
+        if name not in self._entries:
             raise ValueError(f"{self.parameter} must be one of {self.names()} or {self.alternative}, got {name!r}.")
-        return self._known[name]
+        return self._entries[name]

@@ -22,16 +22,16 @@ def check_positive(name: str, value: Any) -> float:
 
 
 MOST_BYTES = int(os.environ.get("GRAPHCOUPLE_MOST_BYTES", 16 * 2**30))
-"""The size to which a file may unfold in memory, known before it is read; the variable of this name changes it."""
+"""The largest size of a file in memory, known before it is read; GRAPHCOUPLE_MOST_BYTES in the environment sets it."""
 
 
 def check_weight(value: Any, *words: str, name: str = "weight") -> None:
-    """Raise unless a term's weight is a finite number of at least 0, or one of some words."""
+    """Raise unless a term's weight is a finite number of at least 0, or one of the words."""
     if isinstance(value, str) and value in words:
         return
     if isinstance(value, bool) or not (isinstance(value, Real) and 0 <= float(value) < np.inf):
-        known = "".join(f"{word!r} or " for word in words)
-        raise ValueError(f"{name} must be {known}a finite number of at least 0, got {value!r}.")
+        choices = "".join(f"{word!r} or " for word in words)
+        raise ValueError(f"{name} must be {choices}a finite number of at least 0, got {value!r}.")
 
 
 def at_most_others(n_neighbors: int, n_points: int) -> int:
@@ -58,7 +58,7 @@ def check_integer(name: str, value: Any, minimum: int) -> int:
 def check_sparse(matrix: Any, name: str) -> None:
     """Raise unless every index of a sparse matrix lies within it: compiled loops trust them.
 
-    SciPy checks no more than a few of them, and a file or a caller can hold any.
+    SciPy checks only a few of them, and a file or a caller can hold any.
     """
     if matrix.format not in ("csr", "csc", "bsr", "coo"):
         try:
@@ -128,8 +128,8 @@ def check_labels(y: Any, n: int) -> NDArray[Any]:
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.ravel()
     if labels.shape != (n,):
-        counted = f"{labels.size} labels" if labels.ndim == 1 else f"shape {labels.shape}"
-        raise ValueError(f"y has {counted}, but there are {n} points; give one label for each.")
+        count = f"{labels.size} labels" if labels.ndim == 1 else f"shape {labels.shape}"
+        raise ValueError(f"y has {count}, but there are {n} points; give one label for each.")
     if labels.dtype.kind not in "biufUS":
         labels = _plain_labels(labels.tolist())
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
@@ -165,7 +165,7 @@ def check_random_state(random_state: Any) -> np.random.Generator:
 
 
 def seeded_clone(estimator: Any, rng: np.random.RandomState) -> Any:
-    """Return a clone of a scikit-learn estimator; whatever in it has no seed of its own takes one from `rng`."""
+    """Return a clone of a scikit-learn estimator, in which every empty `random_state` gets a seed from `rng`."""
     from sklearn.base import clone
 
     copy = clone(estimator)
@@ -176,7 +176,7 @@ def seeded_clone(estimator: Any, rng: np.random.RandomState) -> Any:
 
 
 def centred(Z: Any) -> Any:
-    """Return places less their mean, in double precision: exact zeros if all are in one place."""
+    """Return places less their mean, in double precision; exact zeros if all places are the same."""
     z = Z - Z[:1].astype(np.float64)
     z -= z.mean(axis=0)
     return z

@@ -72,19 +72,19 @@ class Graph(sp.csr_array):
 MOST_INT32 = int(np.iinfo(np.int32).max)
 
 MANY_EDGES = 5_000_000
-"""Above this many edges, numbers of edges are kept in single precision: reading memory sets the time of a sum."""
+"""Above this many edges, values of edges are kept in single precision: reading memory sets the time of a sum."""
 
 # Edges worked on at once: 16 MB in double precision.
 _PART_EDGES = 2**21
 
 
 def index_dtype(largest: int) -> type[np.integer[Any]]:
-    """Return the integer type for numbers up to this one."""
+    """Return the integer type for numbers up to the largest."""
     return np.int32 if largest <= MOST_INT32 else np.int64
 
 
 class cached_if_few(cached_property[Any]):
-    """A cached property of a graph's law; with many edges it is computed at each use, not to keep one more array."""
+    """A cached property of a graph's law; with many edges it is computed at each use, to save an array."""
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         many = instance is not None and instance.n_edges > MANY_EDGES
@@ -142,12 +142,12 @@ class Support:
 
     def find(self, rows: IntArray, columns: IntArray) -> NDArray[np.int64]:
         """Return the position of each pair (rows, columns) in the support, or −1 where it is absent."""
-        wanted = rows.astype(np.int64) * self.n_nodes + columns
-        at = np.searchsorted(self.keys, wanted)
-        found = np.zeros(wanted.shape, dtype=bool)
+        keys = rows.astype(np.int64) * self.n_nodes + columns
+        at = np.searchsorted(self.keys, keys)
+        is_present = np.zeros(keys.shape, dtype=bool)
         inside = at < self.n_edges
-        found[inside] = self.keys[at[inside]] == wanted[inside]
-        return np.where(found, at, -1)
+        is_present[inside] = self.keys[at[inside]] == keys[inside]
+        return np.where(is_present, at, -1)
 
     def with_one_more(self) -> IntArray:
         """Return the row pointers of rows with one more entry each."""
@@ -169,7 +169,7 @@ class Support:
         return dense
 
     def in_parts(self) -> Iterator[tuple[slice, slice, Support]]:
-        """Yield some rows at a time, their edges, and the support of these: copies of all edges may not fit in memory.
+        """Yield some rows at a time, their edges, and their support: copies of all edges may not fit in memory.
 
         Rows of a part are numbered from 0; the end nodes keep their numbers.
         """
@@ -292,6 +292,6 @@ def as_csr(graph: GraphLike, name: str, n_nodes: int | None = None) -> sp.csr_ar
 def edges_of(matrix: sp.csr_array) -> tuple[Support, FloatArray]:
     """Split a canonical csr array into the support of its stored off-diagonal entries and their values."""
     # Copies: the support outlives the matrix, which the caller may change.
-    whole = Support(matrix.indptr.copy(), matrix.indices.copy())
-    keep = whole.rows != whole.indices
-    return whole.select(keep), matrix.data[keep]
+    support = Support(matrix.indptr.copy(), matrix.indices.copy())
+    keep = support.rows != support.indices
+    return support.select(keep), matrix.data[keep]

@@ -18,7 +18,7 @@ from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import coordinates_of
 from graphcouple.spectral import embed_parts, graph_laplacian, principal_components
 
-# Residual of eigenvectors, relative to the largest eigenvalue: a start need not be exact.
+# Residual of eigenvectors relative to the largest eigenvalue: a start need not be exact.
 _TOLERANCE = 1e-4
 
 Initializer = Callable[[Any, RandomGraph, int, np.random.RandomState, int | None], FloatArray]
@@ -58,19 +58,19 @@ def ccpca(
     UserWarning
         When every graph is connected: the start is then PCA of X.
     """
-    found = min(n_components, *X.shape)
-    M, means = sampled_pca(X, component_law(posterior), found, rng=rng, n_jobs=n_jobs)
+    rank = min(n_components, *X.shape)
+    M, means = sampled_pca(X, component_law(posterior), rank, rng=rng, n_jobs=n_jobs)
     if means.constant:
         warnings.warn(f"init='ccpca': {why_constant(M)}; starting from PCA.", UserWarning, stacklevel=2)
         return pca(X, posterior, n_components, rng)
-    return np.pad(means.embedding, ((0, 0), (0, n_components - found)))
+    return np.pad(means.embedding, ((0, 0), (0, n_components - rank)))
 
 
 STARTS: Registry[Initializer] = Registry("init", "an array")
 
 _NEED_POINTS: set[str] = set()
 
-# The defaults of estimators, which must do something for distances and graphs too.
+# Defaults of estimators, replaced by "spectral" for distances and graphs.
 _SPECTRAL_INSTEAD = ("ccpca", "pca")
 
 
@@ -155,8 +155,8 @@ def initialize(
     Raises
     ------
     TypeError, ValueError
-        When `init` is an unknown name, an array of the wrong shape or with entries that are not finite, or one of the
-        user's own starts or an estimator that needs points, and there are none.
+        When `init` is an unknown name, an array of the wrong shape or with entries that are not finite, or an estimator
+        or a registered start that needs points, and there are none.
     """
     n = posterior.n_nodes
     check_integer("n_components", n_components, 1)
@@ -167,12 +167,12 @@ def initialize(
             raise ValueError(f"init has {Z.shape[1]} columns, but n_components={n_components}.")
         return Z
     if not isinstance(init, str):
-        Z = _fitted(init, points, n_components, rng)
+        Z = _estimator_start(init, points, n_components, rng)
     else:
         make = STARTS[init]
         if init in _NEED_POINTS and points is None:
             if init not in _SPECTRAL_INSTEAD:
-                raise ValueError(f"init={init!r} needs points, {_lacking(X)}; use init='spectral' or 'random'.")
+                raise ValueError(f"init={init!r} needs points, {_lack_of_points(X)}; use init='spectral' or 'random'.")
             make = spectral
         Z = np.asarray(make(points, posterior, n_components, rng, n_jobs), dtype=np.float64)
     if Z.shape != (n, n_components):
@@ -189,16 +189,16 @@ def initialize(
 
 
 def is_made(init: Any) -> bool:
-    """Return whether a start is made, by name or by an estimator, and has no size of its own; else it is an array."""
+    """Return whether a name or an estimator computes the start, so that it has no size of its own, unlike an array."""
     return isinstance(init, str) or hasattr(init, "fit_transform")
 
 
-def _lacking(X: Any) -> str:
+def _lack_of_points(X: Any) -> str:
     return "but X is None" if X is None else "but X holds precomputed distances"
 
 
-def _fitted(estimator: Any, X: Any, n_components: int, rng: np.random.RandomState) -> FloatArray:
-    """Return a clone's embedding of the points; without a seed of its own it takes one from `rng`."""
+def _estimator_start(estimator: Any, X: Any, n_components: int, rng: np.random.RandomState) -> FloatArray:
+    """Return the embedding of the points by a clone of an estimator, which takes a seed from `rng` if it has none."""
     name = type(estimator).__name__
     if X is None:
         raise ValueError(f"init={name}() needs points, and there are none; use init='spectral' or 'random'.")
@@ -224,15 +224,15 @@ def _separate(Z: FloatArray, noise: float, rng: np.random.RandomState) -> FloatA
 
 _PEERS = {"openTSNE": 1e-4, "scikit-learn": 1e-4, "umap-learn": None}
 
-# Squares of numbers between these neither overflow nor vanish.
+# Squares of numbers in this range neither overflow nor underflow.
 _SQUARED_SAFELY = 1e-100, 1e100
 
 
 def start_for(library: str, Z: Any) -> NDArray[Any]:
     """Return a start as another library takes it: ``init=start_for("openTSNE", gc.CCPCA().fit_transform(X))``.
 
-    openTSNE and scikit-learn want the first column to have standard deviation 10⁻⁴; umap-learn moves all points into a
-    square of side 10 itself, and wants no two in one place.
+    openTSNE and scikit-learn expect a first column of standard deviation 10⁻⁴; umap-learn moves all points into a
+    square of side 10 itself, and expects no two points in one place.
 
     Parameters
     ----------
@@ -267,10 +267,10 @@ def start_for(library: str, Z: Any) -> NDArray[Any]:
     size = float(start[:, 0].std()) or float(start.std())
     if not size > 0:
         raise ValueError("all points of Z are in one place, which is no start.")
-    wanted = _PEERS[library]
-    if wanted is None:
-        # Its own noise for copies is as small.
+    deviation = _PEERS[library]
+    if deviation is None:
+        # umap-learn's own noise for copies is as small.
         start += 1e-4 * size * np.random.default_rng(0).normal(size=start.shape)
     else:
-        start *= wanted / size
+        start *= deviation / size
     return start if library == "openTSNE" else start.astype(np.float32)

@@ -1,4 +1,4 @@
-"""Models on disk: arrays and JSON in one zip file. Nothing in a file is ever run, so files of others can be opened.
+"""Models on disk: arrays and JSON in one zip file. Nothing in a file is ever run, so files from others can be opened.
 
 A file holds ``model.json``, a tree of plain values, and the arrays that it names. An object is written as the name of
 its class and its parameters, and read only if the reader knows the class.
@@ -28,7 +28,7 @@ from graphcouple._validation import MOST_BYTES, check_sparse
 
 FORMAT = "graphcouple model"
 VERSION = 2
-"""The version of what `write` writes; it rises whenever an older reader would misunderstand a file."""
+"""The version of the format; it rises whenever an older reader would misunderstand a file."""
 
 
 def _without_strengths(tree: Any) -> Any:
@@ -37,10 +37,10 @@ def _without_strengths(tree: Any) -> Any:
         return [_without_strengths(part) for part in tree]
     if not isinstance(tree, dict):
         return tree
-    left = {name: _without_strengths(part) for name, part in tree.items()}
-    if left.get("class") == "MatchedMap":
-        left["with"].pop("strength", None)
-    return left
+    copy = {name: _without_strengths(part) for name, part in tree.items()}
+    if copy.get("class") == "MatchedMap":
+        copy["with"].pop("strength", None)
+    return copy
 
 
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _without_strengths}
@@ -68,7 +68,7 @@ def write(path: str | os.PathLike[str], content: dict[str, Any], kind: str = FOR
         Plain values, arrays, sparse matrices, dataclasses, scikit-learn estimators, objects that have an attribute for
         every argument of their constructor, `functools.partial` of a class, and lists, tuples and dicts of these.
     kind : str, optional
-        What the file is, which `read` asks for.
+        The kind of the file, which `read` checks.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def write(path: str | os.PathLike[str], content: dict[str, Any], kind: str = FOR
     """
     encoder = _Encoder()
     tree = {"format": kind, "version": VERSION, "content": encoder.encode(content, "the model")}
-    # A link is followed, so that the file it names is replaced and not the link.
+    # A link is followed, so that its file is replaced and not the link.
     target = Path(path).resolve()
     if target.is_dir():
         raise ValueError(f"{os.fspath(path)!r} is a folder; give the name of a file in it.")
@@ -105,15 +105,15 @@ def _mode_of(target: Path) -> int:
 
 
 def read(path: str | os.PathLike[str], classes: Mapping[str, type], kind: str = FORMAT) -> dict[str, Any]:
-    """Return what `write` wrote.
+    """Return the content that `write` wrote.
 
     Parameters
     ----------
     path : str or path
     classes : mapping of str to type
-        The classes that may be made, by name.
+        The classes of which objects may be made, by name.
     kind : str, optional
-        What the file must be.
+        The kind that the file must have.
 
     Raises
     ------
@@ -249,7 +249,7 @@ def _parameters_of(value: Any) -> dict[str, Any] | None:
 
 
 def _random_state(state: Any) -> np.random.RandomState:
-    """Return the generator of a state, whose position numpy does not check."""
+    """Return the generator of a state; numpy does not check the state's position."""
     kind, keys, position, *_ = state
     if kind != "MT19937" or np.shape(keys) != (_TWISTER,) or not 0 <= int(position) <= _TWISTER:
         raise ValueError("the file is damaged: its random_state is none of numpy's. Fit again.")
@@ -259,7 +259,7 @@ def _random_state(state: Any) -> np.random.RandomState:
 
 
 def _sound_array(entry: Any, size: int) -> NDArray[Any]:
-    """Return an array that is no larger than its entry, and whose numbers compiled loops can trust."""
+    """Return an array; raise if it is larger than its entry or holds NaN, which compiled loops would trust."""
     try:
         version = npy.read_magic(entry)
         shape, _, dtype = npy.read_array_header_1_0(entry) if version == (1, 0) else npy.read_array_header_2_0(entry)
@@ -303,8 +303,8 @@ class _Decoder:
         if kind == "random_state":
             return _random_state(self.decode(entry))
         if kind in ("object", "partial"):
-            made = functools.partial(self._class(entry["class"]), **self._entries(entry["with"]))
-            return made() if kind == "object" else made
+            factory = functools.partial(self._class(entry["class"]), **self._entries(entry["with"]))
+            return factory() if kind == "object" else factory
         raise ValueError(f"the model has an entry of the unknown kind {kind!r}; it was not written by this format.")
 
     def _entries(self, entries: dict[str, Any]) -> dict[str, Any]:

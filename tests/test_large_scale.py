@@ -308,6 +308,7 @@ def test_what_is_explained_is_a_covariance_over_groups(rng, q):
 
 
 @pytest.mark.parametrize("n", [300, pytest.param(3000, marks=pytest.mark.nightly)])
+@pytest.mark.filterwarnings("ignore:the embedding is far from its size")
 def test_clusters_far_apart_have_a_shape_at_large_at_any_size(n, rng):
     # Exchanging rows draws the means of large groups to one place: of 3,000 points a weight of 0 was found so.
     X = rng.normal(size=(n, 5)) + 30.0 * (np.arange(n) < n // 2)[:, None]

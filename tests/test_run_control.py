@@ -282,11 +282,13 @@ def test_options_of_a_run_stand_alone_or_together():
     alone = clone(gc.TSNE(n_starts=2, callback=watch, max_iter=20, random_state=0))
     assert repr(together) == repr(alone)
     assert (together.fit_transform(X) == alone.fit_transform(X)).all()
-    assert seen and len(alone.start_losses_) == 2
+    assert seen
+    assert len(alone.start_losses_) == 2
     changed = clone(alone).set_params(run__n_starts=1, warm_start=True)
     assert (changed.n_starts, changed.warm_start, changed.callback, alone.n_starts) == (1, True, watch, 2)
     changed.callback, changed.n_starts, changed.warm_start = None, "auto", False
-    assert changed.run is None and changed.sentence == gc.TSNE(max_iter=20, random_state=0).sentence
+    assert changed.run is None
+    assert changed.sentence == gc.TSNE(max_iter=20, random_state=0).sentence
     with pytest.raises(ValueError, match="'n_starts' parameter of TSNE must be"):
         gc.TSNE(run=gc.RunOptions(n_starts=0)).fit(X)
     with pytest.raises(ValueError, match="'run' parameter of TSNE must be"):

@@ -2,7 +2,7 @@
 
 A formula is a frozen dataclass of floats (or of other formulas) whose methods
 take ``(self, sq_dist)`` and use only arithmetic and NumPy ufuncs. Such a method
-runs on arrays as it stands, and the compiled loops run the very same source on
+runs on arrays, and the compiled loops run the very same source on
 scalars: there is no second copy of a kernel to keep in step.
 """
 
@@ -33,7 +33,7 @@ FORMULA_METHODS = (
 """The method names that compiled loops may call on a formula, with one number."""
 
 TWO_NUMBER_METHODS = ("cost", "grad_cost")
-"""Those that take two numbers."""
+"""The methods that take two numbers."""
 
 
 class Formula:
@@ -41,44 +41,44 @@ class Formula:
 
     @property
     def compile_time_fields(self) -> tuple[str, ...]:
-        """The fields whose present values are worth compiling for: branches on them then cost nothing."""
+        """The fields whose present values are compiled in, so that branches on them cost nothing."""
         return ()
 
 
 def global_names(code: types.CodeType) -> tuple[str, ...]:
     """Return the names of globals and builtins that the code reads; attributes are not among them."""
-    found = {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    names = {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            found.update(global_names(constant))
-    return tuple(sorted(found))
+            names.update(global_names(constant))
+    return tuple(sorted(names))
 
 
-def _code_parts(function: types.FunctionType, seen: set[int]) -> Iterator[str]:
-    if id(function) in seen:
+def _code_parts(function: types.FunctionType, visited_ids: set[int]) -> Iterator[str]:
+    if id(function) in visited_ids:
         return
-    seen.add(id(function))
+    visited_ids.add(id(function))
     yield from _bytecode_parts(function.__code__)
     for name in global_names(function.__code__):
         if name in function.__globals__:
             yield f"{name}="
-            yield from _value_parts(function.__globals__[name], seen)
+            yield from _value_parts(function.__globals__[name], visited_ids)
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         yield f"{name}="
-        yield from _value_parts(cell.cell_contents, seen)
+        yield from _value_parts(cell.cell_contents, visited_ids)
     for value in (*(function.__defaults__ or ()), *sorted((function.__kwdefaults__ or {}).items())):
-        yield from _value_parts(value, seen)
+        yield from _value_parts(value, visited_ids)
 
 
-def _value_parts(value: Any, seen: set[int]) -> Iterator[str]:
-    """Say what a value that a formula refers to is worth: constants, helper functions, and arrays in full."""
+def _value_parts(value: Any, visited_ids: set[int]) -> Iterator[str]:
+    """Yield the content of a value that a formula refers to: a constant, a helper function, or an array in full."""
     # numba's dispatchers hold the function they compile.
     value = getattr(value, "py_func", value)
     if isinstance(value, types.FunctionType):
-        yield from _code_parts(value, seen)
+        yield from _code_parts(value, visited_ids)
     elif isinstance(value, (tuple, list)):
         for part in value:
-            yield from _value_parts(part, seen)
+            yield from _value_parts(part, visited_ids)
     elif isinstance(value, np.ndarray):
         yield f"{value.dtype}{value.shape}"
         yield hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
@@ -104,8 +104,8 @@ def has_recursive_helper(cls: type) -> bool:
     def recurs(function: types.FunctionType, above: tuple[types.FunctionType, ...]) -> bool:
         if function in above:
             return True
-        used = (function.__globals__.get(name) for name in global_names(function.__code__))
-        helpers = (getattr(value, "py_func", value) for value in used)
+        values = (function.__globals__.get(name) for name in global_names(function.__code__))
+        helpers = (getattr(value, "py_func", value) for value in values)
         return any(recurs(value, (*above, function)) for value in helpers if isinstance(value, types.FunctionType))
 
     methods = (getattr(cls, name, None) for name in FORMULA_METHODS + TWO_NUMBER_METHODS)
@@ -116,7 +116,7 @@ def formula_digest(cls: type) -> str:
     """Return a digest of the source-level meaning of a formula class.
 
     It enters the compiled type's name, so that an edited formula never meets
-    the machine code of its former self in numba's disk cache.
+    the machine code of an earlier version in numba's disk cache.
     """
     digest = hashlib.sha256(cls.__qualname__.encode())
     for name in FORMULA_METHODS + TWO_NUMBER_METHODS:

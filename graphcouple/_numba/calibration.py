@@ -11,9 +11,9 @@ _MAX_SEARCH = 200
 _LOG_SCALE_SPAN = 1000.0
 
 TIE = 1e-6
-"""Squared distances that differ by less than this share of the smallest are tied: single precision holds no less."""
+"""Squared distances that differ by less than this share of the smallest are tied: single precision resolves no less."""
 
-# By how much the entropy of a row exceeds that of its ties alone, in nats.
+# Excess of the entropy of a tied row over the entropy of its ties alone, in nats.
 _REST_OF_TIES = 1e-10
 
 
@@ -24,7 +24,7 @@ def _row_entropy(sq_dist, counts, kernel, log_scale, log_weight, slope):
     largest = -np.inf
     for j in range(sq_dist.size):
         if counts is not None and counts[j] == 0.0:
-            # A row's own place, at distance 0: as the largest it would leave the others no digits.
+            # An own point without copies, at distance 0, would be the largest and leave the others no digits.
             log_weight[j] = -np.inf
             slope[j] = 0.0
             continue
@@ -56,9 +56,9 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
     """Find each row's bandwidth τ with entropy `target`; `error` gets the entropy minus the target.
 
     `tied` gets the number of entries at the smallest distance where it exceeds exp(target), else 0. No bandwidth gives
-    such a row its target, so the largest one is found at which the ties have all but a billionth.
+    such a row its target, so it gets the largest bandwidth that leaves the ties all but a billionth of the mass.
 
-    If `counts` are given, an entry stands for that many of equal distance.
+    With `counts`, an entry stands for that many neighbours at one distance.
     Newton's method on log τ, kept inside a bracket. The bracket shrinks by bisection whenever
     a Newton step would leave it, or is more than half as long as the last step.
     """
@@ -71,19 +71,19 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
         m = indptr[i + 1] - indptr[i]
         row = sq_dist[indptr[i] : indptr[i + 1]]
         if counts is None:
-            of_row = None
+            row_counts = None
         else:
-            of_row = counts[indptr[i] : indptr[i + 1]]
+            row_counts = counts[indptr[i] : indptr[i + 1]]
         nearest = np.inf
         for j in range(m):
-            if of_row is None or of_row[j] > 0.0:
+            if row_counts is None or row_counts[j] > 0.0:
                 nearest = min(nearest, row[j])
         at_nearest = 0.0
         for j in range(m):
             if row[j] <= nearest * (1.0 + TIE):
-                at_nearest += 1.0 if of_row is None else of_row[j]
+                at_nearest += 1.0 if row_counts is None else row_counts[j]
         tied[i] = at_nearest if np.log(at_nearest) > target + tolerance else 0.0
-        wanted = np.log(at_nearest) + _REST_OF_TIES if tied[i] else target
+        goal = np.log(at_nearest) + _REST_OF_TIES if tied[i] else target
         smallest = np.inf
         middle = 0.0
         n_positive = 0
@@ -98,8 +98,8 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
             scale[i] = np.exp(start_at)
             error[i] = 0.0
             continue
-        # Squared distances below exp(-1400) of each other cannot be told apart in double precision, nor those that
-        # differ by less than 1e-12 of the smallest.
+        # Double precision cannot tell squared distances in a ratio below exp(-1400), or that differ by less than 1e-12
+        # of the smallest.
         low = start_at - _LOG_SCALE_SPAN
         high = start_at + _LOG_SCALE_SPAN
         low = max(low, 0.5 * np.log(smallest) - 14.0)
@@ -107,8 +107,8 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
         gap = 0.0
         length = np.inf
         for _ in range(_MAX_SEARCH):
-            entropy, derivative = _row_entropy(row, of_row, kernel, at, log_weight[:m], slope[:m])
-            gap = entropy - wanted
+            entropy, derivative = _row_entropy(row, row_counts, kernel, at, log_weight[:m], slope[:m])
+            gap = entropy - goal
             if abs(gap) <= tolerance or high - low < 1e-13 * max(1.0, abs(at)):
                 break
             if gap > 0.0:
@@ -133,7 +133,7 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
 
 @jit
 def membership_sum(dist, counts, kernel, shift, scale):
-    """Return Σ_j k(((d_j − shift)₊ / scale)²), each entry as often as `counts` says, if given."""
+    """Return Σ_j k(((d_j − shift)₊ / scale)²), each entry `counts` times, if given."""
     total = 0.0
     for j in range(dist.size):
         excess = max(dist[j] - shift, 0.0) / scale
@@ -147,7 +147,7 @@ def membership_sum(dist, counts, kernel, shift, scale):
 
 @jit
 def _nth_copy(values, counts, number):
-    """Return the first of sorted values by which there are more than `number` copies; the last if there are fewer."""
+    """Return the first of sorted values whose cumulative count exceeds `number`; the last if there is none."""
     if counts is None:
         return values[min(np.int64(number), values.size - 1)]
     total = 0.0
@@ -160,9 +160,9 @@ def _nth_copy(values, counts, number):
 
 @jit
 def _nearest_distinct(dist, counts, connectivity):
-    """Return the distance to the neighbour of this number, not an integer if interpolated, among those not at 0.
+    """Return the distance to the `connectivity`-th neighbour at a positive distance, interpolated between integers.
 
-    The distance to the furthest if there are fewer; 0 if there is none.
+    If there are fewer, it is the distance to the furthest; if there is none, 0.
     """
     order = np.argsort(dist)
     ordered = dist[order]
@@ -171,19 +171,19 @@ def _nearest_distinct(dist, counts, connectivity):
     if ordered.size == 0:
         return 0.0
     if counts is None:
-        counted = None
-        present = np.float64(ordered.size)
+        ordered_counts = None
+        n_copies = np.float64(ordered.size)
     else:
-        counted = counts[order][first:]
-        present = counted.sum()
-    if present < connectivity:
+        ordered_counts = counts[order][first:]
+        n_copies = ordered_counts.sum()
+    if n_copies < connectivity:
         return ordered[-1]
     whole = np.floor(connectivity)
     part = connectivity - whole
     if whole == 0.0:
-        return part * _nth_copy(ordered, counted, 0.0)
-    below = _nth_copy(ordered, counted, whole - 1.0)
-    return below + part * (_nth_copy(ordered, counted, whole) - below)
+        return part * _nth_copy(ordered, ordered_counts, 0.0)
+    below = _nth_copy(ordered, ordered_counts, whole - 1.0)
+    return below + part * (_nth_copy(ordered, ordered_counts, whole) - below)
 
 
 @jit
@@ -192,10 +192,10 @@ def connectivity_rows(start, stop, sq_dist, indptr, kernel, target, connectivity
     for i in range(start, stop):
         row = np.sqrt(sq_dist[indptr[i] : indptr[i + 1]].astype(np.float64))
         if counts is None:
-            of_row = None
+            row_counts = None
         else:
-            of_row = counts[indptr[i] : indptr[i + 1]]
-        shift[i] = _nearest_distinct(row, of_row, connectivity)
+            row_counts = counts[indptr[i] : indptr[i + 1]]
+        shift[i] = _nearest_distinct(row, row_counts, connectivity)
         low = 0.0
         high = np.inf
         # Start from the row's own scale, so that the units of the data do not matter.
@@ -203,14 +203,14 @@ def connectivity_rows(start, stop, sq_dist, indptr, kernel, target, connectivity
         sums[i] = 0.0
         for j in range(row.size):
             at += row[j] / row.size
-            if of_row is None:
+            if row_counts is None:
                 sums[i] += row[j]
             else:
-                sums[i] += row[j] * of_row[j]
+                sums[i] += row[j] * row_counts[j]
         if at == 0.0:
             at = 1.0
         for _ in range(64):
-            total = membership_sum(row, of_row, kernel, shift[i], at)
+            total = membership_sum(row, row_counts, kernel, shift[i], at)
             if abs(total - target) < 1e-10:
                 break
             if total > target:
@@ -224,16 +224,16 @@ def connectivity_rows(start, stop, sq_dist, indptr, kernel, target, connectivity
 
 @jit
 def neighbor_rows(start, stop, sq_dist, indptr, number, scale, counts=None):
-    """Find each row's distance to the first neighbour after `number` copies; if it is 0, the least above, or 1."""
+    """Find each row's distance to the first neighbour after `number` copies; if it is 0, the least positive, or 1."""
     for i in range(start, stop):
         row = np.sqrt(sq_dist[indptr[i] : indptr[i + 1]].astype(np.float64))
         order = np.argsort(row)
         ordered = row[order]
         if counts is None:
-            counted = None
+            ordered_counts = None
         else:
-            counted = counts[indptr[i] : indptr[i + 1]][order]
-        at = _nth_copy(ordered, counted, number)
+            ordered_counts = counts[indptr[i] : indptr[i + 1]][order]
+        at = _nth_copy(ordered, ordered_counts, number)
         if at == 0.0:
             first = np.searchsorted(ordered, 0.0, side="right")
             at = ordered[first] if first < ordered.size else 1.0
@@ -241,12 +241,12 @@ def neighbor_rows(start, stop, sq_dist, indptr, number, scale, counts=None):
 
 
 @jit
-def copies_within(start, stop, sq_dist, indptr, counts, room, left):
-    """Fill how many of the copies at each edge's end are among the nearest `room` copies of its row."""
+def count_nearest_copies(start, stop, sq_dist, indptr, counts, room, reach):
+    """Fill how many copies of each edge's end are among the nearest `room` copies of its row."""
     for i in range(start, stop):
         first = indptr[i]
         order = np.argsort(sq_dist[first : indptr[i + 1]], kind="mergesort")
         nearer = 0.0
         for s in order:
-            left[first + s] = min(max(room[i] - nearer, 0.0), counts[first + s])
+            reach[first + s] = min(max(room[i] - nearer, 0.0), counts[first + s])
             nearer += counts[first + s]

@@ -8,7 +8,7 @@ from graphcouple._numba.jit import jit
 
 
 @jit
-def momentum_rows(start, stop, gradient, rate, momentum, max_step, Z, update, gains, moved, next_update, next_gains):
+def momentum_rows(start, stop, gradient, rate, momentum, max_step, Z, update, gains, next_Z, next_update, next_gains):
     """Fill the next points, updates and gains; no point moves further than `max_step`.
 
     A step that is not finite is not shortened, so that it can be detected.
@@ -29,7 +29,7 @@ def momentum_rows(start, stop, gradient, rate, momentum, max_step, Z, update, ga
         shrink = max_step / length if max_step < length < np.inf else 1.0
         for a in range(n_dims):
             next_update[i, a] = step[a] * shrink
-            moved[i, a] = Z[i, a] + step[a] * shrink
+            next_Z[i, a] = Z[i, a] + step[a] * shrink
 
 
 @jit

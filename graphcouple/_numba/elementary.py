@@ -83,9 +83,9 @@ def _exp_parts(x):
 def exp(x):
     """Return e^x."""
     y = np.float64(x)
-    inside = _EXP_LOWEST if y < _EXP_LOWEST else y
-    inside = _EXP_HIGHEST if inside > _EXP_HIGHEST else inside
-    fraction, power = _exp_parts(inside)
+    clamped = _EXP_LOWEST if y < _EXP_LOWEST else y
+    clamped = _EXP_HIGHEST if clamped > _EXP_HIGHEST else clamped
+    fraction, power = _exp_parts(clamped)
     value = power + power * fraction
     value = 0.0 if y < _EXP_LOWEST else value
     return np.inf if y > _EXP_HIGHEST else value
@@ -95,9 +95,9 @@ def exp(x):
 def expm1(x):
     """Return e^x − 1, accurate near 0."""
     y = np.float64(x)
-    inside = _EXP_LOWEST if y < _EXP_LOWEST else y
-    inside = _EXP_HIGHEST if inside > _EXP_HIGHEST else inside
-    fraction, power = _exp_parts(inside)
+    clamped = _EXP_LOWEST if y < _EXP_LOWEST else y
+    clamped = _EXP_HIGHEST if clamped > _EXP_HIGHEST else clamped
+    fraction, power = _exp_parts(clamped)
     value = (power - 1.0) + power * fraction
     return np.inf if y > _EXP_HIGHEST else value
 
@@ -142,8 +142,8 @@ def log1p(x):
 def logaddexp(a, b):
     """Return log(e^a + e^b)."""
     largest = max(a, b)
-    apart = -abs(np.float64(a) - np.float64(b))
-    value = largest + log1p(exp(apart))
+    difference = -abs(np.float64(a) - np.float64(b))
+    value = largest + log1p(exp(difference))
     return largest if a == b and abs(largest) == np.inf else value
 
 
@@ -153,16 +153,16 @@ def where(condition, x, y):
     return x if condition else y
 
 
-def _module_with_these(module):
+def _with_replacements(module):
     names = ("exp", "expm1", "log", "log1p", "logaddexp", "where")
-    ours = {name: globals()[name] for name in names if hasattr(module, name)}
+    replacements = {name: globals()[name] for name in names if hasattr(module, name)}
     copy = ModuleType(f"{module.__name__}_for_formulas")
-    copy.__dict__.update({**vars(module), **ours})
+    copy.__dict__.update({**vars(module), **replacements})
     return copy
 
 
 DIGEST = hashlib.sha256(inspect.getsource(sys.modules[__name__]).encode()).hexdigest()[:8]
 """Part of the type of every compiled formula, so that an edit here invalidates numba's disk cache."""
 
-MODULES = {np: _module_with_these(np), math: _module_with_these(math)}
-"""The modules that replace these when a formula's source is compiled."""
+MODULES = {np: _with_replacements(np), math: _with_replacements(math)}
+"""The modules that replace NumPy and math when a formula's source is compiled."""

@@ -114,33 +114,33 @@ def _unbox_formula(formula_type, instance, c):
     return NativeValue(struct._getvalue(), is_error=failed)
 
 
-def _translated(function, known):
+def _translated(function, dispatchers):
     """Return a copy of a formula's method, and of the functions it calls, with `elementary` in place of NumPy."""
     namespace = dict(function.__globals__)
     copy = FunctionType(function.__code__, namespace, function.__name__, function.__defaults__, function.__closure__)
     copy.__kwdefaults__ = function.__kwdefaults__
-    known[function] = numba.njit(**_INLINED)(copy)
+    dispatchers[function] = numba.njit(**_INLINED)(copy)
     for name in global_names(function.__code__):
-        used = namespace.get(name)
-        if isinstance(used, ModuleType):
-            namespace[name] = elementary.MODULES.get(used, used)
-        elif isinstance(used, FunctionType):
-            if used not in known:
-                _translated(used, known)
-            namespace[name] = known[used]
+        value = namespace.get(name)
+        if isinstance(value, ModuleType):
+            namespace[name] = elementary.MODULES.get(value, value)
+        elif isinstance(value, FunctionType):
+            if value not in dispatchers:
+                _translated(value, dispatchers)
+            namespace[name] = dispatchers[value]
     return copy
 
 
 def _implementation(formula_type, name):
-    """Return a function that numba takes as a method; closures and defaults must be called by another."""
-    method, known = getattr(_CLASSES[formula_type.digest], name), {}
-    copy = _translated(method, known)
+    """Return a function that numba takes as a method; a function with a closure or defaults is wrapped."""
+    method, dispatchers = getattr(_CLASSES[formula_type.digest], name), {}
+    copy = _translated(method, dispatchers)
     if not (copy.__closure__ or copy.__defaults__ or copy.__kwdefaults__):
         return copy
-    compiled = known[method]
+    dispatcher = dispatchers[method]
     if name in TWO_NUMBER_METHODS:
-        return lambda self, first, second: compiled(self, first, second)
-    return lambda self, sq_dist: compiled(self, sq_dist)
+        return lambda self, first, second: dispatcher(self, first, second)
+    return lambda self, sq_dist: dispatcher(self, sq_dist)
 
 
 def _compile_method(name):

@@ -10,8 +10,8 @@ import numba
 # Sums may be reordered, so that they vectorise; comparisons with inf and nan stay valid.
 FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
 
-# A call that is not inlined would prevent a loop from vectorising. Nothing calls the loops from C, and to compile what
-# such calls need takes a fifth of the time.
+# A call that is not inlined would prevent a loop from vectorising. Nothing calls the loops from C, and to compile a
+# wrapper for C takes a fifth of the time.
 HELPER: dict[str, Any] = {"error_model": "numpy", "forceinline": True, "no_cfunc_wrapper": True}
 
 
@@ -22,13 +22,13 @@ def jit(function):
         dispatcher = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba found no writable cache folder
         return numba.njit(cache=False, **options)(function)
-    _store_what_can_be(dispatcher._cache)
-    _forget_what_is_damaged(dispatcher._cache)
+    _tolerate_unstorable(dispatcher._cache)
+    _tolerate_damaged(dispatcher._cache)
     return dispatcher
 
 
-def _store_what_can_be(cache):
-    """Let a compiled loop run even if storing its machine code fails."""
+def _tolerate_unstorable(cache):
+    """Run a compiled loop even if its machine code cannot be stored."""
     save = cache.save_overload
 
     def save_if_possible(signature, data):
@@ -40,15 +40,15 @@ def _store_what_can_be(cache):
     cache.save_overload = save_if_possible
 
 
-def _forget_what_is_damaged(cache):
-    """Let a loop be compiled anew if what is stored of it cannot be read, and be stored again."""
+def _tolerate_damaged(cache):
+    """Compile a loop anew, and store it again, if its stored machine code cannot be read."""
     load = cache.load_overload
 
     def load_if_possible(signature, context):
         try:
             return load(signature, context)
         except Exception:
-            # A file that is cut short or holds anything else fails to unpickle in any way.
+            # A truncated or foreign file can fail to unpickle in any way.
             with contextlib.suppress(Exception):
                 cache._cache_file.flush()
             return None

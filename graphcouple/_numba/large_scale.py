@@ -9,24 +9,24 @@ from graphcouple._numba.jit import jit
 
 @jit
 def fill_near(start, stop, sq_dist, sizes, width, near):
-    """Fill p = 1/(1 + e^{(r − ½)/width}) for rows of distances to groups; equal ones share the middle of their masses.
+    """Fill p = 1/(1 + e^{(r − ½)/width}) for rows of distances to groups; equally far groups share one r.
 
-    r is the share of points in groups that are nearer, and half of those as far.
+    r is the share of points in nearer groups, plus half the share of points in equally far groups.
     """
     n_groups = sizes.size
     total = sizes.sum()
     for i in range(start, stop):
         order = np.argsort(sq_dist[i])
-        first, passed = 0, 0.0
+        first, nearer = 0, 0.0
         while first < n_groups:
             last, mass = first + 1, float(sizes[order[first]])
             while last < n_groups and sq_dist[i, order[last]] == sq_dist[i, order[first]]:
                 mass += sizes[order[last]]
                 last += 1
-            share = (passed + 0.5 * mass) / total
+            share = (nearer + 0.5 * mass) / total
             for g in order[first:last]:
                 near[i, g] = 1.0 / (1.0 + np.exp((share - 0.5) / width))
-            first, passed = last, passed + mass
+            first, nearer = last, nearer + mass
 
 
 @jit
@@ -50,9 +50,9 @@ def near_or_far(
 ):
     """Fill Σ_g w_g [log(1 + u_ig) − (1 − p_ig) log(u_ig + softening)] for each row, with u = d²/T.
 
-    T_ig is the sum of both `spread`s. Also half the gradients in the rows and, summed over each block of rows, in the
-    centres (of shape (q, n_groups)), with the spreads held; and the derivatives in the spreads. Sums have the
-    precision of `Z`.
+    T_ig is the sum of both `spread`s. Also fills half the gradients in the rows and, summed over each block of rows, in
+    the centres (of shape (q, n_groups)), at fixed spreads; and the derivatives in the spreads. Sums have the precision
+    of `Z`.
     """
     n_dims, n_groups = centres.shape
     steep = np.empty(n_groups, Z.dtype)
@@ -84,7 +84,7 @@ def near_or_far(
             for a in range(n_dims):
                 force = Z.dtype.type(0.0)
                 for g in range(n_groups):
-                    along = steep[g] * (Z[i, a] - centres[a, g])
-                    force += along
-                    force_on[b, a, g] -= along
+                    component = steep[g] * (Z[i, a] - centres[a, g])
+                    force += component
+                    force_on[b, a, g] -= component
                 gradient[i, a] = force

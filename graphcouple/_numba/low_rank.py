@@ -20,13 +20,13 @@ def fill_distances(place, coords, b, m, sq_dist):
 
 
 @jit
-def fill_charges(mine, right, b, m, c):
+def fill_charges(left, right, b, m, c):
     rank = right.shape[0]
     c[:m] = 0.0
     s = 0
     # Four at a time: charges are then loaded and stored a quarter as often.
     while s + 4 <= rank:
-        m0, m1, m2, m3 = mine[s], mine[s + 1], mine[s + 2], mine[s + 3]
+        m0, m1, m2, m3 = left[s], left[s + 1], left[s + 2], left[s + 3]
         r0, r1, r2, r3 = (
             right[s, b : b + m],
             right[s + 1, b : b + m],
@@ -37,7 +37,7 @@ def fill_charges(mine, right, b, m, c):
             c[j] += (m0 * r0[j] + m1 * r1[j]) + (m2 * r2[j] + m3 * r3[j])
         s += 4
     while s < rank:
-        m0 = mine[s]
+        m0 = left[s]
         r0 = right[s, b : b + m]
         for j in range(m):
             c[j] += m0 * r0[j]

@@ -20,13 +20,13 @@ def _weights(t):
 
 @jit
 def _slopes(t):
-    """Return their derivatives in t."""
+    """Return the derivatives of these splines in t."""
     r = 1.0 - t
     return -0.5 * r * r, t * (1.5 * t - 2.0), r * (2.0 - 1.5 * r), 0.5 * t * t
 
 
 @jit
-def _along(w, grid, a, column):
+def _interpolate(w, grid, a, column):
     """Return Σ_k w_k grid[a − 1 + k, column]."""
     return w[0] * grid[a - 1, column] + w[1] * grid[a, column] + w[2] * grid[a + 1, column] + w[3] * grid[a + 2, column]
 
@@ -110,19 +110,19 @@ def gather(start, stop, Z, origin, spacing, charges, grid, own, potential, gradi
         vx = _slopes(t)
         vy = _slopes(u)
         values = (
-            _along(wx, grid, a, b - 1),
-            _along(wx, grid, a, b),
-            _along(wx, grid, a, b + 1),
-            _along(wx, grid, a, b + 2),
+            _interpolate(wx, grid, a, b - 1),
+            _interpolate(wx, grid, a, b),
+            _interpolate(wx, grid, a, b + 1),
+            _interpolate(wx, grid, a, b + 2),
         )
-        along = (
-            _along(vx, grid, a, b - 1) * wy[0]
-            + _along(vx, grid, a, b) * wy[1]
-            + _along(vx, grid, a, b + 1) * wy[2]
-            + _along(vx, grid, a, b + 2) * wy[3]
+        slope_x = (
+            _interpolate(vx, grid, a, b - 1) * wy[0]
+            + _interpolate(vx, grid, a, b) * wy[1]
+            + _interpolate(vx, grid, a, b + 1) * wy[2]
+            + _interpolate(vx, grid, a, b + 2) * wy[3]
         )
         value = values[0] * wy[0] + values[1] * wy[1] + values[2] * wy[2] + values[3] * wy[3]
-        across = values[0] * vy[0] + values[1] * vy[1] + values[2] * vy[2] + values[3] * vy[3]
+        slope_y = values[0] * vy[0] + values[1] * vy[1] + values[2] * vy[2] + values[3] * vy[3]
         p = t - 0.5
         q = u - 0.5
         pp = p * p
@@ -133,10 +133,10 @@ def gather(start, stop, Z, origin, spacing, charges, grid, own, potential, gradi
         o3 = _row(own, 3, qq)
         c = charges[i]
         potential[i] = value - c * (((o3 * pp + o2) * pp + o1) * pp + o0)
-        gradient[i, 0] = (along - c * p * ((3.0 * o3 * pp + 2.0 * o2) * pp + o1)) / spacing
+        gradient[i, 0] = (slope_x - c * p * ((3.0 * o3 * pp + 2.0 * o2) * pp + o1)) / spacing
         if not flat:
             s0 = _row_slope(own, 0, qq)
             s1 = _row_slope(own, 1, qq)
             s2 = _row_slope(own, 2, qq)
             s3 = _row_slope(own, 3, qq)
-            gradient[i, 1] = (across - c * q * (((s3 * pp + s2) * pp + s1) * pp + s0)) / spacing
+            gradient[i, 1] = (slope_y - c * q * (((s3 * pp + s2) * pp + s1) * pp + s0)) / spacing

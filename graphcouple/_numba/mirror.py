@@ -8,10 +8,10 @@ from graphcouple._numba.jit import jit
 
 
 @jit
-def add_reverses(start, stop, indptr, indices, weights, alone):
+def add_reverses(start, stop, indptr, indices, weights, one_way):
     """Give both directions of a pair the sum of their weights, and mark the edges that have no reverse.
 
-    The columns of a row are sorted. A pair is added by its smaller row alone, so rows can be worked on at once. An edge
+    The columns of a row are sorted. A pair is added by its smaller row alone, so rows can be processed at once. An edge
     from a point to itself is its own reverse.
     """
     for i in range(start, stop):
@@ -25,26 +25,26 @@ def add_reverses(start, stop, indptr, indices, weights, alone):
                     low = middle + 1
                 else:
                     high = middle
-            alone[e] = low == end or np.int64(indices[low]) != i
-            if i <= j and not alone[e]:
+            one_way[e] = low == end or np.int64(indices[low]) != i
+            if i <= j and not one_way[e]:
                 weights[e] += weights[low]
                 weights[low] = weights[e]
 
 
 @jit
-def count_reverses(indices, alone, counts):
+def count_reverses(indices, one_way, counts):
     """Count the edges without a reverse that lead to each column."""
     for e in range(indices.size):
-        if alone[e]:
+        if one_way[e]:
             counts[indices[e]] += 1
 
 
 @jit
-def fill_reverses(indptr, indices, weights, alone, place, columns, entries):
-    """Fill the reverses of the edges that have none; row j of these begins at `place[j]`, which moves to its end."""
+def fill_reverses(indptr, indices, weights, one_way, place, columns, entries):
+    """Fill the reverses of one-way edges; row j of these begins at `place[j]`, which moves to the row's end."""
     for i in range(indptr.size - 1):
         for e in range(np.int64(indptr[i]), np.int64(indptr[i + 1])):
-            if alone[e]:
+            if one_way[e]:
                 at = place[indices[e]]
                 columns[at] = i
                 entries[at] = weights[e]
@@ -53,7 +53,7 @@ def fill_reverses(indptr, indices, weights, alone, place, columns, entries):
 
 @jit
 def merge_rows(start, stop, starts, columns, entries, more_starts, more_columns, more_entries, indptr, merged, values):
-    """Fill rows with the entries of two csr matrices that share no place, in the order of columns."""
+    """Fill rows with the entries of two csr matrices that share no position, in the order of columns."""
     for i in range(start, stop):
         a, end = np.int64(starts[i]), np.int64(starts[i + 1])
         b, last = np.int64(more_starts[i]), np.int64(more_starts[i + 1])

@@ -1,4 +1,4 @@
-"""Sums over near pairs, found through a list of cells: what the particle mesh cannot resolve."""
+"""Sums over near pairs, which the particle mesh cannot resolve, through a list of cells."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _sums_of_two(table, edge, me, xs, ys, c, other, with_potential):
 def _gather_block(starts, row, column, n_rows, n_columns, xs, ys, cs, x, y, c):
     """Copy the points of the 25 cells around one into buffers; return their number and the place of the own cell.
 
-    Coordinates are relative to the cell's first point, so that singles resolve the distances within the block.
+    Coordinates are relative to the cell's first point, so that single precision resolves distances within the block.
     """
     origin = starts[row * n_columns + column]
     count = 0
@@ -105,15 +105,15 @@ def block_sizes(start, stop, starts, shape, sizes):
     """Fill the largest number of points in 25 cells, for each row of cells."""
     n_rows, n_columns = shape[0], shape[1]
     for row in range(start, stop):
-        most = 0
+        largest = 0
         for column in range(n_columns):
             if starts[row * n_columns + column + 1] == starts[row * n_columns + column]:
                 continue
             count = 0
             for r in range(max(row - 2, 0), min(row + 3, n_rows)):
                 count += starts[r * n_columns + min(column + 3, n_columns)] - starts[r * n_columns + max(column - 2, 0)]
-            most = max(most, count)
-        sizes[row] = most
+            largest = max(largest, count)
+        sizes[row] = largest
 
 
 @jit
@@ -126,18 +126,18 @@ def _add(sums, set_, i, potential, gradient):
 
 @jit
 def add_near_pairs(
-    start, stop, most, table, edge, order, starts, shape, xs, ys, cs, with_potential, potential, gradient
+    start, stop, max_points, table, edge, order, starts, shape, xs, ys, cs, with_potential, potential, gradient
 ):
-    """Add, over pairs with d² below `edge`, a tabulated function, and twice another one times z_i − z_j.
+    """Add, over pairs with d² below `edge`, a tabulated function, and twice another times z_i − z_j.
 
     Cells are half as wide as the root of the edge; `start` and `stop` are cells. `xs`, `ys` and `cs`, of one row for
-    each set of charges, are in the order of the cells, and at most `most` points lie in 25 neighbouring cells. Sums
+    each set of charges, are in the order of the cells, and at most `max_points` lie in 25 neighbouring cells. Sums
     have the precision of the table.
     """
     n_rows, n_columns = shape[0], shape[1]
     n_sets = cs.shape[0]
-    x, y = np.empty(most, table.dtype), np.empty(most, table.dtype)
-    c = np.empty((n_sets, most), table.dtype)
+    x, y = np.empty(max_points, table.dtype), np.empty(max_points, table.dtype)
+    c = np.empty((n_sets, max_points), table.dtype)
     for cell in range(start, stop):
         if starts[cell] == starts[cell + 1]:
             continue
@@ -149,9 +149,9 @@ def add_near_pairs(
             me = own + s - starts[cell]
             for k in range(0, n_sets - 1, 2):
                 two = c[k, :count], c[k + 1, :count]
-                both = _sums_of_two(table, edge, me, x[:count], y[:count], *two, with_potential)
-                _add(both[:3], k, i, potential, gradient)
-                _add(both[3:], k + 1, i, potential, gradient)
+                sums = _sums_of_two(table, edge, me, x[:count], y[:count], *two, with_potential)
+                _add(sums[:3], k, i, potential, gradient)
+                _add(sums[3:], k + 1, i, potential, gradient)
             if n_sets % 2:
-                alone = _sums(table, edge, me, x[:count], y[:count], c[n_sets - 1, :count], with_potential)
-                _add(alone, n_sets - 1, i, potential, gradient)
+                last = _sums(table, edge, me, x[:count], y[:count], c[n_sets - 1, :count], with_potential)
+                _add(last, n_sets - 1, i, potential, gradient)

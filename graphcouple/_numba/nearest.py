@@ -1,4 +1,4 @@
-"""The nearest of many points from given distances, and exact distances of the few that remain."""
+"""The nearest of many points, from given distances, and the exact distances of these few."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def _replace_farthest(distances, candidates, d2, j):
 
 
 @jit
-def keep_nearest(block, names, rows, added, distances, candidates):
+def keep_nearest(block, names, rows, offsets, distances, candidates):
     """Keep the nearest points of some rows, among the points kept so far and the columns of a block.
 
-    Row r of `distances` is a heap with the farthest first. Row s of the block, plus ``added[s]``, has the distances of
+    Row r of `distances` is a heap with the farthest first. Row s of the block plus ``offsets[s]`` has the distances of
     row ``rows[s]`` to the points in `names`.
     """
     n_columns = block.shape[1]
     in_steps = n_columns - n_columns % _STEP
     for s in range(rows.size):
-        row, kept, named, more = block[s], distances[rows[s]], candidates[rows[s]], added[s]
-        farthest = kept[0] - more
+        row, heap, points, offset = block[s], distances[rows[s]], candidates[rows[s]], offsets[s]
+        farthest = heap[0] - offset
         for a in range(0, in_steps, _STEP):
             # Most steps contain nothing near, and counting vectorises while searching does not.
             near = 0
@@ -49,12 +49,12 @@ def keep_nearest(block, names, rows, added, distances, candidates):
             if near:
                 for c in range(a, a + _STEP):
                     if row[c] < farthest:
-                        _replace_farthest(kept, named, row[c] + more, names[c])
-                        farthest = kept[0] - more
+                        _replace_farthest(heap, points, row[c] + offset, names[c])
+                        farthest = heap[0] - offset
         for c in range(in_steps, n_columns):
             if row[c] < farthest:
-                _replace_farthest(kept, named, row[c] + more, names[c])
-                farthest = kept[0] - more
+                _replace_farthest(heap, points, row[c] + offset, names[c])
+                farthest = heap[0] - offset
 
 
 @jit
@@ -75,12 +75,12 @@ def nearest_centres(start, stop, points, centres, nearest):
     for i in range(start, stop):
         least = np.inf
         for c in range(centres.shape[0]):
-            total = 0.0
+            sq_dist = 0.0
             for a in range(centres.shape[1]):
                 difference = points[i, a] - centres[c, a]
-                total += difference * difference
-            if total < least:
-                least = total
+                sq_dist += difference * difference
+            if sq_dist < least:
+                least = sq_dist
                 nearest[i] = c
 
 

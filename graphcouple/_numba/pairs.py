@@ -10,21 +10,21 @@ from graphcouple._numba.threads import over_rows
 
 _BLOCK = 256
 
-# To hand rows to threads takes 0.3 ms, as long as this many pairs.
+# To hand rows to threads takes 0.3 ms, as long as the sums of this many pairs.
 _PAIRS_WORTH_THREADS = 400_000
 _REGISTER_DIMS = 3
 
 
 def worth_threads(pairs_per_row):
-    """Return how many rows of this many pairs take longer than to hand them to threads."""
+    """Return the number of rows, of this many pairs each, above which threads save time."""
     return max(64, _PAIRS_WORTH_THREADS // max(pairs_per_row, 1))
 
 
 def sum_pairs(Z, radial, charges, n_jobs, with_potential=True, with_gradient=True, n_rows=None):
     """Return Φ_i = Σ_{j≠i} c_ij φ(d²_ij), of shape (n,), and ∇Φ_i, of shape (n, q), in float64.
 
-    `charges` has shape (n, n), or (1, n) where c_ij depends on j alone. An array that was not
-    asked for holds arbitrary values; so do the rows from `n_rows` on. Memory beyond the arguments is O(nq).
+    `charges` has shape (n, n), or (1, n) where c_ij depends on j alone. Without its flag,
+    an array holds arbitrary values, as do the rows from `n_rows` on. Memory beyond the arguments is O(nq).
     """
     n_points, n_dims = Z.shape
     small = n_dims <= _REGISTER_DIMS
@@ -183,7 +183,7 @@ def edge_rows(
     n_dims = coords.shape[0]
     sq_dist = np.empty(_BLOCK)
     value = np.empty(_BLOCK)
-    pull = np.empty(_BLOCK)
+    weight = np.empty(_BLOCK)
     force = np.empty(n_dims)
     for i in range(start, stop):
         total = 0.0
@@ -198,20 +198,20 @@ def edge_rows(
                 there = coords[a]
                 for e in range(m):
                     sq_dist[e] += (here - there[ends[e]]) * (here - there[ends[e]])
-            _evaluate(radial, sq_dist[:m], value, pull, with_potential, with_gradient)
+            _evaluate(radial, sq_dist[:m], value, weight, with_potential, with_gradient)
             if with_potential:
                 for e in range(m):
                     total += w[e] * value[e]
             if with_gradient:
                 for e in range(m):
-                    pull[e] *= w[e]
+                    weight[e] *= w[e]
                 for a in range(n_dims):
                     here = coords[a, i]
                     there = coords[a]
-                    moved = 0.0
+                    pull = 0.0
                     for e in range(m):
-                        moved += pull[e] * (here - there[ends[e]])
-                    force[a] += moved
+                        pull += weight[e] * (here - there[ends[e]])
+                    force[a] += pull
         if with_potential:
             potential[i] = total
         if with_gradient:

@@ -1,4 +1,4 @@
-"""Sums at given places over points that stay where they are, and descent of each place by itself."""
+"""Sums over fixed points at given places, and descent of each place by itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from graphcouple._numba.low_rank import fill_distances
 from graphcouple._numba.pairs import _BLOCK, _evaluate
 from graphcouple._numba.tables import look_up
 
-# A step must lower the loss by this share of what the slope promises. It is at most so long, relative to the map.
+# The least fall of the loss, as a share of what the slope predicts; the longest and first step, relative to the map.
 _ENOUGH_FALL = 1e-4
 _REACH = 0.2
 _FIRST_STEP = 0.02
@@ -52,24 +52,24 @@ def sums_at(start, stop, places, coords, charges, radial, potential, gradient):
 def edge_sums_at(start, stop, places, rows, ends, indptr, weights, radial, value, gradient, stiffness):
     """Fill Σ_j w_ij φ(d²_ij), its gradient at places and −2 Σ_j w_ij φ'(d²_ij), over the ends of each row's edges."""
     n_dims = ends.shape[0]
-    sq_dist, held, slope = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    sq_dist, terms, slope = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     for i in range(start, stop):
         total = 0.0
-        stiff = 0.0
+        total_stiffness = 0.0
         gradient[i] = 0.0
         first, last = np.int64(indptr[rows[i]]), np.int64(indptr[rows[i] + 1])
         for b in range(first, last, _BLOCK):
             m = min(_BLOCK, last - b)
             fill_distances(places[i], ends, b, m, sq_dist)
-            _evaluate(radial, sq_dist[:m], held, slope, True, True)
+            _evaluate(radial, sq_dist[:m], terms, slope, True, True)
             w = weights[b : b + m]
             for j in range(m):
                 # An edge of mean 0 counts for nothing, even where the function is infinite.
-                held[j] = w[j] * held[j] if w[j] != 0.0 else 0.0
+                terms[j] = w[j] * terms[j] if w[j] != 0.0 else 0.0
                 slope[j] = 2.0 * w[j] * slope[j] if w[j] != 0.0 else 0.0
             for j in range(m):
-                total += held[j]
-                stiff -= slope[j]
+                total += terms[j]
+                total_stiffness -= slope[j]
             for a in range(n_dims):
                 here = places[i, a]
                 there = ends[a, b : b + m]
@@ -78,19 +78,19 @@ def edge_sums_at(start, stop, places, rows, ends, indptr, weights, radial, value
                     pull += slope[j] * (here - there[j])
                 gradient[i, a] += pull
         value[i] = total
-        stiffness[i] = stiff
+        stiffness[i] = total_stiffness
 
 
 @jit
 def add_near_at(start, stop, places, low, side, shape, edge, table, starts, xs, ys, cs, potential, gradient):
-    """Add what points nearer than d² = edge lack, as `near.add_near_pairs` does, at places outside the cells too."""
+    """Add the correction for points nearer than d² = edge, like `near.add_near_pairs`, at any places."""
     n_dims = places.shape[1]
     for i in range(start, stop):
         x = places[i, 0]
         y = places[i, 1] if n_dims > 1 else 0.0
         row = int(np.floor((x - low[0]) / side))
         for r in range(max(row - 2, 0), min(row + 3, shape[0])):
-            # Of a row of cells, those that come nearer than the edge.
+            # Only the cells of this row that are nearer than the edge.
             apart = max(low[0] + r * side - x, x - low[0] - (r + 1) * side, 0.0)
             if apart * apart >= edge:
                 continue
@@ -127,29 +127,29 @@ def _weighted_median(values, weights, order):
 
 
 @jit
-def starts_at(start, stop, ends, indptr, weights, aside, starts):
-    """Fill each row's starts: the weighted mean and median of its edges' ends, and beside the heaviest of them."""
+def starts_at(start, stop, ends, indptr, weights, offset, starts):
+    """Fill each row's starts: the weighted mean and median of its edges' ends, and places beside the heaviest ends."""
     n_dims = ends.shape[0]
     for i in range(start, stop):
-        mine = ends[:, indptr[i] : indptr[i + 1]]
+        own_ends = ends[:, indptr[i] : indptr[i + 1]]
         w = weights[indptr[i] : indptr[i + 1]]
         heaviest = np.argsort(-w, kind="mergesort")
         total = w.sum()
         for a in range(n_dims):
             mean = 0.0
             for e in range(w.size):
-                mean += w[e] * mine[a, e]
+                mean += w[e] * own_ends[a, e]
             starts[0, i, a] = mean / total
-            starts[1, i, a] = _weighted_median(mine[a], w, np.argsort(mine[a], kind="mergesort"))
+            starts[1, i, a] = _weighted_median(own_ends[a], w, np.argsort(own_ends[a], kind="mergesort"))
         for k in range(2, starts.shape[0]):
             e = heaviest[min(k - 2, w.size - 1)]
             for a in range(n_dims):
-                starts[k, i, a] = mine[a, e] + (aside if a == 0 else 0.0)
+                starts[k, i, a] = own_ends[a, e] + (offset if a == 0 else 0.0)
 
 
 @jit
 def _turn(i, gradient, inverse, direction, size):
-    """Fill the direction −H g of a place, or steepest descent where that leads up, and cut it to the reach."""
+    """Fill the direction −H g of a place, or steepest descent if −H g leads up; return its length, cut to the reach."""
     n_dims = gradient.shape[1]
     slope = 0.0
     for a in range(n_dims):
@@ -158,10 +158,10 @@ def _turn(i, gradient, inverse, direction, size):
             direction[i, a] -= inverse[i, a, b] * gradient[i, b]
         slope += direction[i, a] * gradient[i, a]
     if not slope < 0.0:
-        steep = 0.0
+        sq_norm = 0.0
         for a in range(n_dims):
-            steep += gradient[i, a] * gradient[i, a]
-        scale = _FIRST_STEP * size / np.sqrt(steep) if steep > 0.0 else 0.0
+            sq_norm += gradient[i, a] * gradient[i, a]
+        scale = _FIRST_STEP * size / np.sqrt(sq_norm) if sq_norm > 0.0 else 0.0
         for a in range(n_dims):
             for b in range(n_dims):
                 inverse[i, a, b] = scale if a == b else 0.0
@@ -180,41 +180,41 @@ def _turn(i, gradient, inverse, direction, size):
 def _update(i, step, change, inverse):
     """Update the inverse Hessian of a place by the formula of Broyden, Fletcher, Goldfarb and Shanno."""
     n_dims = step.size
-    curved = 0.0
+    curvature = 0.0
     sq_change = 0.0
     sq_step = 0.0
     for a in range(n_dims):
-        curved += step[a] * change[a]
+        curvature += step[a] * change[a]
         sq_change += change[a] * change[a]
         sq_step += step[a] * step[a]
-    if not curved > 1e-12 * np.sqrt(sq_change * sq_step):
+    if not curvature > 1e-12 * np.sqrt(sq_change * sq_step):
         return
-    moved = np.zeros(n_dims)
+    product = np.zeros(n_dims)
     for a in range(n_dims):
         for b in range(n_dims):
-            moved[a] += inverse[i, a, b] * change[b]
-    along = 0.0
+            product[a] += inverse[i, a, b] * change[b]
+    quadratic = 0.0
     for a in range(n_dims):
-        along += change[a] * moved[a]
+        quadratic += change[a] * product[a]
     for a in range(n_dims):
         for b in range(n_dims):
-            inverse[i, a, b] += (1.0 + along / curved) * step[a] * step[b] / curved
-            inverse[i, a, b] -= (moved[a] * step[b] + step[a] * moved[b]) / curved
+            inverse[i, a, b] += (1.0 + quadratic / curvature) * step[a] * step[b] / curvature
+            inverse[i, a, b] -= (product[a] * step[b] + step[a] * product[b]) / curvature
 
 
 @jit
 def first_steps(start, stop, size, shortest, stiffness, gradient, inverse, direction):
     """Fill the first inverse Hessians, the same in all directions, and the directions they give.
 
-    The stiffness of the edges tells the length of the first step, which is at least `shortest`.
+    The stiffness of the edges sets the length of the first step, which is at least `shortest`.
     """
     n_dims = gradient.shape[1]
     for i in range(start, stop):
-        steep = 0.0
+        sq_norm = 0.0
         for a in range(n_dims):
-            steep += gradient[i, a] * gradient[i, a]
-        least = shortest[i] / np.sqrt(steep) if steep > 0.0 else 0.0
-        scale = max(1.0 / stiffness[i], least) if 0.0 < stiffness[i] < np.inf else least
+            sq_norm += gradient[i, a] * gradient[i, a]
+        least_scale = shortest[i] / np.sqrt(sq_norm) if sq_norm > 0.0 else 0.0
+        scale = max(1.0 / stiffness[i], least_scale) if 0.0 < stiffness[i] < np.inf else least_scale
         inverse[i] = 0.0
         for a in range(n_dims):
             inverse[i, a, a] = scale
@@ -250,19 +250,19 @@ def judge(
 
 
 @jit
-def mean_nearest(start, stop, sq_dist, indptr, held, mean):
-    """Fill the mean of each row's smallest squared distances, as many as `held` has columns, or all."""
+def mean_nearest(start, stop, sq_dist, indptr, smallest, mean):
+    """Fill the mean of each row's smallest squared distances, as many as `smallest` has columns, or all."""
     for i in range(start, stop):
-        few = held[i]
+        row = smallest[i]
         count = 0
         for e in range(indptr[i], indptr[i + 1]):
             d2 = sq_dist[e]
-            if count == few.size and d2 >= few[count - 1]:
+            if count == row.size and d2 >= row[count - 1]:
                 continue
-            at = min(count, few.size - 1)
-            while at > 0 and few[at - 1] > d2:
-                few[at] = few[at - 1]
+            at = min(count, row.size - 1)
+            while at > 0 and row[at - 1] > d2:
+                row[at] = row[at - 1]
                 at -= 1
-            few[at] = d2
-            count = min(count + 1, few.size)
-        mean[i] = few[:count].mean() if count else 0.0
+            row[at] = d2
+            count = min(count + 1, row.size)
+        mean[i] = row[:count].mean() if count else 0.0

@@ -1,4 +1,4 @@
-"""Ranks of all points by their distance, and how two rankings agree."""
+"""Ranks of all points by their distance, and the agreement of two rankings."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def sq_dists_from_products(points, sq_norms, others, others_sq_norms, tol, block
     """
     for s in range(points.shape[0]):
         for j in range(others.shape[0]):
-            both = sq_norms[s] + others_sq_norms[j]
-            d2 = both - (block[s, j] + block[s, j])
-            if d2 < tol * both:
+            sq_norm = sq_norms[s] + others_sq_norms[j]
+            d2 = sq_norm - (block[s, j] + block[s, j])
+            if d2 < tol * sq_norm:
                 d2 = _sq_dist(points[s], others[j])
             block[s, j] = d2
 
 
 @jit
 def sq_dists_by_differences(points, others, block):
-    """Fill the squared distances of points to others, which are given with one coordinate per row."""
+    """Fill the squared distances of points to others, which have one coordinate per row."""
     block[:] = 0.0
     for s in range(points.shape[0]):
         row = block[s]
@@ -48,7 +48,7 @@ def sq_dists_by_differences(points, others, block):
 
 @jit
 def _order(keys, order, spare_keys, spare_order, counts):
-    """Sort stably by radix; return the order, in one of the two arrays given for it."""
+    """Sort stably by radix; return the order, in `order` or `spare_order`."""
     n = keys.size
     size = counts.size
     mask = np.uint64(size - 1)
@@ -98,36 +98,36 @@ def ranks_of_orders(orders, ranks):
 def agreement(ranks, orders, sizes, curves, sums, squares):
     """Fill each row's number of shared neighbors, its intrusions and its extrusions, for all sizes K of neighborhoods.
 
-    `ranks` are those in the data, `orders` those in the embedding; the last entry of an order does not count.
+    `ranks` are from the data, `orders` from the embedding; the last entry of an order does not count.
     Intrusions are Σ (ρ − K) over points among the K nearest in the embedding with rank ρ > K in the data; extrusions
     the other way round. `curves` has shape (n_rows, 3, n_sizes), for a few sizes in increasing order. Sums and squares
     over rows, for all sizes, are added to `sums` and `squares`, of shape (3, n).
     """
     n = orders.shape[1]
     shared = np.empty(n, dtype=np.int64)
-    intruded = np.empty(n, dtype=np.int64)
-    extruded = np.empty(n, dtype=np.int64)
+    intrusions = np.empty(n, dtype=np.int64)
+    extrusions = np.empty(n, dtype=np.int64)
     for s in range(orders.shape[0]):
         shared[:] = 0
-        intruded[:] = 0
-        extruded[:] = 0
+        intrusions[:] = 0
+        extrusions[:] = 0
         for r in range(1, n):
             rho = np.int64(ranks[s, orders[s, r - 1]])
             if rho > r:
                 shared[rho] += 1
-                intruded[r] += rho
-                intruded[rho] -= rho
+                intrusions[r] += rho
+                intrusions[rho] -= rho
             else:
                 shared[r] += 1
-                extruded[rho] += r
-                extruded[r] -= r
-        kept, far_in_data, far_in_map, at = 0, 0, 0, 0
+                extrusions[rho] += r
+                extrusions[r] -= r
+        n_shared, intrusion, extrusion, at = 0, 0, 0, 0
         for k in range(n):
-            kept += shared[k]
-            far_in_data += intruded[k]
-            far_in_map += extruded[k]
-            outside = k * (k - kept)
-            values = (np.float64(kept), np.float64(far_in_data - outside), np.float64(far_in_map - outside))
+            n_shared += shared[k]
+            intrusion += intrusions[k]
+            extrusion += extrusions[k]
+            outside = k * (k - n_shared)
+            values = (np.float64(n_shared), np.float64(intrusion - outside), np.float64(extrusion - outside))
             for a in range(3):
                 sums[a, k] += values[a]
                 squares[a, k] += values[a] ** 2

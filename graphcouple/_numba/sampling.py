@@ -1,6 +1,6 @@
 """Epochs of sampled attraction and repulsion, with the same bits for any number of threads.
 
-Every point walks its own edges and moves a copy of itself, relative to where the others were at
+Every point walks its own edges and moves a copy of itself, relative to the other points at
 the end of the last epoch. Its random numbers depend only on the seed, the epoch and the point.
 """
 
@@ -67,38 +67,38 @@ def alias_table(weights, keep, other):
 
 
 @jit
-def _draw(stream, keep, other, drawn):
-    """Fill `drawn` with points of the noise law; return the next state of the stream."""
+def _draw(stream, keep, other, sample):
+    """Fill `sample` with points of the noise law; return the next state of the stream."""
     n_points = np.uint64(keep.size)
-    for r in range(drawn.size):
+    for r in range(sample.size):
         stream += _GOLDEN
         bits = _mixed(stream)
         k = np.int64(((bits >> np.uint64(32)) * n_points) >> np.uint64(32))
         if np.float64(bits & np.uint64(0xFFFFFFFF)) * 2.0**-32 >= keep[k]:
             k = other[k]
-        drawn[r] = k
+        sample[r] = k
     return stream
 
 
 @jit
-def _push(here, i, old, drawn, repelling, softening, size, most, sq_dist, weight):
-    """Move `here` away from the drawn points, by the sum of their forces."""
+def _push(here, i, old, sample, repelling, softening, size, cap, sq_dist, weight):
+    """Move `here` away from the sampled points, by the sum of their forces."""
     n_dims = old.shape[1]
-    for r in range(drawn.size):
+    for r in range(sample.size):
         sq_dist[r] = softening
     for a in range(n_dims):
-        for r in range(drawn.size):
-            sq_dist[r] += (here[a] - old[drawn[r], a]) ** 2
-    for r in range(drawn.size):
+        for r in range(sample.size):
+            sq_dist[r] += (here[a] - old[sample[r], a]) ** 2
+    for r in range(sample.size):
         weight[r] = -size * repelling.slope(sq_dist[r])
-    for r in range(drawn.size):
-        if drawn[r] == i:
+    for r in range(sample.size):
+        if sample[r] == i:
             weight[r] = 0.0
     for a in range(n_dims):
-        moved = 0.0
-        for r in range(drawn.size):
-            moved += min(max(weight[r] * (here[a] - old[drawn[r], a]), -most), most)
-        here[a] += moved
+        move = 0.0
+        for r in range(sample.size):
+            move += min(max(weight[r] * (here[a] - old[sample[r], a]), -cap), cap)
+        here[a] += move
 
 
 @jit
@@ -112,10 +112,10 @@ def sampled_rows(
     """
     n_dims = old.shape[1]
     here = np.empty(n_dims)
-    drawn = np.empty(n_negative, dtype=np.int64)
+    sample = np.empty(n_negative, dtype=np.int64)
     sq_dist = np.empty(n_negative)
     weight = np.empty(n_negative)
-    most = rate * clip
+    cap = rate * clip
     for i in range(start, stop):
         for a in range(n_dims):
             here[a] = old[i, a]
@@ -132,8 +132,8 @@ def sampled_rows(
                         near += (here[a] - old[j, a]) ** 2
                     pull = 2.0 * rate * attracting.slope(near)
                     for a in range(n_dims):
-                        here[a] += min(max(pull * (here[a] - old[j, a]), -most), most)
-                stream = _draw(stream, keep, other, drawn)
-                _push(here, i, old, drawn, repelling, softening, 2.0 * rate * strength * n_pulls, most, sq_dist, weight)
+                        here[a] += min(max(pull * (here[a] - old[j, a]), -cap), cap)
+                stream = _draw(stream, keep, other, sample)
+                _push(here, i, old, sample, repelling, softening, 2.0 * rate * strength * n_pulls, cap, sq_dist, weight)
         for a in range(n_dims):
             new[i, a] = here[a]

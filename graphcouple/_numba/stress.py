@@ -9,8 +9,8 @@ from graphcouple._numba.jit import jit
 
 
 @jit
-def matched_distances(start, stop, Z, indptr, indices, wanted, weights, loss, value, gradient):
-    """Fill Σ_j w_ij F̂(δ_ij, |z_i − z_j|) over a row's pairs, and twice the gradient of it in z_i.
+def matched_distances(start, stop, Z, indptr, indices, targets, weights, loss, value, gradient):
+    """Fill Σ_j w_ij F̂(δ_ij, |z_i − z_j|) over a row's pairs, and twice its gradient in z_i.
 
     The support is symmetric, and so are δ and w, so twice a row's gradient is the gradient of the sum over all rows.
     Points in one place have no direction in which to move apart, and feel no force.
@@ -26,9 +26,9 @@ def matched_distances(start, stop, Z, indptr, indices, wanted, weights, loss, va
             for a in range(n_dims):
                 sq_dist += (Z[i, a] - Z[j, a]) * (Z[i, a] - Z[j, a])
             distance = np.sqrt(sq_dist)
-            total += weights[e] * loss.cost(wanted[e], distance)
+            total += weights[e] * loss.cost(targets[e], distance)
             if distance > 0.0:
-                pull = 2.0 * weights[e] * loss.grad_cost(wanted[e], distance) / distance
+                pull = 2.0 * weights[e] * loss.grad_cost(targets[e], distance) / distance
                 for a in range(n_dims):
                     force[a] += pull * (Z[i, a] - Z[j, a])
         value[i] = total

@@ -1,7 +1,7 @@
-"""Tables of a function of d², linear between places 1/128 of an octave apart, which cost the same for every kernel.
+"""Tables of a function of d², linear between places 1/128 of an octave apart, at the same cost for every kernel.
 
-A table is accurate to about 1e-5 of the function where that is smooth on a logarithmic scale, as kernels are; a table
-of cubics to 1e-9.
+A table is accurate to about 1e-5 of a function that is smooth on a logarithmic scale, as kernels are; a table of cubics
+is accurate to 1e-9.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _REST = np.int64((1 << _SHIFT) - 1)
 _LOWEST = 2.0**-124
 _FIRST = np.int64(np.float64(_LOWEST).view(np.int64) >> _SHIFT)
 
-# The same of a single's bits.
+# The same for single precision.
 _SHIFT_SINGLE = np.int32(23 - _PER_OCTAVE_BITS)
 _REST_SINGLE = np.int32((1 << (23 - _PER_OCTAVE_BITS)) - 1)
 _STEP_SINGLE = np.float32(1.0 / (1 << (23 - _PER_OCTAVE_BITS)))
 _LOWEST_SINGLE = np.float32(_LOWEST)
 _FIRST_SINGLE = np.int32(_LOWEST_SINGLE.view(np.int32) >> _SHIFT_SINGLE)
 
-# Tables of cubics of smooth functions are accurate to 1e-9.
+# Largest relative error of cubics; for smooth functions it is 1e-9.
 _INEXACT = 1e-8
-# Nearer than that, formulas cut off what is infinite.
+# Below this squared distance, formulas cap infinite values.
 _EXACT_FROM = 1e-25
 
-# Squared distances beyond this are read as this.
+# Larger squared distances are read as this one.
 HIGHEST = 2.0**60
 
 
@@ -51,7 +51,7 @@ def tabulate(values):
 
 
 def _place(sq_dist):
-    """Return the number of the place below a squared distance, and which share of the way to the next it is."""
+    """Return the number of the place below a squared distance, and the fraction of the way to the next place."""
 
 
 @overload(_place, inline="always")
@@ -73,9 +73,9 @@ def _place_of(sq_dist):
 
 @_strict
 def look_up(table, sq_dist, column):
-    """Return the function in two columns of a table, below its first place as at it, and beyond its last as there.
+    """Return the function in two columns of a table; places below its first or beyond its last are read as these.
 
-    Singles need a table of singles, doubles one of doubles.
+    The table must have the precision of `sq_dist`.
     """
     place, fraction = _place(sq_dist)
     at = min(place, table.shape[0] - 1)
@@ -163,25 +163,25 @@ def pairs_once(
 
 
 def cubics(function):
-    """Return the table of a function of d² between `places` by a cubic spline; None if that is not exact.
+    """Return the table of a function of d² between `places` by a cubic spline; None if the spline is not exact.
 
-    It is exact if the function is finite everywhere, at zero too, and halfway between places beyond d² = 1e-25 the
-    error is below 1e-8 of the function there, or of its largest value, at most 1.
+    It is exact if the function is finite everywhere, at zero too, and the error halfway between places beyond
+    d² = 1e-25 is below 1e-8 times the function there, or times its largest value, at most 1.
     """
     s = places()
-    apart = np.diff(s)
-    found, halfway, at_zero = (
-        np.asarray(function(at), dtype=np.float64) for at in (s, s[:-1] + 0.5 * apart, np.zeros(1))
+    gaps = np.diff(s)
+    values, halfway, at_zero = (
+        np.asarray(function(at), dtype=np.float64) for at in (s, s[:-1] + 0.5 * gaps, np.zeros(1))
     )
-    if not (np.isfinite(found).all() and np.isfinite(at_zero).all()):
+    if not (np.isfinite(values).all() and np.isfinite(at_zero).all()):
         return None
-    table = np.ascontiguousarray((CubicSpline(s, found).c[::-1] * apart ** np.arange(4)[:, None]).T)
+    table = np.ascontiguousarray((CubicSpline(s, values).c[::-1] * gaps ** np.arange(4)[:, None]).T)
     error = np.abs(table @ np.array([1.0, 0.5, 0.25, 0.125]) - halfway)
-    bound = _INEXACT * np.maximum(np.abs(halfway), min(np.abs(found).max(), 1.0))
+    bound = _INEXACT * np.maximum(np.abs(halfway), min(np.abs(values).max(), 1.0))
     return table if (error <= bound)[s[:-1] >= _EXACT_FROM].all() else None
 
 
 def table_of(radial, highest=HIGHEST):
-    """Return the table of a radial function: its slope in columns 0 and 1, itself in columns 2 and 3."""
+    """Return the table of a radial function: its slope in columns 0 and 1, its value in columns 2 and 3."""
     s = places(highest)
     return np.hstack([tabulate(np.asarray(f(s), dtype=np.float64)) for f in (radial.slope, radial.potential)])

@@ -23,21 +23,21 @@ from graphcouple._validation import check_integer
 _BLOCKS_PER_THREAD = 2
 
 POINTS_WORTH_THREADS = 20_000
-"""Below this many rows of a few operations each, to hand blocks to threads takes longer than the loop."""
+"""With fewer rows of a few operations each, to hand blocks to threads takes longer than the loop."""
 
-# More threads than cores do no harm up to a few, and gain nothing.
+# Threads that are allowed on fewer cores too: more threads than cores gain nothing, but a few do no harm.
 _FEW = 8
 
 
 class _Pools:
-    """The pools in use, by their number of threads; they end with their last user."""
+    """The pools by their number of threads; they end with their last user."""
 
     def __init__(self) -> None:
         self._lock, self._users = threading.Lock(), 0
         self._pools: dict[int, ThreadPoolExecutor] = {}
 
     @contextmanager
-    def used(self) -> Iterator[None]:
+    def user(self) -> Iterator[None]:
         with self._lock:
             self._users += 1
         try:
@@ -45,11 +45,11 @@ class _Pools:
         finally:
             with self._lock:
                 self._users -= 1
-                ended, self._pools = ({}, self._pools) if self._users else (self._pools, {})
-            for pool in ended.values():
+                idle, self._pools = ({}, self._pools) if self._users else (self._pools, {})
+            for pool in idle.values():
                 pool.shutdown(cancel_futures=True)
 
-    def of(self, n_threads: int) -> ThreadPoolExecutor:
+    def get(self, n_threads: int) -> ThreadPoolExecutor:
         with self._lock:
             if n_threads not in self._pools:
                 self._pools[n_threads] = ThreadPoolExecutor(n_threads, thread_name_prefix="graphcouple")
@@ -57,7 +57,7 @@ class _Pools:
 
 
 _pools = _Pools()
-_within = threading.local()
+_local = threading.local()
 
 
 def _forget_pools() -> None:
@@ -73,7 +73,7 @@ if hasattr(os, "register_at_fork"):
 @contextmanager
 def threads_kept() -> Iterator[None]:
     """Keep threads from one loop to the next; they end with the outermost of these contexts. Also a decorator."""
-    with _pools.used():
+    with _pools.user():
         yield
 
 
@@ -83,16 +83,16 @@ def _cores() -> int:
 
 
 def effective_n_jobs(n_jobs: Any) -> int:
-    """Return the number of threads that `n_jobs` stands for, at most as many as there are cores (but 8, if fewer).
+    """Return the number of threads that `n_jobs` stands for, at most the number of cores, or 8 if that is more.
 
-    None means what `joblib.parallel_config` says; without it every available core, or one thread in a worker of joblib,
-    whose siblings have the others.
+    None follows `joblib.parallel_config`; without it, every available core, or one thread in a worker of joblib, since
+    the other workers use the other cores.
     """
     if n_jobs is None:
-        backend, within = get_active_backend()
-        if within is None:
+        backend, backend_jobs = get_active_backend()
+        if backend_jobs is None:
             return _cores() if backend.nesting_level in (0, None) else 1
-        n_jobs = int(backend.effective_n_jobs(within))
+        n_jobs = int(backend.effective_n_jobs(backend_jobs))
     threads = check_integer("n_jobs", n_jobs, -sys.maxsize)
     if threads == 0:
         raise ValueError("n_jobs must not be 0; use None for every core, or a number of threads.")
@@ -102,26 +102,26 @@ def effective_n_jobs(n_jobs: Any) -> int:
 def over_rows(n_rows: int, n_jobs: int | None, loop: Callable[..., Any], *args: Any, at_least: int = 64) -> None:
     """Call ``loop(start, stop, *args)`` on blocks that together cover range(n_rows).
 
-    Fewer rows than `at_least` run in the calling thread, and so does a loop within another.
+    Fewer rows than `at_least` run in the calling thread, and so does a loop inside another.
     """
-    alone = getattr(_within, "loop", False) or (n_rows < at_least and n_jobs != 0)
-    if alone or (n_threads := effective_n_jobs(n_jobs)) == 1:
+    serial = getattr(_local, "loop", False) or (n_rows < at_least and n_jobs != 0)
+    if serial or (n_threads := effective_n_jobs(n_jobs)) == 1:
         loop(0, n_rows, *args)
         return
     size = -(-n_rows // (n_threads * _BLOCKS_PER_THREAD))
-    # Each thread takes the next block; this one too, because to wait for others takes longer than many loops.
+    # Each thread takes the next block, and so does this one, because waiting takes longer than many loops.
     starts = iter(range(0, n_rows, size))
 
     def work() -> None:
-        _within.loop = True
+        _local.loop = True
         try:
             for a in starts:
                 loop(a, min(a + size, n_rows), *args)
         finally:
-            _within.loop = False
+            _local.loop = False
 
     with threads_kept():
-        futures = [_pools.of(n_threads - 1).submit(work) for _ in range(n_threads - 1)]
+        futures = [_pools.get(n_threads - 1).submit(work) for _ in range(n_threads - 1)]
         try:
             work()
         finally:

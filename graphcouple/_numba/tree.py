@@ -90,16 +90,16 @@ def walk(
     not in it. `sq_length` is zero for radial functions that are not smooth.
     """
     n_dims = points.shape[1]
-    waiting = np.empty(_STACK, dtype=np.int64)
+    stack = np.empty(_STACK, dtype=np.int64)
     force = np.empty(n_dims)
     for i in range(start, stop):
         total = 0.0
         force[:] = 0.0
-        waiting[0] = 0
+        stack[0] = 0
         depth = 1
         while depth > 0:
             depth -= 1
-            c = waiting[depth]
+            c = stack[depth]
             sq_dist = 0.0
             for a in range(n_dims):
                 sq_dist += (points[i, a] - centre[c, a]) ** 2
@@ -111,7 +111,7 @@ def walk(
                     force[a] += pull * (points[i, a] - centre[c, a])
             elif n_children[c] > 0:
                 for k in range(n_children[c]):
-                    waiting[depth] = child[c] + k
+                    stack[depth] = child[c] + k
                     depth += 1
             else:
                 for j in range(first[c], last[c]):

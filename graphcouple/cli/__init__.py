@@ -52,7 +52,7 @@ def main() -> None:
         # A stream that cannot show a character shows its number.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    # Like an interruption, it unwinds, so that no draft of a file is left.
+    # SIGTERM unwinds like an interruption, so that no draft of a file is left.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         status = cli.main(prog_name="graphcouple", standalone_mode=False)

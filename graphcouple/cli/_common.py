@@ -33,13 +33,13 @@ METHODS = {
     "kernel-pca": "KernelPCA",
     "autoencoder": "LinearAutoencoder",
 }
-"""The names of methods, and the estimators that they are."""
+"""The estimator of each method."""
 
 OPTIONS = {"max_iter": "iterations", "n_components": "components", "n_jobs": "jobs", "random_state": "seed"}
 PLOT_ENDINGS = (".png", ".svg", ".pdf")
 
 
-def known(kind: str, *, upper: bool = False) -> Any:
+def check_name(kind: str, *, upper: bool = False) -> Any:
     """Return the check of an option whose value must be a registered "prior", "init" or "coupling"."""
 
     def check(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
@@ -56,10 +56,10 @@ def numbers(context: click.Context, option: click.Parameter, value: str | None) 
     if value is None:
         return None
     try:
-        found = tuple(float(part) for part in value.split(","))
+        values = tuple(float(part) for part in value.split(","))
     except ValueError:
         raise click.BadParameter(f"{value!r} is not a number, nor numbers separated by commas.") from None
-    return found[0] if len(found) == 1 else found
+    return values[0] if len(values) == 1 else values
 
 
 def registry(kind: str) -> Any:
@@ -72,18 +72,18 @@ def registry(kind: str) -> Any:
 
 
 def preset(method: str, options: dict[str, Any]) -> Any:
-    """Return the named estimator with the given options; raise if it does not have one of them."""
+    """Return the estimator of a method with these options; raise if it lacks one of them."""
     from graphcouple import estimators
 
-    chosen = getattr(estimators, METHODS[method])
-    given = {name: value for name, value in options.items() if value is not None}
-    known = inspect.signature(chosen).parameters
+    estimator = getattr(estimators, METHODS[method])
+    arguments = {name: value for name, value in options.items() if value is not None}
+    parameters = inspect.signature(estimator).parameters
     # Every command has a seed, but some methods draw nothing at random.
-    given = {name: value for name, value in given.items() if name in known or name != "random_state"}
-    for name in given:
-        if name not in known:
+    arguments = {name: value for name, value in arguments.items() if name in parameters or name != "random_state"}
+    for name in arguments:
+        if name not in parameters:
             raise ValueError(f"--{OPTIONS.get(name, name.replace('_', '-'))} does not apply to --method {method}.")
-    return chosen(**given)
+    return estimator(**arguments)
 
 
 def load_data(data: str, labels: str | None) -> tuple[str, Any, Any]:
@@ -93,8 +93,8 @@ def load_data(data: str, labels: str | None) -> tuple[str, Any, Any]:
 
     path = Path(data)
     y: Any
-    named = data in datasets.NAMES or (data in datasets.FETCHED and not path.exists())
-    if named:
+    is_named = data in datasets.NAMES or (data in datasets.FETCHED and not path.exists())
+    if is_named:
         X, y = datasets.load(data)
         name = data
     elif path.suffix or path.exists():
@@ -109,7 +109,7 @@ def load_data(data: str, labels: str | None) -> tuple[str, Any, Any]:
         raise ValueError(f"{data} must hold a 2D array of real numbers, got {X.ndim}D of dtype {X.dtype}.")
     if labels is not None and Path(labels).is_file():
         y = _files.read_labels(Path(labels), X.shape[0])
-    elif labels is not None and (y is None or named):
+    elif labels is not None and (y is None or is_named):
         raise ValueError(f"--labels {labels}: no such file, and {data} has no labels to choose from.")
     if y is not None and len(y) != X.shape[0]:
         raise ValueError(f"there are {len(y)} labels, but {X.shape[0]} rows of data.")
@@ -117,10 +117,10 @@ def load_data(data: str, labels: str | None) -> tuple[str, Any, Any]:
 
 
 def refuse_inputs(targets: dict[str, Path | None], inputs: Iterable[Any]) -> None:
-    """Raise if a file to be written is one that is read."""
-    read = {Path(name).resolve() for name in inputs if name is not None and Path(name).exists()}
+    """Raise if an output file is also an input."""
+    sources = {Path(name).resolve() for name in inputs if name is not None and Path(name).exists()}
     for option, path in targets.items():
-        if path is not None and path.resolve() in read:
+        if path is not None and path.resolve() in sources:
             raise ValueError(f"{option} {path} is an input of this command; choose another name.")
 
 
@@ -134,17 +134,17 @@ def targets(
 ) -> tuple[Path, Path | None]:
     """Return the paths of the result and of the picture, checked before any work is done.
 
-    Without matplotlib there is no picture, unless one was asked for by name.
+    Without matplotlib there is no picture, and --plot is refused.
     """
     if no_plot and plot is not None:
         raise ValueError("--plot and --no-plot exclude each other; give at most one of them.")
     table = output or Path(default)
     picture = None if no_plot else plot or table.with_suffix(".png")
-    for path, known, option in ((table, endings, "--output"), (picture, PLOT_ENDINGS, "--plot")):
+    for path, suffixes, option in ((table, endings, "--output"), (picture, PLOT_ENDINGS, "--plot")):
         if path is None:
             continue
-        if path.suffix.lower() not in known:
-            raise ValueError(f"{option} {path}: the ending must be one of {', '.join(known)}.")
+        if path.suffix.lower() not in suffixes:
+            raise ValueError(f"{option} {path}: the ending must be one of {', '.join(suffixes)}.")
         if not path.parent.is_dir():
             raise ValueError(f"{option} {path}: the folder {path.parent} does not exist.")
         if path.is_dir():
@@ -167,14 +167,14 @@ def fit_reporting(estimator: Any, X: Any) -> float:
     """Fit under a progress bar (on a terminal); return the seconds it took."""
     start = time.perf_counter()
     # Pipes and logs get the result and warnings alone.
-    fitted = getattr(estimator, "estimator", None) or estimator
-    if "verbose" in fitted.get_params():
-        fitted.set_params(verbose=int(sys.stderr.isatty()))
-    with warnings.catch_warnings(record=True) as caught:
+    model = getattr(estimator, "estimator", None) or estimator
+    if "verbose" in model.get_params():
+        model.set_params(verbose=int(sys.stderr.isatty()))
+    with warnings.catch_warnings(record=True) as messages:
         warnings.simplefilter("always", UserWarning)
         estimator.fit(X)
     package = Path(__file__).parents[1]
-    for text in dict.fromkeys(str(w.message) for w in caught if Path(w.filename).is_relative_to(package)):
+    for text in dict.fromkeys(str(w.message) for w in messages if Path(w.filename).is_relative_to(package)):
         click.echo(f"graphcouple: warning: {' '.join(text.split())}", err=True)
     return time.perf_counter() - start
 
@@ -183,24 +183,24 @@ def plain(text: Any) -> Any:
     """Return text for a terminal: brackets are no markup, and control characters are written out."""
     from rich.text import Text
 
-    shown = "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in str(text))
-    return Text(shown)
+    printable = "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in str(text))
+    return Text(printable)
 
 
 @contextmanager
-def finished() -> Iterator[None]:
+def guard_output() -> Iterator[None]:
     """Guard the printing of results: if the reader of the output has gone away, the command does not fail."""
     try:
         yield
         if sys.stdout is not None:
             sys.stdout.flush()
     except (OSError, ValueError, SystemExit):
-        # rich leaves by SystemExit; and at its end, Python would try to write the rest.
+        # rich raises SystemExit; and at its exit, Python would try to write the rest.
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
 
 
 def report(rows: list[tuple[str, str]]) -> None:
-    """Print what was done."""
+    """Print a table of results."""
     from rich.console import Console
     from rich.table import Table
 
@@ -209,7 +209,7 @@ def report(rows: list[tuple[str, str]]) -> None:
     table.add_column(overflow="fold")
     for row in rows:
         table.add_row(*(plain(cell) for cell in row))
-    with finished():
+    with guard_output():
         Console().print(table, highlight=False)
 
 
@@ -225,13 +225,13 @@ def print_table(names: list[str], numbers: list[str], rows: list[list[str]]) -> 
         table.add_column(plain(name), justify="right", no_wrap=True)
     for row in rows:
         table.add_row(*(plain(cell) for cell in row))
-    with finished():
-        needed = Console(width=10_000).measure(table).maximum
-        Console(width=max(Console().width, needed)).print(table, highlight=False)
+    with guard_output():
+        full_width = Console(width=10_000).measure(table).maximum
+        Console(width=max(Console().width, full_width)).print(table, highlight=False)
 
 
 def save_picture(path: Path, target: Path, figure: Any) -> None:
-    """Write a figure to `path`, in the format of the ending of `target`."""
+    """Write a figure to `path`, in the format that `target` ends in."""
     from matplotlib import rc_context
 
     # Keep text as text: journals reject matplotlib's default Type 3 fonts.

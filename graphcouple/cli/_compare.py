@@ -12,8 +12,8 @@ import numpy as np
 from graphcouple.cli._common import (
     METHODS,
     classes_or_none,
-    finished,
     fit_reporting,
+    guard_output,
     labels_option,
     load_data,
     preset,
@@ -33,12 +33,12 @@ class _Run(NamedTuple):
     seed: int
 
 
-def _names(text: str | None, known: tuple[str, ...], option: str) -> list[str]:
-    chosen = [name.strip().lower() for name in (text or "").split(",") if name.strip()]
-    for name in chosen:
-        if name not in known:
-            raise ValueError(f"{option} {name!r} must be one of {', '.join(known)}.")
-    return list(dict.fromkeys(chosen))
+def _names(text: str | None, choices: tuple[str, ...], option: str) -> list[str]:
+    names = [name.strip().lower() for name in (text or "").split(",") if name.strip()]
+    for name in names:
+        if name not in choices:
+            raise ValueError(f"{option} {name!r} must be one of {', '.join(choices)}.")
+    return list(dict.fromkeys(names))
 
 
 def _runs(methods: list[str], inits: list[str], n_seeds: int) -> Iterator[_Run]:
@@ -87,17 +87,17 @@ def compare(
     from graphcouple.datasets._files import finished_files, write_table
     from graphcouple.metrics._evaluate import check_scoring, score_each
 
-    chosen = _names(methods, tuple(METHODS), "--methods")
-    if not chosen:
+    method_names = _names(methods, tuple(METHODS), "--methods")
+    if not method_names:
         raise ValueError(f"--methods must name at least one of {', '.join(METHODS)}.")
     starts = _names(inits, tuple(registry("init").names()), "--inits") or [_OWN]
     name, X, y = load_data(data, labels)
     table, picture = targets(f"{name}-compare.csv", (".csv",), output, plot, no_plot, inputs=(data, labels))
     classes, n_rows = classes_or_none(y), rows if rows is not None else "auto"
-    # Find out what cannot be scored before doing the work.
+    # Refuse data that cannot be scored before any fit.
     check_scoring(X, classes, None, n_rows)
     maps, seconds = {}, {}
-    for run in _runs(chosen, starts, seeds):
+    for run in _runs(method_names, starts, seeds):
         estimator = _estimator(run, options)
         seconds[run] = _fit(run, estimator, X)
         maps[run] = estimator.embedding_
@@ -118,17 +118,17 @@ def compare(
         if sketch is not None and picture is not None:
             save_picture(sketch, picture, _grid(maps, y, name))
     _print(lines, maps)
-    with finished():
+    with guard_output():
         click.echo("written  " + "\n         ".join(str(path) for path in (table, picture) if path is not None))
 
 
 def _estimator(run: _Run, options: dict[str, Any]) -> Any:
-    given = {**options, "random_state": run.seed}
+    arguments = {**options, "random_state": run.seed}
     if run.init != _OWN:
-        given["init"] = run.init
-    known = preset(run.method, {}).get_params()
-    # Each method gets those of the shared options that it has.
-    return preset(run.method, {option: value for option, value in given.items() if option in known})
+        arguments["init"] = run.init
+    parameters = preset(run.method, {}).get_params()
+    # Each method gets the shared options that it has.
+    return preset(run.method, {option: value for option, value in arguments.items() if option in parameters})
 
 
 def _fit(run: _Run, estimator: Any, X: Any) -> float:
@@ -151,17 +151,17 @@ def _print(lines: list[dict[str, Any]], maps: dict[_Run, Any]) -> None:
     from graphcouple.metrics import seed_stability
 
     several = any(run.seed for run in maps)
-    shown = [score for score in _SHOWN if score in lines[0]]
-    names = [score.replace(" correlation", "s").replace(" accuracy", "") for score in shown]
+    scores = [score for score in _SHOWN if score in lines[0]]
+    names = [score.replace(" correlation", "s").replace(" accuracy", "") for score in scores]
     rows = []
     for method, init in dict.fromkeys((run.method, run.init) for run in maps):
-        mine = [line for line in lines if (line["method"], line["init"]) == (method, init)]
-        cells = [_spread([100 * line[score] for line in mine]) for score in shown]
+        fits = [line for line in lines if (line["method"], line["init"]) == (method, init)]
+        cells = [_spread([100 * line[score] for line in fits]) for score in scores]
         if several:
             cells.append(f"{100 * seed_stability([Z for run, Z in maps.items() if run[:2] == (method, init)]):.1f}")
-        rows.append([method, init, *cells, _spread([line["seconds"] for line in mine])])
+        rows.append([method, init, *cells, _spread([line["seconds"] for line in fits])])
     print_table(["method", "start"], [*names, *(["stability"] if several else []), "seconds"], rows)
-    with finished():
+    with guard_output():
         click.echo("Scores are in hundredths" + (", mean±standard deviation over seeds." if several else "."))
 
 

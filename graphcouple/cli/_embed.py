@@ -10,8 +10,8 @@ import click
 
 from graphcouple.cli._common import (
     METHODS,
+    check_name,
     fit_reporting,
-    known,
     labels_option,
     load_data,
     numbers,
@@ -63,19 +63,19 @@ def _parse_kernel(text: str) -> Any:
 
 def _compose(preset: Any, sides: dict[str, str | None], coupling: str | None) -> Any:
     """Return the preset, or a `GraphCoupling` of its sentence with the given laws and coupling."""
-    given = [f"--{name.replace('_', '-')}" for name, value in (*sides.items(), ("coupling", coupling)) if value]
-    if not given:
+    flags = [f"--{name.replace('_', '-')}" for name, value in (*sides.items(), ("coupling", coupling)) if value]
+    if not flags:
         return preset
     if not preset.couples_laws:
-        if given != ["--input-prior"] or "prior" not in preset.get_params():
-            raise ValueError(f"{given[-1]} does not apply to {type(preset).__name__}, which couples no two laws.")
+        if flags != ["--input-prior"] or "prior" not in preset.get_params():
+            raise ValueError(f"{flags[-1]} does not apply to {type(preset).__name__}, which couples no two laws.")
         return preset.set_params(prior=sides["input_prior"])
     from graphcouple.couplings.recipes import as_coupling
     from graphcouple.estimators import GraphCoupling
     from graphcouple.laws.priors import as_prior
 
     sentence = preset.sentence
-    changed: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
     for side in ("input", "latent"):
         parts: dict[str, Any] = {}
         if kernel := sides[f"{side}_kernel"]:
@@ -84,21 +84,21 @@ def _compose(preset: Any, sides: dict[str, str | None], coupling: str | None) ->
             parts["prior"] = as_prior(prior)
             if not parts["prior"].independent_edges:
                 parts["symmetrize"] = None
-        changed[side] = dataclasses.replace(sentence[side], **parts)
+        changes[side] = dataclasses.replace(sentence[side], **parts)
     if coupling:
-        changed["coupling"] = as_coupling(coupling)
-    return GraphCoupling(**sentence.replace(**changed))
+        changes["coupling"] = as_coupling(coupling)
+    return GraphCoupling(**sentence.replace(**changes))
 
 
 def _with_terms(estimator: Any, components: float | str | None, large_scale: float | str | None) -> Any:
     """Return the estimator with the terms whose weights are given."""
     from graphcouple.couplings import ComponentMeans, LargeScale
 
-    asked: dict[str, tuple[Any, Any]] = {
+    options: dict[str, tuple[Any, Any]] = {
         "--component-weight": (components, ComponentMeans),
         "--large-scale": (large_scale, LargeScale),
     }
-    for option, (weight, term) in asked.items():
+    for option, (weight, term) in options.items():
         if weight is None:
             continue
         if not estimator.couples_laws:
@@ -124,12 +124,12 @@ def _weight(context: click.Context, option: click.Parameter, value: str | None) 
 @click.option(
     "--input-prior",
     metavar="PRIOR",
-    callback=known("prior", upper=True),
+    callback=check_name("prior", upper=True),
     help="Prior of the input's graph instead of the method's: B independent edges, D one edge per node, E n edges.",
 )
 @click.option("--input-kernel", metavar="KERNEL", help=f"Kernel of the input: {KERNELS}.")
 @click.option(
-    "--latent-prior", metavar="PRIOR", callback=known("prior", upper=True), help="Prior of the embedding's graph."
+    "--latent-prior", metavar="PRIOR", callback=check_name("prior", upper=True), help="Prior of the embedding's graph."
 )
 @click.option("--latent-kernel", metavar="KERNEL", help="Kernel of the embedding.")
 @click.option(
@@ -143,21 +143,20 @@ def _weight(context: click.Context, option: click.Parameter, value: str | None) 
 @click.option(
     "--coupling",
     metavar="NAME",
-    callback=known("coupling"),
+    callback=check_name("coupling"),
     help="How the two laws are compared: cross-entropy or effective.  [default: the method's]",
 )
 @click.option(
     "--init",
     metavar="NAME",
-    callback=known("init"),
+    callback=check_name("init"),
     help="Start of the embedding: ccpca, pca, random or spectral.  [default: pca; umap spectral]",
 )
 @click.option(
     "--large-scale",
     metavar="WEIGHT",
     callback=_weight,
-    help="Couple at the scale of the whole too, so that the arrangement at large shows; a number or auto.  "
-    "[default: none]",
+    help="Couple at the scale of the whole too, to show the overall arrangement; a number or auto.  [default: none]",
 )
 @click.option(
     "--component-weight",
@@ -219,8 +218,8 @@ def embed(
         "latent_prior": latent_prior,
         "latent_kernel": latent_kernel,
     }
-    composed = any((*sides.values(), coupling)) and preset(method, {}).couples_laws
-    default = f"{name}-{'composed' if composed else method}.npy"
+    is_composed = any((*sides.values(), coupling)) and preset(method, {}).couples_laws
+    default = f"{name}-{'composed' if is_composed else method}.npy"
     table, picture = targets(default, (".npy", ".csv"), output, plot, no_plot, inputs=(data, labels))
     plain = _compose(preset(method, options), sides, coupling)
     estimator = _with_terms(plain, component_weight, large_scale)
@@ -233,14 +232,14 @@ def embed(
 
             axes = scatter(estimator.embedding_, y, title=f"{type(estimator).__name__} of {name}")
             save_picture(sketch, picture, axes.figure)
-    shown = f"{type(estimator).__name__} on {name}, {X.shape[0]:,} × {X.shape[1]:,}"
-    rows = [("method", shown), *estimator.report(), _time(estimator, seconds)]
+    subject = f"{type(estimator).__name__} on {name}, {X.shape[0]:,} × {X.shape[1]:,}"
+    rows = [("method", subject), *estimator.report(), _time(estimator, seconds)]
     rows.append(("written", "\n".join(str(path) for path in (table, picture) if path is not None)))
     report(rows)
 
 
 def _time(estimator: Any, seconds: float) -> tuple[str, str]:
-    """Return the time and why a run ended, if the method runs."""
-    fitted = vars(estimator)
-    ended = f", {fitted['n_iter_']} iterations; {fitted['stop_reason_']}" if "stop_reason_" in fitted else ""
-    return "time", f"{seconds:.1f} s{ended}"
+    """Return the time, and why the run of an iterative method ended."""
+    state = vars(estimator)
+    ending = f", {state['n_iter_']} iterations; {state['stop_reason_']}" if "stop_reason_" in state else ""
+    return "time", f"{seconds:.1f} s{ending}"

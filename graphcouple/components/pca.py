@@ -1,4 +1,4 @@
-"""ccPCA: principal components of the averaged component means MX, and their Monte Carlo error.
+"""ccPCA: principal components of the averaged component means MX, with their Monte Carlo error.
 
 For one graph, PCA of UUᵀX minimises the coupling of component means by precisions (graph-coupling paper, corollary 1).
 ccPCA is PCA of MX with M = E[UUᵀ] over posterior graphs (algorithm 1). Its singular value decomposition needs only the
@@ -30,7 +30,7 @@ MOST_SAMPLES = 2000
 
 _FIRST_ROUND = 20
 _MAX_POWER_ITERATIONS = 30
-_SETTLED = 1e-7
+_TOLERANCE = 1e-7
 _NO_VARIANCE = 1e-10
 
 
@@ -49,7 +49,7 @@ class ComponentPCA:
     mean : ndarray of shape (p,)
         Of the columns of X, and of MX.
     standard_error : ndarray of shape (n,)
-        Root mean square displacement of each point under another draw of as many graphs, up to a rotation of the
+        Root mean square displacement of each point if as many graphs were drawn again, up to a rotation of the
         embedding; nan for a single graph.
     relative_error : float
         The norm of `standard_error` divided by the Frobenius norm of the embedding.
@@ -111,15 +111,15 @@ def _right_vectors(X: _Centred, M: AveragedProjection, width: int, solver: str, 
     # Subspace iteration from a random start until the singular values settle (Halko, Martinsson and Tropp 2011,
     # algorithm 4.4). scikit-learn's randomized SVD does not accept an operator.
     basis = np.linalg.qr(rng.normal(size=(X.shape[1], width)))[0]
-    known = np.zeros(width)
-    settled = max(_SETTLED, 20.0 * float(np.finfo(X.X.dtype).eps))
+    previous = np.zeros(width)
+    tolerance = max(_TOLERANCE, 20.0 * float(np.finfo(X.X.dtype).eps))
     for _ in range(_MAX_POWER_ITERATIONS):
         left = np.linalg.qr(M @ X.times(basis))[0]
         basis, triangle = np.linalg.qr(X.transpose_times(M @ left))
-        found = np.linalg.svd(triangle, compute_uv=False)
-        if np.abs(found - known).max() <= settled * found[0]:
+        values = np.linalg.svd(triangle, compute_uv=False)
+        if np.abs(values - previous).max() <= tolerance * values[0]:
             break
-        known = found
+        previous = values
     return basis
 
 
@@ -171,21 +171,21 @@ def sampled_pca(
     labels = np.empty((0, posterior.n_nodes), dtype=np.int32)
     error = np.nan
     while True:
-        drawn = labels.shape[0]
+        n_drawn = labels.shape[0]
 
-        def advance(more: int, drawn: int = drawn, error: float = error) -> None:
+        def advance(more: int, n_drawn: int = n_drawn, error: float = error) -> None:
             if progress is not None:
-                progress(drawn + more, error)
+                progress(n_drawn + more, error)
 
-        fresh = sample_components(posterior, goal - drawn, seed, first=drawn, n_jobs=n_jobs, progress=advance)
+        fresh = sample_components(posterior, goal - n_drawn, seed, first=n_drawn, n_jobs=n_jobs, progress=advance)
         labels = np.concatenate([labels, fresh])
         M = AveragedProjection(labels, n_jobs)
-        found = component_pca(X, M, n_components, svd_solver=svd_solver, rng=rng)
-        error = found.relative_error
-        view = found.embedding.view()
+        result = component_pca(X, M, n_components, svd_solver=svd_solver, rng=rng)
+        error = result.relative_error
+        view = result.embedding.view()
         view.flags.writeable = False
         stop = callback is not None and bool(callback(goal, error, view))
-        done = n_samples != "auto" or found.constant or error <= tol
+        done = n_samples != "auto" or result.constant or error <= tol
         if n_samples == "auto" and goal >= MOST_SAMPLES and not (done or stop):
             warnings.warn(
                 f"after {goal} graphs the relative error is {error:.3g}, above tol={tol}.",
@@ -193,10 +193,10 @@ def sampled_pca(
                 stacklevel=3,
             )
         if stop or done or goal >= MOST_SAMPLES:
-            return M, found
+            return M, result
         # The error falls like N^(−1/2); a margin saves a round.
-        wanted = int(1.2 * goal * min(error / tol, 100.0) ** 2)
-        goal = min(max(wanted, goal + _FIRST_ROUND), 4 * goal, MOST_SAMPLES)
+        n_needed = int(1.2 * goal * min(error / tol, 100.0) ** 2)
+        goal = min(max(n_needed, goal + _FIRST_ROUND), 4 * goal, MOST_SAMPLES)
 
 
 def why_constant(M: AveragedProjection) -> str:
@@ -243,8 +243,8 @@ def component_pca(
     >>> from graphcouple.components.pca import component_pca
     >>> from graphcouple.components import AveragedProjection
     >>> X = np.array([[0.0, 0.0], [0.0, 2.0], [6.0, 0.0], [6.0, 2.0]])
-    >>> found = component_pca(X, AveragedProjection(np.array([[0, 0, 1, 1]])), 1)
-    >>> np.abs(found.embedding).ravel()
+    >>> pca = component_pca(X, AveragedProjection(np.array([[0, 0, 1, 1]])), 1)
+    >>> np.abs(pca.embedding).ravel()
     array([3., 3., 3., 3.])
     """
     data = _Centred(as_points(X))
@@ -302,7 +302,7 @@ def _jackknife(scores: FloatArray, total: FloatArray, sums: FloatArray, counts: 
     for b in range(n_batches):
         rest = (total - sums[b]) / (counts.sum() - counts[b])
         vectors = np.linalg.eigh(rest.T @ rest)[1][:, ::-1][:, :q]
-        found = rest @ vectors
-        without[b] = found @ orthogonal_procrustes(found, scores)[0]
+        partial = rest @ vectors
+        without[b] = partial @ orthogonal_procrustes(partial, scores)[0]
     spread = np.square(without - without.mean(axis=0)).sum(axis=(0, 2))
     return np.sqrt((n_batches - 1) / n_batches * spread)

@@ -27,7 +27,7 @@ from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.laws.priors import BINARY, RandomGraph, UnitOutDegree
 
 BATCHES = 10
-"""The number of batches that samples are grouped into, for parallel sums and for jackknife errors."""
+"""The number of batches of samples, for parallel sums and for jackknife errors."""
 
 _TASKS_PER_ROUND = 16
 
@@ -116,9 +116,9 @@ def sample_components(
     check_integer("seed", seed, 0)
     labels = np.empty((n_samples, posterior.n_nodes), dtype=np.int32)
     if n_jobs is not None or joblib.effective_n_jobs(None) == 1:
-        # Else the backend of `joblib.parallel_config` decides, which may be a cluster.
+        # Otherwise the backend of `joblib.parallel_config` decides; it may be a cluster.
         n_jobs = effective_n_jobs(n_jobs)
-    # Cached here, so that the workers do not each compute what all samples share.
+    # The first call fills a cache, which every worker would otherwise fill by itself.
     posterior.sample_edges(0)
     task = joblib.delayed(_draw_labels)
     with joblib.Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
@@ -146,7 +146,7 @@ class AveragedProjection(LinearOperator):
     Raises
     ------
     TypeError, ValueError
-        When `labels` are not such integers.
+        When `labels` are not integers in this range.
 
     References
     ----------
@@ -164,18 +164,18 @@ class AveragedProjection(LinearOperator):
     """
 
     def __init__(self, labels: Any, n_jobs: int | None = None) -> None:
-        found = np.asarray(labels)
-        if found.dtype.kind not in "iu":
-            raise TypeError(f"labels must be integers, got dtype {found.dtype}.")
-        if found.ndim != 2 or 0 in found.shape:
-            raise ValueError(f"labels must have shape (n_samples, n_nodes), got {found.shape}.")
-        n_nodes = found.shape[1]
-        if found.min() < 0 or found.max() >= n_nodes:
+        memberships = np.asarray(labels)
+        if memberships.dtype.kind not in "iu":
+            raise TypeError(f"labels must be integers, got dtype {memberships.dtype}.")
+        if memberships.ndim != 2 or 0 in memberships.shape:
+            raise ValueError(f"labels must have shape (n_samples, n_nodes), got {memberships.shape}.")
+        n_nodes = memberships.shape[1]
+        if memberships.min() < 0 or memberships.max() >= n_nodes:
             raise ValueError(
-                f"labels must lie in 0 to n_nodes − 1 = {n_nodes - 1}, got {found.min()} to {found.max()}."
+                f"labels must lie in 0 to n_nodes − 1 = {n_nodes - 1}, got {memberships.min()} to {memberships.max()}."
             )
         super().__init__(dtype=np.dtype(np.float64), shape=(n_nodes, n_nodes))
-        self.labels: NDArray[np.int32] = np.array(found, dtype=np.int32, order="C")
+        self.labels: NDArray[np.int32] = np.array(memberships, dtype=np.int32, order="C")
         self.labels.flags.writeable = False
         self.n_jobs = n_jobs
 
@@ -231,7 +231,7 @@ class AveragedProjection(LinearOperator):
         Raises
         ------
         ValueError
-            When they differ in length, or name a node that does not exist.
+            When the arrays differ in length, or name a node that does not exist.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Objectives on an embedding: couplings of two graph laws, and terms that can be added."""
+"""Objectives on an embedding: couplings of two graph laws, and terms to add to them."""
 
 from graphcouple.couplings.anchors import AnchorEnergy, Anchors, Held
 from graphcouple.couplings.base import Attraction, Objective, WeightedSum

@@ -1,4 +1,4 @@
-"""Points drawn to places of their own, and points held where they are."""
+"""Points that are drawn to given places, and points that are held."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class AnchorEnergy(Objective):
     n_points : int
     indices : ndarray of shape (n_anchors,)
     places : ndarray of shape (n_anchors, n_components)
-        a.
+        The places a_i.
     """
 
     def __init__(self, n_points: int, indices: IntArray, places: FloatArray) -> None:
@@ -58,7 +58,7 @@ class Anchors(Term):
     """The term that draws some points to given places: weight · Σ_i |z_i − a_i|².
 
     Any number of points can have a place; the rest of the embedding arranges itself around them. The larger the weight,
-    the nearer they stay. Give places in the size that the embedding has without them, or start from an array.
+    the nearer they stay. Give places at the scale of the embedding without anchors, or start from an array.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ class Anchors(Term):
     Raises
     ------
     TypeError, ValueError
-        When an array is not numeric, a row occurs twice, the numbers differ, or the weight is not above 0; when fitted,
-        if a row does not exist or the places have another dimension than the embedding.
+        When an array is not numeric, a row occurs twice, the arrays differ in length, or the weight is not above 0;
+        when fitted, if a row does not exist or the places have another dimension than the embedding.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class Held(Objective):
 
     @property
     def lower_bound(self) -> float:
-        """The objective's own."""
+        """The lower bound of the objective."""
         return self.objective.lower_bound
 
     def value(self, Z: FloatArray) -> float:
@@ -150,13 +150,13 @@ class Held(Objective):
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and the gradient of the points that move."""
         value, gradient = self.objective.value_and_grad(Z)
-        return value, self._of_moving(gradient)
+        return value, self._moving_part(gradient)
 
     def gradient(self, Z: FloatArray) -> FloatArray:
         """Return the gradient of the points that move."""
-        return self._of_moving(self.objective.gradient(Z))
+        return self._moving_part(self.objective.gradient(Z))
 
-    def _of_moving(self, gradient: FloatArray) -> FloatArray:
+    def _moving_part(self, gradient: FloatArray) -> FloatArray:
         return np.where(self.held[:, None], np.zeros((), dtype=gradient.dtype), gradient)
 
     def at(self, iteration: int, Z: FloatArray) -> Held:
@@ -164,7 +164,7 @@ class Held(Objective):
         return Held(self.objective.at(iteration, Z), self.held)
 
     def basis(self, Z: FloatArray, previous: Any = None) -> Any:
-        """Return the objective's own."""
+        """Return the basis of the objective."""
         return self.objective.basis(Z, previous)
 
     def with_basis(self, basis: Any) -> Held:
@@ -173,7 +173,7 @@ class Held(Objective):
 
     @property
     def attracting(self) -> Attraction | None:
-        """The objective's own, with the same points held."""
+        """The attraction of the objective, with the same points held."""
         inner = self.objective.attracting
         if inner is None:
             return None

@@ -1,4 +1,4 @@
-"""What an objective and its attraction are, and how objectives add and scale."""
+"""Objectives and their attraction, and sums and multiples of objectives."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ class Attraction:
     Parameters
     ----------
     source : Objective
-        What attracts: the objective, without terms that have no attraction.
+        The objective without the terms that have no attraction.
     times : callable
-        ``times(factor)`` returns the objective with its attraction `factor` times as strong, as it is while the
-        attraction is exaggerated. Terms that wait until exaggeration ends are not in it.
+        ``times(factor)`` returns the objective with its attraction `factor` times as strong, for early exaggeration.
+        Terms that wait until exaggeration ends are left out.
     edges : callable, optional
-        Returns the edges that attract, as a symmetric array or csr matrix of weights, or as a list of matrices that are
-        added; None, the default, if there are none. `Descent` smooths a rough start by them, and `LBFGS` begins with
-        their stiffness.
+        Returns the edges that attract, as a symmetric array or csr matrix of weights, or as a list of matrices to add;
+        None, the default, if there are no edges. `Descent` smooths a rough start along the edges, and `LBFGS` begins
+        with their stiffness.
     limit : callable, optional
         ``limit(Z)`` returns the factor from which the exaggerated loss has no lower bound near `Z`; inf by default.
     confinement : callable, optional
         Returns the objective that `Descent` adds to bound the size of the map, where the attraction leaves components
-        free to move apart; None, the default, if a minimum has a size without it.
+        free to move apart; None, the default, if the map needs no bound.
     shrinks_noise : bool, default=False
-        Whether noise shrinks under the objective itself, so that noise cannot measure how much attraction it bears.
+        Whether noise shrinks even without exaggeration, so that it cannot show how much attraction a start bears.
     fades : bool, default=False
         Whether the loss has an upper bound, so that points far apart feel no pull.
     """
@@ -58,14 +58,14 @@ class Attraction:
 
     @property
     def matrices(self) -> list[Any]:
-        """Matrices that add up to the edges; many points have gigabytes of them, so they are not added here."""
-        found = self.edges()
-        return found if isinstance(found, list) else [] if found is None else [found]
+        """The matrices whose sum is the edges; many points have gigabytes of edges, so they are not added here."""
+        edges = self.edges()
+        return edges if isinstance(edges, list) else [] if edges is None else [edges]
 
 
 _POWER_STEPS = 10
 
-# How far gradients are compared, in root mean square distances per point, relative to the size of the embedding.
+# Distance between compared gradients: root mean square per point, relative to the size of the embedding.
 _NEARBY = 1e-5
 
 
@@ -83,7 +83,7 @@ class Objective(ABC):
 
     @property
     def held_points(self) -> NDArray[np.bool_] | None:
-        """Which points stay in their places, of shape (n_points,), so that the whole cannot be scaled; None if none."""
+        """Which points stay in place, of shape (n_points,), which forbids rescaling; None if all points move."""
         return None
 
     @property
@@ -104,10 +104,10 @@ class Objective(ABC):
         return self.value_and_grad(Z)[1]
 
     def curvature(self, Z: FloatArray) -> float:
-        """Return how fast the gradient changes along the stiffest direction at `Z`, as gradients nearby show it.
+        """Return how fast the gradient changes along the stiffest direction at `Z`, by power iteration.
 
-        Gradient descent is stable at rates below twice the inverse. Eleven gradients give ten steps of the power
-        iteration, so override this where a formula is known.
+        Gradient descent is stable at rates below 2/curvature. Ten steps of the iteration take eleven gradients, so
+        override this where a formula is known.
         """
         points = np.asarray(Z, dtype=np.float64)
         size = float((points - points.mean(axis=0)).std()) or 1.0
@@ -177,7 +177,7 @@ class Objective(ABC):
 
 
 class Absent(Objective):
-    """An objective that is 0 everywhere, in the place of one that waits for its turn.
+    """An objective that is 0 everywhere, in place of a term that waits until exaggeration ends.
 
     Parameters
     ----------
@@ -237,8 +237,8 @@ class Rescaled(Objective):
 def balanced(forces: FloatArray) -> FloatArray:
     """Return forces between points less their mean, which would be 0 if sums over all pairs had no errors.
 
-    A shift of all points does not change the objective, so its curvature along a shift is 0. Descent by curvature
-    would therefore turn even a tiny mean force into one long shift of all points, and do nothing else.
+    A shift of all points does not change the objective, so its curvature along a shift is 0. A step that follows
+    curvature would turn even a tiny mean force into one long shift of all points.
 
     Examples
     --------
@@ -323,10 +323,10 @@ class WeightedSum(Objective):
 
     def basis(self, Z: FloatArray, previous: Any = None) -> Any:
         """Return the bases of the terms of positive weight, as a tuple; None if no term has one."""
-        known = (None,) * len(self.terms) if previous is None else previous
-        pairs = zip(self.terms, known, strict=True)
-        found = tuple(term.basis(Z, last) if weight > 0 else None for (weight, term), last in pairs)
-        return None if all(basis is None for basis in found) else found
+        last_bases = (None,) * len(self.terms) if previous is None else previous
+        pairs = zip(self.terms, last_bases, strict=True)
+        bases = tuple(term.basis(Z, last) if weight > 0 else None for (weight, term), last in pairs)
+        return None if all(basis is None for basis in bases) else bases
 
     def with_basis(self, basis: Any) -> WeightedSum:
         """Return the weighted sum of the terms with their bases."""
@@ -338,39 +338,39 @@ class WeightedSum(Objective):
     @property
     def held_points(self) -> NDArray[np.bool_] | None:
         """The points that any term holds."""
-        held = [mask for _, term in self.terms if (mask := term.held_points) is not None]
-        return np.logical_or.reduce(held) if held else None
+        masks = [mask for _, term in self.terms if (mask := term.held_points) is not None]
+        return np.logical_or.reduce(masks) if masks else None
 
     @property
     def attracting(self) -> Attraction | None:
         """The attraction of all terms.
 
-        While it is exaggerated, a term without an attraction is multiplied by the same factor, to keep its share.
+        During exaggeration, a term without an attraction is multiplied by the same factor, to keep its share.
         """
-        known = [(weight, term, term.attracting) for weight, term in self.terms]
-        drawing = [(weight, term, of) for weight, term, of in known if of is not None]
-        if not drawing:
+        parts = [(weight, term, term.attracting) for weight, term in self.terms]
+        pulls = [(weight, term, pull) for weight, term, pull in parts if pull is not None]
+        if not pulls:
             return None
 
         def times(factor: float) -> WeightedSum:
             return WeightedSum(
-                tuple((w * factor, term) if of is None else (w, of.times(factor)) for w, term, of in known)
+                tuple((w * factor, term) if pull is None else (w, pull.times(factor)) for w, term, pull in parts)
             )
 
         def edges() -> list[Any]:
-            return [w * part if w != 1.0 else part for w, _, of in drawing if w > 0 for part in of.matrices]
+            return [w * part if w != 1.0 else part for w, _, pull in pulls if w > 0 for part in pull.matrices]
 
         def confinement() -> Objective | None:
-            parts = [(w, of.confinement()) for w, _, of in drawing if w > 0]
-            found = tuple((w, part) for w, part in parts if part is not None)
-            return WeightedSum(found) if found else None
+            candidates = [(w, pull.confinement()) for w, _, pull in pulls if w > 0]
+            bounds = tuple((w, bound) for w, bound in candidates if bound is not None)
+            return WeightedSum(bounds) if bounds else None
 
         return Attraction(
-            source=self if len(drawing) == len(known) else WeightedSum(tuple((w, term) for w, term, _ in drawing)),
+            source=self if len(pulls) == len(parts) else WeightedSum(tuple((w, term) for w, term, _ in pulls)),
             times=times,
             edges=edges,
-            limit=lambda Z: min(of.limit(Z) for _, _, of in drawing),
+            limit=lambda Z: min(pull.limit(Z) for _, _, pull in pulls),
             confinement=confinement,
-            shrinks_noise=any(w > 0 and of.shrinks_noise for w, _, of in drawing),
-            fades=all(of is not None and of.fades for _, _, of in known),
+            shrinks_noise=any(w > 0 and pull.shrinks_noise for w, _, pull in pulls),
+            fades=all(pull is not None and pull.fades for _, _, pull in parts),
         )

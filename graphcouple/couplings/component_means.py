@@ -1,4 +1,4 @@
-"""Component means coupled by precisions, an objective and a term: they place components in hierarchical coupling.
+"""Component means coupled by precisions, as an objective and as a term, to place components in hierarchical coupling.
 
 Given a graph with normalised component indicators U, the component means X̃ = UᵀX and Z̃ = UᵀZ have Gaussian laws
 with Wishart precisions, whose cross-entropy is
@@ -29,15 +29,15 @@ from graphcouple.neighbors import as_points
 from graphcouple.spectral import principal_components
 
 # Graphs drawn in one call, enough to keep several workers busy.
-_DRAWN_AT_ONCE = 32
+_GRAPHS_AT_ONCE = 32
 
-# Above this ratio of variances, solving with their Gram matrix loses too many digits.
+# Above this ratio of variances, solving with the Gram matrix loses too many digits.
 _WORST_CONDITION = 1e10
 
 # Squares below this share of the largest are taken as rounding.
 _ROUNDING = 1e-24
 
-# Descent on one fresh graph per iteration needs a smaller rate than descent on their average.
+# Descent on a fresh graph per iteration needs a rate this many times smaller than descent on their average.
 _CAUTION = 8.0
 
 
@@ -56,9 +56,9 @@ class _Means:
 class ComponentCrossEntropy(Objective):
     """J_ε of the component means, averaged over graphs, as a function of the embedding, in nats.
 
-    With weights for which γ = 1, the component means of its minimiser, for one graph, are PCA of UUᵀX, for every ε.
+    If γ = 1, the component means of the minimiser for one graph are PCA of UUᵀX, for every ε.
     The objective averages over a fixed set of graphs. Given a law, ``at(iteration, Z)`` is J_ε of one graph that is
-    drawn for that iteration, so descent sees many graphs, and the same ones in every run.
+    drawn for that iteration, so descent sees many graphs, the same in every run.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class ComponentCrossEntropy(Objective):
         if labels.shape[1] != n:
             raise ValueError(f"graphs have {labels.shape[1]} nodes, but X has {n} rows.")
         self._first_fresh = labels.shape[0]
-        self._drawn: tuple[int, IntArray] = (-1, labels)
+        self._cache: tuple[int, IntArray] = (-1, labels)
         self._caution = 1.0
         self._mean = np.asarray(self._X.mean(axis=0, dtype=np.float64)).ravel()
         means = [_Means(row, self._X, self._mean) for row in labels]
@@ -151,24 +151,24 @@ class ComponentCrossEntropy(Objective):
                 f"tell apart, {_WORST_CONDITION:.0e}; lower {'scale' if epsilon == 'auto' else 'epsilon'}, or use "
                 "scale='free' and epsilon='auto'."
             )
-        self._hold(means)
+        self._set_graphs(means)
 
     def _sizes(self, means: list[_Means]) -> tuple[float, float]:
-        """Return S², which is 0 if the means differ only by rounding, and a positive size to derive ε from."""
-        found = float(np.mean([_leading_variance(m.X, self.n_components) for m in means]))
+        """Return S², which is 0 if the means differ only by rounding, and a positive size that sets ε."""
+        variance = float(np.mean([_leading_variance(m.X, self.n_components) for m in means]))
         n = self.n_points
         if sp.issparse(self._X):
             squares = float(np.square(self._X.data, dtype=np.float64).sum())
         else:
             squares = float(np.einsum("ij,ij->", self._X, self._X, dtype=np.float64))
-        if found > _ROUNDING * squares:
-            return found, found
+        if variance > _ROUNDING * squares:
+            return variance, variance
         # All means are in one place, and J pulls them together, so ε follows the scale of the data.
-        around = squares - n * float(self._mean @ self._mean)
-        return 0.0, around if around > _ROUNDING * squares else float(n)
+        scatter = squares - n * float(self._mean @ self._mean)
+        return 0.0, scatter if scatter > _ROUNDING * squares else float(n)
 
-    def _hold(self, graphs: list[_Means]) -> None:
-        """Average over these graphs. One product gives the centres of all graphs: every product has a fixed cost."""
+    def _set_graphs(self, graphs: list[_Means]) -> None:
+        """Average over these graphs. One product gives all their centres, because each product has a fixed cost."""
         self._means = graphs
         self._precisions = [
             PrecisionCrossEntropy(self.epsilon**0.5 * self._unit * means.X, nu_x=self.nu_x) for means in graphs
@@ -186,8 +186,8 @@ class ComponentCrossEntropy(Objective):
     def explained(self) -> float:
         """Share of the squares of X̃ that its q principal components hold, both summed over the fixed graphs.
 
-        It is what an embedding in q dimensions can show of the component means, between 0 and 1; 1 if all means are in
-        one place.
+        An embedding in q dimensions can show this share of the component means. It is between 0 and 1, and 1 if all
+        means are in one place.
         """
         if not self._target > 0:
             return 1.0
@@ -208,7 +208,7 @@ class ComponentCrossEntropy(Objective):
         points = self._points(Z)
         centres = self._transposed @ points.astype(np.float64, copy=False)
         parts = zip(self._precisions, np.split(centres, self._ends[:-1]), strict=True)
-        values, slopes = zip(*(self._of(precision, part) for precision, part in parts), strict=True)
+        values, slopes = zip(*(self._one_graph(precision, part) for precision, part in parts), strict=True)
         gradient = self._indicators @ np.concatenate(slopes)
         gradient /= len(values)
         return sum(values) / len(values), gradient.astype(points.dtype, copy=False)
@@ -218,21 +218,21 @@ class ComponentCrossEntropy(Objective):
         if self._law is None:
             return self
         means = _Means(self._fresh(iteration), self._X, self._mean)
-        one = copy.copy(self)
-        one._law, one._caution = None, _CAUTION
-        one._hold([means])
-        return one
+        single = copy.copy(self)
+        single._law, single._caution = None, _CAUTION
+        single._set_graphs([means])
+        return single
 
     def _fresh(self, iteration: int) -> IntArray:
-        """Return the components of the iteration's graph; graphs are drawn several at a time and kept."""
+        """Return the components of the iteration's graph; graphs are drawn several at a time and cached."""
         assert self._law is not None
-        block, at = divmod(iteration, _DRAWN_AT_ONCE)
-        if self._drawn[0] != block:
-            first = self._first_fresh + block * _DRAWN_AT_ONCE
-            labels = sample_components(self._law, _DRAWN_AT_ONCE, self._seed, first=first, n_jobs=self._n_jobs)
-            self._drawn = block, labels
+        block, at = divmod(iteration, _GRAPHS_AT_ONCE)
+        if self._cache[0] != block:
+            first = self._first_fresh + block * _GRAPHS_AT_ONCE
+            labels = sample_components(self._law, _GRAPHS_AT_ONCE, self._seed, first=first, n_jobs=self._n_jobs)
+            self._cache = block, labels
             return labels[at]
-        return self._drawn[1][at]
+        return self._cache[1][at]
 
     def _points(self, Z: Any) -> FloatArray:
         points = check_embedding(Z, n_points=self.n_points)
@@ -240,7 +240,7 @@ class ComponentCrossEntropy(Objective):
             raise ValueError(f"Z has {points.shape[1]} columns, but n_components={self.n_components}.")
         return points
 
-    def _of(self, precision: PrecisionCrossEntropy, centres: FloatArray) -> tuple[float, FloatArray]:
+    def _one_graph(self, precision: PrecisionCrossEntropy, centres: FloatArray) -> tuple[float, FloatArray]:
         """Return J_ε of one graph, and its gradient in the centres."""
         if self.scale != "free":
             unit = self.epsilon**0.5
@@ -278,13 +278,13 @@ _SHARE = 1.5
 # Below this range for each point, exchanging the rows of a shape makes no difference.
 _LEAST = 1e-6
 
-# Data with a large-scale shape have weights of 1.5 to 3.5. A larger weight means that the term has almost no range.
+# Data with a shape at large have weights of 1.5 to 3.5. A larger weight means that the term has almost no range.
 _MOST = 3.75
 
-# The share of the means' squares that their principal components hold, at least, where data have a shape at large.
+# The least share of the means' squares in their principal components, for data with a shape at large.
 _EXPLAINED = 0.3
 
-# Root mean square distance from the origin of the places at which the range is measured.
+# The range is measured at places of this root mean square distance from the origin.
 _LARGE = 100.0
 
 
@@ -297,8 +297,8 @@ class ComponentMeans(Term):
     weight : float or "auto", default="auto"
         At least 0. "auto" goes by the range of the objective on the data: 1.5 n divided by how much J_ε rises when the
         rows of the principal components are exchanged at random (beyond 10,000 points (10,000 n)^½ in place of n), at
-        most 3.75; 1 if that makes no difference, as where the graphs drawn are connected. If the embedding can show
-        little of the means, as of many clusters in many dimensions, a large weight would harm neighbourhoods. So if
+        most 3.75; 1 if the exchange makes no difference, as for connected graphs. If the embedding can show little of
+        the means, as for many clusters in many dimensions, a large weight would harm neighbourhoods. So if
         `ComponentCrossEntropy.explained` is below 0.3, the weight falls with its cube.
     scale : "free" or float, default="free"
         Length in the embedding of one unit of length in X; "free" compares shapes only.
@@ -310,7 +310,7 @@ class ComponentMeans(Term):
     Raises
     ------
     TypeError, ValueError
-        When a parameter is out of range; when fitted, if there are no points, or weights of them.
+        When a parameter is out of range; when fitted, if there are no points, or points have weights.
 
     Examples
     --------

@@ -30,7 +30,7 @@ _SQ_LENGTH = 540.0
 # separated clusters.
 _POWER = 3
 
-# Beyond, the power would overflow; the gradient has long reached its limit.
+# Beyond this, the power would overflow; the gradient has long reached its limit.
 _LARGEST = 1e100
 
 
@@ -43,9 +43,9 @@ class Confinement(Objective):
     length : float
         ℓ, the distance over which the embedding's kernel varies.
     crowd : float
-        κ, how many points in one place push a point as much as its edges pull it.
+        κ, the number of points in one place that push a point as much as its edges pull it.
     weights : ndarray of shape (n_points,), optional
-        How many points each stands for.
+        How many points each point stands for.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class Confinement(Objective):
         weights = np.ones(len(Z)) if self.weights is None else self.weights
         total = float(weights.sum())
         pairs = total - 1.0 if total > 1.0 else 1.0
-        # What overflows is not finite, which solvers report.
+        # Solvers report a loss that overflows.
         with np.errstate(over="ignore", invalid="ignore"):
             points -= weights @ points / total
             sq_radius = np.square(points).sum(axis=1)

@@ -40,18 +40,18 @@ from graphcouple.summation import KernelValue, Summation, as_summation
 # Up to 400 points, or for more than a fifth of the eigenvalues, the matrix is decomposed whole.
 _DENSE, _DENSE_SHARE = 400, 0.2
 
-# Accuracy of eigenvalues, relative to 1, where the matrix is not decomposed whole; in forces, a thousandth of their
-# size would do.
+# Absolute accuracy of eigenvalues where the matrix is not decomposed whole; for forces, a thousandth of their size
+# would do.
 _TOLERANCE = 1e-8
 _TOLERANCE_OF_FAST = 1e-4
 
-# Up to 3,000 points, the matrix is kept for the products: 72 MB.
-_KEPT = 3000
+# Up to 3,000 points, products use a stored matrix: 72 MB.
+_STORED_UP_TO = 3000
 
-# From the eigenvectors of a moment ago, few iterations come within 1e-4 of R's next value; from noise more are needed.
+# From the last step's eigenvectors, few iterations come within 1e-4 of R; from noise, more are needed.
 _WARM_ITERATIONS, _COLD_ITERATIONS = 3, 20
 
-# Restarts of Lanczos iteration. It needs more only where eigenvalues nearly coincide, and then any basis will do.
+# Restarts of Lanczos iteration. More are needed only where eigenvalues nearly coincide, and there any basis will do.
 _RESTARTS = 15
 
 # Degrees below this have underflowed.
@@ -59,7 +59,7 @@ _ISOLATED = 1e-280
 
 
 class KernelLaplacian:
-    """The normalised Laplacian of a kernel matrix, known by its products.
+    """The normalised Laplacian of a kernel matrix, as an operator.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class KernelLaplacian:
         self.summation = summation.for_points(Z, self.radial)
         # A point whose degree is below the error of the sum is a component of its own.
         self.resolution = getattr(self.summation, "resolution", 0.0)
-        degrees, self.of_degrees = self.summation.potential(Z, self.radial)
+        degrees, self.degree_forces = self.summation.potential(Z, self.radial)
         self.connected = degrees > max(self.resolution, _ISOLATED)
         self.degrees = np.where(self.connected, degrees, 1.0)
         self.shrink = self.connected / np.sqrt(self.degrees)
@@ -103,8 +103,8 @@ class KernelLaplacian:
         ----------
         k : int
         near : ndarray of shape (n, k), optional
-            Where to start from, such as the eigenvectors of a similar embedding; they are then found to the accuracy
-            that a descent needs.
+            A start, such as the eigenvectors of a similar embedding. The result is then only as accurate as a descent
+            needs.
         """
         n = len(self.Z)
         if n <= _DENSE or k > _DENSE_SHARE * n:
@@ -112,15 +112,15 @@ class KernelLaplacian:
             return np.linalg.eigh(self.matrix())[1][:, ::-1][:, :k]
         if near is None:
             return self._lanczos(k)
-        return self._improved(near, _WARM_ITERATIONS, max(self.resolution, _TOLERANCE_OF_FAST))
+        return self._refine(near, _WARM_ITERATIONS, max(self.resolution, _TOLERANCE_OF_FAST))
 
     @cached_property
     def _products(self) -> Any:
-        """What multiplies by D^{-½} A D^{-½}: the matrix if it is small, else sums."""
+        """D^{-½} A D^{-½} for products: the matrix if it is small, else an operator by sums."""
         from scipy.sparse.linalg import LinearOperator
 
         n = len(self.Z)
-        if n <= _KEPT:
+        if n <= _STORED_UP_TO:
             return self.matrix()
         return LinearOperator((n, n), matvec=self.similarity, matmat=self.similarity, dtype=np.float64)
 
@@ -133,18 +133,18 @@ class KernelLaplacian:
         start = np.sqrt(self.degrees) + np.random.default_rng(0).normal(size=n)
         try:
             basis = min(n - 1, max(3 * k, 50))
-            found = lanczos(self._products, k, start, tol=tolerance, maxiter=_RESTARTS, ncv=basis)
-            return np.asarray(found[1][:, ::-1])
+            vectors = lanczos(self._products, k, start, tol=tolerance, maxiter=_RESTARTS, ncv=basis)[1]
+            return np.asarray(vectors[:, ::-1])
         except ArpackNoConvergence as partial:
             block = np.random.default_rng(0).normal(size=(n, k))
             block[:, : partial.eigenvectors.shape[1]] = partial.eigenvectors
-            return self._improved(block, _COLD_ITERATIONS, tolerance)
+            return self._refine(block, _COLD_ITERATIONS, tolerance)
 
-    def _improved(self, near: FloatArray, n_iter: int, tolerance: float) -> FloatArray:
+    def _refine(self, near: FloatArray, n_iter: int, tolerance: float) -> FloatArray:
         from scipy.sparse.linalg import lobpcg
 
         with warnings.catch_warnings():
-            # Near eigenvectors bound the eigenvalues from above, which is enough for a bound of R.
+            # Approximate eigenvectors still bound the eigenvalues, and so R, from above.
             warnings.filterwarnings("ignore", message="\\s*(Exited|Failed)", category=UserWarning)
             vectors = lobpcg(self._products, near, largest=True, maxiter=n_iter, tol=tolerance * len(near) ** 0.5)[1]
         return np.linalg.qr(vectors)[0]
@@ -153,8 +153,8 @@ class KernelLaplacian:
 class LaplacianEigenvalues(Objective):
     """R(Z), the sum of the k smallest eigenvalues of the normalised Laplacian of the embedding's kernel matrix.
 
-    R has a gradient where the k-th and the next eigenvalue differ. `with_basis` returns an upper bound with fixed
-    eigenvectors, which costs much less to descend on, and so does `at`.
+    R has a gradient where the k-th and the next eigenvalue differ. `with_basis` and `at` return an upper bound with
+    fixed eigenvectors, on which descent costs much less.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ class LaplacianEigenvalues(Objective):
 
     @property
     def lower_bound(self) -> float:
-        """0, as there is no negative eigenvalue."""
+        """0, because no eigenvalue is negative."""
         return 0.0
 
     def _laplacian(self, Z: Any) -> KernelLaplacian:
@@ -233,7 +233,7 @@ class LaplacianEigenvalues(Objective):
         return self._laplacian(Z).eigenvectors(self.n_eigenvalues, previous)
 
     def with_basis(self, basis: FloatArray | None) -> Objective:
-        """Return Tr(Vᵀ L V), which is nowhere below R, and R where V are its eigenvectors."""
+        """Return Tr(Vᵀ L V), which is at least R, and equals R where V are the eigenvectors."""
         return self if basis is None else FixedBasis(self, basis)
 
     def at(self, iteration: int, Z: FloatArray) -> Objective:
@@ -242,8 +242,8 @@ class LaplacianEigenvalues(Objective):
 
     @property
     def attracting(self) -> Attraction:
-        """An attraction that is absent while the attraction of edges is exaggerated; see `_waiting`."""
-        return _waiting(self)
+        """An attraction that is absent while the attraction of edges is exaggerated; see `_delayed`."""
+        return _delayed(self)
 
 
 class FixedBasis(Objective):
@@ -265,13 +265,13 @@ class FixedBasis(Objective):
 
     @property
     def lower_bound(self) -> float:
-        """0, that of R."""
+        """0, as for R."""
         return 0.0
 
     @property
     def attracting(self) -> Attraction:
-        """An attraction that is absent while the attraction of edges is exaggerated; see `_waiting`."""
-        return _waiting(self)
+        """An attraction that is absent while the attraction of edges is exaggerated; see `_delayed`."""
+        return _delayed(self)
 
     @cached_property
     def _sq_norm(self) -> float:
@@ -288,8 +288,8 @@ class FixedBasis(Objective):
         r, pull = self._agreement(laplacian, with_gradient=True)
         rho = r / laplacian.degrees
         points, radial = laplacian.Z, laplacian.radial
-        of_rho = laplacian.summation.potential(points, radial, rho, with_potential=False)[1]
-        gradient = rho[:, None] * laplacian.of_degrees + of_rho - 2.0 * pull
+        rho_forces = laplacian.summation.potential(points, radial, rho, with_potential=False)[1]
+        gradient = rho[:, None] * laplacian.degree_forces + rho_forces - 2.0 * pull
         return self._sq_norm - float(r.sum()), balanced(gradient).astype(points.dtype, copy=False)
 
     def _agreement(self, laplacian: KernelLaplacian, with_gradient: bool = False) -> tuple[FloatArray, FloatArray]:
@@ -299,8 +299,8 @@ class FixedBasis(Objective):
         return laplacian.summation.low_rank(points, radial, s, s, with_gradient=with_gradient)
 
 
-def _waiting(contraction: Objective) -> Attraction:
-    """Return an attraction that is absent until exaggeration ends: the attraction of edges finds the clusters first.
+def _delayed(contraction: Objective) -> Attraction:
+    """Return an attraction that is absent until exaggeration ends, so that the edges find the clusters first.
 
     If clusters were contracted from the start, parts of a cluster that lie apart by chance would stay apart.
     """
@@ -316,16 +316,16 @@ class SpectralContraction(Term):
     """The term weight · n · R(Z), R the sum of the smallest eigenvalues of the embedding's normalised Laplacian.
 
     R is 0 if the embedding consists of `n_clusters` parts with no similarity to each other, so the term draws clusters
-    together and apart from each other. It is multiplied by the number of points n, as a cross-entropy is a sum over
-    them: the same weight has the same effect whatever n. See `LaplacianEigenvalues`.
+    together and apart from each other. It is multiplied by the number of points n, because a cross-entropy is a sum
+    over points: the same weight has the same effect for any n. See `LaplacianEigenvalues`.
 
     Parameters
     ----------
     kernel : Kernel, default=Student()
         The similarity of two places; it may differ from the latent law's.
     n_clusters : int or "auto", default="auto"
-        Number of eigenvalues. "auto" is the largest of those after which the eigenvalues of the *input* graph's
-        Laplacian have a large gap, at most 30: rather too many than too few.
+        Number of eigenvalues. "auto" is the largest number, up to 30, after which the eigenvalues of the *input*
+        graph's Laplacian have a large gap: rather too many than too few.
     weight : float, default=0.3
         λ of the paper; at least 0.
 

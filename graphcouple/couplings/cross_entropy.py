@@ -20,7 +20,7 @@ from graphcouple.laws.priors import N_EDGES, RandomGraph
 from graphcouple.laws.priors.base import at_zero
 from graphcouple.summation import EdgeSum, Exact, LogKernel, Summation
 
-# A fast sum's error in a divergence is some 1e-5.
+# Below this, a divergence is summed exactly: a fast sum's error is some 1e-5.
 _SMALL_DIVERGENCE = 0.05
 
 
@@ -100,11 +100,11 @@ class CrossEntropy(PairCoupling):
             return prior.log_scalar * self._share * n_edges
         support, log_prior = confined.support, confined.log_prior
         at = support.find(posterior.support.rows, posterior.support.indices)
-        lost = (at < 0) & (posterior.edge_means > 0)
-        if lost.any():
-            e = int(np.argmax(lost))
+        forbidden = (at < 0) & (posterior.edge_means > 0)
+        if forbidden.any():
+            e = int(np.argmax(forbidden))
             raise ValueError(
-                f"the latent edge_prior forbids {int(lost.sum())} edges that the input's graph "
+                f"the latent edge_prior forbids {int(forbidden.sum())} edges that the input's graph "
                 f"({posterior.prior_name}) can have, the first from node {posterior.support.rows[e]} to "
                 f"{posterior.support.indices[e]}: the support of {posterior.prior_name} is not contained in that of "
                 f"{prior!r}. Restrict the input's graph by the same edge_prior."

@@ -28,14 +28,14 @@ class FreeScaleStress(Objective):
     Parameters
     ----------
     stress : Stress
-        The pairs, the distances wanted and their weights; of the square loss. If all distances wanted are 0, F is 0.
+        The pairs, their target distances and weights, with the square loss. If all target distances are 0, F is 0.
     length : float, default=0.0
         ℓ: Σ d² is replaced by Σ (d² + ℓ²), so that F first enlarges an embedding smaller than ℓ, and then shapes it.
 
     Raises
     ------
     ValueError
-        When the loss of `stress` is another.
+        When `stress` has another loss.
 
     References
     ----------
@@ -101,10 +101,10 @@ class FreeScaleStress(Objective):
             return 1.0, np.zeros_like(points)
         softened = squares + self._n_weights * self._sq_length / size**2
         raw, on_raw = self._stress.value_and_grad(z)
-        wanted = self._stress.sq_norm
-        product, on_product = 0.5 * (wanted + squares - raw), 0.5 * (on_squares - on_raw)
-        share = product / (softened * wanted)
-        gradient = share * (share * wanted * on_squares - 2.0 * on_product) / size
+        sq_norm = self._stress.sq_norm
+        product, on_product = 0.5 * (sq_norm + squares - raw), 0.5 * (on_squares - on_raw)
+        share = product / (softened * sq_norm)
+        gradient = share * (share * sq_norm * on_squares - 2.0 * on_product) / size
         return max(0.0, 1.0 - share * product), gradient.astype(points.dtype, copy=False)
 
 
@@ -112,7 +112,7 @@ class FreeScaleStress(Objective):
 class DistanceShape(GlobalTerm):
     """The term weight · n · [F(Z) + ρ T(Z)], which matches distances of random pairs at a free scale.
 
-    F is the stress of the best scale, as a share of Σ δ²; between 0 and 1. See `FreeScaleStress`, and `GlobalTerm` for
+    F is the stress of the best scale, as a share of Σ δ², between 0 and 1. See `FreeScaleStress`, and `GlobalTerm` for
     more than 10,000 points. It takes points of any metric, and a square matrix of precomputed distances.
 
     Parameters
@@ -120,14 +120,14 @@ class DistanceShape(GlobalTerm):
     weight : float, default=1.0
         Local against global: 0 is the plain method.
     pairs_per_point : int, default=30
-        Mean number of pairs of a point; they are drawn once.
+        Mean number of pairs of a point; pairs are drawn once.
     resistance : float, default=0.0
         ρ, how much the input's edges resist being torn; by name only. See `GlobalTerm`.
 
     Raises
     ------
     TypeError, ValueError
-        When a parameter is out of range; when fitted, if there are no points, or weights of them.
+        When a parameter is out of range; when fitted, if there are no points, or points have weights.
 
     Examples
     --------
@@ -149,15 +149,15 @@ class DistanceShape(GlobalTerm):
 
     def objective(self, problem: Problem) -> FreeScaleStress:
         """Return F for the problem's points."""
-        given = problem.X if problem.metric == "precomputed" and isinstance(problem.X, np.ndarray) else problem.points
-        distances = distances_of(given, problem.metric, problem.metric_params)
-        # Among few points, all pairs are fewer than those asked for.
+        data = problem.X if problem.metric == "precomputed" and isinstance(problem.X, np.ndarray) else problem.points
+        distances = distances_of(data, problem.metric, problem.metric_params)
+        # Few points have fewer pairs than that.
         all_pairs = self.pairs_per_point >= distances.n_points - 2
         pairs = None if all_pairs else sampled_pairs(distances.n_points, self.pairs_per_point, problem.rng)
         stress = Stress.of(distances, pairs, n_jobs=problem.n_jobs)
-        found = FreeScaleStress(stress, UNIT_LENGTH)
-        warn_if_few_points(found.shares, "DistanceShape")
-        return found
+        objective = FreeScaleStress(stress, UNIT_LENGTH)
+        warn_if_few_points(objective.shares, "DistanceShape")
+        return objective
 
     def __str__(self) -> str:
         return f"{self.weight:g} × distances of random pairs"

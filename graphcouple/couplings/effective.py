@@ -1,4 +1,4 @@
-"""The loss that methods with sampled repulsion minimise in expectation, as a deterministic objective.
+"""The expected loss of methods with sampled repulsion, as a deterministic objective.
 
 UMAP and LargeVis draw an edge {i, j} of the input's graph with a probability
 proportional to its weight μ_ij, pull its ends together, and push an end away from m
@@ -117,7 +117,7 @@ class EffectiveCrossEntropy(PairCoupling):
         return self.energy.edges.symmetric_edges
 
     def _edge_blocks(self) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
-        """Yield the rows, columns and entries of μ, some at a time, since there may be tens of millions."""
+        """Yield the rows, columns and entries of μ, in parts, because there may be tens of millions."""
         for indptr, indices, weights in self.energy.edges.parts:
             for rows, edges, part in Support(indptr, indices).in_parts():
                 yield part.rows + rows.start, part.indices, weights[edges]
@@ -158,7 +158,7 @@ class ChargedPartition(Objective):
         ½ γ m.
     summation : Summation
     weights : ndarray of shape (n,), optional
-        How many points each stands for; `degrees` and `noise` are their sums.
+        How many points each point stands for; `degrees` and `noise` are sums over them.
     """
 
     def __init__(

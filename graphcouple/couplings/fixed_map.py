@@ -6,7 +6,7 @@ these edges agrees best with the law given X. For priors with a fixed number of 
     E_i(y) = m_i+ log Σ_j k(|y − z_j|²) − Σ_j m_ij log k(|y − z_j|²),
 
 and for prior B, whose edges are independent, E_i(y) = Σ_j log(1 + k) − Σ_j m_ij log k: the terms of the cross-entropy
-that hold the edges out of the new point.
+that contain the new point's own edges.
 """
 
 from __future__ import annotations
@@ -25,15 +25,12 @@ from graphcouple.kernels import Kernel
 from graphcouple.laws import NewEdges
 from graphcouple.summation import Field, KernelValue, LogOnePlusKernel, RadialFunction, Summation
 
-# A potential below this, or below what its sum resolves, is computed again in logarithms.
+# A potential below this, or below the resolution of its sum, is computed again in logarithms.
 _UNDERFLOW = 1e-280
-
-# Squared distances relative to the map's size below which a place is at a point.
-_NEAREST = 1e-24
 
 
 class DrawnEdges(NamedTuple):
-    """Edges of new points, by the places to which they draw.
+    """Edges of new points, with the places of their ends.
 
     Attributes
     ----------
@@ -53,7 +50,7 @@ class DrawnEdges(NamedTuple):
 
 
 class Placing(Objective):
-    """An objective whose embedding can take new points: the base of couplings that have a `FixedMap`."""
+    """Base of couplings whose embedding can take new points, by a `FixedMap`."""
 
     scale: float = 1.0
     """Distances are divided by it before kernels see them."""
@@ -71,7 +68,7 @@ class Placing(Objective):
 
 
 class FixedMap:
-    """The embedding's points, and how its law attracts and repels one more.
+    """The embedding's points, and how its law attracts and repels a new point.
 
     Parameters
     ----------
@@ -98,19 +95,19 @@ class FixedMap:
         self.summation = summation
 
     weights: FloatArray | None = None
-    """How many points each stands for; None if one each."""
+    """How many points each point stands for; None if one each."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what can be computed again."""
+        """Leave out the field, which can be computed again."""
         return {name: value for name, value in self.__dict__.items() if name != "field"}
 
     def without_points(self) -> partial[Any]:
-        """Return what makes the map again from its points."""
+        """Return a function that rebuilds the map from its points."""
         raise NotImplementedError(f"{type(self).__name__} must give without_points, to be saved.")
 
     @cached_property
     def field(self) -> Field:
-        """The potentials, prepared to be read at any place."""
+        """The potentials, prepared for evaluation at any place."""
         return self.summation.field(self.points, self.repulsion, self.charges)
 
     @cached_property
@@ -121,9 +118,9 @@ class FixedMap:
     def drawn(self, edges: NewEdges, first: int, last: int) -> DrawnEdges:
         """Return the edges of the new points from `first` to `last`."""
         indptr = edges.support.indptr[first : last + 1]
-        held = slice(indptr[0], indptr[-1])
-        ends = np.ascontiguousarray(self.points[edges.support.indices[held]].T)
-        return DrawnEdges(ends, indptr - indptr[0], edges.means[held], edges.mass[first:last])
+        part = slice(indptr[0], indptr[-1])
+        ends = np.ascontiguousarray(self.points[edges.support.indices[part]].T)
+        return DrawnEdges(ends, indptr - indptr[0], edges.means[part], edges.mass[first:last])
 
     def evaluate(
         self, places: FloatArray, edges: DrawnEdges, rows: IntArray
@@ -139,14 +136,14 @@ class FixedMap:
         """
         from graphcouple._numba.places import edge_sums_at
 
-        attracted, pull, stiffness = np.empty(len(places)), np.empty(places.shape), np.empty(len(places))
-        arrays = (rows, edges.ends, edges.indptr, edges.means, self.attraction, attracted, pull, stiffness)
+        attraction, pull, stiffness = np.empty(len(places)), np.empty(places.shape), np.empty(len(places))
+        arrays = (rows, edges.ends, edges.indptr, edges.means, self.attraction, attraction, pull, stiffness)
         over_rows(len(places), self.summation.n_jobs, edge_sums_at, places, *arrays)
-        repelled, push = self._repel(places, edges.mass[rows])
-        return repelled - attracted, push - pull, stiffness
+        repulsion, push = self._repel(places, edges.mass[rows])
+        return repulsion - attraction, push - pull, stiffness
 
     def _repel(self, places: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the repulsion of places whose edges have these sums, and its gradient."""
+        """Return the repulsion at places, for new points whose edges sum to `mass`, and its gradient."""
         potential, gradient = self.field.at(places)
         return potential[0], gradient[0]
 
@@ -166,16 +163,16 @@ class NormalizedMap(FixedMap):
         self.kernel, self.weights = kernel, weights
 
     def without_points(self) -> partial[Any]:
-        """Return what makes the map again from its points."""
+        """Return a function that rebuilds the map from its points."""
         parts: dict[str, Any] = {"attraction": self.attraction, "kernel": self.kernel, "summation": self.summation}
         return partial(type(self), **parts, weights=self.weights)
 
     def _repel(self, places: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
         potential, gradient = (part[0] for part in self.field.at(places))
-        lost = potential <= max(_UNDERFLOW, self.field.resolution)
-        safe = np.where(lost, 1.0, potential)
+        underflow = potential <= max(_UNDERFLOW, self.field.resolution)
+        safe = np.where(underflow, 1.0, potential)
         logs, slopes = np.log(safe), gradient / safe[:, None]
-        for i in np.flatnonzero(lost):
+        for i in np.flatnonzero(underflow):
             logs[i], slopes[i] = self._in_the_log(places[i])
         return mass * logs, mass[:, None] * slopes
 
@@ -205,7 +202,7 @@ class AdditiveMap(FixedMap):
         self.kernel, self.weights = kernel, weights
 
     def without_points(self) -> partial[Any]:
-        """Return what makes the map again from its points."""
+        """Return a function that rebuilds the map from its points."""
         parts: dict[str, Any] = {"attraction": self.attraction, "kernel": self.kernel, "summation": self.summation}
         return partial(type(self), **parts, weights=self.weights)
 
@@ -226,7 +223,7 @@ class ChargedMap(FixedMap):
     strength : float
         ½ γ m.
     weights : ndarray of shape (n,), optional
-        How many points each stands for; `degrees` are their sums.
+        How many points each point stands for; `degrees` are sums over them.
     """
 
     def __init__(
@@ -247,7 +244,7 @@ class ChargedMap(FixedMap):
         self.kernel, self.weights = kernel, weights
 
     def without_points(self) -> partial[Any]:
-        """Return what makes the map again from its points."""
+        """Return a function that rebuilds the map from its points."""
         return partial(
             type(self),
             attraction=self.attraction,
@@ -260,10 +257,10 @@ class ChargedMap(FixedMap):
         )
 
     def _repel(self, places: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
-        (of_noise, of_degrees), (push, other) = self.field.at(places)
+        (noise_potential, degree_potential), (push, other) = self.field.at(places)
         noise = np.where(mass > 0, mass, 1.0) ** self.noise_exponent / self.total_noise
-        repelled = self.strength * (mass * of_noise + noise * of_degrees)
-        return repelled, self.strength * (mass[:, None] * push + noise[:, None] * other)
+        repulsion = self.strength * (mass * noise_potential + noise * degree_potential)
+        return repulsion, self.strength * (mass[:, None] * push + noise[:, None] * other)
 
 
 class MatchedMap(FixedMap):
@@ -291,7 +288,7 @@ class MatchedMap(FixedMap):
         self.charge = charge
 
     def without_points(self) -> partial[Any]:
-        """Return what makes the map again from its points."""
+        """Return a function that rebuilds the map from its points."""
         radials: dict[str, Any] = {"attraction": self.attraction, "repulsion": self.repulsion}
         return partial(type(self), **radials, charge=self.charge, summation=self.summation)
 

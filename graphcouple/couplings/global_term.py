@@ -1,4 +1,4 @@
-"""What terms share that arrange an embedding at large: one weight, local against global."""
+"""The base of terms that arrange an embedding at large: one weight, local against global."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from graphcouple.couplings.long_edges import LongEdges
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.graphs import FloatArray
 
-# With more points than this, ten neighbours are a finer structure than the one that weights were chosen for.
+# With more points than this, ten neighbours are a finer structure than weights were chosen for.
 _MANY = 10_000.0
 
 UNIT_LENGTH = 1.0
 """Below this size, a shape term first makes the embedding larger. Embeddings shrink while the attraction is
-exaggerated. A scale-free objective is stiffer on a smaller embedding, and would keep it small."""
+exaggerated, and a scale-free objective, which is stiffer on a smaller embedding, would keep them small."""
 
 # If a few points hold more than this share of all squared distances, the shape of the others cannot be seen. Among
 # fewer than five points each has a large share.
@@ -31,7 +31,7 @@ _NAMED = 5
 
 
 def factor_at(n_points: int) -> float:
-    """Return n, by which a term is multiplied as a cross-entropy is a sum over points; (10,000 n)^½ beyond 10,000."""
+    """Return the factor of a term: n, because a cross-entropy is a sum over points; (10,000 n)^½ beyond 10,000."""
     return n_points * min(1.0, (_MANY / n_points) ** 0.5)
 
 
@@ -41,18 +41,18 @@ def rise_without_order(objective: Objective, Y: FloatArray) -> float:
 
 
 def warn_if_few_points(shares: FloatArray, term: str) -> None:
-    """Warn if one point in a hundred, or one alone, holds most of what a term sees, given each one's share of it."""
+    """Warn if a hundredth of the points, or one, has most of all squared distances, given each point's share."""
     if shares.size < _FEWEST:
         return
     first = np.argsort(-shares, kind="stable")[: max(shares.size // 100, 1)]
-    held = np.cumsum(shares[first])
-    if held[-1] > _MOST_OF_FEW:
-        rows = np.sort(first[: int(np.searchsorted(held, _MOST_OF_FEW, "right")) + 1])
+    totals = np.cumsum(shares[first])
+    if totals[-1] > _MOST_OF_FEW:
+        rows = np.sort(first[: int(np.searchsorted(totals, _MOST_OF_FEW, "right")) + 1])
         one = rows.size == 1
         more = f" and {rows.size - _NAMED} more" if rows.size > _NAMED else ""
-        named = f"row {rows[0]}, which lies" if one else f"rows {', '.join(map(str, rows[:_NAMED]))}{more}, which lie"
+        which = f"row {rows[0]}, which lies" if one else f"rows {', '.join(map(str, rows[:_NAMED]))}{more}, which lie"
         warnings.warn(
-            f"{term} sees little but {named} so far out that {min(held[rows.size - 1], 1.0):.1%} of all squared "
+            f"{term} sees little but {which} so far out that {min(totals[rows.size - 1], 1.0):.1%} of all squared "
             f"distances are {'its' if one else 'their'} own. Leave {'that row' if one else 'those rows'} out, or use "
             "LargeScale, which goes by ranks.",
             UserWarning,
@@ -74,13 +74,13 @@ class GlobalTerm(Term):
     weight : float
         Local against global: 0 is the plain method.
     resistance : float, default=0.0
-        ρ, how much the input's edges resist being torn; by name only. On noise, whose edges are all long, it costs
-        neighbourhoods.
+        ρ, how much the input's edges resist being torn; by name only. On noise, whose edges are all long, it
+        harms neighbourhoods.
 
     Raises
     ------
     TypeError, ValueError
-        When a parameter is out of range; when fitted, if there are no points, or weights of them.
+        When a parameter is out of range; when fitted, if there are no points, or points have weights.
     """
 
     weight: Any = 1.0
@@ -98,7 +98,7 @@ class GlobalTerm(Term):
         """Return F for the problem's points; see `Term.bind`."""
 
     def bind(self, problem: Problem) -> WeightedSum:
-        """Return the multiple of F for the problem's points; see `Term`."""
+        """Return n · [F(Z) + ρ T(Z)] for the problem's points; see `Term`."""
         if problem.posterior.node_weights is not None:
             raise ValueError(f"{type(self).__name__} takes no sample weights: it counts each row once. Repeat rows.")
         factor = factor_at(problem.posterior.n_nodes)

@@ -3,7 +3,7 @@
     L(Y) = ‖C (S − Y Yᵀ) C‖²_F,   ∇L = −4 C (S − Y Yᵀ) C Y
 
 C subtracts means. For S = X Xᵀ the minimum is PCA's embedding, up to an orthogonal map, and for a kernel matrix kernel
-PCA's; S may be any symmetric matrix. Each step is a product S Y, for points X̃(X̃ᵀY), and never an n × n matrix.
+PCA's; S may be any symmetric matrix. Each step takes a product S Y, which is X̃(X̃ᵀY) for points: no n × n matrix.
 
 References
 ----------
@@ -24,7 +24,7 @@ from graphcouple.spectral import GramMatrix
 
 
 class Polynomial(Objective):
-    """An objective that is a polynomial along every line, whose least value there is exact; see `ExactSteps`."""
+    """An objective that is a polynomial along every line, with an exact minimum there; see `ExactSteps`."""
 
     @abstractmethod
     def along(self, Z: FloatArray, direction: FloatArray) -> FloatArray:
@@ -46,9 +46,9 @@ class GramMatching(Polynomial):
     >>> X = np.random.default_rng(0).normal(size=(30, 5))
     >>> objective = gc.GramMatching(X)
     >>> Y = np.random.default_rng(1).normal(size=(30, 2))
-    >>> found = gc.solve(objective, Y, gc.ExactSteps(), settled_within=0.0, max_iter=500).Z
-    >>> wanted = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)[:2]
-    >>> bool(np.allclose(np.linalg.svd(found - found.mean(axis=0), compute_uv=False), wanted))
+    >>> Z = gc.solve(objective, Y, gc.ExactSteps(), settled_within=0.0, max_iter=500).Z
+    >>> singular = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)[:2]
+    >>> bool(np.allclose(np.linalg.svd(Z - Z.mean(axis=0), compute_uv=False), singular))
     True
     """
 
@@ -80,7 +80,7 @@ class GramMatching(Polynomial):
         return self._value(Y, product), gradient.astype(np.asarray(Z).dtype, copy=False)
 
     def along(self, Z: FloatArray, direction: FloatArray) -> FloatArray:
-        """Return the coefficients of L(Z + t·direction) as a polynomial in t, the constant first; it is a quartic."""
+        """Return the coefficients of L(Z + t·direction) − L(Z), a quartic in t, the constant 0 first."""
         Y, D = self._centred(Z), direction - direction.mean(axis=0)
         product = self.similarities.times(D)
         A, E = Y.T @ Y, D.T @ D
@@ -92,7 +92,7 @@ class GramMatching(Polynomial):
 
     @property
     def lower_bound(self) -> float:
-        """0, attained if S has no more positive directions than the embedding and none negative."""
+        """0, attained if S has no more positive eigenvalues than the embedding has dimensions, and no negative ones."""
         return 0.0
 
     def forces(self, Z: FloatArray) -> FloatArray:

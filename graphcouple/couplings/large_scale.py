@@ -18,8 +18,8 @@ entropy of the first, is averaged over points, and over groups by their sizes n_
     L(Z) = n⁻² Σ_ig n_g [log(1 + u_ig) − (1 − p_ig) log(u_ig + δ) − H(p_ig)] + log(1 + δ),    u_ig = d²_ig/T_ig,
 
 with a small δ for points at their group's mean; L ≥ 0. Neighbour embeddings compare graphs whose edges are short. L
-compares graphs whose edges are as long as they can be told apart, so it arranges what the others leave to chance. All
-points see the same groups, so the forces on neighbours are alike, and local structure is kept.
+compares graphs of the longest edges that can be told apart, so it arranges what the others leave to chance. All points
+see the same groups, so the forces on neighbours are alike, and local structure is kept.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.neighbors import mean_sq_distances_to_groups, sq_distances_to_points
 from graphcouple.spectral import principal_components
 
-# δ: a point nearer to a mean than a hundredth of the typical distance is not repelled more.
+# δ: the repulsion from a mean stops growing within a hundredth of the typical distance.
 _SOFTENING = 1e-4
 
 # Rows whose forces on the groups are summed by one thread, whatever the number of threads.
 _BLOCK = 1024
 
-# Bounds of the automatic number of landmarks, and the entries of p that it aims at.
+# Bounds of the automatic number of landmarks, and the number of entries of p that it aims at.
 _FEWEST, _MOST, _ENTRIES = 100, 500, 5_000_000
 
-# Number of rows whose median is the middle. Rows are drawn in if they lie further from it than three times the
+# The centre is the median of this many rows. Rows are pulled in if they lie further from it than three times the
 # 0.9-quantile of the distances.
 _MIDDLE, _MOST_ROWS, _FAR = 1000, 0.9, 3.0
 
-# The weight where data have a shape at large, and the share of L that principal components explain there, at least. On
-# ten data sets, 3 has 0.87 of the gain at n/2 that 7 has without resistance, and 1.1 times the tears of t-SNE, not 2.2.
+# The weight for data with a shape at large, and the least share of L that principal components explain there. On ten
+# data sets, 3 keeps 0.87 of the gain at n/2 of 7 without resistance, at 1.1 times the tears of t-SNE in place of 2.2.
 _WEIGHT, _EXPLAINED = 3.0, 0.35
 
 # Rows whose entropies are summed at once.
@@ -118,7 +118,7 @@ class LargeScaleCrossEntropy(Objective):
         ----------
         X : array or sparse matrix of shape (n, p)
         n_groups : int
-            As many groups as points, if there are fewer.
+            At most the number of points.
         rng : numpy.random.RandomState
             Draws the landmarks.
         width : float, default=0.15
@@ -189,17 +189,17 @@ class LargeScaleCrossEntropy(Objective):
         # L does not depend on units. In units of a typical distance, eighth powers fit in single precision.
         unit = float(norm(z.ravel(), check_finite=False)) / n**0.5
         if not unit > 0:
-            # In one place, all are equally far: u is 1, as it is on average wherever points lie.
+            # Points in one place are all equally far: u is 1, which is also its mean for any other embedding.
             logs = np.log(2.0) - (1.0 - float((self.near @ self.weights).mean())) * np.log1p(_SOFTENING)
             return float(logs) + self._constant, np.zeros_like(points)
         z /= unit
         centres = self._means @ z
-        spread, spread_of = (0.5 * (np.square(places).sum(axis=1) + 1.0) for places in (z, centres))
-        kind, n_blocks = points.dtype, -(-n // _BLOCK)
-        law = (spread, np.ascontiguousarray(centres.T), spread_of, self.weights)
-        value, gradient, pull = np.empty(n), np.empty((n, q), kind), np.empty(n, kind)
-        force_on, pull_on = np.empty((n_blocks, q, len(centres)), kind), np.empty((n_blocks, len(centres)), kind)
-        args = [part.astype(kind, copy=False) for part in (z, *law)] + [self.near, _SOFTENING, with_value]
+        spread, group_spread = (0.5 * (np.square(places).sum(axis=1) + 1.0) for places in (z, centres))
+        dtype, n_blocks = points.dtype, -(-n // _BLOCK)
+        law = (spread, np.ascontiguousarray(centres.T), group_spread, self.weights)
+        value, gradient, pull = np.empty(n), np.empty((n, q), dtype), np.empty(n, dtype)
+        force_on, pull_on = np.empty((n_blocks, q, len(centres)), dtype), np.empty((n_blocks, len(centres)), dtype)
+        args = [part.astype(dtype, copy=False) for part in (z, *law)] + [self.near, _SOFTENING, with_value]
         out = (value, gradient, pull, force_on, pull_on)
         over_rows(n_blocks, self.n_jobs, near_or_far, _BLOCK, *args, *out, at_least=2)
         on_centres, on_spreads = (2.0 * part.sum(axis=0, dtype=np.float64).T for part in (force_on, 0.5 * pull_on))
@@ -227,7 +227,7 @@ def _mean_entropy(near: FloatArray, weights: FloatArray) -> float:
 
 
 def _far_rows_drawn_in(X: Any) -> Any:
-    """Return the points with outliers pulled towards the centre, since they would dominate the principal components."""
+    """Return the points with outliers pulled in, because outliers would dominate the principal components."""
     X = sp.csr_array(X) if sp.issparse(X) else X
     sample = X[:: max(X.shape[0] // _MIDDLE, 1)]
     if sp.issparse(X):
@@ -238,7 +238,7 @@ def _far_rows_drawn_in(X: Any) -> Any:
         sq_dist = np.einsum("ij,ij->i", away, away, dtype=np.float64)
     distances = np.sqrt(np.maximum(sq_dist, 0.0))
     reach = _FAR * float(np.quantile(distances, _MOST_ROWS))
-    # Where nearly all are in one place, the others are the data.
+    # If nearly all rows are in one place, the other rows are the data.
     if not 0.0 < reach < distances.max():
         return X
     share = reach / np.maximum(distances, reach)
@@ -272,7 +272,7 @@ class LargeScale(GlobalTerm):
     Raises
     ------
     TypeError, ValueError
-        When a parameter is out of range; when fitted, if there are no points, or weights of them.
+        When a parameter is out of range; when fitted, if there are no points, or points have weights.
 
     Examples
     --------
@@ -310,7 +310,7 @@ class LargeScale(GlobalTerm):
         return LargeScaleCrossEntropy.of(X, k, problem.rng, self.width, metric, problem.n_jobs, params)
 
     def weight_of(self, objective: Objective, problem: Problem) -> float:
-        """Return the weight, from what principal components explain of L if it is "auto"."""
+        """Return the weight; "auto" goes by the share of L that principal components explain."""
         if not isinstance(self.weight, str):
             return float(self.weight)
         assert isinstance(objective, WeightedSum)

@@ -27,8 +27,8 @@ from graphcouple.summation.radials import LogKernel
 class LongEdges(Objective):
     """T(Z), the cross-entropy of the input's edges under a law at the scale of the map; see the module's text.
 
-    Edges whose mean is below the average of their row are left out: the others hold most of the mass, and take a
-    fraction of the time.
+    Edges whose mean is below the average of their row are left out: the other edges hold most of the mass, and take
+    a fraction of the time.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class LongEdges(Objective):
         outwards = z / np.maximum(away, 1e-300)[:, None]
         z /= size
         value, slopes = self._edges.evaluate(z)
-        # The unit is the size of the map itself: growing as a whole changes nothing.
-        grown = np.sqrt(2.0) / len(z) * (outwards - outwards.mean(axis=0))
-        slopes = slopes - float((slopes * z).sum()) * grown
+        # The unit is the size of the map, so scaling the map changes nothing.
+        size_gradient = np.sqrt(2.0) / len(z) * (outwards - outwards.mean(axis=0))
+        slopes = slopes - float((slopes * z).sum()) * size_gradient
         return -value / len(z), (slopes / (-len(z) * size)).astype(points.dtype, copy=False)

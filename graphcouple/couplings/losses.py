@@ -1,4 +1,4 @@
-"""Losses of two numbers, by which a matching compares edges' means or distances."""
+"""Losses of two numbers, with which a matching compares means of edges, or distances."""
 
 from __future__ import annotations
 
@@ -95,5 +95,5 @@ class BinaryKL(MatchingLoss):
 
 
 def as_loss(loss: Any) -> MatchingLoss:
-    """Return a loss itself, or the one registered under that name."""
+    """Return `loss` itself, or the loss registered under that name."""
     return loss if isinstance(loss, MatchingLoss) else LOSSES[loss]()

@@ -4,13 +4,13 @@
 
 where M holds the means of a law's edges. Under prior B they are probabilities of edges that do not depend on each other
 (the Bernoulli reading); under prior D each row sums to 1 (the neighbourhood reading); under prior E all of them sum to
-n. S makes the means of directed graphs symmetric: those of the input, unless its graph is thresholded, and the rows of
-the embedding under prior D. Under priors B and E the embedding's means are symmetric, and E^Y = M. The binary KL
+n. S makes the means of directed graphs symmetric: the input's unless its graph is thresholded, and the embedding's
+under prior D. Under priors B and E the embedding's means are symmetric, and E^Y = M. The binary KL
 divergence and the square are losses of the library; with UMAP's laws, the first is UMAP's stated loss and the second
 two-kernel PCA.
 
-A pair without an edge in the input costs F̂(0, E^Y). So under prior B the sum is one over all pairs, of a radial
-function, which every summation knows, and a correction along the input's edges.
+A pair without an edge in the input costs F̂(0, E^Y). So under prior B, F is a radial function summed over all pairs, by
+any summation, plus a correction along the input's edges.
 
 References
 ----------
@@ -32,7 +32,7 @@ from graphcouple.couplings.base import Attraction, Objective, Rescaled, balanced
 from graphcouple.couplings.fixed_map import MatchedMap, Placing
 from graphcouple.couplings.losses import MatchingLoss, as_loss
 from graphcouple.couplings.pair import EdgeEnergy, check_latent
-from graphcouple.couplings.row_means import latent_means_matched
+from graphcouple.couplings.row_means import match_latent_means
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.laws import GraphModel
@@ -43,12 +43,12 @@ SYMMETRIZATIONS = ("mean", "or", "first")
 """How the two directions of a pair become one number: (a + b)/2, a + b − ab, or a."""
 
 
-# A sure edge's costs at these two probabilities show whether the loss is bounded: a logarithm's cost grows tenfold.
+# A sure edge's costs at these two probabilities show whether the loss is bounded: a logarithm grows tenfold.
 _IMPROBABLE = (1e-20, 1e-200)
 
 
 @dataclass(frozen=True)
-class _OfLoss(RadialFunction):
+class _LossRadial(RadialFunction):
     """Base of the radial functions of a loss of p = k/(1 + k)."""
 
     loss: MatchingLoss
@@ -56,18 +56,18 @@ class _OfLoss(RadialFunction):
 
     @property
     def smooth_at_zero(self) -> bool:
-        """Whether the kernel is."""
+        """Whether the kernel is smooth at 0."""
         return self.kernel.order_at_zero == 2.0
 
     @property
     def length(self) -> float:
-        """That of the kernel."""
+        """The length of the kernel."""
         return self.kernel.length
 
 
 @dataclass(frozen=True)
-class EdgeGain(_OfLoss):
-    """F̂(0, p(d²)) − F̂(1, p(d²)): what a pair saves if its edge in the input's graph is sure."""
+class EdgeGain(_LossRadial):
+    """F̂(0, p(d²)) − F̂(1, p(d²)): the saving of a pair whose edge in the input's graph is sure."""
 
     def potential(self, sq_dist: Any) -> Any:
         """Return F̂(0, p) − F̂(1, p)."""
@@ -82,8 +82,8 @@ class EdgeGain(_OfLoss):
 
 
 @dataclass(frozen=True)
-class AbsentCost(_OfLoss):
-    """F̂(0, p(d²)): what a pair costs that has no edge in the input's graph."""
+class AbsentCost(_LossRadial):
+    """F̂(0, p(d²)): the cost of a pair without an edge in the input's graph."""
 
     def potential(self, sq_dist: Any) -> Any:
         """Return F̂(0, p)."""
@@ -96,7 +96,7 @@ class AbsentCost(_OfLoss):
 
 
 def symmetrized_means(posterior: RandomGraph, how: str) -> tuple[Support, FloatArray, FloatArray]:
-    """Return the edges in either direction, and S(m_ij, m_ji) of each and of its reverse.
+    """Return the edges in either direction, with S(m_ij, m_ji) and S(m_ji, m_ij) of each.
 
     Raises
     ------
@@ -121,8 +121,8 @@ def symmetrized_means(posterior: RandomGraph, how: str) -> tuple[Support, FloatA
 
 def _entries(matrix: sp.csr_array, support: Support) -> FloatArray:
     matrix.sort_indices()
-    held = Support(matrix.indptr, matrix.indices)
-    at = held.find(support.rows, support.indices)
+    pattern = Support(matrix.indptr, matrix.indices)
+    at = pattern.find(support.rows, support.indices)
     return np.where(at >= 0, matrix.data[at], 0.0)
 
 
@@ -134,14 +134,14 @@ class MatchedMeans(Placing):
     posterior : RandomGraph
         The law of the input's graph.
     latent_model : GraphModel
-        The law of the embedding's graph; prior B, D or E without an edge prior that is a graph.
+        The law of the embedding's graph; prior B, D or E without a graph as its edge prior.
     loss : MatchingLoss or str, default="square"
         "square", "kl", or your own.
     symmetrize : {"mean", "or", "first"}, default="mean"
         S, for the input's means unless its graph is undirected, and for the embedding's under prior D.
     summation : str or Summation, default="auto"
-        How sums over all pairs are computed under prior B. Under priors D and E, whose means are no functions of one
-        distance, all pairs are compared, in O(n²) time.
+        How sums over all pairs are computed under prior B. Under priors D and E, whose means depend on many distances,
+        all pairs are compared, in O(n²) time.
     n_jobs : int or None, default=None
 
     Raises
@@ -216,22 +216,22 @@ class MatchedMeans(Placing):
         """
         points = self._points(Z)
         if self.latent.prior.independent_edges:
-            value, gradient = self._of_pairs(points)
+            value, gradient = self._over_pairs(points)
         else:
             edges = (self.support, self.ahead)
             total = float(self.n_points) if self.latent.prior.drawn_by == "graph" else None
-            value, gradient = latent_means_matched(self.loss, self.kernel, points, edges, self.symmetrize, total)
+            value, gradient = match_latent_means(self.loss, self.kernel, points, edges, self.symmetrize, total)
         return value, balanced(gradient / self.scale).astype(points.dtype, copy=False)
 
     @cached_property
     def _present(self) -> tuple[EdgeSum, float]:
-        """The edges' sum for a linear loss, and the constant that it leaves out."""
+        """The sum over edges for a linear loss, and the constant that the sum leaves out."""
         edges = EdgeSum(self.support, self.ahead, EdgeGain(self.loss, self.kernel), self.n_jobs)
         e, half = self.ahead, 0.5
         absent, sure = self.loss.cost(0.0, half), self.loss.cost(1.0, half)
         return edges, float((self.loss.cost(e, half) - absent - e * (sure - absent)).sum())
 
-    def _of_pairs(self, points: FloatArray) -> tuple[float, FloatArray]:
+    def _over_pairs(self, points: FloatArray) -> tuple[float, FloatArray]:
         if self.loss.linear:
             edges, constant = self._present
             potential, push = self.summation.potential(points, self._absent)
@@ -284,8 +284,8 @@ class MatchedMeans(Placing):
     def _times(self, factor: float) -> Objective:
         """Return F − (α − 1) Σ E^X_ij log s: edges attract by the logarithm of their strength too, at any distance.
 
-        A bounded loss such as the square has no force between ends that are far apart, so without it a random start
-        would stay torn.
+        A bounded loss such as the square has no force between ends that are far apart, so a random start would stay
+        torn without the second term.
         """
         return self if factor == 1.0 else self + (1.0 - factor) * Rescaled(self.strength, self.scale)
 
@@ -295,7 +295,7 @@ class MatchedMeans(Placing):
 
     @cached_property
     def lower_bound(self) -> float:
-        """Σ F̂(e, e): every pair at its least."""
+        """Σ F̂(e, e): every pair at its minimum."""
         n = self.n_points
         with np.errstate(divide="ignore", invalid="ignore"):
             edges = float(np.nansum(self.loss.cost(self.ahead, np.minimum(self.ahead, 1.0))))

@@ -109,11 +109,11 @@ class LogPartition(Objective):
         """The number of points of the embedding."""
         return self._n_points
 
-    def _evaluate(self, Z: FloatArray, **wanted: bool) -> tuple[float, Any]:
+    def _evaluate(self, Z: FloatArray, **parts: bool) -> tuple[float, Any]:
         if self.confined is not None:
-            value, gradient = self.confined.evaluate(Z, **wanted)
+            value, gradient = self.confined.evaluate(Z, **parts)
         else:
-            options: dict[str, Any] = wanted if self.weights is None else {"weights": self.weights, **wanted}
+            options: dict[str, Any] = parts if self.weights is None else {"weights": self.weights, **parts}
             value, gradient = self.prior.log_partition_and_grad(self.kernel, Z, self.summation, **options)
         return self.share * value, None if gradient is None else self.share * gradient
 
@@ -131,7 +131,7 @@ class LogPartition(Objective):
 
 
 class PairCoupling(Placing):
-    """Repulsion minus attraction, for an input's posterior and an embedding's law; the base of such couplings.
+    """Base of the couplings of an input's posterior and an embedding's law: repulsion minus attraction.
 
     Attributes
     ----------
@@ -192,7 +192,7 @@ class PairCoupling(Placing):
 
     @property
     def attracting(self) -> Attraction:
-        """Edges of the input's graph, which bound a map only as far as they connect it."""
+        """The attraction of the input's edges, which bounds a map only as far as they connect it."""
         return Attraction(
             source=self,
             times=self._times,
@@ -206,7 +206,7 @@ class PairCoupling(Placing):
 
         It is E(Z) − (α − 1) <M, log s>, where s is the strength of an edge under the embedding's prior: k for priors D
         and E, whose attraction is thus α times as strong, and k/(1 + k) for prior B. For many points, near pairs are
-        softened (`Summation.coarse`): the exaggerated loss only leads to where descent on the stated one begins.
+        softened (`Summation.coarse`): the exaggerated loss only leads to a start for the stated one.
         """
         if factor == 1.0:
             return self
@@ -226,10 +226,10 @@ class PairCoupling(Placing):
         On a line, points under an unbounded kernel cannot pass each other. More attraction than in the stated loss
         would jumble their order for good, so the weight is 1 there.
         """
-        nearness = np.square(_TOGETHER * (float(Z.std()) or 1.0) / self.scale)
-        if Z.shape[1] == 1 and np.diff(self.kernel.log(nearness))[0] > 1.0:
+        near_sq_dist = np.square(_TOGETHER * (float(Z.std()) or 1.0) / self.scale)
+        if Z.shape[1] == 1 and np.diff(self.kernel.log(near_sq_dist))[0] > 1.0:
             return 1.0
-        logs = self.strength.edges.radial.potential(nearness)
+        logs = self.strength.edges.radial.potential(near_sq_dist)
         if not logs[1] - logs[0] > 1.0:
             return np.inf
         largest = [weights.max(initial=-np.inf) for *_, weights in self.strength.edges.parts]
@@ -239,7 +239,7 @@ class PairCoupling(Placing):
         e = int(np.argmax(weights))
         i, j = int(np.searchsorted(indptr, e, side="right")) - 1, int(indices[e])
         pushes, pulls = [], []
-        for sq_dist in nearness:
+        for sq_dist in near_sq_dist:
             points = self._points(Z).astype(np.float64)
             points[j] = points[i]
             points[j, 0] += np.sqrt(sq_dist)
@@ -291,8 +291,8 @@ class PairCoupling(Placing):
             When `Z` is not numeric or has another shape.
         """
         points = self._points(Z)
-        attracted = sum(weight * energy.value(points) for weight, energy in self._attracting)
-        return self.partition.value(points) - attracted
+        attraction = sum(weight * energy.value(points) for weight, energy in self._weighted_energies)
+        return self.partition.value(points) - attraction
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return repulsion minus attraction, and its gradient in Z.
@@ -312,26 +312,26 @@ class PairCoupling(Placing):
         """
         points = self._points(Z)
         value, gradient = self.partition.value_and_grad(points)
-        for weight, energy in self._attracting:
-            attracted, attraction = energy.value_and_grad(points)
-            value, gradient = value - weight * attracted, gradient - weight * attraction
-        return value, self._of_embedding(gradient, points)
+        for weight, energy in self._weighted_energies:
+            attraction, pull = energy.value_and_grad(points)
+            value, gradient = value - weight * attraction, gradient - weight * pull
+        return value, self._embedding_gradient(gradient, points)
 
     def gradient(self, Z: FloatArray) -> FloatArray:
         """Return the gradient alone, without the logarithms that only the value needs."""
         points = self._points(Z)
         gradient = self.partition.gradient(points)
-        for weight, energy in self._attracting:
+        for weight, energy in self._weighted_energies:
             gradient = gradient - weight * energy.gradient(points)
-        return self._of_embedding(gradient, points)
+        return self._embedding_gradient(gradient, points)
 
     @property
-    def _attracting(self) -> list[tuple[float, EdgeEnergy]]:
+    def _weighted_energies(self) -> list[tuple[float, EdgeEnergy]]:
         if self.strength is self.energy or self.exaggeration == 1.0:
             return [(self.exaggeration, self.energy)]
         return [(1.0, self.energy), (self.exaggeration - 1.0, self.strength)]
 
-    def _of_embedding(self, gradient: FloatArray, points: FloatArray) -> FloatArray:
+    def _embedding_gradient(self, gradient: FloatArray, points: FloatArray) -> FloatArray:
         return balanced(gradient / self.scale).astype(points.dtype, copy=False)
 
     def fixed_map(self, Z: FloatArray) -> FixedMap:
@@ -347,7 +347,7 @@ class PairCoupling(Placing):
 
 
 def check_latent(latent: GraphModel) -> None:
-    """Raise if a law of the embedding sets a parameter that only an input can have.
+    """Raise if a law of the embedding sets a parameter that only the input's law can have.
 
     Raises
     ------
@@ -372,7 +372,7 @@ def check_latent(latent: GraphModel) -> None:
     if latent.bandwidth is not None and not isinstance(latent.bandwidth, ConstantBandwidth):
         raise ValueError(
             f"latent_model.bandwidth must be None or ConstantBandwidth, got {latent.bandwidth!r}: "
-            "distances in the embedding are what is being found."
+            "distances in the embedding are not known before it is found."
         )
 
 

@@ -51,7 +51,7 @@ class PrecisionCrossEntropy(Objective):
     Parameters
     ----------
     X : array of shape (n, p)
-        Centre it first if you want centred data.
+        It is not centred.
     nu_x : float, optional
         ν_X, at least n; n by default.
     nu_z : float, optional
@@ -68,9 +68,9 @@ class PrecisionCrossEntropy(Objective):
     >>> import graphcouple as gc
     >>> X = np.random.default_rng(0).normal(size=(30, 5))
     >>> J = gc.PrecisionCrossEntropy(X)
-    >>> found = gc.solve(J, np.random.default_rng(1).normal(size=(30, 2)), rescale=True, max_iter=500).Z
-    >>> wanted = np.linalg.svd(X, compute_uv=False)[:2]
-    >>> bool(np.allclose(np.linalg.svd(found, compute_uv=False), wanted, rtol=1e-4))
+    >>> Z = gc.solve(J, np.random.default_rng(1).normal(size=(30, 2)), rescale=True, max_iter=500).Z
+    >>> singular = np.linalg.svd(X, compute_uv=False)[:2]
+    >>> bool(np.allclose(np.linalg.svd(Z, compute_uv=False), singular, rtol=1e-4))
     True
     """
 
@@ -82,7 +82,7 @@ class PrecisionCrossEntropy(Objective):
         for name, value in (("nu_x", self.nu_x), ("nu_z", self.nu_z)):
             if value is not None and not value >= n:
                 raise ValueError(f"{name}={value} must be at least n = {n}, for the Wishart law to have a density.")
-        # Products alone are left for each iteration: solving calls SciPy's BLAS, whose threads fight with NumPy's.
+        # Iterations only multiply: solving would call SciPy's BLAS, whose threads fight with NumPy's.
         self._inverse: FloatArray | None = None
         self._whole: FloatArray | None = None
         if float(np.square(points).sum()) < _CANCELLING:
@@ -95,7 +95,7 @@ class PrecisionCrossEntropy(Objective):
             self._basis = np.ascontiguousarray(solve_triangular(lower, points.T, lower=True, check_finite=False).T)
             return
         # With X = BR, B orthonormal, and I + RRᵀ = LLᵀ, it is I − BBᵀ + B(LLᵀ)⁻¹Bᵀ. Both parts are positive, so nothing
-        # cancels however large X is; but to find B takes longer.
+        # cancels however large X is, but finding B takes longer.
         self._basis, right = qr(points, mode="economic", check_finite=False)
         self._inverse = solve_triangular(_factor(right @ right.T), np.eye(len(right)), lower=True, check_finite=False)
 
@@ -107,15 +107,15 @@ class PrecisionCrossEntropy(Objective):
     def _conditional(self, Y: FloatArray) -> tuple[float, FloatArray]:
         """Return tr(Yᵀ (I + XXᵀ)⁻¹ Y), and (I + XXᵀ)⁻¹ Y."""
         if self._whole is not None:
-            whole = self._whole @ Y
-            return float((Y * whole).sum()), whole
-        along = self._basis.T @ Y
-        beside = Y - self._basis @ along
+            product = self._whole @ Y
+            return float((Y * product).sum()), product
+        coordinates = self._basis.T @ Y
+        residual = Y - self._basis @ coordinates
         if self._inverse is None:
-            return float((Y * beside).sum()), beside
-        within = self._inverse @ along
-        trace = float(np.square(beside).sum() + np.square(within).sum())
-        return trace, beside + self._basis @ (self._inverse.T @ within)
+            return float((Y * residual).sum()), residual
+        half = self._inverse @ coordinates
+        trace = float(np.square(residual).sum() + np.square(half).sum())
+        return trace, residual + self._basis @ (self._inverse.T @ half)
 
     def _weights(self, q: int) -> tuple[float, float]:
         nu_z = self.nu_x + self._p - q if self.nu_z is None else self.nu_z
@@ -123,8 +123,8 @@ class PrecisionCrossEntropy(Objective):
 
     def gamma(self, n_components: int) -> float:
         """Return γ = (ν_Z + q)/(ν_X + p)."""
-        given, latent = self._weights(n_components)
-        return latent / given
+        input_weight, latent_weight = self._weights(n_components)
+        return latent_weight / input_weight
 
     def value(self, Z: FloatArray) -> float:
         """Return J(Z), in nats."""
@@ -138,14 +138,14 @@ class PrecisionCrossEntropy(Objective):
         Z : array of shape (n, q)
         """
         points = check_embedding(Z, n_points=self.n_points)
-        given, latent = self._weights(points.shape[1])
+        input_weight, latent_weight = self._weights(points.shape[1])
         Y = points.astype(np.float64)
         trace, conditional = self._conditional(Y)
         # YᵀY would lose the smaller of two singular values that are eight digits apart.
         singular, axes = np.linalg.svd(np.linalg.qr(Y, mode="r"), full_matrices=False)[1:]
         sq_singular = np.square(singular)
-        value = 0.5 * (given * trace - latent * float(np.log1p(sq_singular).sum()))
-        gradient = given * conditional - latent * (Y @ axes.T / (1.0 + sq_singular)) @ axes
+        value = 0.5 * (input_weight * trace - latent_weight * float(np.log1p(sq_singular).sum()))
+        gradient = input_weight * conditional - latent_weight * (Y @ axes.T / (1.0 + sq_singular)) @ axes
         return value, gradient.astype(points.dtype, copy=False)
 
     def curvature(self, Z: FloatArray) -> float:

@@ -29,7 +29,7 @@ from graphcouple.summation import Summation
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What a recipe knows when it is bound.
+    """The data and the laws that a recipe is bound to.
 
     Attributes
     ----------
@@ -79,9 +79,9 @@ class Problem:
             When X holds distances or is None.
         """
         if self.X is None or self.metric == "precomputed":
-            found = "no points were given" if self.X is None else "precomputed distances were given instead"
+            lack = "no points were given" if self.X is None else "precomputed distances were given instead"
             raise ValueError(
-                f"this needs points, but {found}; pass the points as X and the graph's posterior as the input of "
+                f"this needs points, but {lack}; pass the points as X and the graph's posterior as the input of "
                 "GraphCoupling."
             )
         return self.X
@@ -124,8 +124,8 @@ class Coupling(Recipe):
 class Term(Recipe):
     """An objective to add to a coupling.
 
-    A frozen dataclass with a field ``weight``, a number that multiplies the objective that `bind` returns, or a word
-    that `weight_of` turns into one.
+    A frozen dataclass with a field ``weight``: a number that multiplies the objective from `bind`, or a word for which
+    `weight_of` computes a number.
     """
 
     weight: Any
@@ -134,7 +134,7 @@ class Term(Recipe):
     """Whether the term names rows of X, which must then all be fitted."""
 
     def weight_of(self, objective: Objective, problem: Problem) -> float:
-        """Return the number that multiplies the bound objective; `weight` unless that depends on the problem."""
+        """Return the number that multiplies the bound objective: `weight`, unless it depends on the problem."""
         return float(self.weight)
 
 
@@ -233,8 +233,8 @@ class MatchingCoupling(Coupling):
 class ReconstructionCoupling(Coupling):
     """Locally linear embedding with the latent kernel; see `ReconstructionEnergy`.
 
-    The neighbours are those of the input's law, which must have equally many for each point; its probabilities are not
-    used, and neither is the latent prior.
+    The neighbours are those of the input's law, which must have equally many for each point. The law's probabilities
+    and the latent prior are not used.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ def register(name: str) -> Any:
 
 
 def as_coupling(coupling: Any) -> Coupling:
-    """Return `coupling` itself, or the one registered under that name."""
+    """Return `coupling` itself, or the coupling registered under that name."""
     return coupling if isinstance(coupling, Coupling) else COUPLINGS[coupling]()
 
 

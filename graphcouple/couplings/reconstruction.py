@@ -4,8 +4,8 @@
 
 W reconstructs each point from its neighbours, with weights that sum to 1. Tr(M K_Y) is the error of the same
 reconstruction in the kernel's space, and the second term keeps points apart: it stands for LLE's constraint K_Y = n I.
-A pair's force has the coefficient −w_ij − w_ji + [WᵀW]_ij + 1/n. M is sparse, so its part is a sum over edges, and the
-other a sum over all pairs.
+A pair's force has the coefficient −w_ij − w_ji + [WᵀW]_ij + 1/n. M is sparse, so the first term is a sum over edges;
+the second is a sum over all pairs.
 
 References
 ----------
@@ -28,13 +28,13 @@ from graphcouple.graphs import FloatArray, Support, as_csr, edges_of
 from graphcouple.kernels import Kernel
 from graphcouple.summation import EdgeSum, KernelValue, LogKernel, Summation, as_summation
 
-# A kernel above this at distance 0 is taken as infinite there: odds are capped.
+# A kernel above this at distance 0 counts as infinite there: infinite odds are capped at a finite value.
 _LARGEST = 1e6
 
-# Neighbours that attract by the whole of log k shrink noise before it can spread. A twentieth untangles it as well.
-_EXAGGERATED = 0.05
+# Attraction by the whole of log k shrinks noise before it can spread. A twentieth untangles noise as well.
+_EXAGGERATED_SHARE = 0.05
 
-# Rows whose neighbourhoods are solved at once; scikit-learn holds all of their points.
+# Rows whose neighbourhoods are solved at once; scikit-learn copies the points of all neighbourhoods.
 _ROWS_AT_ONCE = 4096
 
 
@@ -47,7 +47,7 @@ def reconstruction_weights(X: Any, support: Support, reg: float = 1e-3, X_new: A
     support : Support
         The neighbours, equally many of each point.
     reg : float, default=1e-3
-        What is added to each neighbourhood's Gram matrix, relative to its trace.
+        Added to the diagonal of each neighbourhood's Gram matrix, relative to its trace.
     X_new : array or sparse matrix of shape (n_new, p), optional
         The points to reconstruct, one for each row of the support; X itself by default.
 
@@ -70,9 +70,9 @@ def reconstruction_weights(X: Any, support: Support, reg: float = 1e-3, X_new: A
     for a in range(0, support.n_nodes, _ROWS_AT_ONCE):
         rows = slice(a, a + _ROWS_AT_ONCE)
         part = neighbors[rows]
-        names, places = np.unique(part, return_inverse=True)
+        unique, positions = np.unique(part, return_inverse=True)
         own = _dense((X if X_new is None else X_new)[rows])
-        weights[rows] = barycenter_weights(own, _dense(X[names]), places.reshape(part.shape), reg=reg)
+        weights[rows] = barycenter_weights(own, _dense(X[unique]), positions.reshape(part.shape), reg=reg)
     shape = (support.n_nodes, X.shape[0])
     return sp.csr_array((weights.ravel(), support.indices, support.indptr), shape=shape)
 
@@ -135,8 +135,8 @@ class ReconstructionEnergy(Placing):
         self.edges = EdgeSum(support, entries, self.radial, n_jobs)
         near, weight = edges_of(W)
         attracts = weight > 0
-        pulled = EdgeSum(near.select(attracts), weight[attracts], LogKernel(kernel), n_jobs)
-        self.strength = EdgeEnergy(pulled, self._n)
+        attraction = EdgeSum(near.select(attracts), weight[attracts], LogKernel(kernel), n_jobs)
+        self.strength = EdgeEnergy(attraction, self._n)
 
     @property
     def n_points(self) -> int:
@@ -147,14 +147,14 @@ class ReconstructionEnergy(Placing):
     def attracting(self) -> Attraction:
         """The attraction by positive weights, at any distance; the pull of the energy fades with the kernel's values.
 
-        The energy of noise, in which neighbours reconstruct nothing, is higher than that of all points in one place.
-        Smooth maps have the lowest energy of the three.
+        Noise, in which neighbours reconstruct nothing, has a higher energy than all points in one place; smooth maps
+        have the lowest energy of the three.
         """
         return Attraction(source=self, times=self._times, shrinks_noise=True, fades=True)
 
     def _times(self, factor: float) -> Objective:
         """Return the energy − (α − 1)/20 Σ max(w_ij, 0) log k: neighbours attract at any distance."""
-        return self if factor == 1.0 else self + (1.0 - factor) * _EXAGGERATED * self.strength
+        return self if factor == 1.0 else self + (1.0 - factor) * _EXAGGERATED_SHARE * self.strength
 
     @cached_property
     def _constant(self) -> float:
@@ -192,5 +192,5 @@ class ReconstructionEnergy(Placing):
 
     @property
     def lower_bound(self) -> float:
-        """What is left if all pairs that attract coincide and all others are far apart."""
+        """The energy if all pairs that attract coincide and all other pairs are far apart."""
         return self._least_edges * self._at_zero + self._constant

@@ -1,7 +1,7 @@
 """The shape of another embedding, such as principal components, as a term.
 
 Two sets of places have the same shape if a shift, a turn and a change of size take one to the other. For centred Z and
-a reference Y, what remains after the best of these is the Procrustes statistic
+a reference Y, the difference that remains after the best of these is the Procrustes statistic
 
     F(Z) = 1 − ‖ZᵀY‖_*² / (‖Z‖² ‖Y‖²),
 
@@ -50,8 +50,8 @@ class ProcrustesStatistic(Objective):
     >>> import numpy as np
     >>> import graphcouple as gc
     >>> Y = np.random.default_rng(0).normal(size=(30, 2))
-    >>> turned = 5.0 * Y @ np.array([[0.0, -1.0], [1.0, 0.0]]) + 3.0
-    >>> round(gc.couplings.ProcrustesStatistic(Y).value(turned), 12)
+    >>> similar = 5.0 * Y @ np.array([[0.0, -1.0], [1.0, 0.0]]) + 3.0
+    >>> round(gc.couplings.ProcrustesStatistic(Y).value(similar), 12)
     0.0
     """
 
@@ -94,7 +94,7 @@ class ProcrustesStatistic(Objective):
 
 
 def _unit_shape(Z: FloatArray) -> tuple[FloatArray, float]:
-    """Return centred places of norm 1, or zeros if all are in one place, and the norm that they had."""
+    """Return centred places scaled to norm 1, or zeros if all are in one place, and their norm before scaling."""
     z = centred(Z)
     size = float(norm(z.ravel(), check_finite=False))
     return z / (size or 1.0), size
@@ -104,7 +104,7 @@ def _unit_shape(Z: FloatArray) -> tuple[FloatArray, float]:
 class ReferenceShape(GlobalTerm):
     """The term weight · n · [F(Z) + ρ T(Z)], which draws an embedding towards the shape of another.
 
-    F is the Procrustes statistic, between 0 and 1: what remains after the best shift, turn and change of size. See
+    F is the Procrustes statistic, between 0 and 1: the difference after the best shift, turn and change of size. See
     `ProcrustesStatistic`, and `GlobalTerm` for more than 10,000 points.
 
     Parameters
@@ -120,8 +120,8 @@ class ReferenceShape(GlobalTerm):
     Raises
     ------
     TypeError, ValueError
-        When a parameter is out of range; when fitted, if a reference has another number of rows, there are no points
-        for it, or there are weights of them.
+        When a parameter is out of range; when fitted, if a reference has another number of rows, needs points and there
+        are none, or points have weights.
 
     References
     ----------
@@ -184,11 +184,11 @@ class ReferenceShape(GlobalTerm):
         elif isinstance(self.reference, str):
             Y = principal_components(problem.coordinates, problem.n_components, problem.rng)
         else:
-            found = seeded_clone(self.reference, problem.rng).fit_transform(problem.points)
-            Y = check_embedding(found, f"reference={type(self.reference).__name__}()", n)
-        found = ProcrustesStatistic(Y, UNIT_LENGTH)
-        warn_if_few_points(found.shares, "ReferenceShape")
-        return found
+            embedding = seeded_clone(self.reference, problem.rng).fit_transform(problem.points)
+            Y = check_embedding(embedding, f"reference={type(self.reference).__name__}()", n)
+        statistic = ProcrustesStatistic(Y, UNIT_LENGTH)
+        warn_if_few_points(statistic.shares, "ReferenceShape")
+        return statistic
 
     def __str__(self) -> str:
         kind = self.reference if isinstance(self.reference, str) else type(self.reference).__name__

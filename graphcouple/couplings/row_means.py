@@ -1,7 +1,7 @@
 """Matching of means that depend on many distances: the means of a row sum to 1, or the means of all pairs sum to n.
 
 With a_ij = k_ij / Z_i (Z_i a row's sum, or Z/n for all pairs) and E_ij = S(a_ij, a_ji) for rows and a_ij for all pairs,
-it is Σ F̂(e_ij, E_ij). All pairs are compared, some rows at a time.
+the matching is Σ F̂(e_ij, E_ij). All pairs are compared, some rows at a time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from graphcouple.kernels import Kernel
 _PAIRS_AT_ONCE = 2**20
 
 
-def latent_means_matched(
+def match_latent_means(
     loss: Any,
     kernel: Kernel,
     Z: FloatArray,
@@ -38,7 +38,7 @@ def latent_means_matched(
         Where e is not 0, and its values; symmetric unless `symmetrize` is "first".
     symmetrize : {"mean", "or", "first"}
     total : float or None
-        What all means sum to; None if each row's sum to 1.
+        The sum of all means; None if the means of each row sum to 1.
     """
     points = np.asarray(Z, dtype=np.float64)
     n = len(points)
@@ -48,19 +48,19 @@ def latent_means_matched(
     for rows, sq_dist, log_kernel in _blocks(kernel, points):
         strength = np.exp(log_kernel)
         ahead, back = strength / norms[rows, None], strength / norms
-        wanted = _dense_rows(*edges, rows)
+        targets = _dense_rows(*edges, rows)
         others = np.ones(strength.shape, dtype=bool)
         others[np.arange(len(strength)), np.arange(rows.start, rows.stop)] = False
         mean, slope_of = _symmetric(ahead, back, symmetrize) if total is None else (ahead, 1.0)
-        value += float(loss.cost(wanted, mean)[others].sum())
-        slope = np.where(others, loss.grad_cost(wanted, mean), 0.0) * slope_of
-        # a_ij depends on k_ij, and through the sum on all of the row's (or of all pairs').
-        shared = (slope * strength).sum(axis=1)
+        value += float(loss.cost(targets, mean)[others].sum())
+        slope = np.where(others, loss.grad_cost(targets, mean), 0.0) * slope_of
+        # a_ij depends on k_ij and, through the sum, on all kernel values of the row (or of all pairs).
+        row_sums = (slope * strength).sum(axis=1)
         own = slope / norms[rows, None]
         if total is None:
-            own -= (shared / norms[rows] ** 2)[:, None]
+            own -= (row_sums / norms[rows] ** 2)[:, None]
         else:
-            common += float(shared.sum())
+            common += float(row_sums.sum())
         stretch = 2.0 * strength * kernel.grad_log(sq_dist)
         stretch[~others] = 0.0
         _add_forces(gradient, points, rows, own * stretch)
@@ -99,7 +99,7 @@ def _dense_rows(support: Support, values: FloatArray, rows: slice) -> FloatArray
 
 
 def _add_forces(gradient: FloatArray, points: FloatArray, rows: slice, weight: FloatArray) -> None:
-    """Add w_ij (z_i − z_j) to the gradient of i, and its opposite to that of j."""
+    """Add w_ij (z_i − z_j) to the gradient of i, and subtract it from the gradient of j."""
     for a in range(points.shape[1]):
         force = weight * (points[rows, a, None] - points[:, a])
         gradient[rows, a] += force.sum(axis=1)

@@ -1,4 +1,4 @@
-"""Stress: distances in the embedding matched to given ones, pair by pair.
+"""Stress: distances in the embedding matched to given distances, pair by pair.
 
     F(Z) = Σ_{i≠j} w_ij F̂(δ_ij, |z_i − z_j|)
 
@@ -27,7 +27,7 @@ from graphcouple.couplings.losses import MatchingLoss, as_loss
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.neighbors import Distances
 
-# Distances below this share of the mean weigh no more.
+# Distances below this share of the mean get no larger weight.
 _LEAST = 1e-3
 
 
@@ -42,17 +42,17 @@ def sampled_pairs(n_points: int, per_point: int, rng: np.random.RandomState) -> 
     rng : numpy.random.RandomState
     """
     n = np.int64(n_points)
-    wanted = n_points * per_point // 2
+    n_pairs = n_points * per_point // 2
     keys = np.empty(0, dtype=np.int64)
-    while keys.size < wanted:
-        # A pair that is drawn twice counts once, so some more are needed.
-        drawn = rng.randint(n_points, size=(2, wanted - keys.size + per_point), dtype=np.int64)
-        low, high = drawn.min(axis=0), drawn.max(axis=0)
+    while keys.size < n_pairs:
+        # A pair drawn twice counts once, so some more are drawn.
+        ends = rng.randint(n_points, size=(2, n_pairs - keys.size + per_point), dtype=np.int64)
+        low, high = ends.min(axis=0), ends.max(axis=0)
         keys = np.unique(np.concatenate([keys, (low * n + high)[low < high]]))
-    keys = keys[np.sort(rng.permutation(keys.size)[:wanted])]
+    keys = keys[np.sort(rng.permutation(keys.size)[:n_pairs])]
     low, high = keys // n, keys % n
     pattern = sp.csr_array(
-        (np.ones(2 * wanted, dtype=bool), (np.concatenate([low, high]), np.concatenate([high, low]))),
+        (np.ones(2 * n_pairs, dtype=bool), (np.concatenate([low, high]), np.concatenate([high, low]))),
         shape=(n_points, n_points),
     )
     return Support(pattern.indptr, pattern.indices)
@@ -82,11 +82,11 @@ class Stress(Objective):
     support : Support
         The pairs, each in both directions.
     wanted : ndarray of shape (n_edges,)
-        δ, of at least 0, symmetric.
+        The target distances δ, of at least 0, symmetric.
     weights : ndarray of shape (n_edges,), optional
         w, of at least 0, symmetric; 1 by default.
     loss : MatchingLoss or str, default="square"
-        F̂ of a distance wanted and one given.
+        F̂ of a target distance and a distance in the embedding.
     n_jobs : int or None, default=None
 
     Raises
@@ -141,7 +141,7 @@ class Stress(Objective):
         ----------
         distances : Distances
         pairs : Support, optional
-            Those that are compared, in place of all, as `sampled_pairs` returns them; they stand for all.
+            A sample of pairs to compare, from `sampled_pairs`, weighted to stand for all pairs.
         power : float, default=0.0
         loss : MatchingLoss or str, default="square"
         n_jobs : int or None, default=None
@@ -194,5 +194,5 @@ class Stress(Objective):
 
     @property
     def lower_bound(self) -> float:
-        """Σ w F̂(δ, δ): every distance as wanted."""
+        """Σ w F̂(δ, δ): every distance at its target."""
         return float((self.weights * self.loss.cost(self.wanted, self.wanted)).sum())

@@ -23,7 +23,7 @@ from graphcouple.datasets._parquet import read_parquet
 ENCODING = "utf-8-sig"
 UNREADABLE = (ValueError, OverflowError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error, csv.Error)
 
-# Characters of a label. An array of text has room for its longest entry in each.
+# Characters of a label; each entry of an array of text takes as much room as the longest.
 _LONGEST_LABEL = 1000
 READABLE = (".npy", ".npz", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".mtx")
 
@@ -100,9 +100,9 @@ def _load_numpy(path: Path) -> Any:
                 _check_size(path, sum(entry.file_size for entry in archive.infolist()))
         return np.load(path, allow_pickle=False)
     except UNREADABLE as error:
-        # NumPy takes whatever it does not know for a pickle, and advises to run it.
-        why = "it holds no array" if "pickle" in str(error) else _one_line(error)
-        raise ValueError(f"{path.name} is not a NumPy file of plain numbers: {why}.") from None
+        # NumPy takes an unknown format for a pickle, and advises to load it.
+        reason = "it holds no array" if "pickle" in str(error) else _one_line(error)
+        raise ValueError(f"{path.name} is not a NumPy file of plain numbers: {reason}.") from None
 
 
 def _read_npz(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | None]:
@@ -133,20 +133,20 @@ def text_of(path: Path, n_lines: int | None = None) -> list[str]:
     """Return the (first) lines of a text file, without a byte-order mark."""
     try:
         if n_lines is None or _is_gzip(path):
-            _check_size(path, _unfolded(path))
+            _check_size(path, _unfolded_size(path))
         with (gzip.open if _is_gzip(path) else open)(path, "rt", encoding=ENCODING) as lines:
             return [line.rstrip("\r\n") for line in islice(lines, n_lines)]
     except UNREADABLE as error:
         raise ValueError(f"{path.name} cannot be read: {_one_line(error)}.") from None
 
 
-def _unfolded(path: Path) -> int:
+def _unfolded_size(path: Path) -> int:
     """Return the number of bytes in a text file, or in a compressed one as far as the limit."""
     if not _is_gzip(path):
         return path.stat().st_size
     size = 0
-    with gzip.open(path, "rb") as packed:
-        while part := packed.read(2**24):
+    with gzip.open(path, "rb") as file:
+        while part := file.read(2**24):
             size += len(part)
             if size > MOST_BYTES:
                 break
@@ -175,8 +175,8 @@ def _read_csv(path: Path, labels: str | None, mark: str) -> tuple[NDArray[np.flo
     if first == [""]:
         raise ValueError(f"{path} is empty.")
     if len(first) == 1 and any(other in first[0] for other in ";\t,"):
-        wanted = "commas" if mark == "," else "tabs"
-        raise ValueError(f"{path.name} seems to be separated by something else than {wanted}; use {wanted}.")
+        separator = "commas" if mark == "," else "tabs"
+        raise ValueError(f"{path.name} seems to be separated by something else than {separator}; use {separator}.")
     # Data have a number in every line, so a first line without any is a header.
     header = not any(_is_number(cell) for cell in first)
     at = _label_column(path, labels, first, header)
@@ -217,8 +217,8 @@ def _label_column(path: Path, labels: str | None, first: list[str], header: bool
         return first.index(labels)
     if labels.lstrip("-").isdigit() and -len(first) <= int(labels) < len(first):
         return int(labels) % len(first)
-    known = ", ".join(first) if header else f"numbers 0 to {len(first) - 1}"
-    raise ValueError(f"{path.name} has no column {labels!r} for labels; its columns are {known}.")
+    names = ", ".join(first) if header else f"numbers 0 to {len(first) - 1}"
+    raise ValueError(f"{path.name} has no column {labels!r} for labels; its columns are {names}.")
 
 
 def _as_labels(texts: NDArray[np.str_]) -> NDArray[Any]:
@@ -226,8 +226,8 @@ def _as_labels(texts: NDArray[np.str_]) -> NDArray[Any]:
         numbers = texts.astype(np.float64)
     except ValueError:
         return texts
-    whole = bool(np.isfinite(numbers).all()) and bool((numbers == np.floor(numbers)).all())
-    return numbers.astype(np.int64) if whole else numbers
+    are_whole = bool(np.isfinite(numbers).all()) and bool((numbers == np.floor(numbers)).all())
+    return numbers.astype(np.int64) if are_whole else numbers
 
 
 def read_labels(path: Path, n_points: int) -> NDArray[Any]:
@@ -242,7 +242,7 @@ def read_labels(path: Path, n_points: int) -> NDArray[Any]:
 def finished_files(*targets: Path | None) -> Iterator[list[Path | None]]:
     """Yield a temporary path beside each target; move all of them into place only if the block succeeds.
 
-    A link stays one, and what it points to is replaced.
+    A link stays, and the file that it points to is replaced.
     """
     drafts: list[Path | None] = []
     targets = tuple(None if target is None else target.resolve() for target in targets)

@@ -44,7 +44,7 @@ def make_hierarchical_mixture(
     Raises
     ------
     TypeError, ValueError
-        When a number is out of range, or the number of scales is not one more than that of levels.
+        When a number is out of range, or the number of scales is not one more than the number of levels.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def make_waveform(
     (300, 21)
     """
     n = check_integer("n_samples", n_samples, 1)
-    more = check_integer("n_noise_features", n_noise_features, 0)
+    n_noise = check_integer("n_noise_features", n_noise_features, 0)
     rng = check_random_state(random_state)
     i = np.arange(1, 22)
     triangles = np.maximum(6.0 - np.abs(i - np.array([[7], [15], [11]])), 0.0)
@@ -167,4 +167,4 @@ def make_waveform(
     first, second = np.array([[0, 1], [0, 2], [1, 2]])[y].T
     u = rng.random((n, 1))
     waves = u * triangles[first] + (1.0 - u) * triangles[second] + rng.normal(size=(n, 21))
-    return np.hstack([waves, rng.normal(size=(n, more))]), y
+    return np.hstack([waves, rng.normal(size=(n, n_noise))]), y

@@ -23,9 +23,9 @@ def make_cells(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Draw counts of genes in cells whose types are the leaves of a tree.
 
-    The logarithms of a type's expected counts are those of its parent in a binary tree, plus Gaussian changes whose
-    standard deviation is ``change`` times 0.8 to the power of the level, in a third of the genes. A cell has a random
-    depth (log-normal, standard deviation 0.3), and counts that are negative binomial with variance μ + μ²/`dispersion`.
+    A type inherits the logarithms of expected counts from its parent in a binary tree. A third of them change, by
+    Gaussian numbers with standard deviation ``change`` times 0.8 to the power of the level. A cell has a random depth
+    (log-normal, standard deviation 0.3), and counts that are negative binomial with variance μ + μ²/`dispersion`.
     Types have unequal shares.
 
     Parameters
@@ -67,8 +67,8 @@ def make_cells(
     logs, level = rng.normal(0.0, 1.5, size=(1, p)), 0
     while len(logs) < k:
         logs = np.repeat(logs, 2, axis=0)
-        changed = rng.random(logs.shape) < 1.0 / 3.0
-        logs = logs + changed * rng.normal(0.0, change * 0.8**level, size=logs.shape)
+        is_changed = rng.random(logs.shape) < 1.0 / 3.0
+        logs = logs + is_changed * rng.normal(0.0, change * 0.8**level, size=logs.shape)
         level += 1
     # Leaves that are left out are spread over the tree.
     logs = logs[np.linspace(0, len(logs) - 1, k).astype(int)]
@@ -94,9 +94,9 @@ def make_branches(
     noise: float = 0.3,
     random_state: Any = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Draw points along trajectories that branch, as cells do that differentiate.
+    """Draw points along trajectories that branch, like those of differentiating cells.
 
-    The first branch begins at the origin, each other at the end of a branch before it, and no end has more than two.
+    The first branch begins at the origin, the others at the end of an earlier branch, at most two at each end.
     A branch is a smooth path of unit speed whose direction drifts; points are uniform on it, plus Gaussian noise.
 
     Parameters
@@ -156,7 +156,7 @@ def make_branches(
 def make_rings(
     n_samples: int = 2000, n_features: int = 10, *, n_rings: int = 4, noise: float = 0.05, random_state: Any = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Draw points from a chain of linked rings in space, turned at random into more dimensions.
+    """Draw points from a chain of linked rings in space, rotated at random into more dimensions.
 
     Parameters
     ----------

@@ -52,21 +52,21 @@ def read_idx(path: str | PathLike[str]) -> NDArray[Any]:
             data = gzip.decompress(data)
         except (EOFError, OSError, zlib.error) as error:
             raise ValueError(f"{path} is a damaged gzip file ({error}).") from None
-    known = len(data) >= 4 and data[:2] == b"\x00\x00" and data[2] in _IDX_TYPES and data[3] > 0
-    if not known or len(data) < 4 + 4 * data[3]:
+    is_idx = len(data) >= 4 and data[:2] == b"\x00\x00" and data[2] in _IDX_TYPES and data[3] > 0
+    if not is_idx or len(data) < 4 + 4 * data[3]:
         raise ValueError(f"{path} is no IDX file: its first bytes are {data[:4].hex(' ') or 'missing'}.")
     dtype, start = np.dtype(_IDX_TYPES[data[2]]), 4 + 4 * data[3]
     shape = tuple(np.frombuffer(data[4:start], ">i4").tolist())
-    wanted = start + math.prod(shape) * dtype.itemsize
-    if min(shape) < 0 or len(data) != wanted:
-        raise ValueError(f"{path} holds {len(data)} bytes, but its header announces {wanted}; fetch it again.")
+    n_bytes = start + math.prod(shape) * dtype.itemsize
+    if min(shape) < 0 or len(data) != n_bytes:
+        raise ValueError(f"{path} holds {len(data)} bytes, but its header announces {n_bytes}; fetch it again.")
     return np.frombuffer(data, dtype, offset=start).reshape(shape).astype(dtype.newbyteorder("="))
 
 
 def read_idx_pairs(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the images, one in each row, and the labels of one file of images or of all those in a folder.
+    """Return the images, one in each row, and the labels, from a file of images or from all such files of a folder.
 
-    The file of labels lies beside that of images and has its name, with "labels" for "images" and "idx1" for "idx3".
+    The file of labels lies beside the file of images, with "labels" for "images" and "idx1" for "idx3" in its name.
     Training images come first.
 
     Raises
@@ -76,7 +76,7 @@ def read_idx_pairs(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
     """
     folder = path if path.is_dir() else path.parent
     files = sorted(folder.glob("*images*idx3*"), key=lambda file: ("train" not in file.name, file.name))
-    # A file that is there both packed and unpacked is read once.
+    # A file that is there both gzipped and not is read once.
     files = list({file.name.removesuffix(".gz"): file for file in reversed(files)}.values())[::-1]
     if path.is_file():
         files = [path]
@@ -86,8 +86,8 @@ def read_idx_pairs(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
     for file in files:
         partner = file.with_name(re.sub("images(.)idx3", r"labels\1idx1", file.name))
         if not partner.is_file():
-            packed = partner.suffix == ".gz"
-            partner = partner.with_name(partner.name.removesuffix(".gz") if packed else f"{partner.name}.gz")
+            is_gzip = partner.suffix == ".gz"
+            partner = partner.with_name(partner.name.removesuffix(".gz") if is_gzip else f"{partner.name}.gz")
         if partner == file or not partner.is_file():
             raise FileNotFoundError(f"no labels beside {file}: {partner.name} is missing")
         images.append(read_idx(file))

@@ -1,4 +1,4 @@
-"""Data sets by name: those bundled with scikit-learn, and those it fetches."""
+"""Data sets by name, which scikit-learn bundles or fetches."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def load(
         files; a .mat file with X and Y; an .npz file with X and y; a .csv file with labels in the column "label",
         "class", "target" or "y", or else in the last one.
     data_home : path, optional
-        Where scikit-learn stores what it fetches; the default is its own folder, ~/scikit_learn_data.
+        Where scikit-learn stores fetched data; the default is its own folder, ~/scikit_learn_data.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def load(
     """
     if name in FETCHED:
         X, y = _read(Path(path)) if path is not None else _fetch(name, data_home)
-        return _checked(X, y, f"{name} at {path}" if path is not None else name)
+        return _check(X, y, f"{name} at {path}" if path is not None else name)
     if name not in NAMES:
         raise ValueError(f"unknown data set {name!r}; the names are {', '.join((*NAMES, *FETCHED))}.")
     if path is not None or data_home is not None:
@@ -148,7 +148,7 @@ def _label_column(path: Path) -> str:
     return next((cell for cell in header if cell.lower() in _LABEL_COLUMNS), "-1")
 
 
-def _checked(X: Any, y: Any, source: str) -> tuple[NDArray[Any], NDArray[Any]]:
+def _check(X: Any, y: Any, source: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return a 2-D array of points, with images flattened, and the labels."""
     X = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
     if X.ndim < 2 or X.dtype.kind not in "biuf":

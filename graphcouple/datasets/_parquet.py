@@ -33,7 +33,7 @@ def read_parquet(
     ModuleNotFoundError
         When polars is not installed.
     ValueError
-        When the file is damaged or a column that is not the labels is not numeric.
+        When the file is damaged or a column besides the labels is not numeric.
     """
     try:
         import polars as pl
@@ -49,11 +49,11 @@ def read_parquet(
         at = _label_column(path, labels, names)
         columns = [name for name in names if name != at]
         _check_columns(path, columns, schema)
-        nested = len(columns) == 1 and schema[columns[0]].is_nested()
-        # A column of lists tells its length in each row only.
-        width = _width(lazy, columns[0], pl) if nested else len(columns)
+        is_list = len(columns) == 1 and schema[columns[0]].is_nested()
+        # Only the rows of a column of lists tell its length.
+        width = _width(lazy, columns[0], pl) if is_list else len(columns)
         check_size(path, 8 * n_rows * (width + (at is not None)))
-        X = _numbers(lazy, columns, width, nested, pl)
+        X = _numbers(lazy, columns, width, is_list, pl)
         return X, None if at is None else _labels(path, lazy, at, schema[at], longest_label, pl)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise ValueError(f"{path.name} is not a Parquet file: {' '.join(str(error).split())[:200]}.") from None
@@ -71,13 +71,13 @@ def _check_columns(path: Path, columns: list[str], schema: dict[str, Any]) -> No
     if not columns:
         raise ValueError(f"{path.name} has no columns of points besides the labels.")
     vectors = [name for name in columns if schema[name].is_nested()]
-    others = [name for name in columns if not (schema[name].is_numeric() or str(schema[name]) == "Boolean")]
+    not_numeric = [name for name in columns if not (schema[name].is_numeric() or str(schema[name]) == "Boolean")]
     if len(columns) == 1 and vectors and schema[columns[0]].inner.is_numeric():
         return
-    if others:
+    if not_numeric:
         raise ValueError(
-            f"{path.name} has non-numeric column(s): {', '.join(others)}; drop them or name one with --labels. Points "
-            "may also be one column of lists of numbers."
+            f"{path.name} has non-numeric column(s): {', '.join(not_numeric)}; drop them or name one with --labels. "
+            "Points may also be one column of lists of numbers."
         )
 
 
@@ -95,8 +95,8 @@ def _as_list(column: str, pl: Any) -> Any:
     return pl.col(column).cast(pl.List(pl.Float64))
 
 
-def _numbers(lazy: Any, columns: list[str], width: int, nested: bool, pl: Any) -> NDArray[Any]:
-    if nested:
+def _numbers(lazy: Any, columns: list[str], width: int, is_list: bool, pl: Any) -> NDArray[Any]:
+    if is_list:
         flat = lazy.select(_as_list(columns[0], pl).list.explode()).collect().to_series()
         return np.asarray(flat.to_numpy(), dtype=np.float64).reshape(-1, width)
     single = all(dtype == pl.Float32 for dtype in lazy.select(columns).collect_schema().values())

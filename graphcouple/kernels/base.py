@@ -37,7 +37,7 @@ class Kernel(Formula, ABC):
     `assumptions` are measured from the formulas unless a subclass states them.
     Formulas use arithmetic and NumPy ufuncs only, and take the argument
     ``sq_dist``, because the compiled loops run them on scalars. `graphcouple.check_kernel`
-    reports whether your own kernel is sound.
+    reports whether a kernel is sound.
     """
 
     @abstractmethod
@@ -59,12 +59,12 @@ class Kernel(Formula, ABC):
 
     @property
     def length(self) -> float:
-        """The distance over which k varies: |ψ(0)|^(−1/2) if k is smooth, else where it has fallen by a factor e."""
+        """The distance over which k varies: |ψ(0)|^(−1/2) if k is smooth, else where k has fallen by a factor e."""
         return measured.length(self)
 
     @property
     def quick(self) -> bool:
-        """Whether its formulas take no more time than to read them from a table, as without powers."""
+        """Whether the formulas are as fast as reading a table; formulas with powers are not."""
         return False
 
     @property

@@ -22,7 +22,7 @@ _LENGTH_FACTOR = 1e3
 
 @dataclass(frozen=True)
 class KernelReport:
-    """What `check_kernel` found about a sound kernel.
+    """The properties of a sound kernel, as `check_kernel` reports them.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ def check_kernel(kernel: Any) -> KernelReport:
 
 
 def require_sound(kernel: Kernel) -> None:
-    """Raise what `check_kernel` raises, for kernels from outside the package; each kernel is checked once."""
+    """Check kernels from outside the package, once each, and raise as `check_kernel` does."""
     if type(kernel).__module__.startswith("graphcouple.") and not any(
         isinstance(getattr(kernel, field.name), Kernel) for field in dataclasses.fields(kernel)
     ):
@@ -142,21 +142,21 @@ def _check_arrays(kernel: Kernel) -> None:
         for method in ("log", "grad_log"):
             try:
                 with np.errstate(all="ignore"):
-                    found = np.asarray(getattr(kernel, method)(sq_dist))
+                    values = np.asarray(getattr(kernel, method)(sq_dist))
             except Exception as error:
                 raise TypeError(
                     f"{_name(kernel)}.{method} fails on an array of squared distances ({error}): write it with "
                     "arithmetic and NumPy functions of sq_dist, with np.where in the place of if."
                 ) from error
-            if found.shape != sq_dist.shape:
+            if values.shape != sq_dist.shape:
                 raise ValueError(
                     f"{_name(kernel)}.{method} must return one value for each squared distance, an array of shape "
-                    f"{sq_dist.shape}, got shape {found.shape}; for a constant c return c + 0.0 * sq_dist."
+                    f"{sq_dist.shape}, got shape {values.shape}; for a constant c return c + 0.0 * sq_dist."
                 )
-            if found.dtype.kind != "f" or found.dtype.itemsize < np.dtype(dtype).itemsize:
+            if values.dtype.kind != "f" or values.dtype.itemsize < np.dtype(dtype).itemsize:
                 raise ValueError(
                     f"{_name(kernel)}.{method} must keep the precision of sq_dist, {np.dtype(dtype)}, got "
-                    f"{found.dtype}: compute with floating-point numbers and do not cast the result."
+                    f"{values.dtype}: compute with floating-point numbers and do not cast the result."
                 )
             with np.errstate(all="ignore"):
                 at_zero = np.asarray(getattr(kernel, method)(np.zeros(1, dtype=dtype)))
@@ -165,8 +165,8 @@ def _check_arrays(kernel: Kernel) -> None:
                     f"{_name(kernel)}.{method} is NaN at distance 0, where copies of a point are: use "
                     "np.maximum(sq_dist, 1e-30) where it divides by the distance."
                 )
-            if np.isnan(found).any():
-                at = float(_RELATIVE_DISTANCES[int(np.argmax(np.isnan(found)))])
+            if np.isnan(values).any():
+                at = float(_RELATIVE_DISTANCES[int(np.argmax(np.isnan(values)))])
                 raise ValueError(f"{_name(kernel)}.{method} is NaN at distance {at:.3g}.")
 
 
@@ -175,34 +175,34 @@ def _check_derivative(kernel: Kernel) -> None:
     s = np.square(dist)
     with np.errstate(all="ignore"):
         up, down = kernel.log(s * (1.0 + _STEP)), kernel.log(s * (1.0 - _STEP))
-        # Compare in units of 1/d², in which the scale of a formula does not matter.
-        wanted = (up - down) / (2.0 * _STEP)
-        stated = s * kernel.grad_log(s)
+        # Compare in units of 1/d², so that the scale of a formula does not matter.
+        slope = (up - down) / (2.0 * _STEP)
+        derivative = s * kernel.grad_log(s)
         rounding = 8.0 * np.finfo(np.float64).eps * np.maximum(np.abs(up), np.abs(down)) / _STEP
-    usable = np.isfinite(wanted) & np.isfinite(stated) & (rounding < 0.1 * _SLOPE_TOLERANCE * np.abs(wanted))
-    wrong = usable & (np.abs(stated - wanted) > _SLOPE_TOLERANCE * np.abs(wanted))
+    usable = np.isfinite(slope) & np.isfinite(derivative) & (rounding < 0.1 * _SLOPE_TOLERANCE * np.abs(slope))
+    wrong = usable & (np.abs(derivative - slope) > _SLOPE_TOLERANCE * np.abs(slope))
     if not wrong.any():
         return
     at = int(np.flatnonzero(wrong)[len(np.flatnonzero(wrong)) // 2])
-    in_d = np.allclose(stated[usable], 2.0 * dist[usable] * wanted[usable], rtol=1e-2)
+    in_d = np.allclose(derivative[usable], 2.0 * dist[usable] * slope[usable], rtol=1e-2)
     hint = " It is the derivative in d: divide it by 2 d." if in_d else ""
     raise ValueError(
         f"{_name(kernel)}.grad_log is not the derivative of log in the squared distance: at d = {dist[at]:.4g} it is "
-        f"{stated[at] / s[at]:.6g}, and log changes by {wanted[at] / s[at]:.6g}.{hint}"
+        f"{derivative[at] / s[at]:.6g}, and log changes by {slope[at] / s[at]:.6g}.{hint}"
     )
 
 
 def _check_statements(kernel: Kernel) -> None:
-    stated, found = float(kernel.order_at_zero), measured.order_at_zero(kernel)
-    if np.isfinite(found) and abs(stated - found) > _ORDER_TOLERANCE:
+    order, power = float(kernel.order_at_zero), measured.order_at_zero(kernel)
+    if np.isfinite(power) and abs(order - power) > _ORDER_TOLERANCE:
         raise ValueError(
-            f"{_name(kernel)}.order_at_zero is {stated:g}, but 1 − k behaves like d^{found:.3g} near zero; state that, "
+            f"{_name(kernel)}.order_at_zero is {order:g}, but 1 − k behaves like d^{power:.3g} near zero; state that, "
             "or leave it out to have it measured."
         )
-    length, wanted = float(kernel.length), measured.length(kernel)
-    if stated > 0 and not wanted / _LENGTH_FACTOR < length < wanted * _LENGTH_FACTOR:
+    length, scale = float(kernel.length), measured.length(kernel)
+    if order > 0 and not scale / _LENGTH_FACTOR < length < scale * _LENGTH_FACTOR:
         raise ValueError(
-            f"{_name(kernel)}.length is {length:g}, but the kernel varies over {wanted:.3g}; state that, or leave it "
+            f"{_name(kernel)}.length is {length:g}, but the kernel varies over {scale:.3g}; state that, or leave it "
             "out and it is measured."
         )
 
@@ -222,10 +222,10 @@ def _check_compilation(kernel: Kernel) -> None:
             f"{_name(kernel)} cannot be compiled: its formulas may use arithmetic, comparisons and NumPy functions of "
             f"one number, its own numeric fields, and plain functions of the same kind. (numba: {reason.strip()})"
         ) from error
-    for method, found in (("log", log), ("grad_log", slope)):
+    for method, compiled in (("log", log), ("grad_log", slope)):
         with np.errstate(all="ignore"):
-            wanted = getattr(kernel, method)(s)
-        if not np.allclose(found, wanted, rtol=1e-6, atol=1e-12, equal_nan=True):
+            reference = getattr(kernel, method)(s)
+        if not np.allclose(compiled, reference, rtol=1e-6, atol=1e-12, equal_nan=True):
             raise ValueError(
                 f"{_name(kernel)}.{method} differs between NumPy and compiled code: it must depend only on its fields "
                 "and sq_dist, and treat each squared distance separately."

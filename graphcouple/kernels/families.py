@@ -43,7 +43,7 @@ class Gaussian(Kernel):
 
     @property
     def quick(self) -> bool:
-        """Yes."""
+        """True."""
         return True
 
     @property
@@ -236,7 +236,7 @@ class RationalPower(Kernel):
     def from_min_dist(cls, min_dist: float = 0.1, spread: float = 1.0) -> RationalPower:
         """Fit a and b to UMAP's target: 1 up to `min_dist`, then exp(−(d − min_dist)/spread).
 
-        Least squares on 300 distances in [0, 3·spread], as the original does.
+        Least squares on 300 distances in [0, 3·spread], as in umap-learn.
 
         Parameters
         ----------
@@ -266,9 +266,9 @@ class RationalPower(Kernel):
         check_positive("spread", spread)
         if not 0.0 <= min_dist <= spread:
             raise ValueError(f"min_dist must lie between 0 and spread={spread}, got {min_dist!r}.")
-        # In units of the spread, so that no unit is too small or too large to fit in.
-        dist, least = np.linspace(0.0, 3.0, 300), min_dist / spread
-        target = np.where(dist < least, 1.0, np.exp(-(dist - least)))
+        # In units of the spread, so that the fit does not depend on the scale.
+        dist, plateau = np.linspace(0.0, 3.0, 300), min_dist / spread
+        target = np.where(dist < plateau, 1.0, np.exp(-(dist - plateau)))
         remedy = (
             f"no rational power kernel fits min_dist={min_dist}, spread={spread}; give RationalPower(a, b) directly."
         )

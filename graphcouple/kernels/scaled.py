@@ -44,14 +44,14 @@ class ScaledKernel(Kernel):
 
     @property
     def length(self) -> float:
-        """The kernel's own."""
+        """The unscaled kernel's."""
         return self.kernel.length
 
     @property
     def order_at_zero(self) -> float:
-        """The kernel's own."""
+        """The unscaled kernel's."""
         return self.kernel.order_at_zero
 
     def assumptions(self, dim: int) -> Assumptions:
-        """Return the kernel's own."""
+        """Return the unscaled kernel's."""
         return self.kernel.assumptions(dim)

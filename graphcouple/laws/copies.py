@@ -1,7 +1,7 @@
-"""Points that stand for several points in one place: how many, and to how many of them an edge may lead.
+"""Weighted points, each of which stands for several copies in one place.
 
-A weighted point is a node of the graph that gathers w copies of a point. A law of the graph of all copies gives every
-copy the same edges, so it is enough to keep one row for each node, and to count copies where rows are summed.
+A weighted point is a node of the graph that gathers w copies of a point. In the law of the graph of all copies, every
+copy has the same edges, so it is enough to keep one row for each node, and to count copies in sums over rows.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Copies:
     weights : ndarray of shape (n_rows,)
         How many points each row stands for.
     edges : ndarray of shape (n_edges,)
-        To how many copies of its end each edge of a support may lead.
+        How many copies of its end each edge may lead to.
     own : ndarray of shape (n_rows,)
-        To how many other copies of itself a row's edges may lead.
+        How many other copies of its own point each row's edges may lead to.
     """
 
     weights: FloatArray
@@ -36,12 +36,12 @@ class Copies:
     own: FloatArray
 
     def beside(self, support: Support, values: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Return rows of edges with one more entry, the row's own copies, of value 0: row pointers, values, counts."""
+        """Append its own copies, of value 0, to each row of edges; return row pointers, values and counts."""
         ends = support.indptr[1:]
         return support.with_one_more(), np.insert(values, ends, 0.0), np.insert(self.edges, ends, self.own)
 
     def select(self, keep: Any) -> Copies:
-        """Return the copies along some of the edges."""
+        """Return the copies of some of the edges."""
         return Copies(self.weights, self.edges[keep], self.own)
 
 
@@ -72,14 +72,14 @@ def check_weights(weights: Any, n_points: int) -> FloatArray:
     return array
 
 
-def along(
+def nearest_copies(
     support: Support,
     sq_dist: FloatArray,
     ends: FloatArray,
     rows: FloatArray | None = None,
     n_neighbors: int | None = None,
 ) -> tuple[Support, FloatArray, Copies]:
-    """Return the edges that lead to the nearest copies, and how many copies each leads to.
+    """Return the edges to the nearest copies, and how many copies each leads to.
 
     Parameters
     ----------
@@ -88,12 +88,12 @@ def along(
     ends : ndarray of shape (n_points,)
         The weights of the points that edges lead to.
     rows : ndarray of shape (n_points,), optional
-        The weights of the points that edges start from, if these are the same points; the nearest neighbours of a copy
-        are then the other copies of its point. Else edges start from new points, which have no copies.
+        The weights of the points that edges start from, if they are the same points: a copy's nearest neighbours are
+        then the other copies of its point. None if edges start from new points, which have no copies.
     n_neighbors : int, optional
-        To how many copies the edges of a row may lead; to all by default. The furthest may count in part.
+        How many copies the edges of a row lead to; all by default. The furthest may count in part.
     """
-    from graphcouple._numba.calibration import copies_within
+    from graphcouple._numba.calibration import count_nearest_copies
     from graphcouple._numba.threads import over_rows
 
     counts = ends[support.indices]
@@ -102,7 +102,7 @@ def along(
     if n_neighbors is None:
         return support, sq_dist, Copies(weights, counts, own)
     own = np.minimum(own, n_neighbors)
-    left = np.empty(counts.size)
-    over_rows(support.n_nodes, 1, copies_within, sq_dist, support.indptr, counts, n_neighbors - own, left)
-    keep = left > 0
-    return support.select(keep), sq_dist[keep], Copies(weights, left[keep], own)
+    reach = np.empty(counts.size)
+    over_rows(support.n_nodes, 1, count_nearest_copies, sq_dist, support.indptr, counts, n_neighbors - own, reach)
+    keep = reach > 0
+    return support.select(keep), sq_dist[keep], Copies(weights, reach[keep], own)

@@ -1,4 +1,4 @@
-"""A law of a hidden graph given its points: asked for the law itself, and for the edges of points that are new."""
+"""A law of a hidden graph given its points: its posterior, and the edges of new points."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graphcouple._numba.threads import over_rows
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.laws.priors import RandomGraph
 
-# Neighbours from which it is seen whether a point is far from the others.
+# Number of nearest neighbours whose distances tell whether a point is isolated.
 FEW = 10
 
 
@@ -32,7 +32,7 @@ class NewEdges:
     n_points : int
         The number of points of the graph.
     coincident : ndarray of shape (n_new,)
-        A point of the graph that each new point coincides with, the first of several; -1 if none.
+        The first point of the graph that each new point coincides with; -1 if none.
     isolation : ndarray of shape (n_new,)
         The root mean square distance of a new point to the nearest ten points of its edges, divided by the root mean
         square distance of these ten points to their own nearest ten: about 1 among the points of the graph, and large
@@ -61,16 +61,16 @@ class NewEdges:
 
 
 class ConditionedLaw(ABC):
-    """A law and the points it is given, with what a search among them has prepared.
+    """A law given its points, with the results of the search for neighbours.
 
     Attributes
     ----------
     X : array or sparse matrix
         The points, or distances between them.
     weights : ndarray of shape (n_points,) or None
-        How many points each stands for; None if one each.
+        How many points each row stands for; None if one each.
     labels : ndarray of shape (n_points,) or None
-        Their classes as integers, −1 where one is not known; None if they do not count.
+        Classes as integers, −1 where unknown; None if unused.
     """
 
     X: Any
@@ -80,7 +80,7 @@ class ConditionedLaw(ABC):
     @property
     @abstractmethod
     def law(self) -> Any:
-        """The law as it is used: "auto" is replaced, and a perplexity that so few points cannot have is lowered."""
+        """The law in use: "auto" is replaced by a number, and a perplexity too large for the points is lowered."""
 
     @abstractmethod
     def posterior(self, n_jobs: int | None = None) -> RandomGraph:
@@ -90,7 +90,7 @@ class ConditionedLaw(ABC):
     def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
         """Return the mean edges from new points to the points of the graph.
 
-        A point that coincides with points of the graph has edges to those alone. An edge prior is ignored, since it
+        A point that coincides with points of the graph has edges to these points alone. The edge prior is ignored: it
         says nothing about new points. No row depends on another.
 
         Parameters
@@ -107,7 +107,7 @@ class ConditionedLaw(ABC):
 
     @abstractmethod
     def remembered(self) -> dict[str, Any]:
-        """Return what new points need, as arrays and plain values; `GraphLaw.recall` takes it back."""
+        """Return the state that new edges need, as arrays and plain values, for `GraphLaw.recall`."""
 
 
 def mean_of_edges(parts: Sequence[NewEdges], weights: FloatArray) -> NewEdges:
@@ -122,9 +122,9 @@ def mean_of_edges(parts: Sequence[NewEdges], weights: FloatArray) -> NewEdges:
 
 
 def nearest_spread(support: Support, sq_dist: FloatArray, n_jobs: int | None = None) -> FloatArray:
-    """Return the mean of each row's ten smallest squared distances, of all if there are fewer."""
+    """Return the mean of each row's ten smallest squared distances, or of all if there are fewer."""
     from graphcouple._numba.places import mean_nearest
 
-    held, mean = np.empty((support.n_nodes, FEW)), np.empty(support.n_nodes)
-    over_rows(support.n_nodes, n_jobs, mean_nearest, sq_dist, support.indptr, held, mean)
+    smallest, mean = np.empty((support.n_nodes, FEW)), np.empty(support.n_nodes)
+    over_rows(support.n_nodes, n_jobs, mean_nearest, sq_dist, support.indptr, smallest, mean)
     return mean

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphcouple.graphs import FloatArray, IntArray, Support
-from graphcouple.laws.copies import Copies, along
+from graphcouple.laws.copies import Copies, nearest_copies
 from graphcouple.laws.given import FEW, ConditionedLaw, NewEdges, nearest_spread
 from graphcouple.laws.labels import log_factor, own_log_factor
 from graphcouple.laws.priors import RandomGraph, RepeatedPosterior
@@ -24,9 +24,9 @@ class ConditionedModel(ConditionedLaw):
     model : GraphModel
     distances : Distances
     weights : ndarray of shape (n_points,), optional
-        How many points each stands for.
+        How many points each row stands for.
     labels : ndarray of shape (n_points,), optional
-        Classes as integers, −1 where one is not known; they count if the model has a `target_weight`.
+        Classes as integers, −1 where unknown; used if the model has a `target_weight`.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class ConditionedModel(ConditionedLaw):
 
     @property
     def law(self) -> Any:
-        """The model as it is used; see `ConditionedLaw`."""
+        """The model in use; see `ConditionedLaw`."""
         return self.model.for_points(self.distances.n_points)
 
     def posterior(self, n_jobs: int | None = None) -> RandomGraph:
@@ -58,7 +58,7 @@ class ConditionedModel(ConditionedLaw):
         copies = None
         if self.weights is not None:
             k = model.neighbors_among(self.distances.n_points)
-            support, sq_dist, copies = along(support, sq_dist, self.weights, self.weights, k)
+            support, sq_dist, copies = nearest_copies(support, sq_dist, self.weights, self.weights, k)
         log_kernel = self._log_kernel(support, sq_dist, n_jobs, copies)
         del sq_dist
         if self.labels is not None:
@@ -87,9 +87,9 @@ class ConditionedModel(ConditionedLaw):
         return log_kernel
 
     def remembered(self) -> dict[str, Any]:
-        """Return what new points need, as arrays and plain values."""
-        known = {"scales": self._scales, "spread": self._spread, "weights": self.weights}
-        return {"points": self.distances.remembered(), "labels": self.labels, **known}
+        """Return the state that new edges need, as arrays and plain values."""
+        arrays = {"scales": self._scales, "spread": self._spread, "weights": self.weights}
+        return {"points": self.distances.remembered(), "labels": self.labels, **arrays}
 
     def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
         """Return the mean edges from new points; see `ConditionedLaw.new_edges`."""
@@ -101,15 +101,15 @@ class ConditionedModel(ConditionedLaw):
         counts: FloatArray | float = 1.0
         copies = None
         if self.weights is not None:
-            support, sq_dist, copies = along(support, sq_dist, self.weights, None, n_neighbors)
+            support, sq_dist, copies = nearest_copies(support, sq_dist, self.weights, None, n_neighbors)
             counts = copies.edges
-        same = sq_dist == 0.0
+        is_zero = sq_dist == 0.0
         rescaled = self._rescaled(support, sq_dist, n_jobs, copies)
         log_strength = model.prior.log_strength(model.kernel.log(rescaled)) + np.log(counts)
-        first = np.flatnonzero(same)[::-1]
+        first = np.flatnonzero(is_zero)[::-1]
         coincident = np.full(support.n_nodes, -1)
         coincident[support.rows[first]] = support.indices[first]
-        log_strength = np.where(coincident[support.rows] >= 0, np.where(same, 0.0, -np.inf), log_strength)
+        log_strength = np.where(coincident[support.rows] >= 0, np.where(is_zero, 0.0, -np.inf), log_strength)
         if model.prior.normalized:
             log_strength -= np.maximum.reduceat(log_strength, support.indptr[:-1])[support.rows]
         means = np.exp(log_strength)
@@ -122,12 +122,12 @@ class ConditionedModel(ConditionedLaw):
             self.posterior(n_jobs)
         assert self._spread is not None
         rows = sq_dist.reshape(support.n_nodes, -1)
-        few = min(FEW, rows.shape[1])
-        at = np.argpartition(rows, few - 1, axis=1)[:, :few]
-        own = np.take_along_axis(rows, at, axis=1).mean(axis=1)
-        theirs = self._spread[np.take_along_axis(support.indices.reshape(rows.shape), at, axis=1)].mean(axis=1)
-        apart = np.divide(own, theirs, out=np.full(own.shape, np.inf), where=theirs > 0)
-        return np.sqrt(np.where(own > 0, apart, 1.0))
+        k = min(FEW, rows.shape[1])
+        nearest = np.argpartition(rows, k - 1, axis=1)[:, :k]
+        spread = np.take_along_axis(rows, nearest, axis=1).mean(axis=1)
+        spreads = self._spread[np.take_along_axis(support.indices.reshape(rows.shape), nearest, axis=1)].mean(axis=1)
+        ratio = np.divide(spread, spreads, out=np.full(spread.shape, np.inf), where=spreads > 0)
+        return np.sqrt(np.where(spread > 0, ratio, 1.0))
 
     def _rescaled(self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None) -> FloatArray:
         bandwidth = self.model.bandwidth

@@ -1,4 +1,4 @@
-"""Classes as one more factor of the edge prior: edges between different classes are less likely."""
+"""Classes as a factor of the edge prior, which makes edges between different classes less likely."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import numpy as np
 
 from graphcouple.graphs import FloatArray, IntArray, Support
 
-# At the weight ½, edges between classes are kept with probability e⁻⁵, and edges to a point without a class with e⁻¹,
-# as by umap-learn.
+# umap-learn's defaults: at weight ½, edges between classes are kept with probability e⁻⁵, and edges to a point without
+# a class with e⁻¹.
 _STRENGTH = 5.0
 _UNKNOWN = 0.2
 
 UNLABELLED = -1
-"""The label of a point whose class is not known."""
+"""The label of a point of unknown class."""
 
 
 def class_codes(y: Any, n_points: int) -> IntArray:
-    """Return classes as integers from 0, and −1 where the class is not known: −1, None or NaN.
+    """Return classes as integers from 0, and −1 for an unknown class (−1, None or NaN).
 
     Raises
     ------
     TypeError, ValueError
-        When `y` is None, has the wrong shape, or holds fractions, which are no classes.
+        When `y` is None, has the wrong shape, or holds fractions.
     """
     if y is None:
         raise ValueError("target_weight is above 0, but y is None; pass the classes as y, -1 where one is not known.")
@@ -53,7 +53,7 @@ def _is_unknown(value: Any) -> bool:
 
 
 def log_factor(support: Support, codes: IntArray, weight: float) -> FloatArray:
-    """Return the logarithm of the factor of each edge: 0 within a class, below it between classes.
+    """Return the logarithm of the factor of each edge: 0 within a class, negative between classes.
 
     Parameters
     ----------

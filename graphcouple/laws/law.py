@@ -1,4 +1,4 @@
-"""What a law of a hidden graph is before the points are known."""
+"""The interface of a law of a hidden graph, before the points are known."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from graphcouple.laws.priors import RandomGraph
 
 
 class GraphLaw(ABC):
-    """A law of a hidden graph, given points that are not known yet: a `GraphModel`, or a `GraphMixture` of them.
+    """A law of a hidden graph whose points are not known yet: a `GraphModel`, or a `GraphMixture` of them.
 
     Attributes
     ----------
     metric : str or callable
-        The distance between points; "precomputed" if distances are given in their place.
+        The distance between points; "precomputed" if `X` holds distances.
     """
 
     metric: Any
@@ -39,14 +39,14 @@ class GraphLaw(ABC):
 
     @abstractmethod
     def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> ConditionedLaw:
-        """Return the law with its points and, if they are known, their neighbours, weights and classes."""
+        """Return the law given its points, and optionally their neighbours, weights and classes."""
 
     @abstractmethod
     def recall(self, remembered: dict[str, Any]) -> ConditionedLaw:
-        """Return the law with points that `ConditionedLaw.remembered` described."""
+        """Return the law given its points, from the state that `ConditionedLaw.remembered` returned."""
 
     def posterior(self, X: Any, n_jobs: int | None = None, sample_weight: Any = None, y: Any = None) -> RandomGraph:
-        """Return the law of the graph given the points `X`, how many points each row stands for, and their classes."""
+        """Return the law of the graph given the points `X`, sample weights and classes."""
         return self.given(X, sample_weight=sample_weight, y=y).posterior(n_jobs)
 
     @abstractmethod

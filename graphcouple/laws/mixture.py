@@ -24,8 +24,8 @@ from graphcouple.neighbors import Distances, as_points
 class GraphMixture(GraphLaw):
     """One of several laws, drawn at random: P(W) = Σ_m w_m P_m(W).
 
-    With several perplexities it is multi-scale t-SNE; with several metrics, it joins views of the data. The coupling
-    has one attraction, the mean graph's, Σ_m w_m E_m[W]; the pairs of priors must be feasible for every part.
+    With several perplexities it is multi-scale t-SNE; with several metrics, it joins views of the data. The attraction
+    follows the mean graph, Σ_m w_m E_m[W]; every law's prior must be feasible with the prior of the embedding.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class GraphMixture(GraphLaw):
     Raises
     ------
     TypeError, ValueError
-        When a law is not a `GraphModel`, some but not all take precomputed distances, or the weights do not suit.
+        When a law is not a `GraphModel`, some but not all take precomputed distances, or the weights are not positive.
 
     References
     ----------
@@ -130,23 +130,23 @@ class GraphMixture(GraphLaw):
         return self.given(X, sample_weight=sample_weight, y=y).posterior(n_jobs)
 
     def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> _ConditionedMixture:
-        """Return the mixture with its points; see `GraphModel.given`."""
+        """Return the mixture given its points; see `GraphModel.given`."""
         X = as_points(X)
-        found = {law.distance_key: law.distances(X, neighbors) for law in self.laws}
+        distances = {law.distance_key: law.distances(X, neighbors) for law in self.laws}
         total = None if sample_weight is None else float(np.sum(sample_weight))
-        laws = tuple(law.within(found[law.distance_key].n_points, total) for law in self.laws)
-        _share_searches(laws, found)
-        parts = [law.given_distances(found[law.distance_key], sample_weight, y) for law in laws]
-        return _ConditionedMixture(dataclasses.replace(self, laws=laws), list(found.values()), parts)
+        laws = tuple(law.within(distances[law.distance_key].n_points, total) for law in self.laws)
+        _share_searches(laws, distances)
+        parts = [law.given_distances(distances[law.distance_key], sample_weight, y) for law in laws]
+        return _ConditionedMixture(dataclasses.replace(self, laws=laws), list(distances.values()), parts)
 
     def recall(self, remembered: dict[str, Any]) -> _ConditionedMixture:
-        """Return the laws with points that `ConditionedLaw.remembered` described."""
+        """Return the mixture given its points, from the state that `ConditionedLaw.remembered` returned."""
         parts = [law.recall(part) for law, part in zip(self.laws, remembered["parts"], strict=True)]
-        found = {law.distance_key: part.distances for law, part in zip(self.laws, parts, strict=True)}
-        _share_searches([part.model for part in parts], found)
+        distances = {law.distance_key: part.distances for law, part in zip(self.laws, parts, strict=True)}
+        _share_searches([part.model for part in parts], distances)
         for law, part in zip(self.laws, parts, strict=True):
-            part.distances = found[law.distance_key]
-        return _ConditionedMixture(self, list(found.values()), parts)
+            part.distances = distances[law.distance_key]
+        return _ConditionedMixture(self, list(distances.values()), parts)
 
     def new_edges(self, X: Any, X_new: Any, n_jobs: int | None = None) -> sp.csr_array:
         """Return the weighted mean of the laws' edges from new points; see `GraphModel.new_edges`."""
@@ -158,11 +158,11 @@ class GraphMixture(GraphLaw):
 
 
 class _ConditionedMixture(ConditionedLaw):
-    """A mixture and its laws, which share their points."""
+    """A mixture given its points; laws of one metric share their distances."""
 
-    def __init__(self, mixture: GraphMixture, shared: Sequence[Distances], parts: Sequence[ConditionedLaw]) -> None:
-        self.mixture, self.shared, self.parts = mixture, shared, parts
-        self.X, self.weights = shared[0].X, parts[0].weights
+    def __init__(self, mixture: GraphMixture, distances: Sequence[Distances], parts: Sequence[ConditionedLaw]) -> None:
+        self.mixture, self.distances, self.parts = mixture, distances, parts
+        self.X, self.weights = distances[0].X, parts[0].weights
         self.labels = next((part.labels for part in parts if part.labels is not None), None)
 
     @property
@@ -171,9 +171,9 @@ class _ConditionedMixture(ConditionedLaw):
 
     def posterior(self, n_jobs: int | None = None) -> MixturePosterior:
         posteriors = [part.posterior(n_jobs) for part in self.parts]
-        for searched in self.shared:
-            if isinstance(searched, _SharedSearch):
-                searched.forget()
+        for search in self.distances:
+            if isinstance(search, _SharedSearch):
+                search.forget()
         return MixturePosterior(posteriors, self.mixture.weights)
 
     def remembered(self) -> dict[str, Any]:
@@ -183,38 +183,38 @@ class _ConditionedMixture(ConditionedLaw):
         return mean_of_edges([part.new_edges(X_new, n_jobs) for part in self.parts], self.mixture.probabilities)
 
 
-def _share_searches(laws: Sequence[GraphModel], found: dict[str, Distances]) -> None:
-    """Let laws with the same distances search once, for the most neighbours that any of them needs."""
-    for key, distances in found.items():
-        if distances.searched:
-            counts = [law.neighbors_among(distances.n_points) for law in laws if law.distance_key == key]
-            found[key] = _SharedSearch(distances, max((k for k in counts if k is not None), default=0))
+def _share_searches(laws: Sequence[GraphModel], distances: dict[str, Distances]) -> None:
+    """Let laws with the same distances share one search, for the largest number of neighbours among them."""
+    for key, own in distances.items():
+        if own.searched:
+            counts = [law.neighbors_among(own.n_points) for law in laws if law.distance_key == key]
+            distances[key] = _SharedSearch(own, max((k for k in counts if k is not None), default=0))
 
 
 class _SharedSearch(Distances):
-    """Distances whose search for the most neighbours serves every smaller number too."""
+    """Distances that search once, for the largest number of neighbours, and keep the nearest for a smaller number."""
 
-    def __init__(self, distances: Distances, most: int) -> None:
+    def __init__(self, distances: Distances, n_neighbors: int) -> None:
         super().__init__(distances.X)
-        self._distances, self._most = distances, most
-        self._found: dict[str, tuple[Support, FloatArray]] = {}
+        self._distances, self._largest = distances, n_neighbors
+        self._results: dict[str, tuple[Support, FloatArray]] = {}
 
     def all_pairs(self) -> tuple[Support, FloatArray]:
-        if "all" not in self._found:
-            self._found["all"] = self._distances.all_pairs()
-        return self._found["all"]
+        if "all" not in self._results:
+            self._results["all"] = self._distances.all_pairs()
+        return self._results["all"]
 
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
-        if search not in self._found:
-            self._found[search] = self._distances.nearest(max(self._most, n_neighbors), n_jobs, search)
-        return _nearest_few(*self._found[search], n_neighbors)
+        if search not in self._results:
+            self._results[search] = self._distances.nearest(max(self._largest, n_neighbors), n_jobs, search)
+        return _nearest_few(*self._results[search], n_neighbors)
 
     def remembered(self) -> dict[str, Any]:
         return self._distances.remembered()
 
     def forget(self) -> None:
-        """Drop what the searches found."""
-        self._found.clear()
+        """Drop the results of the searches."""
+        self._results.clear()
 
     def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         return self._distances.along(support, n_jobs)
@@ -224,11 +224,11 @@ class _SharedSearch(Distances):
     ) -> tuple[Support, FloatArray]:
         if n_neighbors is None:
             return self._distances.to(X_new, None, n_jobs, search)
-        return _nearest_few(*self._distances.to(X_new, max(self._most, n_neighbors), n_jobs, search), n_neighbors)
+        return _nearest_few(*self._distances.to(X_new, max(self._largest, n_neighbors), n_jobs, search), n_neighbors)
 
 
 def _nearest_few(support: Support, sq_dist: FloatArray, n_neighbors: int) -> tuple[Support, FloatArray]:
-    """Return the nearest of the points that were found, equally many for each row."""
+    """Keep the `n_neighbors` nearest points of each row."""
     rows = sq_dist.reshape(support.n_nodes, -1)
     if n_neighbors >= rows.shape[1]:
         return support, sq_dist

@@ -51,8 +51,8 @@ class GraphModel(GraphLaw):
     bandwidth : Bandwidth, optional
         How each point rescales its distances; none by default.
     n_neighbors : int, None or "auto", default=None
-        Restrict each point's edges to this many nearest others (not counting the
-        point itself); None means all pairs. "auto" means all pairs up to 2,000 points,
+        Restrict each point's edges to this many nearest neighbours, not counting the
+        point itself; None means all pairs. "auto" means all pairs up to 2,000 points,
         and beyond that as many neighbours as the bandwidth needs: three times the perplexity.
     symmetrize : {None, "threshold", "mutual"}, default=None
         "threshold" takes the undirected graph 1{W + Wᵀ ≥ 1}, as UMAP does; "mutual" takes W∘Wᵀ, the pairs linked in
@@ -62,10 +62,10 @@ class GraphModel(GraphLaw):
         "precomputed" if X is a square array, or a sparse graph, of distances.
     search : {"auto", "exact", "approximate"} or transformer, default="auto"
         How nearest neighbours are searched; "auto" is approximate when an exact search would take seconds. See
-        `graphcouple.neighbors.nearest_neighbors`. Or an object like scikit-learn's ``KNeighborsTransformer``, with a
-        metric of its own, of which a clone is asked for as many neighbours as the law needs.
+        `graphcouple.neighbors.nearest_neighbors`. Or a transformer like scikit-learn's
+        ``KNeighborsTransformer``, with its own metric; a clone of it searches as many neighbours as the law needs.
     metric_params : dict, optional
-        Further arguments of the metric, as ``{"p": 3}`` of "minkowski".
+        Further arguments of the metric, such as ``{"p": 3}`` for "minkowski".
     target_weight : float, default=0.0
         t, how much the classes `y` count, in [0, 1). With s = t/(1 − t), an edge between different classes is kept with
         probability exp(−5s), an edge to a point without a class (−1) with probability exp(−s). Under priors D and E,
@@ -175,7 +175,7 @@ class GraphModel(GraphLaw):
         TypeError, ValueError
             When a parameter is unknown or a value is invalid; the model is then unchanged.
         """
-        # A part is set before its own parameters, whatever order they are given in.
+        # A part is set before its own parameters, whatever their order.
         changes = {name: value for name, value in params.items() if "__" not in name}
         for name in changes:
             if name not in self.get_params(deep=False):
@@ -183,18 +183,18 @@ class GraphModel(GraphLaw):
         for name, value in params.items():
             part, _, inner = name.partition("__")
             if inner:
-                held = changes.get(part, getattr(self, part, None))
-                held = as_prior(held) if part == "prior" else held
-                if not dataclasses.is_dataclass(held) or inner not in {f.name for f in dataclasses.fields(held)}:
+                owner = changes.get(part, getattr(self, part, None))
+                owner = as_prior(owner) if part == "prior" else owner
+                if not dataclasses.is_dataclass(owner) or inner not in {f.name for f in dataclasses.fields(owner)}:
                     raise ValueError(f"GraphModel has no parameter {name!r}; it has {sorted(self.get_params())}.")
-                changes[part] = dataclasses.replace(held, **{inner: value})  # type: ignore[type-var]
+                changes[part] = dataclasses.replace(owner, **{inner: value})  # type: ignore[type-var]
         changed = dataclasses.replace(self, **changes)
         for field in dataclasses.fields(self):
             object.__setattr__(self, field.name, getattr(changed, field.name))
         return self
 
     def neighbors_among(self, n_points: int) -> int | None:
-        """Return how many nearest others carry a point's edges, among this many points; None means all pairs."""
+        """Return the number of neighbours that a point may have edges to; None means all pairs."""
         if not isinstance(self.n_neighbors, str):
             return self.n_neighbors
         suited = None if self.bandwidth is None else self.bandwidth.suited_neighbors
@@ -202,7 +202,7 @@ class GraphModel(GraphLaw):
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """The kernel, alone."""
+        """The kernel, in a tuple."""
         return (self.kernel,)
 
     @property
@@ -217,22 +217,22 @@ class GraphModel(GraphLaw):
         return dataclasses.replace(self, n_neighbors=self.neighbors_among(n_points))
 
     def within(self, n_points: int, n_copies: float | None = None) -> GraphModel:
-        """Return the model with perplexity and number of neighbours lowered, with a warning, to what `n_points` allow.
+        """Lower perplexity and number of neighbours to what `n_points` allow, with a warning.
 
         A perplexity becomes a third of the number of other points. A number of neighbours that the bandwidth sets, as
-        UMAP's does, becomes the number of other points. Any other number of neighbours is left as it is, and is an
-        error if it is too large. `n_copies` is the sum of weights, if there are any.
+        UMAP's does, becomes the number of other points. Any other number of neighbours is unchanged, and is an error
+        later if it is too large. `n_copies` is the sum of the sample weights, if any.
         """
         if n_points < 2:
             return self
         changes: dict[str, Any] = {}
-        most = n_points if n_copies is None else int(n_copies)
+        total = n_points if n_copies is None else int(n_copies)
         if self.bandwidth is not None:
-            changes["bandwidth"] = self.bandwidth.within(most)
-        own = self.n_neighbors is not None and self.bandwidth is not None
-        own = own and self.n_neighbors == self.bandwidth.suited_neighbors  # type: ignore[union-attr]
-        if own and isinstance(self.n_neighbors, int):
-            changes["n_neighbors"] = at_most_others(self.n_neighbors, most)
+            changes["bandwidth"] = self.bandwidth.within(total)
+        matches = self.n_neighbors is not None and self.bandwidth is not None
+        matches = matches and self.n_neighbors == self.bandwidth.suited_neighbors  # type: ignore[union-attr]
+        if matches and isinstance(self.n_neighbors, int):
+            changes["n_neighbors"] = at_most_others(self.n_neighbors, total)
         return dataclasses.replace(self, **changes)
 
     def posterior(self, X: Any, n_jobs: int | None = None, sample_weight: Any = None, y: Any = None) -> RandomGraph:
@@ -246,9 +246,9 @@ class GraphModel(GraphLaw):
             Threads; None means every core.
         sample_weight : array of shape (n_samples,), optional
             How many points in one place each row stands for, above 0. The graph has all of these points,
-            and one node for each row; see `RepeatedPosterior`.
+            but one node for each row; see `RepeatedPosterior`.
         y : array of shape (n_samples,), optional
-            The classes, if `target_weight` is above 0; −1, None or NaN where one is not known.
+            The classes, if `target_weight` is above 0; −1, None or NaN where unknown.
 
         Returns
         -------
@@ -263,14 +263,14 @@ class GraphModel(GraphLaw):
         return self.given(X, sample_weight=sample_weight, y=y).posterior(n_jobs)
 
     def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> ConditionedModel:
-        """Return the law with its points, which can be asked for the edges of new points too; see `posterior`.
+        """Return the law given its points, for its posterior and the edges of new points.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
         neighbors : tuple of arrays, or sparse matrix, optional
-            Neighbours that were found before: ``(indices, distances)`` or a sparse matrix of distances. They carry the
-            only edges; `n_neighbors`, if smaller, keeps the nearest of them.
+            Neighbours that were found before: ``(indices, distances)`` or a sparse matrix of distances. Edges
+            lead to no other points; a smaller `n_neighbors` keeps the nearest.
         sample_weight, y : array of shape (n_samples,), optional
             See `posterior`.
         """
@@ -278,7 +278,7 @@ class GraphModel(GraphLaw):
         return self.given_distances(self.distances(X, neighbors), sample_weight, y)
 
     def distances(self, X: Any, neighbors: Any = None) -> Distances:
-        """Return the distances of points, which `as_points` has checked, or those that come with their neighbours."""
+        """Return the distances between points that `as_points` has checked, or to the given neighbours."""
         if neighbors is None and self.finds:
             k = self.neighbors_among(X.shape[0])
             return OwnNeighbors.by_transformer(X, self.metric, self.search, k, self.metric_params)
@@ -293,25 +293,25 @@ class GraphModel(GraphLaw):
 
     @property
     def distance_key(self) -> str:
-        """Laws with the same key have the same distances."""
-        found = (self.search, self.n_neighbors) if self.finds else None
-        return repr((self.metric, _arguments(self.metric_params), found))
+        """A key that laws with the same distances share."""
+        search = (self.search, self.n_neighbors) if self.finds else None
+        return repr((self.metric, _arguments(self.metric_params), search))
 
     def given_distances(self, distances: Distances, sample_weight: Any = None, y: Any = None) -> ConditionedModel:
-        """Return the law with the distances between its points, their weights and classes."""
+        """Return the law given the distances between its points, their weights and classes."""
         weights = None if sample_weight is None else check_weights(sample_weight, distances.n_points)
         codes = class_codes(y, distances.n_points) if self.target_weight else None
         return ConditionedModel(self, distances, weights, codes)
 
     def recall(self, remembered: dict[str, Any]) -> ConditionedModel:
-        """Return the law with points that `ConditionedLaw.remembered` described."""
+        """Return the law given its points, from the state that `ConditionedLaw.remembered` returned."""
         distances = remembered_distances(remembered["points"], self.metric, self.metric_params)
         with warnings.catch_warnings():
             # `within` warned when the law was given its points.
             warnings.simplefilter("ignore")
-            given = self.given_distances(distances, remembered["weights"], remembered["labels"])
-        given._scales, given._spread = remembered["scales"], remembered["spread"]
-        return given
+            law = self.given_distances(distances, remembered["weights"], remembered["labels"])
+        law._scales, law._spread = remembered["scales"], remembered["spread"]
+        return law
 
     def new_edges(self, X: Any, X_new: Any, n_jobs: int | None = None) -> sp.csr_array:
         """Return the mean edges from new points to the points of `X`, divided by each row's sum.
@@ -339,7 +339,7 @@ class GraphModel(GraphLaw):
     def edges_among(
         self, distances: Distances, n_jobs: int | None, weighted: bool = False
     ) -> tuple[Support, FloatArray]:
-        """Return the edges the law may use, and their squared distances; more neighbours than rows only if weighted."""
+        """Return the possible edges and their squared distances; with weights, `n_neighbors` may exceed the rows."""
         n_neighbors = self.neighbors_among(distances.n_points)
         if weighted and n_neighbors is not None:
             n_neighbors = min(n_neighbors, distances.n_points - 1)
@@ -359,7 +359,7 @@ class GraphModel(GraphLaw):
     ) -> tuple[FloatArray, FloatArray]:
         """Return the shift and the scale of each row, by the model's bandwidth.
 
-        If edges are independent, odds stand for probabilities, and the bandwidth suits these (THESIS, section 5.1).
+        Under independent edges, it is fitted to the edge probabilities, not to their odds (THESIS, section 5.1).
         """
         assert self.bandwidth is not None
         kernel = self.kernel.membership if self.prior.independent_edges else self.kernel

@@ -45,8 +45,8 @@ def align(Z: Any, to: Any, shared: Any = None, scale: bool = False) -> FloatArra
     >>> import numpy as np
     >>> import graphcouple as gc
     >>> Z = np.random.default_rng(0).normal(size=(20, 2))
-    >>> turned = Z @ np.array([[0.0, -1.0], [1.0, 0.0]]) + 5.0
-    >>> bool(np.allclose(gc.align(turned, to=Z), Z))
+    >>> rotated = Z @ np.array([[0.0, -1.0], [1.0, 0.0]]) + 5.0
+    >>> bool(np.allclose(gc.align(rotated, to=Z), Z))
     True
     """
     from scipy.linalg import orthogonal_procrustes
@@ -54,14 +54,14 @@ def align(Z: Any, to: Any, shared: Any = None, scale: bool = False) -> FloatArra
     points, others = check_embedding(Z, "Z"), check_embedding(to, "to")
     if points.shape[1] != others.shape[1]:
         raise ValueError(f"Z has {points.shape[1]} dimensions, but `to` has {others.shape[1]}; they must match.")
-    mine, theirs = _shared_rows(shared, len(points), len(others))
-    moved, wanted = points[mine].astype(np.float64), others[theirs].astype(np.float64)
-    center, target = moved.mean(axis=0), wanted.mean(axis=0)
-    moved, wanted = moved - center, wanted - target
-    turn, total = orthogonal_procrustes(moved, wanted)
-    size = float(np.square(moved).sum())
+    rows, other_rows = _shared_rows(shared, len(points), len(others))
+    source, target = points[rows].astype(np.float64), others[other_rows].astype(np.float64)
+    source_mean, target_mean = source.mean(axis=0), target.mean(axis=0)
+    source, target = source - source_mean, target - target_mean
+    turn, total = orthogonal_procrustes(source, target)
+    size = float(np.square(source).sum())
     stretch = total / size if scale and size > 0 else 1.0
-    return ((stretch * (points - center)) @ turn + target).astype(points.dtype, copy=False)
+    return ((stretch * (points - source_mean)) @ turn + target_mean).astype(points.dtype, copy=False)
 
 
 def _shared_rows(shared: Any, n_points: int, n_others: int) -> tuple[IntArray, IntArray]:
@@ -73,12 +73,12 @@ def _shared_rows(shared: Any, n_points: int, n_others: int) -> tuple[IntArray, I
     if isinstance(shared, (int, np.integer)):
         shared = np.arange(int(shared))
     pair = shared if isinstance(shared, tuple) and len(shared) == 2 else (shared, shared)
-    mine, theirs = (np.asarray(rows) for rows in pair)
-    for rows, n, name in ((mine, n_points, "Z"), (theirs, n_others, "to")):
+    first, second = (np.asarray(rows) for rows in pair)
+    for rows, n, name in ((first, n_points, "Z"), (second, n_others, "to")):
         if rows.ndim != 1 or rows.dtype.kind not in "iu":
             raise TypeError(f"shared must hold row numbers, got an array of dtype {rows.dtype} and shape {rows.shape}.")
         if rows.size and not (rows.min() >= 0 and rows.max() < n):
             raise ValueError(f"shared names row {int(rows.max())} of {name}, which has {n} rows.")
-    if mine.size != theirs.size or not mine.size:
-        raise ValueError(f"shared must pair at least one row, got {mine.size} of Z and {theirs.size} of `to`.")
-    return mine, theirs
+    if first.size != second.size or not first.size:
+        raise ValueError(f"shared must pair at least one row, got {first.size} of Z and {second.size} of `to`.")
+    return first, second

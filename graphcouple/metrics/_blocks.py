@@ -28,11 +28,11 @@ def distances_of(points: Any, metric: str, dtype: Any) -> Distances:
         When the metric is unknown, needs parameters, or does not accept these points.
     """
     if metric == "precomputed":
-        given = _complete(points)
-        return lambda rows, columns=None: _checked(given[rows] if columns is None else given[np.ix_(rows, columns)])
+        D = _complete(points)
+        return lambda rows, columns=None: _check_block(D[rows] if columns is None else D[np.ix_(rows, columns)])
     if metric != "euclidean" or sp.issparse(points):
         _check_metric(points, metric)
-        return lambda rows, columns=None: _checked(
+        return lambda rows, columns=None: _check_block(
             _pairwise(points[rows], points if columns is None else points[columns], metric)
         )
     narrow = points.shape[1] <= _NARROW
@@ -43,10 +43,10 @@ def distances_of(points: Any, metric: str, dtype: Any) -> Distances:
     return _by_differences(points, dtype) if narrow else _by_products(points.astype(dtype, copy=False))
 
 
-def _pairwise(some: Any, others: Any, metric: str) -> FloatArray:
+def _pairwise(left: Any, right: Any, metric: str) -> FloatArray:
     from sklearn.metrics import pairwise_distances
 
-    return pairwise_distances(some, others, metric=metric)
+    return pairwise_distances(left, right, metric=metric)
 
 
 def _check_metric(points: Any, metric: Any) -> None:
@@ -56,9 +56,9 @@ def _check_metric(points: Any, metric: Any) -> None:
         _pairwise(points[:2], points[:2], metric)
     except (TypeError, ValueError) as error:
         reason = " ".join(str(error).split())
-        known = "" if "must be a str among" in reason else f" ({reason.rstrip('.')})"
+        cause = "" if "must be a str among" in reason else f" ({reason.rstrip('.')})"
         raise ValueError(
-            f"metric={metric!r} cannot be used{known}; name a distance of sklearn.metrics.pairwise_distances that "
+            f"metric={metric!r} cannot be used{cause}; name a distance of sklearn.metrics.pairwise_distances that "
             "takes no parameters, or pass metric='precomputed' and a square array of distances."
         ) from None
 
@@ -69,10 +69,10 @@ def _complete(distances: Any) -> FloatArray:
         raise ValueError(f"metric='precomputed' takes a square array of distances, got shape {distances.shape}.")
     if not sp.issparse(distances):
         return distances
-    stored = sp.csr_array(
+    pattern = sp.csr_array(
         (np.ones(distances.nnz, dtype=bool), distances.indices, distances.indptr), shape=distances.shape
     )
-    if stored.nnz - int(stored.diagonal().sum()) < n * (n - 1):
+    if pattern.nnz - int(pattern.diagonal().sum()) < n * (n - 1):
         raise ValueError(
             "metric='precomputed' needs the distances of all pairs, but the sparse matrix lacks some; "
             "pass a full matrix, not a graph of neighbors."
@@ -80,7 +80,7 @@ def _complete(distances: Any) -> FloatArray:
     return distances.toarray()
 
 
-def _checked(block: FloatArray) -> FloatArray:
+def _check_block(block: FloatArray) -> FloatArray:
     if not np.isfinite(block).all():
         raise ValueError(
             "the metric gives distances that are NaN or infinite, as for rows of zeros; drop or fix those rows."
@@ -96,9 +96,9 @@ def _by_differences(points: FloatArray, dtype: Any) -> Distances:
     coordinates = np.ascontiguousarray(points.T)
 
     def distances(rows: NDArray[Any], columns: NDArray[Any] | None = None) -> FloatArray:
-        others = coordinates if columns is None else np.ascontiguousarray(coordinates[:, columns])
-        block = np.empty((rows.size, others.shape[1]), dtype=points.dtype)
-        sq_dists_by_differences(points[rows], others, block)
+        targets = coordinates if columns is None else np.ascontiguousarray(coordinates[:, columns])
+        block = np.empty((rows.size, targets.shape[1]), dtype=points.dtype)
+        sq_dists_by_differences(points[rows], targets, block)
         return np.sqrt(block, out=block).astype(dtype, copy=False)
 
     return distances
@@ -111,10 +111,10 @@ def _by_products(points: FloatArray) -> Distances:
     tol = points.dtype.type(np.sqrt(np.finfo(points.dtype).eps))
 
     def distances(rows: NDArray[Any], columns: NDArray[Any] | None = None) -> FloatArray:
-        mine = points[rows]
-        others, others_sq_norms = (points, sq_norms) if columns is None else (points[columns], sq_norms[columns])
-        block = mine @ others.T
-        sq_dists_from_products(mine, sq_norms[rows], others, others_sq_norms, tol, block)
+        sources = points[rows]
+        targets, target_sq_norms = (points, sq_norms) if columns is None else (points[columns], sq_norms[columns])
+        block = sources @ targets.T
+        sq_dists_from_products(sources, sq_norms[rows], targets, target_sq_norms, tol, block)
         return np.sqrt(block, out=block)
 
     return distances

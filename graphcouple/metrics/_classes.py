@@ -81,9 +81,9 @@ def knn_accuracy(Z: Any, y: Any, n_neighbors: int = 10, *, n_folds: int = 5, n_j
     largest = int(np.bincount(classes).max())
     if check_integer("n_folds", n_folds, 2) > largest:
         raise ValueError(f"n_folds={n_folds} must be at most {largest}, the number of points of the largest class.")
-    trained = points.shape[0] - -(-points.shape[0] // n_folds)
-    if check_integer("n_neighbors", n_neighbors, 1) > trained:
-        raise ValueError(f"n_neighbors={n_neighbors} must be at most {trained}, the points of all folds but one.")
+    n_training = points.shape[0] - -(-points.shape[0] // n_folds)
+    if check_integer("n_neighbors", n_neighbors, 1) > n_training:
+        raise ValueError(f"n_neighbors={n_neighbors} must be at most {n_training}, the points of all folds but one.")
     classifier = KNeighborsClassifier(n_neighbors, n_jobs=effective_n_jobs(n_jobs))
     with warnings.catch_warnings():
         # scikit-learn warns of classes with fewer points than folds; they are simply missing from some folds.
@@ -155,22 +155,22 @@ def cluster_scores(
     classes = None if y is None else check_classes(y, n)
     if n_clusters is None and classes is None:
         raise ValueError("n_clusters must be given if y is not.")
-    wanted = int(classes.max()) + 1 if n_clusters is None and classes is not None else n_clusters
-    wanted = check_integer("n_clusters", wanted, 2)
-    if wanted > n - 1:
-        raise ValueError(f"n_clusters={wanted} must be at most {n - 1}, one less than the points.")
-    different = np.unique(points, axis=0).shape[0]
-    if different < wanted:
-        raise ValueError(f"there are only {different} different points for n_clusters={wanted}; lower it.")
+    k = int(classes.max()) + 1 if n_clusters is None and classes is not None else n_clusters
+    k = check_integer("n_clusters", k, 2)
+    if k > n - 1:
+        raise ValueError(f"n_clusters={k} must be at most {n - 1}, one less than the points.")
+    n_different = np.unique(points, axis=0).shape[0]
+    if n_different < k:
+        raise ValueError(f"there are only {n_different} different points for n_clusters={k}; lower it.")
     seed = random_state
     if not (isinstance(seed, np.random.RandomState) or (isinstance(seed, (int, np.integer)) and 0 <= seed < 2**32)):
         seed = int(check_random_state(random_state).integers(2**31))
-    found = KMeans(wanted, n_init=n_init, random_state=seed).fit_predict(points)
+    clusters = KMeans(k, n_init=n_init, random_state=seed).fit_predict(points)
     sample = _SILHOUETTE_ROWS if n > _SILHOUETTE_ROWS else None
     return ClusterScores(
-        float("nan") if classes is None else float(normalized_mutual_info_score(classes, found)),
-        float(silhouette_score(points, found, sample_size=sample, random_state=seed)),
-        float(davies_bouldin_score(points, found)),
+        float("nan") if classes is None else float(normalized_mutual_info_score(classes, clusters)),
+        float(silhouette_score(points, clusters, sample_size=sample, random_state=seed)),
+        float(davies_bouldin_score(points, clusters)),
     )
 
 
@@ -207,13 +207,13 @@ def class_mean_disparity(X: Any, Z: Any, y: Any) -> float:
     points = as_points(X)
     embedding = as_map(Z, n=points.shape[0])
     classes = check_classes(y, points.shape[0])
-    before, after = _class_means(points, classes), _class_means(embedding, classes)
-    centred = before - before.mean(axis=0)
+    data_means, map_means = _class_means(points, classes), _class_means(embedding, classes)
+    centred = data_means - data_means.mean(axis=0)
     _, lengths, axes = np.linalg.svd(centred, full_matrices=False)
-    arranged = np.zeros_like(after)
-    q = min(after.shape[1], lengths.size)
-    arranged[:, :q] = centred @ axes[:q].T
-    return disparity(arranged, after, ("the class means of X", "the class means of Z"))
+    linear = np.zeros_like(map_means)
+    q = min(map_means.shape[1], lengths.size)
+    linear[:, :q] = centred @ axes[:q].T
+    return disparity(linear, map_means, ("the class means of X", "the class means of Z"))
 
 
 def _class_means(points: Any, classes: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -1,6 +1,6 @@
 """Cheap covariates of all points, which reduce the standard errors of scores from a sample of points.
 
-The agreement of neighborhoods is costly for a row: it ranks all points by their distance to that row. Its agreement
+The agreement of neighborhoods is costly for a row: it ranks all points by their distance to that row. The agreement
 among a few hundred reference points, and among the nearest neighbors from an approximate search, is cheap enough for
 every row. Over the sampled rows, a regression of the costly curves on these covariates gives slopes; the covariates'
 means over all rows then correct the sample.
@@ -28,9 +28,9 @@ SEARCHED = ("euclidean", "cosine")
 
 def covariates(
     points: Any,
-    given: Distances,
+    data_distances: Distances,
     maps: list[Any],
-    mapped: list[Distances],
+    map_distances: list[Distances],
     metric: str,
     rng: np.random.Generator,
     n_jobs: int | None,
@@ -41,7 +41,7 @@ def covariates(
     n = points.shape[0]
     columns = np.sort(rng.choice(n, min(_REFERENCES, n), replace=False))
     levels = np.unique(np.maximum([int(level * columns.size) for level in _LEVELS], 1))
-    found = [np.empty((n, 3 * levels.size), dtype=np.float32) for _ in maps]
+    values = [np.empty((n, 3 * levels.size), dtype=np.float32) for _ in maps]
 
     def among_references(first: int, last: int) -> None:
         from graphcouple._numba.ranks import agreement
@@ -49,10 +49,10 @@ def covariates(
         for a in range(first * _ROWS, min(last * _ROWS, n), _ROWS):
             rows = np.arange(a, min(a + _ROWS, n))
             own = rows[:, None] == columns
-            ranks = ranks_of(orders_of(given(rows, columns), own))
+            ranks = ranks_of(orders_of(data_distances(rows, columns), own))
             curves = np.empty((rows.size, 3, levels.size))
             unused = np.zeros((2, 3, columns.size))
-            for covariate, distances in zip(found, mapped, strict=True):
+            for covariate, distances in zip(values, map_distances, strict=True):
                 agreement(ranks, orders_of(distances(rows, columns), own), levels, curves, *unused)
                 covariate[rows] = curves.reshape(rows.size, -1)
 
@@ -60,12 +60,12 @@ def covariates(
     with threadpool_limits(1, "blas"):
         over_rows(-(-n // _ROWS), n_jobs, among_references, at_least=2)
     if metric not in SEARCHED or n <= 2 * _NEIGHBORS:
-        return found
-    before, far_before = _nearest(points, metric, n_jobs)
+        return values
+    data_neighbors, far_in_data = _nearest(points, metric, n_jobs)
     for c, Z in enumerate(maps):
-        after, far_after = _nearest(Z, "euclidean", n_jobs)
-        found[c] = np.hstack([found[c], _shared(before, after), far_before, far_after])
-    return found
+        map_neighbors, far_in_map = _nearest(Z, "euclidean", n_jobs)
+        values[c] = np.hstack([values[c], _count_shared(data_neighbors, map_neighbors), far_in_data, far_in_map])
+    return values
 
 
 def _nearest(points: Any, metric: str, n_jobs: int | None) -> tuple[NDArray[Any], FloatArray]:
@@ -79,12 +79,12 @@ def _nearest(points: Any, metric: str, n_jobs: int | None) -> tuple[NDArray[Any]
     return nearest, np.log(np.maximum(far, smallest)).astype(np.float32)
 
 
-def _shared(before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.float32]:
+def _count_shared(data_neighbors: NDArray[Any], map_neighbors: NDArray[Any]) -> NDArray[np.float32]:
     """Return how many of the first k neighbors agree in each row, for each k in `_NEAR`."""
-    shared = np.empty((len(before), len(_NEAR)), dtype=np.float32)
+    counts = np.empty((len(data_neighbors), len(_NEAR)), dtype=np.float32)
     later = np.maximum.outer(np.arange(_NEIGHBORS), np.arange(_NEIGHBORS)).ravel()
-    counted = later[:, None] < np.array(_NEAR)
-    for a in range(0, len(before), 4096):
-        same = before[a : a + 4096, :, None] == after[a : a + 4096, None, :]
-        shared[a : a + 4096] = same.reshape(len(same), -1).astype(np.float32) @ counted.astype(np.float32)
-    return shared
+    in_first = later[:, None] < np.array(_NEAR)
+    for a in range(0, len(data_neighbors), 4096):
+        same = data_neighbors[a : a + 4096, :, None] == map_neighbors[a : a + 4096, None, :]
+        counts[a : a + 4096] = same.reshape(len(same), -1).astype(np.float32) @ in_first.astype(np.float32)
+    return counts

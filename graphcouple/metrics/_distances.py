@@ -128,8 +128,8 @@ def seed_stability(embeddings: Sequence[Any], K: int | None = None, *, n_jobs: i
     """Return how similar embeddings of the same points are, for example from several seeds.
 
     The score is the mean of 1 − m² over pairs of embeddings. m² is the Procrustes disparity: the share of one map's
-    variance that no translation, rotation, reflection and scaling of the other explains. With `K`, it is the mean of
-    their R(K).
+    variance that no translation, rotation, reflection and scaling of the other explains. With `K`, the score is the
+    mean of R(K) over pairs.
 
     Parameters
     ----------

@@ -112,33 +112,33 @@ def evaluate(
     >>> bool(scores.loc["petals", "10-NN accuracy"] > scores.loc["sepals", "10-NN accuracy"])
     True
     """
-    named = dict(Z) if isinstance(Z, Mapping) else {"": Z}
-    table = score_each(X, named, y, metric=metric, K=K, n_rows=n_rows, random_state=random_state, n_jobs=n_jobs)
+    embeddings = dict(Z) if isinstance(Z, Mapping) else {"": Z}
+    table = score_each(X, embeddings, y, metric=metric, K=K, n_rows=n_rows, random_state=random_state, n_jobs=n_jobs)
     return _as_table(table, isinstance(Z, Mapping))
 
 
 def score_each(
-    X: Any, named: dict[Any, Any], y: Any, *, metric: str, K: Any, n_rows: Any, random_state: Any, n_jobs: int | None
+    X: Any, maps: dict[Any, Any], y: Any, *, metric: str, K: Any, n_rows: Any, random_state: Any, n_jobs: int | None
 ) -> dict[Any, dict[str, float]]:
     """Return the scores of each embedding by its name."""
     points, sizes, n_rows = check_scoring(X, y, K, n_rows)
-    if not named:
+    if not maps:
         raise ValueError("Z must name at least one embedding.")
-    maps = {name: as_map(Z, f"Z[{name!r}]" if name else "Z", points.shape[0]) for name, Z in named.items()}
+    maps = {name: as_map(Z, f"Z[{name!r}]" if name else "Z", points.shape[0]) for name, Z in maps.items()}
     relations = relate(
         points, list(maps.values()), metric=metric, n_rows=n_rows, random_state=random_state, n_jobs=n_jobs
     )
     local = min(_LOCAL, points.shape[0] - 2)
     near, classes = neighbors_of(points, y, local, metric, n_jobs)
     table = {}
-    for (name, embedding), related in zip(maps.items(), relations, strict=True):
-        scores = _geometry(related, sizes, local)
-        torn = tears_of(near, embedding, classes, LENGTH, n_jobs)
-        scores |= {"torn edges": torn.edges, "flung points": torn.flung, "detached points": torn.detached}
+    for (name, embedding), relation in zip(maps.items(), relations, strict=True):
+        scores = _geometry(relation, sizes, local)
+        tears = tears_of(near, embedding, classes, LENGTH, n_jobs)
+        scores |= {"torn edges": tears.edges, "flung points": tears.flung, "detached points": tears.detached}
         if y is not None:
             scores |= _classes(None if metric == "precomputed" else points, embedding, y, random_state, n_jobs)
-        own = {score: SCORES[score](points, embedding, y) for score in SCORES.names()}
-        table[name] = scores | {score: float(value) for score, value in own.items() if value is not None}
+        own_scores = {score: SCORES[score](points, embedding, y) for score in SCORES.names()}
+        table[name] = scores | {score: float(value) for score, value in own_scores.items() if value is not None}
     return table
 
 

@@ -73,16 +73,16 @@ def curves_of(relations: Relations) -> NeighborhoodCurves:
     n_covariates = relations.offset.size
     leverage = 1.0
     if n_covariates:
-        # The error of the slopes counts more, the further the covariates' means over the sample are from all points'.
+        # The error of the slopes counts more, the more the covariates' means over the sample and all points differ.
         leverage += m * float(relations.offset @ np.linalg.pinv(relations.gram, hermitian=True) @ relations.offset)
-        correction, left = _regression(relations, spread, slopes)
-        curves, spread = curves + correction, spread * left
+        correction, residual_share = _regression(relations, spread, slopes)
+        curves, spread = curves + correction, spread * residual_share
     error = np.abs(slopes) * np.sqrt(spread * leverage / max(m - 1 - n_covariates, 1) / m * (1.0 - m / n))
     return NeighborhoodCurves(K.astype(np.int64), *curves, *error, n_rows=m)  # type: ignore[misc]
 
 
 def _regression(relations: Relations, spread: FloatArray, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the correction of the sample's curves that the covariates predict, and the share of spread they leave.
+    """Return the covariates' correction of the sample's curves, and the share of spread that they leave.
 
     This is the regression estimator of survey sampling: the covariates' means over all points are known.
     """
@@ -91,14 +91,14 @@ def _regression(relations: Relations, spread: FloatArray, scale: FloatArray) -> 
     cross = relations.cross.reshape(relations.offset.size, -1)
     slopes = np.linalg.pinv(relations.gram, rcond=1e-8, hermitian=True) @ cross
     correction = (relations.offset @ slopes).reshape(3, -1)
-    explained = np.einsum("ck,ck->k", slopes, cross).reshape(3, -1)
+    explained_spread = np.einsum("ck,ck->k", slopes, cross).reshape(3, -1)
     at = np.minimum(sizes, K[-1]) - 1
     correction *= scale[:, at]
-    share = explained / np.where(spread[:, at] > 0, spread[:, at], np.inf)
-    left = np.clip(1.0 - share, 0.0, 1.0)
+    share = explained_spread / np.where(spread[:, at] > 0, spread[:, at], np.inf)
+    residual_share = np.clip(1.0 - share, 0.0, 1.0)
     return (
         np.stack([np.interp(K, sizes, curve) for curve in correction]),
-        np.stack([np.interp(K, sizes, curve) for curve in left]),
+        np.stack([np.interp(K, sizes, curve) for curve in residual_share]),
     )
 
 
@@ -170,8 +170,8 @@ def check_sizes(K: Any, n: int) -> list[int]:
 
 def pick(curve: FloatArray, K: Any) -> Any:
     """Return a curve's values at some K: a float for a single K, an array for several."""
-    found = curve[np.array(check_sizes(K, curve.size + 2)) - 1]
-    return float(found[0]) if np.ndim(K) == 0 else found
+    values = curve[np.array(check_sizes(K, curve.size + 2)) - 1]
+    return float(values[0]) if np.ndim(K) == 0 else values
 
 
 def k_ary_preservation(
@@ -229,7 +229,7 @@ def k_ary_preservation(
 
 
 def _check_below_half(K: int | Sequence[int], X: Any) -> None:
-    """Raise if K is half of the points or more, of which trustworthiness says little."""
+    """Raise if K is half of the points or more, where trustworthiness says little."""
     n = np.shape(X)[0]
     sizes = np.asarray(K)
     if sizes.dtype.kind in "iu" and ((sizes >= n / 2) & (sizes <= n - 2)).any():

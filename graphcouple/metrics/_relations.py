@@ -1,4 +1,4 @@
-"""One pass over the distances of some points to all others, in the data and in embeddings of it."""
+"""One pass over the distances of some points to all others, in the data and in its embeddings."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Relations(NamedTuple):
     triplets: FloatArray
 
     def __add__(self, other: Any) -> Relations:
-        added = (mine + theirs for mine, theirs in zip(self[2:], other[2:], strict=True))
-        return Relations(self.n, self.n_rows + other.n_rows, *added)._replace(sizes=self.sizes)
+        totals = (a + b for a, b in zip(self[2:], other[2:], strict=True))
+        return Relations(self.n, self.n_rows + other.n_rows, *totals)._replace(sizes=self.sizes)
 
 
 def sizes_of_slopes(n: int) -> NDArray[np.int64]:
@@ -89,29 +89,29 @@ def relate(
     maps = [as_map(Z, n=n) for Z in embeddings]
     rng = check_random_state(random_state)
     rows = np.arange(n)
-    sampled = n_rows is not None and check_integer("n_rows", n_rows, 2) < n
-    if sampled:
+    is_sample = n_rows is not None and check_integer("n_rows", n_rows, 2) < n
+    if is_sample:
         rows = np.sort(rng.choice(n, n_rows, replace=False))
-    dtype = np.float32 if sampled else np.float64
-    given = distances_of(points, metric, dtype)
-    mapped = [distances_of(Z, "euclidean", dtype) for Z in maps]
-    known = [np.empty((n, 0))] * len(maps)
-    if sampled and ranks and rows.size >= _FEW_ROWS:
-        known = covariates(points, given, maps, mapped, metric, rng, n_jobs)
+    dtype = np.float32 if is_sample else np.float64
+    data_distances = distances_of(points, metric, dtype)
+    map_distances = [distances_of(Z, "euclidean", dtype) for Z in maps]
+    covariate_values = [np.empty((n, 0))] * len(maps)
+    if is_sample and ranks and rows.size >= _FEW_ROWS:
+        covariate_values = covariates(points, data_distances, maps, map_distances, metric, rng, n_jobs)
     parts, offsets = [], []
-    for distances, values in zip(mapped, known, strict=True):
+    for distances, values in zip(map_distances, covariate_values, strict=True):
         centre, spread = values[rows].mean(axis=0, dtype=np.float64), values[rows].std(axis=0, dtype=np.float64)
         spread = np.where(spread > 0, spread, 1.0)
         parts.append(_Map(distances, float(distances(rows[:8]).mean()), ((values[rows] - centre) / spread)))
         offsets.append((values.mean(axis=0, dtype=np.float64) - centre) / spread)
-    size = float(given(rows[:8]).mean())
+    size = float(data_distances(rows[:8]).mean())
     step = max(_BLOCK_ROWS, _BLOCK_ENTRIES // n)
     starts = range(0, rows.size, step)
     seeds = rng.integers(2**63, size=len(starts))
 
     def block(a: int, seed: int) -> list[Relations]:
         rng = np.random.default_rng(seed)
-        return _relate_block(slice(a, a + step), rows, n, given, size, parts, rng, ranks)
+        return _relate_block(slice(a, a + step), rows, n, data_distances, size, parts, rng, ranks)
 
     totals = _sum_blocks(block, list(zip(starts, seeds.tolist(), strict=True)), n_jobs)
     return [total._replace(offset=offset) for total, offset in zip(totals, offsets, strict=True)]
@@ -132,9 +132,9 @@ def _sum_blocks(block: Callable[..., list[Relations]], jobs: list[Any], n_jobs: 
     # One thread computes a block, and blocks are added in order: the bits do not depend on the number of threads.
     with threadpool_limits(1, "blas"):
         parallel = joblib.Parallel(effective_n_jobs(n_jobs), prefer="threads", return_as="generator")
-        found: Iterator[list[Relations]] = parallel(joblib.delayed(block)(*job) for job in jobs)
-        totals = next(found)
-        for relations in found:
+        blocks: Iterator[list[Relations]] = parallel(joblib.delayed(block)(*job) for job in jobs)
+        totals = next(blocks)
+        for relations in blocks:
             totals = [total + part for total, part in zip(totals, relations, strict=True)]
     return totals
 
@@ -143,7 +143,7 @@ def _relate_block(
     part: slice,
     all_rows: NDArray[Any],
     n: int,
-    given: Distances,
+    data_distances: Distances,
     size: float,
     maps: Sequence[_Map],
     rng: np.random.Generator,
@@ -153,31 +153,31 @@ def _relate_block(
 
     rows = all_rows[part]
     own = (np.arange(rows.size), rows)
-    before = given(rows)
-    places = ranks_of(orders_of(before, own)) if ranks else None
+    data_dist = data_distances(rows)
+    places = ranks_of(orders_of(data_dist, own)) if ranks else None
     pairs = random_pairs(rng, rows, n)
     relations = []
     for distances, map_size, values in maps:
-        after = distances(rows)
+        map_dist = distances(rows)
         sizes = sizes_of_slopes(n) if values.shape[1] else np.empty(0, dtype=np.int64)
         curves = np.zeros((rows.size, 3, sizes.size))
         sums, squares = np.zeros((3, n)), np.zeros((3, n))
         if places is not None:
-            agreement(places, orders_of(after, own), sizes, curves, sums, squares)
-        mine = values[part]
-        agreed = (_signs(before, pairs) * _signs(after, pairs)).mean(axis=1, dtype=np.float64)
+            agreement(places, orders_of(map_dist, own), sizes, curves, sums, squares)
+        block_values = values[part]
+        triplet_agreement = (_signs(data_dist, pairs) * _signs(map_dist, pairs)).mean(axis=1, dtype=np.float64)
         relations.append(
             Relations(
                 n,
                 rows.size,
                 sums,
                 squares,
-                np.einsum("ic,iak->cak", mine, curves),
-                mine.T @ mine,
-                np.zeros(mine.shape[1]),
-                _moments(before - before.dtype.type(size), after - after.dtype.type(map_size), own),
+                np.einsum("ic,iak->cak", block_values, curves),
+                block_values.T @ block_values,
+                np.zeros(block_values.shape[1]),
+                _moments(data_dist - data_dist.dtype.type(size), map_dist - map_dist.dtype.type(map_size), own),
                 np.array([size, map_size]),
-                np.array([agreed.sum(), np.square(agreed).sum()]),
+                np.array([triplet_agreement.sum(), np.square(triplet_agreement).sum()]),
             )
         )
     return relations
@@ -197,8 +197,8 @@ def _signs(distances: FloatArray, pairs: NDArray[np.int64]) -> FloatArray:
     return np.sign(near - far)
 
 
-def _moments(before: FloatArray, after: FloatArray, own: tuple[Any, ...]) -> FloatArray:
-    before[own] = after[own] = 0.0
-    sums = [block.sum(axis=1) for block in (before, after)]
-    sums += [np.einsum("ij,ij->i", a, b) for a, b in ((before, before), (after, after), (before, after))]
-    return np.array([before.size - len(before), *(rows.sum(dtype=np.float64) for rows in sums)])
+def _moments(d: FloatArray, e: FloatArray, own: tuple[Any, ...]) -> FloatArray:
+    d[own] = e[own] = 0.0
+    sums = [block.sum(axis=1) for block in (d, e)]
+    sums += [np.einsum("ij,ij->i", a, b) for a, b in ((d, d), (e, e), (d, e))]
+    return np.array([d.size - len(d), *(rows.sum(dtype=np.float64) for rows in sums)])

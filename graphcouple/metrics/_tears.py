@@ -1,4 +1,4 @@
-"""Whether an embedding tears apart what belongs together."""
+"""Whether an embedding tears neighbors apart."""
 
 from __future__ import annotations
 
@@ -99,31 +99,31 @@ def tears(
 
 
 def neighbors_of(points: Any, y: Any, K: int, metric: str, n_jobs: int | None) -> tuple[IntArray, IntArray]:
-    """Return the K neighbors of each point, and its class or else its component of their graph."""
+    """Return the K neighbors of each point, and its class, or its component of the graph where there are no classes."""
     n = points.shape[0]
     if check_integer("K", K, 1) >= n:
         raise ValueError(f"K={K} must be below the number of points, {n}.")
     support = nearest_neighbors(points, K, metric, n_jobs)[0]
-    near = support.indices.reshape(n, K)
+    neighbors = support.indices.reshape(n, K)
     if y is not None:
-        return near, check_classes(y, n)
-    return near, csgraph.connected_components(support.to_csr(np.ones(near.size)), directed=False)[1]
+        return neighbors, check_classes(y, n)
+    return neighbors, csgraph.connected_components(support.to_csr(np.ones(neighbors.size)), directed=False)[1]
 
 
-def tears_of(near: IntArray, Z: FloatArray, classes: IntArray, length: float, n_jobs: int | None) -> Tears:
+def tears_of(neighbors: IntArray, Z: FloatArray, classes: IntArray, length: float, n_jobs: int | None) -> Tears:
     """Return the tears of a checked embedding, given each point's neighbors and class."""
-    n, K = near.shape
+    n, K = neighbors.shape
     Z = Z.astype(np.float64, copy=False)
     centred = Z - Z.mean(axis=0)
     axis = np.linalg.eigh(centred.T @ centred)[1][:, -1]
     first, last = np.quantile(centred @ axis, (_ENDS, 1.0 - _ENDS))
-    torn = np.linalg.norm(Z[near] - Z[:, None], axis=2) > length * (last - first)
-    own = nearest_neighbors(Z, K, "euclidean", n_jobs)[0]
-    # An entry of 0 would count as an edge.
-    own = own.select(np.repeat(classes, K) == classes[own.indices])
-    pieces = csgraph.connected_components(own.to_csr(np.ones(own.n_edges)), directed=False)[1]
+    is_torn = np.linalg.norm(Z[neighbors] - Z[:, None], axis=2) > length * (last - first)
+    map_graph = nearest_neighbors(Z, K, "euclidean", n_jobs)[0]
+    # Edges between classes are left out, since an entry of 0 would still connect.
+    map_graph = map_graph.select(np.repeat(classes, K) == classes[map_graph.indices])
+    pieces = csgraph.connected_components(map_graph.to_csr(np.ones(map_graph.n_edges)), directed=False)[1]
     sizes = np.bincount(pieces)[pieces]
     largest = np.zeros(classes.max() + 1, dtype=np.int64)
     np.maximum.at(largest, classes, sizes)
-    kept = int(largest[np.unique(classes)].sum())
-    return Tears(float(torn.mean()), float((torn.mean(axis=1) > 0.5).mean()), 1.0 - kept / n)
+    n_kept = int(largest[np.unique(classes)].sum())
+    return Tears(float(is_torn.mean()), float((is_torn.mean(axis=1) > 0.5).mean()), 1.0 - n_kept / n)

@@ -1,4 +1,4 @@
-"""Distances between points, and the nearest of many."""
+"""Distances between points, and nearest neighbours."""
 
 from graphcouple.neighbors.blocks import Block, Blocks
 from graphcouple.neighbors.by_metric import coordinates_of, distances_of

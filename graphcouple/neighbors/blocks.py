@@ -14,7 +14,7 @@ from graphcouple.graphs import FloatArray, Support
 from graphcouple.neighbors.by_metric import distances_of
 from graphcouple.neighbors.distances import Distances, Euclidean, Searched, regular_support
 
-# Rows from whose distances the unit of a block is measured, and distances held at once in a search that compares all.
+# Rows of the sample that sets the unit of a block, and distances held at once when all points are compared.
 _UNIT_ROWS = 400
 _ENTRIES_AT_ONCE = 2**22
 
@@ -31,7 +31,7 @@ class Block:
         As in `GraphModel`; or "categorical": d² is the number of columns in which two points differ, whatever numbers
         encode the categories.
     bandwidth : "auto" or float, default="auto"
-        τ, what distances are divided by. "auto" is the root mean square distance of two points, so that all blocks
+        τ, the divisor of the distances. "auto" is the root mean square distance of two points, so that all blocks
         count alike.
     metric_params : dict, optional
         Further arguments of the metric.
@@ -108,38 +108,38 @@ class Blocks:
         return BlockDistances(X, self)
 
     def coordinates(self, X: Any) -> FloatArray | None:
-        """Return points whose Euclidean distances these are; None if a block has no such points."""
-        known = BlockDistances(X, self)
-        return None if known.embedded is None else known.embedded.X
+        """Return coordinates with these distances as Euclidean ones; None if a block has no coordinates."""
+        distances = BlockDistances(X, self)
+        return None if distances.euclidean is None else distances.euclidean.X
 
 
 class _Part:
-    """A block of given points: their distances in it, and its unit."""
+    """The distances of points in a block, and the unit of the block."""
 
     def __init__(self, block: Block, X: Any) -> None:
         self.block, points = block, block.of(X)
         self.categories = [np.unique(column) for column in points.T] if block.metric == "categorical" else None
         metric = "euclidean" if self.categories is not None else block.metric
-        self.distances = distances_of(self.prepared(points), metric, block.metric_params)
+        self.distances = distances_of(self.encode(points), metric, block.metric_params)
         self.is_euclidean = isinstance(self.distances, Euclidean)
-        self.unit = self._typical() if block.bandwidth == "auto" else float(block.bandwidth)
+        self.unit = self._rms_distance() if block.bandwidth == "auto" else float(block.bandwidth)
 
-    def prepared(self, points: FloatArray) -> FloatArray:
-        """Return points as `distances` takes them: categories become vertices at distance 1 of each other."""
+    def encode(self, points: FloatArray) -> FloatArray:
+        """Return points in the form of `distances`: categories become vertices at distance 1 from each other."""
         if self.categories is None:
             return points
         columns = []
-        for column, known in zip(points.T, self.categories, strict=True):
-            # One more vertex is for categories that were not there when the points were given.
-            at = np.minimum(np.searchsorted(known, column), known.size - 1)
-            vertex = np.where(known[at] == column, at, known.size)
-            columns.append(np.sqrt(0.5) * np.eye(known.size + 1)[vertex])
+        for column, categories in zip(points.T, self.categories, strict=True):
+            # The last vertex is for categories that the fitted points do not have.
+            at = np.minimum(np.searchsorted(categories, column), categories.size - 1)
+            vertex = np.where(categories[at] == column, at, categories.size)
+            columns.append(np.sqrt(0.5) * np.eye(categories.size + 1)[vertex])
         return np.hstack(columns).astype(points.dtype)
 
-    def _typical(self) -> float:
+    def _rms_distance(self) -> float:
         rows = np.random.default_rng(0).permutation(self.distances.n_points)[:_UNIT_ROWS]
-        some = distances_of(self.distances.X[rows], *_metric_of(self.distances))
-        return float(np.sqrt(some.all_pairs()[1].mean())) or 1.0
+        sample = distances_of(self.distances.X[rows], *_metric_of(self.distances))
+        return float(np.sqrt(sample.all_pairs()[1].mean())) or 1.0
 
 
 class BlockDistances(Searched):
@@ -158,36 +158,36 @@ class BlockDistances(Searched):
             self.parts = [_Part(block, X) for block in blocks.blocks]
         except IndexError as error:
             raise ValueError(f"a block has a column that X, of {X.shape[1]} columns, does not have: {error}.") from None
-        self.embedded = Euclidean(self._coordinates(X)) if all(part.is_euclidean for part in self.parts) else None
-        self.approximate = self.embedded is not None
+        self.euclidean = Euclidean(self._coordinates(X)) if all(part.is_euclidean for part in self.parts) else None
+        self.approximate = self.euclidean is not None
 
     def _coordinates(self, X: Any) -> FloatArray:
-        return np.hstack([part.prepared(part.block.of(X)) / np.asarray(part.unit, X.dtype) for part in self.parts])
+        return np.hstack([part.encode(part.block.of(X)) / np.asarray(part.unit, X.dtype) for part in self.parts])
 
     def all_pairs(self) -> tuple[Support, FloatArray]:
         """Return all pairs with their squared distances; see `Distances`."""
-        found = [part.distances.all_pairs() for part in self.parts]
-        scaled = [sq_dist / part.unit**2 for part, (_, sq_dist) in zip(self.parts, found, strict=True)]
-        return found[0][0], np.sum(scaled, axis=0)
+        pairs = [part.distances.all_pairs() for part in self.parts]
+        scaled = [sq_dist / part.unit**2 for part, (_, sq_dist) in zip(self.parts, pairs, strict=True)]
+        return pairs[0][0], np.sum(scaled, axis=0)
 
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
         """Return each point's nearest others; see `Distances`."""
         k = self._check_count(n_neighbors)
-        if self.embedded is not None:
-            return self.embedded.nearest(k, n_jobs, search)
-        self._approximately(search)
-        return self._compared(self.X, k, n_jobs, others_only=True)
+        if self.euclidean is not None:
+            return self.euclidean.nearest(k, n_jobs, search)
+        self._is_approximate(search)
+        return self._compare_all(self.X, k, n_jobs, others_only=True)
 
     def _to_nearest(self, X_new: Any, k: int, n_jobs: int | None, search: str) -> tuple[Support, FloatArray]:
-        if self.embedded is not None:
-            return self.embedded.to(self._coordinates(X_new), k, n_jobs, search)
-        self._approximately(search)
-        return self._compared(X_new, k, n_jobs)
+        if self.euclidean is not None:
+            return self.euclidean.to(self._coordinates(X_new), k, n_jobs, search)
+        self._is_approximate(search)
+        return self._compare_all(X_new, k, n_jobs)
 
-    def _compared(
+    def _compare_all(
         self, X_new: Any, k: int, n_jobs: int | None, others_only: bool = False
     ) -> tuple[Support, FloatArray]:
-        """Return the points nearest to each row by comparing all."""
+        """Return the points nearest to each row by comparing it with all points."""
         n_new, n = X_new.shape[0], self.n_points
         indices, sq_dist = np.empty((n_new, k), dtype=np.int32), np.empty((n_new, k))
         height = max(1, _ENTRIES_AT_ONCE // n)
@@ -195,7 +195,7 @@ class BlockDistances(Searched):
             rows = slice(a, min(a + height, n_new))
             total = np.zeros((rows.stop - a, n))
             for part in self.parts:
-                new = part.prepared(part.block.of(X_new[rows]))
+                new = part.encode(part.block.of(X_new[rows]))
                 total += part.distances.to(new, None, n_jobs)[1].reshape(total.shape) / part.unit**2
             if others_only:
                 total[np.arange(len(total)), np.arange(a, rows.stop)] = np.inf

@@ -1,4 +1,4 @@
-"""The points nearest to each new point by comparing all; a row's result depends on no other row."""
+"""An exact search by comparing all points; a row's result depends on no other row."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ def nearest_exactly(
     sq_norms = np.einsum("ij,ij->i", X, X, dtype=np.float64)
     indices = np.empty((len(X_new), n_neighbors), dtype=np.int32)
     sq_dist = np.empty(indices.shape)
-    every, none = np.arange(ROWS_TOGETHER), np.zeros(ROWS_TOGETHER)
+    block_rows, no_norms = np.arange(ROWS_TOGETHER), np.zeros(ROWS_TOGETHER)
 
     def search(first: int, last: int) -> None:
         for block in range(first, last):
             rows = np.arange(block * ROWS_TOGETHER, min((block + 1) * ROWS_TOGETHER, len(X_new)), dtype=np.int32)
-            # Products of always as many rows have the same bits, whatever the other rows are.
-            seeking = np.zeros((ROWS_TOGETHER, X.shape[1]))
-            seeking[: rows.size] = X_new[rows]
+            # Products of a fixed number of rows give a row the same bits, whatever the other rows are.
+            queries = np.zeros((ROWS_TOGETHER, X.shape[1]))
+            queries[: rows.size] = X_new[rows]
             distances = np.full((ROWS_TOGETHER, n_candidates), np.inf)
             candidates = np.empty(distances.shape, dtype=np.int32)
             for a in range(0, n, _COLUMNS_AT_ONCE):
                 part = slice(a, min(a + _COLUMNS_AT_ONCE, n))
-                beside = sq_norms[part] - 2.0 * (seeking @ X[part].astype(np.float64, copy=False).T)
-                keep_nearest(beside, names[part], every, none, distances, candidates)
+                shifted_sq_dist = sq_norms[part] - 2.0 * (queries @ X[part].astype(np.float64, copy=False).T)
+                keep_nearest(shifted_sq_dist, names[part], block_rows, no_norms, distances, candidates)
             indices[rows], sq_dist[rows] = nearest_of(X_new, rows, X, candidates[: rows.size], n_neighbors)
 
     with threadpool_limits(1, "blas"):

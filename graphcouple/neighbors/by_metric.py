@@ -16,7 +16,7 @@ from graphcouple.neighbors.neighbor_graph import NeighborGraph, suits
 from graphcouple.neighbors.points import unit_rows
 from graphcouple.neighbors.precomputed import SquareDistances, StoredDistances
 
-# Metrics for which scikit-learn takes sparse points, and those of truth values.
+# Metrics for which scikit-learn takes sparse points, and metrics of truth values.
 _OF_SPARSE = ("cityblock", "cosine", "euclidean", "l1", "l2", "manhattan")
 _OF_TRUTH = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath", "yule")
 
@@ -27,20 +27,20 @@ _DENSE_ENTRIES = 50_000_000
 _EXACT_WORK = 1e11
 
 # Distances that differ by less than this share of the largest are taken as equal.
-_ROUNDED = 1e-5
+_ROUNDING = 1e-5
 
 # Squared distances below this share of a row's largest are taken as rounding of 0 in single precision.
 _SINGLE_COINCIDENT = 1e-12
 
 
 @functools.cache
-def known_metrics() -> list[str]:
-    """Return the names of the metrics of points."""
+def metric_names() -> list[str]:
+    """Return the names of scikit-learn's metrics of points."""
     from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS
     from sklearn.neighbors import VALID_METRICS
 
-    named = {name for names in VALID_METRICS.values() for name in names if isinstance(name, str)}
-    return sorted((named | set(PAIRWISE_DISTANCE_FUNCTIONS)) - {"precomputed", "pyfunc", "nan_euclidean"})
+    neighbor_metrics = {name for names in VALID_METRICS.values() for name in names if isinstance(name, str)}
+    return sorted((neighbor_metrics | set(PAIRWISE_DISTANCE_FUNCTIONS)) - {"precomputed", "pyfunc", "nan_euclidean"})
 
 
 class ByMetric(Searched):
@@ -54,15 +54,15 @@ class ByMetric(Searched):
         Further arguments of the metric.
     """
 
-    _kept: NeighborGraph | None = None
+    _index: NeighborGraph | None = None
 
     def __init__(self, X: Any, metric: Any, params: dict[str, Any] | None = None) -> None:
         super().__init__(X)
         if callable(metric) and sp.issparse(X):
             raise TypeError("a metric of your own gets two dense rows, but X is sparse; pass X.toarray().")
-        if not callable(metric) and metric not in known_metrics():
+        if not callable(metric) and metric not in metric_names():
             raise ValueError(
-                f"metric must be a function of two rows, Blocks, or one of {known_metrics()}, got {metric!r}."
+                f"metric must be a function of two rows, Blocks, or one of {metric_names()}, got {metric!r}."
             )
         if metric == "mahalanobis" and params and "V" in params:
             # Not every search takes the covariance itself.
@@ -79,7 +79,7 @@ class ByMetric(Searched):
         return self._as_searched(self.X)
 
     def _as_searched(self, X: Any) -> Any:
-        """Return points as scikit-learn takes them for this metric: dense, or true and false."""
+        """Return points in the form that scikit-learn takes for this metric: dense, or truth values."""
         if sp.issparse(X) and self.metric not in _OF_SPARSE:
             if X.shape[0] * X.shape[1] > _DENSE_ENTRIES:
                 remedy = "search='approximate'" if self.approximate else "metric='precomputed' distances"
@@ -89,7 +89,7 @@ class ByMetric(Searched):
                 )
             X = X.toarray()
         if sp.issparse(X) and X.nnz < np.iinfo(np.int32).max:
-            # scikit-learn's loops take no wide indices.
+            # scikit-learn's loops take no 64-bit indices.
             X = sp.csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
         return X.astype(bool) if self.metric in _OF_TRUTH else X
 
@@ -101,18 +101,18 @@ class ByMetric(Searched):
             # Constant rows, whose correlation is 0/0, are at distance 1 from others.
             support, sq_dist = self._directions.all_pairs()
             return support, np.square(0.5 * sq_dist)
-        found = off_diagonal(self._known(pairwise_distances(self._points(), metric=self.metric, **(self.params or {}))))
-        return Support.all_pairs(self.n_points), np.square(found, dtype=np.float64)
+        dist = pairwise_distances(self._points(), metric=self.metric, **(self.params or {}))
+        return Support.all_pairs(self.n_points), np.square(off_diagonal(self._check_distances(dist)), dtype=np.float64)
 
-    def _known(self, distances: FloatArray) -> FloatArray:
-        """Return the distances; raise if one is no number, negative or infinite."""
+    def _check_distances(self, distances: FloatArray) -> FloatArray:
+        """Return the distances; raise if one is NaN, or if one of a callable metric is negative or infinite."""
         if callable(self.metric) and not (distances >= 0).all():
             _check_own(self.metric, float(distances[~(distances >= 0)][0]))
         if callable(self.metric) and np.isinf(distances).any():
             _check_own(self.metric, np.inf)
-        unknown = np.isnan(distances)
-        if unknown.any():
-            row = int(np.argmax(unknown.any(axis=tuple(range(1, distances.ndim)))))
+        is_nan = np.isnan(distances)
+        if is_nan.any():
+            row = int(np.argmax(is_nan.any(axis=tuple(range(1, distances.ndim)))))
             raise ValueError(
                 f"metric={self.metric!r} gives no distance, but NaN, to row {row}: rows of zeros or without variance "
                 "have none. Drop such rows, or choose another metric."
@@ -120,70 +120,70 @@ class ByMetric(Searched):
         return distances
 
     def _search(self, X: Any, X_new: Any, k: int, n_jobs: int | None) -> tuple[IntArray, FloatArray]:
-        found, dist = super()._search(X, X_new, k, n_jobs)
-        return found, self._known(dist)
+        indices, dist = super()._search(X, X_new, k, n_jobs)
+        return indices, self._check_distances(dist)
 
     def _unit_rows(self, X: Any) -> Any:
         return unit_rows(X - X.mean(axis=1, keepdims=True) if self.metric == "correlation" else X)
 
     @cached_property
     def _directions(self) -> Euclidean:
-        """The rows, centred for correlations, scaled to length 1: ‖u − v‖² is twice their distance."""
+        """The rows, centred for correlations, at length 1: ‖u − v‖² is twice the distance by the metric."""
         return Euclidean(self._unit_rows(self.X))
 
     def _graph(self, k: int) -> NeighborGraph:
-        """Return the graph in which neighbours are searched, which is kept for new points."""
-        if self._kept is None or self._kept.n_neighbors != k:
-            self._kept = NeighborGraph(self.X, self.metric, self.params, k)
-        return self._kept
+        """Return the graph in which neighbours are searched, and keep it for new points."""
+        if self._index is None or self._index.n_neighbors != k:
+            self._index = NeighborGraph(self.X, self.metric, self.params, k)
+        return self._index
 
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
         """Return each point's nearest others; see `Distances`."""
         # Products of blocks of rows, as scikit-learn computes cosines, round differently on several threads.
-        if self._by_direction and not self._approximately(search):
+        if self._by_direction and not self._is_approximate(search):
             support, sq_dist = self._directions.nearest(self._check_count(n_neighbors), n_jobs, "exact")
             return support, np.square(0.5 * sq_dist)
         return super().nearest(n_neighbors, n_jobs, search)
 
-    def _nearly(self, k: int, n_jobs: int | None) -> tuple[Support, FloatArray]:
+    def _approximate_nearest(self, k: int, n_jobs: int | None) -> tuple[Support, FloatArray]:
         if self._by_direction:
             support, sq_dist = self._directions.nearest(k, n_jobs, "approximate")
             return support, np.square(0.5 * sq_dist)
         return self._completed(*self._graph(k).of_each_other(), self.X, n_jobs, others_only=True)
 
     def _to_nearest(self, X_new: Any, k: int, n_jobs: int | None, search: str) -> tuple[Support, FloatArray]:
-        approximately = self._approximately(search) and k < self.n_points
+        approximate = self._is_approximate(search) and k < self.n_points
         if self._by_direction:
-            way = "approximate" if approximately else "exact"
+            way = "approximate" if approximate else "exact"
             support, sq_dist = self._directions.to(self._unit_rows(X_new), k, n_jobs, way)
             return support, np.square(0.5 * sq_dist)
-        if approximately:
+        if approximate:
             return self._completed(*self._graph(k).of_new(X_new), X_new, n_jobs)
         return super()._to_nearest(self._as_searched(X_new), k, n_jobs, search)
 
     def _completed(
         self, indices: IntArray, dist: FloatArray, X_new: Any, n_jobs: int | None, others_only: bool = False
     ) -> tuple[Support, FloatArray]:
-        """Return found neighbours ordered by index; rows that found too few are searched exactly."""
+        """Return neighbours ordered by index, after an exact search for rows with too few."""
         k = indices.shape[1]
         for row in np.flatnonzero((indices < 0).any(axis=1)):
-            seeking = self._as_searched(X_new[row : row + 1])
-            found, exact = self._search(self._points(), seeking, k + others_only, n_jobs)
-            others = np.argsort(np.where(found[0] == row, np.inf, exact[0]) if others_only else exact[0])[:k]
-            indices[row], dist[row] = found[0][others], exact[0][others]
+            query = self._as_searched(X_new[row : row + 1])
+            nearest, exact = self._search(self._points(), query, k + others_only, n_jobs)
+            first = np.argsort(np.where(nearest[0] == row, np.inf, exact[0]) if others_only else exact[0])[:k]
+            indices[row], dist[row] = nearest[0][first], exact[0][first]
         order = np.argsort(indices, axis=1)
         indices, dist = np.take_along_axis(indices, order, axis=1), np.take_along_axis(dist, order, axis=1)
-        # Distances in single precision of points that coincide are not exactly 0.
+        # In single precision, distances of points that coincide are not exactly 0.
         sq_dist = np.square(dist)
         sq_dist[sq_dist <= _SINGLE_COINCIDENT * sq_dist.max(axis=1, keepdims=True)] = 0.0
         return regular_support(indices), sq_dist.ravel()
 
-    def _of_two_rows(self) -> Any:
-        """Return the metric with its arguments, as a function of two rows if it has any."""
+    def _pair_metric(self) -> Any:
+        """Return the metric's name if scikit-learn pairs rows by it without arguments, else a function of two rows."""
         from scipy.spatial import distance
         from sklearn.metrics.pairwise import PAIRED_DISTANCES
 
-        params = self.known_params()
+        params = self.full_params()
         if not params and not callable(self.metric) and self.metric in PAIRED_DISTANCES:
             return self.metric
         function = self.metric if callable(self.metric) else getattr(distance, self.metric, None)
@@ -191,8 +191,8 @@ class ByMetric(Searched):
             raise ValueError(f"scipy.spatial.distance has no {self.metric!r}.")
         return functools.partial(function, **params)
 
-    def known_params(self) -> dict[str, Any]:
-        """Return the metric's arguments, with those that scikit-learn takes from all points if they are not given."""
+    def full_params(self) -> dict[str, Any]:
+        """Return the metric's arguments, and the defaults that scikit-learn computes from all points."""
         params = dict(self.params or {})
         if self.metric == "seuclidean" and "V" not in params:
             params["V"] = np.var(self.X, axis=0, ddof=1, dtype=np.float64)
@@ -204,26 +204,26 @@ class ByMetric(Searched):
         """Return the squared distances of edges; see `Distances`."""
         from sklearn.metrics.pairwise import paired_distances
 
-        def paired(left: Any, right: Any) -> FloatArray:
+        def sq_dist_of_pairs(left: Any, right: Any) -> FloatArray:
             if sp.issparse(left):
                 left, right = left.toarray(), right.toarray()
-            return np.square(paired_distances(left, right, metric=self._of_two_rows()), dtype=np.float64)
+            return np.square(paired_distances(left, right, metric=self._pair_metric()), dtype=np.float64)
 
         try:
-            return in_chunks(self.X, self.X, support, paired)
+            return in_chunks(self.X, self.X, support, sq_dist_of_pairs)
         except ValueError as error:
             raise ValueError(
-                f"metric={self.metric!r} is not available along given edges, such as those of an edge prior or random "
+                f"metric={self.metric!r} is not available for single pairs, such as edges of an edge prior or random "
                 "pairs; pass metric='precomputed' distances."
             ) from error
 
 
-def _check_own(metric: Any, found: Any) -> None:
+def _check_own(metric: Any, value: Any) -> None:
     """Raise unless a value of the user's own metric is a distance."""
-    real = isinstance(found, (Real, np.number)) and not isinstance(found, np.complexfloating)
-    if not real or not 0 <= float(found) < np.inf:
+    real = isinstance(value, (Real, np.number)) and not isinstance(value, np.complexfloating)
+    if not real or not 0 <= float(value) < np.inf:
         name = getattr(metric, "__name__", repr(metric))
-        raise ValueError(f"metric={name} must return a finite number of at least 0 for two rows, got {found!r}.")
+        raise ValueError(f"metric={name} must return a finite number of at least 0 for two rows, got {value!r}.")
 
 
 def _inverse(covariance: Any) -> FloatArray:
@@ -236,9 +236,9 @@ def _inverse(covariance: Any) -> FloatArray:
 
 
 def coordinates_of(X: Any, metric: Any) -> Any:
-    """Return points of which principal components can be taken; None if there are only distances, or no points.
+    """Return points for principal components: the points themselves, or the coordinates of `Blocks`.
 
-    They are the points themselves, or the coordinates of `Blocks`.
+    None if there are only distances, or no points.
     """
     if X is None or (isinstance(metric, str) and metric == "precomputed"):
         return None
@@ -251,7 +251,7 @@ def distances_of(X: Any, metric: Any = "euclidean", metric_params: dict[str, Any
     Parameters
     ----------
     X : array or sparse matrix of shape (n_samples, n_features)
-        Already checked by `as_points`. For ``metric="precomputed"``, distances: a square array, or a sparse matrix
+        Points that `as_points` has checked. For ``metric="precomputed"``, distances: a square array, or a sparse matrix
         whose stored entries are the known distances.
     metric : str or callable, default="euclidean"
         "precomputed"; any metric of `sklearn.metrics.pairwise_distances`; a function of two rows that returns their
@@ -280,9 +280,9 @@ def distances_of(X: Any, metric: Any = "euclidean", metric_params: dict[str, Any
         if (X < 0).any():
             raise ValueError("precomputed distances must not be negative; pass distances, not similarities.")
         largest = float(np.abs(X).max(initial=0.0))
-        if float(np.abs(np.diagonal(X)).max(initial=0.0)) > _ROUNDED * largest:
+        if float(np.abs(np.diagonal(X)).max(initial=0.0)) > _ROUNDING * largest:
             raise ValueError("precomputed distances of points to themselves, on the diagonal of X, must be 0.")
-        if not np.allclose(X, X.T, rtol=_ROUNDED, atol=_ROUNDED * largest):
+        if not np.allclose(X, X.T, rtol=_ROUNDING, atol=_ROUNDING * largest):
             raise ValueError("precomputed distances must be symmetric; take (X + X.T) / 2 if they should be.")
         return SquareDistances(X)
     if isinstance(metric, str) and metric == "euclidean" and not metric_params:

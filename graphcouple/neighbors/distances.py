@@ -1,7 +1,4 @@
-"""Distances between points: one object, chosen once, gives every kind of distance that laws need.
-
-These are all pairs, nearest neighbours, distances along given edges, and distances from new points to old ones.
-"""
+"""Distances between points in one object: of all pairs, nearest neighbours, single edges and new points."""
 
 from __future__ import annotations
 
@@ -25,17 +22,17 @@ SEARCHES = ("auto", "exact", "approximate")
 # Sparse matrices of up to this many entries (0.4 GB in double precision) are made dense for all pairs.
 _DENSE_ENTRIES = 50_000_000
 
-# In so few dimensions scikit-learn's trees search fast, so the search stays exact.
+# In up to this many dimensions, scikit-learn's trees search fast, so the search stays exact.
 _TREE_DIMS = 4
 
-# Entries of the differences held at once along edges: 128 MB in double precision.
+# Entries of the differences of edges held at once: 128 MB in double precision.
 _CHUNK_ENTRIES = 2**24
 
 # Squared distances below this share of the largest are taken as rounding of 0.
 _COINCIDENT = 1e-24
 
-# Attributes that hold what searches have prepared.
-_PREPARED = {"_kept", "_directions", "_shift"}
+# Attributes that a search computes, and can compute again.
+_CACHES = {"_index", "_directions", "_shift"}
 
 
 class Distances(ABC):
@@ -54,8 +51,8 @@ class Distances(ABC):
         self.X = X
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what a search has prepared, since it can be prepared again."""
-        return {name: value for name, value in self.__dict__.items() if name not in _PREPARED}
+        """Leave out what a search can compute again."""
+        return {name: value for name, value in self.__dict__.items() if name not in _CACHES}
 
     @property
     def n_points(self) -> int:
@@ -63,7 +60,7 @@ class Distances(ABC):
         return self.X.shape[0]
 
     def remembered(self) -> dict[str, Any]:
-        """Return what new points need, as arrays and plain values; `remembered_distances` takes it back."""
+        """Return the arrays and plain values that new points need; `remembered_distances` reads them."""
         return {"X": self.X}
 
     @abstractmethod
@@ -124,17 +121,17 @@ class Searched(Distances):
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
         """Return each point's nearest others; see `Distances`."""
         k = self._check_count(n_neighbors)
-        if self._approximately(search):
-            return self._nearly(k, n_jobs)
-        found, dist = self._search(self._points(), None, k, n_jobs)
-        support = regular_support(found)
-        return support, self._exactly(support, dist, n_jobs)
+        if self._is_approximate(search):
+            return self._approximate_nearest(k, n_jobs)
+        indices, dist = self._search(self._points(), None, k, n_jobs)
+        support = regular_support(indices)
+        return support, self._sq_distances(support, dist, n_jobs)
 
-    def _exactly(self, support: Support, dist: FloatArray, n_jobs: int | None) -> FloatArray:
-        """Return the squares of the distances that a search found."""
+    def _sq_distances(self, support: Support, dist: FloatArray, n_jobs: int | None) -> FloatArray:
+        """Return squared distances, from the distances of a search."""
         return np.square(dist.ravel(), dtype=np.float64)
 
-    def _approximately(self, search: str) -> bool:
+    def _is_approximate(self, search: str) -> bool:
         if search not in SEARCHES:
             raise ValueError(f"search must be one of {sorted(SEARCHES)}, got {search!r}.")
         if search == "approximate" and not self.approximate:
@@ -147,7 +144,7 @@ class Searched(Distances):
         n, n_features = self.X.shape
         return self.approximate and n_features > _TREE_DIMS and n * n * n_features > self.exact_work
 
-    def _nearly(self, k: int, n_jobs: int | None) -> tuple[Support, FloatArray]:
+    def _approximate_nearest(self, k: int, n_jobs: int | None) -> tuple[Support, FloatArray]:
         raise NotImplementedError
 
     def to(
@@ -159,10 +156,10 @@ class Searched(Distances):
         return self._to_nearest(X_new, k, n_jobs, search)
 
     def _to_nearest(self, X_new: Any, k: int, n_jobs: int | None, search: str) -> tuple[Support, FloatArray]:
-        found, dist = self._search(self._points(), X_new, k, n_jobs)
-        known = np.square(dist, dtype=np.float64)
-        known[known <= _COINCIDENT * known.max(axis=1, keepdims=True)] = 0.0
-        return regular_support(found), known.ravel()
+        indices, dist = self._search(self._points(), X_new, k, n_jobs)
+        sq_dist = np.square(dist, dtype=np.float64)
+        sq_dist[sq_dist <= _COINCIDENT * sq_dist.max(axis=1, keepdims=True)] = 0.0
+        return regular_support(indices), sq_dist.ravel()
 
     def _check_new(self, X_new: Any) -> None:
         if X_new.shape[1] != self.X.shape[1]:
@@ -174,9 +171,9 @@ class Searched(Distances):
 
         jobs = effective_n_jobs(n_jobs)
         finder = NearestNeighbors(n_neighbors=k, metric=self.metric, metric_params=self.params, n_jobs=jobs).fit(X)
-        dist, found = finder.kneighbors(X_new)
-        order = np.argsort(found, axis=1)
-        return np.take_along_axis(found, order, axis=1), np.take_along_axis(dist, order, axis=1)
+        dist, indices = finder.kneighbors(X_new)
+        order = np.argsort(indices, axis=1)
+        return np.take_along_axis(indices, order, axis=1), np.take_along_axis(dist, order, axis=1)
 
 
 class Euclidean(Searched):
@@ -184,7 +181,7 @@ class Euclidean(Searched):
 
     metric = "euclidean"
     approximate = True
-    _kept: InvertedFile | None = None
+    _index: InvertedFile | None = None
 
     def all_pairs(self) -> tuple[Support, FloatArray]:
         """Return all pairs with a known distance; see `Distances`."""
@@ -206,20 +203,20 @@ class Euclidean(Searched):
     def _points(self) -> Any:
         return self.X if sp.issparse(self.X) else shifted(self.X, self._shift)
 
-    def _exactly(self, support: Support, dist: FloatArray, n_jobs: int | None) -> FloatArray:
+    def _sq_distances(self, support: Support, dist: FloatArray, n_jobs: int | None) -> FloatArray:
         # The search expands the square, which leaves duplicates at a small nonzero distance.
-        return super()._exactly(support, dist, n_jobs) if sp.issparse(self.X) else self.along(support, n_jobs)
+        return super()._sq_distances(support, dist, n_jobs) if sp.issparse(self.X) else self.along(support, n_jobs)
 
-    def _nearly(self, k: int, n_jobs: int | None) -> tuple[Support, FloatArray]:
+    def _approximate_nearest(self, k: int, n_jobs: int | None) -> tuple[Support, FloatArray]:
         indices, sq_dist = self._file(k, n_jobs).of_each_other()
         return regular_support(indices), sq_dist.ravel()
 
     def _file(self, k: int, n_jobs: int | None) -> InvertedFile:
-        """Return the inverted file, which is kept for new points."""
-        if self._kept is None or self._kept.n_neighbors != k:
-            self._kept = InvertedFile(self._points(), k, n_jobs)
-        self._kept.n_jobs = n_jobs
-        return self._kept
+        """Return the inverted file, and keep it for new points."""
+        if self._index is None or self._index.n_neighbors != k:
+            self._index = InvertedFile(self._points(), k, n_jobs)
+        self._index.n_jobs = n_jobs
+        return self._index
 
     def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         """Return the squared distances of edges; see `Distances`."""
@@ -234,20 +231,19 @@ class Euclidean(Searched):
         return out
 
     def _to_nearest(self, X_new: Any, k: int, n_jobs: int | None, search: str) -> tuple[Support, FloatArray]:
-        # New and fitted points have the same shift, and both are dense or both sparse.
+        # Give new points the shift and the format of the fitted points.
         if sp.issparse(self.X):
             X_new = X_new if sp.issparse(X_new) else sp.csr_array(X_new)
         else:
             X_new = shifted(X_new.toarray() if sp.issparse(X_new) else X_new, self._shift)
-        if k < self.n_points and self._approximately(search):
+        if k < self.n_points and self._is_approximate(search):
             indices, sq_dist = self._file(k, n_jobs).of_new(X_new)
             return regular_support(indices), sq_dist.ravel()
         X = self._points()
         if k == self.n_points:
             return self._to_all(X, X_new)
         if sp.issparse(X):
-            found, _ = self._search(X, X_new, k, n_jobs)
-            support = regular_support(found)
+            support = regular_support(self._search(X, X_new, k, n_jobs)[0])
             return support, in_chunks(X_new, X, support, sq_differences)
         indices, sq_dist = nearest_exactly(X, X_new, k, n_jobs)
         return regular_support(indices), sq_dist.ravel()
@@ -263,7 +259,7 @@ class Euclidean(Searched):
 
 
 def nearest_edges(support: Support, sq_dist: FloatArray, n_neighbors: int) -> tuple[Support, FloatArray]:
-    """Return the nearest ends of each row's edges; all of them where there are fewer."""
+    """Return the nearest edges of each row; all its edges where it has fewer."""
     by_row = np.lexsort((sq_dist, support.rows))
     rank = np.arange(support.n_edges) - np.repeat(support.indptr[:-1], np.diff(support.indptr))
     keep = np.zeros(support.n_edges, dtype=bool)
@@ -271,13 +267,13 @@ def nearest_edges(support: Support, sq_dist: FloatArray, n_neighbors: int) -> tu
     return support.select(keep), sq_dist[keep]
 
 
-def in_chunks(left: Any, right: Any, support: Support, paired: Any) -> FloatArray:
-    """Apply `paired` to the rows at the two ends of every edge, some edges at a time."""
+def in_chunks(left: Any, right: Any, support: Support, distance: Any) -> FloatArray:
+    """Apply `distance` to the rows at the two ends of all edges, some edges at a time."""
     out = np.empty(support.n_edges)
     chunk = max(1, _CHUNK_ENTRIES // right.shape[1])
     for a in range(0, support.n_edges, chunk):
         part = slice(a, a + chunk)
-        out[part] = paired(left[support.rows[part]], right[support.indices[part]])
+        out[part] = distance(left[support.rows[part]], right[support.indices[part]])
     return out
 
 

@@ -18,7 +18,7 @@ _MEMBERS = 4
 # Rows for which distances are held in double precision at once.
 _ROWS = 20_000
 
-# Squared distances below this share of both ends' squares lose digits when the square is expanded.
+# Squared distances below this share of the two squared norms lose digits when the square is expanded.
 _CANCELLED = 1e-6
 
 
@@ -29,7 +29,7 @@ def sq_distances_to_points(
     metric_params: dict[str, Any] | None = None,
     n_jobs: int | None = None,
 ) -> FloatArray:
-    """Return the squared distances of all points to those at `places`.
+    """Return the squared distances of all points to the points at `places`.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def sq_distances_to_points(
     distances = distances_of(X, metric, metric_params)
     if isinstance(distances, Euclidean):
         points = X if sp.issparse(X) else near_origin(X)
-        return _expanded(points, points[places])
+        return _by_products(points, points[places])
     return _by_metric(distances, places, n_jobs)
 
 
@@ -69,7 +69,7 @@ def mean_sq_distances_to_groups(
 ) -> FloatArray:
     """Return the mean squared distances of all points to the members of each group.
 
-    Euclidean ones are exact, from the groups' means; of other metrics, the mean is over a few members of each group.
+    Euclidean distances are exact, from the groups' means; by other metrics, a few members of each group are averaged.
 
     Parameters
     ----------
@@ -102,51 +102,51 @@ def mean_sq_distances_to_groups(
     if isinstance(distances, Euclidean):
         points = X if sp.issparse(X) else near_origin(X)
         members = sp.csr_array((np.repeat(1.0 / sizes, sizes), order, np.append(starts, groups.size)))
-        sq_dist = _expanded(points, members @ points)
-        # The mean squared distance is the mean's, plus the mean square of the members around it.
+        sq_dist = _by_products(points, members @ points)
+        # The mean squared distance is the squared distance to the mean, plus the variance of the members.
         return sq_dist + (members @ sq_dist[np.arange(groups.size), groups])
     total = np.zeros((groups.size, sizes.size))
     for k, chance in enumerate(rng.uniform(size=(_MEMBERS, sizes.size))):
         # One member from each quarter of the group's rows.
-        drawn = order[starts + ((k + chance) / _MEMBERS * sizes).astype(np.int64)]
-        total += _by_metric(distances, drawn, n_jobs) / _MEMBERS
+        sample = order[starts + ((k + chance) / _MEMBERS * sizes).astype(np.int64)]
+        total += _by_metric(distances, sample, n_jobs) / _MEMBERS
     return total
 
 
-def _expanded(points: Any, centres: Any) -> FloatArray:
-    """Return squared Euclidean distances: a product of matrices, and differences where that would lose digits."""
+def _by_products(points: Any, centres: Any) -> FloatArray:
+    """Return squared Euclidean distances by a matrix product, or by differences where the product would lose digits."""
     from sklearn.metrics.pairwise import euclidean_distances
     from sklearn.utils.extmath import row_norms
 
-    found = np.empty((points.shape[0], centres.shape[0]))
-    sq_norms, of_centres = row_norms(points, squared=True), row_norms(centres, squared=True)
-    for a in range(0, len(found), _ROWS):
-        part = found[a : a + _ROWS]
+    sq_dist = np.empty((points.shape[0], centres.shape[0]))
+    sq_norms, centre_norms = row_norms(points, squared=True), row_norms(centres, squared=True)
+    for a in range(0, len(sq_dist), _ROWS):
+        part = sq_dist[a : a + _ROWS]
         part[:] = euclidean_distances(points[a : a + _ROWS], centres, squared=True)
-        near = part <= _CANCELLED * (sq_norms[a : a + _ROWS, None] + of_centres)
+        near = part <= _CANCELLED * (sq_norms[a : a + _ROWS, None] + centre_norms)
         if near.any():
             bounds = np.concatenate([[0], np.cumsum(near.sum(axis=1))])
             support = Support(bounds, np.flatnonzero(near) % near.shape[1])
             part[near] = in_chunks(points[a : a + _ROWS], centres, support, sq_differences)
-    return found
+    return sq_dist
 
 
 def _by_metric(distances: Distances, places: IntArray, n_jobs: int | None) -> FloatArray:
     X, k = distances.X, places.size
-    found = np.empty((distances.n_points, k))
-    few = None
+    sq_dist = np.empty((distances.n_points, k))
+    targets = None
     if isinstance(distances, ByMetric):
-        few = ByMetric(X[places], distances.metric, distances.known_params())
-    for a in range(0, len(found), _ROWS):
-        rows = found[a : a + _ROWS]
-        if few is None:
-            # The units of pairs, as of blocks, are the units of all points.
+        targets = ByMetric(X[places], distances.metric, distances.full_params())
+    for a in range(0, len(sq_dist), _ROWS):
+        rows = sq_dist[a : a + _ROWS]
+        if targets is None:
+            # Blocks take their units from all points, so their distances are computed edge by edge.
             ends = np.broadcast_to(places, rows.shape).ravel()
             counts = np.zeros(distances.n_points, dtype=np.int64)
             counts[a : a + _ROWS] = k
             support = Support(np.concatenate([[0], np.cumsum(counts)]), ends)
             rows[:] = distances.along(support, n_jobs).reshape(rows.shape)
             continue
-        support, sq_dist = few.to(X[a : a + _ROWS], None, n_jobs)
-        np.put_along_axis(rows, support.indices.reshape(rows.shape), sq_dist.reshape(rows.shape), axis=1)
-    return found
+        support, values = targets.to(X[a : a + _ROWS], None, n_jobs)
+        np.put_along_axis(rows, support.indices.reshape(rows.shape), values.reshape(rows.shape), axis=1)
+    return sq_dist

@@ -43,7 +43,7 @@ _MOST_LISTS = 4096
 _ITERATIONS = 8
 _TRAINING_POINTS_A_LIST = 64
 
-# Points whose median is a list's middle, which need not be exact.
+# Points of a list whose median is its middle, which need not be exact.
 _POINTS_A_MEDIAN = 64
 
 # Rows that search together, and the largest block of distances: 2,048 × 2,048 singles are 16 MB.
@@ -72,7 +72,7 @@ class InvertedFile:
     X : array or csr matrix of shape (n_samples, n_features)
         Points, near the origin. They are kept for exact distances.
     n_neighbors : int
-        How many others will be asked for.
+        Neighbours of each point.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
 
@@ -86,12 +86,12 @@ class InvertedFile:
         self.X, self.n_neighbors, self.n_jobs = _workable(X), n_neighbors, n_jobs
         sample = _sample(self.X, n_neighbors)
         self.projection = Projection.principal(self.X)
-        points = self.projection.of(self.X)
+        points = self.projection.apply(self.X)
         n_candidates = n_neighbors
         if self.projection.reduces:
-            enough = _enough_candidates(points, sample, n_neighbors)
-            if enough is not None:
-                n_candidates, sample = enough
+            selection = _enough_candidates(points, sample, n_neighbors)
+            if selection is not None:
+                n_candidates, sample = selection
             elif sp.issparse(X) and X.shape[0] * X.shape[1] > _DENSE_ENTRIES:
                 n_candidates = _MOST_CANDIDATES * n_neighbors
                 warnings.warn(
@@ -103,7 +103,7 @@ class InvertedFile:
                 )
             else:
                 self.projection = Projection.none(self.X)
-                points = self.projection.of(self.X)
+                points = self.projection.apply(self.X)
         # Each point also finds itself.
         self.n_candidates = min(max(n_candidates, n_neighbors + _SPARE_CANDIDATES), X.shape[0])
         self._put_in_lists(points)
@@ -129,33 +129,33 @@ class InvertedFile:
         self.centres = self.means.copy()
         self.order = np.argsort(self.list_of, kind="stable").astype(np.int32)
         self.starts = np.searchsorted(self.list_of[self.order], np.arange(n_lists + 1))
-        # Relative to the middle of their list, points are small, and single precision keeps their differences. A
-        # median is robust to a distant point that has no list of its own.
+        # Single precision keeps the digits of points relative to the middle of their list. A median is robust to a
+        # distant point that has no list of its own.
         self.points = np.empty((n, n_dims + 1), dtype=np.float32)
         for center, (a, b) in enumerate(zip(self.starts[:-1], self.starts[1:], strict=True)):
             if b > a:
-                mine = points[self.order[a:b]]
-                self.centres[center] = np.median(mine[:: -(-len(mine) // _POINTS_A_MEDIAN)], axis=0)
-                self.points[a:b, :-1] = mine - self.centres[center]
+                members = points[self.order[a:b]]
+                self.centres[center] = np.median(members[:: -(-len(members) // _POINTS_A_MEDIAN)], axis=0)
+                self.points[a:b, :-1] = members - self.centres[center]
         # The last column: squared norms.
         np.einsum("ij,ij->i", self.points[:, :-1], self.points[:, :-1], out=self.points[:, -1])
         sq_norms = np.einsum("ij,ij->i", self.centres, self.centres)
-        between = sq_norms[:, None] + sq_norms - 2.0 * self.centres @ self.centres.T
-        np.fill_diagonal(between, -np.inf)
-        self.nearest_lists = np.argsort(between, axis=1, kind="stable")
+        sq_dist = sq_norms[:, None] + sq_norms - 2.0 * self.centres @ self.centres.T
+        np.fill_diagonal(sq_dist, -np.inf)
+        self.nearest_lists = np.argsort(sq_dist, axis=1, kind="stable")
 
     def _search_enough_lists(self, sample: _Sample) -> None:
         """Set how many lists to search: enough to hold the sample's neighbours and the required candidates."""
         n_lists, n_neighbors = self.starts.size - 1, self.n_neighbors
         places = np.empty(n_lists, dtype=np.int64)
-        found = np.zeros(n_lists)
+        hits = np.zeros(n_lists)
         for row, neighbors in zip(*sample, strict=True):
             places[self.nearest_lists[self.list_of[row]]] = np.arange(n_lists)
             in_lists = np.bincount(places[self.list_of[neighbors]], minlength=n_lists)
-            found += np.minimum(np.cumsum(in_lists), n_neighbors)
-        enough = np.searchsorted(found / (n_neighbors * sample.rows.size), RECALL) + 1
-        held = np.cumsum(np.diff(self.starts)[self.nearest_lists], axis=1)
-        self.n_searched = np.maximum(enough, 1 + (held < self.n_candidates).sum(axis=1))
+            hits += np.minimum(np.cumsum(in_lists), n_neighbors)
+        n_enough = np.searchsorted(hits / (n_neighbors * sample.rows.size), RECALL) + 1
+        n_points = np.cumsum(np.diff(self.starts)[self.nearest_lists], axis=1)
+        self.n_searched = np.maximum(n_enough, 1 + (n_points < self.n_candidates).sum(axis=1))
 
     def of_each_other(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return each point's nearest other points, nearly all of them correct.
@@ -174,7 +174,7 @@ class InvertedFile:
         from graphcouple._numba.nearest import nearest_centres
 
         X_new = _workable(X_new, self.X.dtype)
-        points = self.projection.of(X_new).astype(np.float64)
+        points = self.projection.apply(X_new).astype(np.float64)
         list_of = np.empty(len(points), dtype=np.int64)
         over_rows(len(points), self.n_jobs, nearest_centres, points, self.means, list_of)
         order = np.argsort(list_of, kind="stable").astype(np.int32)
@@ -189,7 +189,7 @@ class InvertedFile:
         ----------
         X : array or csr matrix of shape (n_rows, n_features)
         new : ndarray of shape (n_rows, n_dims) or None
-            New rows as they are searched; None for the points themselves, which are no neighbours of their own.
+            Projected new rows; None for the points themselves, which are not their own neighbours.
         order, lists : ndarray of shape (n_rows,)
             The rows by their lists, and these lists.
         """
@@ -201,15 +201,15 @@ class InvertedFile:
 
         def search(first: int, last: int) -> None:
             for a in range(first * _ROWS_AT_ONCE, min(last * _ROWS_AT_ONCE, order.size), _ROWS_AT_ONCE):
-                some = slice(a, min(a + _ROWS_AT_ONCE, order.size))
-                rows, of = order[some], lists[some]
-                points = self.points[some, :-1] + self.centres[of] if new is None else new[rows]
-                # Products of always as many rows have the same bits, whatever the other rows are.
-                candidates = self._candidates(points, of, None if new is None else _NEW_TOGETHER)
-                found = nearest_of(X, rows, self.X, candidates, self.n_neighbors, others_only=new is None)
-                indices[rows], sq_dist[rows] = found
+                part = slice(a, min(a + _ROWS_AT_ONCE, order.size))
+                rows, list_numbers = order[part], lists[part]
+                points = self.points[part, :-1] + self.centres[list_numbers] if new is None else new[rows]
+                # Products of a fixed number of rows give a row the same bits, whatever the other rows are.
+                candidates = self._candidates(points, list_numbers, None if new is None else _NEW_TOGETHER)
+                neighbors = nearest_of(X, rows, self.X, candidates, self.n_neighbors, others_only=new is None)
+                indices[rows], sq_dist[rows] = neighbors
 
-        # One thread handles some rows, so the bits are the same for any number of threads.
+        # One thread searches a block of rows, so the bits are the same for any number of threads.
         with threadpool_limits(1, "blas"):
             over_rows(-(-order.size // _ROWS_AT_ONCE), self.n_jobs, search, at_least=2)
         return indices, sq_dist
@@ -217,7 +217,7 @@ class InvertedFile:
     def _candidates(
         self, points: NDArray[np.float64], lists: NDArray[np.int64], together: int | None
     ) -> NDArray[np.int32]:
-        """Return the candidate neighbours of points in lists, `together` (or all) in a product with a list they search.
+        """Return candidate neighbours of points in lists; a product with a list has `together` rows, or all if None.
 
         ‖b − q‖² is the sum of squared norms, relative to the list's centre, less twice a product. Near the centre, few
         digits cancel.
@@ -225,37 +225,38 @@ class InvertedFile:
         from graphcouple._numba.nearest import fill_seeking, keep_nearest
 
         if self.projection.reduces:
-            # The length of the dropped components counts for the points that are searched among.
+            # The length of the dropped components is a coordinate of the searched points, and 0 for queries.
             points = np.column_stack([points[:, :-1], np.zeros(len(points))])
         distances = np.full((len(points), self.n_candidates), np.inf, dtype=np.float32)
         candidates = np.empty(distances.shape, dtype=np.int32)
-        most = len(points) if together is None else together
-        seeking, sq_norms = np.zeros((most, points.shape[1] + 1), dtype=np.float32), np.empty(most, dtype=np.float32)
-        seeking[:, -1] = 1.0
+        height = len(points) if together is None else together
+        queries = np.zeros((height, points.shape[1] + 1), dtype=np.float32)
+        sq_norms = np.empty(height, dtype=np.float32)
+        queries[:, -1] = 1.0
         for k, rows in self._by_searched_list(lists):
-            columns = range(self.starts[k], self.starts[k + 1], _COLUMNS_AT_ONCE)
-            for a in range(0, rows.size, most):
-                part = rows[a : a + most]
-                fill_seeking(part, points, self.centres[k], seeking, sq_norms)
-                left = seeking[: part.size if together is None else most]
-                for c in columns:
-                    held = slice(c, min(c + _COLUMNS_AT_ONCE, self.starts[k + 1]))
-                    block, names = left @ self.points[held].T, self.order[held]
+            starts = range(self.starts[k], self.starts[k + 1], _COLUMNS_AT_ONCE)
+            for a in range(0, rows.size, height):
+                part = rows[a : a + height]
+                fill_seeking(part, points, self.centres[k], queries, sq_norms)
+                factor = queries[: part.size if together is None else height]
+                for c in starts:
+                    columns = slice(c, min(c + _COLUMNS_AT_ONCE, self.starts[k + 1]))
+                    block, names = factor @ self.points[columns].T, self.order[columns]
                     keep_nearest(block, names, part, sq_norms, distances, candidates)
         return candidates
 
     def _by_searched_list(self, lists: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Yield each list with the rows that search it, first the rows' own lists, which ascend, then the others."""
+        """Yield each list with the rows that search it: first the rows' own lists in ascending order, then others."""
         own, first, sizes = np.unique(lists, return_index=True, return_counts=True)
         ranges = [np.arange(a, a + size) for a, size in zip(first, sizes, strict=True)]
         yield from zip(own.tolist(), ranges, strict=True)
         n_others = self.n_searched[own] - 1
-        searched = np.concatenate([self.nearest_lists[k, 1 : 1 + m] for k, m in zip(own, n_others, strict=True)])
-        order = np.argsort(searched, kind="stable")
-        of = np.repeat(np.arange(own.size), n_others)[order]
-        bounds = np.flatnonzero(np.diff(searched[order], prepend=-1, append=-1))
+        targets = np.concatenate([self.nearest_lists[k, 1 : 1 + m] for k, m in zip(own, n_others, strict=True)])
+        order = np.argsort(targets, kind="stable")
+        owners = np.repeat(np.arange(own.size), n_others)[order]
+        bounds = np.flatnonzero(np.diff(targets[order], prepend=-1, append=-1))
         for a, b in pairwise(bounds.tolist()):
-            yield int(searched[order[a]]), np.concatenate([ranges[k] for k in of[a:b]])
+            yield int(targets[order[a]]), np.concatenate([ranges[k] for k in owners[a:b]])
 
 
 def nearest_of(
@@ -266,9 +267,9 @@ def nearest_of(
     n_neighbors: int,
     others_only: bool = False,
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return which of the candidates on the right are nearest to rows on the left, and exact squared distances.
+    """Return the candidates on the right nearest to rows on the left, ordered by index, and exact squared distances.
 
-    Both are ordered by index. With `others_only`, both sides are the same points, and none is its own neighbour.
+    With `others_only`, both sides hold the same points, and no point is its own neighbour.
     """
     from graphcouple._numba.nearest import candidate_sq_dists, sparse_candidate_sq_dists
 
@@ -286,7 +287,7 @@ def nearest_of(
 
 
 def _workable(X: Any, dtype: Any = None) -> Any:
-    """Return points in one order, in a precision in which squares neither overflow nor vanish."""
+    """Return points without duplicate entries, in a precision in which squares neither overflow nor vanish."""
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -304,12 +305,12 @@ def _fits_in_single(X: Any) -> bool:
 def _faiss_threads(n_jobs: int | None) -> Iterator[None]:
     import faiss
 
-    before = faiss.omp_get_max_threads()
+    n_threads = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(effective_n_jobs(n_jobs))
     try:
         yield
     finally:
-        faiss.omp_set_num_threads(before)
+        faiss.omp_set_num_threads(n_threads)
 
 
 def _sample(X: Any, n_neighbors: int) -> _Sample:
@@ -330,24 +331,24 @@ def _sample(X: Any, n_neighbors: int) -> _Sample:
 
 
 def _enough_candidates(points: NDArray[Any], sample: _Sample, n_neighbors: int) -> tuple[int, _Sample] | None:
-    """Return how many of the nearest projected points a row needs to include its true neighbours, and those included.
+    """Return how many nearest projected points include a row's true neighbours, and the sample's neighbours among them.
 
-    None if it needs too many.
+    None if too many are needed.
     """
     most = min(_MOST_CANDIDATES * n_neighbors, points.shape[0] - 1)
-    seeking = points[sample.rows]
-    seeking[:, -1] = 0.0
+    queries = points[sample.rows]
+    queries[:, -1] = 0.0
     sq_norms = np.einsum("ij,ij->i", points, points)
-    found, places = np.zeros(most + 1), []
-    for row, neighbors, distances in zip(*sample, sq_norms - 2.0 * seeking @ points.T, strict=True):
+    hits, places = np.zeros(most + 1), []
+    for row, neighbors, distances in zip(*sample, sq_norms - 2.0 * queries @ points.T, strict=True):
         distances[row] = -np.inf
         nearest = np.sort(np.partition(distances, most)[: most + 1])
         places.append(np.searchsorted(nearest, distances[neighbors]))
-        found += np.minimum(np.cumsum(np.bincount(places[-1], minlength=most + 2)[: most + 1]), n_neighbors)
+        hits += np.minimum(np.cumsum(np.bincount(places[-1], minlength=most + 2)[: most + 1]), n_neighbors)
     # Half of the allowed loss is for missed candidates, half for lists that are not searched.
-    enough = np.flatnonzero(found >= 0.5 * (1.0 + RECALL) * n_neighbors * sample.rows.size)
-    if not enough.size:
+    sufficient = np.flatnonzero(hits >= 0.5 * (1.0 + RECALL) * n_neighbors * sample.rows.size)
+    if not sufficient.size:
         return None
-    n_candidates = int(enough[0]) + 1
-    held = [near[at < n_candidates] for near, at in zip(sample.neighbors, places, strict=True)]
-    return n_candidates, _Sample(sample.rows, held)
+    n_candidates = int(sufficient[0]) + 1
+    included = [near[at < n_candidates] for near, at in zip(sample.neighbors, places, strict=True)]
+    return n_candidates, _Sample(sample.rows, included)

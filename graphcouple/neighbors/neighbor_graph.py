@@ -1,8 +1,8 @@
 """Approximate neighbours by any metric: PyNNDescent's search in a graph of neighbours.
 
-It knows many metrics, dense and sparse, and finds about 99 % of the true neighbours. Its results depend on the number
-of threads and, in a batch, on the order of rows. So one thread builds the graph, and new rows are sought one at a time:
-the same points then have the same neighbours on every machine and in every batch.
+PyNNDescent has many metrics of dense and sparse points, and finds about 99 % of the true neighbours. Its results depend
+on the number of threads and, in a batch, on the order of rows. So one thread builds the graph and searches new rows one
+at a time: the same points then have the same neighbours on every machine and in every batch.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ METRICS = {
     "sokalmichener": "sokalmichener",
     "yule": "yule",
 }
-"""Metrics of scikit-learn that PyNNDescent knows, by both names."""
+"""Metrics by their names in scikit-learn, with PyNNDescent's names."""
 
-# PyNNDescent works in single precision.
+# Largest entry, as PyNNDescent works in single precision.
 _LARGEST = 1e30
 
 # numba's default threading layer must not be entered by two threads at once.
-_ENTERED = threading.Lock()
+_LOCK = threading.Lock()
 
 
 class NeighborGraph:
-    """A graph of near neighbours in which the neighbours of each point, and of new ones, are searched.
+    """A graph of near neighbours, in which the neighbours of its points and of new points are searched.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class NeighborGraph:
     params : dict or None
         Further arguments of the metric.
     n_neighbors : int
-        How many others will be asked for.
+        Neighbours of each point.
 
     References
     ----------
@@ -63,7 +63,7 @@ class NeighborGraph:
         from pynndescent import NNDescent
 
         self.n_neighbors = n_neighbors
-        with _ENTERED, warnings.catch_warnings():
+        with _LOCK, warnings.catch_warnings():
             # Rows with too few neighbours are completed by the caller.
             warnings.simplefilter("ignore")
             self.index = NNDescent(
@@ -77,28 +77,27 @@ class NeighborGraph:
 
     def of_each_other(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return each point's nearest other points, −1 where too few were found, and their distances."""
-        found, dist = self.index.neighbor_graph
-        # A point usually finds itself first; if many coincide with it, it may not find itself.
-        own = found == np.arange(len(found))[:, None]
+        indices, dist = self.index.neighbor_graph
+        # A point usually finds itself first, but perhaps not at all if many points coincide with it.
+        own = indices == np.arange(len(indices))[:, None]
         own[~own.any(axis=1), -1] = True
-        return found[~own].reshape(len(found), -1).astype(np.int32), dist[~own].reshape(len(found), -1).astype(
-            np.float64
-        )
+        others, dist = (array[~own].reshape(len(indices), -1) for array in (indices, dist))
+        return others.astype(np.int32), dist.astype(np.float64)
 
     def of_new(self, X_new: Any) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the points nearest to each new point, −1 where too few were found, and their distances."""
-        seeking = _single(X_new)
-        shape = (seeking.shape[0], self.n_neighbors)
+        queries = _single(X_new)
+        shape = (queries.shape[0], self.n_neighbors)
         indices, dist = np.empty(shape, dtype=np.int32), np.empty(shape)
-        with _ENTERED:
+        with _LOCK:
             for row in range(len(indices)):
-                found = self.index.query(seeking[row : row + 1], k=self.n_neighbors)
-                indices[row], dist[row] = found[0][0], found[1][0]
+                neighbors = self.index.query(queries[row : row + 1], k=self.n_neighbors)
+                indices[row], dist[row] = neighbors[0][0], neighbors[1][0]
         return indices, dist
 
 
 def suits(X: Any, metric: Any, params: dict[str, Any] | None) -> bool:
-    """Return whether the points can be searched so: a known metric, with known arguments, in single precision."""
+    """Return whether PyNNDescent has the metric with these arguments, and the points fit in single precision."""
     if not isinstance(metric, str) or metric not in METRICS or set(params or ()) > {"p"}:
         return False
     entries = X.data if sp.issparse(X) else X

@@ -1,4 +1,4 @@
-"""Neighbours that the user found: arrays, umap-learn's triple, or a sparse graph of distances, all read alike."""
+"""Neighbours from the user: arrays, umap-learn's triple, or a sparse graph of distances."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def neighbor_distances(neighbors: Any, n_points: int) -> tuple[Support, FloatArr
     ----------
     neighbors : tuple of arrays, or sparse matrix of shape (n_points, n_points)
         ``(indices, distances)``, each of shape (n_points, k), where -1 stands for no neighbour; a third entry, as in
-        umap-learn's ``precomputed_knn``, is ignored. Or the distances as stored entries of a matrix, as those of
-        scikit-learn's ``KNeighborsTransformer`` and scanpy's ``obsp["distances"]``.
+        umap-learn's ``precomputed_knn``, is ignored. Or a matrix that stores the distances, such as scanpy's
+        ``obsp["distances"]`` or the result of scikit-learn's ``KNeighborsTransformer``.
     n_points : int
 
     Raises
@@ -56,38 +56,38 @@ def _from_arrays(indices: Any, distances: Any, n_points: int) -> sp.csr_array:
         raise ValueError(f"neighbors must be two arrays of shape ({n_points}, k), got {ends.shape} and {dist.shape}.")
     if ends.size and not (ends.min() >= -1 and ends.max() < n_points):
         raise ValueError(f"neighbors names row {int(ends.max())}, but X has {n_points} rows.")
-    found = ends >= 0
-    rows = np.repeat(np.arange(n_points), ends.shape[1])[found.ravel()]
+    is_neighbor = ends >= 0
+    rows = np.repeat(np.arange(n_points), ends.shape[1])[is_neighbor.ravel()]
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_points))]).astype(index_dtype(ends.size))
-    columns = ends[found].astype(index_dtype(n_points))
-    matrix = sp.csr_array((dist[found], columns, indptr), shape=(n_points, n_points))
+    columns = ends[is_neighbor].astype(index_dtype(n_points))
+    matrix = sp.csr_array((dist[is_neighbor], columns, indptr), shape=(n_points, n_points))
     matrix.sort_indices()
-    repeated = (np.diff(matrix.indices) == 0) & (rows[1:] == rows[:-1])
-    if repeated.any():
-        raise ValueError(f"neighbors names a neighbor of row {int(rows[np.argmax(repeated)])} twice.")
+    is_repeated = (np.diff(matrix.indices) == 0) & (rows[1:] == rows[:-1])
+    if is_repeated.any():
+        raise ValueError(f"neighbors names a neighbor of row {int(rows[np.argmax(is_repeated)])} twice.")
     return matrix
 
 
-def as_distances(found: Any, n_rows: int, n_points: int) -> sp.csr_array:
-    """Return what a transformer found for new points as a csr matrix of distances with sorted indices."""
-    if not sp.issparse(found) or found.shape != (n_rows, n_points):
+def as_distances(graph: Any, n_rows: int, n_points: int) -> sp.csr_array:
+    """Return a transformer's distances to the neighbours of new points as a csr matrix with sorted indices."""
+    if not sp.issparse(graph) or graph.shape != (n_rows, n_points):
         raise ValueError(
-            f"the search must return a sparse matrix of shape ({n_rows}, {n_points}), got {type(found).__name__} of "
-            f"shape {getattr(found, 'shape', None)}."
+            f"the search must return a sparse matrix of shape ({n_rows}, {n_points}), got {type(graph).__name__} of "
+            f"shape {getattr(graph, 'shape', None)}."
         )
-    check_sparse(found, "what the search returned")
-    matrix = sp.csr_array(found)
+    check_sparse(graph, "the result of the search")
+    matrix = sp.csr_array(graph)
     matrix.sort_indices()
     return matrix
 
 
 class OwnNeighbors(Distances):
-    """Distances of points whose neighbours are given: these are the only edges.
+    """Distances of points with given neighbours, which are the only edges.
 
     Parameters
     ----------
     X : array or sparse matrix
-        The points, for new ones to be compared with.
+        The points, with which new points are compared.
     metric : str or callable
     neighbors : tuple of arrays, or sparse matrix
         See `neighbor_distances`.
@@ -107,7 +107,7 @@ class OwnNeighbors(Distances):
     def by_transformer(
         cls, X: Any, metric: Any, transformer: Any, n_neighbors: int | None, metric_params: dict[str, Any] | None = None
     ) -> OwnNeighbors:
-        """Return points whose neighbours a clone of a transformer finds, such as a `KNeighborsTransformer`.
+        """Return points with the neighbours from a clone of a transformer, such as a `KNeighborsTransformer`.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class OwnNeighbors(Distances):
         transformer : object
             Its ``fit_transform`` and ``transform`` return sparse matrices of distances.
         n_neighbors : int or None
-            How many neighbours it should find; None for its own number.
+            Neighbours of each point; None for the transformer's own number.
         metric_params : dict, optional
         """
         from sklearn.base import clone
@@ -125,12 +125,12 @@ class OwnNeighbors(Distances):
         finder = clone(transformer)
         if n_neighbors is not None:
             finder.set_params(n_neighbors=n_neighbors)
-        found = cls(X, metric, finder.fit_transform(X), metric_params)
-        found._finder = finder
-        return found
+        distances = cls(X, metric, finder.fit_transform(X), metric_params)
+        distances._finder = finder
+        return distances
 
     def remembered(self) -> dict[str, Any]:
-        """Return the points, and how many neighbours new ones get; the given edges are not kept."""
+        """Return the points and the number of neighbours of a new point, without the given edges."""
         if self._finder is not None:
             raise TypeError(
                 f"search={type(self._finder).__name__} is an object of another library, which cannot be saved; pickle "
@@ -143,7 +143,7 @@ class OwnNeighbors(Distances):
         return self._support, self._sq_dist
 
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
-        """Return the nearest of the given neighbours; all of them where there are fewer."""
+        """Return the nearest of the given neighbours; all of them where a point has fewer."""
         return nearest_edges(self._support, self._sq_dist, n_neighbors)
 
     def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
@@ -157,19 +157,19 @@ class OwnNeighbors(Distances):
         k = self._most if n_neighbors is None else min(n_neighbors, self._most)
         if self._finder is None:
             return self._points.to(X_new, k, n_jobs, search)
-        found = as_distances(self._finder.transform(X_new), X_new.shape[0], self.n_points)
-        order = np.lexsort((found.data, np.repeat(np.arange(X_new.shape[0]), np.diff(found.indptr))))
-        counts = np.diff(found.indptr)
+        graph = as_distances(self._finder.transform(X_new), X_new.shape[0], self.n_points)
+        order = np.lexsort((graph.data, np.repeat(np.arange(X_new.shape[0]), np.diff(graph.indptr))))
+        counts = np.diff(graph.indptr)
         if counts.min() < k:
             raise ValueError(f"the search found {counts.min()} neighbors of a new point, fewer than {k}.")
-        at = np.sort((found.indptr[:-1, None] + np.arange(k)).ravel())
+        at = np.sort((graph.indptr[:-1, None] + np.arange(k)).ravel())
         nearest = np.sort(order[at].reshape(-1, k), axis=1).ravel()
-        support = Support(np.arange(0, nearest.size + 1, k, dtype=found.indices.dtype), found.indices[nearest])
-        return support, squares_of(found.data[nearest])
+        support = Support(np.arange(0, nearest.size + 1, k, dtype=graph.indices.dtype), graph.indices[nearest])
+        return support, squares_of(graph.data[nearest])
 
 
 class ForgottenNeighbors(Distances):
-    """Points whose given neighbours were not kept; a new point gets as many neighbours as the points had.
+    """Points whose given neighbours were not kept; a new point gets as many neighbours as any point had.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ class ForgottenNeighbors(Distances):
         return self._points.n_points
 
     def remembered(self) -> dict[str, Any]:
-        """Return the points, and how many neighbours new ones get."""
+        """Return the points, and the number of neighbours of a new point."""
         return {**self._points.remembered(), "most": self._most}
 
     def all_pairs(self) -> tuple[Support, FloatArray]:

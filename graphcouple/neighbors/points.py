@@ -1,4 +1,4 @@
-"""Points: what is accepted, and how they are shifted so that distances keep their digits."""
+"""Checks of points, and shifts that keep the digits of distances."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ def _check_scale(entries: FloatArray, name: str) -> None:
 
 
 def shift_of(X: FloatArray) -> FloatArray:
-    """Return what to subtract from points far from the origin; zeros for others.
+    """Return the vector to subtract from points far from the origin; zeros for other points.
 
-    There, expanding the square would lose the points' differences. The shift is a multiple of a power of two below
-    their spread, so integers keep their exact distances and ties.
+    Far from the origin, expanding the square would lose the points' differences. The shift is a multiple of a
+    power of two below their spread, so integers keep their exact distances and ties.
     """
     mean = X.mean(axis=0, dtype=np.float64)
     # Some rows at a time: all deviations at once would take as much memory as the points, or twice as much.
@@ -97,7 +97,7 @@ def near_origin(X: FloatArray) -> FloatArray:
 def unit_rows(X: Any) -> Any:
     """Return rows scaled to length 1, with one more column: the direction of rows of zeros.
 
-    So these are at distance 1 from every other row. Each row has the same bits whatever the other rows are.
+    So rows of zeros are at distance 1 from every other row. Each row has the same bits whatever the others are.
     """
     from sklearn.preprocessing import normalize
 

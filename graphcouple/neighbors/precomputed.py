@@ -1,4 +1,4 @@
-"""Precomputed distances: of all pairs, of a sparse graph, or of a saved estimator, which keeps none."""
+"""Precomputed distances of all pairs or of a sparse graph; a saved estimator keeps none of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SquareDistances(Searched):
         return self.X
 
     def remembered(self) -> dict[str, Any]:
-        """Return the number of points, since new ones come with their distances to these."""
+        """Return the number of points; new points come with their distances to them."""
         return {"n_points": self.n_points}
 
     def _to_nearest(self, X_new: Any, k: int, n_jobs: int | None, search: str) -> tuple[Support, FloatArray]:
@@ -33,9 +33,8 @@ class SquareDistances(Searched):
             # A graph of neighbours stores few of all pairs.
             fewest = int(np.diff(sp.csr_array(X_new).indptr).min())
             return stored_nearest(X_new, fewest if k == self.n_points and fewest else k)
-        dist = X_new
-        found = np.sort(np.argsort(dist, axis=1, kind="stable")[:, :k], axis=1)
-        return regular_support(found), squares_of(np.take_along_axis(dist, found, axis=1)).ravel()
+        indices = np.sort(np.argsort(X_new, axis=1, kind="stable")[:, :k], axis=1)
+        return regular_support(indices), squares_of(np.take_along_axis(X_new, indices, axis=1)).ravel()
 
     def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         """Return the squared distances of edges; see `Distances`."""
@@ -48,23 +47,23 @@ class SquareDistances(Searched):
             )
 
 
-def _enough(support: Support, sq_dist: FloatArray, k: int) -> tuple[Support, FloatArray]:
-    """Return the k nearest ends of each row's edges; each row must have k."""
+def _k_nearest(support: Support, sq_dist: FloatArray, k: int) -> tuple[Support, FloatArray]:
+    """Return the k nearest edges of each row; raise if a row has fewer."""
     counts = np.diff(support.indptr)
     if (counts < k).any():
-        short = int(np.argmax(counts < k))
+        row = int(np.argmax(counts < k))
         raise ValueError(
-            f"row {short} of the precomputed graph stores {counts[short]} distances, fewer than n_neighbors={k}; store "
+            f"row {row} of the precomputed graph stores {counts[row]} distances, fewer than n_neighbors={k}; store "
             "more of them or lower n_neighbors."
         )
     return nearest_edges(support, sq_dist, k)
 
 
 def stored_nearest(X_new: Any, k: int) -> tuple[Support, FloatArray]:
-    """Return the nearest points of new ones among those whose distances are stored."""
+    """Return the points nearest to new points, among the stored distances."""
     matrix = sp.csr_array(X_new)
     matrix.sort_indices()
-    return _enough(Support(matrix.indptr, matrix.indices), squares_of(matrix.data), k)
+    return _k_nearest(Support(matrix.indptr, matrix.indices), squares_of(matrix.data), k)
 
 
 class StoredDistances(Distances):
@@ -81,12 +80,12 @@ class StoredDistances(Distances):
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
         """Return each point's nearest others; see `Distances`."""
         k = self._check_count(n_neighbors)
-        return _enough(*self.all_pairs(), k)
+        return _k_nearest(*self.all_pairs(), k)
 
     def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         """Return the squared distances of edges; see `Distances`."""
-        known, dist = self._edges()
-        at = known.find(support.rows, support.indices)
+        edges, dist = self._edges()
+        at = edges.find(support.rows, support.indices)
         if (at < 0).any():
             e = int(np.argmax(at < 0))
             raise ValueError(
@@ -98,11 +97,11 @@ class StoredDistances(Distances):
     def to(
         self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None, search: str = "auto"
     ) -> tuple[Support, FloatArray]:
-        """Return the points nearest to new ones, whose known distances are stored too; see `Distances`."""
+        """Return the points nearest to new points, whose distances are stored in `X_new`; see `Distances`."""
         return SquareDistances(self.X).to(X_new, n_neighbors, n_jobs)
 
     def remembered(self) -> dict[str, Any]:
-        """Return the number of points, since new ones come with their distances to these."""
+        """Return the number of points; new points come with their distances to them."""
         return {"n_points": self.n_points}
 
 

@@ -1,7 +1,7 @@
-"""Points as an inverted file searches them: on their leading principal components, or centred, in a common unit.
+"""The points of an inverted file: projected on leading principal components, or centred, in a common unit.
 
-The components leave out a part of each point. The length of this part is one more coordinate of the points that are
-searched among. For the points whose neighbours are sought, this coordinate is zero. So distances are right on average.
+The components leave out a part of each point. The length of this part is one more coordinate of the searched points.
+Points whose neighbours are searched have 0 for this coordinate, so distances are right on average.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _MOST_COMPONENTS = 96
 _TRAINING_ROWS = 20_000
 _WIDE = 8000
 
-# Matrix products of this many rows, filled up with zeros, give each row the same bits whatever the others are.
+# Matrix products of this many rows, padded with zeros, give each row the same bits whatever the others are.
 ROWS_TOGETHER = 128
 
 
 @dataclass(frozen=True)
 class Projection:
-    """What is done to points before they are searched.
+    """The map from points to the space of the search.
 
     Parameters
     ----------
     mean : ndarray of shape (n_features,)
     unit : float
-        What coordinates are divided by.
+        The divisor of the coordinates.
     axes : ndarray of shape (n_features, n_components), optional
         None if points keep all their coordinates.
     """
@@ -49,28 +49,28 @@ class Projection:
         """Whether the last coordinate is the length of the dropped components."""
         return self.axes is not None
 
-    def of(self, X: Any) -> NDArray[Any]:
-        """Return the points as they are searched; each row has the same bits whatever the other rows are."""
+    def apply(self, X: Any) -> NDArray[Any]:
+        """Return the projected points; each row has the same bits whatever the other rows are."""
         if self.axes is None:
             dense = X.toarray() if sp.issparse(X) else X
             return np.ascontiguousarray((dense - self.mean) / self.unit)
         points = np.empty((X.shape[0], self.axes.shape[1] + 1), dtype=np.float32)
         on_axes, sq_lengths = self._on_axes(X, self.axes)
-        left = np.maximum(sq_lengths - np.einsum("ij,ij->i", on_axes, on_axes), 0.0)
+        sq_remainder = np.maximum(sq_lengths - np.einsum("ij,ij->i", on_axes, on_axes), 0.0)
         points[:, :-1] = on_axes / self.unit
-        points[:, -1] = np.sqrt(left) / self.unit
+        points[:, -1] = np.sqrt(sq_remainder) / self.unit
         return points
 
     def _on_axes(self, X: Any, axes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the coordinates on the axes, and the squared distances from the mean."""
-        beside = np.column_stack([axes, self.mean])
-        products = product_of_rows(X, beside) - self.mean @ beside
+        columns = np.column_stack([axes, self.mean])
+        products = product_of_rows(X, columns) - self.mean @ columns
         norms = np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
         return products[:, :-1], norms - 2.0 * products[:, -1] - float(self.mean @ self.mean)
 
     @classmethod
     def principal(cls, X: Any) -> Projection:
-        """Return the projection on as many leading axes as explain most of the variance; none of narrow points."""
+        """Return the projection on leading axes that explain most of the variance; narrow points keep all columns."""
         if X.shape[1] <= _MOST_COMPONENTS:
             return cls.none(X)
         mean, axes = _principal_axes(X)
@@ -91,18 +91,18 @@ def product_of_rows(X: Any, matrix: NDArray[Any]) -> NDArray[Any]:
     if sp.issparse(X):
         return np.asarray(X @ matrix)
     result = np.empty((X.shape[0], matrix.shape[1]), dtype=np.result_type(X, matrix))
-    whole = X.shape[0] - X.shape[0] % ROWS_TOGETHER
-    for a in range(0, whole, ROWS_TOGETHER):
+    n_whole = X.shape[0] - X.shape[0] % ROWS_TOGETHER
+    for a in range(0, n_whole, ROWS_TOGETHER):
         result[a : a + ROWS_TOGETHER] = X[a : a + ROWS_TOGETHER] @ matrix
-    if whole < X.shape[0]:
+    if n_whole < X.shape[0]:
         last = np.zeros((ROWS_TOGETHER, X.shape[1]), dtype=X.dtype)
-        last[: X.shape[0] - whole] = X[whole:]
-        result[whole:] = (last @ matrix)[: X.shape[0] - whole]
+        last[: X.shape[0] - n_whole] = X[n_whole:]
+        result[n_whole:] = (last @ matrix)[: X.shape[0] - n_whole]
     return result
 
 
 def _principal_axes(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the mean, zero for sparse points, and as many leading axes as explain most of the variance."""
+    """Return the mean, zero for sparse points, and the leading axes that explain most of the variance."""
     rng = np.random.default_rng(0)
     rows = np.sort(rng.choice(X.shape[0], min(_TRAINING_ROWS, X.shape[0]), replace=False))
     part = X[rows]
@@ -121,6 +121,6 @@ def _principal_axes(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     else:
         values, axes = np.linalg.eigh(part.T @ part)
         values, axes, total = values[::-1], axes[:, ::-1], float(values.sum())
-    explained = np.cumsum(values[:_MOST_COMPONENTS]) / (total or 1.0)
-    n_components = min(int(np.searchsorted(explained, _EXPLAINED)) + 1, _MOST_COMPONENTS)
+    share = np.cumsum(values[:_MOST_COMPONENTS]) / (total or 1.0)
+    n_components = min(int(np.searchsorted(share, _EXPLAINED)) + 1, _MOST_COMPONENTS)
     return mean, np.ascontiguousarray(axes[:, :n_components].astype(X.dtype))

@@ -48,7 +48,7 @@ def nearest_neighbors(
         Or distances for ``metric="precomputed"``: a square array, or a sparse
         matrix whose stored entries are the known distances.
     n_neighbors : int
-        How many others; the point itself is not counted.
+        Neighbours of each point, without the point itself.
     metric : str, default="euclidean"
         Any metric of `sklearn.neighbors.NearestNeighbors`.
     n_jobs : int or None, default=None
@@ -66,8 +66,8 @@ def nearest_neighbors(
     Raises
     ------
     ValueError
-        When `n_neighbors` is not below the number of points, or the metric has no approximate search and one is
-        asked for.
+        When `n_neighbors` is not below the number of points, or `search` is "approximate" and the metric has no
+        such search.
 
     Examples
     --------

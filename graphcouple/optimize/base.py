@@ -1,4 +1,4 @@
-"""Optimizers, what they know about a run, and the solution that a run returns."""
+"""Optimizers, the settings of a run that they see, and the solution that it returns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _POINT_ITERATIONS, _FEWEST, _MOST = 2_000_000, 100, 5000
 
 
 class Run(NamedTuple):
-    """What an optimizer may know about a run.
+    """The settings of a run that an optimizer sees.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class State(Protocol):
 
 @dataclass(frozen=True)
 class Solution:
-    """What `solve` found.
+    """The result of `solve`.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class Optimizer(ABC):
         """Return the state after one step on the objective of this iteration."""
 
     def for_iteration(self, objective: Objective, iteration: int, Z: FloatArray) -> Objective:
-        """Return the objective of one iteration, which starts from `Z`: a fresh sample, if the objective has any."""
+        """Return the objective of one iteration, which starts from `Z`: a fresh sample if the objective is sampled."""
         return objective.at(iteration, Z)
 
     def exhausted(self, state: Any) -> str:

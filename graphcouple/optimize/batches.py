@@ -44,8 +44,8 @@ class BatchState(NamedTuple):
 class MiniBatches(Optimizer):
     """Gradient descent with momentum in which each step moves a batch of points and their neighbours only.
 
-    Each epoch goes through all points once, in random order, so a step moves `batch_size` points, and with them the
-    `n_neighbors` of each to which the input's graph ties it most. This is the paper's LaptSNE-Mini, for any objective.
+    Each epoch goes through all points once, in random order. A step moves `batch_size` points, and the `n_neighbors`
+    strongest neighbours of each in the input's graph. This is the paper's LaptSNE-Mini, for any objective.
     A step takes as long as a step of all points, because sums over all pairs are fast here. So mini-batches save no
     time; they are useful for comparisons, or to see fewer points move at a time.
 
@@ -100,14 +100,14 @@ class MiniBatches(Optimizer):
         means = (means + means.T).tocsr()
         strongest = np.repeat(np.arange(means.shape[0])[:, None], self.n_neighbors, axis=1)
         for i, (a, b) in enumerate(zip(means.indptr[:-1], means.indptr[1:], strict=True)):
-            kept = np.argsort(-means.data[a:b], kind="stable")[: self.n_neighbors]
-            strongest[i, : kept.size] = means.indices[a:b][kept]
+            order = np.argsort(-means.data[a:b], kind="stable")[: self.n_neighbors]
+            strongest[i, : order.size] = means.indices[a:b][order]
         return replace(self, strongest=strongest)
 
     def suited_iterations(self, n_points: int) -> int:
-        """Return the limit that ``max_iter="auto"`` stands for: that of `MomentumGains` times the batches of an epoch.
+        """Return the limit that ``max_iter="auto"`` stands for: the limit of `descent` times the batches of an epoch.
 
-        A batch moves 1 + `n_neighbors` times as many points as it has, but most neighbours are in it already.
+        Neighbours move too, up to 1 + `n_neighbors` times as many points, but most of them are in the batch already.
         """
         return self.descent.suited_iterations(n_points) * -(-n_points // self.batch_size)
 
@@ -151,16 +151,16 @@ class MiniBatches(Optimizer):
         basis = state.basis
         if iteration % _BASIS_ITERATIONS == 0:
             basis = objective.basis(state.Z, basis)
-        followed = objective.with_basis(basis)
+        bound = objective.with_basis(basis)
         moves = self.moving(iteration, objective.n_points)
         before = state.inner
         # Momentum of the others waits for their next turn.
-        waiting = before._replace(update=np.where(moves[:, None], before.update, np.zeros((), before.update.dtype)))
-        moved = self.descent.step(Held(followed, ~moves), waiting, iteration, run)
+        masked = before._replace(update=np.where(moves[:, None], before.update, np.zeros((), before.update.dtype)))
+        after = self.descent.step(Held(bound, ~moves), masked, iteration, run)
         update, gains = (
             np.where(moves[:, None], new, old)
-            for new, old in ((moved.update, before.update), (moved.gains, before.gains))
+            for new, old in ((after.update, before.update), (after.gains, before.gains))
         )
-        Z = np.where(moves[:, None], moved.Z, before.Z)
-        inner = moved._replace(Z=Z, update=update, gains=gains, grad_norm=np.inf)
+        Z = np.where(moves[:, None], after.Z, before.Z)
+        inner = after._replace(Z=Z, update=update, gains=gains, grad_norm=np.inf)
         return BatchState(Z, np.inf, inner, basis)

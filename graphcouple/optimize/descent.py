@@ -15,24 +15,24 @@ from graphcouple.optimize.base import Optimizer
 from graphcouple.optimize.exaggeration import NO_EXAGGERATION, Exaggeration
 from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.momentum import MomentumGains
-from graphcouple.optimize.rays import at_first, best_scale
+from graphcouple.optimize.rays import best_scale, starting_objective
 from graphcouple.optimize.roughness import bearable_attraction, gathered, is_rough, smoothest
 from graphcouple.optimize.sampling import NegativeSampling
 
 SETTLED_WITHIN = 2e-4
 """A run has settled if the loss falls by less than this share of its height above the lower bound in 50 iterations."""
 
-# Attraction that exceeds the push shrinks the start to one place. At 0.6 of that, noise ends lowest; descent.py in
-# benchmarks/ has the table.
+# Attraction stronger than the repulsion shrinks the start to one place. At 0.6 of that limit, runs from noise end
+# lowest; benchmarks/descent.py has the table.
 _BEARABLE = 0.6
 
 # Attraction m² times as strong takes some 10 m iterations to fall to 1 without loss.
 _ITERATIONS_PER_ROOT = 10.0
 
-# A start this small, relative to the best size, is where exaggerated attraction could shrink it for good.
+# At this size, relative to the best one, exaggerated attraction could shrink a start for good.
 _SMALL = 1e-2
 
-# More attraction draws each component of a graph in pieces to one place. Weights of 4 to 100 end lower there.
+# More attraction draws each component of a disconnected graph to one place; weights of 4 to 100 end lower there.
 _MOST_ATTRACTION = 30.0
 
 _STAGES, _STAGED_ITERATIONS = 10, 150
@@ -44,11 +44,11 @@ _FREE_DIMS, _STAGED_IF_FREE = 4, 60
 # lower, the losses of at most 3,000 points 0.02 % lower. Beyond 10,000 points there is time for fewer iterations.
 _TANGLED_FROM, _UNTANGLING = 3000, 3_000_000
 
-# Up to this many points, the pieces of a graph are drawn to dots first: losses end up to 0.8 % lower. Beyond, the
-# iterations are too few to unfold them again: the loss of 300,000 points in 50 clusters ends 0.9 % lower without.
+# Up to this many points, the pieces of a graph are drawn to dots first: losses end up to 0.8 % lower. More points have
+# too few iterations to unfold dots: without them, the loss of 300,000 points in 50 clusters ends 0.9 % lower.
 _GATHERED_UP_TO = 10_000
 
-# Then a few pieces, of which two points share one at least this often, are drawn gently, for as long as it takes to
+# Beyond, attraction has this weight if two points share a piece at least this often, for as long as it takes to
 # untangle them: the loss of 13,000 points in two ends 0.6 % lower. Twelve cell types would lose their arrangement.
 _GENTLE, _FEW_PIECES = 2.0, 0.2
 
@@ -58,8 +58,8 @@ _SAMPLED_FROM = 2000
 # On a line points must jump past each other; of eight losses five are lower with two pulls than with one.
 _PULLS_ON_A_LINE = 2
 
-# Elsewhere, if the graph is connected, long steps are noise: at most this many an epoch and point, at a rate of 1, end
-# 0.7 to 13 % lower for UMAP, and 0.1 % lower to 0.2 % higher for LargeVis. Pieces that overlap need the noise.
+# Elsewhere, if the graph is connected, long steps are noise: at most this many an epoch and point at rate 1 end 0.7 to
+# 13 % lower for UMAP, and 0.1 % lower to 0.2 % higher for LargeVis. Pieces that overlap need the noise.
 _STEPS_AN_EPOCH = 2.0
 
 
@@ -75,7 +75,7 @@ class Descent:
 
     A start that may be rescaled is first smoothed along the edges of the input's graph if it is as rough as noise, or
     if the graph is in pieces, unless there is to be no exaggeration. More than 10,000 points in pieces are smoothed
-    less, and exaggerated by 2 at most if the pieces are few, else not at all: few iterations would not unfold dots.
+    less, and exaggerated by 2 at most if the pieces are few, else not at all: few iterations do not unfold dots.
 
     Parameters
     ----------
@@ -86,9 +86,9 @@ class Descent:
         `push_over_pull` for a small start of this shape, and of `Attraction.limit`; at least 1, and at most 30
         and (m/10)²; for graphs in pieces of more than 10,000 points at most 2, and 1 if the pieces are many. It falls
         to 1 in ten equal steps of its logarithm over m = 150 iterations (60 from four dimensions on), or the first
-        three quarters of a shorter run. Where it is below 30 and (m/10)², m is twice as long for 3,000 to 10,000
-        points, and for more 3,000,000 / n, but never shorter.
-        A number takes the place of the first weight, and falls to 1 alike.
+        three quarters of a shorter run. If the graph bears less than 30 and (m/10)², m is twice as long for 3,000 to
+        10,000 points, and 3,000,000 / n for more points, but never shorter.
+        A number replaces the first weight, and falls to 1 in the same way.
     confinement : float, default=1.0
         Weight of `Attraction.confinement`, which descent adds to the objective so that the map of a disconnected graph
         has a finite size; 0 for none. Reported losses leave it out. It is not added if points are held. If the steps
@@ -122,7 +122,7 @@ class Descent:
         return LBFGS().suited_iterations(n_points)
 
     def bound(self, objective: Objective) -> Objective | None:
-        """Return what is added to the objective to bound the size of the map; None if nothing is."""
+        """Return the term that bounds the size of the map; None if there is none."""
         attraction = objective.attracting
         if not self.confinement or objective.held_points is not None or attraction is None:
             return None
@@ -140,34 +140,34 @@ class Descent:
         Z : ndarray of shape (n_points, n_components)
         max_iter : int
         most : int, optional
-            The number of iterations to which the run may be extended.
+            The largest number of iterations to which the run may be extended.
         smooth : bool, default=False
             Whether a start that is rough, or of a graph in pieces, is smoothed by the edges alone. Each component then
-            starts near its mean and unfolds there; otherwise points of different components lie among each other, and
-            leave in all directions. If points on a line cannot pass each other, they are spaced evenly, in smoothed
-            order, because points that start together would push their component far out.
+            starts near its mean and unfolds there; otherwise components start mixed, and their points leave in all
+            directions. If points on a line cannot pass each other, they are spaced evenly, in smoothed order, because
+            points that start together would push their component far out.
 
         Warns
         -----
         ConvergenceWarning
-            When the graph does not bear a given exaggeration.
+            When the graph does not bear the given exaggeration.
         """
-        held, objective = objective.held_points is not None, at_first(objective)
+        any_held, objective = objective.held_points is not None, starting_objective(objective)
         attraction = None if self.early_exaggeration == 1.0 else objective.attracting
-        smooth = smooth and attraction is not None and not (held or attraction.shrinks_noise)
+        smooth = smooth and attraction is not None and not (any_held or attraction.shrinks_noise)
         many = len(Z) > _GATHERED_UP_TO
         if rough := smooth and is_rough(objective, Z):
             Z = smoothest(objective, Z)
-        drawn = gathered(objective, Z) if attraction is not None and (many or (smooth and not rough)) else None
-        if smooth and not rough and drawn is not None:
-            Z = drawn[0] if many else smoothest(objective, Z)
-        if smooth and (rough or drawn is not None) and _is_stuck(objective, Z):
+        pieces = gathered(objective, Z) if attraction is not None and (many or (smooth and not rough)) else None
+        if smooth and not rough and pieces is not None:
+            Z = pieces[0] if many else smoothest(objective, Z)
+        if smooth and (rough or pieces is not None) and _is_stuck(objective, Z):
             Z = Z.argsort(axis=0).argsort(axis=0).astype(Z.dtype)
         if self.learning_rate == self.early_exaggeration == "auto" and _is_better_sampled(objective, Z):
-            return Z, _sampled(objective, Z, in_pieces=drawn is not None)
+            return Z, _negative_sampling(objective, Z, in_pieces=pieces is not None)
         schedule, strongest = NO_EXAGGERATION, np.inf
-        if many and drawn is not None and self.early_exaggeration == "auto":
-            strongest = _GENTLE if drawn[1] > _FEW_PIECES else 1.0
+        if many and pieces is not None and self.early_exaggeration == "auto":
+            strongest = _GENTLE if pieces[1] > _FEW_PIECES else 1.0
         if attraction is not None and strongest > 1.0:
             most = max_iter if most is None else most
             schedule = self._schedule(objective, attraction, Z, max_iter, most, strongest)
@@ -203,7 +203,7 @@ class Descent:
 
 
 def _size(objective: Objective, Z: FloatArray) -> float:
-    """Return the best size of a start, held together by attraction if the objective itself lets all points fly apart.
+    """Return the best size of a start, with extra attraction if the loss is bounded.
 
     A bounded loss, such as the square, is nearly level where points are far apart.
     """
@@ -217,8 +217,8 @@ def _is_stuck(objective: Objective, Z: FloatArray) -> bool:
     return Z.shape[1] == 1 and objective.attracting is not None and objective.attracting.limit(Z) <= 1.0
 
 
-def _sampled(objective: Objective, Z: FloatArray, *, in_pieces: bool) -> NegativeSampling:
-    """Return the optimizer that samples, with steps that are the shorter the more edges of a point an epoch draws."""
+def _negative_sampling(objective: Objective, Z: FloatArray, *, in_pieces: bool) -> NegativeSampling:
+    """Return negative sampling, with shorter steps the more edges of a point an epoch draws."""
     assert isinstance(objective, EffectiveCrossEntropy)
     if Z.shape[1] == 1:
         return NegativeSampling(n_pulls=_PULLS_ON_A_LINE)

@@ -25,13 +25,13 @@ class _Line(NamedTuple):
 class ExactSteps(Optimizer):
     """Gradient descent, or conjugate gradients, each step to the minimum along its line: the loss never rises.
 
-    The objective must have a method ``along(Z, direction)``, the coefficients of a polynomial.
+    The objective must have a method ``along(Z, direction)`` that returns the coefficients of a polynomial.
 
     Parameters
     ----------
     conjugate : bool, default=True
-        Directions of Polak and Ribière, restarted where they do not descend. False takes the gradients alone, as in the
-        paper, which needs more steps.
+        Directions of Polak and Ribière, restarted where they do not descend. False takes the gradients alone, as the
+        paper does, and needs more steps.
 
     References
     ----------
@@ -69,12 +69,12 @@ class ExactSteps(Optimizer):
         direction = -gradient
         if self.conjugate and state.gradient is not None:
             assert state.direction is not None
-            before = float(np.vdot(state.gradient, state.gradient))
-            turn = max(0.0, float(np.vdot(gradient, gradient - state.gradient)) / before) if before > 0 else 0.0
-            turned = direction + turn * state.direction
-            if float(np.vdot(turned, gradient)) < 0.0:
-                direction = turned
-        length = _least(objective.along(state.Z, direction))
+            sq_norm = float(np.vdot(state.gradient, state.gradient))
+            beta = max(0.0, float(np.vdot(gradient, gradient - state.gradient)) / sq_norm) if sq_norm > 0 else 0.0
+            conjugate = direction + beta * state.direction
+            if float(np.vdot(conjugate, gradient)) < 0.0:
+                direction = conjugate
+        length = _minimizer(objective.along(state.Z, direction))
         if length == 0.0:
             return _Line(state.Z, norm, None, None, True)
         Z = (state.Z + length * direction).astype(state.Z.dtype)
@@ -85,8 +85,8 @@ class ExactSteps(Optimizer):
         return "no step along the gradient lowers the loss" if state.stuck else ""
 
 
-def _least(coefficients: FloatArray) -> float:
-    """Return the t > 0 at which a polynomial is least; 0 if it is nowhere below its value at 0."""
+def _minimizer(coefficients: FloatArray) -> float:
+    """Return the t > 0 that minimises a polynomial; 0 if no t lowers it below its value at 0."""
     slopes = np.arange(1, coefficients.size) * coefficients[1:]
     scale = np.abs(slopes).max()
     if not scale > 0:

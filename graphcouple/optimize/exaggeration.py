@@ -11,7 +11,7 @@ from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 
 EXAGGERATION_ITERATIONS = 150
-"""For how many iterations the attraction is exaggerated."""
+"""The usual number of iterations with exaggerated attraction."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class Exaggeration:
         """Return the attraction's weight at an iteration."""
         if iteration >= self.n_iter:
             return 1.0
-        passed = iteration * self.n_stages // self.n_iter
-        return float(self.factor) ** (1.0 - passed / self.n_stages)
+        stage = iteration * self.n_stages // self.n_iter
+        return float(self.factor) ** (1.0 - stage / self.n_stages)
 
 
 NO_EXAGGERATION = Exaggeration(1.0, 0)
@@ -67,17 +67,17 @@ USUAL_EXAGGERATION = Exaggeration()
 def push_over_pull(objective: Objective, Z: FloatArray) -> float:
     """Return by how much repulsion exceeds attraction at `Z`: the weight of the attraction at which both balance.
 
-    With the gradients of both parts, it is <∇repulsion, Z> / <−∇attraction, Z>, the rates at which the two change the
-    size of the embedding. inf if nothing attracts. Terms without an attraction are left out (`Attraction.source`):
-    they keep their share beside the others, and may push or pull for reasons of their own.
+    It is <∇repulsion, Z> / <−∇attraction, Z>, the ratio of the rates at which both change the size of the embedding;
+    inf if nothing attracts. Terms without an attraction are left out (`Attraction.source`): they keep their share of
+    the loss, and may push or pull for reasons of their own.
     """
     if (attraction := objective.attracting) is None:
         return np.inf
     points, objective = Z.astype(np.float64), attraction.source
-    # The repulsion of an exaggerated objective can be coarse: the attraction is the difference between two such.
+    # Exaggerated objectives can have a coarse repulsion, which cancels in the difference of two of them.
     stated, double, triple = (
-        float((of.gradient(Z) * points).sum(dtype=np.float64))
-        for of in (objective, objective.exaggerated(2.0), objective.exaggerated(3.0))
+        float((weighted.gradient(Z) * points).sum(dtype=np.float64))
+        for weighted in (objective, objective.exaggerated(2.0), objective.exaggerated(3.0))
     )
     pull = triple - double
     return (pull - stated) / pull if pull > 0 else np.inf

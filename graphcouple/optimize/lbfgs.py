@@ -1,4 +1,4 @@
-"""L-BFGS that rarely asks for the loss, because gradients are cheaper."""
+"""L-BFGS that rarely evaluates the loss, because gradients are cheaper."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from graphcouple.optimize.rays import level_exponent, sets_a_size
 from graphcouple.optimize.stiffness import inverse_stiffness
 
 # A step is short enough if the loss falls by this share of what the first slope promises, and long enough if the
-# slope has lost a tenth. Without the loss, a step is short enough unless the slope at its end is uphill, and steeper
+# slope has lost a tenth. Without the loss, a step is short enough unless the slope at its end is uphill and steeper
 # than 0.8 of the first slope.
 _ENOUGH_FALL = 1e-4
 _ENOUGH_SLOPE = 0.9
-_TURNED = 0.8
+_UPHILL = 0.8
 
-# Rounding of a loss, as a share of it.
+# Rounding of a loss, relative to the loss.
 _NOISE = 1e-9
 _NOISE_IF_SINGLE = 1e-6
 
@@ -34,10 +34,10 @@ _COMPARE_EVERY = 20
 _FIRST_STEP = 0.1
 _MOST_TRIALS = 30
 
-# A pair is of use if the cosine between step and change of the gradient is above this.
-_LEAST_CURVED = 1e-10
+# A pair is useful if the cosine between its step and its change of the gradient is above this.
+_LEAST_COSINE = 1e-10
 
-# Sums of products below this many of the smallest normal numbers, as where the loss is level, have lost their digits.
+# Sums of products below this multiple of the smallest normal number, as on a level loss, have lost their digits.
 _SMALLEST = 1e4
 
 _BLOCK = 4096
@@ -58,7 +58,7 @@ class LBFGSState(NamedTuple):
     Attributes
     ----------
     Z, gradient : ndarray of shape (n_points, n_components)
-        The gradient is that of objective/n, at `weight`.
+        The gradient of objective/n, at `weight`.
     grad_norm : float
         Its norm; inf while the attraction is exaggerated.
     pairs : tuple of (s, y, 1/sᵀy)
@@ -68,15 +68,15 @@ class LBFGSState(NamedTuple):
     loss : float
         Objective/n at `Z`; nan if not needed.
     careful : bool
-        Whether the loss is asked for at every step.
+        Whether every step evaluates the loss.
     compared : tuple of ndarray and float
-        The embedding and its loss when they were last compared.
+        The embedding and its loss at the last comparison.
     message : str
-        Why no step is possible, if none is.
+        Why no further step is possible; empty if one is.
     basis : optional
         The basis of the bound that is minimised in place of the objective; see `Objective.basis`.
     soften : function or None
-        The product with the inverse of the edges' stiffness, which stands for curvature that no pair knows.
+        The product with the inverse of the edges' stiffness, in place of curvature that no pair shows.
     """
 
     Z: FloatArray
@@ -103,13 +103,13 @@ class _Trial(NamedTuple):
 class LBFGS(Optimizer):
     """Limited-memory BFGS with a line search: steps that follow the objective's own curvature.
 
-    Needs no learning rate, and its steps do not depend on units. Where no recent step tells the curvature, it is the
+    Needs no learning rate, and its steps do not depend on units. Curvature that no recent step shows is the
     stiffness of the input's edges, for up to 2,000 points in at least two dimensions (`inverse_stiffness`). No
     point moves further in one step than `reach` times the size of the embedding, so that none is thrown far out.
 
-    The line search looks at slopes alone as long as the loss falls, because a gradient costs less without it. If the
-    loss has risen at one of the comparisons, every 20 iterations, as it can where points jump past each other under an
-    unbounded kernel, the run goes back to the last comparison and asks for the loss from then on. If the objective
+    The line search uses slopes alone as long as the loss falls, because a gradient costs less without the loss. Losses
+    are compared every 20 iterations. If the loss has risen, as it can where points jump past each other under an
+    unbounded kernel, the run goes back to the last comparison and evaluates the loss from then on. If the objective
     changes from iteration to iteration, the average that `Objective.value` returns is minimised. If the objective has
     bases, ten steps are taken on the upper bound of each basis. At a comparison, and when exaggeration ends, the
     embedding takes its best size if that promises more than the last 20 iterations gave.
@@ -117,7 +117,7 @@ class LBFGS(Optimizer):
     Parameters
     ----------
     memory : int, default=10
-        Number of steps that curvature is known from.
+        Number of recent steps that show the curvature.
     exaggeration : Exaggeration, optional
         The schedule of the attraction's weight; ``Exaggeration(1.0, 0)``, the default, for none.
     reach : float, default=0.1
@@ -157,7 +157,7 @@ class LBFGS(Optimizer):
         return LBFGSState(Z0, np.zeros_like(Z0), soften=inverse_stiffness(objective, Z0.shape[1]))
 
     def remembered(self, state: LBFGSState) -> dict[str, Any]:
-        """Return the state without the stiffness, which the objective tells again."""
+        """Return the state without the stiffness, which is computed again from the objective."""
         return {**state._asdict(), "soften": None}
 
     def recalled(self, objective: Objective, run: Run, remembered: dict[str, Any]) -> LBFGSState:
@@ -169,9 +169,9 @@ class LBFGS(Optimizer):
         weight = self.exaggeration(iteration)
         weighted = objective.exaggerated(weight)
         if iteration % _BASIS_ITERATIONS and weight == state.weight:
-            moved = self._step(weighted.with_basis(state.basis), weight, state, iteration, run)
-            if state.basis is None or not moved.message:
-                return moved
+            after = self._step(weighted.with_basis(state.basis), weight, state, iteration, run)
+            if state.basis is None or not after.message:
+                return after
         fresh = weighted.basis(state.Z, state.basis)
         state = state._replace(basis=fresh, weight=state.weight if fresh is None else np.nan)
         return self._step(weighted.with_basis(fresh), weight, state, iteration, run)
@@ -180,29 +180,29 @@ class LBFGS(Optimizer):
         if weight != state.weight:
             loss, gradient = _evaluate(objective, state.Z, state.careful)
             _check_finite(gradient, iteration)
-            ended = weight == 1.0 < state.weight
+            ends = weight == 1.0 < state.weight
             state = state._replace(gradient=gradient, weight=weight, loss=loss, compared=None, message="")
-            state = _resized(objective, state) if ended else state
+            state = _resized(objective, state) if ends else state
         if state.message:
             return state
         if not state.careful and state.compared is None and iteration % _COMPARE_EVERY == 0:
             state = _compared(objective, state)
-        moved = self._search(objective, state, iteration, run)
-        if not moved.careful and moved.compared is not None and (iteration + 1) % _COMPARE_EVERY == 0:
-            before = moved.compared[1]
-            moved = _compared(objective, moved)
-            if moved.compared is not None:
-                moved = _resized(objective, moved, before - moved.compared[1])
-        norm = np.inf if iteration < self.exaggeration.n_iter else float(np.linalg.norm(moved.gradient))
-        return moved._replace(grad_norm=norm)
+        after = self._search(objective, state, iteration, run)
+        if not after.careful and after.compared is not None and (iteration + 1) % _COMPARE_EVERY == 0:
+            before = after.compared[1]
+            after = _compared(objective, after)
+            if after.compared is not None:
+                after = _resized(objective, after, before - after.compared[1])
+        norm = np.inf if iteration < self.exaggeration.n_iter else float(np.linalg.norm(after.gradient))
+        return after._replace(grad_norm=norm)
 
     def _search(self, objective: Objective, state: LBFGSState, iteration: int, run: Run) -> LBFGSState:
         """Return the state at the end of a line search, from the steepest direction if the first one fails."""
         # Points in one place set no scale.
         size = float(np.sqrt(state.Z.var(axis=0, dtype=np.float64).sum())) or 1.0
         longest = self.reach * size
-        seen_finite = False
-        # Points that are cut back one by one may turn a softened direction upwards, but never the steepest.
+        any_finite = False
+        # Limiting the steps of single points may turn a softened direction uphill, but never the steepest.
         ways = [(state.pairs, state.soften), ((), state.soften), ((), None)]
         for pairs, soften in ways[0 if state.pairs else 1 : 3 if state.soften else 2]:
             direction = _direction(state.gradient, pairs, run.n_jobs, soften)
@@ -218,24 +218,24 @@ class LBFGS(Optimizer):
             if not slope < 0:
                 continue
             most = max(1.0, longest / float(min(rows.max(), longest)))
-            found, any_finite = _line_search(objective, state, direction, slope, most)
-            seen_finite |= any_finite
-            if found is not None:
-                return self._moved(state, found, pairs)
-        if not seen_finite:
+            trial, is_finite = _line_search(objective, state, direction, slope, most)
+            any_finite |= is_finite
+            if trial is not None:
+                return self._accepted(state, trial, pairs)
+        if not any_finite:
             _check_finite(np.nan, iteration)
         return state._replace(pairs=(), message="no lower loss along the search direction")
 
-    def _moved(self, state: LBFGSState, found: _Trial, pairs: Any) -> LBFGSState:
-        s, y = (found.Z - state.Z).ravel(), (found.gradient - state.gradient).ravel()
-        curved, sq_s, sq_y = (float((a * b).sum(dtype=np.float64)) for a, b in ((s, y), (s, s), (y, y)))
-        if min(curved, sq_y) > _SMALLEST * np.finfo(s.dtype).tiny and curved > _LEAST_CURVED * (sq_s * sq_y) ** 0.5:
-            pairs = (*pairs, (s, y, 1.0 / curved))[-self.memory :]
-        return state._replace(Z=found.Z, gradient=found.gradient, loss=found.loss, pairs=pairs, message="")
+    def _accepted(self, state: LBFGSState, trial: _Trial, pairs: Any) -> LBFGSState:
+        s, y = (trial.Z - state.Z).ravel(), (trial.gradient - state.gradient).ravel()
+        sy, sq_s, sq_y = (float((a * b).sum(dtype=np.float64)) for a, b in ((s, y), (s, s), (y, y)))
+        if min(sy, sq_y) > _SMALLEST * np.finfo(s.dtype).tiny and sy > _LEAST_COSINE * (sq_s * sq_y) ** 0.5:
+            pairs = (*pairs, (s, y, 1.0 / sy))[-self.memory :]
+        return state._replace(Z=trial.Z, gradient=trial.gradient, loss=trial.loss, pairs=pairs, message="")
 
 
 def _evaluate(objective: Objective, Z: FloatArray, with_loss: bool) -> tuple[float, FloatArray]:
-    """Return objective/n, or nan, and its gradient."""
+    """Return objective/n, or nan without the loss, and its gradient."""
     n = objective.n_points
     if not with_loss:
         return np.nan, (objective.gradient(Z) / n).astype(Z.dtype, copy=False)
@@ -252,7 +252,7 @@ def _check_finite(gradient: Any, iteration: int) -> None:
 
 
 def _compared(objective: Objective, state: LBFGSState) -> LBFGSState:
-    """Return the state with its loss compared with the last one known; if it has risen, the state of that time."""
+    """Return the state with its loss compared; if the loss has risen, the state of the last comparison."""
     loss = objective.value(state.Z) / objective.n_points
     if state.compared is None or loss <= state.compared[1] + _noise(state.Z, loss):
         return state._replace(compared=(state.Z, loss))
@@ -265,7 +265,7 @@ def _resized(objective: Objective, state: LBFGSState, least: float = 0.0) -> LBF
     """Return the state at the best size of the embedding, if the loss changes with its logarithm by more than `least`.
 
     Steps find the size of tight clusters last, because all else is steeper. `least` is the fall of the last 20
-    iterations. Like a change of units, resizing leaves the product of each pair as it is.
+    iterations. Like a change of units, resizing does not change the product of each pair.
     """
     if not sets_a_size(objective):
         return state
@@ -283,13 +283,13 @@ def _resized(objective: Objective, state: LBFGSState, least: float = 0.0) -> LBF
 
     if not abs(slope(0.0)) > least or (exponent := level_exponent(slope)) == 0.0:
         return state
-    found, factor = trials[exponent], np.exp(exponent)
-    after = objective.value(found.Z) / objective.n_points
+    best, factor = trials[exponent], np.exp(exponent)
+    after = objective.value(best.Z) / objective.n_points
     if not after < (objective.value(state.Z) / objective.n_points if state.compared is None else state.compared[1]):
         return state
     pairs = tuple((factor * s, y / factor, inverse) for s, y, inverse in state.pairs)
-    compared = None if state.careful else (found.Z, after)
-    return state._replace(Z=found.Z, gradient=found.gradient, loss=found.loss, pairs=pairs, compared=compared)
+    compared = None if state.careful else (best.Z, after)
+    return state._replace(Z=best.Z, gradient=best.gradient, loss=best.loss, pairs=pairs, compared=compared)
 
 
 def _noise(Z: FloatArray, loss: float) -> float:
@@ -301,36 +301,36 @@ def _line_search(
 ) -> tuple[_Trial | None, bool]:
     """Return a point further down along the direction, or None, and whether any trial was finite."""
     t, low, high, any_finite = 1.0, 0.0, np.inf, False
-    for trial in range(_MOST_TRIALS):
+    for k in range(_MOST_TRIALS):
         Z = (state.Z + t * direction).astype(state.Z.dtype, copy=False)
         loss, gradient = _evaluate(objective, Z, state.careful)
-        found = _Trial(Z, gradient, loss, float((gradient * direction).sum()))
-        finite = bool(np.isfinite(found.slope))
+        trial = _Trial(Z, gradient, loss, float((gradient * direction).sum()))
+        finite = bool(np.isfinite(trial.slope))
         any_finite |= finite
-        if not finite or not _is_lower(state, found, t, slope):
+        if not finite or not _is_lower(state, trial, t, slope):
             high = t
-            wanted = low + (t - low) * slope / (slope - found.slope) if finite and found.slope > 0 else low
-            t = float(np.clip(wanted, low + 0.1 * (high - low), low + 0.5 * (high - low)))
+            secant = low + (t - low) * slope / (slope - trial.slope) if finite and trial.slope > 0 else low
+            t = float(np.clip(secant, low + 0.1 * (high - low), low + 0.5 * (high - low)))
             continue
         low = t
-        if found.slope >= _ENOUGH_SLOPE * slope:
-            return found, True
+        if trial.slope >= _ENOUGH_SLOPE * slope:
+            return trial, True
         if high == np.inf and t < most:
             t = min(4.0 * t, most)
-        elif high < np.inf and trial < _MOST_TRIALS // 2 and high - low > 1e-3 * high:
+        elif high < np.inf and k < _MOST_TRIALS // 2 and high - low > 1e-3 * high:
             t = 0.5 * (low + high)
         else:
-            return found, True
+            return trial, True
     return None, any_finite
 
 
-def _is_lower(state: LBFGSState, found: _Trial, t: float, slope: float) -> bool:
-    turned = found.slope > -_TURNED * slope
+def _is_lower(state: LBFGSState, trial: _Trial, t: float, slope: float) -> bool:
+    uphill = trial.slope > -_UPHILL * slope
     if not state.careful:
-        return not turned
-    if found.loss <= state.loss + _ENOUGH_FALL * t * slope:
+        return not uphill
+    if trial.loss <= state.loss + _ENOUGH_FALL * t * slope:
         return True
-    return not turned and found.loss <= state.loss + _NOISE * abs(state.loss)
+    return not uphill and trial.loss <= state.loss + _NOISE * abs(state.loss)
 
 
 def _direction(gradient: FloatArray, pairs: Any, n_jobs: int | None, soften: _Product | None = None) -> FloatArray:

@@ -117,9 +117,9 @@ class MomentumGains(Optimizer):
         rate, weight = state.rate, self.exaggeration(iteration)
         if weight != state.weight or iteration % _MEASURE_EVERY == 0:
             rate = self.rate(weighted, state.Z)
-        moved = self.move(state, gradient, rate, momentum, run.n_jobs)
+        after = self.move(state, gradient, rate, momentum, run.n_jobs)
         # The gradient of the exaggerated objective says nothing about convergence of the objective itself.
-        return moved._replace(grad_norm=np.inf if warming_up else norm, rate=rate, weight=weight)
+        return after._replace(grad_norm=np.inf if warming_up else norm, rate=rate, weight=weight)
 
     def move(
         self, state: MomentumState, gradient: FloatArray, rate: float, momentum: float, n_jobs: int | None = None
@@ -129,7 +129,7 @@ class MomentumGains(Optimizer):
         from graphcouple._numba.threads import over_rows
 
         arrays = state.Z, state.update, state.gains
-        moved, update, gains = (np.empty_like(part) for part in arrays)
+        Z, update, gains = (np.empty_like(part) for part in arrays)
         rates = (float(rate), float(momentum), float(self.max_step))
-        over_rows(state.Z.shape[0], n_jobs, momentum_rows, gradient, *rates, *arrays, moved, update, gains)
-        return MomentumState(moved, update, gains)
+        over_rows(state.Z.shape[0], n_jobs, momentum_rows, gradient, *rates, *arrays, Z, update, gains)
+        return MomentumState(Z, update, gains)

@@ -1,4 +1,4 @@
-"""Watches every run: finiteness, history, callback, convergence."""
+"""The monitor of a run: finiteness, history, callback, convergence."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from graphcouple.optimize.base import Callback
 SETTLE_SPAN = 20
 """Iterations between the losses that tell whether a run has settled. With 50, UMAP takes a fifth more iterations."""
 
-# The iterations that `settled_within` is stated for, and those that a run is judged for at least.
+# Iterations for which `settled_within` is stated, and the fewest after which a run can settle.
 _STATED_FOR, _UNFOLDING = 50, 40
 
-# The state of a run, in snapshots.
-_SEEN = (
+# Attributes that snapshots keep.
+_SAVED = (
     *("losses", "first", "last", "iterations", "best", "max_iter", "converged", "before_last_tenth"),
     *("_reason", "_lowest", "_lowest_at", "_judged"),
 )
@@ -32,7 +32,7 @@ _SIZES = (1e-2, 1e-1, 1.0, 10.0)
 
 
 def is_collapsed(objective: Objective, Z: FloatArray, loss: float) -> bool:
-    """Return whether all points are in one place, as far as the objective can tell.
+    """Return whether all points are in one place, by the objective.
 
     They are if moving them all to one place changes the loss by less than a millionth of its gap to the lower bound.
     That is a saddle point, which a gradient's norm cannot tell from a minimum. Points in one place at the lowest
@@ -56,14 +56,14 @@ def _spreads_downhill(objective: Objective, Z: FloatArray, loss: float) -> bool:
 
 
 class Monitor:
-    """Watches a run: finiteness, the history, the best embedding, the callback and the convergence tests.
+    """Monitors a run: finiteness, the history, the best embedding, the callback and the convergence tests.
 
     Parameters
     ----------
     objective : Objective
         The objective to minimise.
     max_iter : int
-        `most`, the same at first, is how far `solve` may raise it.
+        `solve` may raise it up to `most`, which is the same at first.
     tol : float
         Converged when the gradient of objective/n has at most this norm.
     patience : int
@@ -72,7 +72,7 @@ class Monitor:
         Iterations between checks.
     callback : callable or None
     settled_within : float, default=0.0
-        Converged when the loss falls by at most this share of its height in 50 iterations, as the last 20 show.
+        Converged when the loss falls by at most this share of its height in 50 iterations, judged by the last 20.
     aside : Objective, optional
         The part of the objective that reported losses leave out.
     """
@@ -119,7 +119,7 @@ class Monitor:
         return iteration % self.check_every == 0
 
     def check_finite(self, iteration: int, *values: Any) -> None:
-        """Raise `FloatingPointError` naming the iteration unless everything is finite."""
+        """Raise `FloatingPointError`, which names the iteration, unless all values are finite."""
         if not all(np.isfinite(value).all() for value in values):
             raise FloatingPointError(
                 f"the loss, gradient or embedding is no longer finite at iteration {iteration}: lower learning_rate "
@@ -176,7 +176,7 @@ class Monitor:
             return False
         before = self._judged
         self._judged = (iteration, loss, iteration if before is None else before[2])
-        # Exaggeration draws few points together, or all. They unfold slowly at first, and until then above the start.
+        # Exaggeration draws some points together, or all. Until they unfold, slowly, the loss is above the start's.
         if before is None or iteration - before[0] != SETTLE_SPAN or loss > self.first:
             return False
         if iteration - before[2] < _UNFOLDING:
@@ -192,18 +192,18 @@ class Monitor:
         return True
 
     def interrupt(self, iteration: int) -> None:
-        """End the run because the user asked for it by Ctrl-C."""
+        """End the run after Ctrl-C."""
         self._reason, self.stopped, self.interrupted = f"interrupted at iteration {iteration}", True, True
 
     def remembered(self) -> dict[str, Any]:
-        """Return what the run has shown so far, as plain values and arrays."""
-        return {name: getattr(self, name) for name in _SEEN}
+        """Return the record of the run so far, as plain values and arrays."""
+        return {name: getattr(self, name) for name in _SAVED}
 
     def recall(self, remembered: dict[str, Any]) -> None:
-        """Take back what was `remembered`."""
-        if set(remembered) != set(_SEEN):
-            raise ValueError("the checkpoint is damaged: it lacks what the run has shown. Fit without resume=True.")
-        for name in _SEEN:
+        """Restore a record that `remembered` returned."""
+        if set(remembered) != set(_SAVED):
+            raise ValueError("the checkpoint is damaged: it lacks the record of the run. Fit without resume=True.")
+        for name in _SAVED:
             setattr(self, name, remembered[name])
 
     @property
@@ -212,9 +212,9 @@ class Monitor:
         if self._reason:
             return self._reason
         limit = f"stopped at max_iter={self.max_iter}"
-        if not (fell := self.still_falling(self.last)) > 0:
+        if not (fall := self.still_falling(self.last)) > 0:
             return limit
-        return f"{limit}, while the loss still fell: by {100.0 * fell:.2g} % of its height in the last tenth"
+        return f"{limit}, while the loss still fell: by {100.0 * fall:.2g} % of its height in the last tenth"
 
     @property
     def last_tenth(self) -> int:

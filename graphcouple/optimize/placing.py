@@ -23,15 +23,15 @@ _SHORTEST, _AMONG_BARRIERS, _BARRIER = 0.05, 0.5, 10.0
 
 _MOST_ITERATIONS = 100
 
-# A thread places this many points at a time: what they read stays in its cache.
+# A thread places this many points at a time, so that their data stay in its cache.
 _TOGETHER = 512
 
 
 def place_new(fixed: FixedMap, edges: NewEdges, n_jobs: int | None = None) -> tuple[FloatArray, FloatArray]:
     """Return a place for each new point, and its loss there.
 
-    Every place is found by itself, by BFGS with a backtracking line search from the best two of ten starts. So its bits
-    do not depend on which other points there are, nor on the number of threads.
+    Each point descends alone, by BFGS with a backtracking line search from the best two of ten starts. So its bits do
+    not depend on the other new points, nor on the number of threads.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def place_new(fixed: FixedMap, edges: NewEdges, n_jobs: int | None = None) -> tu
     """
     m = edges.support.n_nodes
     places, loss = np.empty((m, fixed.points.shape[1])), np.empty(m)
-    # Made before threads ask for it.
+    # Computes the field before threads need it.
     _ = fixed.field
 
     def place(first: int, last: int) -> None:
@@ -73,9 +73,9 @@ def _best(fixed: FixedMap, edges: DrawnEdges, n_jobs: int | None) -> tuple[Float
     ranked = np.argsort(np.where(np.isfinite(losses), losses, np.inf), axis=0, kind="stable")
     places, least = np.empty((m, q)), np.full(m, np.inf)
     for k in range(_DESCENDING):
-        found, loss = _descend(fixed, edges, starts[ranked[k], rows], shortest, n_jobs)
+        ends, loss = _descend(fixed, edges, starts[ranked[k], rows], shortest, n_jobs)
         better = loss < least
-        places[better], least[better] = found[better], loss[better]
+        places[better], least[better] = ends[better], loss[better]
     return places, least
 
 
@@ -95,15 +95,15 @@ def _descend(
     final, least = places.copy(), loss.copy()
     for _ in range(_MOST_ITERATIONS):
         trial = places + length[:, None] * direction
-        found = fixed.evaluate(trial, edges, rows)[:2]
+        loss_and_slope = fixed.evaluate(trial, edges, rows)[:2]
         state = (places, loss, gradient, inverse, direction, length, settled)
-        over_rows(len(rows), n_jobs, judge, size, trial, *found, *state)
+        over_rows(len(rows), n_jobs, judge, size, trial, *loss_and_slope, *state)
         if settled.any():
             final[rows[settled]], least[rows[settled]] = places[settled], loss[settled]
-            going = np.flatnonzero(~settled)
-            rows, places, loss, gradient = rows[going], places[going], loss[going], gradient[going]
-            inverse, direction, length = inverse[going], direction[going], length[going]
-            settled = settled[going]
+            active = np.flatnonzero(~settled)
+            rows, places, loss, gradient = rows[active], places[active], loss[active], gradient[active]
+            inverse, direction, length = inverse[active], direction[active], length[active]
+            settled = settled[active]
         if not rows.size:
             break
     final[rows], least[rows] = places, loss

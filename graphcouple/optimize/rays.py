@@ -17,14 +17,14 @@ _LONGEST_WALK = 16
 # Differences below this share of the loss are rounding.
 _ROUNDING = 1e-9
 
-# Where the loss falls forever, a size is large enough if this share of the fall is left.
-_LEFT = 1e-3
+# If the loss falls for every size, a size is large enough when this share of the fall is left.
+_REMAINDER = 1e-3
 
 # Multiple of the embedding at which a bound is steepest, and the share of that slope at the largest size allowed.
 _FAR, _WALL = 1e6, 1.0 / 6.0
 
-# The first and the last exponent that is tried, each twice the one before: sizes grow by 1.2 at least, by 18 at most.
-# A slope counts as level if a tenth of the first is left.
+# First and last exponent to try, each twice the one before: sizes change by factors of 1.2 to 18. A slope counts as
+# level at a tenth of the first.
 _FIRST_EXPONENT, _LAST_EXPONENT = 0.18, 2.8
 _LEVEL, _INTERPOLATIONS = 0.1, 2
 
@@ -43,17 +43,17 @@ def sets_a_size(objective: Objective) -> bool:
 def best_scale(objective: Objective, Z: FloatArray, *, precise: bool = True) -> float:
     """Return the s > 0 for which the objective is least at s·Z; 1 if it is the same for every s.
 
-    The objective is taken to fall and then to rise along the ray. If it falls with every size, as where a
-    kernel's tail is the same at all of them, s is the least at which all but a thousandth of the fall is done. If the
-    result need not be precise, it is within a factor of 4.
+    The objective is taken to fall and then to rise along the ray. If it falls for every size, as under a scale-free
+    tail of a kernel, s is the least with all but a thousandth of the fall. Unless `precise`, the result is within a
+    factor of 4.
     """
-    known: dict[float, float] = {}
+    losses: dict[float, float] = {}
 
     def loss(exponent: float) -> float:
-        if exponent not in known:
+        if exponent not in losses:
             value = objective.value((Z * _STRIDE**exponent).astype(Z.dtype))
-            known[exponent] = value if np.isfinite(value) else np.inf
-        return known[exponent]
+            losses[exponent] = value if np.isfinite(value) else np.inf
+        return losses[exponent]
 
     def lower(a: float, b: float) -> bool:
         return loss(a) < loss(b) - _ROUNDING * abs(loss(b)) if loss(b) < np.inf else loss(a) < np.inf
@@ -67,22 +67,22 @@ def best_scale(objective: Objective, Z: FloatArray, *, precise: bool = True) -> 
         if abs(at) < _LONGEST_WALK and (at or lower(0.0, -step)):
             break
     else:
-        return _where_level(known)
+        return _where_level(losses)
     if not precise:
         return float(_STRIDE**at)
     low, high = at - 1.0, at + 1.0
     from scipy.optimize import minimize_scalar
 
-    found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": _TOLERANCE})
-    exponent = float(found.x) if found.fun <= loss(at) else at
+    minimum = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": _TOLERANCE})
+    exponent = float(minimum.x) if minimum.fun <= loss(at) else at
     return float(_STRIDE**exponent)
 
 
 def level_exponent(slope: Callable[[float], float]) -> float:
-    """Return an exponent near which a slope changes its sign, of those tried; the last if it does not.
+    """Return a tried exponent near a sign change of the slope; the last one if the sign does not change.
 
-    `slope` is the derivative of a loss along the ray by the logarithm of the size. Each call costs a gradient, so it is
-    interpolated at most twice.
+    `slope` is the derivative of a loss along the ray by the logarithm of the size. Each call costs a gradient, so there
+    are at most two interpolations.
     """
     here = slope(0.0)
     low, high = 0.0, -math.copysign(_FIRST_EXPONENT, here)
@@ -98,16 +98,16 @@ def level_exponent(slope: Callable[[float], float]) -> float:
     return min((low, high), key=lambda exponent: abs(slope(exponent)))
 
 
-def at_first(objective: Objective, factor: float = 1.0) -> Objective:
-    """Return the objective with its attraction exaggerated, and without the terms that wait until that ends."""
+def starting_objective(objective: Objective, factor: float = 1.0) -> Objective:
+    """Return the objective with exaggerated attraction, without the terms that wait until exaggeration ends."""
     return objective if objective.attracting is None else objective.attracting.times(factor)
 
 
-def within(bound: Objective, Z: FloatArray) -> FloatArray:
-    """Return the embedding, halved in size while this lowers the bound by more than a sixth of the most that it can.
+def shrink_within(bound: Objective, Z: FloatArray) -> FloatArray:
+    """Return the embedding, halved in size while a halving lowers the bound by more than a sixth of the most it can.
 
-    It is not made smaller than that: components that start as dots would push each other, and their own points, far
-    out, where the bound hardly pulls.
+    It is not shrunk further: components that start as dots would push each other, and their own points, far out, where
+    the bound hardly pulls.
     """
     most = bound.value(_FAR * Z) - bound.value(0.5 * _FAR * Z)
     while bound.value(Z) - bound.value(0.5 * Z) > _WALL * most > 0:
@@ -115,14 +115,14 @@ def within(bound: Objective, Z: FloatArray) -> FloatArray:
     return Z
 
 
-def _where_level(known: dict[float, float]) -> float:
-    """Return the least scale of at least 1 at which the loss is nearly the lowest known; 1 if that is below 1."""
-    finite = {exponent: loss for exponent, loss in known.items() if loss < np.inf}
+def _where_level(losses: dict[float, float]) -> float:
+    """Return the least scale of at least 1 at which the loss is nearly the lowest in `losses`; 1 if there is none."""
+    finite = {exponent: loss for exponent, loss in losses.items() if loss < np.inf}
     if not finite:
         return 1.0
     least, most = min(finite.values()), max(finite.values())
-    enough = least + max(_LEFT * (most - least), _ROUNDING * abs(least))
-    # A loss that falls all the way to size 0 is that of an attraction too strong, and a dot would be a saddle.
+    enough = least + max(_REMAINDER * (most - least), _ROUNDING * abs(least))
+    # If the loss falls all the way to size 0, the attraction is too strong, and a dot would be a saddle.
     return float(
         _STRIDE ** min((exponent for exponent, loss in finite.items() if loss <= enough and exponent >= 0), default=0.0)
     )

@@ -16,18 +16,18 @@ _ROUGH = 0.7
 
 _SMOOTHING_STEPS = 30
 
-# A few steps take nine tenths of the edges' pull away only where each component of a graph can shrink by itself.
+# A few steps remove nine tenths of the edges' pull only where each component of a graph can shrink by itself.
 _FEW_STEPS, _IN_PIECES = 15, 0.1
 
-# The columns tend to one mode, so a little of the start is kept: points on a line would stay there.
-_KEPT = 0.01
+# All columns tend to the same mode, so a little of the start is kept: points on a line would stay on it.
+_START_SHARE = 0.01
 
 # Many points have too few iterations to unfold from dots, and without smoothing start among other clusters. With three
 # tenths of the start kept, the loss of 60,000 points in 50 clusters ends 0.14 % lower than with a hundredth, and 4
-# points end far from their cluster, 96 without smoothing. Beyond, 300,000 points end higher.
-_KEPT_IN_PIECES = 0.3
+# points end far from their cluster, 96 without smoothing. With more, 300,000 points end higher.
+_START_SHARE_IN_PIECES = 0.3
 
-# Two points are of one piece if a few steps leave them this near, relative to the size. Ten thousand pairs are seen.
+# Two points are in one piece if a few steps leave them this near, relative to the size; ten thousand pairs are tested.
 _TOGETHER, _PAIRS = 0.2, 10_000
 
 # Where all pairs pull alike, one step takes all points to one place, and the remaining shape is rounding.
@@ -35,45 +35,45 @@ _NOTHING = 1e-6
 
 
 def bearable_attraction(objective: Objective, Z: FloatArray) -> float:
-    """Return how much attraction the graph bears: `push_over_pull` of `Z`, or of its `smoothest` if that is rough."""
+    """Return how much attraction the graph bears: `push_over_pull` of `Z`, which is smoothed first if it is rough."""
     return push_over_pull(objective, smoothest(objective, Z) if is_rough(objective, Z) else Z)
 
 
 def is_rough(objective: Objective, Z: FloatArray) -> bool:
-    """Return whether edges pull the points of `Z` nearly as much as in a random order, as they do in noise."""
+    """Return whether edges pull the points of `Z` nearly as much as in random order, as in noise."""
     pull = _pull(objective)
     if pull is None:
         return False
     points = _centred(Z)
     exchanged = points[np.random.default_rng(0).permutation(len(points))]
-    pulled, otherwise = (float((pull(of) * of).sum()) for of in (points, exchanged))
-    return pulled > _ROUGH * otherwise
+    energy, exchanged_energy = (float((pull(shape) * shape).sum()) for shape in (points, exchanged))
+    return energy > _ROUGH * exchanged_energy
 
 
 def gathered(objective: Objective, Z: FloatArray) -> tuple[FloatArray, float] | None:
     """Return `Z` with each component of the graph drawn together, though not to a dot; None if it is not in pieces.
 
-    It is in pieces if a few steps along the edges leave little pull. The number is the chance that two points are of
-    the same piece: 1/k for k equal ones.
+    The graph is in pieces if a few steps along the edges leave little pull. The number is the chance that two points
+    are in the same piece: 1/k for k equal pieces.
     """
     pull = _pull(objective)
     if pull is None:
         return None
-    first, drawn = _centred(Z), smoothest(objective, Z, _FEW_STEPS)
-    pulled, left = (float((pull(of) * of).sum()) for of in (first, drawn))
-    if not left < _IN_PIECES * pulled:
+    first, smooth = _centred(Z), smoothest(objective, Z, _FEW_STEPS)
+    energy, smooth_energy = (float((pull(shape) * shape).sum()) for shape in (first, smooth))
+    if not smooth_energy < _IN_PIECES * energy:
         return None
     here, there = np.random.default_rng(0).integers(len(Z), size=(2, _PAIRS))
-    apart = np.linalg.norm(drawn[here] - drawn[there], axis=1)
-    together = float((apart < _TOGETHER * np.linalg.norm(drawn.std(axis=0))).mean())
-    return _at_size_of(first, drawn + _KEPT_IN_PIECES * first).astype(Z.dtype), together
+    apart = np.linalg.norm(smooth[here] - smooth[there], axis=1)
+    together = float((apart < _TOGETHER * np.linalg.norm(smooth.std(axis=0))).mean())
+    return _at_size_of(first, smooth + _START_SHARE_IN_PIECES * first).astype(Z.dtype), together
 
 
 def smoothest(objective: Objective, Z: FloatArray, n_steps: int = _SMOOTHING_STEPS) -> FloatArray:
-    """Return `Z` smoothed by its edges alone, at its own size: the shape of `n_steps` steps that edges pull least.
+    """Return `Z` smoothed by its edges alone, at its own size: of `n_steps` steps, the shape that edges pull least.
 
-    With L the Laplacian of `Attraction.edges`, steps Z − tLZ take away the graph's stiffest modes, as the power
-    iteration does. After each, the shape is scaled back. t is the second step size of Barzilai and Borwein (1988).
+    With L the Laplacian of `Attraction.edges`, steps Z − tLZ remove the graph's stiffest modes, as power iteration
+    does. After each step, the shape is scaled back. t is the second step size of Barzilai and Borwein (1988).
 
     Parameters
     ----------
@@ -94,18 +94,18 @@ def smoothest(objective: Objective, Z: FloatArray, n_steps: int = _SMOOTHING_STE
     step, change = gradient, pull(gradient)
     best, least = here, np.inf
     for _ in range(n_steps):
-        if (pulled := float((gradient * here).sum())) < least:
-            best, least = here, pulled
-        if not (curved := float((step * change).sum())) > 0:
+        if (energy := float((gradient * here).sum())) < least:
+            best, least = here, energy
+        if not (curvature := float((step * change).sum())) > 0:
             break
-        step = -curved / float(np.square(change).sum()) * gradient
+        step = -curvature / float(np.square(change).sum()) * gradient
         change = pull(step)
-        moved = here + step
-        left = float(np.linalg.norm(moved))
-        if left <= _NOTHING * size:
+        trial = here + step
+        norm = float(np.linalg.norm(trial))
+        if norm <= _NOTHING * size:
             break
-        here, gradient = size / left * moved, size / left * (gradient + change)
-    return _at_size_of(first, best + _KEPT * first).astype(Z.dtype)
+        here, gradient = size / norm * trial, size / norm * (gradient + change)
+    return _at_size_of(first, best + _START_SHARE * first).astype(Z.dtype)
 
 
 def _centred(Z: FloatArray) -> FloatArray:

@@ -21,14 +21,14 @@ class SamplingState(NamedTuple):
     Attributes
     ----------
     Z : ndarray of shape (n_points, n_components)
-    epoch_of : callable
+    run_epoch : callable
         Runs an epoch at a given rate, from one array of points into another.
     grad_norm : float
         Unknown, hence inf.
     """
 
     Z: FloatArray
-    epoch_of: Callable[[int, float, FloatArray, FloatArray], None]
+    run_epoch: Callable[[int, float, FloatArray, FloatArray], None]
     grad_norm: float = np.inf
 
 
@@ -40,9 +40,9 @@ class NegativeSampling(Optimizer):
     along the gradient of log v, and away from m points of the noise law along that of log(1 − v). As in umap-learn, a
     drawn edge counts in both directions, an end is pulled `n_pulls` = 2 times for its m repelling points, and only the
     end that draws a point moves away from it. A push is γ · `n_pulls` times the force, so that where degrees are equal
-    the mean step is the gradient of the objective. umap-learn's own step is that of γ = ½. In an epoch, every point
-    moves as if the other points had stayed where the last epoch left them, and has its own stream of random numbers.
-    So the embedding has the same bits for any number of threads.
+    the mean step is the gradient of the objective. umap-learn's own steps have γ = ½. In an epoch, every point
+    moves as if the other points had stayed where the last epoch left them, with its own stream of random numbers. So
+    the embedding has the same bits for any number of threads.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class NegativeSampling(Optimizer):
         no force is clipped, the steps minimise in expectation the objective with log(1 − v) taken at d² + softening.
         The loss that `solve` reports is the objective without softening.
     n_pulls : int, default=2
-        Number of times a drawn edge pulls an end, and by which its pushes are multiplied; 1 in LargeVis.
+        Number of times a drawn edge pulls an end, and the factor of its pushes; 1 in LargeVis.
     random_state : int or None, default=0
         The seed; None takes one from the estimator that uses the optimizer.
 
@@ -137,7 +137,7 @@ class NegativeSampling(Optimizer):
         return SamplingState(np.ascontiguousarray(Z0), self._epochs(objective))
 
     def remembered(self, state: SamplingState) -> dict[str, Any]:
-        """Return the points, which are all that an epoch starts from."""
+        """Return the points; an epoch needs nothing else."""
         return {"Z": state.Z}
 
     def step(self, objective: Objective, state: SamplingState, iteration: int, run: Run) -> SamplingState:
@@ -145,10 +145,10 @@ class NegativeSampling(Optimizer):
         assert isinstance(objective, EffectiveCrossEntropy)
         scale = np.asarray(objective.scale, dtype=state.Z.dtype)
         points = state.Z if objective.scale == 1.0 else state.Z / scale
-        moved = np.empty_like(points)
+        after = np.empty_like(points)
         rate = self.learning_rate * (1.0 - iteration / run.max_iter)
-        state.epoch_of(iteration, rate, points, moved)
-        return state._replace(Z=moved if objective.scale == 1.0 else moved * scale)
+        state.run_epoch(iteration, rate, points, after)
+        return state._replace(Z=after if objective.scale == 1.0 else after * scale)
 
     def _epochs(self, objective: EffectiveCrossEntropy) -> Any:
         """Return a function that runs an epoch at a given rate, from one array of points into another."""
@@ -166,11 +166,11 @@ class NegativeSampling(Optimizer):
         graph = (indptr, indices, frequency, keep, other)
         seed = np.uint64(self.random_state or 0)
 
-        def epoch_of(epoch: int, rate: float, old: FloatArray, new: FloatArray) -> None:
+        def run_epoch(epoch: int, rate: float, old: FloatArray, new: FloatArray) -> None:
             step = (float(rate), float(self.clip), float(self.softening))
             over_rows(n, objective.n_jobs, sampled_rows, epoch, seed, *step, *law, *graph, old, new)
 
-        return epoch_of
+        return run_epoch
 
     def _heaviest(self, weights: FloatArray, n_points: int) -> float:
         """Return the weight of an edge that is drawn once per epoch."""

@@ -1,7 +1,7 @@
 """Snapshots of a run on disk, from which an interrupted run goes on to the same bits.
 
-A snapshot holds the state of the optimizer, what the monitor has seen, and the starts that have ended. Everything else,
-such as the objective, is made again from the same data.
+A snapshot holds the state of the optimizer, the record of the monitor, and the runs that have ended. Everything else,
+such as the objective, is rebuilt from the same data.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from graphcouple.optimize.base import Solution
 
 _KIND = "graphcouple checkpoint"
 
-# Iterations between snapshots, if that takes a second; and the largest share of the time that writing may take.
+# Iterations and seconds between snapshots, at least; and the largest share of the time that writing may take.
 _EVERY, _SECONDS, _SHARE = 50, 1.0, 0.05
 
 
 class Ended(NamedTuple):
-    """A start that has ended, and what its monitor saw."""
+    """The solution of a run that has ended, and the record of its monitor."""
 
     solution: Solution
     monitor: dict[str, Any]
 
 
 class NoSnapshots:
-    """A run that is not kept."""
+    """No snapshots: a run that is not saved."""
 
     going: dict[str, Any] | None = None
-    """The last state of the present start that was kept."""
+    """The last saved state of the present run."""
 
     def begin(self) -> Ended | None:
-        """Turn to the next start; return how it ended, if it is known to have."""
+        """Turn to the next run; return its end if it has ended before."""
         return None
 
     def offer(self, iteration: int, state: Callable[[], dict[str, Any]]) -> None:
-        """Keep the state of the present start, if the last one is old enough."""
+        """Save the state of the present run, if the last snapshot is old enough."""
 
     def end(self, solution: Solution, monitor: dict[str, Any]) -> None:
-        """Keep how the present start ended."""
+        """Save the end of the present run."""
 
 
 class Snapshots(NoSnapshots):
@@ -56,21 +56,21 @@ class Snapshots(NoSnapshots):
     ----------
     path : str or path
     run : mapping of str to str
-        What the run is of: a fingerprint of each thing that it depends on, by name.
+        Fingerprints of everything that the run depends on, by name.
     kept : dict, optional
-        Values to be kept in the file.
+        Further values for the file.
     resume : bool, default=False
         Whether to go on from the file, if there is one.
 
     Attributes
     ----------
     kept : dict
-        Those of the file, if the run goes on from it.
+        The values of the file, if the run goes on from it.
 
     Raises
     ------
     ValueError
-        When the folder does not exist, or the file is no snapshot, or that of another run.
+        When the folder does not exist, or the file is no snapshot, or a snapshot of another run.
     """
 
     def __init__(
@@ -91,20 +91,20 @@ class Snapshots(NoSnapshots):
             self._read()
 
     def _read(self) -> None:
-        found = storage.read(self.path, {"Solution": Solution}, kind=_KIND)
-        if not (isinstance(found.get("run"), dict) and {"kept", "ended", "going"} <= set(found)):
+        content = storage.read(self.path, {"Solution": Solution}, kind=_KIND)
+        if not (isinstance(content.get("run"), dict) and {"kept", "ended", "going"} <= set(content)):
             raise ValueError(f"{self.path} is a damaged checkpoint; fit without resume=True to begin anew.")
-        other = [name for name in {**self.run, **found["run"]} if self.run.get(name) != found["run"].get(name)]
+        other = [name for name in {**self.run, **content["run"]} if self.run.get(name) != content["run"].get(name)]
         if other:
             raise ValueError(
                 f"{self.path} is a checkpoint of another run: it differs in {', '.join(sorted(other))}. Fit with the "
                 "same to go on, or without resume=True to begin anew."
             )
-        self.kept, self._going = found["kept"], found["going"]
-        self._ended = [Ended(*pair) for pair in found["ended"]]
+        self.kept, self._going = content["kept"], content["going"]
+        self._ended = [Ended(*pair) for pair in content["ended"]]
 
     def begin(self) -> Ended | None:
-        """Turn to the next start; return how it ended, if the file tells."""
+        """Turn to the next run; return its end if the file has it."""
         self._attempt += 1
         if self._attempt < len(self._ended):
             return self._ended[self._attempt]
@@ -112,29 +112,29 @@ class Snapshots(NoSnapshots):
         return None
 
     def offer(self, iteration: int, state: Callable[[], dict[str, Any]]) -> None:
-        """Write the state of the present start, if the last snapshot is old enough."""
+        """Write the state of the present run, if the last snapshot is old enough."""
         if iteration % _EVERY or time.monotonic() - self._written < self._wait:
             return
         self._going = {"iteration": iteration, **state()}
         self._write()
 
     def end(self, solution: Solution, monitor: dict[str, Any]) -> None:
-        """Write how the present start ended."""
+        """Write the end of the present run."""
         self._ended.append(Ended(solution, monitor))
         self._going = None
         self._write()
 
     def _write(self) -> None:
-        begun = time.monotonic()
+        start = time.monotonic()
         ended = [tuple(pair) for pair in self._ended]
         content = {"run": self.run, "kept": self.kept, "ended": ended, "going": self._going}
         try:
             storage.write(self.path, content, kind=_KIND)
         except OSError as error:
-            # The last snapshot stays, since it is replaced only by a whole one.
+            # The last snapshot stays, because only a complete one replaces it.
             warnings.warn(f"the checkpoint {self.path} cannot be written: {error}; the fit goes on.", stacklevel=2)
         self._written = time.monotonic()
-        self._wait = max(_SECONDS, (self._written - begun) / _SHARE)
+        self._wait = max(_SECONDS, (self._written - start) / _SHARE)
 
 
 def check_state(going: dict[str, Any], start: FloatArray) -> None:
@@ -146,8 +146,8 @@ def check_state(going: dict[str, Any], start: FloatArray) -> None:
 
     def suits(value: Any) -> bool:
         if isinstance(value, np.ndarray):
-            known = value.shape in sizes or (value.ndim == 2 and len(value) == len(start))
-            return known and value.dtype.kind == "f" and bool(np.isfinite(value).all())
+            fits = value.shape in sizes or (value.ndim == 2 and len(value) == len(start))
+            return fits and value.dtype.kind == "f" and bool(np.isfinite(value).all())
         if isinstance(value, dict):
             return all(map(suits, value.values()))
         return all(map(suits, value)) if isinstance(value, (list, tuple)) else True

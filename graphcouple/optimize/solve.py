@@ -17,24 +17,24 @@ from graphcouple.optimize.descent import SETTLED_WITHIN, Descent
 from graphcouple.optimize.exaggeration import NO_EXAGGERATION
 from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.monitor import SETTLE_SPAN, Monitor, is_collapsed
-from graphcouple.optimize.rays import at_first, best_scale, within
+from graphcouple.optimize.rays import best_scale, shrink_within, starting_objective
 from graphcouple.optimize.snapshots import NoSnapshots, Snapshots, check_state
 from graphcouple.optimize.verdict import UNSETTLED, resized, restarted, warn_if_bad, warn_if_far
 
 # A bounded loss does not pull torn parts together again, so the attraction that `Descent` adds must fade slowly.
 _FEWEST_IF_BOUNDED = 400
 
-# A run of as many iterations as suit the number of points may become this many times longer, half by half.
+# With max_iter="auto", a run may become this many times longer, in steps of half its first length.
 _MOST_EXTENDED = 3
 
-# Sampled steps of few points, on a line, end no lower after more.
+# Sampled steps of few points on a line end no lower after more iterations.
 _MOST_SAMPLED = 1000
 
 # Three runs of at most 100 points take a third of a second, and find the lowest of several minima.
 _SEVERAL_RUNS, _SEVERAL_UP_TO = 3, 100
 
 # Weight of the bound on the size for a start: the bound then costs half a nat a point at D = L/2, and 23 at D = L.
-_OF_START = 100.0
+_START_WEIGHT = 100.0
 
 # Noise of further starts, relative to the first one's standard deviation.
 _JITTER = 0.5
@@ -70,8 +70,8 @@ def solve(
     max_iter : int or "auto", default="auto"
         Maximum number of iterations. "auto" is `Optimizer.suited_iterations` (at least 400 for a bounded objective
         that does not shrink noise), and half as many more, up to three times that number, as long as three quarters
-        of them were exaggerated or the last tenth lowered the loss by more than 2 % of its height. With "auto" and
-        `Descent`, a run that ends far from its best size is followed by one from there, which may take as many.
+        of the run were exaggerated or the last tenth lowered the loss by more than 2 % of its height. With "auto" and
+        `Descent`, a run that ends far from its best size is followed by one from there, with as many at most.
     rescale : bool, default=False
         Start from the multiple of `Z0` at which the (exaggerated) objective is least; `Descent` also smooths a start
         as rough as noise. Estimators ask for it unless `init` is an array.
@@ -142,37 +142,37 @@ def solve(
     """
     _check(objective, optimizer, on_interrupt)
     start = check_embedding(Z0, "Z0", objective.n_points).copy()
-    wanted = Descent() if optimizer is None else optimizer
-    n_runs = _runs(n_starts, wanted, max_iter, objective)
+    optimizer = Descent() if optimizer is None else optimizer
+    n_runs = _runs(n_starts, optimizer, max_iter, objective)
     most = 1
     if isinstance(max_iter, str):
         most = _MOST_EXTENDED
-        max_iter = _iterations(max_iter, wanted, objective)
+        max_iter = _iterations(max_iter, optimizer, objective)
     check_integer("max_iter", max_iter, 1)
-    if isinstance(wanted, Optimizer):
-        first = wanted
+    if isinstance(optimizer, Optimizer):
+        first = optimizer
     else:
-        start, first = wanted.plan(objective, start, max_iter, most * max_iter, smooth=rescale)
+        start, first = optimizer.plan(objective, start, max_iter, most * max_iter, smooth=rescale)
     if most > 1 and first.noisy:
         max_iter = min(max_iter, _MOST_SAMPLED)
-    bound = None if isinstance(wanted, Optimizer) else wanted.bound(objective)
-    # Sampled steps do not know the size of the map, so their start is bounded instead.
-    bound, of_start = (None, bound and _OF_START * bound) if first.noisy else (bound, None)
+    bound = None if isinstance(optimizer, Optimizer) else optimizer.bound(objective)
+    # Sampled steps ignore the size of the map, so their start is bounded instead.
+    bound, start_bound = (None, bound and _START_WEIGHT * bound) if first.noisy else (bound, None)
     stated, objective = objective, objective if bound is None else objective + bound
 
     tests = (tol, patience, check_every, callback, settled_within)
-    kept = NoSnapshots() if snapshots is None else snapshots
-    attempt = _Attempts(objective, bound, of_start, max_iter, most, tests, n_jobs, on_interrupt == "raise", kept)
+    store = NoSnapshots() if snapshots is None else snapshots
+    attempt = _Attempts(objective, bound, start_bound, max_iter, most, tests, n_jobs, on_interrupt == "raise", store)
     runs: list[tuple[Solution, Monitor]] = []
     with threads_kept():
-        for Z, chosen in _attempts(objective, start, first, isinstance(wanted, Descent), n_runs):
+        for Z, stepper in _attempts(objective, start, first, isinstance(optimizer, Descent), n_runs):
             if not rescale and not runs:
-                warn_if_far(best_scale(at_first(objective, chosen.exaggeration(0)), Z, precise=False))
-            runs.append(attempt(Z, chosen, rescale))
+                warn_if_far(best_scale(starting_objective(objective, stepper.exaggeration(0)), Z, precise=False))
+            runs.append(attempt(Z, stepper, rescale))
             if runs[-1][1].stopped:
                 break
         solution, monitor = min(runs, key=lambda run: run[0].loss)
-        factor, derived = 1.0, not isinstance(wanted, Optimizer)
+        factor, derived = 1.0, not isinstance(optimizer, Optimizer)
         if solution.collapsed and derived and objective.held_points is None and not monitor.stopped:
             solution, monitor = restarted(objective, start, attempt)
         if not (solution.collapsed or monitor.stopped or first.noisy):
@@ -187,45 +187,45 @@ def solve(
 
 
 class _Attempts(NamedTuple):
-    """What all runs of one call have in common.
+    """The settings that all runs of one call share.
 
-    `bound` is the part of the objective that losses leave out; `of_start` bounds the size of the start alone.
+    `bound` is the part of the objective that losses leave out; `start_bound` bounds the size of the start alone.
     """
 
     objective: Objective
     bound: Objective | None
-    of_start: Objective | None
+    start_bound: Objective | None
     max_iter: int
     most: int
     tests: tuple[Any, ...]
     n_jobs: int | None
     raises: bool
-    kept: NoSnapshots
+    store: NoSnapshots
 
-    def __call__(self, Z: FloatArray, chosen: Optimizer, rescale: bool) -> tuple[Solution, Monitor]:
-        """Return where one run ends; if that was kept in a snapshot, it is not repeated."""
+    def __call__(self, Z: FloatArray, optimizer: Optimizer, rescale: bool) -> tuple[Solution, Monitor]:
+        """Return where one run ends; a run that the snapshots have is not repeated."""
         tol, patience, check_every, callback, settled_within = self.tests
-        every = check_every or (1 if callback else self.max_iter if chosen.noisy else SETTLE_SPAN)
+        every = check_every or (1 if callback else self.max_iter if optimizer.noisy else SETTLE_SPAN)
         monitor = Monitor(self.objective, self.max_iter, tol, patience, every, callback, settled_within, self.bound)
-        monitor.most = (1 if chosen.noisy else self.most) * self.max_iter
-        chosen.check(self.objective)
-        ended = self.kept.begin()
-        if ended is not None:
-            if np.shape(ended.solution.Z) != Z.shape:
+        monitor.most = (1 if optimizer.noisy else self.most) * self.max_iter
+        optimizer.check(self.objective)
+        end = self.store.begin()
+        if end is not None:
+            if np.shape(end.solution.Z) != Z.shape:
                 raise ValueError(
                     "the checkpoint is damaged: a result is not of the start's shape. Fit without resume=True."
                 )
-            monitor.recall(ended.monitor)
-            return ended.solution, monitor
-        if rescale and self.kept.going is None:
-            near = at_first(self.objective, chosen.exaggeration(0))
-            near = near if self.of_start is None else near + self.of_start
-            Z = (Z * best_scale(near, Z, precise=not chosen.noisy)).astype(Z.dtype)
-            Z = Z if self.bound is None else within(self.bound, Z)
+            monitor.recall(end.monitor)
+            return end.solution, monitor
+        if rescale and self.store.going is None:
+            objective = starting_objective(self.objective, optimizer.exaggeration(0))
+            objective = objective if self.start_bound is None else objective + self.start_bound
+            Z = (Z * best_scale(objective, Z, precise=not optimizer.noisy)).astype(Z.dtype)
+            Z = Z if self.bound is None else shrink_within(self.bound, Z)
         run = Run(monitor.max_iter, self.n_jobs)
-        solution = _descend(chosen, self.objective, Z, run, monitor, self.kept, self.raises)
+        solution = _descend(optimizer, self.objective, Z, run, monitor, self.store, self.raises)
         if not monitor.stopped:
-            self.kept.end(solution, monitor.remembered())
+            self.store.end(solution, monitor.remembered())
         return solution, monitor
 
 
@@ -247,14 +247,14 @@ def _attempts(
     if (held := objective.held_points) is not None:
         deviation = np.where(held, 0.0, deviation)[:, None]
     for k in range(1, n_runs):
-        chosen = first
+        optimizer = first
         if derived and isinstance(first, LBFGS) and first.exaggeration != NO_EXAGGERATION:
             weaker = replace(first.exaggeration, factor=first.exaggeration.factor ** (1.0 / k))
-            chosen = replace(first, exaggeration=NO_EXAGGERATION if k == 1 else weaker)
+            optimizer = replace(first, exaggeration=NO_EXAGGERATION if k == 1 else weaker)
             if k == 1:
-                yield start, chosen
+                yield start, optimizer
                 continue
-        yield (start + deviation * np.random.default_rng(k).normal(size=start.shape)).astype(start.dtype), chosen
+        yield (start + deviation * np.random.default_rng(k).normal(size=start.shape)).astype(start.dtype), optimizer
 
 
 def _runs(n_starts: int | str, optimizer: Optimizer | Descent, max_iter: int | str, objective: Objective) -> int:
@@ -282,20 +282,20 @@ def _descend(
     start: FloatArray,
     run: Run,
     monitor: Monitor,
-    kept: NoSnapshots,
+    store: NoSnapshots,
     raises: bool,
 ) -> Solution:
     """Return the best embedding seen. All runs of optimizers go through this loop."""
-    iteration, state = _begun(optimizer, objective, start, run, monitor, kept.going)
+    iteration, state = _first_state(optimizer, objective, start, run, monitor, store.going)
 
     def remembered() -> dict[str, Any]:
         return {"state": optimizer.remembered(state), "monitor": monitor.remembered()}
 
     try:
         while True:
-            over = iteration == monitor.max_iter and not _extended(monitor, objective, state, run, optimizer)
+            over = iteration == monitor.max_iter and not _extend(monitor, objective, state, run, optimizer)
             if monitor.due(iteration) and not over:
-                # Record the objective's own loss, not the exaggerated one and not that of this iteration's sample.
+                # Record the loss of the objective itself, not of its exaggeration or of this iteration's sample.
                 loss, settled = objective.value(state.Z), not _is_warming_up(optimizer, iteration)
                 if monitor.record(iteration, loss, state.Z, state.grad_norm, settled):
                     break
@@ -303,10 +303,10 @@ def _descend(
                 monitor.before_last_tenth = objective.value(state.Z)
             if over or _is_over(optimizer, objective, state, iteration, monitor):
                 break
-            moved = optimizer.step(optimizer.for_iteration(objective, iteration, state.Z), state, iteration, run)
-            monitor.check_finite(iteration + 1, moved.Z)
-            state, iteration = moved, iteration + 1
-            kept.offer(iteration, remembered)
+            after = optimizer.step(optimizer.for_iteration(objective, iteration, state.Z), state, iteration, run)
+            monitor.check_finite(iteration + 1, after.Z)
+            state, iteration = after, iteration + 1
+            store.offer(iteration, remembered)
     except KeyboardInterrupt:
         if raises:
             raise
@@ -316,15 +316,15 @@ def _descend(
     loss, Z = (monitor.losses[-1], state.Z) if optimizer.noisy else monitor.best
     assert Z is not None
     collapsed = is_collapsed(objective, Z, loss)
-    taken = optimizer.noisy and not monitor.stopped
-    message, converged = f"all {iteration} random steps taken" if taken else monitor.message, monitor.converged
+    complete = optimizer.noisy and not monitor.stopped
+    message, converged = f"all {iteration} random steps taken" if complete else monitor.message, monitor.converged
     if collapsed:
         message, converged = f"collapsed: all points are in one place ({message})", False
     history = np.array(monitor.losses), np.array(monitor.iterations)
     return Solution(Z, loss, iteration, converged, message, *history, collapsed=collapsed, stopped=monitor.stopped)
 
 
-def _begun(
+def _first_state(
     optimizer: Optimizer,
     objective: Objective,
     start: FloatArray,
@@ -332,7 +332,7 @@ def _begun(
     monitor: Monitor,
     going: dict[str, Any] | None,
 ) -> tuple[int, Any]:
-    """Return the first iteration and state, or those at which a run goes on."""
+    """Return the first iteration and state, from a snapshot if the run goes on from one."""
     if going is None:
         return 0, optimizer.init(objective, start, run)
     check_state(going, start)
@@ -345,7 +345,7 @@ def _is_warming_up(optimizer: Optimizer, iteration: int) -> bool:
     return optimizer.noisy or iteration < optimizer.exaggeration.n_iter
 
 
-def _extended(monitor: Monitor, objective: Objective, state: Any, run: Run, optimizer: Optimizer) -> bool:
+def _extend(monitor: Monitor, objective: Objective, state: Any, run: Run, optimizer: Optimizer) -> bool:
     """Return whether the run may go on for half its length, because it warmed up too long or is still falling."""
     if monitor.max_iter >= monitor.most:
         return False

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import splu
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 
-# With more points the factors fill up, and solving with them takes too long beside the gradients by a mesh.
+# With more points the factors fill up, and solving with them takes too long compared with gradients by a mesh.
 _MOST_POINTS = 2000
 
 # On a line, points that move far with their neighbours do not pass each other, and end in worse minima.
@@ -24,17 +24,17 @@ _STRONGEST = 10
 # If ties leave more edges a point than this, as where all pairs are alike, no direction is slow and factors are full.
 _MOST_EDGES = 60
 
-# Repulsion bounds how soft the softest direction is. Of 0.001 to 0.1, 0.01 settles soonest on walks, moons and digits.
+# Repulsion limits how soft a direction can be. Of 0.001 to 0.1, 0.01 settles soonest on walks, moons and digits.
 _LEAST = 0.01
 
 
 def inverse_stiffness(objective: Objective, n_dims: int) -> Callable[[FloatArray], FloatArray] | None:
     """Return the product with (L + 0.01 d̄ I)⁻¹, L the Laplacian of the strongest edges and d̄ their mean degree.
 
-    L is the curvature of the attraction where it is quadratic, the same for every dimension of the embedding. So L-BFGS
-    that starts from this matrix needs no steps to find which displacements are stiff: Vladymyrov and Carreira-Perpiñán
-    (2012), Partial-Hessian strategies for fast learning of nonlinear embeddings. Points that are held are left out of
-    the matrix, so that no product moves them.
+    L is the curvature of the attraction where it is quadratic, the same for every dimension of the embedding. From this
+    matrix, L-BFGS needs no steps to find out which displacements are stiff: Vladymyrov and Carreira-Perpiñán (2012),
+    Partial-Hessian strategies for fast learning of nonlinear embeddings. Held points are left out of the matrix, so
+    that no product moves them.
 
     Parameters
     ----------
@@ -66,9 +66,9 @@ def inverse_stiffness(objective: Objective, n_dims: int) -> Callable[[FloatArray
     )
 
     def product(forces: FloatArray) -> FloatArray:
-        found = np.zeros(forces.shape)
-        found[free] = factors.solve(forces[free].astype(np.float64))
-        return found
+        displacements = np.zeros(forces.shape)
+        displacements[free] = factors.solve(forces[free].astype(np.float64))
+        return displacements
 
     return product
 
@@ -81,8 +81,8 @@ def strongest_edges(edges: Any) -> Any:
     >>> import numpy as np
     >>> from graphcouple.optimize.stiffness import strongest_edges
     >>> places = np.arange(30.0)
-    >>> kept = strongest_edges(np.exp(-abs(places - places[:, None])))
-    >>> [int(j) for j in kept[[15]].indices]
+    >>> strongest = strongest_edges(np.exp(-abs(places - places[:, None])))
+    >>> [int(j) for j in strongest[[15]].indices]
     [10, 11, 12, 13, 14, 16, 17, 18, 19, 20]
     """
     weights = np.array(edges.todense() if sp.issparse(edges) else edges, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Where a run ended: a further one from a better place, and warnings of a bad start or end."""
+"""The end of a run: a further run from a better size, and warnings of a bad start or end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CLEARLY = 5e-3
 
 
 def warn_if_far(factor: float) -> None:
-    """Warn if the best size of a start that is used as given is this far from its size."""
+    """Warn if a start that is used as given is far from its best size, `factor` times its own."""
     if 1.0 / _FAR_FROM_BEST < factor < _FAR_FROM_BEST:
         return
     size = f"{factor:.0f} times too small" if factor > 1.0 else f"{1.0 / factor:.0f} times too large"
@@ -40,7 +40,7 @@ def warn_if_far(factor: float) -> None:
 
 
 def far_off(objective: Objective, solution: Solution) -> float:
-    """Return about the best multiple of the embedding, a power of 4; 1 unless the loss is clearly lower there."""
+    """Return roughly the best multiple of the embedding, a power of 4; 1 unless the loss is clearly lower there."""
     if not sets_a_size(objective):
         return 1.0
     factor = best_scale(objective, solution.Z, precise=False)
@@ -67,10 +67,10 @@ def warn_if_bad(solution: Solution, monitor: Monitor, factor: float) -> None:
             f"no embedding with a lower loss than the start's, {monitor.losses[0]:.6g}, was found, so the start is "
             "returned. Lower early_exaggeration or learning_rate, or use optimizer='auto'."
         )
-    elif not solution.converged and (fell := monitor.still_falling(monitor.last)) > UNSETTLED:
+    elif not solution.converged and (fall := monitor.still_falling(monitor.last)) > UNSETTLED:
         reason = (
             f"the embedding has not settled: at max_iter={monitor.max_iter} the last tenth of the iterations "
-            f"lowered the loss by {fell:.1%} of its height above its lower bound. Raise max_iter."
+            f"lowered the loss by {fall:.1%} of its height above its lower bound. Raise max_iter."
         )
     elif factor != 1.0:
         reason = (
@@ -123,12 +123,13 @@ def resized(
         factor = far_off(objective, solution)
         if factor == 1.0 or attempt is None:
             return solution, monitor, factor
-        again, seen = attempt((factor * solution.Z).astype(solution.Z.dtype), LBFGS(), False)
-        better = again.loss < solution.loss and not again.collapsed
-        if seen.stopped:
-            return again if better else replace(solution, message=again.message, converged=False), seen, 1.0
+        second, second_monitor = attempt((factor * solution.Z).astype(solution.Z.dtype), LBFGS(), False)
+        better = second.loss < solution.loss and not second.collapsed
+        if second_monitor.stopped:
+            end = second if better else replace(solution, message=second.message, converged=False)
+            return end, second_monitor, 1.0
         if better:
-            return again, seen, far_off(objective, again)
+            return second, second_monitor, far_off(objective, second)
     except FloatingPointError:
         pass
     except KeyboardInterrupt:

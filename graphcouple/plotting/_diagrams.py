@@ -1,4 +1,4 @@
-"""Curves: preservation by neighborhood size, loss by iteration."""
+"""Diagrams: preservation by neighborhood size, loss by iteration, eigenvalues."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def _line_style(c: int) -> dict[str, Any]:
     return {"color": PALETTE[c % len(PALETTE)], "linestyle": _DASHES[c // len(PALETTE) % 3], "linewidth": 1.8}
 
 
-def _named(curves: Any) -> dict[str, Any]:
-    named = dict(curves) if isinstance(curves, Mapping) else {"": curves}
-    if not named:
+def _by_name(curves: Any) -> dict[str, Any]:
+    by_name = dict(curves) if isinstance(curves, Mapping) else {"": curves}
+    if not by_name:
         raise ValueError("there are no curves to draw; pass at least one.")
-    return named
+    return by_name
 
 
 def plot_preservation(curves: Any, *, ax: Axes | None = None, title: str | None = None) -> Axes:
@@ -56,23 +56,23 @@ def plot_preservation(curves: Any, *, ax: Axes | None = None, title: str | None 
     >>> gc.plotting.plot_preservation(curves).get_xscale()
     'log'
     """
-    named = _named(curves)
-    for name, curve in named.items():
+    by_name = _by_name(curves)
+    for name, curve in by_name.items():
         if not hasattr(curve, "preservation"):
             raise TypeError(f"{name or 'curves'} must be what neighborhood_curves returns, got {type(curve).__name__}.")
     ax = new_axes(ax, 7.5, 4.5)
-    for c, (name, curve) in enumerate(named.items()):
-        shown = label(f"{name}  (area {curve.area:.2f})") if name else ""
+    for c, (name, curve) in enumerate(by_name.items()):
+        text = label(f"{name}  (area {curve.area:.2f})") if name else ""
         # A line through a few values is hard to see without markers.
         marker = "o" if curve.K.size < 10 else ""
-        ax.plot(curve.K, curve.preservation, label=shown, marker=marker, **_line_style(c))
+        ax.plot(curve.K, curve.preservation, label=text, marker=marker, **_line_style(c))
         if curve.preservation_error.any():
             low, high = (curve.preservation + side * curve.preservation_error for side in (-2.0, 2.0))
             ax.fill_between(curve.K, low, high, color=PALETTE[c % len(PALETTE)], alpha=0.2, linewidth=0)
     ax.set_xscale("log")
-    ax.set_ylim(min(0.0, *(float(curve.preservation.min()) for curve in named.values())), 1.0)
+    ax.set_ylim(min(0.0, *(float(curve.preservation.min()) for curve in by_name.values())), 1.0)
     line_axes(ax, "neighbors K", "preservation R(K)")
-    line_legend(ax, list(named))
+    line_legend(ax, list(by_name))
     if title:
         ax.set_title(as_text(title))
     return ax
@@ -107,13 +107,13 @@ def plot_loss(history: Any, *, ax: Axes | None = None, title: str | None = None)
     >>> ax.get_xlabel()
     'iteration'
     """
-    named = _named(history)
+    by_name = _by_name(history)
     ax = new_axes(ax, 7.5, 4.5)
-    for c, (name, run) in enumerate(named.items()):
+    for c, (name, run) in enumerate(by_name.items()):
         iterations, losses = _history(run)
         ax.plot(iterations, losses, label=label(name), **_line_style(c))
     line_axes(ax, "iteration", "loss (nats)")
-    line_legend(ax, list(named))
+    line_legend(ax, list(by_name))
     if title:
         ax.set_title(as_text(title))
     return ax
@@ -127,9 +127,9 @@ def plot_eigenvalues(
     Parameters
     ----------
     eigenvalues : fitted `LaptSNE`, array of shape (n_eigenvalues,), or mapping of names to either
-        As `graphcouple.spectral.laplacian_eigenvalues` returns them; an estimator has them of the input's graph.
+        From `graphcouple.spectral.laplacian_eigenvalues`; an estimator has the eigenvalues of the input's graph.
     n_clusters : int, optional
-        Number of eigenvalues after which a line is drawn; an estimator knows it.
+        Number of eigenvalues after which a line is drawn; the default is the estimator's number of clusters.
     ax : matplotlib Axes, optional
     title : str, optional
 
@@ -150,20 +150,20 @@ def plot_eigenvalues(
     >>> gc.plotting.plot_eigenvalues([0.0, 0.01, 0.02, 0.5, 0.6], 3).get_xlabel()
     'number of the eigenvalue'
     """
-    named = _named(eigenvalues)
+    by_name = _by_name(eigenvalues)
     ax = new_axes(ax, 7.5, 4.5)
-    for c, (name, source) in enumerate(named.items()):
+    for c, (name, source) in enumerate(by_name.items()):
         if hasattr(source, "fit") and not hasattr(source, "eigenvalues_"):
             raise TypeError(f"{type(source).__name__} has no eigenvalues to draw; fit a LaptSNE first.")
         values = np.asarray(getattr(source, "eigenvalues_", source), dtype=np.float64)
         if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
             raise ValueError(f"eigenvalues must be a row of finite numbers, got an array of shape {values.shape}.")
         ax.plot(np.arange(1, values.size + 1), values, marker="o", markersize=4, label=label(name), **_line_style(c))
-        chosen = getattr(source, "n_clusters_", None) if n_clusters is None else n_clusters
-        if chosen is not None:
-            ax.axvline(chosen + 0.5, color="#888888", linewidth=1.0, linestyle=":")
+        position = getattr(source, "n_clusters_", None) if n_clusters is None else n_clusters
+        if position is not None:
+            ax.axvline(position + 0.5, color="#888888", linewidth=1.0, linestyle=":")
     line_axes(ax, "number of the eigenvalue", "eigenvalue of the Laplacian")
-    line_legend(ax, list(named))
+    line_legend(ax, list(by_name))
     if title:
         ax.set_title(as_text(title))
     return ax

@@ -49,7 +49,7 @@ def plot_graph(
     Raises
     ------
     ModuleNotFoundError, TypeError, ValueError
-        As `plot`. Also when the number of nodes is not that of points, or weights are negative or not finite.
+        As `plot`. Also when the numbers of nodes and points differ, or weights are negative or not finite.
 
     Examples
     --------
@@ -65,12 +65,12 @@ def plot_graph(
 
     points = check_points(Z)
     check_integer("n_edges", n_edges, 1)
-    given = graph.mean() if hasattr(graph, "edge_means") else graph
-    if not (sp.issparse(given) or (np.ndim(given) == 2 and np.asarray(given).dtype.kind in "biuf")):
+    matrix = graph.mean() if hasattr(graph, "edge_means") else graph
+    if not (sp.issparse(matrix) or (np.ndim(matrix) == 2 and np.asarray(matrix).dtype.kind in "biuf")):
         raise TypeError(f"graph must be a matrix of weights or a law of a graph, got {type(graph).__name__}.")
-    if sp.issparse(given):
-        check_sparse(given, "graph")
-    weights = sp.coo_array(given).astype(np.float64)
+    if sp.issparse(matrix):
+        check_sparse(matrix, "graph")
+    weights = sp.coo_array(matrix).astype(np.float64)
     if weights.shape != (len(points), len(points)):
         raise ValueError(f"graph has shape {weights.shape}, but Z has {len(points)} points.")
     if weights.nnz and not (np.isfinite(weights.data).all() and weights.data.min() >= 0):

@@ -102,18 +102,18 @@ def _scatter(ax: Axes, points: NDArray[np.float64], labels: NDArray[Any] | None,
     if labels is None:
         ax.scatter(x, y, color=PALETTE[0], **style)
         return
-    shuffled = labels[order]
+    point_labels = labels[order]
     if not is_categorical(labels):
-        drawn = ax.scatter(x, y, c=shuffled.astype(np.float64), cmap="viridis", **style)
+        artist = ax.scatter(x, y, c=point_labels.astype(np.float64), cmap="viridis", **style)
         if legend:
-            ax.figure.colorbar(drawn, ax=ax, shrink=0.8)
+            ax.figure.colorbar(artist, ax=ax, shrink=0.8)
         return
-    names, codes = np.unique(shuffled, return_inverse=True)
+    names, codes = np.unique(point_labels, return_inverse=True)
     colors = class_colors(len(names))
     markers = np.array([class_marker(c) for c in range(len(names))])
     for marker in dict.fromkeys(markers.tolist()):
-        chosen = markers[codes] == marker
-        ax.scatter(x[chosen], y[chosen], color=colors[codes[chosen]], marker=marker, **style)
+        is_marked = markers[codes] == marker
+        ax.scatter(x[is_marked], y[is_marked], color=colors[codes[is_marked]], marker=marker, **style)
     if legend:
         class_legend(ax, names)
 
@@ -181,8 +181,8 @@ def plot_density(
     image = _mean_colors(ax, pixel, int(shape.prod()), labels, legend)
     image[:, 3] = _opacity(np.bincount(pixel, minlength=len(image)))
     (left, bottom), (right, top) = low, low + span
-    drawn = image.reshape(shape[1], shape[0], 4)
-    ax.imshow(drawn, origin="lower", extent=(left, right, bottom, top), aspect="auto")
+    pixels = image.reshape(shape[1], shape[0], 4)
+    ax.imshow(pixels, origin="lower", extent=(left, right, bottom, top), aspect="auto")
     ax.margins(0.05)
     ax.update_datalim([low - 0.05 * span, low + 1.05 * span])
     ax.autoscale_view()
@@ -192,8 +192,8 @@ def plot_density(
 
 def _opacity(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return each pixel's opacity by its rank among the pixels with points, from 0.25 to 1; 0 for empty pixels."""
-    held = counts[counts > 0]
-    share = np.searchsorted(np.sort(held), counts, side="right") / held.size
+    positive = counts[counts > 0]
+    share = np.searchsorted(np.sort(positive), counts, side="right") / positive.size
     return np.where(counts > 0, 0.25 + 0.75 * share, 0.0)
 
 
@@ -259,10 +259,10 @@ def plot_class_means(Z: ArrayLike, y: ArrayLike, *, ax: Axes | None = None, titl
     if labels is None or not is_categorical(labels):
         raise ValueError("y must hold classes: names, or up to 30 different whole numbers.")
     ax = new_axes(ax)
-    before = {*ax.collections, *ax.images}
+    old_artists = {*ax.collections, *ax.images}
     plot(Z, labels, ax=ax, title=title, legend=False)
-    for drawn in {*ax.collections, *ax.images} - before:
-        drawn.set_alpha(0.3)
+    for artist in {*ax.collections, *ax.images} - old_artists:
+        artist.set_alpha(0.3)
     names, codes = np.unique(labels, return_inverse=True)
     colors = class_colors(len(names))
     halo = [withStroke(linewidth=3, foreground="white")]

@@ -70,8 +70,8 @@ def is_categorical(labels: NDArray[Any]) -> bool:
     """Return whether labels are shown as classes: names, or up to 30 different whole numbers."""
     if labels.dtype.kind not in "iufb":
         return True
-    whole = labels.dtype.kind in "iub" or bool(np.all(labels == np.floor(labels)))
-    return whole and np.unique(labels).size <= MAX_CLASSES
+    are_whole = labels.dtype.kind in "iub" or bool(np.all(labels == np.floor(labels)))
+    return are_whole and np.unique(labels).size <= MAX_CLASSES
 
 
 def class_colors(n: int) -> NDArray[np.float64]:
@@ -136,21 +136,21 @@ def class_legend(ax: Axes, names: NDArray[Any], markers: bool = True) -> None:
 
 def label(name: Any) -> str:
     """Return the text of a label, led by a space if it starts with "_": matplotlib's legends drop such labels."""
-    shown = as_text(f"{name:g}" if isinstance(name, np.floating) else name)
-    return f" {shown}" if shown.startswith("_") else shown
+    text = as_text(f"{name:g}" if isinstance(name, np.floating) else name)
+    return f" {text}" if text.startswith("_") else text
 
 
 def as_text(text: Any) -> str:
-    """Return text that matplotlib can draw: formulas stay, dollars that are none are escaped, and controls left out."""
+    """Return text that matplotlib can draw: formulas stay, other dollars are escaped, and controls become spaces."""
     from matplotlib.mathtext import MathTextParser
 
-    shown = "".join(" " if unicodedata.category(c) in ("Cc", "Cs") else c for c in str(text))
-    if "$" in shown:
+    drawable = "".join(" " if unicodedata.category(c) in ("Cc", "Cs") else c for c in str(text))
+    if "$" in drawable:
         try:
-            MathTextParser("path").parse(shown)
+            MathTextParser("path").parse(drawable)
         except ValueError:
-            return shown.replace("\\$", "$").replace("$", "\\$")
-    return shown
+            return drawable.replace("\\$", "$").replace("$", "\\$")
+    return drawable
 
 
 def line_axes(ax: Axes, x: str, y: str) -> None:

@@ -1,4 +1,4 @@
-"""Spectral problems: Gram matrices and graph Laplacians, and the embeddings that their eigenvectors are."""
+"""Spectral problems: Gram matrices and graph Laplacians, and embeddings by their eigenvectors."""
 
 from graphcouple.spectral.eigen import Eigenpairs
 from graphcouple.spectral.gram import GramMatrix, Nystroem, Placement

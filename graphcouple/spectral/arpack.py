@@ -10,7 +10,7 @@ import numpy as np
 
 from graphcouple.graphs import FloatArray
 
-# A residual this small, relative to the eigenvalue, is rounding error. ARPACK's own least, 1.1e-16, is never reached
+# A residual this small, relative to the eigenvalue, is rounding error. ARPACK's own limit, 1.1e-16, is never reached
 # where eigenvalues coincide.
 _ROUNDING = 1e-15
 
@@ -18,8 +18,8 @@ _ROUNDING = 1e-15
 def lanczos(matrix: Any, k: int, start: FloatArray, tol: float = 0.0, **options: Any) -> tuple[FloatArray, FloatArray]:
     """Return the k largest eigenvalues of a symmetric matrix, and their vectors, from a start.
 
-    Where the start spans too little, as when many eigenvalues coincide, ARPACK goes on from random vectors. They are
-    the same in every call.
+    Where the start spans too small a space, as when many eigenvalues coincide, ARPACK goes on from random vectors,
+    which are the same in every call.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def lanczos(matrix: Any, k: int, start: FloatArray, tol: float = 0.0, **options:
     tol : float, default=0.0
         Residual of the eigenvectors, relative to their eigenvalues; at least rounding error.
     **options : any
-        Others of `scipy.sparse.linalg.eigsh`.
+        Other arguments of `scipy.sparse.linalg.eigsh`.
     """
     from scipy.sparse.linalg import eigsh
 
@@ -38,16 +38,16 @@ def lanczos(matrix: Any, k: int, start: FloatArray, tol: float = 0.0, **options:
         # The start has a share of every eigenvector, so only the zero matrix maps it to 0. ARPACK refuses that matrix.
         columns = np.random.default_rng(0).normal(size=(start.size, k))
         return np.zeros(k), np.linalg.qr(columns)[0]
-    seeded = {"rng": np.random.default_rng(0)} if _takes_rng() else {}
-    found: tuple[FloatArray, FloatArray] = eigsh(
-        matrix, k, which="LA", v0=start, tol=max(tol, _ROUNDING), **seeded, **options
+    generator = {"rng": np.random.default_rng(0)} if _takes_rng() else {}
+    pairs: tuple[FloatArray, FloatArray] = eigsh(
+        matrix, k, which="LA", v0=start, tol=max(tol, _ROUNDING), **generator, **options
     )
-    return found
+    return pairs
 
 
 @cache
 def _takes_rng() -> bool:
-    """Return whether SciPy would else draw random vectors that differ from call to call."""
+    """Return whether this SciPy takes a generator; without one, its random vectors differ from call to call."""
     from scipy.sparse.linalg import eigsh
 
     return "rng" in inspect.signature(eigsh).parameters

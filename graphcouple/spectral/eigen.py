@@ -1,10 +1,10 @@
-"""Eigenvectors of large symmetric matrices, by whichever of three ways suits the matrix.
+"""Eigenvectors of large symmetric matrices, in one of three ways.
 
-Small matrices are decomposed whole. A sparse matrix of a graph that falls apart when few nodes are taken out, such as
-that of a curve or a surface, has a thin factorisation, and inverse iteration with it is exact and fast even if the
-eigenvalues almost coincide. In graphs of points in many dimensions the factors fill up, but the eigenvalues lie further
-apart, so Lanczos iteration with products alone finds the vectors. (LOBPCG with an algebraic multigrid preconditioner
-was no faster than the better of the two on 70,000 points of a roll, of a cube of five dimensions and of images.)
+Small matrices are decomposed whole. Graphs of points on a curve or a surface fall apart without a few nodes, so their
+matrices have thin factors, and inverse iteration with these is exact and fast even if the eigenvalues almost coincide.
+In graphs of points in many dimensions the factors fill up, but the eigenvalues lie further apart, so Lanczos iteration
+with products alone finds the vectors. (LOBPCG with an algebraic multigrid preconditioner was no faster than the better
+of the two on 70,000 points of a roll, of a cube of five dimensions and of images.)
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from graphcouple.spectral.arpack import lanczos
 # Up to 800 rows, a matrix is decomposed whole.
 DENSE = 800
 
-# A graph is factorised if one breadth-first level after another never holds more nodes than this: each level separates
-# the ones before from the ones after, and factors hold about the square of a separator's size.
+# A graph is factorised if no breadth-first level holds more nodes than this: a level separates the levels before from
+# the levels after, and factors hold about the square of a separator's size.
 _THIN = 1500
 
 # After Lanczos iteration failed, wider graphs are factorised too: 4,000² entries are 128 MB.
 _STILL_FACTORISED = 4000
 
-# Vectors kept by Lanczos iteration, beside twice as many as are wanted, and restarts.
+# Vectors that Lanczos iteration keeps beside twice the number of eigenvectors, and restarts.
 _BASIS, _RESTARTS = 30, 300
 
 # If Lanczos iteration fails: the residual that is accepted, with a warning; and the rounds of block iteration if even
@@ -92,31 +92,31 @@ class Sparse(Protocol):
         """Return the matrix times an array of shape (n,) or (n, m)."""
 
     def flipped(self, v: FloatArray) -> FloatArray:
-        """Return a multiple of a vector minus the matrix times it, so that the smallest eigenvalues are the largest."""
+        """Return (c − matrix) v for a number c, so that the smallest eigenvalues become the largest."""
 
     @property
     def matrix(self) -> sp.csr_array:
-        """Its entries; asked for only if they are decomposed or factorised."""
+        """Its entries, needed only to decompose or factorise it."""
 
     @property
     def pattern(self) -> sp.csr_array:
-        """A matrix with entries where it has them, and none below 0."""
+        """A matrix with entries in the same places, none below 0."""
 
     @property
     def bound(self) -> float:
         """A number that no eigenvalue exceeds."""
 
 
-def smallest(of: Sparse, k: int, known: FloatArray, tol: float = 1e-10) -> Eigenpairs:
-    """Return the k smallest eigenvalues of a sparse matrix without negative ones, beside a known one of 0.
+def smallest(operator: Sparse, k: int, null_vector: FloatArray, tol: float = 1e-10) -> Eigenpairs:
+    """Return the k smallest eigenvalues of a sparse matrix without negative ones, apart from a known one of 0.
 
     Parameters
     ----------
-    of : Sparse
+    operator : Sparse
     k : int
         Below n.
-    known : ndarray of shape (n,)
-        A unit vector with eigenvalue 0; the others are orthogonal to it.
+    null_vector : ndarray of shape (n,)
+        A unit vector with eigenvalue 0; the other eigenvectors are orthogonal to it.
     tol : float
         Residual, relative to `Sparse.bound`.
 
@@ -130,30 +130,30 @@ def smallest(of: Sparse, k: int, known: FloatArray, tol: float = 1e-10) -> Eigen
     ConvergenceWarning
         When the residuals have not fallen to `tol`.
     """
-    n, bound = known.size, of.bound
+    n, bound = null_vector.size, operator.bound
     if n <= DENSE or 4 * k > n:
-        # The known eigenvalue is raised above all others, so that it is not among the smallest.
-        whole = of.matrix.toarray() + 2.0 * bound * np.outer(known, known)
-        values, vectors = np.linalg.eigh(whole)
+        # The null vector's eigenvalue is raised above all others.
+        dense = operator.matrix.toarray() + 2.0 * bound * np.outer(null_vector, null_vector)
+        values, vectors = np.linalg.eigh(dense)
         return Eigenpairs(np.maximum(values[:k], 0.0), fixed_signs(vectors[:, :k]))
 
     def by_factors() -> tuple[FloatArray, FloatArray]:
-        return _inverse_iteration(of.matrix, k, known, bound)
+        return _invert(operator.matrix, k, null_vector, bound)
 
-    width = separator(of.pattern)
+    width = separator(operator.pattern)
     if width <= _THIN:
         values, vectors = by_factors()
     else:
-        found = _lanczos(of.flipped, n, k + 1, tol, by_factors if width <= _STILL_FACTORISED else None)[1]
-        values, vectors = _beside(of, known, found)
+        span = _lanczos(operator.flipped, n, k + 1, tol, by_factors if width <= _STILL_FACTORISED else None)[1]
+        values, vectors = _ritz_pairs(operator, null_vector, span)
     return Eigenpairs(np.maximum(values[:k], 0.0), fixed_signs(vectors[:, :k]))
 
 
-def _beside(of: Sparse, known: FloatArray, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the eigenvalues, in ascending order, and vectors of what a span holds beside a known vector."""
-    left, singular, _ = np.linalg.svd(vectors - np.outer(known, known @ vectors), full_matrices=False)
+def _ritz_pairs(operator: Sparse, null_vector: FloatArray, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the Ritz values, in ascending order, and the Ritz vectors of a span without the null vector."""
+    left, singular, _ = np.linalg.svd(vectors - np.outer(null_vector, null_vector @ vectors), full_matrices=False)
     basis = left[:, singular > 0.5]
-    values, rotation = np.linalg.eigh(basis.T @ of.times(basis))
+    values, rotation = np.linalg.eigh(basis.T @ operator.times(basis))
     return values, basis @ rotation
 
 
@@ -172,22 +172,22 @@ def _start(n: int) -> FloatArray:
     return np.random.default_rng(0).normal(size=n)
 
 
-def _inverse_iteration(matrix: sp.csr_array, k: int, known: FloatArray, bound: float) -> tuple[FloatArray, FloatArray]:
+def _invert(matrix: sp.csr_array, k: int, null_vector: FloatArray, bound: float) -> tuple[FloatArray, FloatArray]:
     from scipy.sparse.linalg import LinearOperator, splu
 
-    n = known.size
-    shifted = sp.csc_array(matrix + sp.eye_array(n) * (_SHIFT * bound))
-    factors = splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    n = null_vector.size
+    definite = sp.csc_array(matrix + sp.eye_array(n) * (_SHIFT * bound))
+    factors = splu(definite, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
 
     def solve(v: FloatArray) -> FloatArray:
-        v = factors.solve(v - known * (known @ v))
-        return v - known * (known @ v)
+        v = factors.solve(v - null_vector * (null_vector @ v))
+        return v - null_vector * (null_vector @ v)
 
     inverse = LinearOperator((n, n), matvec=solve, dtype=np.float64)
     start = _start(n)
-    found = lanczos(inverse, k, start - known * (known @ start))[1]
+    span = lanczos(inverse, k, start - null_vector * (null_vector @ start))[1]
     # Rayleigh quotients are more accurate than inverses of the inverse's eigenvalues.
-    vectors = np.linalg.qr(found)[0]
+    vectors = np.linalg.qr(span)[0]
     values, rotation = np.linalg.eigh(vectors.T @ (matrix @ vectors))
     return values, vectors @ rotation
 
@@ -224,7 +224,7 @@ def _roughly(operator: Any, n: int, k: int, ncv: int) -> tuple[FloatArray, Float
         block = np.random.default_rng(0).normal(size=(n, k))
         block[:, : partial.eigenvectors.shape[1]] = partial.eigenvectors
         with warnings.catch_warnings():
-            # Its own words on convergence; ours follow.
+            # A warning with the residual follows.
             warnings.filterwarnings("ignore", message="\\s*(Exited|Failed)", category=UserWarning)
             values, vectors = lobpcg(operator, block, largest=True, maxiter=_LAST_ROUNDS, tol=_ROUGH * n**0.5)
     residual = float(

@@ -1,10 +1,10 @@
-"""A centred Gram matrix: its eigenvectors, which place the points, and where they place new ones.
+"""Centred Gram matrices: their eigenvectors give places to points, and Nyström's formula to new points.
 
     C S C = V Λ Vᵀ,   Z = V_q Λ_q^½,   C = I − 11ᵀ/n
 
 For S = X Xᵀ this is PCA, for a kernel matrix kernel PCA, for −½ D² with distances D classical multidimensional scaling,
-and with geodesic ones Isomap. A new point with similarities s to the fitted ones is placed at Λ_q^{-½} V_qᵀ s̃, s̃
-centred alike (Nyström's formula): a fitted point's place is then its own.
+and with geodesic distances Isomap. A new point with similarities s to the fitted ones is put at Λ_q^{-½} V_qᵀ s̃, where
+s̃ is centred like S (Nyström's formula), so that a fitted point gets its own place.
 
 References
 ----------
@@ -36,12 +36,12 @@ _NARROW, _SQUARED = 500, 2000
 
 
 class Placement(NamedTuple):
-    """The points' places by a Gram matrix, and what places new points.
+    """Places of points by a Gram matrix, and the matrix that places new points.
 
     Attributes
     ----------
     eigenvalues : ndarray of shape (q,)
-        In descending order; those that are not above 0 belong to columns of zeros.
+        In descending order; columns of `Z` are zero where an eigenvalue is not above 0.
     Z : ndarray of shape (n, q)
     onto : ndarray of shape (n, q)
         V Λ^{-½}: centred similarities times this are places.
@@ -53,7 +53,7 @@ class Placement(NamedTuple):
 
 
 class GramMatrix:
-    """A centred symmetric matrix C S C by its products, from points, a factor, or its entries.
+    """A centred symmetric matrix C S C, from points, a low-rank factor, or the entries of S.
 
     Parameters
     ----------
@@ -78,13 +78,13 @@ class GramMatrix:
             raise ValueError("give either a factor or a matrix of similarities.")
         self.mean: FloatArray | float = 0.0
         if matrix is not None:
-            whole = np.asarray(matrix, dtype=np.float64)
-            if whole.ndim != 2 or whole.shape[0] != whole.shape[1] or not np.isfinite(whole).all():
-                raise ValueError(f"similarities must be a finite square array, got shape {whole.shape}.")
-            if np.abs(whole - whole.T).max(initial=0.0) > _SYMMETRIC * max(np.abs(whole).max(initial=0.0), 1e-300):
+            S = np.asarray(matrix, dtype=np.float64)
+            if S.ndim != 2 or S.shape[0] != S.shape[1] or not np.isfinite(S).all():
+                raise ValueError(f"similarities must be a finite square array, got shape {S.shape}.")
+            if np.abs(S - S.T).max(initial=0.0) > _SYMMETRIC * max(np.abs(S).max(initial=0.0), 1e-300):
                 raise ValueError("similarities must be symmetric; take (S + S.T) / 2.")
-            self.rows = whole.mean(axis=0)
-            self.matrix: FloatArray | None = whole - self.rows - self.rows[:, None] + self.rows.mean()
+            self.rows = S.mean(axis=0)
+            self.matrix: FloatArray | None = S - self.rows - self.rows[:, None] + self.rows.mean()
             self.factor = None
             return
         self.matrix = None
@@ -143,12 +143,12 @@ class GramMatrix:
         """
         values, vectors, negligible = self._leading(n_components)
         top = float(values[0]) if values.size else 0.0
-        # The matrix's largest entry bounds what rounding can have left of an eigenvalue 0.
+        # The matrix's largest entry bounds the rounding error of an eigenvalue 0.
         scale = max(top, 0.0 if self.matrix is None else float(np.abs(self.matrix).max()))
         positive = values > negligible * scale
         roots = np.sqrt(np.where(positive, values, 0.0))
-        back = np.divide(1.0, roots, out=np.zeros_like(roots), where=positive)
-        return Placement(values, vectors * roots, vectors * back)
+        inverse_roots = np.divide(1.0, roots, out=np.zeros_like(roots), where=positive)
+        return Placement(values, vectors * roots, vectors * inverse_roots)
 
     def directions(self, placement: Placement) -> FloatArray:
         """Return Fᵀ V Λ^{-½} with F centred, of shape (p, q): centred points times this are places."""
@@ -167,7 +167,7 @@ class GramMatrix:
         return float(np.square(self.factor.data).sum()) - self.n_points * float(np.square(self.mean).sum())
 
     def _leading(self, k: int) -> tuple[FloatArray, FloatArray, float]:
-        """Return the largest eigenvalues, their vectors, and the share of the largest below which one is rounding."""
+        """Return the largest eigenvalues, their vectors, and the share of the largest that is rounding error."""
         n, factor = self.n_points, self.factor
         if factor is not None and not sp.issparse(factor) and min(factor.shape) <= _NARROW:
             left, singular, _ = np.linalg.svd(factor, full_matrices=False)

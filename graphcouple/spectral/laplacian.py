@@ -1,11 +1,11 @@
-"""A graph's Laplacian: its eigenvectors, which place the nodes, and its eigenvalues, which tell of clusters.
+"""Laplacians of graphs: their eigenvectors give places to nodes, and their eigenvalues tell of clusters.
 
     L = D − A,   Tr(Zᵀ L Z) = ½ Σ_ij a_ij |z_i − z_j|²
 
-with a symmetric matrix A of weights and its row sums D. Laplacian eigenmaps have the least of this sum among all Z of
-unit covariance, where nodes count as their degrees (Zᵀ D Z, the normalised problem) or alike (Zᵀ Z). Locally linear
-embedding is the second problem for A = W + Wᵀ − Wᵀ W, with W the weights that reconstruct each point: rows of W sum to
-1, so D is the identity, and L is M = (I − W)ᵀ (I − W).
+with a symmetric matrix A of weights and its row sums D. Laplacian eigenmaps minimise this sum among all Z of unit
+covariance, where a node weighs its degree (Zᵀ D Z, the normalised problem) or 1 (Zᵀ Z). Locally linear embedding is
+the second problem for A = W + Wᵀ − Wᵀ W, with W the weights that reconstruct each point: rows of W sum to 1, so D is
+the identity, and L is M = (I − W)ᵀ (I − W).
 
 References
 ----------
@@ -29,11 +29,11 @@ from graphcouple.spectral.eigen import smallest
 # Up to 300 nodes all eigenvalues are computed.
 _DENSE = 300
 
-# A gap counts as large from this share of the largest on.
+# A gap is large from this share of the largest gap on.
 _LARGE_GAP = 0.75
 
 # Edges of a normalised graph below this are lost to rounding.
-_UNSEEN = 1e-12
+_NEGLIGIBLE = 1e-12
 
 _SYMMETRIC = 1e-8
 
@@ -52,7 +52,7 @@ class GraphLaplacian:
     Attributes
     ----------
     mass : ndarray of shape (n,)
-        How much each node counts.
+        The weight of each node.
 
     Raises
     ------
@@ -80,7 +80,7 @@ class GraphLaplacian:
             )
         if abs(A - A.T).max() > _SYMMETRIC * abs(A).max():
             raise ValueError("affinity must be symmetric; take A + A.T.")
-        self.affinity = _seen(A)
+        self.affinity = _without_weak_edges(A)
         self.normalized = normalized
         self.degrees = np.asarray(self.affinity.sum(axis=1)).ravel()
         self.mass = np.where(self.degrees > 0, self.degrees, 1.0) if normalized else np.ones(A.shape[0])
@@ -92,7 +92,7 @@ class GraphLaplacian:
 
     @cached_property
     def components(self) -> tuple[int, IntArray]:
-        """The number of connected components, and each node's."""
+        """The number of connected components, and the component of each node."""
         from scipy.sparse.csgraph import connected_components
 
         return connected_components(self.affinity, directed=False)
@@ -130,7 +130,7 @@ class GraphLaplacian:
 
     @property
     def pattern(self) -> sp.csr_array:
-        """A matrix with entries where `matrix` has them, and none below 0."""
+        """A matrix with entries in the places of `matrix`, none below 0."""
         return self.affinity
 
     @property
@@ -140,8 +140,8 @@ class GraphLaplacian:
 
     def value(self, Z: FloatArray) -> float:
         """Return Tr(Zᵀ L Z) = ½ Σ_ij a_ij |z_i − z_j|²."""
-        scaled = np.asarray(Z, dtype=np.float64) * np.sqrt(self.mass)[:, None]
-        return float((scaled * self.times(scaled)).sum())
+        V = np.asarray(Z, dtype=np.float64) * np.sqrt(self.mass)[:, None]
+        return float((V * self.times(V)).sum())
 
     def embedding(self, n_components: int, tol: float = 1e-10) -> tuple[FloatArray, FloatArray]:
         """Return the smallest eigenvalues above the first, and coordinates of mean 0 and unit covariance.
@@ -164,8 +164,8 @@ class GraphLaplacian:
             raise ValueError(f"n_components={n_components} must be below the number of nodes, {self.n_nodes}.")
         roots = np.sqrt(self.mass)
         norm = float(np.linalg.norm(roots))
-        found = smallest(self, n_components, roots / norm, tol)
-        return found.values, found.vectors * (norm / roots)[:, None]
+        pairs = smallest(self, n_components, roots / norm, tol)
+        return pairs.values, pairs.vectors * (norm / roots)[:, None]
 
 
 class ReconstructionLaplacian(GraphLaplacian):
@@ -189,19 +189,19 @@ class ReconstructionLaplacian(GraphLaplacian):
 
     @cached_property
     def components(self) -> tuple[int, IntArray]:
-        """The number of connected components, and each node's."""
+        """The number of connected components, and the component of each node."""
         from scipy.sparse.csgraph import connected_components
 
         return connected_components(self.weights, directed=False)
 
     def within(self, members: IntArray) -> ReconstructionLaplacian:
-        """Return the Laplacian of some of the nodes, which no weight leaves."""
+        """Return the Laplacian of some of the nodes, which have no weights to others."""
         return ReconstructionLaplacian(self.weights[members][:, members])
 
     def times(self, V: FloatArray) -> FloatArray:
-        """Return M V; products with W and Wᵀ take a fraction of the time that M would."""
-        residual, flipped = self._residual
-        return np.asarray(flipped @ (residual @ V))
+        """Return M V; products with W and Wᵀ take a fraction of the time of a product with M."""
+        residual, transpose = self._residual
+        return np.asarray(transpose @ (residual @ V))
 
     def flipped(self, v: FloatArray) -> FloatArray:
         """Return (bound − M) v, for v of shape (n,)."""
@@ -210,12 +210,12 @@ class ReconstructionLaplacian(GraphLaplacian):
     @cached_property
     def matrix(self) -> sp.csr_array:
         """M."""
-        residual, flipped = self._residual
-        return sp.csr_array(flipped @ residual)
+        residual, transpose = self._residual
+        return sp.csr_array(transpose @ residual)
 
     @property
     def pattern(self) -> sp.csr_array:
-        """A matrix with entries where M has them, and none below 0."""
+        """A matrix with entries in the places of M, none below 0."""
         return abs(self.matrix)
 
     @cached_property
@@ -225,14 +225,14 @@ class ReconstructionLaplacian(GraphLaplacian):
         return float(residual.sum(axis=0).max() * residual.sum(axis=1).max())
 
 
-def _seen(A: sp.csr_array) -> sp.csr_array:
-    """Return a graph without its diagonal and without edges so weak that eigenvectors cannot see them."""
+def _without_weak_edges(A: sp.csr_array) -> sp.csr_array:
+    """Return a graph without its diagonal and without edges that rounding hides from the eigenvectors."""
     edges = sp.coo_array(A)
-    apart = edges.row != edges.col
-    degrees = np.bincount(edges.row[apart], weights=edges.data[apart], minlength=A.shape[0])
+    is_edge = edges.row != edges.col
+    degrees = np.bincount(edges.row[is_edge], weights=edges.data[is_edge], minlength=A.shape[0])
     roots = np.sqrt(degrees)
-    kept = apart & (edges.data > _UNSEEN * roots[edges.row] * roots[edges.col])
-    return sp.csr_array((edges.data[kept], (edges.row[kept], edges.col[kept])), shape=A.shape)
+    keep = is_edge & (edges.data > _NEGLIGIBLE * roots[edges.row] * roots[edges.col])
+    return sp.csr_array((edges.data[keep], (edges.row[keep], edges.col[keep])), shape=A.shape)
 
 
 def graph_laplacian(posterior: Any, normalized: bool = True) -> GraphLaplacian:
@@ -252,7 +252,7 @@ def graph_laplacian(posterior: Any, normalized: bool = True) -> GraphLaplacian:
 
 
 def normalized_similarity(affinity: Any) -> sp.csr_array:
-    """Return D^{-½} A D^{-½} for a symmetric matrix A of weights with row sums D; rows of zeros stay so."""
+    """Return D^{-½} A D^{-½} for a symmetric matrix A of weights with row sums D; rows of zeros stay zero."""
     A = sp.csr_array(affinity, dtype=np.float64)
     degrees = np.asarray(A.sum(axis=1)).ravel()
     shrink = sp.diags_array(np.where(degrees > 0, 1.0 / np.sqrt(np.where(degrees > 0, degrees, 1.0)), 0.0))
@@ -298,8 +298,8 @@ def laplacian_eigenvalues(affinity: Any, n_eigenvalues: int) -> FloatArray:
         parts = [weights[rows][:, rows] for rows in members]
         return np.sort(np.concatenate([laplacian_eigenvalues(part, min(k, part.shape[0])) for part in parts]))[:k]
     start = np.random.default_rng(0).normal(size=n)
-    found = lanczos(similarity, k, start, ncv=min(n - 1, max(4 * k, 60)), tol=1e-8)[0]
-    return np.sort(1.0 - found)
+    values = lanczos(similarity, k, start, ncv=min(n - 1, max(4 * k, 60)), tol=1e-8)[0]
+    return np.sort(1.0 - values)
 
 
 def eigengaps(eigenvalues: FloatArray) -> IntArray:

@@ -26,11 +26,11 @@ def nystroem(columns: Callable[[IntArray], FloatArray], n: int, rank: int, rng: 
     ----------
     Williams and Seeger (2001), Using the Nyström method to speed up kernel machines.
     """
-    chosen = np.sort(rng.choice(n, min(rank, n), replace=False))
-    part = columns(chosen)
-    values, vectors = np.linalg.eigh(0.5 * (part[chosen] + part[chosen].T))
-    kept = values > _NEGLIGIBLE * values[-1]
-    return part @ (vectors[:, kept] / np.sqrt(values[kept]))
+    positions = np.sort(rng.choice(n, min(rank, n), replace=False))
+    part = columns(positions)
+    values, vectors = np.linalg.eigh(0.5 * (part[positions] + part[positions].T))
+    keep = values > _NEGLIGIBLE * values[-1]
+    return part @ (vectors[:, keep] / np.sqrt(values[keep]))
 
 
 def pivoted_cholesky(
@@ -56,23 +56,23 @@ def pivoted_cholesky(
     ----------
     Chen, Epperly, Tropp and Webber (2022), Randomly pivoted Cholesky, algorithm 1.
     """
-    left = np.array(diagonal, dtype=np.float64)
-    scale = float(left.max(initial=0.0))
-    if (left < -_NEGLIGIBLE * scale).any() or not scale > 0:
+    residual = np.array(diagonal, dtype=np.float64)
+    scale = float(residual.max(initial=0.0))
+    if (residual < -_NEGLIGIBLE * scale).any() or not scale > 0:
         raise ValueError(
             "a low-rank approximation needs similarities without negative eigenvalues; use approximation=None."
         )
-    factor = np.zeros((left.size, min(rank, left.size)))
+    factor = np.zeros((residual.size, min(rank, residual.size)))
     for k in range(factor.shape[1]):
-        left = np.maximum(left, 0.0)
-        if left.max() <= _NEGLIGIBLE * scale:
+        residual = np.maximum(residual, 0.0)
+        if residual.max() <= _NEGLIGIBLE * scale:
             return factor[:, :k]
-        pivot = int(rng.choice(left.size, p=left / left.sum()))
+        pivot = int(rng.choice(residual.size, p=residual / residual.sum()))
         column = columns(np.array([pivot]))[:, 0] - factor[:, :k] @ factor[pivot, :k]
         if not column[pivot] > 0:
-            left[pivot] = 0.0
+            residual[pivot] = 0.0
             continue
         factor[:, k] = column / np.sqrt(column[pivot])
-        left -= np.square(factor[:, k])
-        left[pivot] = 0.0
+        residual -= np.square(factor[:, k])
+        residual[pivot] = 0.0
     return factor

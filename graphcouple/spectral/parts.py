@@ -34,11 +34,11 @@ class Parts(NamedTuple):
 
     @property
     def sizes(self) -> IntArray:
-        """The number of nodes of each."""
+        """The number of nodes of each component."""
         return np.bincount(self.labels, minlength=self.n_parts)
 
     def members(self) -> list[IntArray]:
-        """Return the nodes of each, in ascending order."""
+        """Return the nodes of each component, in ascending order."""
         order = np.argsort(self.labels, kind="stable")
         return np.split(order, np.cumsum(self.sizes)[:-1])
 
@@ -57,12 +57,12 @@ class Eigenmaps(NamedTuple):
     ----------
     Z : ndarray of shape (n, q)
     eigenvalues : ndarray of shape (n_parts, q)
-        Those of each component; NaN where it has too few nodes.
+        The eigenvalues of each component; NaN where it has too few nodes.
     parts : Parts
     origins : ndarray of shape (n_parts, q)
         Where the mean of each component lies.
     radii : ndarray of shape (n_parts,)
-        What its coordinates of unit covariance are multiplied by.
+        The factor of each component's coordinates of unit covariance.
     """
 
     Z: FloatArray
@@ -103,16 +103,16 @@ def embed_parts(laplacian: GraphLaplacian, n_components: int, X: Any = None, tol
     Z = origins[parts.labels]
     eigenvalues = np.full((parts.n_parts, n_components), np.nan)
     for k, members in enumerate(parts.members()):
-        found = min(n_components, len(members) - 1)
-        if found < 1 or (X is not None and _equal(X, members)):
+        n_dims = min(n_components, len(members) - 1)
+        if n_dims < 1 or (X is not None and _equal(X, members)):
             continue
-        eigenvalues[k, :found], own = laplacian.within(members).embedding(found, tol)
-        Z[members, :found] += radii[k] * own
+        eigenvalues[k, :n_dims], coordinates = laplacian.within(members).embedding(n_dims, tol)
+        Z[members, :n_dims] += radii[k] * coordinates
     return Eigenmaps(Z, eigenvalues, parts, origins, radii)
 
 
 def _equal(X: Any, members: IntArray) -> bool:
-    """Whether all of these rows are equal."""
+    """Return whether the rows of all members are equal."""
     rows, first = X[members[1:]], X[members[:1]]
     if sp.issparse(X):
         return sp.csr_array(rows - first[np.zeros(len(members) - 1, dtype=int)]).count_nonzero() == 0
@@ -145,15 +145,15 @@ def places_of(means: FloatArray | None, radii: FloatArray, n_components: int, sh
     if n_parts > _MANY_PARTS:
         scale = float(places.std()) / 2.0
         return places / (scale if shrink else min(scale, 1.0))
-    between = np.sqrt(np.square(places[:, None] - places).sum(axis=-1))
-    apart = between / np.maximum(2.0 * (radii[:, None] + radii), 1e-300)
-    nearest = np.min(apart + np.diag(np.full(n_parts, np.inf)), axis=1)
-    scale = max(float(np.median(nearest)), 1e-3 * float(apart.max()))
+    distances = np.sqrt(np.square(places[:, None] - places).sum(axis=-1))
+    ratios = distances / np.maximum(2.0 * (radii[:, None] + radii), 1e-300)
+    nearest = np.min(ratios + np.diag(np.full(n_parts, np.inf)), axis=1)
+    scale = max(float(np.median(nearest)), 1e-3 * float(ratios.max()))
     return places / (scale if shrink else min(scale, 1.0))
 
 
 def _spiral(radii: FloatArray, n_components: int) -> FloatArray:
-    """Return places on a spiral, or on a line, each as far from the others as their radii ask for."""
+    """Return places on a spiral, or on a line, each as far from the others as their radii require."""
     if n_components == 1:
         return 4.0 * (np.cumsum(radii) - 0.5 * radii)[:, None]
     reach = np.sqrt(np.cumsum(np.square(radii)) * 8.0)

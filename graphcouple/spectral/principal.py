@@ -37,17 +37,17 @@ def principal_components(X: Any, n_components: int, rng: np.random.RandomState) 
     """
     from sklearn.decomposition import PCA
 
-    found = min(n_components, *X.shape)
+    k = min(n_components, *X.shape)
     if sp.issparse(X) and (X.shape[0] * X.shape[1] <= _DENSE_ENTRIES or min(X.shape) <= n_components + 1):
-        # ARPACK finds no more than all but one component, and on low rank it goes on from noise that no seed fixes.
+        # ARPACK finds at most all components but one, and at low rank it goes on from noise that no seed fixes.
         X = X.toarray()
     if sp.issparse(X):
-        X, found = sp.csr_matrix(X), min(found, min(X.shape) - 1) or 1
+        X, k = sp.csr_matrix(X), min(k, min(X.shape) - 1) or 1
         if not abs(X - sp.csr_matrix(X[[0] * X.shape[0]])).max():
             # Without variance, ARPACK has no vector to start from.
             return np.zeros((X.shape[0], n_components))
     with warnings.catch_warnings():
         # Constant data have zero variance, which PCA divides by; the caller handles a zero result.
         warnings.filterwarnings("ignore", message="invalid value encountered", category=RuntimeWarning)
-        Z = PCA(found, random_state=rng).fit_transform(X)
-    return np.pad(Z, ((0, 0), (0, n_components - found)))
+        Z = PCA(k, random_state=rng).fit_transform(X)
+    return np.pad(Z, ((0, 0), (0, n_components - k)))

@@ -43,7 +43,7 @@ def leading_svd(X: Any, k: int, *, center: bool, svd_solver: str, rng: np.random
         if sp.issparse(X) and k >= min(X.shape):
             solver = "covariance_eigh"
         pca = PCA(k, svd_solver=solver, random_state=rng)
-        # X is already known to be finite. Constant data have zero variance, and PCA divides by it.
+        # X is finite. Constant data have zero variance, and PCA divides by it.
         with np.errstate(invalid="ignore", divide="ignore"), config_context(assume_finite=True):
             try:
                 scores = pca.fit_transform(X)

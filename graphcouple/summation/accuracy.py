@@ -1,4 +1,4 @@
-"""How accurate a fast summation is on given points, measured on a few of them.
+"""The accuracy of a fast summation on given points, measured on a few of them.
 
 A grid resolves a function that varies over one length. If thousands of points lie in one cell of the grid, the forces
 between these points are far smaller than the forces that the grid was made for, and may be smaller than its error.
@@ -15,14 +15,14 @@ from graphcouple.summation.base import Summation
 from graphcouple.summation.near_cells import bounds
 from graphcouple.summation.radials import RadialFunction
 
-# Side of the cells in which points are counted, relative to the radial function's length. Points count as crowded if
-# more points than the second number share the cell of a typical point.
+# Side of the cells in which points are counted, relative to the radial function's length; points are crowded if more
+# than the second number share the cell of a typical point.
 _CELL, _CROWDED = 1.0 / 3.0, 100.0
 
-# Points that are counted; more would take as long as a coarse sum itself.
+# Number of points counted; more would take as long as a coarse sum itself.
 _COUNTED = 5000
 
-# An embedding so small, relative to the length, leaves rounding alone.
+# Forces in an embedding smaller than this many lengths are rounding error.
 _TINY = 1e-6
 
 _ROWS = 32
@@ -36,7 +36,7 @@ class AccuracyWarning(UserWarning):
 
 
 def is_crowded(Z: FloatArray, radial: RadialFunction) -> bool:
-    """Return whether a grid may be too coarse for the points: many share a cell, or all lie in a tiny place."""
+    """Return whether a grid may be too coarse for the points: many share a cell, or all lie almost in one place."""
     low, high = bounds(Z)
     extent, length = float((high - low).max()), float(radial.length)
     if extent <= 0:
@@ -45,12 +45,12 @@ def is_crowded(Z: FloatArray, radial: RadialFunction) -> bool:
         return True
     # Small embeddings get a finer grid.
     side = min(_CELL * length, extent / 64.0)
-    some = np.asarray(Z[:: max(1, len(Z) // _COUNTED)], dtype=np.float64)
-    cells = ((some - low) / side).astype(np.int64)
+    sample = np.asarray(Z[:: max(1, len(Z) // _COUNTED)], dtype=np.float64)
+    cells = ((sample - low) / side).astype(np.int64)
     keys = cells[:, 0] if cells.shape[1] == 1 else cells[:, 0] * (int(cells[:, 1].max()) + 1) + cells[:, 1]
     counts = np.unique(keys, return_counts=True)[1]
-    shared = float(np.square(counts, dtype=np.float64).sum()) / len(some)
-    return shared > 1.0 + (_CROWDED - 1.0) * len(some) / len(Z)
+    mean_count = float(np.square(counts, dtype=np.float64).sum()) / len(sample)
+    return mean_count > 1.0 + (_CROWDED - 1.0) * len(sample) / len(Z)
 
 
 def force_error(
@@ -71,10 +71,10 @@ def force_error(
 
     rows = np.unique(np.linspace(0, len(Z) - 1, _ROWS).astype(np.intp))
     order = np.concatenate([rows, np.delete(np.arange(len(Z)), rows)])
-    points, few, exact = Z[order].astype(np.float64, copy=False), len(rows), np.zeros((len(rows), Z.shape[1]))
+    points, n_rows, exact = Z[order].astype(np.float64, copy=False), len(rows), np.zeros((len(rows), Z.shape[1]))
     for own, others in zip(left, right, strict=True):
-        summed = sum_pairs(points, radial, others[order][None], n_jobs, False, n_rows=few)[1][:few]
-        exact += own[rows, None] * summed
+        sums = sum_pairs(points, radial, others[order][None], n_jobs, False, n_rows=n_rows)[1][:n_rows]
+        exact += own[rows, None] * sums
     size = float(np.linalg.norm(exact))
     return float(np.linalg.norm(forces[rows] - exact)) / size if size > 0 else 0.0
 
@@ -87,7 +87,7 @@ def error_of_unit_charges(summation: Summation, Z: FloatArray, radial: RadialFun
 
 
 def warn_if_inaccurate(summation: Summation, Z: FloatArray, radial: RadialFunction) -> None:
-    """Warn if forces at these points are less accurate than 1e-2, unless the summation does so itself.
+    """Warn if forces at these points are less accurate than 1e-2, unless the summation itself checks.
 
     Warns
     -----

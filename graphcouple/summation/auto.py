@@ -20,10 +20,10 @@ from graphcouple.summation.tabulated import Tabulated
 TREE_FROM = 20_000
 """Number of points above which Barnes–Hut, in O(n log n), replaces exact sums, in O(n²)."""
 
-# How much finer a mesh is tried, where points are crowded.
-_FINER = 0.25
+# Spacing of the fine mesh that is tried for crowded points, relative to the usual spacing.
+_FINE = 0.25
 
-# Number of points that stand for all points in the repulsion of new points, where fits sample their repulsion.
+# Number of points that repel new points, in place of all points, where fits sample their repulsion.
 _FIELD_POINTS = 4000
 
 
@@ -77,17 +77,17 @@ class Auto(Summation):
 
     def for_points(self, Z: FloatArray, radial: RadialFunction) -> Summation:
         """Return the summation used for these points."""
-        chosen = self._fast(Z, radial)
-        if self._is_doubtful(chosen, Z, radial) and not error_of_unit_charges(chosen, Z, radial) <= TOLERATED:
-            return self._instead(Z, radial)
-        return chosen
+        summation = self._fast(Z, radial)
+        if self._is_doubtful(summation, Z, radial) and not error_of_unit_charges(summation, Z, radial) <= TOLERATED:
+            return self._for_crowded(Z, radial)
+        return summation
 
-    def _is_doubtful(self, chosen: Summation, Z: FloatArray, radial: RadialFunction) -> bool:
-        """Return whether forces need a look, because the points may be too crowded for the mesh."""
-        return self._checks and chosen is self._mesh and is_crowded(Z, radial)
+    def _is_doubtful(self, summation: Summation, Z: FloatArray, radial: RadialFunction) -> bool:
+        """Return whether forces must be checked, because the points may be too crowded for the mesh."""
+        return self._checks and summation is self._mesh and is_crowded(Z, radial)
 
     def _fast(self, Z: FloatArray, radial: RadialFunction) -> Summation:
-        """Return the fastest summation for this number of points and of dimensions."""
+        """Return the fastest summation for this number of points and dimensions."""
         n, n_dims = Z.shape
         if n_dims <= 2 and n > MESH_FROM and self._mesh.holds(Z, radial):
             return self._mesh
@@ -95,21 +95,21 @@ class Auto(Summation):
             return self._tree
         return self._exact
 
-    def _instead(self, Z: FloatArray, radial: RadialFunction) -> Summation:
-        """Return a summation of crowded points, whose forces the mesh does not resolve."""
+    def _for_crowded(self, Z: FloatArray, radial: RadialFunction) -> Summation:
+        """Return a summation for points too crowded for the mesh, with a warning if none is accurate."""
         n, n_dims = Z.shape
         if n <= TREE_FROM:
             return self._exact
-        finer = ParticleMesh(self.n_jobs, spacing=_FINER * self._mesh.spacing)
-        known = {}
-        for found in ([finer] if finer.holds(Z, radial) else []) + ([self._tree] if n_dims == 2 else []):
-            known[found] = error_of_unit_charges(found, Z, radial)
-            if known[found] <= TOLERATED:
-                return found
-        best = min(known, key=known.__getitem__, default=self._mesh)
+        fine = ParticleMesh(self.n_jobs, spacing=_FINE * self._mesh.spacing)
+        errors = {}
+        for summation in ([fine] if fine.holds(Z, radial) else []) + ([self._tree] if n_dims == 2 else []):
+            errors[summation] = error_of_unit_charges(summation, Z, radial)
+            if errors[summation] <= TOLERATED:
+                return summation
+        best = min(errors, key=errors.__getitem__, default=self._mesh)
         warnings.warn(
             f"forces between {n:,} points, many of which lie almost in one place, are accurate to "
-            f"{known.get(best, np.nan):.0%} only. Use summation='exact', remove copies, or fit with unique=True.",
+            f"{errors.get(best, np.nan):.0%} only. Use summation='exact', remove copies, or fit with unique=True.",
             AccuracyWarning,
             stacklevel=2,
         )
@@ -117,61 +117,61 @@ class Auto(Summation):
 
     def coarse(self) -> Auto:
         """Return the same choice with a coarse mesh."""
-        softened = copy.copy(self)
-        softened._mesh = self._mesh.coarse()
-        return softened._unchecked()
+        coarse = copy.copy(self)
+        coarse._mesh = self._mesh.coarse()
+        return coarse._unchecked()
 
     def _unchecked(self) -> Auto:
-        """Return the same choice without a look at the accuracy of forces, where they do not matter."""
-        trusting = copy.copy(self)
-        trusting._checks = False
-        return trusting
+        """Return the same choice without checks of accuracy, where it does not matter."""
+        unchecked = copy.copy(self)
+        unchecked._checks = False
+        return unchecked
 
     def potential(
-        self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **wanted: bool
+        self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
-        chosen = self._fast(Z, radial)
-        if chosen is not self._mesh:
-            return chosen.potential(Z, radial, charges, **wanted)
+        summation = self._fast(Z, radial)
+        if summation is not self._mesh:
+            return summation.potential(Z, radial, charges, **outputs)
         sets = np.ones((1, len(Z))) if charges is None else charges[None]
-        potentials, gradients = self._looked_at(chosen, Z, radial, sets, wanted)
+        potentials, gradients = self._checked_potentials(summation, Z, radial, sets, outputs)
         return potentials[0], gradients[0]
 
     def total(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, weights: FloatArray) -> float:
-        """Return Σ_i w_i Φ_i, estimated where no sum is fast; see `Summation.total`."""
+        """Return Σ_i w_i Φ_i, or an estimate where no sum is fast; see `Summation.total`."""
         if self._estimates(Z, radial):
             return self._sampled.total(Z, radial, charges, weights)
         return super().total(Z, radial, charges, weights)
 
     def potentials(
-        self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, **wanted: bool
+        self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potentials of several sets of charges; see `Summation.potentials`."""
-        return self._looked_at(self._fast(Z, radial), Z, radial, charges, wanted)
+        return self._checked_potentials(self._fast(Z, radial), Z, radial, charges, outputs)
 
     def low_rank(
-        self, Z: FloatArray, radial: RadialFunction, left: FloatArray, right: FloatArray, **wanted: bool
+        self, Z: FloatArray, radial: RadialFunction, left: FloatArray, right: FloatArray, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges of pairs; see `Summation.low_rank`."""
-        chosen = self._fast(Z, radial)
-        if chosen is not self._mesh:
-            return chosen.low_rank(Z, radial, left, right, **wanted)
-        return weighed(left, *self._looked_at(chosen, Z, radial, right, wanted))
+        summation = self._fast(Z, radial)
+        if summation is not self._mesh:
+            return summation.low_rank(Z, radial, left, right, **outputs)
+        return weighed(left, *self._checked_potentials(summation, Z, radial, right, outputs))
 
-    def _looked_at(
-        self, chosen: Summation, Z: FloatArray, radial: RadialFunction, charges: FloatArray, wanted: dict[str, bool]
+    def _checked_potentials(
+        self, summation: Summation, Z: FloatArray, radial: RadialFunction, charges: FloatArray, outputs: dict[str, bool]
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the potentials by a summation, or by another one if its forces are not accurate."""
-        found = chosen.potentials(Z, radial, charges, **wanted)
-        if wanted.get("with_gradient", True) and self._is_doubtful(chosen, Z, radial):
+        """Return the potentials by a summation, or by another if its forces are not accurate."""
+        sums = summation.potentials(Z, radial, charges, **outputs)
+        if outputs.get("with_gradient", True) and self._is_doubtful(summation, Z, radial):
             ones = np.ones_like(charges)
-            if not force_error(found[1].sum(axis=0), Z, radial, ones, charges, self.n_jobs) <= TOLERATED:
-                return self._instead(Z, radial).potentials(Z, radial, charges, **wanted)
-        return found
+            if not force_error(sums[1].sum(axis=0), Z, radial, ones, charges, self.n_jobs) <= TOLERATED:
+                return self._for_crowded(Z, radial).potentials(Z, radial, charges, **outputs)
+        return sums
 
     def field(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray) -> Field:
-        """Return the field of the summation used for these points, estimated where totals are."""
+        """Return the field of the summation used for these points, or an estimate where totals are estimated."""
         if self._estimates(Z, radial):
             return sampled_field(Z, radial, charges, _FIELD_POINTS, self.n_jobs)
         return self.for_points(Z, radial).field(Z, radial, charges)

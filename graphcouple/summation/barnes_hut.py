@@ -75,9 +75,9 @@ class BarnesHut(Summation):
 
         n, n_dims = Z.shape
         if not 2 <= n_dims <= 3:
-            other = "'particle_mesh' or 'exact'" if n_dims == 1 else "'exact'"
+            remedy = "'particle_mesh' or 'exact'" if n_dims == 1 else "'exact'"
             raise ValueError(
-                f"summation='barnes_hut' is for two or three dimensions, but the embedding has {n_dims}; use {other}."
+                f"summation='barnes_hut' is for two or three dimensions, but the embedding has {n_dims}; use {remedy}."
             )
         low, high = Z.min(axis=0), Z.max(axis=0)
         widest = float((high - low).max())
@@ -88,8 +88,8 @@ class BarnesHut(Summation):
         points = np.ascontiguousarray(Z[order], dtype=np.float64)
         c = np.ones(n) if charges is None else np.ascontiguousarray(charges[order], dtype=np.float64)
         # Each split makes smaller cells, or one cell a level down with all the points.
-        most = 2 * n + LEVELS * (n // self.leaf_size + 1) + 1
-        first, last, level, child, n_children = (np.empty(most, dtype=np.int32) for _ in range(5))
+        max_cells = 2 * n + LEVELS * (n // self.leaf_size + 1) + 1
+        first, last, level, child, n_children = (np.empty(max_cells, dtype=np.int32) for _ in range(5))
         n_cells = build(keys[order], n_dims, self.leaf_size, first, last, level, child, n_children)
         centre, charge, sq_size = np.empty((n_cells, n_dims)), np.empty(n_cells), np.empty(n_cells)
         summarise(n_cells, points, c, first, last, centre, charge, sq_size)
@@ -97,6 +97,6 @@ class BarnesHut(Summation):
         potential, gradient = np.empty(n), np.empty((n, n_dims))
         tree = (first, last, child, n_children, centre, charge, sq_size)
         over_rows(n, self.n_jobs, walk, points, c, radial, self.angle**2, sq_length, *tree, potential, gradient)
-        back = np.empty(n, dtype=np.int64)
-        back[order] = np.arange(n)
-        return potential[back], gradient[back]
+        positions = np.empty(n, dtype=np.int64)
+        positions[order] = np.arange(n)
+        return potential[positions], gradient[positions]

@@ -32,22 +32,22 @@ class Summation(ABC):
     """Whether the summation is exact, or checks its own accuracy and warns; fits check the accuracy of all others."""
 
     single_from: int | None = None
-    """Above this many points, single precision is enough, since the sums are less accurate. None for never."""
+    """Above this many points, single precision is enough, since the sums have larger errors. None for never."""
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_jobs = n_jobs
 
     def __repr__(self) -> str:
-        arguments = inspect.signature(type(self)).parameters.values()
-        given = {known.name: getattr(self, known.name, known.default) for known in arguments if known.name != "n_jobs"}
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+        parameters = inspect.signature(type(self)).parameters.values()
+        values = {p.name: getattr(self, p.name, p.default) for p in parameters if p.name != "n_jobs"}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in values.items())})"
 
     def for_points(self, Z: FloatArray, radial: RadialFunction) -> Summation:
-        """Return the summation used for these points: this one, or the one it chooses."""
+        """Return the summation to use for these points: itself, or another that it chooses."""
         return self
 
     def coarse(self) -> Summation:
-        """Return a cheaper summation, for use far from a minimum; itself if there is none."""
+        """Return a cheaper summation for use far from a minimum, or itself."""
         return self
 
     def points_dtype(self, n_points: int, dtype: Any) -> np.dtype[Any]:
@@ -78,7 +78,7 @@ class Summation(ABC):
         charges : ndarray of shape (n,), optional
             1 for every point by default.
         with_potential, with_gradient : bool, default=True
-            What to compute; an array that was not asked for holds arbitrary values.
+            What to compute; the other array holds arbitrary values.
 
         Returns
         -------
@@ -117,9 +117,9 @@ class Summation(ABC):
         with_potential, with_gradient : bool, default=True
             What to compute, as for `potential`.
         """
-        wanted = {"with_potential": with_potential, "with_gradient": with_gradient}
-        each = [self.potential(Z, radial, row, **wanted) for row in charges]
-        return np.stack([potential for potential, _ in each]), np.stack([gradient for _, gradient in each])
+        outputs = {"with_potential": with_potential, "with_gradient": with_gradient}
+        sums = [self.potential(Z, radial, row, **outputs) for row in charges]
+        return np.stack([potential for potential, _ in sums]), np.stack([gradient for _, gradient in sums])
 
     def low_rank(
         self,
@@ -147,7 +147,7 @@ class Summation(ABC):
         return weighed(left, potentials, gradients)
 
     def field(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray) -> Field:
-        """Return the potentials of sets of charges at the points `Z`, to be read at any place; exact sums by default.
+        """Return the potentials of sets of charges at the points `Z`, readable at any place; exact sums by default.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class Summation(ABC):
 
 
 def weighed(left: FloatArray, potentials: FloatArray, gradients: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the potential of charges of pairs and its gradient, from the sets' own; see `Summation.low_rank`."""
+    """Return the potential of charges of pairs and its gradient, from the sets'; see `Summation.low_rank`."""
     return np.einsum("si,si->i", left, potentials), np.einsum("si,sia->ia", left, gradients)
 
 
@@ -183,7 +183,7 @@ def names() -> list[str]:
 
 
 def as_summation(summation: Any, n_jobs: int | None = None) -> Summation:
-    """Return `summation` itself, or the one registered under that name.
+    """Return `summation` itself, or the summation registered under this name.
 
     Raises
     ------

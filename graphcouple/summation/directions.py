@@ -14,33 +14,33 @@ Edges: TypeAlias = tuple[IntArray, IntArray, FloatArray]
 
 
 def unsigned(index: IntArray) -> IntArray:
-    """Return the same numbers, at least 0, as unsigned ones: with these the compiler can gather."""
+    """Return numbers of at least 0 as unsigned ones, for which the compiler has gather instructions."""
     return index.view(np.uint32 if index.dtype.itemsize == 4 else np.uint64)
 
 
 def both_directions(support: Support, weights: FloatArray, n_jobs: int | None = None) -> list[Edges]:
-    """Return m + mᵀ as csr matrices that are added: one on the edges of m, one of the reverses they lack.
+    """Return csr matrices that add up to m + mᵀ: one on the edges of m, one on the reverses that m lacks.
 
     A single matrix would need all edges in memory twice.
     """
     from graphcouple._numba.mirror import add_reverses, count_reverses, fill_reverses
 
     indptr, indices = unsigned(support.indptr), unsigned(support.indices)
-    weights, alone = weights.copy(), np.empty(weights.size, dtype=np.bool_)
-    over_rows(support.n_nodes, n_jobs, add_reverses, indptr, indices, weights, alone)
+    weights, one_way = weights.copy(), np.empty(weights.size, dtype=np.bool_)
+    over_rows(support.n_nodes, n_jobs, add_reverses, indptr, indices, weights, one_way)
     place = np.zeros(support.n_nodes + 1, dtype=np.int64)
-    count_reverses(indices, alone, place[1:])
+    count_reverses(indices, one_way, place[1:])
     np.cumsum(place, out=place)
     starts = unsigned(place.astype(index_dtype(int(place[-1]))))
     columns, entries = np.empty(int(place[-1]), dtype=indices.dtype), np.empty(int(place[-1]), dtype=weights.dtype)
     if entries.size:
-        fill_reverses(indptr, indices, weights, alone, place, columns, entries)
+        fill_reverses(indptr, indices, weights, one_way, place, columns, entries)
         return [(indptr, indices, weights), (starts, columns, entries)]
     return [(indptr, indices, weights)]
 
 
 def either_direction(support: Support, weights: FloatArray) -> tuple[Support, FloatArray]:
-    """Return the edges of m + mᵀ and its entries, stored zeros among them; starts no threads."""
+    """Return the edges of m + mᵀ and its entries, stored zeros included; starts no threads."""
     from graphcouple._numba.mirror import merge_rows
 
     own, *reverses = both_directions(support, weights, n_jobs=1)

@@ -77,17 +77,17 @@ class EdgeSum:
         if len(self._parts) == 1:
             return self._parts[0]
         matrices = self.matrices
-        whole = sp.csr_array(sum(matrices[1:], matrices[0]))
-        whole.sort_indices()
-        return unsigned(whole.indptr), unsigned(whole.indices), whole.data
+        total = sp.csr_array(sum(matrices[1:], matrices[0]))
+        total.sort_indices()
+        return unsigned(total.indptr), unsigned(total.indices), total.data
 
     @property
     def matrices(self) -> list[Any]:
-        """Matrices that add up to m + mᵀ, which share its memory; a dense one if it has all pairs."""
+        """Matrices that add up to m + mᵀ, without a copy; one dense matrix if it has all pairs."""
         return [_as_matrix(*edges) for edges in self._parts] if self._dense is None else [self._dense]
 
     def _edges_for(self, Z: FloatArray) -> list[Edges]:
-        """Return the edges, with weights in the precision of the embedding: a sum reads no more memory than needed."""
+        """Return the edges with weights in the precision of the embedding, to read no more memory than needed."""
         if all(weights.dtype == Z.dtype for *_, weights in self._parts):
             return self._parts
         if Z.dtype not in self._rounded:
@@ -99,27 +99,27 @@ class EdgeSum:
     def evaluate(
         self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True
     ) -> tuple[float, FloatArray]:
-        """Return the sum and its gradient in `Z`, in double precision; what was not asked for is arbitrary."""
-        wanted = (with_value, with_gradient)
+        """Return the sum and its gradient in `Z`, in double precision; without its flag, either is arbitrary."""
+        outputs = (with_value, with_gradient)
         if self._dense is not None:
-            value, gradient = sum_pairs(Z, self.radial, self._dense, self.n_jobs, *wanted)
+            value, gradient = sum_pairs(Z, self.radial, self._dense, self.n_jobs, *outputs)
             return 0.5 * float(value.sum()) if with_value else np.nan, gradient
-        of_part = self._from_table if Z.dtype == np.float32 and Z.shape[1] == 2 else self._by_formula
+        sum_part = self._from_table if Z.dtype == np.float32 and Z.shape[1] == 2 else self._by_formula
         own, *others = self._edges_for(Z)
-        value, gradient = of_part(Z, own, *wanted)
+        value, gradient = sum_part(Z, own, *outputs)
         for edges in others:
-            added, forces = of_part(Z, edges, *wanted)
+            more, forces = sum_part(Z, edges, *outputs)
             if with_value:
-                value += added
+                value += more
             if with_gradient:
                 gradient += forces
         return 0.5 * float(value.sum()) if with_value else np.nan, gradient
 
-    def _by_formula(self, Z: FloatArray, edges: Edges, *wanted: bool) -> tuple[FloatArray, FloatArray]:
-        return sum_edges(Z, self.radial, *edges, self.n_jobs, *wanted)
+    def _by_formula(self, Z: FloatArray, edges: Edges, *outputs: bool) -> tuple[FloatArray, FloatArray]:
+        return sum_edges(Z, self.radial, *edges, self.n_jobs, *outputs)
 
-    def _from_table(self, Z: FloatArray, edges: Edges, *wanted: bool) -> tuple[FloatArray, FloatArray]:
-        """Return the sums with a tabulated function, whose error is below that of fast sums in single precision."""
+    def _from_table(self, Z: FloatArray, edges: Edges, *outputs: bool) -> tuple[FloatArray, FloatArray]:
+        """Return the sums with a tabulated function; its error is below the error of fast sums in single precision."""
         from graphcouple._numba.tables import edge_rows_from_table, table_of
         from graphcouple._numba.threads import over_rows
 
@@ -127,12 +127,12 @@ class EdgeSum:
             self._table = table_of(self.radial)
         value, gradient = np.empty(len(Z)), np.empty(Z.shape)
         at_least = worth_threads(edges[1].size // len(Z))
-        arrays = (np.ascontiguousarray(Z), self._table, *edges, *wanted, value, gradient)
+        arrays = (np.ascontiguousarray(Z), self._table, *edges, *outputs, value, gradient)
         over_rows(len(Z), self.n_jobs, edge_rows_from_table, *arrays, at_least=at_least)
         return value, gradient
 
 
 def _as_matrix(indptr: IntArray, indices: IntArray, weights: FloatArray) -> sp.csr_array:
-    # scipy's indices are signed; fewer than half of the unsigned ones are in use.
-    columns, starts = (of.view(of.dtype.name.removeprefix("u")) for of in (indices, indptr))
+    # scipy's indices are signed; the unsigned ones here fit, since they use less than half of their range.
+    columns, starts = (index.view(index.dtype.name.removeprefix("u")) for index in (indices, indptr))
     return sp.csr_array((weights, columns, starts), shape=(indptr.size - 1,) * 2)

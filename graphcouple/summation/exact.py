@@ -49,11 +49,11 @@ class Exact(Summation):
         return sum_pairs(Z, radial, c[None], self.n_jobs, with_potential, with_gradient)
 
     def potentials(
-        self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, **wanted: bool
+        self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potentials of several sets of charges; without gradients, in one pass over the pairs."""
-        if wanted.get("with_gradient", True) or len(charges) == 1:
-            return super().potentials(Z, radial, charges, **wanted)
+        if outputs.get("with_gradient", True) or len(charges) == 1:
+            return super().potentials(Z, radial, charges, **outputs)
         from graphcouple._numba.low_rank import charge_rows
 
         potential = np.empty((len(Z), len(charges)))
@@ -77,11 +77,11 @@ class Exact(Summation):
         potential, gradient = np.empty(len(Z)), np.empty(Z.shape)
         factors = (np.ascontiguousarray(left.T, dtype=np.float64), np.ascontiguousarray(right, dtype=np.float64))
         arrays = (coordinates(Z), radial, *factors)
-        wanted = (with_potential, with_gradient, potential, gradient)
-        over_rows(len(Z), self.n_jobs, low_rank_rows, *arrays, *wanted, at_least=worth_threads(len(Z)))
+        outputs = (with_potential, with_gradient, potential, gradient)
+        over_rows(len(Z), self.n_jobs, low_rank_rows, *arrays, *outputs, at_least=worth_threads(len(Z)))
         return potential, gradient
 
 
 def coordinates(Z: FloatArray) -> FloatArray:
-    """Return the coordinates one by one, in double precision."""
+    """Return the coordinates, one per row, in double precision."""
     return np.ascontiguousarray(Z.T, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Fields: the potential of charges that stay where they are, at any place."""
+"""Fields: the potential of fixed charges at any place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graphcouple.summation.radials import RadialFunction
 class Field(ABC):
     """The potentials of sets of charges at the points of a fixed embedding, read at any place.
 
-    What is read at one place does not depend on the other places.
+    The values at one place do not depend on the other places.
     """
 
     resolution: float = 0.0
@@ -67,15 +67,15 @@ class ExactField(Field):
 
 
 def sampled_field(
-    Z: FloatArray, radial: RadialFunction, charges: FloatArray, n_kept: int, n_jobs: int | None
+    Z: FloatArray, radial: RadialFunction, charges: FloatArray, n_sampled: int, n_jobs: int | None
 ) -> ExactField:
-    """Return an estimate of a field from some of the points, always the same, with their charges scaled up."""
-    kept = np.sort(np.random.default_rng(0).choice(len(Z), min(n_kept, len(Z)), replace=False))
-    return ExactField(Z[kept], radial, charges[:, kept] * (len(Z) / len(kept)), n_jobs)
+    """Return the estimate of a field from a fixed random sample of the points, whose charges are scaled up."""
+    sample = np.sort(np.random.default_rng(0).choice(len(Z), min(n_sampled, len(Z)), replace=False))
+    return ExactField(Z[sample], radial, charges[:, sample] * (len(Z) / len(sample)), n_jobs)
 
 
 class MeshField(Field):
-    """Potentials read off a grid, with what near points add; exact sums outside the points' bounding box.
+    """Potentials read off a grid and corrected for near points; exact sums outside the points' bounding box.
 
     Parameters
     ----------
@@ -83,11 +83,11 @@ class MeshField(Field):
         The same field, summed exactly.
     origin : ndarray
     spacing : float
-        Of the grid.
+        The grid's spacing.
     fields : ndarray of shape (n_sets, n_rows, n_columns)
         The potentials' spline coefficients at its nodes.
     near : NearCells or None
-        What near points add, if anything.
+        The correction for near points, if any.
     resolution : float
     """
 
@@ -110,16 +110,16 @@ class MeshField(Field):
 
         n_jobs = self._exact.n_jobs
         outside = np.any((places < self._low) | (places > self._high), axis=1)
-        inside = np.where(outside[:, None], self._low, places)
+        queries = np.where(outside[:, None], self._low, places)
         potential = np.empty((len(self._fields), len(places)))
         gradient = np.empty((*potential.shape, places.shape[1]))
-        # Places carry no charge, so there is none of their own to take away.
-        own, none = np.zeros((4, 4)), np.zeros(len(places))
+        # Places carry no charge, so no own potential is subtracted.
+        own, no_charges = np.zeros((4, 4)), np.zeros(len(places))
         for k, field in enumerate(self._fields):
-            arrays = (inside, self._origin, self._spacing, none, field, own, potential[k], gradient[k])
+            arrays = (queries, self._origin, self._spacing, no_charges, field, own, potential[k], gradient[k])
             over_rows(len(places), n_jobs, gather, *arrays)
         if self._near is not None:
-            self._near.add(inside, n_jobs, potential, gradient)
+            self._near.add(queries, n_jobs, potential, gradient)
         if outside.any():
             potential[:, outside], gradient[:, outside] = self._exact.at(np.ascontiguousarray(places[outside]))
         return potential, gradient

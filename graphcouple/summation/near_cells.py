@@ -1,4 +1,4 @@
-"""Points sorted into square cells, so that those near a place are found at once."""
+"""Points sorted into square cells, to find the points near a place."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from graphcouple.graphs import FloatArray
 
 
 def bounds(points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the least and the largest coordinates; column by column is ten times as fast as along the axis."""
+    """Return the least and largest coordinates; a column at a time is ten times as fast as NumPy's ``axis=0``."""
     return np.array([float(column.min()) for column in points.T]), np.array(
         [float(column.max()) for column in points.T]
     )
@@ -37,7 +37,7 @@ class NearCells:
     edge : float
         The squared distance below which pairs are near.
     table : ndarray
-        What near pairs add; see `near_table`.
+        The correction for near pairs; see `near_table`.
     n_jobs : int or None, default=None
     """
 
@@ -52,14 +52,14 @@ class NearCells:
         self.low, high = bounds(points)
         self.shape = np.ones(2, dtype=np.int64)
         self.shape[:n_dims] = ((high - self.low) / self.side).astype(np.int64) + 1
-        cells, few = np.empty(n, dtype=np.int32), POINTS_WORTH_THREADS
-        over_rows(n, n_jobs, fill_cells, points, self.low, self.side, int(self.shape[1]), cells, at_least=few)
+        cells, at_least = np.empty(n, dtype=np.int32), POINTS_WORTH_THREADS
+        over_rows(n, n_jobs, fill_cells, points, self.low, self.side, int(self.shape[1]), cells, at_least=at_least)
         self.order, self.starts = sorted_by_bin(cells, int(self.shape.prod()))
         self.xs, self.ys, self.cs = np.empty(n), np.empty(n), np.empty(charges.shape)
-        over_rows(n, n_jobs, take_in_order, self.order, points, charges, self.xs, self.ys, self.cs, at_least=few)
+        over_rows(n, n_jobs, take_in_order, self.order, points, charges, self.xs, self.ys, self.cs, at_least=at_least)
 
     def add(self, places: FloatArray, n_jobs: int | None, potential: FloatArray, gradient: FloatArray) -> None:
-        """Add to potentials and gradients at places what points nearer than the edge lack."""
+        """Add the correction for points nearer than the edge to potentials and gradients at places."""
         from graphcouple._numba.places import add_near_at
 
         cells = (self.low, self.side, self.shape, self.edge, self.table, self.starts, self.xs, self.ys, self.cs)

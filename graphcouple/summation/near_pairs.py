@@ -1,4 +1,4 @@
-"""Near pairs of the particle mesh: how many there are, and what they add to a smooth cap."""
+"""Near pairs of the particle mesh: their number, and their correction to a smooth cap."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _TIME_OF_NODE, _TIME_OF_PAIR = 15.0, 2.0
 _BLOCK_NODES = 10.0
 MOST_PAIRS = 10_000.0
 
-# How often each point reads a grid, by how much it is refined at once, and its most nodes along a side. With 8 reads
-# for fixed points, UMAP of 100,000 takes 0.6 GB more to place new ones in a tenth less time.
-_OF_MOVING = (1.0, 0.5, 0.8 * LARGEST)
-_OF_FIXED = (2.0, 0.5**0.5, 0.98 * LARGEST)
+# Reads of a grid per point, the factor of one refinement of its spacing, and its largest number of nodes a side. With
+# 8 reads for fixed points, UMAP of 100,000 takes 0.6 GB more to place new points in a tenth less time.
+_MOVING_POINTS = (1.0, 0.5, 0.8 * LARGEST)
+_FIXED_POINTS = (2.0, 0.5**0.5, 0.98 * LARGEST)
 
 
 def crowding(points: FloatArray, low: FloatArray, spacing: float) -> float:
-    """Return with about how many others a point is compared in the search for near pairs, on average."""
+    """Return about how many points each point is compared with in the search for near pairs, on average."""
     blocks = np.zeros(len(points), dtype=np.int64)
     for column, least in zip(points.T, low, strict=True):
-        at = ((column - least) / (_BLOCK_NODES * spacing)).astype(np.int64)
-        blocks = blocks * (int(at.max()) + 1) + at
+        block = ((column - least) / (_BLOCK_NODES * spacing)).astype(np.int64)
+        blocks = blocks * (int(block.max()) + 1) + block
     counts = np.unique(blocks, return_counts=True)[1] if blocks.max() > LARGEST**2 else np.bincount(blocks)
     return float(np.square(counts, dtype=np.float64).sum() / len(points))
 
@@ -37,27 +37,27 @@ def crowding(points: FloatArray, low: FloatArray, spacing: float) -> float:
 def finer_where_crowded(
     points: FloatArray, low: FloatArray, extent: FloatArray, spacing: float, fixed: bool = False
 ) -> float:
-    """Return a finer spacing, as long as near pairs that this saves take more time than the nodes it adds.
+    """Refine the spacing as long as this saves more time on near pairs than the additional nodes take.
 
-    The grid of `fixed` points is made once and read often, so it has smaller steps and may have more nodes.
+    The grid of `fixed` points is built once and read often, so it is refined in smaller steps and to more nodes.
     """
-    reads, step, widest = _OF_FIXED if fixed else _OF_MOVING
+    reads, step, widest = _FIXED_POINTS if fixed else _MOVING_POINTS
 
     def cost(width: float) -> float:
         nodes = float(np.prod(np.maximum(extent / width, 16.0)))
         return _TIME_OF_NODE * nodes + reads * _TIME_OF_PAIR * len(points) * crowding(points, low, width)
 
-    now = cost(spacing)
+    current = cost(spacing)
     while float(extent.max()) < step * widest * spacing:
-        finer = cost(step * spacing)
-        if finer >= now:
+        refined = cost(step * spacing)
+        if refined >= current:
             break
-        spacing, now = step * spacing, finer
+        spacing, current = step * spacing, refined
     return spacing
 
 
 def cap_of(radial: RadialFunction, edge: float) -> FloatArray:
-    """Return the smooth cap below d² = edge, the cubic that matches three derivatives there."""
+    """Return the smooth cap below d² = edge: the cubic in d² that matches three derivatives there."""
     h = 1e-2 * edge
     s = edge + h * np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
     slope = np.asarray(radial.slope(s), dtype=np.float64)
@@ -68,7 +68,7 @@ def cap_of(radial: RadialFunction, edge: float) -> FloatArray:
 
 
 def near_table(radial: RadialFunction, cap: FloatArray) -> FloatArray:
-    """Return the table of the slope and of the value of a radial function, each less that of its cap."""
+    """Return the table of the slope and the value of a radial function minus its cap."""
     from graphcouple._numba.tables import places, tabulate
 
     s = places(cap[0])
@@ -94,7 +94,7 @@ def add_near(
     potential: FloatArray,
     gradient: FloatArray,
 ) -> None:
-    """Add to potentials and gradients what pairs nearer than d² = edge lack."""
+    """Add the correction for pairs nearer than d² = edge to potentials and gradients."""
     from graphcouple._numba.near import add_near_pairs, block_sizes
 
     cells = NearCells(points, charges, edge, table, n_jobs)

@@ -47,7 +47,7 @@ _STRIP = 32
 # Transforms of fewer rows or columns take less time than threads lose by waiting for Python's interpreter lock.
 _NODES_WORTH_THREADS = 512
 
-# On a grid narrower than four lengths the function varies so little that single precision loses its slopes.
+# On a grid narrower than this many lengths, the function varies so little that single precision loses its slopes.
 _FLAT_LENGTHS = 4.0
 
 # From 20,000 points on, a coarse mesh leaves near pairs out; for fewer they take little time.
@@ -73,13 +73,13 @@ class ParticleMesh(Summation):
     Charges are spread by cubic B-splines and convolved with the radial function by FFT. Its transform is divided by
     the square of the splines' own, so that grid values are interpolated. The potential and its gradient are both read
     off one grid, by the splines and their derivatives. The contribution of a point's own charge is subtracted exactly.
-    A radial function that is not smooth at zero is split: below ``near`` times the distance of nodes, a polynomial cap
+    A radial function that is not smooth at zero is split: below ``near`` times the grid spacing, a polynomial cap
     in d² replaces it on the grid, and the difference is summed over near pairs, which a list of cells finds. A smooth
     function is split too if points lie so far apart that the nodes can lie further apart than the function's length.
 
     Potentials have the absolute error `resolution`. A prior may need the logarithm of a smaller potential, as prior D
     does for a point far from all others under a Gaussian kernel. The prior then falls back on exact sums: for all
-    points if many potentials are too small, else only for the few such points, in logarithms, as where kernels
+    points if many potentials are too small, else for these few points alone, in logarithms, as where kernels
     underflow.
 
     Parameters
@@ -133,18 +133,18 @@ class ParticleMesh(Summation):
         self.n_cells = check_integer("n_cells", n_cells, 4)
         self.near = 4.0 * (_SPACING / self.spacing) ** 0.5 if near is None else check_positive("near", near)
         self.resolution = 1e-3 * (self.spacing / _SPACING) ** 2
-        self._known: OrderedDict[Any, Transform] = OrderedDict()
+        self._transforms: OrderedDict[Any, Transform] = OrderedDict()
         self._idle: list[_Workspace] = []
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what can be computed again."""
-        return {**self.__dict__, "_known": OrderedDict(), "_idle": []}
+        """Leave out the transforms and workspaces, which can be computed again."""
+        return {**self.__dict__, "_transforms": OrderedDict(), "_idle": []}
 
     def coarse(self) -> ParticleMesh:
-        """Return the mesh alone, from 20,000 points on: functions that are not smooth at zero are softened there."""
-        softened = copy.copy(self)
-        softened._softens = True
-        return softened
+        """Return a mesh that omits near pairs from 20,000 points on; functions not smooth at zero are then softened."""
+        mesh = copy.copy(self)
+        mesh._softens = True
+        return mesh
 
     def potential(
         self,
@@ -157,8 +157,8 @@ class ParticleMesh(Summation):
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
         c = None if charges is None else charges[None]
-        both = self.potentials(Z, radial, c, with_potential=with_potential, with_gradient=with_gradient)
-        return both[0][0], both[1][0]
+        sums = self.potentials(Z, radial, c, with_potential=with_potential, with_gradient=with_gradient)
+        return sums[0][0], sums[1][0]
 
     def potentials(
         self,
@@ -190,7 +190,7 @@ class ParticleMesh(Summation):
             )
         transform = self._transform(radial, grid)
         potential, gradient = self._read(points, c, grid, transform)
-        if transform.near is not None and not self._leaves_out_near(n):
+        if transform.near is not None and not self._omits_near(n):
             assert grid.edge is not None
             add_near(points, c, grid.edge, transform.near, self.n_jobs, with_potential, potential, gradient)
         return potential, gradient
@@ -203,11 +203,11 @@ class ParticleMesh(Summation):
 
         work = self._workspace(grid.shape, transform.padded, grid.dtype)
         potential, gradient = np.empty(charges.shape), np.empty((len(charges), *points.shape))
-        places, few = (points, grid.origin, grid.spacing), POINTS_WORTH_THREADS
-        for of, *sums in zip(charges, potential, gradient, strict=True):
-            self._spread(points, of, grid, work.charges)
+        places, at_least = (points, grid.origin, grid.spacing), POINTS_WORTH_THREADS
+        for row, *sums in zip(charges, potential, gradient, strict=True):
+            self._spread(points, row, grid, work.charges)
             field = self._convolve(work, transform)
-            over_rows(len(points), self.n_jobs, gather, *places, of, field, transform.own, *sums, at_least=few)
+            over_rows(len(points), self.n_jobs, gather, *places, row, field, transform.own, *sums, at_least=at_least)
         self._idle.append(work)
         return potential, gradient
 
@@ -232,14 +232,14 @@ class ParticleMesh(Summation):
         return MeshField(exact, grid.origin, grid.spacing, np.stack(fields), near, self.resolution)
 
     def holds(self, Z: FloatArray, radial: RadialFunction) -> bool:
-        """Return whether a grid has at most 4,096 nodes a side, 2,097,152 on a line, and leaves few pairs near."""
+        """Return whether a grid has at most 4,096 nodes a side, 2,097,152 on a line, and few pairs are near."""
         low, high = bounds(Z)
         if (low == high).all():
             return True
         grid = self._grid(Z, radial)
         return _fits(grid) and (grid.edge is None or crowding(Z, low, grid.spacing) <= MOST_PAIRS)
 
-    def _leaves_out_near(self, n_points: int) -> bool:
+    def _omits_near(self, n_points: int) -> bool:
         return self._softens and n_points >= SOFTENED_FROM
 
     def _grid(self, points: FloatArray, radial: RadialFunction, fixed: bool = False) -> Grid:
@@ -248,7 +248,7 @@ class ParticleMesh(Summation):
         length = radial.length
         per_root = _NODES_PER_ROOT * len(points) ** 0.5
         spacing, edge = self.spacing * length, None
-        # With nodes this far apart, near pairs are few. Smooth functions are split only if their length is below that.
+        # With nodes this far apart, near pairs are few. Smooth functions are split only if their length is shorter.
         wide = longest / per_root
         if not radial.smooth_at_zero or wide > length:
             if wide > length or 0 < longest < spacing * max(self.n_cells, per_root):
@@ -260,7 +260,6 @@ class ParticleMesh(Summation):
                 edge = (self.near * spacing) ** 2
         elif 0 < longest < spacing * self.n_cells:
             spacing = _in_steps(longest / self.n_cells)
-        # Within four lengths single precision would lose the function's slope.
         dtype = points.dtype if longest > _FLAT_LENGTHS * length else np.dtype(np.float64)
         nodes = np.ceil((high - low) / spacing) + 1 + 2 * _MARGIN
         step = 2.0 ** np.maximum(4.0, np.floor(np.log2(nodes / 12.0)))
@@ -271,14 +270,14 @@ class ParticleMesh(Summation):
 
     def _transform(self, radial: RadialFunction, grid: Grid) -> Transform:
         key = (radial, grid.spacing, grid.shape, grid.dtype, grid.edge)
-        if key in self._known:
-            self._known.move_to_end(key)
-            return self._known[key]
-        self._known[key] = kernel_transform(radial, grid, effective_n_jobs(self.n_jobs))
-        size = sum(known.values.nbytes for known in self._known.values())
-        while len(self._known) > 2 and size > _MOST_KEPT:
-            size -= self._known.popitem(last=False)[1].values.nbytes
-        return self._known[key]
+        if key in self._transforms:
+            self._transforms.move_to_end(key)
+            return self._transforms[key]
+        self._transforms[key] = kernel_transform(radial, grid, effective_n_jobs(self.n_jobs))
+        size = sum(transform.values.nbytes for transform in self._transforms.values())
+        while len(self._transforms) > 2 and size > _MOST_KEPT:
+            size -= self._transforms.popitem(last=False)[1].values.nbytes
+        return self._transforms[key]
 
     def _workspace(self, shape: tuple[int, int], padded: tuple[int, int], dtype: Any) -> _Workspace:
         """Return a workspace that no other thread uses."""
@@ -287,11 +286,11 @@ class ParticleMesh(Summation):
             fits = work.charges.shape == shape and work.spectrum.dtype == np.result_type(dtype, np.complex64)
             if fits and work.spectrum.shape == (shape[0], padded[1] // 2 + 1):
                 return work
-        whole = np.result_type(dtype, np.complex64)
+        complex_dtype = np.result_type(dtype, np.complex64)
         # Compiled loops always see grids in double precision, so that they are compiled only once.
         return _Workspace(
             np.empty(shape),
-            np.empty((shape[0], padded[1] // 2 + 1), dtype=whole),
+            np.empty((shape[0], padded[1] // 2 + 1), dtype=complex_dtype),
             np.empty(shape),
         )
 

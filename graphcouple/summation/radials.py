@@ -1,4 +1,4 @@
-"""Radial functions, which are summed over all pairs to get a prior's log-partition and its gradient.
+"""Radial functions: summed over all pairs, they give a prior's log-partition and its gradient.
 
 A prior says which radial functions and charges it needs; a summation knows how
 to sum any of them: Φ_i = Σ_{j≠i} c_j φ(d²_ij).
@@ -14,7 +14,7 @@ from graphcouple.kernels import Kernel
 
 
 class RadialFunction(Formula):
-    """A function φ of the squared distance, as a summation needs it.
+    """A function φ of the squared distance, which a summation adds over pairs.
 
     Subclasses are frozen dataclasses with ``potential(sq_dist)`` = φ and ``slope(sq_dist)`` = φ', written like the
     formulas of kernels. They also state whether φ is smooth, and its length.
@@ -40,11 +40,11 @@ class RadialFunction(Formula):
 
     @property
     def tabulated(self) -> bool:
-        """Whether its slope takes longer than to read it from a table."""
+        """Whether reading the slope from a table is faster than computing it."""
         return True
 
 
-class _OfKernel(RadialFunction):
+class _KernelFunction(RadialFunction):
     """Base of the radial functions of a kernel."""
 
     kernel: Kernel
@@ -56,17 +56,17 @@ class _OfKernel(RadialFunction):
 
     @property
     def length(self) -> float:
-        """That of the kernel."""
+        """The kernel's length."""
         return self.kernel.length
 
     @property
     def tabulated(self) -> bool:
-        """Whether the kernel's formulas take longer than to read them from a table."""
+        """Whether reading a table is faster than the kernel's formulas."""
         return not self.kernel.quick
 
 
 @dataclass(frozen=True)
-class LogKernel(_OfKernel):
+class LogKernel(_KernelFunction):
     """The radial function log k; weighted by expected edges, it sums to the attraction <M, log k>."""
 
     kernel: Kernel
@@ -81,7 +81,7 @@ class LogKernel(_OfKernel):
 
 
 @dataclass(frozen=True)
-class KernelValue(_OfKernel):
+class KernelValue(_KernelFunction):
     """The radial function k: its potential S_i = Σ_j k(d²_ij) gives the log-partitions of priors D and E."""
 
     kernel: Kernel
@@ -96,7 +96,7 @@ class KernelValue(_OfKernel):
 
 
 @dataclass(frozen=True)
-class LogOnePlusKernel(_OfKernel):
+class LogOnePlusKernel(_KernelFunction):
     """The radial function log(1 + k): its potential sums to the log-partition of prior B."""
 
     kernel: Kernel
@@ -111,7 +111,7 @@ class LogOnePlusKernel(_OfKernel):
 
 
 @dataclass(frozen=True)
-class LogEdgeProbability(_OfKernel):
+class LogEdgeProbability(_KernelFunction):
     """The radial function log(k / (1 + k)): the log-likelihood of an edge under prior B."""
 
     kernel: Kernel

@@ -1,4 +1,4 @@
-"""Potentials of a sample of points: what a loss costs where no fast sum exists."""
+"""Potentials of a sample of points, to estimate a loss where no fast sum exists."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class SampledRows(Summation):
     >>> from graphcouple.summation.radials import KernelValue
     >>> from graphcouple.summation.sampled import SampledRows
     >>> Z = np.random.default_rng(0).normal(size=(500, 5))
-    >>> wanted = gc.Exact().potential(Z, KernelValue(gc.Student()))[0].sum()
-    >>> found = SampledRows(n_rows=100).potential(Z, KernelValue(gc.Student()), with_gradient=False)[0].sum()
-    >>> bool(abs(found / wanted - 1) < 0.1)
+    >>> exact = gc.Exact().potential(Z, KernelValue(gc.Student()))[0].sum()
+    >>> estimate = SampledRows(n_rows=100).potential(Z, KernelValue(gc.Student()), with_gradient=False)[0].sum()
+    >>> bool(abs(estimate / exact - 1) < 0.1)
     True
     """
 
@@ -65,7 +65,7 @@ class SampledRows(Summation):
         rows = min(self.n_rows, n)
         # The drawn points come first, and only their rows are summed.
         order = np.random.default_rng(self.seed).permutation(n)
-        drawn, _ = sum_pairs(Z[order], radial, c[order][None], self.n_jobs, True, False, n_rows=rows)
-        potential = np.full(n, drawn[:rows].mean())
-        potential[order[:rows]] = drawn[:rows]
+        sums, _ = sum_pairs(Z[order], radial, c[order][None], self.n_jobs, True, False, n_rows=rows)
+        potential = np.full(n, sums[:rows].mean())
+        potential[order[:rows]] = sums[:rows]
         return potential, np.full(Z.shape, np.nan)

@@ -1,4 +1,4 @@
-"""All pairs, once each, with a function read from a table, which costs the same for every kernel."""
+"""All pairs, once each, with a function read from a table, at the same cost for every kernel."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.summation.exact import Exact, coordinates
 from graphcouple.summation.radials import RadialFunction
 
-# Tables take 4 ms, as long as the formulas of this many points.
+# To build the tables takes 4 ms, as long as the formulas of this many points.
 TABLE_FROM = 200
 
-# Each part of the pairs has sums of its own, so that they do not depend on the number of threads.
+# Number of parts of the pairs; each has its own sums, so that results do not depend on the number of threads.
 _PARTS = 8
 
 
 class Tabulated(Exact):
     """Exact sums, but an expensive formula is read from tables, which are accurate to 1e-8.
 
-    A pair takes 2 ns of a core, whatever the kernel; a power takes 14, with its logarithm 21.
+    A pair takes 2 ns of a core with every kernel; the formula of a power takes 14 ns, with its logarithm 21.
 
     Parameters
     ----------
@@ -31,13 +31,13 @@ class Tabulated(Exact):
     """
 
     def low_rank(
-        self, Z: FloatArray, radial: RadialFunction, left: FloatArray, right: FloatArray, **wanted: bool
+        self, Z: FloatArray, radial: RadialFunction, left: FloatArray, right: FloatArray, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges of pairs, in one pass over the pairs; see `Summation.low_rank`."""
-        forces, energies = (wanted.get(name, True) for name in ("with_gradient", "with_potential"))
+        forces, energies = (outputs.get(name, True) for name in ("with_gradient", "with_potential"))
         slopes, values = _tables(radial) if self._reads(Z, radial) else (None, None)
         if (forces and slopes is None) or (energies and values is None):
-            return super().low_rank(Z, radial, left, right, **wanted)
+            return super().low_rank(Z, radial, left, right, **outputs)
         from graphcouple._numba.tables import pairs_once
 
         n, n_dims = Z.shape
@@ -45,35 +45,35 @@ class Tabulated(Exact):
         potential, gradient = np.empty((len(bounds) - 1, n)), np.empty((len(bounds) - 1, n_dims, n))
         unused = np.zeros((1, 4))
         tables = (unused if slopes is None else slopes, unused if values is None else values)
-        charges = (np.ascontiguousarray(of, dtype=np.float64) for of in (left, right))
+        charges = (np.ascontiguousarray(factor, dtype=np.float64) for factor in (left, right))
         arrays = (coordinates(Z), *tables, *charges, energies, forces, potential, gradient)
         over_rows(len(bounds) - 1, self.n_jobs, pairs_once, bounds, *arrays, at_least=2)
         return potential.sum(axis=0), 2.0 * gradient.sum(axis=0).T
 
     def potential(
-        self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **wanted: bool
+        self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
         if not self._reads(Z, radial):
-            return super().potential(Z, radial, charges, **wanted)
+            return super().potential(Z, radial, charges, **outputs)
         right = np.ones(len(Z)) if charges is None else charges
-        return self.low_rank(Z, radial, np.ones((1, len(Z))), right[None], **wanted)
+        return self.low_rank(Z, radial, np.ones((1, len(Z))), right[None], **outputs)
 
     def _reads(self, Z: FloatArray, radial: RadialFunction) -> bool:
         return radial.tabulated and len(Z) >= TABLE_FROM
 
 
 def _parts(n_points: int) -> IntArray:
-    """Return the bounds of parts of the rows, each with about as many pairs of a point and a later one."""
+    """Return the bounds of parts of the rows with about equally many pairs (i, j), j > i."""
     if n_points < worth_threads(n_points):
         return np.array([0, n_points])
-    left = np.arange(_PARTS, -1, -1) / _PARTS
-    return n_points - np.round(n_points * np.sqrt(left)).astype(np.int64)
+    remainder = np.arange(_PARTS, -1, -1) / _PARTS
+    return n_points - np.round(n_points * np.sqrt(remainder)).astype(np.int64)
 
 
 @lru_cache(maxsize=8)
 def _tables(radial: RadialFunction) -> tuple[FloatArray | None, FloatArray | None]:
-    """Return the tables of a radial function's slope and of itself; None if one is not finite or not exact."""
+    """Return the tables of a radial function's slope and value, each None if not finite or not exact."""
     from graphcouple._numba.tables import cubics
 
     with np.errstate(all="ignore"):

@@ -14,8 +14,8 @@ from graphcouple.summation.radials import RadialFunction
 class Transform(NamedTuple):
     """The radial function on a grid: its transform, corrected for splines, and a unit charge's own potential.
 
-    See `graphcouple._numba.mesh.gather` for the coefficients of the latter. `near` is the table of what near
-    pairs add.
+    `graphcouple._numba.mesh.gather` explains the coefficients `own` of this potential. `near` is the table for near
+    pairs.
     """
 
     values: FloatArray
@@ -25,7 +25,7 @@ class Transform(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Where the nodes of a grid lie, and in which precision its sums are done."""
+    """The nodes of a grid, and the precision of its sums."""
 
     origin: FloatArray
     spacing: float
@@ -61,9 +61,9 @@ def kernel_transform(radial: RadialFunction, grid: Grid, workers: int) -> Transf
         spectrum /= response[:, None] if axis == 0 else response
     to_origin = [_inverse_cosines(size) for size in half]
     near_origin = to_origin[0] @ spectrum @ to_origin[1].T
-    mirrored = np.concatenate([spectrum, spectrum[-2:0:-1]]).astype(grid.dtype)
+    whole = np.concatenate([spectrum, spectrum[-2:0:-1]]).astype(grid.dtype)
     own = _OVERLAPS.T @ near_origin @ _OVERLAPS
-    return Transform(mirrored, own, (2 * half[0], 2 * half[1]), near)
+    return Transform(whole, own, (2 * half[0], 2 * half[1]), near)
 
 
 def _inverse_cosines(size: int) -> FloatArray:

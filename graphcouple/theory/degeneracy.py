@@ -1,4 +1,4 @@
-"""How degenerate a graph posterior is: what its field leaves undetermined."""
+"""How degenerate a graph posterior is: how much freedom its field leaves to the points."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from graphcouple.laws.priors import RandomGraph
 
 @dataclass(frozen=True, eq=False)
 class DegeneracyReport:
-    """What a posterior's graphs leave undetermined; see `degeneracy_report`.
+    """The freedom that a posterior's graphs leave to the points; see `degeneracy_report`.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ def degeneracy_report(
     n_samples : int, default=100
         Posterior graphs to draw.
     pairs : sequence of (int, int), optional
-        Pairs of points whose co-membership to report.
+        Pairs of points to report the co-membership of.
     y : array of shape (n_samples,), optional
         Labels, for the co-membership within and across classes.
     rng : numpy.random.Generator, int or None, default=0
@@ -181,9 +181,9 @@ def degeneracy_report(
     n_nodes, n_features = X.shape if hasattr(X, "shape") else np.asarray(X).shape
     if n_nodes != posterior.n_nodes:
         raise ValueError(f"X has {n_nodes} rows, but the posterior has {posterior.n_nodes} nodes.")
-    wanted = np.asarray([] if pairs is None else pairs, dtype=np.int64).reshape(-1, 2)
-    if wanted.size and (wanted.min() < 0 or wanted.max() >= n_nodes):
-        raise ValueError(f"pairs must name points 0 to {n_nodes - 1}, got {wanted.min()} to {wanted.max()}.")
+    endpoints = np.asarray([] if pairs is None else pairs, dtype=np.int64).reshape(-1, 2)
+    if endpoints.size and (endpoints.min() < 0 or endpoints.max() >= n_nodes):
+        raise ValueError(f"pairs must name points 0 to {n_nodes - 1}, got {endpoints.min()} to {endpoints.max()}.")
     classes, codes = _classes(y, n_nodes)
     generator = np.random.default_rng(rng)
     seed = int(generator.integers(np.iinfo(np.int32).max))
@@ -198,8 +198,8 @@ def degeneracy_report(
         n_components=counts,
         sizes=projection.sizes,
         box_exponents=counts * n_features,
-        pairs=wanted,
-        co_membership=projection.co_membership(wanted[:, 0], wanted[:, 1]),
+        pairs=endpoints,
+        co_membership=projection.co_membership(endpoints[:, 0], endpoints[:, 1]),
         classes=classes,
         class_co_membership=_class_co_membership(projection.labels, codes, classes.size),
     )

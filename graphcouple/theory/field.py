@@ -192,8 +192,8 @@ class PairwiseMRF:
         """Return log ∫ f(X, W) dX over the centred points (ker L)^⊥ ⊗ R^dim.
 
         The closed forms are (p/2)[(n − R) log 2π − log det* L] for the Gaussian kernel, and the log of
-        Π_r n_r^(−p/2) Π_e ∫ k^w_e on a forest for any kernel. Otherwise at most two coordinates are integrated by
-        quadrature and more by Monte Carlo, which draws the differences along a spanning forest from their own laws and
+        Π_r n_r^(−p/2) Π_e ∫ k^w_e on a forest for any kernel. Otherwise, at most two coordinates are integrated by
+        quadrature, and more by Monte Carlo, which draws the differences along a spanning forest from their own laws and
         averages the densities of the remaining edges. A covariance adds (n − R)/2 · log det Σ.
 
         Parameters
@@ -224,8 +224,8 @@ class PairwiseMRF:
         n_components, labels = csgraph.connected_components(graph, directed=False)
         free = graph.shape[0] - n_components
         shift = 0.0 if self.covariance is None else 0.5 * free * float(np.linalg.slogdet(self.covariance)[1])
-        found = log_normalizer(self.kernel, graph, labels, dim, method, n_samples, rng)
-        return found._replace(value=found.value + shift)
+        normalizer = log_normalizer(self.kernel, graph, labels, dim, method, n_samples, rng)
+        return normalizer._replace(value=normalizer.value + shift)
 
     def log_box_integral(
         self,
@@ -298,7 +298,7 @@ class PairwiseMRF:
         values, vectors = np.linalg.eigh(L.toarray())
         free = slice(component_labels(W)[0], None)
         noise = np.random.default_rng(rng).normal(size=(size or 1, L.shape[0], dim))[:, free]
-        drawn = np.einsum("ij,sjp->sip", vectors[:, free] / np.sqrt(values[free]), noise)
+        samples = np.einsum("ij,sjp->sip", vectors[:, free] / np.sqrt(values[free]), noise)
         if self.covariance is not None:
-            drawn = drawn @ np.linalg.cholesky(self.covariance).T
-        return drawn if size is not None else drawn[0]
+            samples = samples @ np.linalg.cholesky(self.covariance).T
+        return samples if size is not None else samples[0]

@@ -113,9 +113,9 @@ def finite_epsilon_posterior(
     graphs, log_base = law.prior_class.enumerate(law.n_nodes)
     eta = np.full((law.n_nodes,) * 2, -np.inf)
     eta[law.support.rows, law.support.indices] = law.natural_parameters
-    used = graphs > 0
+    present = graphs > 0
     with np.errstate(invalid="ignore"):
-        log_mass = log_base + np.where(used, graphs * eta, 0.0).sum(axis=(1, 2))
+        log_mass = log_base + np.where(present, graphs * eta, 0.0).sum(axis=(1, 2))
     sigma = np.eye(points.shape[1]) if covariance is None else np.asarray(covariance, dtype=np.float64)
     for g, W in enumerate(graphs):
         if epsilon > 0:

@@ -141,9 +141,9 @@ def _quadrature(kernel: Kernel, graph: sp.csr_array, n_components: int, dim: int
         sq_dist = ((points[:, edges.row] - points[:, edges.col]) ** 2).sum(axis=2)
         return np.exp((edges.data * kernel.log(sq_dist)).sum(axis=1))
 
-    found = cubature(density, [-np.inf] * n_dims, [np.inf] * n_dims, rtol=1e-8, max_subdivisions=20_000)
-    value = float(found.estimate)
-    return LogNormalizer(math.log(value), float(found.error) / value, "quadrature")
+    integral = cubature(density, [-np.inf] * n_dims, [np.inf] * n_dims, rtol=1e-8, max_subdivisions=20_000)
+    value = float(integral.estimate)
+    return LogNormalizer(math.log(value), float(integral.error) / value, "quadrature")
 
 
 def monte_carlo(

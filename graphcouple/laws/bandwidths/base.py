@@ -68,24 +68,24 @@ class Bandwidth(ABC):
     ) -> tuple[FloatArray, FloatArray]:
         """Choose every node's shift and scale from the flat squared distances of a support.
 
-        `copies` tells how many points stand at the ends of edges, if points are weighted; it is passed only then.
+        `copies` holds the numbers of copies of weighted points; it is passed only if points are weighted.
         """
 
     @property
     def suited_neighbors(self) -> int | None:
-        """How many neighbours of each point it needs, if there are too many points for all pairs."""
+        """The number of neighbours to use if there are too many points for all pairs."""
         return None
 
     def within(self, n_points: int) -> Bandwidth:
-        """Return the bandwidth with its numbers lowered to what `n_points` allow, with a warning."""
+        """Lower the bandwidth's numbers to what `n_points` allow, with a warning."""
         return self
 
     def for_neighbors(self, n_neighbors: int) -> Bandwidth:
-        """Return the bandwidth for rows with this many given neighbours, lowered with a warning if they are few."""
+        """Lower the bandwidth's numbers to what rows of `n_neighbors` given neighbours allow, with a warning."""
         return self
 
     pairs_scales: ClassVar[bool] = False
-    """Whether rescaling an edge needs the scale of its end node, besides that of its row."""
+    """Whether rescaling an edge needs the scales of both its nodes."""
 
     def rescale(
         self,

@@ -17,7 +17,7 @@ from graphcouple.laws.copies import Copies
 
 @dataclass(frozen=True)
 class LocalConnectivity(Bandwidth):
-    """UMAP's bandwidth: ρ_i is the distance to the nearest distinct neighbour; σ_i sets the row's total strength.
+    """UMAP's bandwidth: ρ_i is the distance to the nearest distinct neighbour; σ_i fixes the row's total strength.
 
     σ_i solves Σ_j k((d_ij − ρ_i)₊/σ_i) = log₂(n_neighbors), where k is the kernel, or
     the kernel inside an `Odds`; UMAP's is the exponential. As in UMAP,
@@ -79,8 +79,8 @@ class LocalConnectivity(Bandwidth):
             totals, weights = np.add.reduceat(counts, indptr[:-1]), copies.weights
         shift, scale, sums = np.empty(n), np.empty(n), np.empty(n)
         target, connectivity = float(np.log2(self.n_neighbors)), float(self.local_connectivity)
-        wanted = (kernel.membership, target, connectivity)
-        over_rows(n, n_jobs, connectivity_rows, sq_dist, indptr, *wanted, shift, scale, sums, counts)
+        equation = (kernel.membership, target, connectivity)
+        over_rows(n, n_jobs, connectivity_rows, sq_dist, indptr, *equation, shift, scale, sums, counts)
         # UMAP's lower bound; its means include the point itself, at distance 0.
         overall = float(weights @ sums) / float(weights @ (totals + 1.0))
         floor = 1e-3 * np.where(shift > 0, sums / (totals + 1.0), overall)

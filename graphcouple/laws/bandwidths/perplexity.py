@@ -13,7 +13,7 @@ from graphcouple.kernels import Kernel
 from graphcouple.laws.bandwidths.base import Bandwidth, ConstantBandwidth
 from graphcouple.laws.copies import Copies
 
-ENTROPY_TOLERANCE = 1e-5
+ENTROPY_TOLERANCE = 1e-5  # nats
 _SEARCH_TOLERANCE = 1e-10
 
 
@@ -22,9 +22,9 @@ class Perplexity(Bandwidth):
     """Scales that give every row of the D-posterior the entropy log(perplexity).
 
     τ_i solves −Σ_j p_ij log p_ij = log(perplexity) with p_ij ∝ k(d²_ij/τ_i²), for any kernel whose rows sharpen as τ
-    shrinks; under prior B, for the probability that an `Odds` states. If more than `perplexity` neighbours are tied at
-    the smallest distance, no scale reaches the target; the row then gets its limit, the uniform law over those ties,
-    and a warning says how many rows do. An edge prior's zeros restrict the rows; its weights are applied after the
+    shrinks; under prior B, k is the probability inside an `Odds`. If more than `perplexity` neighbours are tied at
+    the smallest distance, no scale reaches the target; the row then gets its limit, the uniform law over the ties,
+    and a warning says for how many rows. An edge prior's zeros restrict the rows; its weights are applied after the
     scales are chosen.
 
     Parameters
@@ -64,35 +64,35 @@ class Perplexity(Bandwidth):
         return int(3 * self.perplexity)
 
     def within(self, n_points: int) -> Bandwidth:
-        """Return the perplexity, or a third of the number of other points if there are no more than it.
+        """Lower a perplexity that is not below the number of other points to a third of that number.
 
-        Two points have one edge each, whatever its length.
+        Two points get a constant bandwidth: each has one edge, whatever its length.
         """
-        others = n_points - 1
-        if self.perplexity < others:
+        n_others = n_points - 1
+        if self.perplexity < n_others:
             return self
-        lowered = others / 3.0 if others > 3 else 0.5 * (1.0 + others)
+        reduced = n_others / 3.0 if n_others > 3 else 0.5 * (1.0 + n_others)
         warnings.warn(
-            f"perplexity={self.perplexity:g} is lowered to {lowered:.3g}: it must be below the number of other points, "
-            f"{others} with n_samples = {n_points}.",
+            f"perplexity={self.perplexity:g} is lowered to {reduced:.3g}: it must be below the number of other points, "
+            f"{n_others} with n_samples = {n_points}.",
             UserWarning,
             stacklevel=2,
         )
-        return Perplexity(lowered) if others > 1 else ConstantBandwidth()
+        return Perplexity(reduced) if n_others > 1 else ConstantBandwidth()
 
     def for_neighbors(self, n_neighbors: int) -> Bandwidth:
-        """Return the perplexity, or a third of the number of neighbours if there are no more than it."""
+        """Lower a perplexity that is not below the number of neighbours to a third of that number."""
         if self.perplexity < n_neighbors or n_neighbors < 2:
             return self
-        lowered = max(n_neighbors / 3.0, 0.5 * (1.0 + n_neighbors) if n_neighbors < 4 else 1.0)
+        reduced = max(n_neighbors / 3.0, 0.5 * (1.0 + n_neighbors) if n_neighbors < 4 else 1.0)
         warnings.warn(
-            f"perplexity={self.perplexity:g} is lowered to {lowered:.3g}, since {n_neighbors} neighbors of a point are "
+            f"perplexity={self.perplexity:g} is lowered to {reduced:.3g}, since {n_neighbors} neighbors of a point are "
             f"given. Give at least {self.suited_neighbors}, with scanpy by "
             f"sc.pp.neighbors(adata, n_neighbors={self.suited_neighbors + 1}).",
             UserWarning,
             stacklevel=2,
         )
-        return Perplexity(lowered)
+        return Perplexity(reduced)
 
     def fit_edges(
         self,
@@ -135,18 +135,18 @@ class Perplexity(Bandwidth):
     def _check_enough(self, fewest: float, n: int) -> None:
         if self.perplexity < fewest:
             return
-        whole = fewest == n - 1
-        remedy = "lower it" if whole else "lower it, or raise n_neighbors, or allow more edges"
-        size = f" here with n_samples = {n}" if whole else ""
+        all_pairs = fewest == n - 1
+        remedy = "lower it" if all_pairs else "lower it, or raise n_neighbors, or allow more edges"
+        size = f" here with n_samples = {n}" if all_pairs else ""
         raise ValueError(
             f"perplexity={self.perplexity} must be below the number of neighbors every point has, {fewest:g}{size}; "
             f"{remedy}."
         )
 
     def _check_reached(self, kernel: Kernel, error: FloatArray) -> None:
-        missed = np.flatnonzero(np.abs(error) > ENTROPY_TOLERANCE)
-        if missed.size:
-            i = int(missed[0])
+        rows = np.flatnonzero(np.abs(error) > ENTROPY_TOLERANCE)
+        if rows.size:
+            i = int(rows[0])
             side = "high" if error[i] > 0 else "low"
             reach = self.perplexity * float(np.exp(error[i]))
             raise ValueError(

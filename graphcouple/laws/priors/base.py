@@ -1,4 +1,4 @@
-"""What every graph prior shares: the edge prior, the posterior it makes, what other parts may ask of it."""
+"""The base class of graph priors, and their registry."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ class GraphPrior(ABC):
     posterior_class: ClassVar[type[GraphPosterior]]
 
     drawn_by: ClassVar[str | None] = None
-    """How edges are drawn given the points: each "pair" has one or none, independently of the others; or `draws` edges
-    for each "row" or, for each of its nodes, for the whole "graph", independently of each other, with probabilities in
-    proportion to e^η. None for another rule. Points can be weighted if the rule is one of these, and
+    """How edges are drawn given the points. "pair": each pair has an edge or none, independently. "row": each node has
+    `draws` edges independently, with probabilities in proportion to e^η. "graph": n · `draws` edges are drawn so over
+    all pairs. None: another rule. Points can be weighted if one of the three rules holds, and
     `log_partition_and_grad` takes weights."""
 
     draws: ClassVar[int] = 1
@@ -84,8 +84,8 @@ class GraphPrior(ABC):
         prior = self.edge_prior
         if prior is None:
             return f"{type(self).__name__}()"
-        shown = prior if isinstance(prior, Real) else f"<{type(prior).__name__}>"
-        return f"{type(self).__name__}(edge_prior={shown})"
+        value = prior if isinstance(prior, Real) else f"<{type(prior).__name__}>"
+        return f"{type(self).__name__}(edge_prior={value})"
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -160,7 +160,7 @@ class GraphPrior(ABC):
         if np.isnan(log_kernel).any() or (log_kernel == np.inf).any():
             raise ValueError("log_kernel must not hold NaN or +inf.")
         favour = self.log_favour(support)
-        # Copies of all edges may not fit in memory.
+        # Memory may not hold all edges twice.
         natural_parameters = log_kernel if np.isscalar(favour) and favour == 0.0 else log_kernel + favour
         finite = natural_parameters > -np.inf
         if not finite.all():
@@ -168,7 +168,7 @@ class GraphPrior(ABC):
         return self.posterior_class(support, natural_parameters)
 
     def log_favour(self, support: Support) -> FloatArray | float:
-        """Return log π on the edges of a support, −inf where π forbids them; one number if it treats all alike."""
+        """Return log π on the edges of a support, −inf where π forbids them; one number if π treats all alike."""
         allowed = self.edges(support.n_nodes)
         if allowed is None:
             return self.log_scalar
@@ -195,7 +195,7 @@ class GraphPrior(ABC):
         Raises
         ------
         TypeError, ValueError
-            When `graph` is not such a graph, or no law of this prior has it as its mean.
+            When `graph` is no graph, or no law of this prior has it as its mean.
         """
         support, weights = edges_of(as_csr(graph, name))
         if (weights < 0).any() or not np.isfinite(weights).all():
@@ -207,7 +207,7 @@ class GraphPrior(ABC):
         return self.posterior_on(support, np.log(weights))
 
     def thinned(self, natural_parameters: FloatArray, log_share: FloatArray) -> FloatArray:
-        """Return the natural parameters of graphs whose edges are all kept, each with a probability of its own."""
+        """Return the natural parameters given that every edge is kept, each with its own probability."""
         return natural_parameters + log_share
 
     def log_strength(self, log_kernel: FloatArray) -> FloatArray:
@@ -215,7 +215,7 @@ class GraphPrior(ABC):
         return log_kernel
 
     def edge_strength(self, kernel: Kernel) -> RadialFunction:
-        """Return the function of the squared distance that `log_strength` is, up to a constant."""
+        """Return `log_strength` as a function of the squared distance, up to a constant."""
         return LogKernel(kernel)
 
     def least_cross_entropy(
@@ -229,7 +229,7 @@ class GraphPrior(ABC):
         n_nodes : float
         share : float, default=1.0
         pairs : ndarray of shape (n_edges,), optional
-            How many pairs of copies each mean is shared by, if points are weighted; `n_nodes` is then their total.
+            How many pairs of copies share each mean, if points are weighted; `n_nodes` is then the sum of weights.
         """
         return -np.inf
 
@@ -265,21 +265,21 @@ class GraphPrior(ABC):
         summation : Summation
             How sums over all pairs are computed.
         weights : ndarray of shape (n,), optional
-            How many points each stands for, pairs of copies included; only if `drawn_by` is known.
+            How many points each row stands for; sums then include pairs of copies. Only if `drawn_by` is not None.
         with_value, with_gradient : bool
-            What to compute; the other may be nan or None.
+            What to compute; the value may else be nan, the gradient None.
         """
 
 
 def per_pair(means: FloatArray, share: float, pairs: FloatArray | None) -> float:
-    """Return Σ m log c, the increase of −Σ m log m if each mean m is divided equally among c pairs."""
+    """Return Σ m log c, the increase of −Σ m log m if c pairs share each mean m equally."""
     return 0.0 if pairs is None else share * float(xlogy(means, pairs).sum())
 
 
 def with_copies(
     potential: FloatArray, radial: RadialFunction, weights: FloatArray | None, charges: FloatArray | None = None
 ) -> FloatArray:
-    """Return potentials, with the other copies of each point, at distance 0, if points are weighted.
+    """Add the other copies of each weighted point, at distance 0, to potentials.
 
     Pairs of copies do not depend on the embedding. Where the radial function is infinite at 0 they are left out.
 
@@ -320,13 +320,13 @@ PRIORS: Registry[type[GraphPrior]] = Registry("prior", "a graph prior")
 
 
 def register(prior: type[GraphPrior]) -> type[GraphPrior]:
-    """Register a prior under its `code`, for every place that accepts a prior; decorates a class."""
+    """Register a prior under its `code`, which then names it everywhere; decorates a class."""
     PRIORS.add(prior.code, prior)
     return prior
 
 
 def as_prior(prior: Any) -> GraphPrior:
-    """Return `prior` itself, or the prior registered under that letter.
+    """Return `prior` itself, or the prior registered under this letter.
 
     Raises
     ------

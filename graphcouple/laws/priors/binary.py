@@ -1,4 +1,4 @@
-"""Prior B: every ordered pair carries an edge or not, independently."""
+"""Prior B: every ordered pair has an edge or none, independently."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ class BinaryPosterior(GraphPosterior):
             at = np.flatnonzero(rng.random(self.n_edges) < self.edge_means)
             return at, np.ones(at.size, dtype=np.int32)
         upper = np.flatnonzero(self.support.rows < self.support.indices)
-        drawn = upper[rng.random(upper.size) < self.edge_means[upper]]
-        mirrored = self.support.find(self.support.indices[drawn], self.support.rows[drawn])
-        at = np.sort(np.concatenate([drawn, mirrored]))
+        edges = upper[rng.random(upper.size) < self.edge_means[upper]]
+        reverses = self.support.find(self.support.indices[edges], self.support.rows[edges])
+        at = np.sort(np.concatenate([edges, reverses]))
         return at, np.ones(at.size, dtype=np.int32)
 
     def _log_base_measure(self, rows: IntArray, counts: FloatArray) -> float:
@@ -102,12 +102,12 @@ class BinaryPosterior(GraphPosterior):
         """
         if self._unordered:
             raise ValueError("the law is one of undirected graphs already: its pairs are unordered.")
-        back = self.support.find(self.support.indices, self.support.rows)
-        both = back >= 0
-        ahead, behind = self.natural_parameters[both], self.natural_parameters[back[both]]
+        reverses = self.support.find(self.support.indices, self.support.rows)
+        in_both = reverses >= 0
+        ahead, behind = self.natural_parameters[in_both], self.natural_parameters[reverses[in_both]]
         # With a = e^−η and b = e^−η' of the two directions, the log-odds of 1/((1 + a)(1 + b)) are −log(a + b + ab).
         log_odds = -np.logaddexp(np.logaddexp(-ahead, -behind), -ahead - behind)
-        return BinaryPosterior(self.support.select(both), log_odds, unordered=True)
+        return BinaryPosterior(self.support.select(in_both), log_odds, unordered=True)
 
 
 @register
@@ -140,7 +140,7 @@ class Binary(GraphPrior):
     symmetric_mean: ClassVar[bool] = True
 
     def thinned(self, natural_parameters: FloatArray, log_share: FloatArray) -> FloatArray:
-        """Return the log-odds of edges that are there and are kept: log(s p/(1 − s p))."""
+        """Return the log-odds of edges that are present and kept: log(s p/(1 − s p))."""
         # With 1/p = 1 + e^−η it is log s − log(1 − s + e^−η).
         with np.errstate(divide="ignore"):
             odds = log_share - np.log(-np.expm1(log_share) + np.exp(-np.maximum(natural_parameters, -700.0)))
@@ -160,8 +160,8 @@ class Binary(GraphPrior):
         """Return −Σ (m log m + (1 − m) log(1 − m)), which is attained at η = log m/(1 − m)."""
         if pairs is None:
             return -sum_x_log_x(means, share)[0] - sum_x_log_x(1.0 - share * means)[0]
-        each = share * np.divide(means, pairs, out=np.zeros_like(means), where=pairs > 0)
-        return -float(pairs @ (xlogy(each, each) + xlogy(1.0 - each, 1.0 - each)))
+        p = share * np.divide(means, pairs, out=np.zeros_like(means), where=pairs > 0)
+        return -float(pairs @ (xlogy(p, p) + xlogy(1.0 - p, 1.0 - p)))
 
     def _around(self, support: Support, weights: FloatArray) -> GraphPosterior:
         if (weights > 1).any():
@@ -170,8 +170,8 @@ class Binary(GraphPrior):
                 "divide them by the largest."
             )
         posterior = BinaryPosterior(support, np.minimum(logit(weights), _SURE))
-        mirrored = support.find(support.indices, support.rows)
-        symmetric = bool((mirrored >= 0).all() and np.allclose(weights, weights[mirrored], rtol=1e-12))
+        reverses = support.find(support.indices, support.rows)
+        symmetric = bool((reverses >= 0).all() and np.allclose(weights, weights[reverses], rtol=1e-12))
         return BinaryPosterior(support, posterior.natural_parameters, unordered=True) if symmetric else posterior
 
     @classmethod
@@ -193,8 +193,8 @@ class Binary(GraphPrior):
     ) -> tuple[float, FloatArray | None]:
         """Return Σ_{i≠j} w_i w_j log(1 + k(d²_ij)) and its gradient 2 w_i ∇Φ_i[log(1 + k); w]."""
         radial = LogOnePlusKernel(kernel)
-        wanted = {"with_potential": with_value, "with_gradient": with_gradient}
-        potential, gradient = summation.potential(Z, radial, weights, **wanted)
+        outputs = {"with_potential": with_value, "with_gradient": with_gradient}
+        potential, gradient = summation.potential(Z, radial, weights, **outputs)
         if weights is None:
             return float(potential.sum()) if with_value else np.nan, 2.0 * gradient if with_gradient else None
         value = float(weights @ with_copies(potential, radial, weights)) if with_value else np.nan

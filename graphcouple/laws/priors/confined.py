@@ -1,4 +1,4 @@
-"""The log-partition of any prior whose edge prior π confines it to given edges."""
+"""The log-partition of a prior whose edge prior π allows only some edges."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ConfinedPartition:
     ----------
     prior : GraphPrior
     support : Support
-        The edges.
+        The edges that π allows.
     log_prior : ndarray of shape (n_edges,)
         log π.
     kernel : Kernel
@@ -39,7 +39,7 @@ class ConfinedPartition:
     def evaluate(
         self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True
     ) -> tuple[float, FloatArray | None]:
-        """Return A and its gradient in `Z`; what was not asked for may be nan or None."""
+        """Return A and its gradient in `Z`; without a flag, the value may be nan and the gradient None."""
         eta = self.log_prior + self.kernel.log(graph_distances(Z, self.support, n_jobs=self.n_jobs))
         law = self.prior.posterior_class(self.support, eta)
         value = law.log_partition() if with_value else np.nan

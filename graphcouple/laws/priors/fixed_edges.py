@@ -82,8 +82,8 @@ class FixedEdgesPosterior(GraphPosterior):
         return np.cumsum(self.edge_means, dtype=np.float64)
 
     def _draw(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-        drawn = draw_by_inversion(self._cumulative, self._cumulative[-1] * rng.random(self.n_nodes))
-        at, counts = np.unique(drawn, return_counts=True)
+        edges = draw_by_inversion(self._cumulative, self._cumulative[-1] * rng.random(self.n_nodes))
+        at, counts = np.unique(edges, return_counts=True)
         return at, counts
 
     def _log_base_measure(self, rows: IntArray, counts: FloatArray) -> float:
@@ -131,9 +131,9 @@ class FixedEdges(GraphPrior):
     def enumerate(cls, n_nodes: int) -> tuple[IntArray, FloatArray]:
         """Return every graph of at most 4 nodes, and its log base measure, log n!/Π W_ij!."""
         check_enumerable(cls.code, n_nodes, _MOST_ENUMERATED)
-        edges = n_nodes * (n_nodes - 1)
-        drawn = list(combinations_with_replacement(range(edges), n_nodes))
-        counts = np.array([np.bincount(choice, minlength=edges) for choice in drawn])
+        n_pairs = n_nodes * (n_nodes - 1)
+        choices = list(combinations_with_replacement(range(n_pairs), n_nodes))
+        counts = np.array([np.bincount(choice, minlength=n_pairs) for choice in choices])
         return graphs_of_counts(n_nodes, counts), gammaln(n_nodes + 1.0) - gammaln(counts + 1.0).sum(axis=1)
 
     def log_partition_and_grad(
@@ -155,8 +155,8 @@ class FixedEdges(GraphPrior):
         else:
             total, n = float(weights @ with_copies(potential, radial, weights)), float(weights.sum())
         if summation.resolution > 0 and not total >= n * summation.resolution:
-            wanted = {"with_value": with_value, "with_gradient": with_gradient}
-            return self.log_partition_and_grad(kernel, Z, exact_like(summation), weights=weights, **wanted)
+            outputs = {"with_value": with_value, "with_gradient": with_gradient}
+            return self.log_partition_and_grad(kernel, Z, exact_like(summation), weights=weights, **outputs)
         if total < UNDERFLOW:
             return self._in_the_log(kernel, Z.astype(np.float64, copy=False), weights, with_gradient)
         value = n * float(np.log(total))
@@ -167,8 +167,7 @@ class FixedEdges(GraphPrior):
     def _in_the_log(
         self, kernel: Kernel, Z: FloatArray, weights: FloatArray | None, with_gradient: bool
     ) -> tuple[float, FloatArray | None]:
-        # No weight is above 1 here, so the sums below leave out no pairs of copies: such pairs, at distance 0, would
-        # have kept the total from underflowing.
+        # No weight is above 1 here: pairs of copies, at distance 0, would have kept the total from underflowing.
         logs = np.zeros(Z.shape[0]) if weights is None else np.log(weights)
         n = float(Z.shape[0] if weights is None else weights.sum())
         log_total = float(logsumexp(row_log_sums(kernel, Z, logs) + logs))

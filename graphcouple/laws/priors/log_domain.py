@@ -1,8 +1,7 @@
 """Log-partitions of the priors D and E in logarithms throughout, for kernels that underflow.
 
 For points far apart, exp(log k) is zero in double precision, but the law itself is not degenerate: only ratios of
-kernels matter. The fast sums work with k; where they vanish, this module does the same sums with logarithms, one
-block of rows at a time.
+kernels matter. The fast sums add k; where these vanish, this module adds in logarithms, one block of rows at a time.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _BLOCK_ENTRIES = 2**22
 
 
 def exact_like(summation: Summation) -> Exact:
-    """Return exact sums with as many threads, in place of those that drown in their error."""
+    """Return exact sums with the same threads, for potentials below a summation's error."""
     return Exact(getattr(summation, "n_jobs", None))
 
 
@@ -42,7 +41,7 @@ def isolated_terms(
         logs[start : start + height] = logsumexp(log_kernel, axis=1)
         if gradient is None:
             continue
-        # Squared distances that overflow leave nothing to compare: the result is nan, which solvers report.
+        # Squared distances that overflow give nan, which solvers report.
         with np.errstate(invalid="ignore", over="ignore"):
             mean = np.exp(log_kernel - logs[start : start + height, None])
             weight = 2.0 * w[rows, None] * mean * kernel.grad_log(sq_dist)
@@ -78,7 +77,7 @@ def mean_forces(
     """Return Σ_j m_ij 2 ψ(d²_ij) (z_i − z_j); `log_mean` maps a block of log w_j k and its rows to log m."""
     gradient = np.empty(Z.shape)
     for rows, sq_dist, log_kernel in _blocks(kernel, Z, log_weights):
-        # Squared distances that overflow leave nothing to compare: the result is nan, which solvers report.
+        # Squared distances that overflow give nan, which solvers report.
         with np.errstate(invalid="ignore", over="ignore"):
             weight = 2.0 * np.exp(log_mean(log_kernel, rows)) * kernel.grad_log(sq_dist)
             # Subtract first: where ψ is singular, a product of matrices would lose near pairs to cancellation.

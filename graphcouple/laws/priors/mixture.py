@@ -37,20 +37,20 @@ def same_array(left: FloatArray | None, right: FloatArray | None) -> bool:
 class MixturePosterior(RandomGraph):
     """A law drawn at random, then a graph from it: P(W) = Σ_m w_m P_m(W).
 
-    Its mean is Σ_m w_m E_m[W]. A cross-entropy to an exponential family depends on the input's law through its mean
-    alone, so a mixture costs as much as one law with the same edges.
+    Its mean is Σ_m w_m E_m[W]. A cross-entropy to an exponential family depends on the input's law only through its
+    mean, so a mixture costs as much as one law with the same edges.
 
     Parameters
     ----------
     laws : sequence of RandomGraph
-        At least one, of as many nodes each; all of undirected graphs, or none.
+        At least one, with equally many nodes; all of undirected graphs, or none.
     weights : sequence of float, optional
         w_m, positive; they are divided by their sum. Equal by default.
 
     Raises
     ------
     TypeError, ValueError
-        When the laws do not go together, or the weights do not suit them.
+        When the laws differ in nodes, sample weights or direction, or the weights are not positive.
 
     Examples
     --------
@@ -124,18 +124,18 @@ class MixturePosterior(RandomGraph):
         """Σ_m w_m E_m[W_ij] on the edges of `support`."""
         return self._means
 
-    def _drawn(self, rng: Rng) -> tuple[RandomGraph, np.random.Generator]:
+    def _draw_law(self, rng: Rng) -> tuple[RandomGraph, np.random.Generator]:
         generator = np.random.default_rng(rng)
         return self.laws[generator.choice(len(self.laws), p=self.weights)], generator
 
     def sample(self, rng: Rng = None) -> Graph:
         """Draw a law, then one graph from it."""
-        law, generator = self._drawn(rng)
+        law, generator = self._draw_law(rng)
         return law.sample(generator)
 
     def sample_edges(self, rng: Rng = None) -> tuple[IntArray, IntArray]:
         """Draw a law, then one graph from it, as the starts and ends of its edges."""
-        law, generator = self._drawn(rng)
+        law, generator = self._draw_law(rng)
         return law.sample_edges(generator)
 
     def log_prob(self, W: GraphLike) -> float:

@@ -13,7 +13,7 @@ from scipy.special import xlogy
 from graphcouple.graphs import FloatArray, Graph, GraphLike, IntArray, Support, as_csr
 from graphcouple.laws.priors.random_graph import RandomGraph, Rng
 
-# Edges summed at once: 32 MB in double precision.
+# Number of edges summed at once: 32 MB in double precision.
 _PART_EDGES = 2**22
 
 
@@ -32,7 +32,7 @@ class GraphPosterior(RandomGraph):
     """
 
     prior_class: ClassVar[Any]
-    """The prior that this is a posterior of, a subclass of `GraphPrior`."""
+    """The class of the prior, a subclass of `GraphPrior`."""
 
     def __init__(self, support: Support, natural_parameters: FloatArray) -> None:
         super().__init__(support)
@@ -131,10 +131,10 @@ class GraphPosterior(RandomGraph):
         if (graph.data < 0).any() or (graph.data != np.floor(graph.data)).any():
             raise ValueError("W must hold non-negative integers, the number of edges from i to j.")
         present = graph.data > 0
-        whole = Support(graph.indptr, graph.indices)
+        edges = Support(graph.indptr, graph.indices)
         rows, columns, counts = (
-            whole.rows[present],
-            whole.indices[present],
+            edges.rows[present],
+            edges.indices[present],
             graph.data[present].astype(np.float64),
         )
         at = self.support.find(rows, columns)
@@ -158,14 +158,14 @@ def _is_symmetric(rows: IntArray, columns: IntArray) -> bool:
 
 
 def draw_by_inversion(cumulative: FloatArray, uniforms: FloatArray) -> NDArray[np.int64]:
-    """Return the index of the interval of an increasing `cumulative` that each number falls in."""
+    """Return the index of the interval of the increasing `cumulative` that holds each number."""
     return np.minimum(np.searchsorted(cumulative, uniforms, side="right"), cumulative.size - 1)
 
 
 def sum_x_log_x(values: FloatArray, share: float = 1.0) -> tuple[float, float]:
     """Return Σ x log x and Σ x of x = share · values, in double precision.
 
-    It works on one part at a time, because there may be no memory for copies of all edges.
+    It works on one part at a time, because memory may not hold all edges twice.
     """
     total, mass, flat = 0.0, 0.0, values.reshape(-1)
     for a in range(0, flat.size, _PART_EDGES):

@@ -1,4 +1,4 @@
-"""A hidden graph whose law is known: what couplings, starts and component sampling need of it."""
+"""The law of a hidden graph, as couplings, starts and component sampling use it."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class RepeatedPosterior(RandomGraph):
     support : Support
         The edges between nodes.
     copies : Copies
-        The weights of the nodes, and to how many copies the edges of `law` may lead.
+        The weights of the nodes, and how many copies the edges of `law` may lead to.
     prior : GraphPrior
     """
 
@@ -51,7 +51,7 @@ class RepeatedPosterior(RandomGraph):
         own_log_kernel: FloatArray,
         symmetrize: str | None,
     ) -> RepeatedPosterior:
-        """Return the law for the log-kernels of a support, and of the pairs of copies of each node.
+        """Return the law from the log-kernels of edges, and of the pairs of copies of each node.
 
         Parameters
         ----------
@@ -75,21 +75,21 @@ class RepeatedPosterior(RandomGraph):
             )
         nodes = np.arange(support.n_nodes, dtype=support.indices.dtype)
         at = np.searchsorted(support.keys, nodes.astype(np.int64) * (support.n_nodes + 1))
-        whole = Support(support.with_one_more(), np.insert(support.indices, at, nodes))
-        natural = np.insert(log_kernel, at, own_log_kernel) + prior.log_favour(whole)
+        with_own = Support(support.with_one_more(), np.insert(support.indices, at, nodes))
+        natural = np.insert(log_kernel, at, own_log_kernel) + prior.log_favour(with_own)
         counts = np.insert(copies.edges, at, copies.own)
         with np.errstate(divide="ignore"):
             if prior.drawn_by == "pair":
                 # An edge that may lead to u of w copies leads to each with probability u/w of its own.
-                among = np.insert(copies.weights[support.indices], at, np.maximum(copies.weights - 1.0, 0.0))
-                share = np.divide(counts, among, out=np.zeros_like(counts), where=among > 0)
+                n_ends = np.insert(copies.weights[support.indices], at, np.maximum(copies.weights - 1.0, 0.0))
+                share = np.divide(counts, n_ends, out=np.zeros_like(counts), where=n_ends > 0)
                 natural = prior.thinned(natural, np.log(np.minimum(share, 1.0)))
             else:
                 natural = natural + np.log(counts)
             if prior.drawn_by == "graph":
-                natural = natural + np.log(copies.weights)[whole.rows]
+                natural = natural + np.log(copies.weights)[with_own.rows]
         possible = natural > -np.inf
-        law = prior.posterior_class(whole.select(possible), natural[possible])
+        law = prior.posterior_class(with_own.select(possible), natural[possible])
         if symmetrize:
             law = symmetrized(law, symmetrize)
         return cls(law, _between(law.support), copies, prior)
@@ -121,7 +121,7 @@ class RepeatedPosterior(RandomGraph):
 
     @cached_property
     def _factor(self) -> FloatArray:
-        """How many edges of all copies each mean of `law` stands for."""
+        """How many edges of the graph of all copies each edge of `law` stands for."""
         support, weights = self.law.support, self.copies.weights
         if self.prior.drawn_by == "row":
             return weights[support.rows]
@@ -160,7 +160,7 @@ class RepeatedPosterior(RandomGraph):
 
     @cached_property
     def _ends(self) -> FloatArray:
-        """To how many copies each edge of `law` may lead."""
+        """How many copies each edge of `law` may lead to."""
         support = self.law.support
         counts = np.empty(support.n_edges)
         counts[~self._is_own] = self.copies.edges[self.support.find(self.support.rows, self.support.indices)]
@@ -168,7 +168,7 @@ class RepeatedPosterior(RandomGraph):
         return counts
 
     def _draw(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-        """Return positions in the support of `law` of drawn edges, and their counts; fractions of copies are drawn."""
+        """Return the positions of drawn edges in the support of `law`, and their counts; rounds weights at random."""
         weights, support = self.copies.weights, self.law.support
         copies = np.floor(weights + rng.random(weights.size)).astype(np.int64)
         if self.prior.drawn_by == "pair":
@@ -176,8 +176,8 @@ class RepeatedPosterior(RandomGraph):
             pairs = copies[support.rows[at]] * copies[support.indices[at]]
             counts = rng.binomial(pairs, self.law.edge_means[at])
             if self.unordered:
-                back = support.find(support.indices[at], support.rows[at])
-                at, counts = np.concatenate([at, back]), np.concatenate([counts, counts])
+                reverses = support.find(support.indices[at], support.rows[at])
+                at, counts = np.concatenate([at, reverses]), np.concatenate([counts, counts])
             order = np.argsort(at)
             return at[order], counts[order]
         cumulative = np.cumsum(self.law.edge_means)
@@ -187,12 +187,12 @@ class RepeatedPosterior(RandomGraph):
             first, end = support.indptr[senders], support.indptr[senders + 1]
             below = np.where(first > 0, cumulative[first - 1], 0.0)
             uniforms = below + (cumulative[end - 1] - below) * rng.random(senders.size)
-            drawn = np.clip(draw_by_inversion(cumulative, uniforms), first, end - 1)
+            edges = np.clip(draw_by_inversion(cumulative, uniforms), first, end - 1)
         else:
-            drawn = draw_by_inversion(cumulative, cumulative[-1] * rng.random(int(copies.sum())))
-        return np.unique(drawn, return_counts=True)
+            edges = draw_by_inversion(cumulative, cumulative[-1] * rng.random(int(copies.sum())))
+        return np.unique(edges, return_counts=True)
 
-    def _drawn_between(self, rng: Rng) -> tuple[IntArray, IntArray, IntArray]:
+    def _draw_between(self, rng: Rng) -> tuple[IntArray, IntArray, IntArray]:
         at, counts = self._draw(np.random.default_rng(rng))
         keep = (counts > 0) & ~self._is_own[at]
         support = self.law.support
@@ -201,14 +201,14 @@ class RepeatedPosterior(RandomGraph):
     def sample(self, rng: Rng = None) -> Graph:
         """Draw one graph of all copies, and return the numbers of its edges between nodes.
 
-        The fraction of a weight is the probability of one copy more.
+        The fraction of a weight is the probability of one more copy.
         """
-        rows, columns, counts = self._drawn_between(rng)
+        rows, columns, counts = self._draw_between(rng)
         return Graph((counts.astype(np.int32), (rows, columns)), shape=(self.n_nodes,) * 2)
 
     def sample_edges(self, rng: Rng = None) -> tuple[IntArray, IntArray]:
         """Draw one graph as the starts and ends of its edges between nodes, each pair once."""
-        return self._drawn_between(rng)[:2]
+        return self._draw_between(rng)[:2]
 
     def log_prob(self, W: GraphLike) -> float:
         """Return the log-probability of numbers of edges between nodes, in nats.
@@ -216,16 +216,16 @@ class RepeatedPosterior(RandomGraph):
         Raises
         ------
         ValueError
-            When a weight is not an integer, so that it is no number of copies, or `W` is no graph of these nodes.
+            When a sample weight is not an integer, or `W` is not a graph of these nodes.
         """
         weights = self.copies.weights
         if (weights != np.floor(weights)).any():
             raise ValueError("the probability of a graph needs integer sample weights: fractions are no copies.")
         graph = as_csr(W, "W", self.n_nodes)
-        whole = Support(graph.indptr, graph.indices)
-        at = self.law.support.find(whole.rows, whole.indices)
+        edges = Support(graph.indptr, graph.indices)
+        at = self.law.support.find(edges.rows, edges.indices)
         present = graph.data > 0
-        if (at[present] < 0).any() or (whole.rows == whole.indices)[present].any():
+        if (at[present] < 0).any() or (edges.rows == edges.indices)[present].any():
             return -np.inf
         counts = np.zeros(self.law.support.n_edges)
         counts[at[present]] = graph.data[present]
@@ -233,20 +233,20 @@ class RepeatedPosterior(RandomGraph):
             once = ~self._is_own & ((self.law.support.rows < self.law.support.indices) | (not self.unordered))
             pairs = self._factor[once]
             return float(binom.logpmf(counts[once], pairs, self.law.edge_means[once]).sum())
-        sent, chance = self.prior.draws * weights, self.law.edge_means / self.prior.draws
+        n_draws, chance = self.prior.draws * weights, self.law.edge_means / self.prior.draws
         groups = self.law.support.rows
         if self.prior.drawn_by == "graph":
-            groups, sent, chance = np.zeros_like(groups), sent.sum(keepdims=True), chance / self.n_nodes
-        # What is not between nodes is among copies, wherever.
-        rest = sent - np.bincount(groups, weights=counts, minlength=sent.size)
-        own = np.bincount(groups[self._is_own], weights=chance[self._is_own], minlength=sent.size)
-        if (rest < 0).any() or (own[rest > 0] <= 0).any():
+            groups, n_draws, chance = np.zeros_like(groups), n_draws.sum(keepdims=True), chance / self.n_nodes
+        # The other draws are edges among the copies of a node.
+        n_own = n_draws - np.bincount(groups, weights=counts, minlength=n_draws.size)
+        own_chance = np.bincount(groups[self._is_own], weights=chance[self._is_own], minlength=n_draws.size)
+        if (n_own < 0).any() or (own_chance[n_own > 0] <= 0).any():
             return -np.inf
-        logs = gammaln(sent + 1.0) - gammaln(rest + 1.0) + xlogy(rest, own)
+        logs = gammaln(n_draws + 1.0) - gammaln(n_own + 1.0) + xlogy(n_own, own_chance)
         return float(logs.sum() + (counts * np.log(chance) - gammaln(counts + 1.0))[~self._is_own].sum())
 
 
 def _between(support: Support) -> Support:
-    """Return the edges of a support that lead from a node to another."""
-    between = support.select(support.rows != support.indices)
-    return Support(between.indptr, between.indices, between.n_edges == between.n_nodes * (between.n_nodes - 1))
+    """Return a support without the edges from a node to itself."""
+    edges = support.select(support.rows != support.indices)
+    return Support(edges.indptr, edges.indices, edges.n_edges == edges.n_nodes * (edges.n_nodes - 1))

@@ -21,7 +21,7 @@ from graphcouple.summation import KernelValue, Summation
 _MOST_ENUMERATED = 4
 
 # If more than this share of points needs logarithms, exact sums of all points are faster.
-_MOST_LOST = 0.25
+_MOST_UNDERFLOWING = 0.25
 
 
 class UnitOutDegreePosterior(GraphPosterior):
@@ -152,27 +152,27 @@ class UnitOutDegree(GraphPrior):
         summation = summation.for_points(Z, radial)
         mass, forces = summation.potential(Z, radial, weights, with_gradient=with_gradient)
         mass = with_copies(mass, radial, weights)
-        lost = mass < max(UNDERFLOW, summation.resolution)
+        underflows = mass < max(UNDERFLOW, summation.resolution)
         w: FloatArray = np.ones(len(mass)) if weights is None else weights
-        if not lost.any():
+        if not underflows.any():
             value = float(np.log(mass).sum()) if weights is None else float(w @ np.log(mass))
             if not with_gradient:
                 return value, None
             _, reactions = summation.potential(Z, radial, w / mass, with_potential=False)
             total = forces / mass[:, None] + reactions
             return value, total if weights is None else w[:, None] * total
-        if summation.resolution > 0 and np.count_nonzero(lost) > _MOST_LOST * lost.size:
-            wanted = {"with_value": with_value, "with_gradient": with_gradient}
-            return self.log_partition_and_grad(kernel, Z, exact_like(summation), weights=weights, **wanted)
+        if summation.resolution > 0 and np.count_nonzero(underflows) > _MOST_UNDERFLOWING * underflows.size:
+            outputs = {"with_value": with_value, "with_gradient": with_gradient}
+            return self.log_partition_and_grad(kernel, Z, exact_like(summation), weights=weights, **outputs)
         # Points far from all others get an exact sum each; there are usually few of them.
-        isolated, kept = np.flatnonzero(lost), ~lost
+        isolated, regular = np.flatnonzero(underflows), ~underflows
         points = Z.astype(np.float64, copy=False)
         logs, gradient = isolated_terms(kernel, points, isolated, with_gradient, weights)
-        value = float(w[kept] @ np.log(mass[kept])) + float(w[isolated] @ logs)
+        value = float(w[regular] @ np.log(mass[regular])) + float(w[isolated] @ logs)
         if gradient is None:
             return value, None
-        if kept.any():
-            inverse = np.where(lost, 0.0, 1.0 / np.where(lost, 1.0, mass))
+        if regular.any():
+            inverse = np.where(underflows, 0.0, 1.0 / np.where(underflows, 1.0, mass))
             _, reactions = summation.potential(Z, radial, w * inverse, with_potential=False)
-            gradient += w[:, None] * (reactions + inverse[:, None] * np.where(lost[:, None], 0.0, forces))
+            gradient += w[:, None] * (reactions + inverse[:, None] * np.where(underflows[:, None], 0.0, forces))
         return value, gradient
