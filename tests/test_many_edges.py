@@ -7,6 +7,7 @@ import scipy.sparse as sp
 import graphcouple as gc
 from graphcouple import graphs
 from graphcouple.graphs import Support
+from graphcouple.laws.priors import posterior
 from graphcouple.neighbors import inverted_file
 from graphcouple.optimize.roughness import smoothest
 from graphcouple.summation import EdgeSum, LogKernel, edges
@@ -47,9 +48,7 @@ def points():
 def test_both_directions_add_up_to_a_matrix_and_its_transpose(graph, dtype):
     support, matrix = graph
     before = matrix.data.astype(dtype)
-    weights = before.copy()
-    own, reverses = both_directions(support, weights)
-    np.testing.assert_array_equal(weights, before)
+    own, reverses = both_directions(support, before.copy())
     dense = sp.csr_array((before, matrix.indices, matrix.indptr), shape=matrix.shape).toarray()
     parts = [sp.csr_array((of[2], of[1].astype(int), of[0].astype(int)), shape=dense.shape) for of in (own, reverses)]
     np.testing.assert_array_equal((parts[0] + parts[1]).toarray(), dense + dense.T)
@@ -57,7 +56,7 @@ def test_both_directions_add_up_to_a_matrix_and_its_transpose(graph, dtype):
     # No place is in both, so the second part holds the pairs that have one direction only.
     stored = [sp.csr_array((np.ones(part.nnz), part.indices, part.indptr), shape=dense.shape) for part in parts]
     assert (stored[0] + stored[1]).toarray().max() == 1.0
-    alone, again = (both_directions(support, before, n_jobs) for n_jobs in (1, 3))
+    alone, again = (both_directions(support, before.copy(), n_jobs) for n_jobs in (1, 3))
     for ours, theirs in zip(alone, again, strict=True):
         for one, several in zip(ours, theirs, strict=True):
             np.testing.assert_array_equal(one, several)
@@ -67,8 +66,8 @@ def test_a_symmetric_graph_has_no_reverses_to_add(graph):
     _, matrix = graph
     whole = sp.csr_array(abs(matrix) + abs(matrix).T)
     whole.sort_indices()
-    (found,) = both_directions(Support(whole.indptr, whole.indices), whole.data)
-    np.testing.assert_allclose(found[2], 2.0 * whole.data, rtol=1e-15)
+    (edges_of_both,) = both_directions(Support(whole.indptr, whole.indices), whole.data.copy())
+    np.testing.assert_allclose(edges_of_both[2], 2.0 * whole.data, rtol=1e-15)
 
 
 def test_either_direction_has_sorted_rows_and_keeps_stored_zeros(graph):
@@ -134,3 +133,23 @@ def test_points_in_units_that_single_precision_cannot_square_stay_in_double(poin
     near = [gc.neighbors.nearest_neighbors(points * unit, 9, search="approximate") for unit in (1.0, 1e-40)]
     assert [sq_dist.dtype for _, sq_dist in near] == [np.float32, np.float64]
     assert (near[1][1] > 0).all()
+
+
+@pytest.mark.parametrize("method", [gc.TSNE, gc.SNE, gc.LargeVis])
+def test_very_many_parameters_are_dropped_and_computed_again_when_asked_for(method, points, monkeypatch):
+    monkeypatch.setattr(graphs, "MANY_EDGES", 100)
+    monkeypatch.setattr(posterior, "MANY_EDGES", 100)
+    searches = []
+    search = gc.GraphModel.edges_among
+    monkeypatch.setattr(gc.GraphModel, "edges_among", lambda *a: searches.append(1) or search(*a))
+    model = method(perplexity=5, max_iter=30, random_state=0, n_neighbors=15).fit(points)
+    assert len(searches) == 1
+    law = model.posterior_
+    assert law.recompute is not None
+    entropy = law.entropy()
+    assert len(searches) == 2
+    kept = model.sentence.input.posterior(points)
+    assert entropy == kept.entropy()
+    again = gc.GraphCoupling(**model.sentence.replace(input=kept)).fit(points)
+    np.testing.assert_array_equal(again.embedding_, model.embedding_)
+    assert again.loss_ == model.loss_

@@ -12,12 +12,14 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+from scipy.special import xlogy
 
 from graphcouple.couplings.pair import EdgeEnergy, LogPartition, PairCoupling
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import N_EDGES, RandomGraph
 from graphcouple.laws.priors.base import at_zero
+from graphcouple.laws.priors.posterior import sum_x_log_x
 from graphcouple.summation import EdgeSum, Exact, LogKernel, Summation
 
 # Below this, a divergence is summed exactly: a fast sum's error is some 1e-5.
@@ -85,22 +87,39 @@ class CrossEntropy(PairCoupling):
         weights = posterior.node_weights
         self.partition = LogPartition(prior, kernel, n, self.summation, self._share, n_jobs, weights)
         radial = LogKernel(kernel)
-        edges = EdgeSum(posterior.support, self._shared_means(), radial, n_jobs, posterior.unordered)
+        if not self._is_symmetric:
+            # The bound needs the law, whose parameters may be dropped when its means are taken.
+            _ = self.lower_bound
+        means = self._take_means()
+        log_prior_energy, self.crowd = self._log_prior_energy(means), self._crowd(means)
+        edges = EdgeSum(posterior.support, means, radial, n_jobs, posterior.unordered, overwrite=True)
         among_copies = 0.0 if weights is None else self._share * float(posterior.own_means.sum()) * at_zero(radial)
-        self.energy = self.strength = EdgeEnergy(edges, n, self._log_prior_energy() + among_copies)
+        self.energy = self.strength = EdgeEnergy(edges, n, log_prior_energy + among_copies)
         strength = prior.edge_strength(kernel)
         if strength != radial:
             self.strength = EdgeEnergy(edges.of(strength), n)
 
-    def _log_prior_energy(self) -> float:
-        """Return <M_X, log π_Z>."""
+    def _crowd(self, means: FloatArray) -> float:
+        """Return the exponential of the rows' mean entropy, the perplexity, if the mean number of edges is fixed.
+
+        Else, where every pair has weight 1, return the mean number of edges of a point.
+        """
+        surprise, mass = sum_x_log_x(means)
+        if not self.latent.prior.normalized:
+            return 2.0 * mass / self.n_points
+        support = self.posterior.support
+        first, counts = support.indptr[:-1].astype(np.int64), np.diff(support.indptr)
+        rows = np.add.reduceat(means, np.minimum(first, means.size - 1)) * (counts > 0)
+        return float(np.exp((xlogy(rows, rows).sum() - surprise) / mass))
+
+    def _log_prior_energy(self, means: FloatArray) -> float:
+        """Return <M_X, log π_Z>, M_X given by its means."""
         prior, posterior, confined = self.latent.prior, self.posterior, self.partition.confined
         if confined is None:
-            n_edges = float(posterior.edge_means.sum()) + float(posterior.own_means.sum())
-            return prior.log_scalar * self._share * n_edges
+            return prior.log_scalar * (float(means.sum()) + self._share * float(posterior.own_means.sum()))
         support, log_prior = confined.support, confined.log_prior
         at = support.find(posterior.support.rows, posterior.support.indices)
-        forbidden = (at < 0) & (posterior.edge_means > 0)
+        forbidden = (at < 0) & (means > 0)
         if forbidden.any():
             e = int(np.argmax(forbidden))
             raise ValueError(
@@ -113,7 +132,7 @@ class CrossEntropy(PairCoupling):
             weights = support.to_csr(np.exp(log_prior))
             if abs(weights - weights.T).max() > 1e-12 * weights.max():
                 raise ValueError("the latent edge_prior must be symmetric when the input's graph is thresholded.")
-        return float(posterior.edge_means @ np.where(at < 0, 0.0, log_prior[at])) * self._share
+        return float(means @ np.where(at < 0, 0.0, log_prior[at]))
 
     @property
     def has_kl_divergence(self) -> bool:  # type: ignore[override]
@@ -146,6 +165,11 @@ class CrossEntropy(PairCoupling):
             return float((exact.value(Z.astype(np.float64)) - self.lower_bound) / n)
         return divergence
 
+    @property
+    def _is_symmetric(self) -> bool:
+        """Whether the embedding's mean graph is symmetric, and comparable with the input's."""
+        return self.has_kl_divergence and self.latent.prior.symmetric_mean and self.partition.confined is None
+
     @cached_property
     def lower_bound(self) -> float:
         """The least cross-entropy of any embedding law of this prior, and at least the entropy of the input's law.
@@ -153,10 +177,9 @@ class CrossEntropy(PairCoupling):
         With n edges on both sides, it is the entropy of the mean graph divided by n, symmetrised if the embedding's is.
         At this value the KL divergence would be 0.
         """
-        prior = self.latent.prior
         if not self.has_kl_divergence:
             return max(self._share * self._least(False), self.posterior.least_entropy())
-        return self._least(prior.symmetric_mean and self.partition.confined is None)
+        return self._least(self._is_symmetric)
 
     def _least(self, symmetric: bool) -> float:
         """Return the least cross-entropy for the input's means, or for their symmetric part."""

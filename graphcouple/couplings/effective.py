@@ -96,8 +96,10 @@ class EffectiveCrossEntropy(PairCoupling):
         if not np.isfinite(noise_exponent):
             raise ValueError(f"noise_exponent must be a finite number, got {noise_exponent!r}.")
         self.noise_exponent = noise_exponent
+        # Each edge pulls once and brings γm pushes in each direction, shared among all n points.
+        self.crowd = self.n_points / (2.0 * self.repulsion_strength * self.negative_sample_rate)
         radial = prior.edge_strength(latent_model.kernel)
-        edges = EdgeSum(posterior.support, self._shared_means(), radial, n_jobs, posterior.unordered)
+        edges = EdgeSum(posterior.support, self._take_means(), radial, n_jobs, posterior.unordered, overwrite=True)
         self.energy = self.strength = EdgeEnergy(edges, self.n_points)
         self.degrees: FloatArray = np.zeros(self.n_points)
         for rows, _, mu in self._edge_blocks():
@@ -128,11 +130,6 @@ class EffectiveCrossEntropy(PairCoupling):
         strength = 0.5 * self.repulsion_strength * self.negative_sample_rate
         charged = (self.degrees, self.noise_exponent, strength, self.posterior.node_weights)
         return ChargedMap(points, self.energy.edges.radial, kernel, self.summation, *charged)
-
-    @property
-    def crowd(self) -> float:
-        """n/(2γm): each edge pulls once and brings γm pushes in each direction, shared among all n points."""
-        return self.n_points / (2.0 * self.repulsion_strength * self.negative_sample_rate)
 
     @cached_property
     def lower_bound(self) -> float:

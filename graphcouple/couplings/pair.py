@@ -11,7 +11,6 @@ from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import xlogy
 
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.base import Attraction, Objective, balanced
@@ -21,7 +20,6 @@ from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Kernel
 from graphcouple.laws import ConstantBandwidth, GraphModel
 from graphcouple.laws.priors import ConfinedPartition, GraphPrior, RandomGraph
-from graphcouple.laws.priors.posterior import sum_x_log_x
 from graphcouple.summation import EdgeSum, Summation, as_summation
 
 # Two distances, relative to the embedding's size. A kernel that still grows from one to the other counts as unbounded.
@@ -144,6 +142,8 @@ class PairCoupling(Placing):
     strength : EdgeEnergy
         <M, log s>, s = `GraphPrior.edge_strength`; early exaggeration adds multiples of it.
     summation : Summation
+    crowd : float
+        How many points in one place push a point as much as its edges pull it.
     scale : float
         The bandwidth of the embedding's graph; distances are divided by it before kernels see them.
     """
@@ -151,6 +151,7 @@ class PairCoupling(Placing):
     partition: Objective
     energy: EdgeEnergy
     strength: EdgeEnergy
+    crowd: float
 
     def __init__(
         self, posterior: RandomGraph, latent_model: GraphModel, summation: str | Summation, n_jobs: int | None
@@ -185,10 +186,10 @@ class PairCoupling(Placing):
     def _share(self) -> float:
         return 0.5 if self.posterior.unordered else 1.0
 
-    def _shared_means(self) -> FloatArray:
-        """Return the expected edges that attract; an unordered edge counts half in each direction."""
-        means = self.posterior.edge_means
-        return means if self._share == 1.0 else self._share * means
+    def _take_means(self) -> FloatArray:
+        """Return the expected edges that attract, for overwriting; an unordered edge counts half each way."""
+        means = self.posterior.take_means()
+        return np.multiply(means, self._share, out=means)
 
     @property
     def attracting(self) -> Attraction:
@@ -247,21 +248,6 @@ class PairCoupling(Placing):
             pulls.append(self.strength.value(points))
         pull = pulls[1] - pulls[0]
         return (pushes[1] - pushes[0]) / pull if pull > 0 else np.inf
-
-    @property
-    def crowd(self) -> float:
-        """How many points in one place push a point as much as its edges pull it.
-
-        If the mean number of edges is fixed, it is the exponential of the mean entropy of a row, the perplexity. Else,
-        where every pair has weight 1, it is the mean number of edges of a point.
-        """
-        means, support = self.posterior.edge_means, self.posterior.support
-        surprise, mass = sum_x_log_x(means)
-        if not self.latent.prior.normalized:
-            return 2.0 * self._share * mass / self.n_points
-        first, counts = support.indptr[:-1].astype(np.int64), np.diff(support.indptr)
-        rows = np.add.reduceat(means, np.minimum(first, means.size - 1)) * (counts > 0)
-        return float(np.exp((xlogy(rows, rows).sum() - surprise) / mass))
 
     def _confinement(self) -> Confinement:
         return Confinement(self.n_points, self.scale * self.kernel.length, self.crowd, self.posterior.node_weights)

@@ -19,7 +19,7 @@ from graphcouple.graphs import FloatArray
 from graphcouple.initializations import initialize, is_made
 from graphcouple.kernels.check import require_sound
 from graphcouple.laws import ConditionedLaw, GraphLaw
-from graphcouple.laws.priors import RandomGraph
+from graphcouple.laws.priors import GraphPosterior, RandomGraph
 from graphcouple.optimize import LBFGS, Callback, Descent, Optimizer, Snapshots, Solution, solve
 from graphcouple.summation import KernelValue, as_summation
 from graphcouple.summation.accuracy import warn_if_inaccurate
@@ -197,6 +197,8 @@ def carry_out(
     n_jobs, X = sentence.get("n_jobs"), rows.X
     given = given_points(sentence, rows)
     posterior = posterior_of(sentence, X, given, n_jobs)
+    if given is not None and isinstance(posterior, GraphPosterior) and _needs_means_once(sentence):
+        posterior.recompute = lambda: _parameters_of(given.posterior(n_jobs))
     if posterior.support.n_edges == 0:
         raise ValueError(
             "the input's graph has no edges, so there is nothing to embed. Raise n_neighbors, since copies of a point "
@@ -230,6 +232,17 @@ def carry_out(
     solution = solve(objective, start, _optimizer(sentence, problem), rescale=made, n_starts=n_starts, **run)
     warn_if_inaccurate(problem.summation, solution.Z, KernelValue(sentence.latent.kernel))
     return Result(solution, posterior, coupling, terms, given)
+
+
+def _needs_means_once(sentence: Sentence) -> bool:
+    """Return whether the coupling alone uses the means of the input's law, so that they need not be kept."""
+    starts_without = not is_made(sentence.init) or sentence.init in ("pca", "random")
+    return starts_without and not sentence.get("terms") and isinstance(_optimizer(sentence), Descent)
+
+
+def _parameters_of(posterior: RandomGraph) -> FloatArray:
+    assert isinstance(posterior, GraphPosterior)
+    return posterior.natural_parameters
 
 
 def _problem(sentence: Sentence, rows: Rows, posterior: RandomGraph, rng: np.random.RandomState) -> Problem:

@@ -283,7 +283,8 @@ def _resized(objective: Objective, state: LBFGSState, least: float = 0.0) -> LBF
 
     if not abs(slope(0.0)) > least or (exponent := level_exponent(slope)) == 0.0:
         return state
-    best, factor = trials[exponent], np.exp(exponent)
+    # A Python number keeps the precision of the pairs.
+    best, factor = trials[exponent], float(np.exp(exponent))
     after = objective.value(best.Z) / objective.n_points
     if not after < (objective.value(state.Z) / objective.n_points if state.compared is None else state.compared[1]):
         return state

@@ -21,12 +21,12 @@ def unsigned(index: IntArray) -> IntArray:
 def both_directions(support: Support, weights: FloatArray, n_jobs: int | None = None) -> list[Edges]:
     """Return csr matrices that add up to m + mᵀ: one on the edges of m, one on the reverses that m lacks.
 
-    A single matrix would need all edges in memory twice.
+    A single matrix would need all edges in memory twice. The weights m are overwritten.
     """
     from graphcouple._numba.mirror import add_reverses, count_reverses, fill_reverses
 
     indptr, indices = unsigned(support.indptr), unsigned(support.indices)
-    weights, one_way = weights.copy(), np.empty(weights.size, dtype=np.bool_)
+    one_way = np.empty(weights.size, dtype=np.bool_)
     over_rows(support.n_nodes, n_jobs, add_reverses, indptr, indices, weights, one_way)
     place = np.zeros(support.n_nodes + 1, dtype=np.int64)
     count_reverses(indices, one_way, place[1:])
@@ -43,7 +43,7 @@ def either_direction(support: Support, weights: FloatArray) -> tuple[Support, Fl
     """Return the edges of m + mᵀ and its entries, stored zeros included; starts no threads."""
     from graphcouple._numba.mirror import merge_rows
 
-    own, *reverses = both_directions(support, weights, n_jobs=1)
+    own, *reverses = both_directions(support, weights.copy(), n_jobs=1)
     if not reverses:
         return support, own[2]
     indptr = own[0].astype(np.int64) + reverses[0][0]

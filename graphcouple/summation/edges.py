@@ -30,6 +30,8 @@ class EdgeSum:
         Threads; each row is summed by one thread.
     symmetric : bool, default=False
         Whether m is symmetric.
+    overwrite : bool, default=False
+        Whether the array of weights may be changed, which saves a copy.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class EdgeSum:
         radial: RadialFunction,
         n_jobs: int | None = None,
         symmetric: bool = False,
+        overwrite: bool = False,
     ) -> None:
         self.radial, self.n_jobs = radial, n_jobs
         self._rounded: dict[Any, list[Edges]] = {}
@@ -49,9 +52,11 @@ class EdgeSum:
             dense = support.to_array(weights.astype(np.float64, copy=False))
             self._dense = dense + dense.T
             return
-        weights = weights.astype(np.float32 if support.n_edges > MANY_EDGES else np.float64, copy=False)
+        dtype = np.float32 if support.n_edges > MANY_EDGES else np.float64
+        weights = weights.astype(dtype, copy=not (overwrite or symmetric))
         if symmetric:
-            self._parts = [(unsigned(support.indptr), unsigned(support.indices), 2.0 * weights)]
+            doubled = np.multiply(weights, 2.0, out=weights if overwrite else None)
+            self._parts = [(unsigned(support.indptr), unsigned(support.indices), doubled)]
         else:
             self._parts = both_directions(support, weights, n_jobs)
 

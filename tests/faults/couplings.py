@@ -40,7 +40,7 @@ FAULTS = [
           "objective", "test_separated"),
     Fault("pieces: the crowd of sampled repulsion", "couplings/effective.py", "(2.0 * self.repulsion_strength",
           "(1.0 * self.repulsion_strength", "test_separated"),
-    Fault("pieces: the crowd is the perplexity", "couplings/pair.py", "(xlogy(rows, rows).sum() - surprise) / mass",
+    Fault("pieces: the crowd is the perplexity", "couplings/cross_entropy.py", "(xlogy(rows, rows).sum() - surprise) / mass",
           "(-surprise) / mass / 2", "test_separated"),
     Fault("sum: edges of the first term alone", "couplings/base.py", "for w, _, pull in pulls if w > 0 for part in pull.matrices]",
           "for w, _, pull in pulls[:1] if w > 0 for part in pull.matrices]", "test_rough_starts"),

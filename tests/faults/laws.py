@@ -3,6 +3,10 @@
 from tests.faults.fault import Fault
 
 FAULTS = [
+    Fault("many edges: parameters dropped before the bound has them", "couplings/cross_entropy.py", "        if not self._is_symmetric:\n",
+          "        if False:\n", "test_many_edges"),
+    Fault("many edges: parameters kept", "laws/priors/posterior.py", "            self._parameters = None\n", "            pass\n",
+          "test_many_edges"),
     Fault("kernel: Student's slope", "kernels/families.py", "return -0.5 * (self.dof + 1.0) / (self.dof + sq_dist)",
           "return -0.5 * (self.dof + 1.0) / (1.0 + sq_dist)", "test_check_kernel test_kernels"),
     Fault("kernel: Student's shortcut at ½", "kernels/families.py", "root = np.sqrt(1.0 + 2.0 * sq_dist)",

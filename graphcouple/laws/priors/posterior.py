@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from graphcouple.graphs import FloatArray, Graph, GraphLike, IntArray, Support, as_csr
+from graphcouple.graphs import MANY_EDGES, FloatArray, Graph, GraphLike, IntArray, Support, as_csr
 from graphcouple.laws.priors.random_graph import RandomGraph, Rng
 
 # Number of edges summed at once: 32 MB in double precision.
@@ -34,9 +35,30 @@ class GraphPosterior(RandomGraph):
     prior_class: ClassVar[Any]
     """The class of the prior, a subclass of `GraphPrior`."""
 
+    recompute: Callable[[], FloatArray] | None = None
+    """Computes the natural parameters again. If it is known, they are dropped once a coupling has very many means."""
+
     def __init__(self, support: Support, natural_parameters: FloatArray) -> None:
         super().__init__(support)
-        self.natural_parameters = natural_parameters
+        self._parameters: FloatArray | None = natural_parameters
+
+    @property
+    def natural_parameters(self) -> FloatArray:
+        """The natural parameters η."""
+        if self._parameters is None:
+            assert self.recompute is not None
+            self._parameters = self.recompute()
+        return self._parameters
+
+    def take_means(self) -> FloatArray:
+        """Return `edge_means` in an array that the caller may change; see `recompute`."""
+        if self.n_edges <= MANY_EDGES:
+            return super().take_means()
+        # Very many means are computed at each use.
+        means = self.edge_means
+        if self.recompute is not None:
+            self._parameters = None
+        return means
 
     @property
     def code(self) -> str:

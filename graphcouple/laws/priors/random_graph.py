@@ -45,6 +45,10 @@ class RandomGraph(ABC):
     def edge_means(self) -> FloatArray:
         """E[W_ij] on the edges of `support`."""
 
+    def take_means(self) -> FloatArray:
+        """Return `edge_means` in an array that the caller may change."""
+        return self.edge_means.copy()
+
     @abstractmethod
     def sample(self, rng: Rng = None) -> Graph:
         """Draw one graph."""
