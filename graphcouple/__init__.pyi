@@ -63,6 +63,7 @@ from .estimators import SymmetricSNE as SymmetricSNE
 from .estimators import TwoKernelLLE as TwoKernelLLE
 from .estimators import TwoKernelPCA as TwoKernelPCA
 from .estimators import TwoScaleCoupling as TwoScaleCoupling
+from .estimators import estimate as estimate
 from .estimators import load as load
 from .graphs import Graph as Graph
 from .kernels import Exponential as Exponential

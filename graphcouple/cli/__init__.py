@@ -1,4 +1,4 @@
-"""The command ``graphcouple``: embed data, compare methods, score embeddings."""
+"""The command ``graphcouple``: embed data, compare methods, score embeddings, estimate costs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import click
 from graphcouple.cli._common import METHODS
 from graphcouple.cli._compare import compare
 from graphcouple.cli._embed import embed
+from graphcouple.cli._estimate import estimate
 from graphcouple.cli._evaluate import evaluate
 
 __all__ = ["METHODS", "cli", "main"]
@@ -26,6 +27,7 @@ def cli() -> None:
 cli.add_command(embed)
 cli.add_command(compare)
 cli.add_command(evaluate)
+cli.add_command(estimate)
 
 
 # A missing module is an extra that was not installed; its message says which.

@@ -6,6 +6,7 @@ from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.estimators.binary import UMAP, LargeVis
 from graphcouple.estimators.ccpca import CCPCA
 from graphcouple.estimators.contraction import LaptSNE
+from graphcouple.estimators.cost import Estimate, estimate
 from graphcouple.estimators.gram_methods import ClassicalMDS, KernelPCA
 from graphcouple.estimators.graph_coupling import GraphCoupling
 from graphcouple.estimators.hierarchical import HierarchicalCoupling, TwoScaleCoupling
@@ -27,6 +28,7 @@ __all__ = [
     "AttractionRepulsionPCA",
     "ClassicalMDS",
     "CouplingEstimator",
+    "Estimate",
     "GraphCoupling",
     "HierarchicalCoupling",
     "Isomap",
@@ -45,5 +47,6 @@ __all__ = [
     "TwoKernelLLE",
     "TwoKernelPCA",
     "TwoScaleCoupling",
+    "estimate",
     "load",
 ]

@@ -15,6 +15,7 @@ from graphcouple.couplings.fixed_map import Placing
 from graphcouple.estimators._parameters import RUN_OPTIONS, estimator, option, parameter
 from graphcouple.estimators._progress import watched
 from graphcouple.estimators.landmarks import nearest_to_means
+from graphcouple.estimators.memory import warn_if_too_large
 from graphcouple.estimators.new_points import PlacesNewPoints
 from graphcouple.estimators.rows import EqualRows, Rows, warn_if_places_are_shared
 from graphcouple.estimators.run_control import RunOptions, continued, same, snapshots_of
@@ -142,6 +143,8 @@ class CouplingEstimator(PlacesNewPoints):
         if X is not None:
             X = self._checked(X)
             self.models(X.shape[0])
+            if self.n_landmarks is None:
+                warn_if_too_large(self.sentence, X.shape[0], X.shape[1], X.dtype.itemsize)
         sentence, begun = continued(self, self.sentence, X), check_random_state(self.random_state)
         kept, rng = snapshots_of(
             self, begun, resume, X=X, y=y, start=sentence.init, neighbors=neighbors, sample_weight=sample_weight

@@ -197,7 +197,7 @@ def carry_out(
     n_jobs, X = sentence.get("n_jobs"), rows.X
     given = given_points(sentence, rows)
     posterior = posterior_of(sentence, X, given, n_jobs)
-    if given is not None and isinstance(posterior, GraphPosterior) and _needs_means_once(sentence):
+    if given is not None and isinstance(posterior, GraphPosterior) and needs_means_once(sentence):
         posterior.recompute = lambda: _parameters_of(given.posterior(n_jobs))
     if posterior.support.n_edges == 0:
         raise ValueError(
@@ -234,7 +234,7 @@ def carry_out(
     return Result(solution, posterior, coupling, terms, given)
 
 
-def _needs_means_once(sentence: Sentence) -> bool:
+def needs_means_once(sentence: Sentence) -> bool:
     """Return whether the coupling alone uses the means of the input's law, so that they need not be kept."""
     starts_without = not is_made(sentence.init) or sentence.init in ("pca", "random")
     return starts_without and not sentence.get("terms") and isinstance(_optimizer(sentence), Descent)

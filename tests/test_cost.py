@@ -1,0 +1,85 @@
+"""Estimates of the cost of a fit: memory beside that of a real process, and warnings before a fit that cannot fit."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import graphcouple as gc
+from graphcouple.estimators import memory
+
+FIT = """
+import json, resource, sys
+import numpy as np
+import graphcouple as gc
+
+n, p = 40_000, 60
+rng = np.random.default_rng(0)
+X = rng.normal(size=(20, p)).astype(np.float32)[rng.integers(20, size=n)]
+X += rng.normal(size=(n, p)).astype(np.float32)
+method = getattr(gc, sys.argv[1])(random_state=0, max_iter=60)
+method.fit(X)
+unit = 1 if sys.platform == "darwin" else 1024
+print(json.dumps(unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
+"""
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_memory_is_within_a_quarter_of_a_process():
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FIT, "TSNE"], capture_output=True, text=True, check=True
+    )
+    expected = max(memory.memory_of(gc.TSNE().sentence, 40_000, 60, 4).values())
+    assert json.loads(run.stdout) == pytest.approx(expected, rel=0.25)
+
+
+def test_memory_grows_as_the_arrays_do():
+    def descent(method, n, p=50):
+        return memory.memory_of(method.sentence, n, p, 4)["descent"]
+
+    # Beyond a million rows: points and their lists, 90 edges with a weight in both directions, the maps of L-BFGS.
+    growth = (descent(gc.TSNE(), 4_000_000) - descent(gc.TSNE(), 2_000_000)) / 2_000_000
+    assert growth == pytest.approx(2 * 200 + 1.6 * 90 * 8 + 36 * 2 * 4)
+    kept = gc.TSNE(terms=[gc.LargeScale()])
+    assert descent(kept, 2_000_000) - descent(gc.TSNE(), 2_000_000) == pytest.approx(2_000_000 * 90 * 4)
+    assert descent(gc.TSNE(perplexity=(30, 100)), 10**6) > 2.5 * descent(gc.TSNE(), 10**6)
+    assert descent(gc.UMAP(), 10**6) < descent(gc.TSNE(), 10**6)
+
+
+def test_an_estimate_states_its_stages_and_whether_it_fits(monkeypatch):
+    cost = gc.estimate(gc.TSNE(max_iter=20, random_state=0), 4000, 10, np.float32)
+    assert [stage.name for stage in cost.stages] == ["neighbors and law", "start", "descent"]
+    assert cost.seconds == sum(stage.seconds for stage in cost.stages)
+    assert cost.n_bytes == max(stage.n_bytes for stage in cost.stages)
+    assert 0.0 < cost.seconds < 600.0
+    assert cost.fits
+    assert str(cost).splitlines()[-1].startswith("in all")
+    monkeypatch.setattr("graphcouple.estimators.cost.free_memory", lambda: 1e6)
+    cost = gc.estimate(gc.TSNE(max_iter=20, random_state=0), 4000, 10)
+    assert not cost.fits
+    assert "lower the perplexity or n_neighbors" in str(cost)
+
+
+def test_a_fit_that_cannot_fit_says_so_before_it_starts(monkeypatch, rng):
+    monkeypatch.setattr(memory, "free_memory", lambda: 1e6)
+    points = rng.normal(size=(60, 5))
+    method = gc.TSNE(perplexity=5, max_iter=5)
+    with pytest.warns(UserWarning, match=r"the fit needs about .* GB are free: lower the perplexity") as messages:
+        method.fit(np.repeat(points, 40, axis=0) + 1e-3 * rng.normal(size=(2400, 5)))
+    assert messages[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("estimator", "n", "p", "error", "message"),
+    [
+        (gc.Isomap(), 1000, 5, TypeError, "finds its graph among points"),
+        (gc.GraphCoupling(np.eye(5), gc.GraphModel(gc.Student(), "E")), 1000, 5, TypeError, "finds its graph among"),
+        (gc.TSNE(), 10, 5, ValueError, "n must be at least 50"),
+        (gc.TSNE(), 1000, 0, ValueError, "p must be at least 1"),
+    ],
+)
+def test_an_estimate_of_something_else_is_refused(estimator, n, p, error, message):
+    with pytest.raises(error, match=message):
+        gc.estimate(estimator, n, p)
