@@ -9,11 +9,11 @@ loops, so a small fit runs before the one that is measured.
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 from scaling import mixture
@@ -36,7 +36,9 @@ def measure(method, n, p):
         start = time.perf_counter()
         model.fit(X)
     seconds = time.perf_counter() - start
-    print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024]))
+    # getrusage would begin with the memory of the parent process.
+    status = Path("/proc/self/status").read_text().splitlines()
+    print(json.dumps([seconds, 1024 * next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))]))
 
 
 def main():

@@ -12,6 +12,7 @@ from graphcouple.estimators import memory
 
 FIT = """
 import json, resource, sys
+from pathlib import Path
 import numpy as np
 import graphcouple as gc
 
@@ -21,8 +22,13 @@ X = rng.normal(size=(20, p)).astype(np.float32)[rng.integers(20, size=n)]
 X += rng.normal(size=(n, p)).astype(np.float32)
 method = getattr(gc, sys.argv[1])(random_state=0, max_iter=60)
 method.fit(X)
-unit = 1 if sys.platform == "darwin" else 1024
-print(json.dumps(unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
+status = Path("/proc/self/status")
+if status.exists():
+    # ru_maxrss would begin with the memory of the parent process.
+    peak = 1024 * next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+else:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+print(json.dumps(peak))
 """
 
 

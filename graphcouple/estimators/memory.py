@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from graphcouple.estimators.sentence import Sentence, needs_means_once
@@ -37,7 +39,8 @@ def memory_of(sentence: Sentence, n: int, p: int, itemsize: int) -> dict[str, fl
     both = indices + values + _ONE_WAY * (indices + values) + (0.0 if drops else values)
     maps = _MAPS * n * q * (4.0 if n > ALL_PAIRS else 8.0)
     return {
-        "neighbors and law": base + lists + indices + 2 * values,
+        # The search copies the points, and so does the training of its lists.
+        "neighbors and law": base + 3 * lists + indices + 2 * values,
         "start": base + lists + both + edges,
         "descent": base + lists + both + maps + min(_GRIDS[0] * n, _GRIDS[1]),
     }
@@ -51,15 +54,28 @@ def _edges(law: GraphModel, n: int) -> float:
 
 
 def free_memory() -> float:
-    """Return the bytes of memory that are free on this machine; infinite if unknown."""
+    """Return the bytes of memory that are free on this machine or in this container; infinite if unknown."""
+    return min(_read(_of_machine), _read(_of_container))
+
+
+def _of_machine() -> float:
+    table = Path("/proc/meminfo")
+    if table.exists():
+        lines = table.read_text().splitlines()
+        return 1024.0 * next(float(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+
+
+def _of_container() -> float:
+    group = Path("/sys/fs/cgroup")
+    return float((group / "memory.max").read_text()) - float((group / "memory.current").read_text())
+
+
+def _read(source: Callable[[], float]) -> float:
     try:
-        with open("/proc/meminfo") as table:
-            return 1024.0 * next(float(line.split()[1]) for line in table if line.startswith("MemAvailable"))
-    except (OSError, StopIteration):
-        pass
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, OSError, ValueError):
+        return source()
+    except (AttributeError, OSError, StopIteration, ValueError):
+        # Windows has no sysconf, and a container without a limit says "max".
         return float("inf")
 
 

@@ -24,7 +24,7 @@ from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.gram_methods import ClassicalMDS
 from graphcouple.estimators.run_control import snapshots_of
 from graphcouple.estimators.spectral import MOST_PAIRS, choose_landmarks, in_blocks, squared_distances
-from graphcouple.graphs import FloatArray
+from graphcouple.graphs import FloatArray, Support
 from graphcouple.neighbors import distances_of, remembered_distances
 from graphcouple.optimize import LBFGS, best_scale, solve
 
@@ -191,9 +191,7 @@ class MetricMDS(EmbeddingEstimator):
         self.embedding_ = Z.astype(X.dtype)
         self.stress_ = solution.loss * unit**2 if scaled else solution.loss
         if pairs is not None:
-            # The pairs that were fitted agree better with the embedding than others do.
-            fresh = sampled_pairs(n, min(_MEASURED, pairs.n_edges // n), rng)
-            objective = Stress.of(self._distances, fresh, self._power, self.loss, self.n_jobs)
+            objective = self._other_pairs(pairs, rng)
             self.stress_ = objective.value(Z)
         self.normalized_stress_ = float(np.sqrt(self.stress_ / (objective.sq_norm or 1.0)))
         self.loss_history_ = solution.loss_history * (unit**2 if scaled else 1.0)
@@ -201,6 +199,11 @@ class MetricMDS(EmbeddingEstimator):
         self.n_iter_, self.stop_reason_ = solution.n_iter, solution.message
         self._compared = choose_landmarks(X, _COMPARED, rng, points=False)
         return self
+
+    def _other_pairs(self, pairs: Support, rng: np.random.RandomState) -> Stress:
+        """Return the stress of other pairs; the pairs that were fitted agree better with the embedding."""
+        others = sampled_pairs(pairs.n_nodes, min(_MEASURED, pairs.n_edges // pairs.n_nodes), rng)
+        return Stress.of(self._distances, others, self._power, self.loss, self.n_jobs)
 
     def _start(self, X: Any, rng: np.random.RandomState) -> tuple[FloatArray, bool]:
         """Return the start, and whether it was given."""

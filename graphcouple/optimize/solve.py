@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -163,16 +163,10 @@ def solve(
     tests = (tol, patience, check_every, callback, settled_within)
     store = NoSnapshots() if snapshots is None else snapshots
     attempt = _Attempts(objective, bound, start_bound, max_iter, most, tests, n_jobs, on_interrupt == "raise", store)
-    runs: list[tuple[Solution, Monitor]] = []
+    factor, derived = 1.0, not isinstance(optimizer, Optimizer)
     with threads_kept():
-        for Z, stepper in _attempts(objective, start, first, isinstance(optimizer, Descent), n_runs):
-            if not rescale and not runs:
-                warn_if_far(best_scale(starting_objective(objective, stepper.exaggeration(0)), Z, precise=False))
-            runs.append(attempt(Z, stepper, rescale))
-            if runs[-1][1].stopped:
-                break
+        runs = attempt.each(_attempts(objective, start, first, derived, n_runs), rescale)
         solution, monitor = min(runs, key=lambda run: run[0].loss)
-        factor, derived = 1.0, not isinstance(optimizer, Optimizer)
         if solution.collapsed and derived and objective.held_points is None and not monitor.stopped:
             solution, monitor = restarted(objective, start, attempt)
         if not (solution.collapsed or monitor.stopped or first.noisy):
@@ -201,6 +195,18 @@ class _Attempts(NamedTuple):
     n_jobs: int | None
     raises: bool
     store: NoSnapshots
+
+    def each(self, starts: Iterable[tuple[FloatArray, Optimizer]], rescale: bool) -> list[tuple[Solution, Monitor]]:
+        """Return where the run from each start ends; none follows one that was stopped."""
+        runs: list[tuple[Solution, Monitor]] = []
+        for Z, optimizer in starts:
+            if not rescale and not runs:
+                near = starting_objective(self.objective, optimizer.exaggeration(0))
+                warn_if_far(best_scale(near, Z, precise=False))
+            runs.append(self(Z, optimizer, rescale))
+            if runs[-1][1].stopped:
+                break
+        return runs
 
     def __call__(self, Z: FloatArray, optimizer: Optimizer, rescale: bool) -> tuple[Solution, Monitor]:
         """Return where one run ends; a run that the snapshots have is not repeated."""
