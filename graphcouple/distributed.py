@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from graphcouple._validation import check_integer
-from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.neighbors import product_of_rows
 
 # Rows whose random numbers have one seed.
@@ -42,9 +41,9 @@ COVERAGE = np.dtype([("first", "i8"), ("n_rows", "i8"), ("n_looked_at", "i8"), (
 
 
 class _Sample(NamedTuple):
-    keys: FloatArray
-    rows: IntArray
-    importance: FloatArray
+    keys: NDArray[Any]
+    rows: NDArray[Any]
+    importance: NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +64,8 @@ class LandmarkFit:
 
     estimator: Any
     X: Any
-    landmarks: IntArray
-    weights: FloatArray | None
+    landmarks: NDArray[Any]
+    weights: NDArray[Any] | None
 
     @cached_property
     def _model(self) -> Any:
@@ -216,7 +215,7 @@ def _as_chunks(X: Any) -> Any:
     return X.rechunk({1: -1})
 
 
-def _sampled(X: Any, n: int, importance: Any, seed: int) -> tuple[IntArray, FloatArray | None]:
+def _sampled(X: Any, n: int, importance: Any, seed: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Return n rows, ascending, and their weights; None if all are equally important."""
     n_rows = X.shape[0]
     if n >= n_rows:
@@ -244,7 +243,7 @@ def _sampled(X: Any, n: int, importance: Any, seed: int) -> tuple[IntArray, Floa
 
 
 def _smallest_keys(
-    X: Any, given: Any, sizes: tuple[int, ...], of_rows: Callable[[Any], FloatArray] | None, n: int, seed: int
+    X: Any, given: Any, sizes: tuple[int, ...], of_rows: Callable[[Any], NDArray[Any]] | None, n: int, seed: int
 ) -> _Sample:
     """Return the n smallest keys of all rows."""
     import dask
@@ -262,7 +261,7 @@ def _smallest_keys(
 
 
 def _keys_of(
-    values: Any, of_rows: Callable[[Any], FloatArray] | None, first: int, size: int, n: int, seed: int
+    values: Any, of_rows: Callable[[Any], NDArray[Any]] | None, first: int, size: int, n: int, seed: int
 ) -> _Sample:
     """Return the n smallest keys of one chunk."""
     blocks = range(first // _SEEDED, -(-(first + size) // _SEEDED))
@@ -286,7 +285,7 @@ def _merged(parts: list[_Sample], n: int) -> _Sample:
     return _Sample(keys[order], rows[order], importance[order])
 
 
-def _leverage_of(X: NDArray[Any]) -> Callable[[Any], FloatArray]:
+def _leverage_of(X: NDArray[Any]) -> Callable[[Any], NDArray[Any]]:
     """Return the function from rows to their leverage among some."""
     X = X[np.isfinite(X).all(axis=1)]  # the others are named with their chunk
     mean = X.mean(axis=0, dtype=np.float64)
@@ -297,7 +296,7 @@ def _leverage_of(X: NDArray[Any]) -> Callable[[Any], FloatArray]:
     return partial(_leverage, mean, whiten)
 
 
-def _leverage(mean: FloatArray, whiten: FloatArray, rows: NDArray[Any]) -> FloatArray:
+def _leverage(mean: NDArray[Any], whiten: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
     white = product_of_rows(rows - mean, whiten)
     # A row at the mean may still be drawn.
     return np.maximum(np.einsum("ij,ij->i", white, white, dtype=np.float64), 1e-3 * len(whiten))
