@@ -79,7 +79,8 @@ def estimate(estimator: CouplingEstimator, n: int, p: int, dtype: Any = np.float
     directions, and the steps of the optimizer. Seconds are those of a trial fit of up to 10,000 random rows in 50
     clusters, which takes a few seconds, times a power of the number of rows: 1.15 for the search and 1.05 for an
     iteration (2 where all pairs are compared). Memory is usually within a quarter of the truth, seconds within a factor
-    of two; data without clusters take longer to search, and clusters that are far apart longer to descend.
+    of two. Data without clusters take longer to search; tight clusters on an empty page, as UMAP makes them, longer to
+    descend.
 
     Parameters
     ----------

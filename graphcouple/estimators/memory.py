@@ -14,7 +14,7 @@ from graphcouple.laws import GraphLaw, GraphMixture, GraphModel
 
 # Python, libraries and compiled loops; the grids of fast sums, which tight clusters make finer: for each point, and at
 # most. All were measured, with the shares below, in twelve fits of 2,000 to 1,000,000 rows.
-_BASE, _GRIDS = 370e6, (4e3, 250e6)
+_BASE, _GRIDS = 310e6, (4e3, 500e6)
 
 # One edge in two or three has no reverse, which is then stored too; L-BFGS and its steps keep this many maps.
 _ONE_WAY, _MAPS = 0.6, 36
