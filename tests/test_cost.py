@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import graphcouple as gc
-from graphcouple.estimators import memory
+from graphcouple.estimators import cost, memory
+
+MAX_ITER = {gc.TSNE: "max_iter", gc.UMAP: "max_iter", gc.HierarchicalCoupling: "estimator__max_iter"}
 
 FIT = """
 import json, resource, sys
@@ -55,17 +57,36 @@ def test_memory_grows_as_the_arrays_do():
 
 
 def test_an_estimate_states_its_stages_and_whether_it_fits(monkeypatch):
-    cost = gc.estimate(gc.TSNE(max_iter=20, random_state=0), 4000, 10, np.float32)
-    assert [stage.name for stage in cost.stages] == ["neighbors and law", "start", "descent"]
-    assert cost.seconds == sum(stage.seconds for stage in cost.stages)
-    assert cost.n_bytes == max(stage.n_bytes for stage in cost.stages)
-    assert 0.0 < cost.seconds < 600.0
-    assert cost.fits
-    assert str(cost).splitlines()[-1].startswith("in all")
+    answer = gc.estimate(gc.TSNE(max_iter=20, random_state=0), 4000, 10, np.float32)
+    assert [stage.name for stage in answer.stages] == ["neighbors and law", "start", "descent"]
+    assert answer.seconds == sum(stage.seconds for stage in answer.stages)
+    assert answer.n_bytes == max(stage.n_bytes for stage in answer.stages)
+    assert 0.0 < answer.seconds < 600.0
+    assert answer.fits
+    assert str(answer).splitlines()[-1].startswith("in all")
     monkeypatch.setattr("graphcouple.estimators.cost.free_memory", lambda: 1e6)
-    cost = gc.estimate(gc.TSNE(max_iter=20, random_state=0), 4000, 10)
-    assert not cost.fits
-    assert "lower the perplexity or n_neighbors" in str(cost)
+    answer = gc.estimate(gc.TSNE(max_iter=20, random_state=0), 4000, 10)
+    assert not answer.fits
+    assert "lower the perplexity or n_neighbors" in str(answer)
+
+
+@pytest.mark.parametrize(
+    ("method", "quadratic"),
+    [
+        (gc.TSNE(), False),
+        (gc.TSNE(n_components=4), True),
+        (gc.TSNE(summation="exact"), True),
+        (gc.UMAP(n_components=4), False),
+        (gc.UMAP(n_components=4, repulsion="full"), True),
+        (gc.HierarchicalCoupling(gc.TSNE(n_components=4)), True),
+    ],
+)
+def test_seconds_grow_with_the_pairs_that_an_iteration_compares(method, quadratic, monkeypatch):
+    trials = []
+    monkeypatch.setattr(cost, "_seconds", lambda model, n, *rest: trials.append(n) or (1.0, 1.0, 1.0))
+    stages = gc.estimate(method.set_params(**{MAX_ITER[type(method)]: 50}), 1_000_000, 10).stages
+    assert trials == [10_000]
+    assert stages[-1].seconds == pytest.approx(100.0**2 if quadratic else 100.0**1.05)
 
 
 def test_a_fit_that_cannot_fit_says_so_before_it_starts(monkeypatch, rng):
@@ -81,6 +102,7 @@ def test_a_fit_that_cannot_fit_says_so_before_it_starts(monkeypatch, rng):
     ("estimator", "n", "p", "error", "message"),
     [
         (gc.Isomap(), 1000, 5, TypeError, "finds its graph among points"),
+        (gc.TSNE(metric="precomputed"), 1000, 1000, TypeError, "finds its graph among points"),
         (gc.GraphCoupling(np.eye(5), gc.GraphModel(gc.Student(), "E")), 1000, 5, TypeError, "finds its graph among"),
         (gc.TSNE(), 10, 5, ValueError, "n must be at least 50"),
         (gc.TSNE(), 1000, 0, ValueError, "p must be at least 1"),

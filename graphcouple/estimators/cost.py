@@ -11,12 +11,20 @@ import numpy as np
 from sklearn.base import clone
 
 from graphcouple._validation import check_integer
+from graphcouple.couplings import EffectiveCoupling
+from graphcouple.couplings.recipes import as_coupling
 from graphcouple.estimators.base import CouplingEstimator
-from graphcouple.estimators.memory import ALL_PAIRS, free_memory, memory_of, remedy
+from graphcouple.estimators.memory import free_memory, memory_of, remedy
+from graphcouple.estimators.sentence import Sentence
+from graphcouple.estimators.wrapper import WithTerm
 from graphcouple.laws import GraphLaw
+from graphcouple.summation import Exact, KernelValue, as_summation
 
 # Rows of the trial fit, and the powers of n by which its seconds grow beyond them.
 _TRIAL, _SEARCH_POWER, _DESCENT_POWER = 10_000, 1.15, 1.05
+
+# Points of a random map that tell which summation is used.
+_MAP = 100_000
 
 
 @dataclass(frozen=True)
@@ -72,15 +80,16 @@ class Estimate:
         return "\n".join(lines if self.fits else [*lines, remedy(self.n_bytes, self.n_free)])
 
 
-def estimate(estimator: CouplingEstimator, n: int, p: int, dtype: Any = np.float64) -> Estimate:
+def estimate(estimator: CouplingEstimator | WithTerm, n: int, p: int, dtype: Any = np.float64) -> Estimate:
     """Return the seconds and the memory that a fit will take, by stage.
 
     Memory is counted from the arrays of each stage: the points, the neighbours and their distances, the edges in both
     directions, and the steps of the optimizer. Seconds are those of a trial fit of up to 10,000 random rows in 50
     clusters, which takes a few seconds, times a power of the number of rows: 1.15 for the search and 1.05 for an
-    iteration (2 where all pairs are compared). Memory is usually within a quarter of the truth, seconds within a factor
-    of two. Data without clusters take longer to search; tight clusters on an empty page, as UMAP makes them, longer to
-    descend.
+    iteration, or 2 if it compares all pairs, as in four dimensions or with ``summation="exact"``.
+
+    Memory is usually within a quarter of the truth, seconds within a factor of two. Data without clusters take longer
+    to search; tight clusters on an empty page, as UMAP makes them, longer to descend.
 
     Parameters
     ----------
@@ -108,18 +117,33 @@ def estimate(estimator: CouplingEstimator, n: int, p: int, dtype: Any = np.float
     (['neighbors and law', 'start', 'descent'], True)
     """
     n, p = check_integer("n", n, 50), check_integer("p", p, 1)
-    if not isinstance(estimator, CouplingEstimator) or not isinstance(estimator.sentence.input, GraphLaw):
+    model = estimator._plain() if isinstance(estimator, WithTerm) else estimator
+    if (
+        not isinstance(model, CouplingEstimator)
+        or not isinstance(model.sentence.input, GraphLaw)
+        or model.takes_distances
+    ):
         raise TypeError(f"estimate needs an estimator that finds its graph among points, as TSNE(), got {estimator!r}.")
-    sentence = estimator.sentence
+    sentence = model.sentence
     memory = memory_of(sentence, n, p, np.dtype(dtype).itemsize)
     trial = min(n, _TRIAL)
-    law, start, descent = _seconds(estimator, trial, p, dtype)
+    law, start, descent = _seconds(model, trial, p, dtype)
     ratio = n / trial
     iterations = (sentence.iterations(n) or 1) / (sentence.iterations(trial) or 1)
-    pairs = 2.0 if n <= ALL_PAIRS else _DESCENT_POWER
-    seconds = (law * ratio**_SEARCH_POWER, start * ratio, descent * iterations * ratio**pairs)
+    power = 2.0 if _sums_all_pairs(sentence, n) else _DESCENT_POWER
+    seconds = (law * ratio**_SEARCH_POWER, start * ratio**power, descent * iterations * ratio**power)
     stages = tuple(Stage(name, s, b) for (name, b), s in zip(memory.items(), seconds, strict=True))
     return Estimate(stages, free_memory())
+
+
+def _sums_all_pairs(sentence: Sentence, n: int) -> bool:
+    """Return whether an iteration compares all pairs of points."""
+    q = sentence.n_components
+    if q > 2 and isinstance(as_coupling(sentence.coupling), EffectiveCoupling):
+        return False
+    Z = np.random.default_rng(0).normal(size=(min(n, _MAP), q))
+    summation = as_summation(sentence.get("summation", "auto"))
+    return isinstance(summation.for_points(Z, KernelValue(sentence.latent.kernel)), Exact)
 
 
 def _seconds(estimator: CouplingEstimator, n: int, p: int, dtype: Any) -> tuple[float, float, float]:

@@ -19,8 +19,8 @@ _BASE, _GRIDS = 310e6, (4e3, 500e6)
 # One edge in two or three has no reverse, which is then stored too; L-BFGS and its steps keep this many maps.
 _ONE_WAY, _MAPS = 0.6, 36
 
-# Up to this many points, all pairs are compared in each iteration.
-ALL_PAIRS = 2000
+# Up to this many points, places have double precision.
+_ALL_PAIRS = 2000
 
 
 def memory_of(sentence: Sentence, n: int, p: int, itemsize: int) -> dict[str, float]:
@@ -37,7 +37,7 @@ def memory_of(sentence: Sentence, n: int, p: int, itemsize: int) -> dict[str, fl
     drops = width == 4 and len(laws) == 1 and needs_means_once(sentence)
     indices, values = 4.0 * edges, float(width * edges)
     both = indices + values + _ONE_WAY * (indices + values) + (0.0 if drops else values)
-    maps = _MAPS * n * q * (4.0 if n > ALL_PAIRS else 8.0)
+    maps = _MAPS * n * q * (4.0 if n > _ALL_PAIRS else 8.0)
     return {
         # The search copies the points, and so does the training of its lists.
         "neighbors and law": base + 3 * lists + indices + 2 * values,
