@@ -45,7 +45,9 @@ def _conventions():
                 yield pytest.param(estimator, check, id=f"{name}-{label}", marks=marks)
 
 
-@pytest.mark.filterwarnings("ignore:perplexity=", "ignore:the embedding is far from its size")
+@pytest.mark.filterwarnings(
+    "ignore:perplexity=", "ignore:the embedding is far from its size", "ignore:y is ignored at target_weight=0"
+)
 @pytest.mark.parametrize(("estimator", "check"), list(_conventions()))
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)

@@ -186,6 +186,7 @@ def _hierarchical_conventions():
 
 
 @pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore:perplexity=")
 @pytest.mark.parametrize(("estimator", "check"), list(_hierarchical_conventions()))
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
