@@ -266,3 +266,18 @@ def test_auto_takes_a_tree_where_points_are_too_crowded_for_a_grid(rng):
     # A line's grid is narrow: it may be far longer.
     assert type(Auto().for_points(crowded[:, :1], radial)).__name__ == "Tabulated"
     assert type(Auto().for_points(np.zeros((25_000, 2)), radial)).__name__ == "ParticleMesh"
+
+
+def test_sampled_steps_are_short_where_the_graph_is_connected(rng, monkeypatch):
+    monkeypatch.setattr("graphcouple.optimize.descent._SAMPLED_FROM", 50)
+    noise = rng.normal(size=(200, 5))
+    rates = {}
+    for name, X in {"connected": noise, "pieces": noise + 50.0 * (np.arange(200) % 4 == 0)[:, None]}.items():
+        posterior = gc.UMAP(n_neighbors=8).models(200)[0].posterior(X)
+        objective = gc.EffectiveCrossEntropy(posterior, gc.UMAP().models(200)[1])
+        _, optimizer = gc.optimize.Descent().plan(objective, X[:, :3], 100, smooth=True)
+        draws = objective.edges[2].sum() / objective.edges[2].max() / 200
+        rates[name] = optimizer.learning_rate * draws / 2.0
+        assert optimizer.n_pulls == 1
+    assert rates["connected"] == pytest.approx(1.0)
+    assert rates["pieces"] > 1.2

@@ -3,6 +3,8 @@
 from tests.faults.fault import Fault
 
 FAULTS = [
+    Fault("sampling: long steps on a connected graph", "optimize/descent.py", "draws = 1.0 if in_pieces else", "draws = 1.0 if True else",
+          "test_effective"),
     Fault("descent: points on a line are drawn past each other", "couplings/pair.py", "if Z.shape[1] == 1 and np.diff", "if False and np.diff",
           "test_on_a_line"),
     Fault("descent: gains", "_numba/descent.py", "gain = gains[i, a] + 0.2", "gain = gains[i, a] + 0.3", "test_solve"),
