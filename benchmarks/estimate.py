@@ -1,9 +1,9 @@
 """`gc.estimate` beside the truth: seconds and peak memory of fits, each in a process of its own.
 
-    python benchmarks/estimate.py                                   # ten cases, about 15 minutes
+    python benchmarks/estimate.py                                   # eleven cases, 10 minutes
     python benchmarks/estimate.py --cases TSNE,100000,50 UMAP,100000,50
 
-Points are those of `scaling.py`, in single precision. The first fit of a process loads compiled
+Points come from `mixture` in `scaling.py`, in single precision. The first fit of a process loads compiled
 loops, so a small fit runs before the one that is measured.
 """
 

@@ -1,4 +1,4 @@
-"""Estimates of the cost of a fit: memory beside that of a real process, and warnings before a fit that cannot fit."""
+"""Estimates of the cost of a fit: memory beside a real process, and warnings before a fit that exceeds it."""
 
 import json
 import subprocess
@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import graphcouple as gc
 from graphcouple.estimators import cost, memory
@@ -96,6 +97,8 @@ def test_a_fit_that_cannot_fit_says_so_before_it_starts(monkeypatch, rng):
     with pytest.warns(UserWarning, match=r"the fit needs about .* GB are free: lower the perplexity") as messages:
         method.fit(np.repeat(points, 40, axis=0) + 1e-3 * rng.normal(size=(2400, 5)))
     assert messages[0].filename == __file__
+    # No dense copies are made of sparse points, and UserWarnings are errors here.
+    gc.TSNE(perplexity=5, max_iter=5).fit(sp.random_array((100, 5000), density=0.01, rng=rng, format="csr"))
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,8 @@ def _preset(name, **changes):
 
 
 def _conventions():
-    for name, preset in PRESETS.items():
+    hierarchical = gc.HierarchicalCoupling(gc.TSNE(perplexity=2, max_iter=10), n_graphs=2)
+    for name, preset in {**PRESETS, "hierarchical": hierarchical}.items():
         for estimator, check in estimator_checks_generator(preset):
             label = check.func.__name__
             # The estimators make no claim to the array API, which scikit-learn only checks when told to.

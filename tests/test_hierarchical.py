@@ -9,7 +9,6 @@ from scipy.linalg import orthogonal_procrustes
 from scipy.spatial import procrustes
 from sklearn.base import clone
 from sklearn.decomposition import PCA
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import graphcouple as gc
 
@@ -176,20 +175,6 @@ def _clusters(rng, n_each=20):
 
 def _fit(name, X, **options):
     return gc.HierarchicalCoupling(clone(PRESETS[name]), random_state=0, **options).fit(X)
-
-
-def _hierarchical_conventions():
-    estimator = gc.HierarchicalCoupling(gc.TSNE(perplexity=2, max_iter=10), n_graphs=2)
-    for instance, check in estimator_checks_generator(estimator):
-        if "array_api" not in check.func.__name__:
-            yield pytest.param(instance, check, id=check.func.__name__)
-
-
-@pytest.mark.nightly
-@pytest.mark.filterwarnings("ignore:perplexity=")
-@pytest.mark.parametrize(("estimator", "check"), list(_hierarchical_conventions()))
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.filterwarnings("ignore")

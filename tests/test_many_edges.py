@@ -1,5 +1,7 @@
 """Graphs of very many edges: both directions of each, single precision, and some rows at a time."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -153,3 +155,10 @@ def test_very_many_parameters_are_dropped_and_computed_again_when_asked_for(meth
     again = gc.GraphCoupling(**model.sentence.replace(input=kept)).fit(points)
     np.testing.assert_array_equal(again.embedding_, model.embedding_)
     assert again.loss_ == model.loss_
+
+
+def test_a_law_that_can_be_computed_again_goes_to_other_processes(points):
+    law = gc.TSNE(perplexity=5, max_iter=5, n_neighbors=15).fit(points).posterior_
+    assert law.recompute is not None
+    copied = pickle.loads(pickle.dumps(law))
+    assert copied.entropy() == law.entropy()

@@ -233,7 +233,7 @@ class MatchingCoupling(Coupling):
 class ReconstructionCoupling(Coupling):
     """Locally linear embedding with the latent kernel; see `ReconstructionEnergy`.
 
-    The neighbours are those of the input's law, which must have equally many for each point. The law's probabilities
+    The neighbours come from the input's law, which must have equally many for each point. The law's probabilities
     and the latent prior are not used.
 
     Parameters

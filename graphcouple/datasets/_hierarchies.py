@@ -94,7 +94,7 @@ def make_branches(
     noise: float = 0.3,
     random_state: Any = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Draw points along trajectories that branch, like those of differentiating cells.
+    """Draw points along trajectories that branch, as differentiating cells do.
 
     The first branch begins at the origin, the others at the end of an earlier branch, at most two at each end.
     A branch is a smooth path of unit speed whose direction drifts; points are uniform on it, plus Gaussian noise.

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -143,7 +144,8 @@ class CouplingEstimator(PlacesNewPoints):
         if X is not None:
             X = self._checked(X)
             self.models(X.shape[0])
-            if self.n_landmarks is None:
+            # Sparse points, distances and known neighbours have no dense copies.
+            if self.n_landmarks is None and not (issparse(X) or self.takes_distances or neighbors is not None):
                 warn_if_too_large(self.sentence, X.shape[0], X.shape[1], X.dtype.itemsize)
         sentence, begun = continued(self, self.sentence, X), check_random_state(self.random_state)
         kept, rng = snapshots_of(

@@ -84,8 +84,8 @@ def estimate(estimator: CouplingEstimator | WithTerm, n: int, p: int, dtype: Any
     """Return the seconds and the memory that a fit will take, by stage.
 
     Memory is counted from the arrays of each stage: the points, the neighbours and their distances, the edges in both
-    directions, and the steps of the optimizer. Seconds are those of a trial fit of up to 10,000 random rows in 50
-    clusters, which takes a few seconds, times a power of the number of rows: 1.15 for the search and 1.05 for an
+    directions, and the steps of the optimizer. Seconds come from a trial fit of up to 10,000 random rows in 50
+    clusters, which takes a few seconds. They grow by a power of the number of rows: 1.15 for the search and 1.05 for an
     iteration, or 2 if it compares all pairs, as in four dimensions or with ``summation="exact"``.
 
     Memory is usually within a quarter of the truth, seconds within a factor of two. Data without clusters take longer

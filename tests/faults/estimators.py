@@ -68,6 +68,8 @@ FAULTS = [
           'for key in (name, f"{each.group}__{name}"):', "for key in (name,):", "test_run_control"),
     Fault("memory: reverses of edges left out", "estimators/memory.py", "indices + values + _ONE_WAY * (indices + values)",
           "indices + values", "test_cost"),
+    Fault("memory: sparse points as if they were dense", "estimators/base.py", "not (issparse(X) or self.takes_distances", "not (self.takes_distances",
+          "test_cost"),
     Fault("memory: no word before a fit that cannot fit", "estimators/memory.py", "needed > (free := free_memory())",
           "needed > 1e30 * (free := free_memory())", "test_cost"),
     Fault("warm start: exaggerated again", "estimators/run_control.py", "early_exaggeration=1.0)", "early_exaggeration=4.0)",

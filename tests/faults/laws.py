@@ -3,6 +3,8 @@
 from tests.faults.fault import Fault
 
 FAULTS = [
+    Fault("many edges: a law that stays in its process", "laws/priors/posterior.py", '"recompute": None}', '"recompute": self.recompute}',
+          "test_many_edges"),
     Fault("many edges: parameters dropped before the bound has them", "couplings/cross_entropy.py", "        if not self._is_symmetric:\n",
           "        if False:\n", "test_many_edges"),
     Fault("many edges: parameters kept", "laws/priors/posterior.py", "            self._parameters = None\n", "            pass\n",

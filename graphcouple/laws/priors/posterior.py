@@ -50,6 +50,10 @@ class GraphPosterior(RandomGraph):
             self._parameters = self.recompute()
         return self._parameters
 
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy in a file or another process has the parameters, and no function to compute them.
+        return {**vars(self), "_parameters": self.natural_parameters, "recompute": None}
+
     def take_means(self) -> FloatArray:
         """Return `edge_means` in an array that the caller may change; see `recompute`."""
         if self.n_edges <= MANY_EDGES:
