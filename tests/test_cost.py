@@ -98,7 +98,9 @@ def test_a_fit_that_cannot_fit_says_so_before_it_starts(monkeypatch, rng):
         method.fit(np.repeat(points, 40, axis=0) + 1e-3 * rng.normal(size=(2400, 5)))
     assert messages[0].filename == __file__
     # No dense copies are made of sparse points, and UserWarnings are errors here.
-    gc.TSNE(perplexity=5, max_iter=5).fit(sp.random_array((100, 5000), density=0.01, rng=rng, format="csr"))
+    gc.TSNE(perplexity=5, n_neighbors=15, max_iter=5).fit(
+        sp.random_array((100, 5000), density=0.01, rng=rng, format="csr")
+    )
 
 
 @pytest.mark.parametrize(
