@@ -1,10 +1,14 @@
-"""m + mᵀ of a sparse matrix m, in place: the sums of edges with a reverse, and the reverses of the others."""
+"""m + mᵀ of a sparse matrix m, in place: the sums of edges with a reverse, and the reverses of the others.
+
+Also the product of a sparse matrix with points.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from graphcouple._numba.jit import jit
+from graphcouple._numba.pairs import _BLOCK
 
 
 @jit
@@ -64,3 +68,24 @@ def merge_rows(start, stop, starts, columns, entries, more_starts, more_columns,
             else:
                 merged[at], values[at] = more_columns[b], more_entries[b]
                 b += 1
+
+
+@jit
+def multiply_rows(start, stop, indptr, indices, weights, points, product):
+    """Fill rows of Σ_j w_ij z_j; as in `edge_rows_from_table`, a block of points is read in a loop of its own."""
+    n_dims = points.shape[1]
+    block = np.empty((n_dims, _BLOCK), dtype=points.dtype)
+    for i in range(start, stop):
+        product[i] = 0.0
+        end = np.int64(indptr[i + 1])
+        for b in range(np.int64(indptr[i]), end, _BLOCK):
+            m = min(_BLOCK, end - b)
+            for e in range(m):
+                j = indices[b + e]
+                for a in range(n_dims):
+                    block[a, e] = points[j, a]
+            for a in range(n_dims):
+                total = 0.0
+                for e in range(m):
+                    total += np.float64(weights[b + e]) * block[a, e]
+                product[i, a] += total

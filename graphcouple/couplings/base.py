@@ -46,6 +46,8 @@ class Attraction:
         Whether noise shrinks even without exaggeration, so that it cannot show how much attraction a start bears.
     fades : bool, default=False
         Whether the loss has an upper bound, so that points far apart feel no pull.
+    n_jobs : int or None, default=1
+        Threads for products with the edges.
     """
 
     source: Objective
@@ -55,6 +57,7 @@ class Attraction:
     confinement: Callable[[], Objective | None] = _nothing
     shrinks_noise: bool = False
     fades: bool = False
+    n_jobs: int | None = 1
 
     @property
     def matrices(self) -> list[Any]:
@@ -373,4 +376,5 @@ class WeightedSum(Objective):
             confinement=confinement,
             shrinks_noise=any(w > 0 and pull.shrinks_noise for w, _, pull in pulls),
             fades=all(pull is not None and pull.fades for _, _, pull in parts),
+            n_jobs=pulls[0][2].n_jobs,
         )

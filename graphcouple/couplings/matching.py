@@ -279,7 +279,13 @@ class MatchedMeans(Placing):
         """The attraction of the input's edges; it fades if a sure edge's cost is bounded as its probability falls."""
         sure, *absent = (float(self.loss.cost(1.0, p)) for p in (1.0, *_IMPROBABLE))
         fades = absent[1] - sure < 2.0 * (absent[0] - sure)
-        return Attraction(source=self, times=self._times, edges=lambda: self.strength.edges.matrices, fades=fades)
+        return Attraction(
+            source=self,
+            times=self._times,
+            edges=lambda: self.strength.edges.matrices,
+            fades=fades,
+            n_jobs=self.n_jobs,
+        )
 
     def _times(self, factor: float) -> Objective:
         """Return F − (α − 1) Σ E^X_ij log s: edges attract by the logarithm of their strength too, at any distance.

@@ -9,6 +9,7 @@ import numpy as np
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.exaggeration import push_over_pull
+from graphcouple.summation import edge_product
 
 # Pull of the edges, relative to their pull after the rows are exchanged at random. The ratio is at most 0.4 for
 # principal components, and 1 for noise. Above this, a start is rough.
@@ -119,9 +120,8 @@ def _at_size_of(first: FloatArray, points: FloatArray) -> FloatArray:
 
 def _pull(objective: Objective) -> Callable[[FloatArray], FloatArray] | None:
     """Return the product with the Laplacian of the edges that attract."""
-    matrices = [] if objective.attracting is None else objective.attracting.matrices
-    if not matrices:
+    if objective.attracting is None or not (matrices := objective.attracting.matrices):
         return None
+    n_jobs = objective.attracting.n_jobs
     degrees = np.sum([edges.sum(axis=1, dtype=np.float64) for edges in matrices], axis=0)[:, None]
-    # scipy would copy weights in single precision for a product with doubles.
-    return lambda points: degrees * points - sum(edges @ points.astype(edges.dtype, copy=False) for edges in matrices)
+    return lambda points: degrees * points - sum(edge_product(edges, points, n_jobs) for edges in matrices)

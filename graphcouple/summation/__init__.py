@@ -4,6 +4,7 @@ from graphcouple.summation.accuracy import AccuracyWarning
 from graphcouple.summation.auto import Auto
 from graphcouple.summation.barnes_hut import BarnesHut
 from graphcouple.summation.base import SUMMATIONS, Summation, as_summation, names, register
+from graphcouple.summation.directions import edge_product
 from graphcouple.summation.edges import EdgeSum
 from graphcouple.summation.exact import Exact
 from graphcouple.summation.fields import ExactField, Field
@@ -28,6 +29,7 @@ __all__ = [
     "RadialFunction",
     "Summation",
     "as_summation",
+    "edge_product",
     "names",
     "register",
 ]

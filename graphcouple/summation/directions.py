@@ -1,11 +1,13 @@
-"""Both directions of a graph's edges: m + mᵀ, without a copy of all edges."""
+"""Both directions of a graph's edges: m + mᵀ, without a copy of all edges, and its product with points."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 
+from graphcouple._numba.pairs import worth_threads
 from graphcouple._numba.threads import over_rows
 from graphcouple.graphs import FloatArray, IntArray, Support, index_dtype
 
@@ -50,3 +52,20 @@ def either_direction(support: Support, weights: FloatArray) -> tuple[Support, Fl
     columns, entries = np.empty(int(indptr[-1]), dtype=support.indices.dtype), np.empty(int(indptr[-1]), weights.dtype)
     merge_rows(0, support.n_nodes, *own, *reverses[0], indptr, columns, entries)
     return Support(indptr.astype(index_dtype(int(indptr[-1]))), columns), entries
+
+
+def edge_product(matrix: Any, points: FloatArray, n_jobs: int | None = None) -> FloatArray:
+    """Return the product of an array or csr matrix with points, in double precision.
+
+    Points are read in the precision of the entries. scipy's product uses one thread, and takes three times as long where
+    points do not fit in the caches.
+    """
+    from graphcouple._numba.mirror import multiply_rows
+
+    if not (sp.issparse(matrix) and matrix.format == "csr"):
+        return np.asarray(matrix @ points, dtype=np.float64)
+    result = np.empty(points.shape)
+    read = np.ascontiguousarray(points, dtype=np.result_type(matrix.dtype, np.float32))
+    arrays = (unsigned(matrix.indptr), unsigned(matrix.indices), matrix.data, read, result)
+    over_rows(len(points), n_jobs, multiply_rows, *arrays, at_least=worth_threads(matrix.nnz // len(points)))
+    return result
