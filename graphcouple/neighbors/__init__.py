@@ -4,6 +4,8 @@ from graphcouple.neighbors.blocks import Block, Blocks
 from graphcouple.neighbors.by_metric import coordinates_of, distances_of
 from graphcouple.neighbors.distances import SEARCHES, Distances
 from graphcouple.neighbors.groups import mean_sq_distances_to_groups, sq_distances_to_points
+from graphcouple.neighbors.inverted_file import InvertedFile
+from graphcouple.neighbors.merging import merge, partial
 from graphcouple.neighbors.own_graph import OwnNeighbors, remembered_distances
 from graphcouple.neighbors.points import as_points, near_origin
 from graphcouple.neighbors.projection import product_of_rows
@@ -14,6 +16,7 @@ __all__ = [
     "Block",
     "Blocks",
     "Distances",
+    "InvertedFile",
     "OwnNeighbors",
     "all_pairs",
     "as_points",
@@ -21,9 +24,11 @@ __all__ = [
     "distances_of",
     "graph_distances",
     "mean_sq_distances_to_groups",
+    "merge",
     "near_origin",
     "nearest_neighbors",
     "neighbors_among",
+    "partial",
     "product_of_rows",
     "remembered_distances",
     "sq_distances_to_points",

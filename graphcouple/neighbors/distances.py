@@ -11,9 +11,9 @@ import scipy.sparse as sp
 
 from graphcouple._numba.threads import effective_n_jobs
 from graphcouple._validation import check_integer
-from graphcouple.graphs import FloatArray, IntArray, Support, index_dtype, off_diagonal
+from graphcouple.graphs import MANY_EDGES, FloatArray, IntArray, Support, index_dtype, off_diagonal
 from graphcouple.neighbors.brute_force import nearest_exactly
-from graphcouple.neighbors.inverted_file import InvertedFile
+from graphcouple.neighbors.inverted_file import InvertedFile, fits_in_single
 from graphcouple.neighbors.points import shift_of, shifted
 
 SEARCHES = ("auto", "exact", "approximate")
@@ -92,7 +92,8 @@ def squares_of(values: FloatArray) -> FloatArray:
     """Return the squares of precomputed distances, which must not be negative."""
     if (values < 0).any():
         raise ValueError("precomputed distances must not be negative; pass distances, not similarities.")
-    return np.square(values, dtype=np.float64)
+    single = values.dtype == np.float32 and values.size > MANY_EDGES and fits_in_single(values)
+    return np.square(values, dtype=np.float32 if single else np.float64)
 
 
 def regular_support(indices: IntArray) -> Support:
@@ -260,10 +261,13 @@ class Euclidean(Searched):
 
 def nearest_edges(support: Support, sq_dist: FloatArray, n_neighbors: int) -> tuple[Support, FloatArray]:
     """Return the nearest edges of each row; all its edges where it has fewer."""
-    by_row = np.lexsort((sq_dist, support.rows))
-    rank = np.arange(support.n_edges) - np.repeat(support.indptr[:-1], np.diff(support.indptr))
+    if np.diff(support.indptr).max(initial=0) <= n_neighbors:
+        return support, sq_dist
     keep = np.zeros(support.n_edges, dtype=bool)
-    keep[by_row[rank < n_neighbors]] = True
+    for _, edges, part in support.in_parts():
+        by_row = np.lexsort((sq_dist[edges], part.rows))
+        rank = np.arange(part.n_edges) - np.repeat(part.indptr[:-1], np.diff(part.indptr))
+        keep[edges][by_row[rank < n_neighbors]] = True
     return support.select(keep), sq_dist[keep]
 
 

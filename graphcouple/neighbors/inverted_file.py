@@ -8,11 +8,12 @@ candidates are chosen on a sample of points whose true neighbours are known.
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,28 +21,25 @@ from numpy.typing import NDArray
 
 from graphcouple._numba.threads import effective_n_jobs, over_rows
 from graphcouple.graphs import MANY_EDGES
-from graphcouple.neighbors.projection import Projection
-
-RECALL = 0.99
-"""Target share of true neighbours, on a sample of points."""
-
-# If more candidates per neighbour are needed, the projection does not pay, and the points themselves are searched.
-_MOST_CANDIDATES = 4
+from graphcouple.neighbors.projection import Projection, product_of_rows
+from graphcouple.neighbors.recall import MOST_CANDIDATES, RECALL, Sample, enough_candidates, sample_of
 
 # Extra candidates when the projection is exact, since rounding to single precision may change their order.
 _SPARE_CANDIDATES = 8
 
-# Rows whose true neighbours are found by brute force, with at most 2^25 distances. 256 rows of 90 neighbours measure a
-# recall of 0.99 to within 0.002, three binomial standard errors.
-_SAMPLE = 256
-_SAMPLE_ENTRIES = 2**25
-
 # Lists of about 512 points are large enough for fast matrix products, and a few of them hold the neighbours. faiss
 # recommends k-means with few iterations on a sample of at least 39 points per list.
 _POINTS_A_LIST = 512
-_MOST_LISTS = 4096
+_MOST_LISTS = 8192
 _ITERATIONS = 8
 _TRAINING_POINTS_A_LIST = 64
+_LEAST_TRAINING = 39
+
+# The most lists that a row searches: of points without structure, a large share of all lists.
+_MOST_SEARCHED = 4096
+
+# Rows whose distances to all centres are computed at once: 16 MB for 2,048 lists.
+_ROWS_BY_CENTRE = 1024
 
 # Points of a list whose median is its middle, which need not be exact.
 _POINTS_A_MEDIAN = 64
@@ -57,13 +55,6 @@ _NEW_TOGETHER = 32
 _DENSE_ENTRIES = 2**28
 
 
-class _Sample(NamedTuple):
-    """Some rows, and the true neighbours of each, including points tied with the last one."""
-
-    rows: NDArray[np.int64]
-    neighbors: list[NDArray[np.int64]]
-
-
 class InvertedFile:
     """Points in lists around k-means centres; the points of a list are searched for in the lists nearest to it.
 
@@ -75,6 +66,8 @@ class InvertedFile:
         Neighbours of each point.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
+    n_rows : int, optional
+        The number of points that the lists will hold; see `holding`. `X` is then a sample of them.
 
     References
     ----------
@@ -82,18 +75,19 @@ class InvertedFile:
     Douze et al. (2024), The Faiss library.
     """
 
-    def __init__(self, X: Any, n_neighbors: int, n_jobs: int | None = None) -> None:
+    def __init__(self, X: Any, n_neighbors: int, n_jobs: int | None = None, n_rows: int | None = None) -> None:
         self.X, self.n_neighbors, self.n_jobs = _workable(X), n_neighbors, n_jobs
-        sample = _sample(self.X, n_neighbors)
+        self._share = X.shape[0] / (n_rows or X.shape[0])
+        sample = sample_of(self.X, n_neighbors)
         self.projection = Projection.principal(self.X)
         points = self.projection.apply(self.X)
         n_candidates = n_neighbors
         if self.projection.reduces:
-            selection = _enough_candidates(points, sample, n_neighbors)
+            selection = enough_candidates(points, sample, n_neighbors)
             if selection is not None:
                 n_candidates, sample = selection
             elif sp.issparse(X) and X.shape[0] * X.shape[1] > _DENSE_ENTRIES:
-                n_candidates = _MOST_CANDIDATES * n_neighbors
+                n_candidates = MOST_CANDIDATES * n_neighbors
                 warnings.warn(
                     f"the {X.shape[1]} sparse columns of X have no few directions that identify neighbors: more than "
                     f"{1 - RECALL:.0%} of them will be missed. Use search='exact' to find all, or reduce X first, for "
@@ -105,15 +99,18 @@ class InvertedFile:
                 self.projection = Projection.none(self.X)
                 points = self.projection.apply(self.X)
         # Each point also finds itself.
-        self.n_candidates = min(max(n_candidates, n_neighbors + _SPARE_CANDIDATES), X.shape[0])
-        self._put_in_lists(points)
+        self.n_candidates = min(max(n_candidates, n_neighbors + _SPARE_CANDIDATES), n_rows or X.shape[0])
+        self._fill(points, self._train(points))
+        self.nearest_lists = self._by_distance()
         self._search_enough_lists(sample)
 
-    def _put_in_lists(self, points: NDArray[Any]) -> None:
+    def _train(self, points: NDArray[Any]) -> NDArray[np.int64]:
+        """Set the means of the lists, and return the list of each point."""
         import faiss
 
         n, n_dims = points.shape
-        n_lists = int(np.clip(2 ** round(np.log2(n / _POINTS_A_LIST)), 1, _MOST_LISTS))
+        most = min(_MOST_LISTS, max(n // _LEAST_TRAINING, 1))
+        n_lists = int(np.clip(2 ** round(np.log2(n / self._share / _POINTS_A_LIST)), 1, most))
         clustering = faiss.Kmeans(
             n_dims,
             n_lists,
@@ -124,11 +121,16 @@ class InvertedFile:
         with _faiss_threads(self.n_jobs):
             single = points.astype(np.float32, copy=False)
             clustering.train(single)
-            self.list_of = clustering.assign(single)[1]
-        self.means: NDArray[np.float64] = np.asarray(clustering.centroids, dtype=np.float64)
-        self.centres = self.means.copy()
-        self.order = np.argsort(self.list_of, kind="stable").astype(np.int32)
-        self.starts = np.searchsorted(self.list_of[self.order], np.arange(n_lists + 1))
+            self.means: NDArray[np.float64] = np.asarray(clustering.centroids, dtype=np.float64)
+            list_of: NDArray[np.int64] = clustering.assign(single)[1]
+        return list_of
+
+    def _fill(self, points: NDArray[Any], list_of: NDArray[np.int64]) -> None:
+        """Put points into lists."""
+        n, n_dims = points.shape
+        self.list_of, self.centres = list_of, self.means.copy()
+        self.order = np.argsort(list_of, kind="stable").astype(np.int32)
+        self.starts = np.searchsorted(list_of[self.order], np.arange(len(self.means) + 1))
         # Single precision keeps the digits of points relative to the middle of their list. A median is robust to a
         # distant point that has no list of its own.
         self.points = np.empty((n, n_dims + 1), dtype=np.float32)
@@ -139,23 +141,60 @@ class InvertedFile:
                 self.points[a:b, :-1] = members - self.centres[center]
         # The last column: squared norms.
         np.einsum("ij,ij->i", self.points[:, :-1], self.points[:, :-1], out=self.points[:, -1])
-        sq_norms = np.einsum("ij,ij->i", self.centres, self.centres)
-        sq_dist = sq_norms[:, None] + sq_norms - 2.0 * self.centres @ self.centres.T
-        np.fill_diagonal(sq_dist, -np.inf)
-        self.nearest_lists = np.argsort(sq_dist, axis=1, kind="stable")
 
-    def _search_enough_lists(self, sample: _Sample) -> None:
+    def _by_distance(self) -> NDArray[np.int32]:
+        """Return the lists nearest to each list, itself first."""
+        n_lists = len(self.centres)
+        nearest = np.empty((n_lists, min(n_lists, _MOST_SEARCHED)), dtype=np.int32)
+        sq_norms = np.einsum("ij,ij->i", self.centres, self.centres)
+        for a in range(0, n_lists, _ROWS_BY_CENTRE):
+            of_rows = slice(a, min(a + _ROWS_BY_CENTRE, n_lists))
+            sq_dist = sq_norms - 2.0 * self.centres[of_rows] @ self.centres.T
+            sq_dist[np.arange(of_rows.stop - a), np.arange(a, of_rows.stop)] = -np.inf
+            nearest[of_rows] = np.argsort(sq_dist, axis=1, kind="stable")[:, : nearest.shape[1]]
+        return nearest
+
+    def lists_of(self, X: Any) -> NDArray[np.int64]:
+        """Return the list of each row, which does not depend on the other rows."""
+        return self._lists_of(self.projection.apply(_workable(X, self.X.dtype)))
+
+    def _lists_of(self, points: NDArray[Any]) -> NDArray[np.int64]:
+        from threadpoolctl import threadpool_limits
+
+        columns, half = np.ascontiguousarray(self.means.T), 0.5 * np.einsum("ij,ij->i", self.means, self.means)
+        list_of = np.empty(len(points), dtype=np.int64)
+
+        def assign(first: int, last: int) -> None:
+            for a in range(first * _ROWS_BY_CENTRE, min(last * _ROWS_BY_CENTRE, len(points)), _ROWS_BY_CENTRE):
+                part = points[a : a + _ROWS_BY_CENTRE].astype(np.float64, copy=False)
+                list_of[a : a + _ROWS_BY_CENTRE] = (product_of_rows(part, columns) - half).argmax(axis=1)
+
+        with threadpool_limits(1, "blas"):
+            over_rows(-(-len(points) // _ROWS_BY_CENTRE), self.n_jobs, assign, at_least=2)
+        return list_of
+
+    def holding(self, X: Any) -> InvertedFile:
+        """Return a file with the same lists that holds other points; they should fill whole lists."""
+        other = copy.copy(self)
+        other.X = _workable(X, self.X.dtype)
+        points = self.projection.apply(other.X)
+        other._fill(points, self._lists_of(points))
+        return other
+
+    def _search_enough_lists(self, sample: Sample) -> None:
         """Set how many lists to search: enough to hold the sample's neighbours and the required candidates."""
-        n_lists, n_neighbors = self.starts.size - 1, self.n_neighbors
-        places = np.empty(n_lists, dtype=np.int64)
-        hits = np.zeros(n_lists)
+        n_lists, most = len(self.means), self.nearest_lists.shape[1]
+        hits = np.zeros(most + 1)
         for row, neighbors in zip(*sample, strict=True):
-            places[self.nearest_lists[self.list_of[row]]] = np.arange(n_lists)
-            in_lists = np.bincount(places[self.list_of[neighbors]], minlength=n_lists)
-            hits += np.minimum(np.cumsum(in_lists), n_neighbors)
-        n_enough = np.searchsorted(hits / (n_neighbors * sample.rows.size), RECALL) + 1
-        n_points = np.cumsum(np.diff(self.starts)[self.nearest_lists], axis=1)
-        self.n_searched = np.maximum(n_enough, 1 + (n_points < self.n_candidates).sum(axis=1))
+            places = np.full(n_lists, most)
+            places[self.nearest_lists[self.list_of[row]]] = np.arange(most)
+            in_lists = np.bincount(places[self.list_of[neighbors]], minlength=most + 1)
+            hits += np.minimum(np.cumsum(in_lists), self.n_neighbors)
+        n_enough = np.searchsorted(hits[:most] / (self.n_neighbors * sample.rows.size), RECALL) + 1
+        sizes = np.diff(self.starts) / self._share
+        enough = [np.searchsorted(np.cumsum(sizes[near]), self.n_candidates) + 1 for near in self.nearest_lists]
+        self.n_searched = np.minimum(np.maximum(n_enough, enough), most)
+        self.nearest_lists = self.nearest_lists[:, : self.n_searched.max()].copy()
 
     def of_each_other(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return each point's nearest other points, nearly all of them correct.
@@ -167,21 +206,36 @@ class InvertedFile:
         sq_dist : ndarray of shape (n_samples, n_neighbors)
             Exact squared distances of these pairs.
         """
-        return self._search(self.X, None, self.order, self.list_of[self.order])
+        return self._search(self.X, None, self.order, self.list_of[self.order], np.arange(self.order.size))
 
-    def of_new(self, X_new: Any) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the points nearest to each new point, ordered by index; a row's result depends on no other row."""
-        from graphcouple._numba.nearest import nearest_centres
+    def of_new(self, X_new: Any, own: NDArray[np.int64] | None = None) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the points nearest to each new point, ordered by index; a row's result depends on no other row.
 
+        Parameters
+        ----------
+        X_new : array or csr matrix of shape (n_new, n_features)
+        own : ndarray of shape (n_new,), optional
+            The point that each new point is, which is not its own neighbour; −1 for none.
+
+        Returns
+        -------
+        indices : ndarray of shape (n_new, n_neighbors)
+            −1 where the searched lists hold fewer points.
+        sq_dist : ndarray of shape (n_new, n_neighbors)
+        """
         X_new = _workable(X_new, self.X.dtype)
         points = self.projection.apply(X_new).astype(np.float64)
-        list_of = np.empty(len(points), dtype=np.int64)
-        over_rows(len(points), self.n_jobs, nearest_centres, points, self.means, list_of)
+        list_of = self._lists_of(points)
         order = np.argsort(list_of, kind="stable").astype(np.int32)
-        return self._search(X_new, points, order, list_of[order])
+        return self._search(X_new, points, order, list_of[order], own)
 
     def _search(
-        self, X: Any, new: NDArray[np.float64] | None, order: NDArray[np.int32], lists: NDArray[np.int64]
+        self,
+        X: Any,
+        new: NDArray[np.float64] | None,
+        order: NDArray[np.int32],
+        lists: NDArray[np.int64],
+        own: NDArray[np.int64] | None,
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the neighbours of rows of X.
 
@@ -189,14 +243,16 @@ class InvertedFile:
         ----------
         X : array or csr matrix of shape (n_rows, n_features)
         new : ndarray of shape (n_rows, n_dims) or None
-            Projected new rows; None for the points themselves, which are not their own neighbours.
+            Projected new rows; None for the points themselves.
         order, lists : ndarray of shape (n_rows,)
             The rows by their lists, and these lists.
+        own : ndarray of shape (n_rows,) or None
+            The point that is no neighbour of the row.
         """
         from threadpoolctl import threadpool_limits
 
         shape = (order.size, self.n_neighbors)
-        single = order.size * self.n_neighbors > MANY_EDGES and _fits_in_single(self.X)
+        single = order.size * self.n_neighbors > MANY_EDGES and fits_in_single(self.X)
         indices, sq_dist = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=np.float32 if single else np.float64)
 
         def search(first: int, last: int) -> None:
@@ -206,7 +262,8 @@ class InvertedFile:
                 points = self.points[part, :-1] + self.centres[list_numbers] if new is None else new[rows]
                 # Products of a fixed number of rows give a row the same bits, whatever the other rows are.
                 candidates = self._candidates(points, list_numbers, None if new is None else _NEW_TOGETHER)
-                neighbors = nearest_of(X, rows, self.X, candidates, self.n_neighbors, others_only=new is None)
+                itself = None if own is None else own[rows]
+                neighbors = nearest_of(X, rows, self.X, candidates, self.n_neighbors, itself)
                 indices[rows], sq_dist[rows] = neighbors
 
         # One thread searches a block of rows, so the bits are the same for any number of threads.
@@ -228,7 +285,7 @@ class InvertedFile:
             # The length of the dropped components is a coordinate of the searched points, and 0 for queries.
             points = np.column_stack([points[:, :-1], np.zeros(len(points))])
         distances = np.full((len(points), self.n_candidates), np.inf, dtype=np.float32)
-        candidates = np.empty(distances.shape, dtype=np.int32)
+        candidates = np.full(distances.shape, -1, dtype=np.int32)
         height = len(points) if together is None else together
         queries = np.zeros((height, points.shape[1] + 1), dtype=np.float32)
         sq_norms = np.empty(height, dtype=np.float32)
@@ -265,14 +322,16 @@ def nearest_of(
     right: Any,
     candidates: NDArray[np.int32],
     n_neighbors: int,
-    others_only: bool = False,
+    itself: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return the candidates on the right nearest to rows on the left, ordered by index, and exact squared distances.
 
-    With `others_only`, both sides hold the same points, and no point is its own neighbour.
+    `itself` is the point on the right that is no neighbour of each row. A candidate of −1 is none, and infinitely far.
     """
     from graphcouple._numba.nearest import candidate_sq_dists, sparse_candidate_sq_dists
 
+    if itself is not None:
+        candidates[candidates == itself[:, None]] = -1
     candidates.sort(axis=1)
     sq_dist = np.empty(candidates.shape)
     if sp.issparse(left):
@@ -280,8 +339,7 @@ def nearest_of(
         sparse_candidate_sq_dists(rows, *parts, candidates, sq_dist)
     else:
         candidate_sq_dists(rows, left, right, candidates, sq_dist)
-    if others_only:
-        sq_dist[candidates == rows[:, None]] = np.inf
+    sq_dist[candidates < 0] = np.inf
     nearest = np.sort(np.argsort(sq_dist, axis=1, kind="stable")[:, :n_neighbors], axis=1)
     return np.take_along_axis(candidates, nearest, axis=1), np.take_along_axis(sq_dist, nearest, axis=1)
 
@@ -293,10 +351,10 @@ def _workable(X: Any, dtype: Any = None) -> Any:
         X.sum_duplicates()
     if dtype is not None:
         return X.astype(dtype, copy=False)
-    return X.astype(np.float64) if X.dtype == np.float32 and not _fits_in_single(X) else X
+    return X.astype(np.float64) if X.dtype == np.float32 and not fits_in_single(X) else X
 
 
-def _fits_in_single(X: Any) -> bool:
+def fits_in_single(X: Any) -> bool:
     """Return whether squares of entries neither overflow nor vanish in single precision."""
     return 1e-12 < max(float(abs(X.min())), float(abs(X.max()))) < 1e12
 
@@ -311,44 +369,3 @@ def _faiss_threads(n_jobs: int | None) -> Iterator[None]:
         yield
     finally:
         faiss.omp_set_num_threads(n_threads)
-
-
-def _sample(X: Any, n_neighbors: int) -> _Sample:
-    n = X.shape[0]
-    size = min(n, int(np.clip(_SAMPLE_ENTRIES // n, 64, _SAMPLE)))
-    rows = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
-    sq_norms = np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
-    product = X[rows] @ X.T
-    product = product.toarray() if sp.issparse(product) else product
-    product *= -2.0
-    product += sq_norms[rows][:, None]
-    product += sq_norms
-    product[np.arange(size), rows] = np.inf
-    kth = np.partition(product, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
-    # Ties count as neighbours, and so do distances that the expanded square cannot distinguish.
-    farthest = kth + 1e-5 * np.abs(kth) + 1e-6 * float(np.median(np.abs(kth)))
-    return _Sample(rows, [np.flatnonzero(near <= far) for near, far in zip(product, farthest, strict=True)])
-
-
-def _enough_candidates(points: NDArray[Any], sample: _Sample, n_neighbors: int) -> tuple[int, _Sample] | None:
-    """Return how many nearest projected points include a row's true neighbours, and the sample's neighbours among them.
-
-    None if too many are needed.
-    """
-    most = min(_MOST_CANDIDATES * n_neighbors, points.shape[0] - 1)
-    queries = points[sample.rows]
-    queries[:, -1] = 0.0
-    sq_norms = np.einsum("ij,ij->i", points, points)
-    hits, places = np.zeros(most + 1), []
-    for row, neighbors, distances in zip(*sample, sq_norms - 2.0 * queries @ points.T, strict=True):
-        distances[row] = -np.inf
-        nearest = np.sort(np.partition(distances, most)[: most + 1])
-        places.append(np.searchsorted(nearest, distances[neighbors]))
-        hits += np.minimum(np.cumsum(np.bincount(places[-1], minlength=most + 2)[: most + 1]), n_neighbors)
-    # Half of the allowed loss is for missed candidates, half for lists that are not searched.
-    sufficient = np.flatnonzero(hits >= 0.5 * (1.0 + RECALL) * n_neighbors * sample.rows.size)
-    if not sufficient.size:
-        return None
-    n_candidates = int(sufficient[0]) + 1
-    included = [near[at < n_candidates] for near, at in zip(sample.neighbors, places, strict=True)]
-    return n_candidates, _Sample(sample.rows, included)

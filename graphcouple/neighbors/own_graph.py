@@ -8,10 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._validation import check_sparse
-from graphcouple.graphs import FloatArray, Support, as_csr, edges_of, index_dtype
+from graphcouple.graphs import FloatArray, IntArray, Support, as_csr, edges_of, index_dtype
 from graphcouple.neighbors.by_metric import distances_of
 from graphcouple.neighbors.distances import Distances, nearest_edges, squares_of
 from graphcouple.neighbors.precomputed import ForgottenDistances
+
+# Rows read at once: with 100 neighbours, 7 MB of indices.
+_ROWS_AT_ONCE = 2**13
 
 
 def neighbor_distances(neighbors: Any, n_points: int) -> tuple[Support, FloatArray]:
@@ -33,7 +36,7 @@ def neighbor_distances(neighbors: Any, n_points: int) -> tuple[Support, FloatArr
     if sp.issparse(neighbors):
         support, distances = edges_of(as_csr(neighbors, "neighbors", n_points))
     elif isinstance(neighbors, (tuple, list)) and len(neighbors) in (2, 3):
-        support, distances = edges_of(_from_arrays(neighbors[0], neighbors[1], n_points))
+        support, distances = _from_arrays(neighbors[0], neighbors[1], n_points)
     else:
         raise TypeError(
             "neighbors must be (indices, distances), each of shape (n_samples, k), or a sparse matrix of distances, "
@@ -44,28 +47,43 @@ def neighbor_distances(neighbors: Any, n_points: int) -> tuple[Support, FloatArr
         raise ValueError(f"neighbors gives row {int(np.argmin(counts))} no neighbor but itself; give it at least one.")
     if not np.isfinite(distances).all():
         raise ValueError("neighbors holds infinite distances; leave those pairs out.")
-    return support, distances.astype(np.float64)
+    return support, distances
 
 
-def _from_arrays(indices: Any, distances: Any, n_points: int) -> sp.csr_array:
-    """Return the matrix of distances, with stored zeros."""
-    ends, dist = np.asarray(indices), np.asarray(distances, dtype=np.float64)
+def _from_arrays(indices: Any, distances: Any, n_points: int) -> tuple[Support, FloatArray]:
+    """Return the edges and their distances; arrays may be larger than memory, and are read some rows at a time."""
+    ends, dist = np.asanyarray(indices), np.asanyarray(distances)
     if ends.dtype.kind not in "iu":
         raise TypeError(f"the indices of neighbors must be integers, got dtype {ends.dtype}.")
+    if dist.dtype.kind not in "iufb":
+        raise TypeError(f"the distances of neighbors must be numbers, got dtype {dist.dtype}.")
     if ends.ndim != 2 or ends.shape != dist.shape or ends.shape[0] != n_points:
         raise ValueError(f"neighbors must be two arrays of shape ({n_points}, k), got {ends.shape} and {dist.shape}.")
     if ends.size and not (ends.min() >= -1 and ends.max() < n_points):
         raise ValueError(f"neighbors names row {int(ends.max())}, but X has {n_points} rows.")
-    is_neighbor = ends >= 0
-    rows = np.repeat(np.arange(n_points), ends.shape[1])[is_neighbor.ravel()]
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_points))]).astype(index_dtype(ends.size))
-    columns = ends[is_neighbor].astype(index_dtype(n_points))
-    matrix = sp.csr_array((dist[is_neighbor], columns, indptr), shape=(n_points, n_points))
-    matrix.sort_indices()
-    is_repeated = (np.diff(matrix.indices) == 0) & (rows[1:] == rows[:-1])
-    if is_repeated.any():
-        raise ValueError(f"neighbors names a neighbor of row {int(rows[np.argmax(is_repeated)])} twice.")
-    return matrix
+    columns = np.empty(ends.size, dtype=index_dtype(n_points))
+    values = np.empty(ends.size, dtype=dist.dtype if dist.dtype == np.float32 else np.float64)
+    starts = np.zeros(n_points + 1, dtype=index_dtype(ends.size))
+    for a in range(0, n_points, _ROWS_AT_ONCE):
+        of_rows = slice(a, min(a + _ROWS_AT_ONCE, n_points))
+        counts = _fill_rows(ends[of_rows], dist[of_rows], a, columns[starts[a] :], values[starts[a] :])
+        starts[a + 1 : of_rows.stop + 1] = starts[a] + np.cumsum(counts)
+    return Support(starts, columns[: starts[-1]]), values[: starts[-1]]
+
+
+def _fill_rows(ends: IntArray, dist: FloatArray, first: int, columns: IntArray, values: FloatArray) -> IntArray:
+    """Write the edges of some rows, without loops and by ascending ends, and return their numbers."""
+    rows = first + np.arange(len(ends))
+    is_edge = (ends >= 0) & (ends != rows[:, None])
+    order = np.argsort(np.where(is_edge, ends, np.iinfo(ends.dtype).max), axis=1, kind="stable")
+    ends, dist, is_edge = (np.take_along_axis(array, order, axis=1) for array in (ends, dist, is_edge))
+    repeated = ((ends[:, 1:] == ends[:, :-1]) & is_edge[:, 1:]).any(axis=1)
+    if repeated.any():
+        raise ValueError(f"neighbors names a neighbor of row {first + int(np.argmax(repeated))} twice.")
+    n_edges = int(is_edge.sum())
+    columns[:n_edges], values[:n_edges] = ends[is_edge], dist[is_edge]
+    counts: IntArray = is_edge.sum(axis=1)
+    return counts
 
 
 def as_distances(graph: Any, n_rows: int, n_points: int) -> sp.csr_array:

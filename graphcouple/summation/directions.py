@@ -57,7 +57,7 @@ def either_direction(support: Support, weights: FloatArray) -> tuple[Support, Fl
 def edge_product(matrix: Any, points: FloatArray, n_jobs: int | None = None) -> FloatArray:
     """Return the product of an array or csr matrix with points, in double precision.
 
-    Points are read in the precision of the entries. scipy's product uses one thread, and takes three times as long where
+    Points are read in the precision of the entries. scipy's product uses one thread, and takes three times as long if
     points do not fit in the caches.
     """
     from graphcouple._numba.mirror import multiply_rows

@@ -3,13 +3,13 @@
 from tests.faults.fault import Fault
 
 FAULTS = [
-    Fault("landmarks of chunks: keys of the chunk, not of the row", "distributed.py", "[seed, block]", "[seed, block - blocks[0]]",
+    Fault("landmarks of chunks: keys of the chunk, not of the row", "distributed/landmarks.py", "[seed, block]", "[seed, block - blocks[0]]",
           "test_distributed"),
-    Fault("landmarks of chunks: weights", "distributed.py", "-found.keys[n] * found.importance[:n][kept]", "-found.importance[:n][kept]",
+    Fault("landmarks of chunks: weights", "distributed/landmarks.py", "-found.keys[n] * found.importance[:n][kept]", "-found.importance[:n][kept]",
           "test_distributed"),
-    Fault("landmarks of chunks: importance ignored", "distributed.py", "keys = -np.log1p(-drawn) / importance", "keys = -np.log1p(-drawn)",
+    Fault("landmarks of chunks: importance ignored", "distributed/landmarks.py", "keys = -np.log1p(-drawn) / importance", "keys = -np.log1p(-drawn)",
           "test_distributed"),
-    Fault("landmarks of chunks: nothing is isolated", "distributed.py", "np.mean(values > _FAR)", "0.0", "test_distributed"),
+    Fault("landmarks of chunks: nothing is isolated", "distributed/landmarks.py", "np.mean(values > _FAR)", "0.0", "test_distributed"),
     Fault("estimators: copies count as rows that share a place", "estimators/rows.py", "shared if equal is None else shared[equal.first]",
           "shared", "test_separated"),
     Fault("estimators: dots are not told", "estimators/base.py", "result.solution.converged and not self.terms", "False", "test_separated"),

@@ -8,12 +8,10 @@ depend on the other rows, so they have the same bits for any chunks, too.
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from graphcouple._validation import check_integer
+from graphcouple.distributed.chunks import as_chunks
 from graphcouple.neighbors import product_of_rows
 
 # Rows whose random numbers have one seed.
@@ -180,42 +179,20 @@ def fit_landmarks(
     """
     check_integer("n", n, 2)
     seed = check_integer("random_state", random_state, 0)
-    rows = _as_chunks(X)
+    rows = as_chunks(X)
     if estimator is None:
         from graphcouple.estimators import TSNE
 
         estimator = TSNE(random_state=0)
     if not hasattr(estimator, "transform"):
         raise TypeError(f"estimator must have transform, to place the other rows; {type(estimator).__name__} has none.")
-    landmarks, weights = _sampled(rows, n, importance, seed)
+    landmarks, weights = sampled(rows, n, importance, seed)
     options = {} if weights is None else {"sample_weight": weights}
     fitted = clone(estimator).fit(np.ascontiguousarray(rows[landmarks].compute()), **options)
     return LandmarkFit(fitted, rows, landmarks, weights)
 
 
-def _as_chunks(X: Any) -> Any:
-    """Return rows as a dask array of known chunks, none of which cuts a row."""
-    try:
-        import dask.array as da
-    except ImportError as error:
-        raise ImportError("graphcouple.distributed needs dask: pip install 'graphcouple[dask]'.") from error
-    if isinstance(X, (str, os.PathLike)):
-        if Path(X).suffix == ".zarr":
-            X = da.from_zarr(os.fspath(X))
-        else:
-            import dask.dataframe as dd
-
-            X = dd.read_parquet(os.fspath(X)).to_dask_array(lengths=True)
-    elif not isinstance(X, da.Array):
-        X = da.from_array(np.asanyarray(X))
-    if X.ndim != 2:
-        raise ValueError(f"X must have shape (n_rows, n_features), got {X.shape}.")
-    if np.isnan(X.shape[0]):
-        raise ValueError("X has chunks of unknown size; call X.compute_chunk_sizes() first.")
-    return X.rechunk({1: -1})
-
-
-def _sampled(X: Any, n: int, importance: Any, seed: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def sampled(X: Any, n: int, importance: Any, seed: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Return n rows, ascending, and their weights; None if all are equally important."""
     n_rows = X.shape[0]
     if n >= n_rows:
@@ -224,7 +201,7 @@ def _sampled(X: Any, n: int, importance: Any, seed: int) -> tuple[NDArray[Any], 
     if isinstance(importance, str):
         if importance != "leverage":
             raise ValueError(f"importance must be 'leverage', an array or None, got {importance!r}.")
-        some, _ = _sampled(X, min(_TRAINING_ROWS, n_rows), None, seed)
+        some, _ = sampled(X, min(_TRAINING_ROWS, n_rows), None, seed)
         of_rows = _leverage_of(X[some].compute())
     elif importance is not None:
         import dask.array as da
@@ -311,6 +288,3 @@ def _by_model(rows: Any, model: Any, method: str, block_info: Any = None) -> Any
             raise
         first, last = block_info[0]["array-location"][0]
         raise ValueError(f"in the rows from {first} to {last - 1}: {error}") from error
-
-
-__all__ = ["COVERAGE", "LandmarkFit", "fit_landmarks"]

@@ -1,0 +1,92 @@
+"""Nearest neighbours of rows that lie in several places: each place finds its nearest, and these are merged.
+
+Pairs are ordered by their distance, and by their index where distances tie. So the nearest of some parts merge to the
+same bits in any order, and so do merged parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphcouple.neighbors.inverted_file import InvertedFile
+
+Nearest: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64]]
+"""Neighbours' indices, ascending in each row, and squared distances; −1 and inf where a row has fewer."""
+
+
+def partial(
+    chunk: NDArray[np.floating], numbers: NDArray[np.int64], lists: InvertedFile, among: NDArray[np.int64]
+) -> Nearest:
+    """Return the points nearest to some rows, among those that some inverted lists hold.
+
+    Parameters
+    ----------
+    chunk : ndarray of shape (n_rows, n_features)
+    numbers : ndarray of shape (n_rows,)
+        The rows' numbers among all rows; no row is its own neighbour.
+    lists : InvertedFile
+        Holds the points; see `InvertedFile.holding`.
+    among : ndarray of shape (n_points,)
+        The numbers of these points, ascending.
+
+    Returns
+    -------
+    indices : ndarray of shape (n_rows, n_neighbors), int64
+        Numbers of points, ascending; −1 where fewer are found.
+    sq_dist : ndarray of shape (n_rows, n_neighbors)
+        Infinite there.
+    """
+    own = np.minimum(np.searchsorted(among, numbers), among.size - 1)
+    own[among[own] != numbers] = -1
+    at, sq_dist = lists.of_new(chunk, own)
+    indices = among[at]
+    indices[at < 0] = -1
+    return indices, sq_dist.astype(np.float64, copy=False)
+
+
+def merge(parts: Sequence[Nearest]) -> Nearest:
+    """Return the nearest neighbours of rows from those among parts of the points.
+
+    Parameters
+    ----------
+    parts : sequence of (indices, sq_dist)
+        Each of shape (n_rows, n_neighbors), for the same rows; in any order, and they may share points.
+
+    Returns
+    -------
+    indices, sq_dist : ndarrays of shape (n_rows, n_neighbors)
+        The least by distance, then by index; in ascending order of indices.
+
+    Raises
+    ------
+    ValueError
+        When there is no part, or their shapes differ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.neighbors import merge
+    >>> here = np.array([[3, 8]]), np.array([[1.0, 4.0]])
+    >>> there = np.array([[5, 9]]), np.array([[4.0, 2.0]])
+    >>> merge([here, there])
+    (array([[3, 9]]), array([[1., 2.]]))
+    """
+    shapes = {array.shape for part in parts for array in part}
+    if len(shapes) != 1:
+        raise ValueError(f"parts must be pairs of arrays of one shape, got {sorted(shapes)}.")
+    n_neighbors = parts[0][0].shape[1]
+    indices, sq_dist = (np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True))
+    order = np.lexsort((indices, sq_dist), axis=1)
+    indices, sq_dist = (np.take_along_axis(values, order, axis=1) for values in (indices, sq_dist))
+    repeated = (indices[:, 1:] == indices[:, :-1]) & (indices[:, 1:] >= 0)
+    if repeated.any():
+        indices[:, 1:][repeated], sq_dist[:, 1:][repeated] = -1, np.inf
+        order = np.argsort(sq_dist, axis=1, kind="stable")
+        indices, sq_dist = (np.take_along_axis(values, order, axis=1) for values in (indices, sq_dist))
+    indices, sq_dist = indices[:, :n_neighbors], sq_dist[:, :n_neighbors]
+    order = np.argsort(indices, axis=1, kind="stable")
+    return np.take_along_axis(indices, order, axis=1), np.take_along_axis(sq_dist, order, axis=1)
