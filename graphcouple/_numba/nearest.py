@@ -70,21 +70,6 @@ def fill_seeking(rows, points, centre, seeking, sq_norms):
 
 
 @jit
-def nearest_centres(start, stop, points, centres, nearest):
-    """Fill the number of the centre nearest to each point."""
-    for i in range(start, stop):
-        least = np.inf
-        for c in range(centres.shape[0]):
-            sq_dist = 0.0
-            for a in range(centres.shape[1]):
-                difference = points[i, a] - centres[c, a]
-                sq_dist += difference * difference
-            if sq_dist < least:
-                least = sq_dist
-                nearest[i] = c
-
-
-@jit
 def candidate_sq_dists(rows, left, right, candidates, sq_dist):
     """Fill the squared distances between rows on the left and their candidates on the right, in double precision."""
     for s in range(rows.size):
