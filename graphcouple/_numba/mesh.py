@@ -64,6 +64,19 @@ def sort_by_bin(bins, n_bins, order, starts):
 
 
 @jit
+def _add_charge(x, y, charge, grid):
+    """Add a charge at (x, y), in nodes, to the grid."""
+    a = int(x)
+    b = int(y)
+    wx = _weights(x - a)
+    wy = _weights(y - b)
+    for k in range(4):
+        c = charge * wx[k]
+        for m in range(4):
+            grid[a - 1 + k, b - 1 + m] += c * wy[m]
+
+
+@jit
 def spread(start, stop, parity, rows_per_band, order, row_starts, Z, origin, spacing, charges, grid):
     """Add the charges of the points in every second band of grid rows to the grid.
 
@@ -80,14 +93,17 @@ def spread(start, stop, parity, rows_per_band, order, row_starts, Z, origin, spa
             i = order[s]
             x = (Z[i, 0] - origin[0]) / spacing
             y = origin[1] if flat else (Z[i, 1] - origin[1]) / spacing
-            a = int(x)
-            b = int(y)
-            wx = _weights(x - a)
-            wy = _weights(y - b)
-            for k in range(4):
-                c = charges[i] * wx[k]
-                for m in range(4):
-                    grid[a - 1 + k, b - 1 + m] += c * wy[m]
+            _add_charge(x, y, charges[i], grid)
+
+
+@jit
+def spread_inside(start, stop, Z, origin, spacing, charges, grid):
+    """Add the charges of points to a grid, except of those so near its border or beyond that a spline leaves it."""
+    for i in range(start, stop):
+        x = (Z[i, 0] - origin[0]) / spacing
+        y = (Z[i, 1] - origin[1]) / spacing
+        if 1.0 <= x < grid.shape[0] - 2 and 1.0 <= y < grid.shape[1] - 2:
+            _add_charge(x, y, charges[i], grid)
 
 
 @jit

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from graphcouple._numba.threads import POINTS_WORTH_THREADS, over_rows
 from graphcouple.graphs import FloatArray
 
+# With more cells, gaps are closed up.
+_MOST_CELLS = 2**22
+
 
 def bounds(points: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the least and largest coordinates; a column at a time is ten times as fast as NumPy's ``axis=0``."""
@@ -27,6 +30,14 @@ def sorted_by_bin(bins: NDArray[Any], n_bins: int) -> tuple[NDArray[np.int32], N
     return order, starts
 
 
+def _closed_up(column: FloatArray, low: float, side: float) -> NDArray[np.int64]:
+    """Return the cell of each coordinate; of a longer gap between occupied cells two empty ones are left."""
+    cells = ((column - low) / side).astype(np.int64)
+    occupied, at = np.unique(cells, return_inverse=True)
+    place = np.concatenate([[0], np.cumsum(np.minimum(np.diff(occupied), 3))])
+    return place[at]
+
+
 class NearCells:
     """Points in square cells, half as wide as the distance below which pairs are near.
 
@@ -39,10 +50,18 @@ class NearCells:
     table : ndarray
         The correction for near pairs; see `near_table`.
     n_jobs : int or None, default=None
+    close_up : bool, default=False
+        Whether wide gaps between points are left out if there are very many cells. `add` then finds no cell.
     """
 
     def __init__(
-        self, points: FloatArray, charges: FloatArray, edge: float, table: FloatArray, n_jobs: int | None = None
+        self,
+        points: FloatArray,
+        charges: FloatArray,
+        edge: float,
+        table: FloatArray,
+        n_jobs: int | None = None,
+        close_up: bool = False,
     ) -> None:
         from graphcouple._numba.near import fill_cells, take_in_order
 
@@ -53,7 +72,12 @@ class NearCells:
         self.shape = np.ones(2, dtype=np.int64)
         self.shape[:n_dims] = ((high - self.low) / self.side).astype(np.int64) + 1
         cells, at_least = np.empty(n, dtype=np.int32), POINTS_WORTH_THREADS
-        over_rows(n, n_jobs, fill_cells, points, self.low, self.side, int(self.shape[1]), cells, at_least=at_least)
+        if close_up and n_dims == 2 and self.shape.prod() > _MOST_CELLS:
+            rows, columns = (_closed_up(points[:, a], self.low[a], self.side) for a in (0, 1))
+            self.shape[:] = rows.max() + 1, columns.max() + 1
+            cells[:] = rows * self.shape[1] + columns
+        else:
+            over_rows(n, n_jobs, fill_cells, points, self.low, self.side, int(self.shape[1]), cells, at_least=at_least)
         self.order, self.starts = sorted_by_bin(cells, int(self.shape.prod()))
         self.xs, self.ys, self.cs = np.empty(n), np.empty(n), np.empty(charges.shape)
         over_rows(n, n_jobs, take_in_order, self.order, points, charges, self.xs, self.ys, self.cs, at_least=at_least)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from graphcouple._numba.threads import POINTS_WORTH_THREADS, over_rows
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.near_cells import NearCells
 from graphcouple.summation.radials import RadialFunction
+from graphcouple.summation.tiles import COARSER, TILE, n_tiles
 
 # 4,096² nodes take 0.5 GB: charges, field, spectrum and transform, each of 8 bytes a node.
 LARGEST = 4096
@@ -17,6 +20,17 @@ LARGEST = 4096
 _TIME_OF_NODE, _TIME_OF_PAIR = 15.0, 2.0
 _BLOCK_NODES = 10.0
 MOST_PAIRS = 10_000.0
+
+# In tiles a point is spread about twice, and read once more. Tiles are looked at if all else takes 20 ms, and must save
+# a third of the time.
+_TIME_OF_TILED_POINT, _WORTH_A_LOOK, _WORTH_TILES = 300.0, 2e7, 0.67
+_SOME_POINTS = 20_000
+
+# Spacings are halved until near pairs take this share of the time, or this often.
+_FEW_PAIRS, _MOST_HALVINGS = 0.1, 20
+
+# Points in a block of ten nodes' width at which nodes are crowded: thirty a node.
+_CROWDED = 3e3
 
 # Reads of a grid per point, the factor of one refinement of its spacing, and its largest number of nodes a side. With
 # 8 reads for fixed points, UMAP of 100,000 takes 0.6 GB more to place new points in a tenth less time.
@@ -44,8 +58,7 @@ def finer_where_crowded(
     reads, step, widest = _FIXED_POINTS if fixed else _MOVING_POINTS
 
     def cost(width: float) -> float:
-        nodes = float(np.prod(np.maximum(extent / width, 16.0)))
-        return _TIME_OF_NODE * nodes + reads * _TIME_OF_PAIR * len(points) * crowding(points, low, width)
+        return _cost(float(np.prod(np.maximum(extent / width, 16.0))), points, low, width, reads)
 
     current = cost(spacing)
     while float(extent.max()) < step * widest * spacing:
@@ -56,26 +69,67 @@ def finer_where_crowded(
     return spacing
 
 
-def cap_of(radial: RadialFunction, edge: float) -> FloatArray:
-    """Return the smooth cap below d² = edge: the cubic in d² that matches three derivatives there."""
-    h = 1e-2 * edge
-    s = edge + h * np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
-    slope = np.asarray(radial.slope(s), dtype=np.float64)
-    first = (slope[0] - 8.0 * slope[1] + 8.0 * slope[3] - slope[4]) / (12.0 * h)
-    second = (-slope[0] + 16.0 * slope[1] - 30.0 * slope[2] + 16.0 * slope[3] - slope[4]) / (12.0 * h**2)
-    value = float(radial.potential(np.array([edge]))[0])
-    return np.array([edge, value, slope[2], first / 2.0, second / 6.0])
+def _cost(nodes: float, points: FloatArray, low: FloatArray, spacing: float, reads: float = 1.0) -> float:
+    return _TIME_OF_NODE * nodes + reads * _TIME_OF_PAIR * len(points) * crowding(points, low, spacing)
 
 
-def near_table(radial: RadialFunction, cap: FloatArray) -> FloatArray:
-    """Return the table of the slope and the value of a radial function minus its cap."""
-    from graphcouple._numba.tables import places, tabulate
+def tiled_spacings(
+    points: FloatArray, low: FloatArray, extent: FloatArray, dense: float, least: float, core: int, fits: bool
+) -> list[float]:
+    """Return the spacings of a grid in tiles and of its coarser ones, each four times the one before; [] for none.
 
-    s = places(cap[0])
-    u = s - cap[0]
-    smooth = cap[1] + u * (cap[2] + u * (cap[3] + u * cap[4]))
-    tangent = cap[2] + u * (2.0 * cap[3] + u * 3.0 * cap[4])
-    return np.hstack([tabulate(radial.slope(s) - tangent), tabulate(radial.potential(s) - smooth)])
+    Parameters
+    ----------
+    points : ndarray of shape (n, 2)
+    low, extent : ndarray of shape (2,)
+    dense : float
+        The spacing of a grid of the whole page, which is the better choice if it takes less time.
+    least : float
+        The spacing that resolves the function without near pairs; 0 if there is none.
+    core : int
+        Nodes along a side of a tile without its margins.
+    fits : bool
+        Whether the grid of the whole page has at most 4,096 nodes a side.
+    """
+    # Some points tell the occupied tiles and the crowding of all.
+    some = points[:: -(-len(points) // _SOME_POINTS)]
+    share = len(some) / len(points)
+
+    @cache
+    def page(width: float) -> tuple[float, int]:
+        """Return the time of the grids from this spacing on, and the number of those in tiles."""
+        nodes = float(np.prod(extent / width + 2.0 * COARSER))
+        whole = _TIME_OF_NODE * nodes if float(extent.max()) < LARGEST * width else np.inf
+        if nodes < TILE**2 * COARSER**2:
+            return whole, 0
+        beyond, n_levels = page(COARSER * width)
+        tiled = _TIME_OF_TILED_POINT * len(points) + _TIME_OF_NODE * TILE**2 * n_tiles(some, low, core * width) + beyond
+        return (tiled, n_levels + 1) if tiled < whole else (whole, 0)
+
+    @cache
+    def sharing(width: float) -> float:
+        return max((crowding(some, low, width) - 1.0) / share + 1.0, 1.0)
+
+    def near(width: float) -> float:
+        return _TIME_OF_PAIR * len(points) * sharing(width) if width > least else 0.0
+
+    usual = _TIME_OF_NODE * float(np.prod(extent / dense)) + near(dense)
+    if not fits or (dense <= least and sharing(dense) > _CROWDED):
+        usual = np.inf
+    if usual < _WORTH_A_LOOK:
+        return []
+    best, spacing = (np.inf, 0, dense), dense
+    for _ in range(_MOST_HALVINGS):
+        (cost, n_levels), pairs = page(spacing), near(spacing)
+        # Forces between points that crowd at nodes are smaller than the errors of a grid that resolves the function.
+        is_crowded = spacing <= least and sharing(spacing) > _CROWDED
+        best = min(best, (cost + pairs if not is_crowded else np.inf, n_levels, spacing))
+        if pairs < _FEW_PAIRS * cost and not is_crowded:
+            break
+        spacing = max(0.5 * spacing, least) if spacing > least else 0.5 * spacing
+    cost, n_levels, spacing = best
+    worth = n_levels > 0 and cost < _WORTH_TILES * usual
+    return [spacing * COARSER**level for level in range(n_levels + 1)] if worth else []
 
 
 def in_one_place(radial: RadialFunction, charges: FloatArray, n_dims: int) -> tuple[FloatArray, FloatArray]:
@@ -97,7 +151,7 @@ def add_near(
     """Add the correction for pairs nearer than d² = edge to potentials and gradients."""
     from graphcouple._numba.near import add_near_pairs, block_sizes
 
-    cells = NearCells(points, charges, edge, table, n_jobs)
+    cells = NearCells(points, charges, edge, table, n_jobs, close_up=True)
     starts, shape = cells.starts, cells.shape
     sizes = np.empty(shape[0], dtype=np.int64)
     over_rows(int(shape[0]), n_jobs, block_sizes, starts, shape, sizes, at_least=POINTS_WORTH_THREADS)

@@ -22,9 +22,11 @@ from graphcouple.summation.near_pairs import (
     crowding,
     finer_where_crowded,
     in_one_place,
+    tiled_spacings,
 )
 from graphcouple.summation.radials import RadialFunction
-from graphcouple.summation.transforms import Grid, Transform, kernel_transform
+from graphcouple.summation.tiles import TILE, add_tiles, core_of
+from graphcouple.summation.transforms import Grid, Transform, kernel_transform, tile_transform
 
 MESH_FROM = 2000
 """Number of points above which the particle mesh replaces exact sums: O(n²) then exceeds the cost of a grid."""
@@ -50,7 +52,7 @@ _NODES_WORTH_THREADS = 512
 # On a grid narrower than this many lengths, the function varies so little that single precision loses its slopes.
 _FLAT_LENGTHS = 4.0
 
-# From 20,000 points on, a coarse mesh leaves near pairs out; for fewer they take little time.
+# From 20,000 points on, a coarse mesh leaves near pairs out, and a mesh may have tiles; fewer points take little time.
 SOFTENED_FROM = 20_000
 
 # Grid nodes along a side, per √n points, where near pairs are summed one by one: if points are spread evenly, about
@@ -188,19 +190,24 @@ class ParticleMesh(Summation):
                 f"spacing {grid.spacing:.3g} a side, more than {LARGEST} (the kernel's length: {radial.length:.3g}); "
                 "use summation='barnes_hut', or a wider spacing."
             )
+        potential, gradient = self._read(points, c, grid, radial)
         transform = self._transform(radial, grid)
-        potential, gradient = self._read(points, c, grid, transform)
         if transform.near is not None and not self._omits_near(n):
             assert grid.edge is not None
             add_near(points, c, grid.edge, transform.near, self.n_jobs, with_potential, potential, gradient)
         return potential, gradient
 
     def _read(
-        self, points: FloatArray, charges: FloatArray, grid: Grid, transform: Transform
+        self, points: FloatArray, charges: FloatArray, grid: Grid, radial: RadialFunction
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the potentials that the grid gives, and their gradients."""
+        """Return the potentials that the grid and its coarser ones give, and their gradients."""
         from graphcouple._numba.mesh import gather
 
+        transform = self._transform(radial, grid)
+        if grid.coarse is not None:
+            potential, gradient = self._read(points, charges, grid.coarse, radial)
+            add_tiles(points, charges, grid, core_of(self.near), transform, self.n_jobs, potential, gradient)
+            return potential, gradient
         work = self._workspace(grid.shape, transform.padded, grid.dtype)
         potential, gradient = np.empty(charges.shape), np.empty((len(charges), *points.shape))
         places, at_least = (points, grid.origin, grid.spacing), POINTS_WORTH_THREADS
@@ -243,11 +250,31 @@ class ParticleMesh(Summation):
         return self._softens and n_points >= SOFTENED_FROM
 
     def _grid(self, points: FloatArray, radial: RadialFunction, fixed: bool = False) -> Grid:
+        """Return the grid that takes the least time; that of `fixed` points has no tiles."""
         low, high = bounds(points)
-        longest = float((high - low).max())
-        length = radial.length
+        longest, length = float((high - low).max()), radial.length
+        dtype = points.dtype if longest > _FLAT_LENGTHS * length else np.dtype(np.float64)
+        resolved = self.spacing * length if radial.smooth_at_zero else 0.0
+        spacing, edge = self._dense(points, low, high, radial, fixed)
+        grid = _of_page(low, high, spacing, dtype, edge)
+        core = core_of(self.near)
+        if fixed or points.shape[1] == 1 or not core or len(points) < SOFTENED_FROM:
+            return grid
+        widths = tiled_spacings(points, low, high - low, spacing, resolved, core, _fits(grid))
+        if not widths:
+            return grid
+        grid = _of_page(low, high, widths[-1], dtype, (self.near * widths[-1]) ** 2)
+        for width in widths[-2::-1]:
+            grid = Grid(low, width, (TILE, TILE), dtype, (self.near * width) ** 2, coarse=grid)
+        return grid._replace(edge=None) if widths[0] <= resolved else grid
+
+    def _dense(
+        self, points: FloatArray, low: FloatArray, high: FloatArray, radial: RadialFunction, fixed: bool
+    ) -> tuple[float, float | None]:
+        """Return the spacing of a grid of the whole page, and its edge."""
+        longest, length = float((high - low).max()), radial.length
         per_root = _NODES_PER_ROOT * len(points) ** 0.5
-        spacing, edge = self.spacing * length, None
+        spacing = self.spacing * length
         # With nodes this far apart, near pairs are few. Smooth functions are split only if their length is shorter.
         wide = longest / per_root
         if not radial.smooth_at_zero or wide > length:
@@ -255,29 +282,27 @@ class ParticleMesh(Summation):
                 spacing = _in_steps(longest / max(self.n_cells, per_root))
             spacing = finer_where_crowded(points, low, high - low, spacing, fixed)
             if radial.smooth_at_zero and spacing <= self.spacing * length:
-                spacing = self.spacing * length
-            else:
-                edge = (self.near * spacing) ** 2
-        elif 0 < longest < spacing * self.n_cells:
+                return self.spacing * length, None
+            return spacing, (self.near * spacing) ** 2
+        if 0 < longest < spacing * self.n_cells:
             spacing = _in_steps(longest / self.n_cells)
-        dtype = points.dtype if longest > _FLAT_LENGTHS * length else np.dtype(np.float64)
-        nodes = np.ceil((high - low) / spacing) + 1 + 2 * _MARGIN
-        step = 2.0 ** np.maximum(4.0, np.floor(np.log2(nodes / 12.0)))
-        nodes = step * np.ceil(nodes / step)
-        if points.shape[1] == 1:
-            return Grid(np.array([low[0] - _MARGIN * spacing, _MARGIN]), spacing, (int(nodes[0]), 8), dtype, edge)
-        return Grid(low - _MARGIN * spacing, float(spacing), (int(nodes[0]), int(nodes[1])), dtype, edge)
+        return spacing, None
 
     def _transform(self, radial: RadialFunction, grid: Grid) -> Transform:
-        key = (radial, grid.spacing, grid.shape, grid.dtype, grid.edge)
+        key = (radial, grid.spacing, grid.shape, grid.coarse is None, grid.dtype, grid.edge)
         if key in self._transforms:
             self._transforms.move_to_end(key)
             return self._transforms[key]
-        self._transforms[key] = kernel_transform(radial, grid, effective_n_jobs(self.n_jobs))
+        if grid.coarse is None:
+            transform = kernel_transform(radial, grid, effective_n_jobs(self.n_jobs))
+        else:
+            assert grid.coarse.edge is not None
+            transform = tile_transform(radial, grid, grid.coarse.edge, TILE)
+        self._transforms[key] = transform
         size = sum(transform.values.nbytes for transform in self._transforms.values())
         while len(self._transforms) > 2 and size > _MOST_KEPT:
             size -= self._transforms.popitem(last=False)[1].values.nbytes
-        return self._transforms[key]
+        return transform
 
     def _workspace(self, shape: tuple[int, int], padded: tuple[int, int], dtype: Any) -> _Workspace:
         """Return a workspace that no other thread uses."""
@@ -337,6 +362,16 @@ class ParticleMesh(Summation):
         over_rows(spectrum.shape[1], self.n_jobs, columns_through, at_least=_NODES_WORTH_THREADS)
         over_rows(n_rows, self.n_jobs, rows_back, at_least=_NODES_WORTH_THREADS)
         return work.field
+
+
+def _of_page(low: FloatArray, high: FloatArray, spacing: float, dtype: Any, edge: float | None) -> Grid:
+    """Return a grid of the whole page; sizes are rounded up, so that a growing embedding can reuse it."""
+    nodes = np.ceil((high - low) / spacing) + 1 + 2 * _MARGIN
+    step = 2.0 ** np.maximum(4.0, np.floor(np.log2(nodes / 12.0)))
+    nodes = step * np.ceil(nodes / step)
+    if low.size == 1:
+        return Grid(np.array([low[0] - _MARGIN * spacing, _MARGIN]), spacing, (int(nodes[0]), 8), dtype, edge)
+    return Grid(low - _MARGIN * spacing, float(spacing), (int(nodes[0]), int(nodes[1])), dtype, edge)
 
 
 def _in_steps(spacing: float) -> float:

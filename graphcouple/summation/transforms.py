@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphcouple.graphs import FloatArray
-from graphcouple.summation.near_pairs import cap_of, near_table
 from graphcouple.summation.radials import RadialFunction
 
 
@@ -33,37 +32,82 @@ class Grid(NamedTuple):
     dtype: np.dtype[Any]
     edge: float | None
     """The squared distance below which pairs are near; None if the grid resolves all pairs."""
+    coarse: Grid | None = None
+    """A coarser grid of all points; this one then consists of tiles, only where points are."""
 
 
 def kernel_transform(radial: RadialFunction, grid: Grid, workers: int) -> Transform:
     """Return the transform of a radial function on a grid, computed by `workers` threads."""
-    from scipy.fft import dctn, next_fast_len
+    from scipy.fft import next_fast_len
 
     # An even length of at least twice the grid keeps the images of a periodic convolution apart.
-    half = [next_fast_len(size, real=True) for size in grid.shape]
-    offsets = [np.square(grid.spacing * np.arange(size + 1)) for size in half]
-    sq_dist = offsets[0][:, None] + offsets[1][None]
-    near = None
-    if grid.edge is None:
-        values = radial.potential(sq_dist)
-    else:
-        cap = cap_of(radial, grid.edge)
-        near = near_table(radial, cap)
-        u = np.minimum(sq_dist, cap[0]) - cap[0]
-        smooth = cap[1] + u * (cap[2] + u * (cap[3] + u * cap[4]))
-        values = np.where(u < 0.0, smooth, radial.potential(np.maximum(sq_dist, cap[0])))
-    del sq_dist
-    # The transform of an even array is a cosine transform of its quarter.
+    half = (next_fast_len(grid.shape[0], real=True), next_fast_len(grid.shape[1], real=True))
+    values = _capped(radial, grid.edge, _sq_distances(half, grid.spacing))
+    near = None if grid.edge is None else near_table(radial, cap_of(radial, grid.edge))
+    return _transform_of(values, half, grid.dtype, near, workers)
+
+
+def tile_transform(radial: RadialFunction, grid: Grid, reach: float, n_nodes: int) -> Transform:
+    """Return the transform, on a periodic tile of `n_nodes` a side, of what a cap below d² = `reach` leaves out."""
+    half = (n_nodes // 2, n_nodes // 2)
+    sq_dist = _sq_distances(half, grid.spacing)
+    values = np.where(sq_dist < reach, _capped(radial, grid.edge, sq_dist) - _capped(radial, reach, sq_dist), 0.0)
+    near = None if grid.edge is None else near_table(radial, cap_of(radial, grid.edge))
+    return _transform_of(values, half, grid.dtype, near, 1)
+
+
+def _sq_distances(half: tuple[int, int], spacing: float) -> FloatArray:
+    offsets = [np.square(spacing * np.arange(size + 1)) for size in half]
+    return offsets[0][:, None] + offsets[1][None]
+
+
+def _capped(radial: RadialFunction, edge: float | None, sq_dist: FloatArray) -> FloatArray:
+    """Return the function of squared distances, with a smooth cap below d² = edge."""
+    if edge is None:
+        return radial.potential(sq_dist)
+    cap = cap_of(radial, edge)
+    u = np.minimum(sq_dist, cap[0]) - cap[0]
+    smooth = cap[1] + u * (cap[2] + u * (cap[3] + u * cap[4]))
+    return np.where(u < 0.0, smooth, radial.potential(np.maximum(sq_dist, cap[0])))
+
+
+def _transform_of(
+    values: FloatArray, half: tuple[int, int], dtype: Any, near: FloatArray | None, workers: int
+) -> Transform:
+    """Return the transform of an even function from a quarter of its values, which is a cosine transform."""
+    from scipy.fft import dctn
+
     spectrum = dctn(values, type=1, overwrite_x=True, workers=workers)
-    del values
     for axis, size in enumerate(half):
         response = np.square((4.0 + 2.0 * np.cos(np.pi * np.arange(size + 1) / size)) / 6.0)
         spectrum /= response[:, None] if axis == 0 else response
     to_origin = [_inverse_cosines(size) for size in half]
     near_origin = to_origin[0] @ spectrum @ to_origin[1].T
-    whole = np.concatenate([spectrum, spectrum[-2:0:-1]]).astype(grid.dtype)
+    whole = np.concatenate([spectrum, spectrum[-2:0:-1]]).astype(dtype)
     own = _OVERLAPS.T @ near_origin @ _OVERLAPS
     return Transform(whole, own, (2 * half[0], 2 * half[1]), near)
+
+
+def cap_of(radial: RadialFunction, edge: float) -> FloatArray:
+    """Return the smooth cap below d² = edge: the cubic in d² that matches three derivatives there."""
+    h = 1e-2 * edge
+    s = edge + h * np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
+    slope = np.asarray(radial.slope(s), dtype=np.float64)
+    first = (slope[0] - 8.0 * slope[1] + 8.0 * slope[3] - slope[4]) / (12.0 * h)
+    second = (-slope[0] + 16.0 * slope[1] - 30.0 * slope[2] + 16.0 * slope[3] - slope[4]) / (12.0 * h**2)
+    value = float(radial.potential(np.array([edge]))[0])
+    return np.array([edge, value, slope[2], first / 2.0, second / 6.0])
+
+
+def near_table(radial: RadialFunction, cap: FloatArray) -> FloatArray:
+    """Return the table of the slope and the value of a radial function minus its cap."""
+    from graphcouple._numba.tables import places, tabulate
+
+    s = places(cap[0])
+    u = s - cap[0]
+    smooth = cap[1] + u * (cap[2] + u * (cap[3] + u * cap[4]))
+    tangent = cap[2] + u * (2.0 * cap[3] + u * 3.0 * cap[4])
+    return np.hstack([tabulate(radial.slope(s) - tangent), tabulate(radial.potential(s) - smooth)])
 
 
 def _inverse_cosines(size: int) -> FloatArray:

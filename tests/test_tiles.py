@@ -1,0 +1,105 @@
+"""Tiles of a fine grid where points are: forces beside exact sums, on pages that are mostly empty."""
+
+import numpy as np
+import pytest
+
+import graphcouple as gc
+from graphcouple.summation import (
+    Auto,
+    KernelValue,
+    LogOnePlusKernel,
+    ParticleMesh,
+    near_cells,
+    near_pairs,
+    particle_mesh,
+)
+from graphcouple.summation.fields import ExactField
+
+STUDENT = KernelValue(gc.Student())
+UMAP = LogOnePlusKernel(gc.UMAP().models(100)[1].kernel)
+
+
+def page(n_clusters, page_width, cluster_width, n=20_000):
+    rng = np.random.default_rng(0)
+    centres = page_width * rng.normal(size=(n_clusters, 2))
+    return centres[rng.integers(0, n_clusters, n)] + cluster_width * rng.normal(size=(n, 2))
+
+
+@pytest.fixture
+def in_tiles(monkeypatch):
+    """Three grids, the finest of which resolves Student's kernel."""
+    monkeypatch.setattr(particle_mesh, "tiled_spacings", lambda *_: [1.0 / 3.0, 4.0 / 3.0, 16.0 / 3.0])
+
+
+def errors_of(mesh, Z, radial, charges):
+    """Return the largest error of potentials and forces on some points, relative to the size of all."""
+    rows = np.arange(0, len(Z), 97)
+    exact, forces = ExactField(Z.astype(np.float64), radial, charges).at(Z[rows].astype(np.float64))
+    exact -= charges[:, rows] * radial.potential(np.zeros(1))
+    potential, gradient = mesh.potentials(Z, radial, charges)
+    return (
+        np.abs(potential[:, rows] - exact).max() / np.abs(exact).max(),
+        np.linalg.norm(gradient[:, rows] - forces) / np.linalg.norm(forces),
+    )
+
+
+PAGES = {
+    "clusters wider than a tile": (30, 3000.0, 30.0),
+    "clusters of a few nodes": (30, 3000.0, 1.0),
+    "two far places": (2, 3000.0, 3.0),
+    "connected": (1, 1.0, 300.0),
+}
+
+
+@pytest.mark.parametrize("radial", [STUDENT, UMAP], ids=["student", "umap"])
+@pytest.mark.parametrize("name", PAGES)
+def test_forces_are_as_accurate_as_of_a_grid_of_the_whole_page(name, radial, in_tiles):
+    dtype = np.float32 if (radial is UMAP) == (name == "connected") else np.float64
+    Z, mesh = page(*PAGES[name]).astype(dtype), ParticleMesh(n_jobs=1)
+    charges = np.stack([np.ones(len(Z)), 1.0 + np.arange(len(Z)) % 3])
+    grid = mesh._grid(Z, radial)
+    assert grid.coarse is not None
+    potential_error, force_error = errors_of(mesh, Z, radial, charges)
+    assert potential_error < 2e-3
+    assert force_error < 1e-2
+    # Bits do not depend on threads.
+    for one, two in zip(
+        mesh.potentials(Z, radial, charges), ParticleMesh(2).potentials(Z, radial, charges), strict=True
+    ):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_very_many_tiles_are_sorted_to_the_same_bits(in_tiles, monkeypatch):
+    Z, mesh = page(*PAGES["clusters of a few nodes"]), ParticleMesh()
+    counted = mesh.potential(Z, STUDENT)
+    monkeypatch.setattr("graphcouple.summation.tiles._MOST_BINS", 0)
+    for one, other in zip(mesh.potential(Z, STUDENT), counted, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_gaps_between_cells_are_closed_without_a_change(monkeypatch):
+    Z, edge = page(30, 30.0, 0.5, n=3000), 0.25
+    table = np.tile([1.0, 0.0, 0.5, 0.0], (near_pairs.LARGEST, 1))
+    sums = []
+    for most in (0, 2**40):
+        monkeypatch.setattr(near_cells, "_MOST_CELLS", most)
+        potential, gradient = np.zeros((1, 3000)), np.zeros((1, 3000, 2))
+        near_pairs.add_near(Z, np.ones((1, 3000)), edge, table, 1, True, potential, gradient)
+        sums.append((potential, gradient))
+    n_near = (np.square(Z[:, None] - Z).sum(axis=2) < edge).sum(axis=1) - 1.0
+    np.testing.assert_array_equal(sums[0][0][0], 0.5 * n_near)
+    np.testing.assert_array_equal(sums[1][0], sums[0][0])
+    np.testing.assert_allclose(sums[1][1], sums[0][1], atol=1e-10)
+
+
+@pytest.mark.parametrize("width", [0.3, 0.01])
+def test_very_many_points_in_two_places_need_no_tree(width):
+    Z = page(2, 5000.0, width, n=60_000)
+    summation = Auto().for_points(Z, STUDENT)
+    assert isinstance(summation, ParticleMesh)
+    assert errors_of(summation, Z, STUDENT, np.ones((1, len(Z))))[1] < 1e-2
+
+
+def test_few_points_and_full_pages_have_no_tiles():
+    assert ParticleMesh()._grid(page(30, 3000.0, 30.0)[:19_999], STUDENT).coarse is None
+    assert ParticleMesh()._grid(page(1, 1.0, 60.0, n=60_000), STUDENT).coarse is None
