@@ -12,7 +12,7 @@ from graphcouple.graphs import Support
 from graphcouple.laws.priors import posterior
 from graphcouple.neighbors import inverted_file
 from graphcouple.optimize.roughness import smoothest
-from graphcouple.summation import EdgeSum, LogKernel, edges
+from graphcouple.summation import EdgeSum, LogKernel, edge_product, edges
 from graphcouple.summation.directions import both_directions, either_direction
 
 LAWS = {
@@ -80,6 +80,26 @@ def test_either_direction_has_sorted_rows_and_keeps_stored_zeros(graph):
     ones = sp.csr_array((np.ones(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
     assert union.n_edges == (ones + ones.T).nnz
     assert all(np.all(np.diff(union.indices[a:b]) > 0) for a, b in zip(union.indptr, union.indptr[1:], strict=False))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_products_with_edges_are_those_of_scipy(dtype, n_jobs, rng):
+    # Rows of more than 256 edges take several blocks.
+    weights = (10.0 * rng.random((600, 600)) * (rng.random((600, 600)) < 0.7)).astype(dtype)
+    weights[7] = 0
+    points = rng.normal(size=(600, 3))
+    for matrix in (sp.csr_array(weights), sp.csc_array(weights), weights):
+        np.testing.assert_allclose(edge_product(matrix, points, n_jobs), weights @ points, rtol=1e-5, atol=1e-4)
+
+
+def test_rows_of_very_many_edges_are_summed_block_by_block(rng):
+    matrix, Z = sp.csr_array(rng.random((400, 400)) * (rng.random((400, 400)) < 0.9)), rng.normal(size=(400, 2))
+    sums = EdgeSum(Support(matrix.indptr, matrix.indices), matrix.data, LogKernel(gc.Student()))
+    value, gradient = sums.evaluate(Z)
+    from_table, forces = sums.evaluate(Z.astype(np.float32))
+    assert from_table == pytest.approx(value, rel=1e-5)
+    np.testing.assert_allclose(forces, gradient, atol=1e-4 * np.abs(gradient).max())
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -92,9 +92,10 @@ def test_gaps_between_cells_are_closed_without_a_change(monkeypatch):
     np.testing.assert_allclose(sums[1][1], sums[0][1], atol=1e-10)
 
 
-@pytest.mark.parametrize("width", [0.3, 0.01])
-def test_very_many_points_in_two_places_need_no_tree(width):
-    Z = page(2, 5000.0, width, n=60_000)
+@pytest.mark.parametrize(("page_width", "width"), [(5000.0, 0.3), (5000.0, 0.01), (60.0, 0.05)])
+def test_very_many_points_in_two_places_need_no_tree(page_width, width):
+    Z = page(2, page_width, width, n=60_000)
+    assert ParticleMesh()._grid(Z, STUDENT).coarse is not None
     summation = Auto().for_points(Z, STUDENT)
     assert isinstance(summation, ParticleMesh)
     assert errors_of(summation, Z, STUDENT, np.ones((1, len(Z))))[1] < 1e-2
