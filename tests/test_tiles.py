@@ -69,6 +69,21 @@ def test_forces_are_as_accurate_as_of_a_grid_of_the_whole_page(name, radial, in_
         np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.parametrize("name", [name for name in PAGES if name != "connected"])
+def test_fields_of_tiles_are_exact_sums_at_any_place(name, in_tiles, rng):
+    Z = page(*PAGES[name])
+    charges = np.stack([np.ones(len(Z)), 1.0 + np.arange(len(Z)) % 3])
+    field = ParticleMesh().field(Z, STUDENT, charges)
+    assert len(field._tiles) == 2
+    # Near points, between clusters, and beyond all of them.
+    places = np.concatenate([Z[::200] + rng.normal(size=(100, 2)), 2.0 * Z[7::400], rng.normal(size=(50, 2)) * 100.0])
+    exact, forces = ExactField(Z, STUDENT, charges).at(places)
+    potential, gradient = field.at(places)
+    assert np.abs(potential - exact).max() < 2e-3 * np.abs(exact).max()
+    assert np.linalg.norm(gradient - forces) < 1e-2 * np.linalg.norm(forces)
+    np.testing.assert_array_equal(field.at(places[40:60])[0], potential[:, 40:60])
+
+
 def test_very_many_tiles_are_sorted_to_the_same_bits(in_tiles, monkeypatch):
     Z, mesh = page(*PAGES["clusters of a few nodes"]), ParticleMesh()
     counted = mesh.potential(Z, STUDENT)
@@ -99,6 +114,11 @@ def test_very_many_points_in_two_places_need_no_tree(page_width, width):
     summation = Auto().for_points(Z, STUDENT)
     assert isinstance(summation, ParticleMesh)
     assert errors_of(summation, Z, STUDENT, np.ones((1, len(Z))))[1] < 1e-2
+
+
+def test_fields_of_too_many_tiles_are_not_kept(in_tiles):
+    Z = page(*PAGES["connected"])
+    assert not ParticleMesh().field(Z, STUDENT, np.ones((1, len(Z))))._tiles
 
 
 def test_few_points_and_full_pages_have_no_tiles():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from graphcouple._numba.threads import over_rows
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.near_cells import NearCells, bounds
 from graphcouple.summation.radials import RadialFunction
+from graphcouple.summation.tiles import TileField
 
 
 class Field(ABC):
@@ -89,6 +91,8 @@ class MeshField(Field):
     near : NearCells or None
         The correction for near points, if any.
     resolution : float
+    tiles : sequence of TileField, default=()
+        Finer grids near the points.
     """
 
     def __init__(
@@ -99,8 +103,9 @@ class MeshField(Field):
         fields: FloatArray,
         near: NearCells | None,
         resolution: float,
+        tiles: Sequence[TileField] = (),
     ) -> None:
-        self._exact, self._origin, self._spacing = exact, origin, spacing
+        self._exact, self._origin, self._spacing, self._tiles = exact, origin, spacing, tiles
         self._fields, self._near, self.resolution = fields, near, resolution
         self._low, self._high = bounds(exact.points)
 
@@ -118,6 +123,8 @@ class MeshField(Field):
         for k, field in enumerate(self._fields):
             arrays = (queries, self._origin, self._spacing, no_charges, field, own, potential[k], gradient[k])
             over_rows(len(places), n_jobs, gather, *arrays)
+        for tiles in self._tiles:
+            tiles.add(queries, n_jobs, potential, gradient)
         if self._near is not None:
             self._near.add(queries, n_jobs, potential, gradient)
         if outside.any():

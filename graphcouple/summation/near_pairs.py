@@ -21,9 +21,9 @@ _TIME_OF_NODE, _TIME_OF_PAIR = 15.0, 2.0
 _BLOCK_NODES = 10.0
 MOST_PAIRS = 10_000.0
 
-# In tiles a point is spread about twice, and read once more. Tiles are looked at if all else takes 20 ms, and must save
-# a third of the time.
-_TIME_OF_TILED_POINT, _WORTH_A_LOOK, _WORTH_TILES = 300.0, 2e7, 0.67
+# Nanoseconds that a node of a tile takes, which needs no padding, and a point in tiles, which is spread about twice and
+# read once more. Tiles are looked at if all else takes 20 ms, and must save a third of the time.
+_TIME_OF_TILE_NODE, _TIME_OF_TILED_POINT, _WORTH_A_LOOK, _WORTH_TILES = 5.0, 200.0, 2e7, 0.67
 _SOME_POINTS = 20_000
 
 # Spacings are halved until near pairs take this share of the time, or this often.
@@ -103,7 +103,8 @@ def tiled_spacings(
         if nodes < TILE**2 * COARSER**2:
             return whole, 0
         beyond, n_levels = page(COARSER * width)
-        tiled = _TIME_OF_TILED_POINT * len(points) + _TIME_OF_NODE * TILE**2 * n_tiles(some, low, core * width) + beyond
+        nodes = TILE**2 * n_tiles(some, low, core * width)
+        tiled = _TIME_OF_TILED_POINT * len(points) + _TIME_OF_TILE_NODE * nodes + beyond
         return (tiled, n_levels + 1) if tiled < whole else (whole, 0)
 
     @cache

@@ -25,7 +25,7 @@ from graphcouple.summation.near_pairs import (
     tiled_spacings,
 )
 from graphcouple.summation.radials import RadialFunction
-from graphcouple.summation.tiles import TILE, add_tiles, core_of
+from graphcouple.summation.tiles import TILE, TileField, Tiles, core_of, holds_tiles
 from graphcouple.summation.transforms import Grid, Transform, kernel_transform, tile_transform
 
 MESH_FROM = 2000
@@ -206,7 +206,7 @@ class ParticleMesh(Summation):
         transform = self._transform(radial, grid)
         if grid.coarse is not None:
             potential, gradient = self._read(points, charges, grid.coarse, radial)
-            add_tiles(points, charges, grid, core_of(self.near), transform, self.n_jobs, potential, gradient)
+            Tiles(points, charges, grid, core_of(self.near), transform).add(self.n_jobs, potential, gradient)
             return potential, gradient
         work = self._workspace(grid.shape, transform.padded, grid.dtype)
         potential, gradient = np.empty(charges.shape), np.empty((len(charges), *points.shape))
@@ -225,6 +225,11 @@ class ParticleMesh(Summation):
         exact = ExactField(points, radial, charges, self.n_jobs)
         if (low == high).all() or not _fits(grid := self._grid(points, radial, fixed=True)):
             return exact
+        tiles = []
+        while grid.coarse is not None:
+            here = Tiles(points, exact.charges, grid, core_of(self.near), self._transform(radial, grid))
+            tiles.append(TileField(here, self.n_jobs))
+            grid = grid.coarse
         transform = self._transform(radial, grid)
         fields = []
         for row in exact.charges:
@@ -233,10 +238,10 @@ class ParticleMesh(Summation):
             fields.append(self._convolve(work, transform).copy())
             self._idle.append(work)
         near = None
-        if transform.near is not None:
+        if transform.near is not None and not tiles:
             assert grid.edge is not None
             near = NearCells(points, exact.charges, grid.edge, transform.near)
-        return MeshField(exact, grid.origin, grid.spacing, np.stack(fields), near, self.resolution)
+        return MeshField(exact, grid.origin, grid.spacing, np.stack(fields), near, self.resolution, tiles)
 
     def holds(self, Z: FloatArray, radial: RadialFunction) -> bool:
         """Return whether a grid has at most 4,096 nodes a side, 2,097,152 on a line, and few pairs are near."""
@@ -250,7 +255,7 @@ class ParticleMesh(Summation):
         return self._softens and n_points >= SOFTENED_FROM
 
     def _grid(self, points: FloatArray, radial: RadialFunction, fixed: bool = False) -> Grid:
-        """Return the grid that takes the least time; that of `fixed` points has no tiles."""
+        """Return the grid that takes the least time; tiles of `fixed` points need no near pairs."""
         low, high = bounds(points)
         longest, length = float((high - low).max()), radial.length
         dtype = points.dtype if longest > _FLAT_LENGTHS * length else np.dtype(np.float64)
@@ -258,10 +263,15 @@ class ParticleMesh(Summation):
         spacing, edge = self._dense(points, low, high, radial, fixed)
         grid = _of_page(low, high, spacing, dtype, edge)
         core = core_of(self.near)
-        if fixed or points.shape[1] == 1 or not core or len(points) < SOFTENED_FROM:
+        if (
+            points.shape[1] == 1
+            or not core
+            or len(points) < SOFTENED_FROM
+            or (fixed and (edge is None or not resolved))
+        ):
             return grid
         widths = tiled_spacings(points, low, high - low, spacing, resolved, core, _fits(grid))
-        if not widths:
+        if not widths or (fixed and not (widths[0] <= resolved and holds_tiles(points, low, core * widths[0]))):
             return grid
         grid = _of_page(low, high, widths[-1], dtype, (self.near * widths[-1]) ** 2)
         for width in widths[-2::-1]:

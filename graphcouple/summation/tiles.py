@@ -8,6 +8,7 @@ grid needs the charges of its own points and of a margin as wide as the reach.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,9 @@ _LEAST_CORE = 32
 
 # More tiles than these are sorted by comparing, not by counting.
 _MOST_BINS = 2**22
+
+# A field of a tile takes 68 kB, and there are about as many tiles around those with points.
+_MOST_FIELDS = 2000
 
 
 def core_of(near: float) -> int:
@@ -54,6 +58,11 @@ def n_tiles(points: FloatArray, low: FloatArray, side: float) -> int:
     return int(np.count_nonzero(np.bincount(numbers, minlength=width * n_rows)))
 
 
+def holds_tiles(points: FloatArray, low: FloatArray, side: float) -> bool:
+    """Return whether the fields of all tiles, and of those around them, take at most some 300 MB."""
+    return n_tiles(points, low, side) <= _MOST_FIELDS
+
+
 def _by_tile(points: FloatArray, low: FloatArray, side: float) -> tuple[NDArray[Any], NDArray[np.int64], int]:
     """Return the order of points by tile, the tile of each in this order, and the tiles in a row."""
     numbers, width, n_rows = _tile_of(points, low, side)
@@ -64,17 +73,8 @@ def _by_tile(points: FloatArray, low: FloatArray, side: float) -> tuple[NDArray[
     return order, numbers[order], width
 
 
-def add_tiles(
-    points: FloatArray,
-    charges: FloatArray,
-    grid: Grid,
-    core: int,
-    transform: Transform,
-    n_jobs: int | None,
-    potential: FloatArray,
-    gradient: FloatArray,
-) -> None:
-    """Add the tiles' potentials and gradients to those of the coarse grid.
+class Tiles:
+    """Points and their charges by the tiles of a grid.
 
     Parameters
     ----------
@@ -86,37 +86,90 @@ def add_tiles(
         Nodes along a side of a tile without its margins.
     transform : Transform
         Of a tile; see `tile_transform`.
-    n_jobs : int or None
-    potential : ndarray of shape (n_sets, n)
-    gradient : ndarray of shape (n_sets, n, 2)
     """
-    from scipy.fft import irfft2, rfft2
 
-    from graphcouple._numba.mesh import gather, spread_inside
+    def __init__(self, points: FloatArray, charges: FloatArray, grid: Grid, core: int, transform: Transform) -> None:
+        self.low, self.spacing, self.core, self.transform = (
+            bounds(points)[0].astype(np.float64),
+            grid.spacing,
+            core,
+            transform,
+        )
+        self.order, self.numbers, self.width = _by_tile(points, self.low, core * grid.spacing)
+        self.places, self.charges = points[self.order], charges[:, self.order]
+        self.occupied = self.numbers[np.flatnonzero(np.diff(self.numbers, prepend=-1))]
 
-    low, spacing = bounds(points)[0].astype(np.float64), grid.spacing
-    order, numbers, width = _by_tile(points, low, core * spacing)
-    places, sorted_charges = points[order], charges[:, order]
-    occupied = numbers[np.flatnonzero(np.diff(numbers, prepend=-1))]
-    # The tiles around one lie in three runs, one for each row.
-    runs = [np.searchsorted(numbers, occupied + width * row + np.array([[-1], [2]])) for row in (-1, 0, 1)]
-    own = np.searchsorted(numbers, [occupied, occupied + 1])
-    sums, forces = np.empty(charges.shape), np.empty(gradient.shape)
+    def fields(self, tiles: NDArray[np.int64]) -> Callable[[int], Iterator[tuple[FloatArray, FloatArray]]]:
+        """Return a function of a place in `tiles`: that tile's corner, and its field for each set of charges."""
+        from scipy.fft import irfft2, rfft2
 
-    def fill(first: int, last: int) -> None:
-        nodes = np.empty((TILE, TILE))
-        for t in range(first, last):
-            corner = low + spacing * (core * (np.array(divmod(occupied[t], width)) - 1.0) - (TILE - core) // 2)
-            for k, charge in enumerate(sorted_charges):
+        from graphcouple._numba.mesh import spread_inside
+
+        # The tiles around one lie in three runs, one for each row.
+        around = tiles + np.array([[-1], [2]])
+        runs = [np.searchsorted(self.numbers, around + self.width * row) for row in (-1, 0, 1)]
+
+        def of(t: int) -> Iterator[tuple[FloatArray, FloatArray]]:
+            cell = np.array(divmod(tiles[t], self.width)) - 1.0
+            corner = self.low + self.spacing * (self.core * cell - (TILE - self.core) // 2)
+            nodes = np.empty((TILE, TILE))
+            for charge in self.charges:
                 nodes[:] = 0.0
                 for starts, ends in runs:
-                    spread_inside(starts[t], ends[t], places, corner, spacing, charge, nodes)
-                spectrum = rfft2(nodes.astype(transform.values.dtype))
-                spectrum *= transform.values
-                field = irfft2(spectrum, nodes.shape, overwrite_x=True).astype(np.float64, copy=False)
-                here = (places, corner, spacing, charge, field, transform.own)
-                gather(own[0, t], own[1, t], *here, sums[k], forces[k])
+                    spread_inside(starts[t], ends[t], self.places, corner, self.spacing, charge, nodes)
+                spectrum = rfft2(nodes.astype(self.transform.values.dtype))
+                spectrum *= self.transform.values
+                yield corner, irfft2(spectrum, nodes.shape, overwrite_x=True).astype(np.float64, copy=False)
 
-    over_rows(occupied.size, n_jobs, fill, at_least=2)
-    potential[:, order] += sums
-    gradient[:, order] += forces
+        return of
+
+    def add(self, n_jobs: int | None, potential: FloatArray, gradient: FloatArray) -> None:
+        """Add the potentials at the points, and gradients, of shape (n_sets, n) and (n_sets, n, 2)."""
+        from graphcouple._numba.mesh import gather
+
+        own = np.searchsorted(self.numbers, [self.occupied, self.occupied + 1])
+        sums, forces = np.empty(potential.shape), np.empty(gradient.shape)
+        of = self.fields(self.occupied)
+
+        def fill(first: int, last: int) -> None:
+            for t in range(first, last):
+                for k, (corner, field) in enumerate(of(t)):
+                    here = (self.places, corner, self.spacing, self.charges[k], field, self.transform.own)
+                    gather(own[0, t], own[1, t], *here, sums[k], forces[k])
+
+        over_rows(self.occupied.size, n_jobs, fill, at_least=2)
+        potential[:, self.order] += sums
+        gradient[:, self.order] += forces
+
+
+class TileField:
+    """The potentials of fixed charges on the tiles near them, for any place.
+
+    Parameters
+    ----------
+    tiles : Tiles
+    n_jobs : int or None
+    """
+
+    def __init__(self, tiles: Tiles, n_jobs: int | None) -> None:
+        self.low, self.spacing, self.side = tiles.low, tiles.spacing, tiles.core * tiles.spacing
+        self.width = tiles.width
+        around = np.array([[row * tiles.width + column for row in (-1, 0, 1) for column in (-1, 0, 1)]])
+        self.numbers = np.unique(tiles.occupied[:, None] + around)
+        margin, of = (TILE - tiles.core) // 2, tiles.fields(self.numbers)
+        here = slice(margin - 1, margin + tiles.core + 3)
+        self.values = np.empty((self.numbers.size, len(tiles.charges), tiles.core + 4, tiles.core + 4))
+
+        def fill(first: int, last: int) -> None:
+            for t in range(first, last):
+                for k, (_, field) in enumerate(of(t)):
+                    self.values[t, k] = field[here, here]
+
+        over_rows(self.numbers.size, n_jobs, fill, at_least=2)
+
+    def add(self, places: FloatArray, n_jobs: int | None, potential: FloatArray, gradient: FloatArray) -> None:
+        """Add the potentials at places and their gradients."""
+        from graphcouple._numba.mesh import add_tiles_at
+
+        tiles = (self.low, self.side, self.width, self.numbers, self.spacing, self.values)
+        over_rows(len(places), n_jobs, add_tiles_at, places, *tiles, potential, gradient)
