@@ -19,6 +19,7 @@ LARGEST = 4096
 # are compared within blocks ten nodes wide. With more than 10,000 near pairs a point, the mesh gives up.
 _TIME_OF_NODE, _TIME_OF_PAIR = 15.0, 2.0
 _BLOCK_NODES = 10.0
+_MOST_BINS_A_POINT = 16
 MOST_PAIRS = 10_000.0
 
 # Nanoseconds that a node of a tile takes, which needs no padding, and a point in tiles, which is spread about twice and
@@ -44,7 +45,8 @@ def crowding(points: FloatArray, low: FloatArray, spacing: float) -> float:
     for column, least in zip(points.T, low, strict=True):
         block = ((column - least) / (_BLOCK_NODES * spacing)).astype(np.int64)
         blocks = blocks * (int(block.max()) + 1) + block
-    counts = np.unique(blocks, return_counts=True)[1] if blocks.max() > LARGEST**2 else np.bincount(blocks)
+    sparse = blocks.max() > _MOST_BINS_A_POINT * len(points)
+    counts = np.unique(blocks, return_counts=True)[1] if sparse else np.bincount(blocks)
     return float(np.square(counts, dtype=np.float64).sum() / len(points))
 
 

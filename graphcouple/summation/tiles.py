@@ -53,9 +53,7 @@ def _tile_of(points: FloatArray, low: FloatArray, side: float) -> tuple[NDArray[
 def n_tiles(points: FloatArray, low: FloatArray, side: float) -> int:
     """Return the number of tiles with points; tiles are as wide as `side` without their margins."""
     numbers, width, n_rows = _tile_of(points, low, side)
-    if width * n_rows > _MOST_BINS:
-        return int(np.unique(numbers).size)
-    return int(np.count_nonzero(np.bincount(numbers, minlength=width * n_rows)))
+    return int(np.unique(numbers).size if width * n_rows > len(points) else np.count_nonzero(np.bincount(numbers)))
 
 
 def holds_tiles(points: FloatArray, low: FloatArray, side: float) -> bool:
@@ -89,12 +87,8 @@ class Tiles:
     """
 
     def __init__(self, points: FloatArray, charges: FloatArray, grid: Grid, core: int, transform: Transform) -> None:
-        self.low, self.spacing, self.core, self.transform = (
-            bounds(points)[0].astype(np.float64),
-            grid.spacing,
-            core,
-            transform,
-        )
+        self.low, self.spacing = bounds(points)[0].astype(np.float64), grid.spacing
+        self.core, self.transform = core, transform
         self.order, self.numbers, self.width = _by_tile(points, self.low, core * grid.spacing)
         self.places, self.charges = points[self.order], charges[:, self.order]
         self.occupied = self.numbers[np.flatnonzero(np.diff(self.numbers, prepend=-1))]
