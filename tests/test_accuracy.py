@@ -51,11 +51,16 @@ def test_the_mesh_alone_is_not_accurate_there():
     assert 0.3 < error / whole < 3.0
 
 
-def test_many_crowded_points_are_summed_by_a_tree_and_a_line_says_how_accurate_it_is():
+@pytest.mark.parametrize(("width", "kind"), [(1e-3, ParticleMesh), (1e-6, BarnesHut)])
+def test_many_crowded_points_are_summed_in_tiles_or_by_a_tree(width, kind):
     radial = KernelValue(gc.Student())
-    Z = _mixed(25_000)["two dots"]
-    assert isinstance(Auto().for_points(Z, radial), BarnesHut)
+    Z = _blobs(25_000, 2, width, 10.0, 2)
+    assert isinstance(Auto().for_points(Z, radial), kind)
     assert error_of_unit_charges(Auto(), Z, radial) < 1e-2
+
+
+def test_many_crowded_points_on_a_line_are_told_with_their_error():
+    radial = KernelValue(gc.Student())
     line = _blobs(25_000, 2, 1e-3, 10.0, 1)
     with pytest.warns(AccuracyWarning, match=r"accurate to \d+% only. Use summation='exact'"):
         Auto().for_points(line, radial)

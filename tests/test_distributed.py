@@ -138,7 +138,7 @@ def test_what_is_unusable_is_named():
 
 def test_a_cluster_places_rows_to_the_same_bits_though_a_worker_dies():
     fit = fit_landmarks(da.from_array(ROWS, chunks=(100, -1)), TSNE, n=300)
-    options = {"dashboard_address": None, "threads_per_worker": 1, "processes": True}
+    options = {"dashboard_address": ":0", "threads_per_worker": 1, "processes": True}
     with dask.config.set(scheduler=None), LocalCluster(n_workers=2, **options) as cluster, Client(cluster) as client:
         places = client.compute(fit.embedding)
         next(iter(cluster.workers.values())).process.process.kill()

@@ -330,7 +330,7 @@ def test_what_cannot_be_matched_says_why():
 class Of20000(gc.MatchedMeans):
     """An objective that tells nothing but what kind it is."""
 
-    n_points = 20_000
+    n_points, n_jobs = 20_000, 1
 
     def __init__(self, loss):
         self.loss = as_loss(loss)

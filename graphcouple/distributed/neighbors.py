@@ -77,7 +77,7 @@ def nearest_neighbors(
     >>> rows, _ = gc.datasets.make_branches(900, random_state=0)
     >>> indices, distances = gc.distributed.nearest_neighbors(da.from_array(rows, chunks=(250, -1)), 15)
     >>> indices
-    dask.array<from-delayed, shape=(900, 15), dtype=int64, chunksize=(250, 15), chunktype=numpy.ndarray>
+    dask.array<concatenate, shape=(900, 15), dtype=int64, chunksize=(250, 15), chunktype=numpy.ndarray>
     """
     rows = as_chunks(X)
     n, sizes = rows.shape[0], rows.chunks[0]
