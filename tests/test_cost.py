@@ -93,12 +93,12 @@ def test_seconds_grow_with_the_pairs_that_an_iteration_compares(method, quadrati
 def test_a_fit_that_cannot_fit_says_so_before_it_starts(monkeypatch, rng):
     monkeypatch.setattr(memory, "free_memory", lambda: 1e6)
     points = rng.normal(size=(60, 5))
-    method = gc.TSNE(perplexity=5, max_iter=5)
+    method = gc.TSNE(perplexity=5, max_iter=5, random_state=0)
     with pytest.warns(UserWarning, match=r"the fit needs about .* GB are free: lower the perplexity") as messages:
         method.fit(np.repeat(points, 40, axis=0) + 1e-3 * rng.normal(size=(2400, 5)))
     assert messages[0].filename == __file__
     # No dense copies are made of sparse points, and UserWarnings are errors here.
-    gc.TSNE(perplexity=5, n_neighbors=15, max_iter=5).fit(
+    gc.TSNE(perplexity=5, n_neighbors=15, random_state=0).fit(
         sp.random_array((100, 5000), density=0.01, rng=rng, format="csr")
     )
 
