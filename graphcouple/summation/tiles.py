@@ -2,8 +2,8 @@
 
 Separated clusters leave most of a page empty, so a grid that resolves them has mostly empty nodes. So the function is
 split at several scales. On the coarsest grid, of the whole page, a smooth cap replaces it below four spacings. What the
-cap leaves out reaches no further. It is split in the same way on a grid four times as fine, and so on. A tile of such a
-grid needs the charges of its own points and of a margin as wide as the reach.
+cap leaves out reaches no further. The remainder is split in the same way on a grid four times as fine, and so on. A
+tile of a fine grid needs the charges of its own points and of a margin as wide as the reach.
 """
 
 from __future__ import annotations
