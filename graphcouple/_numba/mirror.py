@@ -71,6 +71,30 @@ def merge_rows(start, stop, starts, columns, entries, more_starts, more_columns,
 
 
 @jit
+def gather_rows(start, stop, order, indptr, values, starts, gathered):
+    """Fill row i of a csr matrix with the entries of row `order[i]` of another."""
+    for i in range(start, stop):
+        first, at = np.int64(indptr[order[i]]), np.int64(starts[i])
+        for e in range(np.int64(starts[i + 1]) - at):
+            gathered[at + e] = values[first + e]
+
+
+@jit
+def relabel_rows(start, stop, indptr, rank, indices, values):
+    """Replace each column by its rank, and sort each row by them."""
+    for i in range(start, stop):
+        a, b = np.int64(indptr[i]), np.int64(indptr[i + 1])
+        # The column in the upper half and the position in the lower one are sorted together.
+        keys, row = np.empty(b - a, dtype=np.int64), values[a:b].copy()
+        for e in range(b - a):
+            keys[e] = np.int64(rank[indices[a + e]]) << 32 | e
+        keys.sort()
+        for e in range(b - a):
+            indices[a + e] = keys[e] >> 32
+            values[a + e] = row[keys[e] & 0xFFFFFFFF]
+
+
+@jit
 def multiply_rows(start, stop, indptr, indices, weights, points, product):
     """Fill rows of Σ_j w_ij z_j; as in `edge_rows_from_table`, a block of points is read in a loop of its own."""
     n_dims = points.shape[1]

@@ -11,9 +11,10 @@ that contain the new point's own edges.
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import logsumexp
@@ -100,6 +101,13 @@ class FixedMap:
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the field, which can be computed again."""
         return {name: value for name, value in self.__dict__.items() if name != "field"}
+
+    def reordered(self, order: IntArray) -> Self:
+        """Return the map in which point `order[i]` is the i-th."""
+        other = copy.copy(self)
+        other.points, other.charges = self.points[order], self.charges[:, order]
+        other.weights = None if self.weights is None else self.weights[order]
+        return other
 
     def without_points(self) -> partial[Any]:
         """Return a function that rebuilds the map from its points."""

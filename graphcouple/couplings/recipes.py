@@ -120,6 +120,9 @@ class Recipe(ABC):
 class Coupling(Recipe):
     """How the two graph laws are compared."""
 
+    reads_points: ClassVar[bool] = True
+    """Whether the objective depends on more than the two laws, so that points must keep their numbers."""
+
 
 class Term(Recipe):
     """An objective to add to a coupling.
@@ -148,6 +151,8 @@ class CrossEntropyCoupling(Coupling):
     >>> gc.TSNE().sentence.coupling
     CrossEntropyCoupling()
     """
+
+    reads_points: ClassVar[bool] = False
 
     def bind(self, problem: Problem) -> CrossEntropy:
         """Return the cross-entropy of the problem's laws."""
@@ -178,6 +183,8 @@ class EffectiveCoupling(Coupling):
     def __post_init__(self) -> None:
         check_positive("negative_sample_rate", self.negative_sample_rate)
         check_positive("repulsion_strength", self.repulsion_strength)
+
+    reads_points: ClassVar[bool] = False
 
     def bind(self, problem: Problem) -> EffectiveCrossEntropy:
         """Return the effective cross-entropy of the problem's laws."""
@@ -219,6 +226,8 @@ class MatchingCoupling(Coupling):
         as_loss(self.loss)
         if self.symmetrize not in SYMMETRIZATIONS:
             raise ValueError(f"symmetrize must be one of {list(SYMMETRIZATIONS)}, got {self.symmetrize!r}.")
+
+    reads_points: ClassVar[bool] = False
 
     def bind(self, problem: Problem) -> MatchedMeans:
         """Return the sum of losses of the problem's laws."""

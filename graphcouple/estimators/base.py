@@ -232,7 +232,7 @@ class CouplingEstimator(PlacesNewPoints):
         self.embedding_ = places if self._rows is None else places[self._rows.point]
         self._given = result.given
         placing = coupling if isinstance(coupling, Placing) else None
-        self._map = None if placing is None else placing.fixed_map(places)
+        self._map = result.fixed_map(places)
         self._scale = 1.0 if placing is None else placing.scale
         self._posterior: RandomGraph | None = result.posterior
         self.loss_ = solution.loss
@@ -247,7 +247,7 @@ class CouplingEstimator(PlacesNewPoints):
         self.coupling_loss_ = solution.loss - sum(weight * loss for weight, loss in weighed)
         self.__dict__.pop("kl_divergence_", None)
         if placing is not None and placing.has_kl_divergence:
-            self.kl_divergence_ = placing.kl_divergence(solution.Z)
+            self.kl_divergence_ = placing.kl_divergence(result.for_coupling(solution.Z))
 
     @property
     def posterior_(self) -> RandomGraph:

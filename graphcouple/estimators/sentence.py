@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from graphcouple.couplings import Held, Objective, Problem, Term
+from graphcouple.couplings.fixed_map import FixedMap, Placing
 from graphcouple.couplings.recipes import as_coupling, with_terms
 from graphcouple.estimators.rows import Rows
-from graphcouple.graphs import FloatArray
+from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.initializations import initialize, is_made
 from graphcouple.kernels.check import require_sound
 from graphcouple.laws import ConditionedLaw, GraphLaw
@@ -23,6 +24,9 @@ from graphcouple.laws.priors import GraphPosterior, RandomGraph
 from graphcouple.optimize import LBFGS, Callback, Descent, Optimizer, Snapshots, Solution, solve
 from graphcouple.summation import KernelValue, as_summation
 from graphcouple.summation.accuracy import warn_if_inaccurate
+
+# From this many points on, the points have an order in which neighbours are near each other in memory.
+_MANY_POINTS = 250_000
 
 _LONG_NUMBER = re.compile(r"\d+\.\d{5,}")
 _NOT_SHOWN = ("random_state", "n_jobs", "verbose", "callback", "checkpoint", "on_interrupt", "warm_start")
@@ -111,21 +115,33 @@ class Result:
     Attributes
     ----------
     solution : Solution
-    posterior : RandomGraph
-        The law of the input's graph.
+    posterior : RandomGraph or None
+        The law of the input's graph; None if it was renumbered.
     coupling : Objective
         The coupling alone, without the terms.
     terms : tuple of (float, Objective)
         Each term with its weight.
     given : ConditionedLaw or None
         The input's law with its points; None if the input is a graph or a posterior.
+    order : ndarray of shape (n_points,), optional
+        The coupling's i-th point is row `order[i]`, whereas the solution has the order of the rows. None if both have.
     """
 
     solution: Solution
-    posterior: RandomGraph
+    posterior: RandomGraph | None
     coupling: Objective
     terms: tuple[tuple[float, Objective], ...]
     given: ConditionedLaw | None = None
+    order: IntArray | None = None
+
+    def for_coupling(self, Z: FloatArray) -> FloatArray:
+        """Return an embedding of the rows in the order that the coupling takes."""
+        return Z if self.order is None else Z[self.order]
+
+    def fixed_map(self, Z: FloatArray) -> FixedMap | None:
+        """Return an embedding of the rows as the coupling lets it attract and repel new points, if it does."""
+        fixed = self.coupling.fixed_map(self.for_coupling(Z)) if isinstance(self.coupling, Placing) else None
+        return fixed if fixed is None or self.order is None else fixed.reordered(np.argsort(self.order))
 
 
 def given_points(sentence: Sentence, rows: Rows) -> ConditionedLaw | None:
@@ -194,17 +210,22 @@ def carry_out(
     held : ndarray of shape (n_samples,), optional
         Which points stay at the start.
     """
-    n_jobs, X = sentence.get("n_jobs"), rows.X
+    n_jobs = sentence.get("n_jobs")
     given = given_points(sentence, rows)
-    posterior = posterior_of(sentence, X, given, n_jobs)
-    if given is not None and isinstance(posterior, GraphPosterior) and needs_means_once(sentence):
-        posterior.recompute = lambda: _parameters_of(given.posterior(n_jobs))
+    posterior = posterior_of(sentence, rows.X, given, n_jobs)
     if posterior.support.n_edges == 0:
         raise ValueError(
             "the input's graph has no edges, so there is nothing to embed. Raise n_neighbors, since copies of a point "
             "count among its neighbors, or give a graph that has edges."
         )
     problem = _problem(sentence, rows, posterior, rng)
+    order, first = _order_of(sentence, posterior, given) if start is None else None, None
+    if order is not None and isinstance(posterior, GraphPosterior):
+        first, watch = _start(sentence, problem)[order], _of_rows(watch, order)
+        posterior = posterior.renumbered(order, n_jobs)
+        problem = replace(problem, posterior=posterior)
+    if given is not None and isinstance(posterior, GraphPosterior) and needs_means_once(sentence):
+        posterior.recompute = lambda: _parameters_of(given, order, n_jobs)
     coupling = as_coupling(sentence.coupling).bind(problem)
     terms = _of_terms(sentence, problem)
     objective = with_terms(coupling, terms)
@@ -218,20 +239,42 @@ def carry_out(
     }
     if start is not None:
         return Result(_continue_run(objective, start, held, run), posterior, coupling, terms, given)
-    start = initialize(
+    first = _start(sentence, problem) if first is None else first
+    run |= {"rescale": is_made(sentence.init), "n_starts": sentence.get("n_starts", "auto")}
+    solution = solve(objective, first, _optimizer(sentence, problem), **run)
+    warn_if_inaccurate(problem.summation, solution.Z, KernelValue(sentence.latent.kernel))
+    if order is None:
+        return Result(solution, posterior, coupling, terms, given)
+    return Result(replace(solution, Z=solution.Z[np.argsort(order)]), None, coupling, terms, given, order)
+
+
+def _start(sentence: Sentence, problem: Problem) -> FloatArray:
+    X, n = problem.X, problem.posterior.n_nodes
+    return initialize(
         sentence.init,
         X,
-        posterior,
+        problem.posterior,
         sentence.n_components,
-        rng,
+        problem.rng,
         metric=problem.metric,
-        dtype=problem.summation.points_dtype(posterior.n_nodes, np.float64 if X is None else X.dtype),
-        n_jobs=n_jobs,
+        dtype=problem.summation.points_dtype(n, np.float64 if X is None else X.dtype),
+        n_jobs=problem.n_jobs,
     )
-    made, n_starts = is_made(sentence.init), sentence.get("n_starts", "auto")
-    solution = solve(objective, start, _optimizer(sentence, problem), rescale=made, n_starts=n_starts, **run)
-    warn_if_inaccurate(problem.summation, solution.Z, KernelValue(sentence.latent.kernel))
-    return Result(solution, posterior, coupling, terms, given)
+
+
+def _order_of(sentence: Sentence, posterior: RandomGraph, given: ConditionedLaw | None) -> IntArray | None:
+    """Return an order of many points in which neighbours are near each other in memory, if they may be renumbered."""
+    if given is None or given.weights is not None or posterior.n_nodes < _MANY_POINTS or sentence.get("terms"):
+        return None
+    named = as_coupling(sentence.coupling).reads_points or sentence.latent.prior.edges(posterior.n_nodes) is not None
+    descends = isinstance(posterior, GraphPosterior) and isinstance(_optimizer(sentence), Descent)
+    return given.order if descends and not named else None
+
+
+def _of_rows(watch: Callback | None, order: IntArray) -> Callback | None:
+    """Return a callback that sees the rows in their own order while point i is row `order[i]`."""
+    rank = np.argsort(order)
+    return watch and (lambda iteration, loss, Z: watch(iteration, loss, Z[rank]))
 
 
 def needs_means_once(sentence: Sentence) -> bool:
@@ -240,9 +283,10 @@ def needs_means_once(sentence: Sentence) -> bool:
     return starts_without and not sentence.get("terms") and isinstance(_optimizer(sentence), Descent)
 
 
-def _parameters_of(posterior: RandomGraph) -> FloatArray:
+def _parameters_of(given: ConditionedLaw, order: IntArray | None, n_jobs: int | None) -> FloatArray:
+    posterior = given.posterior(n_jobs)
     assert isinstance(posterior, GraphPosterior)
-    return posterior.natural_parameters
+    return (posterior if order is None else posterior.renumbered(order, n_jobs)).natural_parameters
 
 
 def _problem(sentence: Sentence, rows: Rows, posterior: RandomGraph, rng: np.random.RandomState) -> Problem:

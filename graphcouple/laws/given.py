@@ -86,6 +86,11 @@ class ConditionedLaw(ABC):
     def posterior(self, n_jobs: int | None = None) -> RandomGraph:
         """Return the law of the graph."""
 
+    @property
+    def order(self) -> IntArray | None:
+        """The points in an order in which near ones are close together, if the search for neighbours found one."""
+        return None
+
     @abstractmethod
     def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
         """Return the mean edges from new points to the points of the graph.

@@ -47,6 +47,11 @@ class ConditionedModel(ConditionedLaw):
         """The model in use; see `ConditionedLaw`."""
         return self.model.for_points(self.distances.n_points)
 
+    @property
+    def order(self) -> IntArray | None:
+        """The order of the search; see `ConditionedLaw`."""
+        return self.distances.order
+
     def posterior(self, n_jobs: int | None = None) -> RandomGraph:
         """Return the law of the graph."""
         model = self.model

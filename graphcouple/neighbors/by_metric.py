@@ -131,6 +131,11 @@ class ByMetric(Searched):
         """The rows, centred for correlations, at length 1: ‖u − v‖² is twice the distance by the metric."""
         return Euclidean(self._unit_rows(self.X))
 
+    @property
+    def order(self) -> IntArray | None:
+        """The order of the directions, if neighbours were searched by them; see `Distances`."""
+        return self._directions.order if self._by_direction else None
+
     def _graph(self, k: int) -> NeighborGraph:
         """Return the graph in which neighbours are searched, and keep it for new points."""
         if self._index is None or self._index.n_neighbors != k:

@@ -59,6 +59,11 @@ class Distances(ABC):
         """The number of points."""
         return self.X.shape[0]
 
+    @property
+    def order(self) -> IntArray | None:
+        """The points in an order in which near ones are close together, if a search has put them into lists."""
+        return None
+
     def remembered(self) -> dict[str, Any]:
         """Return the arrays and plain values that new points need; `remembered_distances` reads them."""
         return {"X": self.X}
@@ -183,6 +188,11 @@ class Euclidean(Searched):
     metric = "euclidean"
     approximate = True
     _index: InvertedFile | None = None
+
+    @property
+    def order(self) -> IntArray | None:
+        """The points by their lists, after an approximate search; see `Distances`."""
+        return None if self._index is None else self._index.order
 
     def all_pairs(self) -> tuple[Support, FloatArray]:
         """Return all pairs with a known distance; see `Distances`."""

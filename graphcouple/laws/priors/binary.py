@@ -34,6 +34,9 @@ class BinaryPosterior(GraphPosterior):
         super().__init__(support, natural_parameters)
         self._unordered = unordered
 
+    def _on(self, support: Support, natural_parameters: FloatArray) -> BinaryPosterior:
+        return BinaryPosterior(support, natural_parameters, self._unordered)
+
     @property
     def unordered(self) -> bool:
         """True for a law of undirected graphs, whose sums run over pairs i < j."""

@@ -64,6 +64,13 @@ class GraphPosterior(RandomGraph):
             self._parameters = None
         return means
 
+    def renumbered(self, order: IntArray, n_jobs: int | None = None) -> GraphPosterior:
+        """Return the law in which node `order[i]` is the i-th; it takes the arrays of this law, which is used up."""
+        return self._on(self.support.renumbered(order, self.natural_parameters, n_jobs), self.natural_parameters)
+
+    def _on(self, support: Support, natural_parameters: FloatArray) -> GraphPosterior:
+        return type(self)(support, natural_parameters)
+
     @property
     def code(self) -> str:
         """The name of the prior: its letter in the graph-coupling paper."""
