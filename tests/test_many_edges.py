@@ -1,13 +1,16 @@
 """Graphs of very many edges: both directions of each, single precision, and some rows at a time."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import graphcouple as gc
 from graphcouple import graphs
+from graphcouple.estimators import sentence
 from graphcouple.graphs import Support
 from graphcouple.laws.priors import posterior
 from graphcouple.neighbors import inverted_file
@@ -182,3 +185,78 @@ def test_a_law_that_can_be_computed_again_goes_to_other_processes(points):
     assert law.recompute is not None
     copied = pickle.loads(pickle.dumps(law))
     assert copied.entropy() == law.entropy()
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_renumbered_law_is_the_law_of_the_points_in_another_order(points, name, rng):
+    order = rng.permutation(len(points)).astype(np.int32)
+    expected = LAWS[name].posterior(points).mean()[order][:, order].toarray()
+    law = LAWS[name].posterior(points).renumbered(order)
+    assert all((np.diff(row) > 0).all() for row in np.split(law.support.indices, law.support.indptr[1:-1]))
+    np.testing.assert_allclose(law.mean().toarray(), expected, rtol=1e-12)
+    assert law.unordered == (name == "B")
+
+
+def searched_in_lists(method, **parameters):
+    stated = method(random_state=0, max_iter=12, **parameters).sentence
+    wanted = {
+        "search": "approximate",
+        "n_neighbors": 100 if stated.input.n_neighbors == "auto" else stated.input.n_neighbors,
+    }
+    return gc.GraphCoupling(**stated.replace(input=replace(stated.input, **wanted)))
+
+
+@pytest.fixture
+def numbered_from_100(monkeypatch):
+    """Let a hundred points be many, in lists of fifty."""
+    monkeypatch.setattr(sentence, "_MANY_POINTS", 100)
+    monkeypatch.setattr(inverted_file, "_POINTS_A_LIST", 50)
+
+
+@pytest.mark.parametrize("method", [gc.TSNE, gc.UMAP, gc.LargeVis, gc.PairwiseMatching])
+def test_numbering_points_by_their_lists_changes_nothing_for_the_user(method, points, monkeypatch):
+    monkeypatch.setattr(inverted_file, "_POINTS_A_LIST", 50)
+    seen = []
+    model = searched_in_lists(method, callback=lambda iteration, loss, Z: seen.append(Z))
+    plain = clone(model).fit(points)
+    assert plain._posterior is not None
+    monkeypatch.setattr(sentence, "_MANY_POINTS", 100)
+    model.fit(points)
+    assert model._posterior is None
+    assert (np.diff(model._given.order) < 0).sum() > 5
+    size = plain.embedding_.std()
+    np.testing.assert_allclose(model.embedding_, plain.embedding_, atol=1e-6 * size)
+    np.testing.assert_allclose(seen[len(seen) // 2 :], seen[: len(seen) // 2], atol=1e-6 * size)
+    assert model.loss_ == pytest.approx(plain.loss_, rel=1e-9)
+    for name in {"kl_divergence_"} & set(vars(plain)):
+        assert getattr(model, name) == pytest.approx(plain.kl_divergence_, rel=1e-9)
+    np.testing.assert_array_equal(model.posterior_.edge_means, plain.posterior_.edge_means)
+    new = points[:20] + 0.05
+    np.testing.assert_allclose(model.transform(new), plain.transform(new), atol=1e-5 * size)
+
+
+def test_points_keep_their_numbers_where_a_part_names_them(points, numbered_from_100):
+    model = searched_in_lists(gc.TSNE)
+    own_prior = gc.GraphModel(gc.Student(), gc.FixedEdges(1.0 - np.eye(len(points))))
+    for change in (
+        {"terms": [gc.ComponentMeans()]},
+        {"coupling": "reconstruction"},
+        {"latent": own_prior},
+        {"optimizer": gc.LBFGS()},
+    ):
+        assert clone(model).set_params(**change).fit(points)._posterior is not None
+    assert model.fit(points, sample_weight=np.full(len(points), 2.0))._posterior is not None
+
+
+def test_recomputed_parameters_follow_the_numbers(points, numbered_from_100, monkeypatch):
+    for module in (graphs, posterior):
+        monkeypatch.setattr(module, "MANY_EDGES", 100)
+    laws = []
+    search = sentence.with_terms
+    monkeypatch.setattr(
+        sentence, "with_terms", lambda coupling, terms: laws.append(coupling) or search(coupling, terms)
+    )
+    model = searched_in_lists(gc.TSNE).fit(points)
+    assert laws[0].posterior._parameters is None
+    expected = model.posterior_.mean()[model._given.order][:, model._given.order].toarray()
+    np.testing.assert_allclose(laws[0].posterior.mean().toarray(), expected, rtol=1e-12)

@@ -3,6 +3,21 @@
 from tests.faults.fault import Fault
 
 FAULTS = [
+    Fault("numbers by list: ends keep their old numbers", "_numba/mirror.py", "keys[e] = np.int64(rank[indices[a + e]]) << 32 | e",
+          "keys[e] = np.int64(indices[a + e]) << 32 | e", "test_many_edges"),
+    Fault("numbers by list: weights stay behind the sorted ends", "_numba/mirror.py", "values[a + e] = row[keys[e] & 0xFFFFFFFF]",
+          "values[a + e] = row[e]", "test_many_edges"),
+    Fault("numbers by list: the start in the order of the rows", "estimators/sentence.py", "_start(sentence, problem)[order], _of_rows",
+          "_start(sentence, problem), _of_rows", "test_many_edges"),
+    Fault("numbers by list: a callback sees the lists", "estimators/sentence.py", "watch(iteration, loss, Z[rank])", "watch(iteration, loss, Z)",
+          "test_many_edges"),
+    Fault("numbers by list: new points among the wrong ones", "estimators/sentence.py", "fixed.reordered(np.argsort(self.order))",
+          "fixed", "test_many_edges"),
+    Fault("numbers by list: charges in another order", "couplings/fixed_map.py", "self.charges[:, order]", "self.charges", "test_many_edges"),
+    Fault("numbers by list: where a coupling reads points", "estimators/sentence.py", "as_coupling(sentence.coupling).reads_points or",
+          "False or", "test_many_edges"),
+    Fault("numbers by list: parameters of the old numbers", "estimators/sentence.py", "(posterior if order is None else posterior.renumbered(order, n_jobs))",
+          "posterior", "test_many_edges"),
     Fault("many edges: a law that stays in its process", "laws/priors/posterior.py", '"recompute": None}', '"recompute": self.recompute}',
           "test_many_edges"),
     Fault("many edges: parameters dropped before the bound has them", "couplings/cross_entropy.py", "        if not self._is_symmetric:\n",
