@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.special import logsumexp
@@ -156,8 +156,11 @@ class FixedMap:
         return potential[0], gradient[0]
 
 
-class NormalizedMap(FixedMap):
-    """A map whose law has a fixed number of edges: repulsion is the logarithm of a potential."""
+class AdditiveMap(FixedMap):
+    """A map whose law has independent edges: repulsion is a potential."""
+
+    repelled_by: ClassVar[Any] = LogOnePlusKernel
+    """The function of the kernel whose potential repels."""
 
     def __init__(
         self,
@@ -167,13 +170,19 @@ class NormalizedMap(FixedMap):
         summation: Summation,
         weights: FloatArray | None = None,
     ) -> None:
-        super().__init__(points, attraction, KernelValue(kernel), _charges(weights, len(points)), summation)
+        super().__init__(points, attraction, self.repelled_by(kernel), _charges(weights, len(points)), summation)
         self.kernel, self.weights = kernel, weights
 
     def without_points(self) -> partial[Any]:
         """Return a function that rebuilds the map from its points."""
         parts: dict[str, Any] = {"attraction": self.attraction, "kernel": self.kernel, "summation": self.summation}
         return partial(type(self), **parts, weights=self.weights)
+
+
+class NormalizedMap(AdditiveMap):
+    """A map whose law has a fixed number of edges: repulsion is the logarithm of a potential."""
+
+    repelled_by: ClassVar[Any] = KernelValue
 
     def _repel(self, places: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
         potential, gradient = (part[0] for part in self.field.at(places))
@@ -193,26 +202,6 @@ class NormalizedMap(FixedMap):
         total = float(logsumexp(log_kernel))
         weights = np.exp(log_kernel - total) * self.kernel.grad_log(sq_dist)
         return total, 2.0 * weights @ differences
-
-
-class AdditiveMap(FixedMap):
-    """A map whose law has independent edges: repulsion is a potential."""
-
-    def __init__(
-        self,
-        points: FloatArray,
-        attraction: RadialFunction,
-        kernel: Kernel,
-        summation: Summation,
-        weights: FloatArray | None = None,
-    ) -> None:
-        super().__init__(points, attraction, LogOnePlusKernel(kernel), _charges(weights, len(points)), summation)
-        self.kernel, self.weights = kernel, weights
-
-    def without_points(self) -> partial[Any]:
-        """Return a function that rebuilds the map from its points."""
-        parts: dict[str, Any] = {"attraction": self.attraction, "kernel": self.kernel, "summation": self.summation}
-        return partial(type(self), **parts, weights=self.weights)
 
 
 class ChargedMap(FixedMap):

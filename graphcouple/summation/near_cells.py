@@ -33,9 +33,12 @@ def sorted_by_bin(bins: NDArray[Any], n_bins: int) -> tuple[NDArray[np.int32], N
 def _closed_up(column: FloatArray, low: float, side: float) -> NDArray[np.int64]:
     """Return the cell of each coordinate; of a longer gap between occupied cells two empty ones are left."""
     cells = ((column - low) / side).astype(np.int64)
-    occupied, at = np.unique(cells, return_inverse=True)
-    place = np.concatenate([[0], np.cumsum(np.minimum(np.diff(occupied), 3))])
-    return place[at]
+    if (n_cells := int(cells.max()) + 1) > _MOST_CELLS:
+        occupied, cells = np.unique(cells, return_inverse=True)
+        return np.concatenate([[0], np.cumsum(np.minimum(np.diff(occupied), 3))])[cells]
+    occupied, steps = np.flatnonzero(np.bincount(cells)), np.zeros(n_cells, dtype=np.int64)
+    steps[occupied[1:]] = np.minimum(np.diff(occupied), 3)
+    return np.cumsum(steps)[cells]
 
 
 class NearCells:
