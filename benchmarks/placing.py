@@ -23,7 +23,7 @@ from scaling import write_mixture
 import graphcouple as gc
 
 _CHUNK, _OTHER_CHUNK = 100_000, 73_000
-_AGAIN = 2_000_000
+_AGAIN = 1_000_000
 
 
 def write_store(folder, n, decay):

@@ -271,26 +271,28 @@ def _resized(objective: Objective, state: LBFGSState, least: float = 0.0) -> LBF
         return state
     centre = state.Z.mean(axis=0, dtype=np.float64)
     ray = state.Z - centre
-    trials: dict[float, _Trial] = {}
+    trials: dict[float, tuple[FloatArray, float, float]] = {}
+
+    def at(exponent: float) -> FloatArray:
+        return state.Z if exponent == 0.0 else (centre + np.exp(exponent) * ray).astype(state.Z.dtype)
 
     def slope(exponent: float) -> float:
         if exponent not in trials:
-            Z = state.Z if exponent == 0.0 else (centre + np.exp(exponent) * ray).astype(state.Z.dtype)
             at_start = (state.loss, state.gradient)
-            loss, gradient = at_start if exponent == 0.0 else _evaluate(objective, Z, state.careful)
-            trials[exponent] = _Trial(Z, gradient, loss, float(np.exp(exponent) * (ray * gradient).sum()))
-        return trials[exponent].slope
+            loss, gradient = at_start if exponent == 0.0 else _evaluate(objective, at(exponent), state.careful)
+            trials[exponent] = (gradient, loss, float(np.exp(exponent) * (ray * gradient).sum()))
+        return trials[exponent][-1]
 
     if not abs(slope(0.0)) > least or (exponent := level_exponent(slope)) == 0.0:
         return state
     # A Python number keeps the precision of the pairs.
-    best, factor = trials[exponent], float(np.exp(exponent))
-    after = objective.value(best.Z) / objective.n_points
+    factor, Z, (gradient, loss, _) = float(np.exp(exponent)), at(exponent), trials[exponent]
+    after = objective.value(Z) / objective.n_points
     if not after < (objective.value(state.Z) / objective.n_points if state.compared is None else state.compared[1]):
         return state
     pairs = tuple((factor * s, y / factor, inverse) for s, y, inverse in state.pairs)
-    compared = None if state.careful else (best.Z, after)
-    return state._replace(Z=best.Z, gradient=best.gradient, loss=best.loss, pairs=pairs, compared=compared)
+    compared = None if state.careful else (Z, after)
+    return state._replace(Z=Z, gradient=gradient, loss=loss, pairs=pairs, compared=compared)
 
 
 def _noise(Z: FloatArray, loss: float) -> float:
