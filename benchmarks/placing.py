@@ -4,7 +4,7 @@
 
 The rows are those of `scaling.py`, in a Zarr array. Prints the seconds of the fit and of the placing; whether places
 have the same bits in other chunks, and in one process; how far rows are from the landmarks; and the seconds and bits of
-the first two million rows if a worker is killed in the middle.
+the first million rows if a worker is killed in the middle.
 """
 
 import argparse

@@ -182,25 +182,6 @@ class Support:
             part = Support((self.indptr[first : last + 1] - a).astype(index_dtype(b - a)), self.indices[a:b])
             yield slice(first, last), slice(a, b), part
 
-    def renumbered(self, order: IntArray, values: FloatArray, n_jobs: int | None = None) -> Support:
-        """Return the support in which node `order[i]` is the i-th, and reorder the values of its edges.
-
-        It takes the arrays of this support, because memory may not hold all edges twice.
-        """
-        from graphcouple._numba.mirror import gather_rows, relabel_rows
-        from graphcouple._numba.threads import over_rows
-
-        indptr, rank = np.zeros_like(self.indptr), np.empty(order.size, dtype=self.indices.dtype)
-        np.cumsum(np.diff(self.indptr)[order], out=indptr[1:])
-        rank[order] = np.arange(order.size)
-        for array in (self.indices, values):
-            moved = np.empty_like(array)
-            over_rows(order.size, n_jobs, gather_rows, order, self.indptr, array, indptr, moved)
-            array[:] = moved
-            del moved
-        over_rows(order.size, n_jobs, relabel_rows, indptr, rank, self.indices, values)
-        return Support(indptr, self.indices)
-
     def select(self, keep: NDArray[np.bool_]) -> Support:
         """Return the support of the edges where `keep` is True."""
         if keep.all():

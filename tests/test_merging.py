@@ -8,7 +8,7 @@ from dask.distributed import Client, LocalCluster
 from sklearn.neighbors import NearestNeighbors
 
 import graphcouple as gc
-from graphcouple.neighbors import InvertedFile, merge, partial
+from graphcouple.neighbors import InvertedFile, inverted_file, merge, partial
 
 CENTRES = 4.0 * np.random.default_rng(1).normal(size=(12, 8))
 
@@ -140,3 +140,16 @@ def test_bad_rows_outside_the_sample_are_named(monkeypatch):
     indices, _ = gc.distributed.nearest_neighbors(da.from_array(bad, chunks=(1000, -1)), 5, random_state=1)
     with pytest.raises(ValueError, match="X must be finite, and is not in the rows from 2000 to 2999"):
         indices.compute()
+
+
+def test_points_dropped_after_the_search_are_there_again_for_new_ones(monkeypatch):
+    X, new = rows_of(3000), rows_of(40, seed=5)
+    kept = InvertedFile(X, 10)
+    kept.of_each_other()
+    expected = kept.of_new(new)
+    monkeypatch.setattr(inverted_file, "KEPT_BYTES", 1000)
+    index = InvertedFile(X, 10)
+    index.of_each_other()
+    assert index.points.nbytes == 0
+    for found, wanted in zip(index.of_new(new), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)

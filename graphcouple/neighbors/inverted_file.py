@@ -48,6 +48,9 @@ _POINTS_A_MEDIAN = 64
 _ROWS_AT_ONCE = 2048
 _COLUMNS_AT_ONCE = 2048
 
+# A larger copy of the points is dropped after the search, and made again for new points: a descent needs the memory.
+KEPT_BYTES = 2**29
+
 # New rows in a product, filled up with zeros.
 _NEW_TOGETHER = 32
 
@@ -206,7 +209,10 @@ class InvertedFile:
         sq_dist : ndarray of shape (n_samples, n_neighbors)
             Exact squared distances of these pairs.
         """
-        return self._search(self.X, None, self.order, self.list_of[self.order], np.arange(self.order.size))
+        neighbors = self._search(self.X, None, self.order, self.list_of[self.order], np.arange(self.order.size))
+        if self.points.nbytes > KEPT_BYTES:
+            self.points = self.points[:0].copy()
+        return neighbors
 
     def of_new(self, X_new: Any, own: NDArray[np.int64] | None = None) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the points nearest to each new point, ordered by index; a row's result depends on no other row.
@@ -223,6 +229,8 @@ class InvertedFile:
             −1 where the searched lists hold fewer points.
         sq_dist : ndarray of shape (n_new, n_neighbors)
         """
+        if len(self.points) < len(self.order):
+            self._fill(self.projection.apply(self.X), self.list_of)
         X_new = _workable(X_new, self.X.dtype)
         points = self.projection.apply(X_new).astype(np.float64)
         list_of = self._lists_of(points)

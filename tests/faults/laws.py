@@ -3,6 +3,8 @@
 from tests.faults.fault import Fault
 
 FAULTS = [
+    Fault("neighbors: dropped points stay away", "neighbors/inverted_file.py", "if len(self.points) < len(self.order):", "if False:",
+          "test_merging"),
     Fault("numbers by list: ends keep their old numbers", "_numba/mirror.py", "keys[e] = np.int64(rank[indices[a + e]]) << 32 | e",
           "keys[e] = np.int64(indices[a + e]) << 32 | e", "test_many_edges"),
     Fault("numbers by list: weights stay behind the sorted ends", "_numba/mirror.py", "values[a + e] = row[keys[e] & 0xFFFFFFFF]",

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from graphcouple._numba.threads import over_rows
 from graphcouple.graphs import MANY_EDGES, FloatArray, Graph, GraphLike, IntArray, Support, as_csr
 from graphcouple.laws.priors.random_graph import RandomGraph, Rng
 
@@ -65,8 +66,23 @@ class GraphPosterior(RandomGraph):
         return means
 
     def renumbered(self, order: IntArray, n_jobs: int | None = None) -> GraphPosterior:
-        """Return the law in which node `order[i]` is the i-th; it takes the arrays of this law, which is used up."""
-        return self._on(self.support.renumbered(order, self.natural_parameters, n_jobs), self.natural_parameters)
+        """Return the law in which node `order[i]` is the i-th.
+
+        It takes the arrays of this law, which is used up, because memory may not hold all edges twice.
+        """
+        from graphcouple._numba.mirror import gather_rows, relabel_rows
+
+        old, values = self.support, self.natural_parameters
+        indptr, rank = np.zeros_like(old.indptr), np.empty(order.size, dtype=old.indices.dtype)
+        np.cumsum(np.diff(old.indptr)[order], out=indptr[1:])
+        rank[order] = np.arange(order.size)
+        for array in (old.indices, values):
+            moved = np.empty_like(array)
+            over_rows(order.size, n_jobs, gather_rows, order, old.indptr, array, indptr, moved)
+            array[:] = moved
+            del moved
+        over_rows(order.size, n_jobs, relabel_rows, indptr, rank, old.indices, values)
+        return self._on(Support(indptr, old.indices), values)
 
     def _on(self, support: Support, natural_parameters: FloatArray) -> GraphPosterior:
         return type(self)(support, natural_parameters)
