@@ -149,7 +149,8 @@ def test_points_dropped_after_the_search_are_there_again_for_new_ones(monkeypatc
     expected = kept.of_new(new)
     monkeypatch.setattr(inverted_file, "KEPT_BYTES", 1000)
     index = InvertedFile(X, 10)
-    index.of_each_other()
+    found = index.of_each_other()
     assert index.points.nbytes == 0
+    np.testing.assert_array_equal(index.of_each_other(), found)
     for found, wanted in zip(index.of_new(new), expected, strict=True):
         np.testing.assert_array_equal(found, wanted)

@@ -273,8 +273,10 @@ def _order_of(sentence: Sentence, posterior: RandomGraph, given: ConditionedLaw 
 
 def _of_rows(watch: Callback | None, order: IntArray) -> Callback | None:
     """Return a callback that sees the rows in their own order while point i is row `order[i]`."""
+    if watch is None:
+        return None
     rank = np.argsort(order)
-    return watch and (lambda iteration, loss, Z: watch(iteration, loss, Z[rank]))
+    return lambda iteration, loss, Z: watch(iteration, loss, Z[rank])
 
 
 def needs_means_once(sentence: Sentence) -> bool:

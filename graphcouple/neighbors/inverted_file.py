@@ -229,8 +229,6 @@ class InvertedFile:
             −1 where the searched lists hold fewer points.
         sq_dist : ndarray of shape (n_new, n_neighbors)
         """
-        if len(self.points) < len(self.order):
-            self._fill(self.projection.apply(self.X), self.list_of)
         X_new = _workable(X_new, self.X.dtype)
         points = self.projection.apply(X_new).astype(np.float64)
         list_of = self._lists_of(points)
@@ -259,6 +257,8 @@ class InvertedFile:
         """
         from threadpoolctl import threadpool_limits
 
+        if len(self.points) < len(self.order):
+            self._fill(self.projection.apply(self.X), self.list_of)
         shape = (order.size, self.n_neighbors)
         single = order.size * self.n_neighbors > MANY_EDGES and fits_in_single(self.X)
         indices, sq_dist = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=np.float32 if single else np.float64)
