@@ -158,7 +158,7 @@ class CouplingEstimator(PlacesNewPoints):
         if self.unique and X is not None:
             rows, sentence = self._gathered(rows, sentence)
         result = self._carry_out(sentence, rows, rng, kept)
-        if X is not None and result.solution.converged:
+        if X is not None and result.solution.converged and not self.terms:
             warn_if_places_are_shared(rows.X, result.solution.Z)
         self._keep(result, np.float64 if X is None else X.dtype)
         if self._landmarks is not None:

@@ -12,7 +12,7 @@ FAULTS = [
     Fault("landmarks of chunks: nothing is isolated", "distributed/landmarks.py", "np.mean(values > _FAR)", "0.0", "test_distributed"),
     Fault("estimators: copies count as rows that share a place", "estimators/rows.py", "shared if equal is None else shared[equal.first]",
           "shared", "test_separated"),
-    Fault("estimators: dots are not told", "estimators/base.py", "X is not None and result.solution.converged", "False", "test_separated"),
+    Fault("estimators: dots are not told", "estimators/base.py", "result.solution.converged and not self.terms", "False", "test_separated"),
     Fault("files: NaN is read", "storage.py", 'np.isnan(array).any()', "False", "test_crafted"),
     Fault("files: any position of a generator", "storage.py", "0 <= int(position) <= _TWISTER", "True", "test_crafted"),
     Fault("files: fewer places than points", "estimators/base.py", "self._given.X.shape[0] != len(self._places)", "False",
