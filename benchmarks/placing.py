@@ -2,9 +2,9 @@
 
     python benchmarks/placing.py [--rows 20000000] [--landmarks 1000000] [--workers 2] [--method TSNE] [--folder FOLDER]
 
-The rows are those of `scaling.py`, in a Zarr array. Prints the seconds of the fit and of the placing; whether places
-have the same bits in other chunks, and in one process; how far rows are from the landmarks; and the seconds and bits of
-the first million rows if a worker is killed in the middle.
+The rows of `scaling.py` are written to a Zarr array. The output says how many seconds the fit and the placing took;
+whether places have the same bits in other chunks, and in one process; how far rows are from the landmarks; and the
+seconds and bits of the first million rows if a worker is killed in the middle.
 """
 
 import argparse
@@ -78,7 +78,7 @@ def main():
             places = da.from_zarr(f"{folder}/Z.zarr")
             n = min(_AGAIN, asked.rows)
             expected = places[:n].compute()
-            other, _ = timed(lambda: first_rows(fit, n, _OTHER_CHUNK).embedding.compute())
+            other = first_rows(fit, n, _OTHER_CHUNK).embedding.compute()
             print(f"chunks of {_OTHER_CHUNK:,}: {'same bits' if np.array_equal(other, expected) else 'OTHER BITS'}")
             coverage = fit.coverage(100)
             print(f"isolated: {coverage['isolated'].mean():.2%} of the rows looked at; {len(coverage)} chunks")
@@ -86,7 +86,7 @@ def main():
             other, seconds = timed(lambda: first_rows(fit, n, _CHUNK).embedding.compute())
             bits = "same bits" if np.array_equal(other, expected) else "OTHER BITS"
             print(f"a worker killed after 20 s: {n:,} rows in {seconds:.0f} s, {bits}", flush=True)
-        one, seconds = timed(lambda: fit.estimator.transform(np.asarray(fit.X[: n // 10].compute())))
+        one = fit.estimator.transform(fit.X[: n // 10].compute())
         # A landmark takes its place from the fit in either way.
         print(f"one process: {'same bits' if np.array_equal(one, expected[: n // 10]) else 'OTHER BITS'}")
 

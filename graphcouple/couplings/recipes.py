@@ -176,6 +176,8 @@ class EffectiveCoupling(Coupling):
         Points repel in proportion to this power of their degree; 0 in UMAP, ¾ in LargeVis.
     """
 
+    reads_points: ClassVar[bool] = False
+
     negative_sample_rate: float = 5.0
     repulsion_strength: float = 1.0
     noise_exponent: float = 0.0
@@ -183,8 +185,6 @@ class EffectiveCoupling(Coupling):
     def __post_init__(self) -> None:
         check_positive("negative_sample_rate", self.negative_sample_rate)
         check_positive("repulsion_strength", self.repulsion_strength)
-
-    reads_points: ClassVar[bool] = False
 
     def bind(self, problem: Problem) -> EffectiveCrossEntropy:
         """Return the effective cross-entropy of the problem's laws."""
@@ -219,6 +219,8 @@ class MatchingCoupling(Coupling):
         When a loss or a symmetrization is unknown.
     """
 
+    reads_points: ClassVar[bool] = False
+
     loss: Any = "square"
     symmetrize: str = "mean"
 
@@ -226,8 +228,6 @@ class MatchingCoupling(Coupling):
         as_loss(self.loss)
         if self.symmetrize not in SYMMETRIZATIONS:
             raise ValueError(f"symmetrize must be one of {list(SYMMETRIZATIONS)}, got {self.symmetrize!r}.")
-
-    reads_points: ClassVar[bool] = False
 
     def bind(self, problem: Problem) -> MatchedMeans:
         """Return the sum of losses of the problem's laws."""
