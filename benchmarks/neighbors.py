@@ -1,6 +1,10 @@
 """Approximate neighbours at equal recall: graphcouple's search beside other libraries that are installed.
 
     python benchmarks/neighbors.py mnist70k.npz [--metric manhattan] [--neighbors 90] [--recall 0.97]
+    python benchmarks/neighbors.py texts.npy --texts 1000000 384 --neighbors 30 [--half] [--only "graphcouple"]
+
+With `--texts`, the file is first written: points on a sphere like embeddings of texts, that is topics within topics and
+a spectrum that falls like a power; in half precision with `--half`.
 
 Each library runs in fresh processes with ever more effort, until it finds this share of the true neighbours, seen on
 300 points. Printed are that run's seconds (import, index and search; compiled code of graphcouple in the cache, that of
@@ -42,13 +46,25 @@ def faiss_ivf(X, k, metric, effort):
         index.add(X)
         index.nprobe = effort
         return index.search(X, k + 1)[1]
-    index = faiss.index_factory(X.shape[1], "PCA64,IVF256,Flat")
-    index.train(X[:20_000])
-    refined = faiss.IndexRefineFlat(index)
-    refined.k_factor = 2.0
-    refined.add(X)
-    faiss.extract_index_ivf(index).nprobe = effort
-    return refined.search(X, k + 1)[1]
+    return refined(X, k, effort, "PCA96,IVF{},Flat")
+
+
+def faiss_ivf_pq(X, k, metric, effort):
+    """An inverted file of codes of 48 bytes, and exact distances of its candidates."""
+    return refined(X, k, effort, "IVF{},PQ48")
+
+
+def refined(X, k, effort, index):
+    import faiss
+
+    n_lists = 256 if len(X) < 250_000 else 4096 if len(X) < 3_000_000 else 8192
+    coarse = faiss.index_factory(X.shape[1], index.format(n_lists))
+    coarse.train(X[:: max(len(X) // (78 * n_lists), 1)])
+    exact = faiss.IndexRefineFlat(coarse)
+    exact.k_factor = 4.0
+    exact.add(X)
+    faiss.extract_index_ivf(coarse).nprobe = effort
+    return exact.search(X, k + 1)[1]
 
 
 def faiss_hnsw(X, k, metric, effort):
@@ -100,7 +116,8 @@ DENSE = ("euclidean", "manhattan")
 # The function, the package, the metrics it is run for, and its efforts.
 SEARCHES = {
     "graphcouple": (graphcouple, "graphcouple", EVERY, [0]),
-    "faiss IVF": (faiss_ivf, "faiss", DENSE, [8, 16, 24, 32, 48, 64, 96, 128]),
+    "faiss IVF": (faiss_ivf, "faiss", DENSE, [8, 16, 32, 64, 128, 256]),
+    "faiss IVF-PQ": (faiss_ivf_pq, "faiss", ("euclidean",), [8, 16, 32, 64, 128, 256]),
     "faiss HNSW": (faiss_hnsw, "faiss", DENSE, [64, 128, 256, 512]),
     "hnswlib": (hnswlib, "hnswlib", ("euclidean",), [64, 128, 256, 512]),
     "usearch": (usearch, "usearch", ("euclidean",), [64, 128, 256, 512]),
@@ -110,24 +127,50 @@ SEARCHES = {
 }
 
 
+def write_texts(path, n, p, half):
+    """Write points like embeddings of texts, some rows at a time."""
+    rng = np.random.default_rng(0)
+    spectrum = np.arange(1, p + 1) ** -0.5
+    topics = rng.normal(size=(60, p))
+    within = topics[rng.integers(60, size=3000)] + 0.8 * rng.normal(size=(3000, p))
+    points = np.lib.format.open_memmap(path, "w+", np.float16 if half else np.float32, (n, p))
+    for a in range(0, n, 100_000):
+        m = min(100_000, n - a)
+        # Few topics are frequent, most are rare.
+        topic = np.minimum(rng.pareto(0.8, size=m) * 60, 2999).astype(int)
+        rows = (within[topic] + 1.2 * rng.normal(size=(m, p))) * spectrum
+        points[a : a + m] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    points.flush()
+
+
 def recall(X, found, k, metric):
+    rows = np.random.default_rng(1).choice(X.shape[0], 300, replace=False)
+    parts = []
+    for a in range(0, X.shape[0], 50_000):
+        parts.append(between(X[rows], X[a : a + 50_000], metric))
+        own = (rows >= a) & (rows < a + 50_000)
+        parts[-1][own, rows[own] - a] = np.inf
+        parts = [np.sort(np.hstack(parts), axis=1)[:, :k]]
+    kth = parts[0][:, -1] * (1 + 1e-5) + 1e-9
+    others = [found[i][(found[i] != i) & (found[i] >= 0)][:k] for i in rows]
+    hits = [between(X[[i]], X[j], metric).ravel() <= far for i, j, far in zip(rows, others, kth, strict=True)]
+    return float(np.mean([hit.sum() / k for hit in hits]))
+
+
+def between(rows, X, metric):
     from sklearn.metrics import pairwise_distances
 
-    rows = np.random.default_rng(1).choice(X.shape[0], 300, replace=False)
-    if metric == "jaccard":
-        both, sizes = np.asarray((X[rows] @ X.T).todense()), np.asarray(X.sum(axis=1)).ravel()
-        distances = 1.0 - both / (sizes[rows, None] + sizes - both)
-    else:
-        distances = pairwise_distances(X[rows], X, metric=metric)
-    distances[np.arange(300), rows] = np.inf
-    kth = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
-    others = [found[i][found[i] != i][:k] for i in rows]
-    return float(np.mean([(distances[a, j] <= kth[a] * (1 + 1e-5) + 1e-9).sum() / k for a, j in enumerate(others)]))
+    if metric != "jaccard":
+        return pairwise_distances(rows.astype(np.float64), X.astype(np.float64), metric=metric)
+    both = np.asarray((rows @ X.T).todense())
+    return 1.0 - both / (np.asarray(rows.sum(axis=1)) + np.asarray(X.sum(axis=1)).ravel() - both)
 
 
 def child(name, data, k, metric, effort):
-    with np.load(data) as arrays:
-        X = arrays["X"].astype(np.float32, copy=False)
+    X = np.load(data, mmap_mode="r")
+    X = X["X"] if data.endswith(".npz") else X
+    # faiss and PyNNDescent take single precision only.
+    X = X if name == "graphcouple" else X.astype(np.float32, copy=False)
     if metric in ("jaccard", "hamming"):
         X = np.greater(X, 0.5 * X.max()).astype(np.float32)
         X = sp.csr_matrix(X) if metric == "jaccard" else X
@@ -144,12 +187,16 @@ def main():
     parser.add_argument("--metric", choices=EVERY, default="euclidean")
     parser.add_argument("--neighbors", type=int, default=90)
     parser.add_argument("--recall", type=float, default=0.97)
+    parser.add_argument("--texts", nargs=2, type=int, metavar=("ROWS", "COLUMNS"))
+    parser.add_argument("--half", action="store_true")
     parser.add_argument("--only", nargs="+", choices=SEARCHES)
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.child:
         child(asked.child[0], asked.data, asked.neighbors, asked.metric, int(asked.child[1]))
         return
+    if asked.texts:
+        write_texts(asked.data, *asked.texts, asked.half)
     sys.stdout.write(f"{'':14}{'effort':>8}{'seconds':>10}{'recall':>10}{'peak MB':>10}\n")
     for name in asked.only or SEARCHES:
         _, package, metrics, efforts = SEARCHES[name]

@@ -9,7 +9,7 @@ from sklearn.neighbors import NearestNeighbors
 
 import graphcouple as gc
 from graphcouple.graphs import off_diagonal
-from graphcouple.neighbors import distances_of, nearest_neighbors
+from graphcouple.neighbors import as_points, distances_of, nearest_neighbors
 
 K = 20
 
@@ -270,3 +270,14 @@ def test_metrics_that_cannot_be_used_say_why():
     posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X)
     with pytest.raises(ValueError, match="defaults"):
         gc.CrossEntropy(posterior, latent)
+
+
+@pytest.mark.parametrize("search", ["exact", "approximate"])
+def test_half_precision_is_kept_in_single_precision(rng, search):
+    X = rng.normal(size=(600, 120)).astype(np.float16)
+    support, sq_dist = nearest_neighbors(X, 10, search=search)
+    same, same_sq_dist = nearest_neighbors(X.astype(np.float32), 10, search=search)
+    assert np.array_equal(support.indices, same.indices) and np.array_equal(sq_dist, same_sq_dist)
+    assert as_points(X).dtype == np.float32
+    with pytest.raises(ValueError, match="X holds NaN"):
+        nearest_neighbors(np.full((50, 3), np.nan), 5, search=search)

@@ -15,7 +15,7 @@ _MOST_IN_SINGLE = 1e15
 
 
 def as_points(X: Any, name: str = "X", at_least: int = 2) -> Any:
-    """Return `X` as a finite 2-D float array, or as a finite csr matrix.
+    """Return `X` as a finite 2-D array, or as a finite csr matrix, in double precision, or in single if it has less.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def as_points(X: Any, name: str = "X", at_least: int = 2) -> Any:
     if X.shape[0] < at_least:
         raise ValueError(f"{name} must have at least {at_least} rows to relate, got n_samples = {X.shape[0]}.")
     if X.dtype not in (np.float32, np.float64):
-        X = X.astype(np.float64)
+        X = X.astype(np.float32 if X.dtype == np.float16 else np.float64)
         entries = X.data if sp.issparse(X) else X
     if not np.isfinite(entries).all():
         raise ValueError(f"{name} holds NaN or infinity; impute or drop those entries first.")

@@ -6,6 +6,8 @@ from typing import Any
 
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.neighbors.by_metric import distances_of
+from graphcouple.neighbors.distances import Distances
+from graphcouple.neighbors.points import as_points
 
 
 def all_pairs(X: Any, metric: str = "euclidean") -> tuple[Support, FloatArray]:
@@ -30,7 +32,7 @@ def all_pairs(X: Any, metric: str = "euclidean") -> tuple[Support, FloatArray]:
     ValueError
         When precomputed distances are negative or not square.
     """
-    return distances_of(X, metric).all_pairs()
+    return _distances(X, metric).all_pairs()
 
 
 def nearest_neighbors(
@@ -77,7 +79,7 @@ def nearest_neighbors(
     >>> support.indices.tolist(), sq_dist.tolist()
     ([1, 0, 1], [1.0, 1.0, 4.0])
     """
-    return distances_of(X, metric).nearest(n_neighbors, n_jobs, search)
+    return _distances(X, metric).nearest(n_neighbors, n_jobs, search)
 
 
 def graph_distances(X: Any, support: Support, metric: str = "euclidean", n_jobs: int | None = None) -> FloatArray:
@@ -88,7 +90,7 @@ def graph_distances(X: Any, support: Support, metric: str = "euclidean", n_jobs:
     ValueError
         When a precomputed sparse graph lacks one of the edges.
     """
-    return distances_of(X, metric).along(support, n_jobs)
+    return _distances(X, metric).along(support, n_jobs)
 
 
 def neighbors_among(
@@ -113,4 +115,9 @@ def neighbors_among(
     sq_dist : ndarray of shape (n_edges,)
         Zero where two points coincide; for other metrics than the Euclidean, below 1e-12 of the largest distance.
     """
-    return distances_of(X, metric).to(X_new, n_neighbors, n_jobs)
+    X_new = X_new if metric == "precomputed" else as_points(X_new, "X_new", at_least=1)
+    return _distances(X, metric).to(X_new, n_neighbors, n_jobs)
+
+
+def _distances(X: Any, metric: str) -> Distances:
+    return distances_of(X if metric == "precomputed" else as_points(X, at_least=1), metric)

@@ -7,7 +7,7 @@ import numpy as np
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.laws.priors.base import GraphPrior
-from graphcouple.neighbors import graph_distances
+from graphcouple.neighbors import distances_of
 from graphcouple.summation import EdgeSum, LogKernel
 
 
@@ -40,7 +40,7 @@ class ConfinedPartition:
         self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True
     ) -> tuple[float, FloatArray | None]:
         """Return A and its gradient in `Z`; without a flag, the value may be nan and the gradient None."""
-        eta = self.log_prior + self.kernel.log(graph_distances(Z, self.support, n_jobs=self.n_jobs))
+        eta = self.log_prior + self.kernel.log(distances_of(Z).along(self.support, self.n_jobs))
         law = self.prior.posterior_class(self.support, eta)
         value = law.log_partition() if with_value else np.nan
         if not with_gradient:
