@@ -10,6 +10,7 @@ from . import metrics as metrics
 from . import neighbors as neighbors
 from . import optimize as optimize
 from . import plotting as plotting
+from . import scverse as scverse
 from . import summation as summation
 from . import theory as theory
 from .components import AveragedProjection as AveragedProjection

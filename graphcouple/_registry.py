@@ -65,3 +65,25 @@ class Registry(Generic[T]):
         if name not in self._entries:
             raise ValueError(f"{self.parameter} must be one of {self.names()} or {self.alternative}, got {name!r}.")
         return self._entries[name]
+
+
+METHODS = {
+    "tsne": "TSNE",
+    "sne": "SNE",
+    "symmetric-sne": "SymmetricSNE",
+    "largevis": "LargeVis",
+    "umap": "UMAP",
+    "laptsne": "LaptSNE",
+    "two-kernel-pca": "TwoKernelPCA",
+    "two-kernel-lle": "TwoKernelLLE",
+    "ccpca": "CCPCA",
+    "pca": "PrecisionCoupling",
+    "classical-mds": "ClassicalMDS",
+    "metric-mds": "MetricMDS",
+    "isomap": "Isomap",
+    "lle": "LocallyLinearEmbedding",
+    "eigenmaps": "LaplacianEigenmaps",
+    "kernel-pca": "KernelPCA",
+    "autoencoder": "LinearAutoencoder",
+}
+"""The estimator of each method that has a name."""

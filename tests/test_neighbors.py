@@ -277,7 +277,8 @@ def test_half_precision_is_kept_in_single_precision(rng, search):
     X = rng.normal(size=(600, 120)).astype(np.float16)
     support, sq_dist = nearest_neighbors(X, 10, search=search)
     same, same_sq_dist = nearest_neighbors(X.astype(np.float32), 10, search=search)
-    assert np.array_equal(support.indices, same.indices) and np.array_equal(sq_dist, same_sq_dist)
+    np.testing.assert_array_equal(support.indices, same.indices)
+    np.testing.assert_array_equal(sq_dist, same_sq_dist)
     assert as_points(X).dtype == np.float32
     with pytest.raises(ValueError, match="X holds NaN"):
         nearest_neighbors(np.full((50, 3), np.nan), 5, search=search)

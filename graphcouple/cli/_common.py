@@ -14,26 +14,7 @@ from typing import Any
 
 import click
 
-METHODS = {
-    "tsne": "TSNE",
-    "sne": "SNE",
-    "symmetric-sne": "SymmetricSNE",
-    "largevis": "LargeVis",
-    "umap": "UMAP",
-    "laptsne": "LaptSNE",
-    "two-kernel-pca": "TwoKernelPCA",
-    "two-kernel-lle": "TwoKernelLLE",
-    "ccpca": "CCPCA",
-    "pca": "PrecisionCoupling",
-    "classical-mds": "ClassicalMDS",
-    "metric-mds": "MetricMDS",
-    "isomap": "Isomap",
-    "lle": "LocallyLinearEmbedding",
-    "eigenmaps": "LaplacianEigenmaps",
-    "kernel-pca": "KernelPCA",
-    "autoencoder": "LinearAutoencoder",
-}
-"""The estimator of each method."""
+from graphcouple._registry import METHODS
 
 OPTIONS = {"max_iter": "iterations", "n_components": "components", "n_jobs": "jobs", "random_state": "seed"}
 PLOT_ENDINGS = (".png", ".svg", ".pdf")

@@ -207,7 +207,7 @@ def embed(
     """Embed DATA, and write the embedding and a picture.
 
     DATA is a name (breast_cancer, diabetes, digits, iris, swiss_roll, wine; or mnist, fashion_mnist, coil20, pendigits,
-    fetched from OpenML) or a file with one row per point: .npy, .npz, .csv, .tsv, .parquet or .mtx.
+    fetched from OpenML) or a file with one row per point: .npy, .npz, .csv, .tsv, .parquet, .mtx or .h5ad.
     """
     from graphcouple.datasets._files import finished_files, write_embedding
 

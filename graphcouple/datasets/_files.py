@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._validation import MOST_BYTES, check_sparse
+from graphcouple.datasets._annotated import read_h5ad
 from graphcouple.datasets._parquet import read_parquet
 
 ENCODING = "utf-8-sig"
@@ -25,7 +26,7 @@ UNREADABLE = (ValueError, OverflowError, EOFError, OSError, KeyError, zipfile.Ba
 
 # Characters of a label; each entry of an array of text takes as much room as the longest.
 _LONGEST_LABEL = 1000
-READABLE = (".npy", ".npz", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".mtx")
+READABLE = (".npy", ".npz", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".mtx", ".h5ad")
 
 
 def suffix_of(path: Path) -> str:
@@ -42,9 +43,10 @@ def read_points(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | Non
     path : Path
         ``.npy``; ``.npz`` with an array ``X`` (or a single array, or a scipy sparse matrix) and optionally ``y``;
         ``.csv`` or ``.tsv``, with or without a header line, and their ``.gz``; ``.parquet``, if polars is installed;
-        ``.mtx``.
+        ``.mtx``; ``.h5ad``, if anndata is installed: ``X``, or ``obsm["X_pca"]`` if X has more than 50 columns.
     labels : str or None
-        For tables, the name or the number (from 0) of the column of labels; for npz, the key of the labels.
+        For tables, the name or the number (from 0) of the column of labels; for npz, the key of the labels; for h5ad,
+        the column of ``obs``.
 
     Returns
     -------
@@ -77,6 +79,8 @@ def read_points(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | Non
         except UNREADABLE as error:
             raise ValueError(f"{path.name} is not a Matrix Market file: {_one_line(error)}.") from None
         return matrix.tocsr() if hasattr(matrix, "tocsr") else matrix, None
+    if suffix == ".h5ad":
+        return read_h5ad(path, labels, _check_size)
     if suffix == ".parquet":
         return read_parquet(path, labels, _check_size, _LONGEST_LABEL)
     if suffix in (".csv", ".csv.gz", ".tsv", ".tsv.gz"):

@@ -112,6 +112,12 @@ class EmbeddingEstimator(ScikitTransformer):
     def _validated(self, X: Any, **options: Any) -> Any:
         if issparse(X):
             check_sparse(X, "X")
+        if hasattr(X, "obsm"):
+            raise TypeError(
+                "X is annotated data; pass its points, as adata.obsm['X_pca'], or use gc.scverse.embed(adata, method)."
+            )
+        if getattr(X, "dtype", None) == np.float16:
+            X = X.astype(np.float32)
         names = list(getattr(X, "columns", ()))
         if len(set(names)) < len(names):
             twice = next(name for i, name in enumerate(names) if name in names[:i])

@@ -10,6 +10,7 @@ from graphcouple.neighbors.own_graph import OwnNeighbors, remembered_distances
 from graphcouple.neighbors.points import as_points, near_origin
 from graphcouple.neighbors.projection import product_of_rows
 from graphcouple.neighbors.search import all_pairs, graph_distances, nearest_neighbors, neighbors_among
+from graphcouple.neighbors.transformer import NeighborsTransformer
 
 __all__ = [
     "SEARCHES",
@@ -17,6 +18,7 @@ __all__ = [
     "Blocks",
     "Distances",
     "InvertedFile",
+    "NeighborsTransformer",
     "OwnNeighbors",
     "all_pairs",
     "as_points",

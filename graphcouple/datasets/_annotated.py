@@ -1,0 +1,59 @@
+"""Points and labels of annotated data (AnnData), in memory or from .h5ad files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+# Data with more columns than this are represented by their principal components, as in scanpy.
+MOST_COLUMNS = 50
+
+
+def default_representation(adata: Any) -> str:
+    """Return "X_pca" where it stands for many columns, else "X"."""
+    return "X_pca" if adata.n_vars > MOST_COLUMNS and "X_pca" in adata.obsm else "X"
+
+
+def in_memory(points: Any) -> Any:
+    """Return points as an array or a csr matrix, also from a backed file or a data frame."""
+    points = points.to_memory() if hasattr(points, "to_memory") else points
+    return points.tocsr() if sp.issparse(points) else np.asarray(points)
+
+
+def read_h5ad(path: Path, labels: str | None, check_size: Callable[[Path, int], None]) -> tuple[Any, Any]:
+    """Return the points, and the column `labels` of ``obs`` as text.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        When anndata is not installed.
+    ValueError
+        When the file is damaged, or has no points or no such column.
+    """
+    try:
+        import anndata
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "reading .h5ad needs anndata; install it with pip install 'graphcouple[scverse]'"
+        ) from None
+    try:
+        data = anndata.read_h5ad(path, backed="r")
+        if labels is not None and labels not in data.obs:
+            raise ValueError(f"it has no column {labels!r} for labels, but {', '.join(data.obs.columns) or 'none'}")
+        y: NDArray[Any] | None = None if labels is None else np.asarray(data.obs[labels].astype(str))
+        key = default_representation(data)
+        points = data.X if key == "X" else data.obsm[key]
+        if points is None:
+            raise ValueError("it has no X")
+        stored = (
+            [points.group[name] for name in ("data", "indices", "indptr")] if hasattr(points, "group") else [points]
+        )
+        check_size(path, sum(int(np.prod(part.shape)) * part.dtype.itemsize for part in stored))
+        return in_memory(points), y
+    except (OSError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(f"cannot read {path.name}: {' '.join(str(error).split())[:200]}.") from None

@@ -1,0 +1,309 @@
+"""Embeddings of annotated data (AnnData) in scanpy's manner, written to `obsm` and `uns`.
+
+scanpy itself is not needed, but its plots show the results: ``sc.pl.embedding(adata, "X_tsne", color="cell_type")``.
+To let ``sc.pp.neighbors`` use this library's search, pass it a `graphcouple.neighbors.NeighborsTransformer`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from graphcouple import estimators
+from graphcouple._registry import METHODS
+from graphcouple.datasets._annotated import MOST_COLUMNS, default_representation, in_memory
+from graphcouple.estimators import GraphCoupling, Sentence
+from graphcouple.graphs import FloatArray
+from graphcouple.metrics import evaluate
+
+__all__ = ["embed", "score", "transform"]
+
+
+def embed(
+    adata: Any,
+    method: Any = "tsne",
+    *,
+    use_rep: str | None = None,
+    n_pcs: int | None = None,
+    layer: str | None = None,
+    neighbors_key: str | None = None,
+    key_added: str | None = None,
+    random_state: Any = 0,
+    copy: bool = False,
+) -> Any:
+    """Embed the observations of annotated data.
+
+    Parameters
+    ----------
+    adata : AnnData
+        Backed files are read where they are needed; sparse points stay sparse.
+    method : str, estimator or Sentence, default="tsne"
+        A name that ``graphcouple embed --method`` takes; or an estimator, which is fitted and can then place the
+        observations of other data by `transform`; or the sentence of a method.
+    use_rep : str, optional
+        A key of `obsm`, or "X". By default "X_pca", or `X` if it has at most 50 columns.
+    n_pcs : int, optional
+        Use the first columns of the representation only.
+    layer : str, optional
+        A layer in place of `X`.
+    neighbors_key : str, optional
+        Take the neighbours that ``sc.pp.neighbors`` stored under this key ("neighbors" by default there) instead of
+        searching for them. Their number limits the perplexity: t-SNE's default of 30 needs ``n_neighbors=91`` there.
+        If only connectivities are stored, they are the mean of the input's graph.
+    key_added : str, optional
+        The key of `obsm` and `uns`. By default "X_" and the method's name in `obsm`, and the name in `uns`.
+    random_state : int or RandomState, default=0
+        For methods by name or sentence; an estimator has its own.
+    copy : bool, default=False
+        Return a copy with the result instead of writing to `adata`.
+
+    Returns
+    -------
+    AnnData or None
+        The copy, if asked for. The embedding is in ``obsm[key]``; ``uns[key]["params"]`` has the parameters, the
+        sentence of the method, its loss and why it stopped, all as text and numbers that files can hold.
+
+    Raises
+    ------
+    KeyError
+        When a representation, a layer or stored neighbours do not exist.
+    TypeError, ValueError
+        When the method is unknown, the key holds something else than a map, or the data are unusable; see `fit` of the
+        estimator.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> adata = anndata.AnnData(X)
+    >>> gc.scverse.embed(adata, "umap")
+    >>> adata.obsm["X_umap"].shape, adata.uns["umap"]["params"]["use_rep"]
+    ((150, 2), 'X')
+    """
+    adata = _copied(adata) if copy else adata
+    name, estimator = _method(method, random_state)
+    points, used = _representation(adata, use_rep, n_pcs, layer)
+    options: dict[str, Any] = {}
+    if neighbors_key is not None:
+        estimator, options = _with_neighbors(adata, neighbors_key, estimator)
+    estimator.fit(points, **options)
+    in_obsm, in_uns = (f"X_{name}", name) if key_added is None else (key_added, key_added)
+    _write(adata, in_obsm, estimator.embedding_)
+    stated = {"method": name, "use_rep": used, "n_pcs": n_pcs, "neighbors_key": neighbors_key}
+    stated |= {"random_state": estimator.get_params().get("random_state")}
+    adata.uns[in_uns] = {"params": _storable(stated | _outcome(estimator))}
+    return adata if copy else None
+
+
+def transform(
+    query: Any,
+    estimator: Any,
+    *,
+    use_rep: str | None = None,
+    n_pcs: int | None = None,
+    layer: str | None = None,
+    reference: Any = None,
+    key_added: str = "X_map",
+    copy: bool = False,
+) -> Any:
+    """Place the observations of annotated data in the map of others.
+
+    Parameters
+    ----------
+    query : AnnData
+    estimator : fitted estimator
+        As fitted by `embed`, or loaded by `graphcouple.load`.
+    use_rep, n_pcs, layer : optional
+        As for `embed`. The columns must mean the same: principal components that were computed for the query alone do
+        not. Give `reference` then.
+    reference : AnnData, optional
+        The data of the map. The query is projected on its principal components, ``varm["PCs"]``, gene by gene.
+    key_added : str, default="X_map"
+        The key of `obsm`.
+    copy : bool, default=False
+        Return a copy with the result instead of writing to `query`.
+
+    Returns
+    -------
+    AnnData or None
+
+    Raises
+    ------
+    KeyError
+        When a representation, a layer, or one of the reference's genes does not exist.
+    NotFittedError, TypeError, ValueError
+        See `transform` of the estimator.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> tsne = gc.TSNE(random_state=0)
+    >>> gc.scverse.embed(anndata.AnnData(X[::2]), tsne)
+    >>> query = anndata.AnnData(X[1::2])
+    >>> gc.scverse.transform(query, tsne)
+    >>> query.obsm["X_map"].shape
+    (75, 2)
+    """
+    check_is_fitted(estimator)
+    query = _copied(query) if copy else query
+    if reference is None:
+        points = _representation(query, use_rep, n_pcs, layer)[0]
+    else:
+        points = _on_components_of(reference, query, n_pcs, layer)
+    _write(query, key_added, estimator.transform(points))
+    return query if copy else None
+
+
+def score(
+    adata: Any,
+    basis: Any = "X_tsne",
+    labels: str | None = None,
+    *,
+    use_rep: str | None = None,
+    n_pcs: int | None = None,
+    layer: str | None = None,
+    **options: Any,
+) -> Any:
+    """Score one or several embeddings of annotated data by `graphcouple.metrics.evaluate`.
+
+    Parameters
+    ----------
+    adata : AnnData
+    basis : str or sequence of str, default="X_tsne"
+        Keys of `obsm`.
+    labels : str, optional
+        A column of `obs` with classes.
+    use_rep, n_pcs, layer : optional
+        What the embeddings are compared with; as for `embed`.
+    **options
+        Of `evaluate`.
+
+    Returns
+    -------
+    pandas.Series, or pandas.DataFrame with a row for each of several embeddings
+
+    Raises
+    ------
+    KeyError
+        When a key does not exist.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> adata = anndata.AnnData(X)
+    >>> gc.scverse.embed(adata, "pca")
+    >>> bool(gc.scverse.score(adata, "X_pca")["R(10)"] > 0.6)
+    True
+    """
+    points = _representation(adata, use_rep, n_pcs, layer)[0]
+    y = None if labels is None else np.asarray(_entry(adata.obs, labels, "obs").astype(str))
+    if isinstance(basis, str):
+        return evaluate(points, _entry(adata.obsm, basis, "obsm"), y, **options)
+    return evaluate(points, {key: _entry(adata.obsm, key, "obsm") for key in basis}, y, **options)
+
+
+def _method(method: Any, random_state: Any) -> tuple[str, Any]:
+    """Return a method's name and its estimator."""
+    if isinstance(method, Sentence):
+        return "graphcoupling", GraphCoupling(**method.replace(random_state=random_state))
+    if isinstance(method, str):
+        name = method.lower().replace("_", "-")
+        if name not in METHODS:
+            raise ValueError(f"method must be one of {', '.join(METHODS)}, or an estimator, got {method!r}.")
+        estimator = getattr(estimators, METHODS[name])()
+        seeded = "random_state" in estimator.get_params()
+        return name, estimator.set_params(random_state=random_state) if seeded else estimator
+    if not hasattr(method, "get_params"):
+        raise TypeError(f"method must be a name, an estimator such as gc.TSNE(), or a Sentence, got {method!r}.")
+    named = {cls: name for name, cls in METHODS.items()}
+    return named.get(type(method).__name__, type(method).__name__.lower()), method
+
+
+def _representation(adata: Any, use_rep: str | None, n_pcs: int | None, layer: str | None) -> tuple[Any, str]:
+    """Return the points, and the name of what they are."""
+    if use_rep is not None and layer is not None and use_rep != "X":
+        raise ValueError(f"use_rep={use_rep!r} and layer={layer!r} name two representations; give one of them.")
+    if layer is not None:
+        return in_memory(_entry(adata.layers, layer, "layers"))[:, :n_pcs], f"layer {layer}"
+    if use_rep is None:
+        use_rep = default_representation(adata)
+        if use_rep == "X" and adata.n_vars > MOST_COLUMNS:
+            raise KeyError(
+                f"adata has {adata.n_vars} columns and no obsm['X_pca']; run sc.pp.pca(adata) first, or pass "
+                "use_rep='X' to embed all columns."
+            )
+    points = in_memory(adata.X if use_rep == "X" else _entry(adata.obsm, use_rep, "obsm"))
+    if n_pcs is not None and n_pcs > points.shape[1]:
+        raise ValueError(f"n_pcs={n_pcs}, but {use_rep} has {points.shape[1]} columns.")
+    return points[:, :n_pcs], use_rep
+
+
+def _entry(container: Any, key: str, name: str) -> Any:
+    if key not in container:
+        raise KeyError(f"{name} has no {key!r}; it has {sorted(container.keys())}.")
+    return container[key]
+
+
+def _with_neighbors(adata: Any, key: str, estimator: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the estimator, and the options of `fit` that give it the stored neighbours."""
+    if key not in adata.uns:
+        raise KeyError(f"uns has no {key!r}; run sc.pp.neighbors(adata) first.")
+    if not getattr(estimator, "couples_laws", False):
+        raise ValueError(f"{type(estimator).__name__} couples no two laws, so it takes no stored neighbors.")
+    stored = adata.uns[key]
+    distances = stored.get("distances_key", "distances")
+    if distances in adata.obsp:
+        return estimator, {"neighbors": in_memory(adata.obsp[distances])}
+    graph = in_memory(_entry(adata.obsp, stored.get("connectivities_key", "connectivities"), "obsp"))
+    return GraphCoupling(**estimator.sentence.replace(input=graph)), {}
+
+
+def _on_components_of(reference: Any, query: Any, n_pcs: int | None, layer: str | None) -> FloatArray:
+    """Return the query's coordinates on the reference's principal components."""
+    missing = reference.var_names.difference(query.var_names)
+    if len(missing):
+        raise KeyError(f"the query lacks {len(missing)} of the reference's variables, such as {missing[0]!r}.")
+    components = np.asarray(_entry(reference.varm, "PCs", "varm"))[:, :n_pcs]
+    query = query[:, reference.var_names]
+    mean, points = (
+        in_memory(data.X if layer is None else _entry(data.layers, layer, "layers")) for data in (reference, query)
+    )
+    centred = reference.uns.get("pca", {}).get("params", {}).get("zero_center", True)
+    shift = np.asarray(mean.mean(axis=0)).ravel() @ components if centred else 0.0
+    return np.asarray(points @ components) - shift
+
+
+def _write(adata: Any, key: str, Z: FloatArray) -> None:
+    if key in adata.obsm and adata.obsm[key].shape != Z.shape:
+        raise ValueError(f"obsm[{key!r}] has {adata.obsm[key].shape[1]} columns, not a map's; pass another key_added.")
+    adata.obsm[key] = Z
+
+
+def _outcome(estimator: Any) -> dict[str, Any]:
+    """Return what a run says of itself."""
+    from graphcouple import __version__
+
+    values: dict[str, Any] = {"version": __version__}
+    values |= {name: getattr(estimator, f"{name}_", None) for name in ("loss", "kl_divergence", "n_iter")}
+    values |= {"stop_reason": getattr(estimator, "stop_reason_", None)}
+    return values | ({"sentence": str(estimator.sentence)} if getattr(estimator, "couples_laws", False) else {})
+
+
+def _storable(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values that files can hold: numbers and text; others as text, and none of None."""
+    return {
+        name: value if isinstance(value, (str, int, float)) else str(value)
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def _copied(adata: Any) -> Any:
+    return adata.to_memory() if adata.isbacked else adata.copy()
