@@ -194,6 +194,7 @@ def _broken_csv(folder):
     (folder / "few.txt").write_text("a\nb\n")
     (folder / "broken.npy").write_bytes(b"not numpy")
     (folder / "broken.mtx").write_text("not a matrix")
+    (folder / "index.csv").write_text(",a,b\ncell1,1,2\ncell2,3,4\n")
     np.savez(folder / "odd.npz", a=np.ones(3), b=np.ones(3))
     np.save(folder / "objects.npy", np.array([{"a": 1}], dtype=object))
     np.save(folder / "line.npy", np.arange(5.0))
@@ -217,6 +218,10 @@ def _broken_csv(folder):
         (["few.txt"], "ending"),
         (["iris", "--labels", "few.txt"], "2 labels"),
         (["nan.csv", "--labels", "colour"], "colour"),
+        (["iris", "--labels", "nan.csv"], "several columns"),
+        (["iris", "--labels", "odd.npz"], r"labels are read from \.npy, \.txt"),
+        (["index.csv"], r"Non-numeric column\(s\): 0 \(without a name\)"),
+        (["index.csv", "--labels", "aa"], "did you mean 'a'"),
         (["iris", "--perplexity", "many"], "many"),
         (["iris", "--perplexity", "5,many"], "5,many"),
         (["iris", "--n-neighbors", "150"], "n_neighbors=150"),
@@ -318,3 +323,12 @@ def test_warnings_of_the_library_are_printed(folder, run):
     code, _, err = run("embed", "equal.npy", "--init", "ccpca", "--perplexity", 5, "-n", 5, "--no-plot")
     assert code == 0
     assert "graphcouple: warning: init='ccpca': the means of all components are the same" in err
+
+
+def test_an_estimate_has_seconds_and_memory_or_says_why_not(run):
+    code, out, _ = run("estimate", "--rows", 60, "--columns", 3, "--jobs", 1)
+    assert code == 0
+    assert all(word in out for word in ("neighbors", "descent", "in all", " s ", " GB"))
+    code, out, err = run("estimate", "--rows", 10, "--columns", 3)
+    assert (code, out) == (2, "")
+    assert "n must be at least 50, got 10" in err

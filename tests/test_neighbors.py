@@ -111,7 +111,8 @@ def test_rows_of_zeros_are_at_cosine_distance_one_of_all_others(rng):
     X = clusters(2000, 10, rng)
     X[5] = 0.0
     for points in (X, sp.csr_array(X)):
-        support, sq_dist = nearest_neighbors(points, K, "cosine", search="approximate")
+        with pytest.warns(UserWarning, match="1 rows of X are zero throughout, the first of them row 5"):
+            support, sq_dist = nearest_neighbors(points, K, "cosine", search="approximate")
         np.testing.assert_allclose(sq_dist[support.indptr[5] : support.indptr[6]], 1.0)
 
 

@@ -162,6 +162,7 @@ def test_neighborhoods_that_cannot_be_compared_are_refused(score, Z, K, error, m
         (lambda: metrics.evaluate(X10, X10, np.zeros(10)), "single class"),
         (lambda: metrics.evaluate(X10, X10[:9]), "9 rows, but X has 10"),
         (lambda: metrics.evaluate(X10, {}), "at least one embedding"),
+        (lambda: metrics.evaluate(X10, [X10, X10]), "name them in a dict"),
         (lambda: metrics.evaluate(X10, X10, n_rows="some"), "n_rows must be"),
         (lambda: metrics.evaluate(X10, X10, K=9), "K=9 must be at most"),
     ],

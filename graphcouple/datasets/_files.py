@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import gzip
 import os
 import tempfile
@@ -192,8 +193,9 @@ def _read_csv(path: Path, labels: str | None, mark: str) -> tuple[NDArray[np.flo
     try:
         X = np.loadtxt(path, usecols=columns, ndmin=2, **options)
     except UNREADABLE as error:
-        bad = [first[c] if header else str(c) for c in columns if c < len(second) and not _is_number(second[c])]
-        hint = f" Non-numeric column(s): {', '.join(bad)}; drop them or name one with --labels." if bad else ""
+        bad = [c for c in columns if c < len(second) and not _is_number(second[c])]
+        names = ", ".join((first[c] or f"{c} (without a name)") if header else str(c) for c in bad[:10])
+        hint = f" Non-numeric column(s): {names}; drop them or name one with --labels." if bad else ""
         raise ValueError(f"{path.name} cannot be read as numbers: {_one_line(error)}.{hint}") from None
     if at is None:
         return X, None
@@ -221,8 +223,10 @@ def _label_column(path: Path, labels: str | None, first: list[str], header: bool
         return first.index(labels)
     if labels.lstrip("-").isdigit() and -len(first) <= int(labels) < len(first):
         return int(labels) % len(first)
-    names = ", ".join(first) if header else f"numbers 0 to {len(first) - 1}"
-    raise ValueError(f"{path.name} has no column {labels!r} for labels; its columns are {names}.")
+    near = difflib.get_close_matches(labels, first, 1) if header else []
+    names = f"{', '.join(first[:10])}{', ...' * (len(first) > 10)}" if header else f"numbers 0 to {len(first) - 1}"
+    hint = f"did you mean {near[0]!r}?" if near else f"its {len(first)} columns are {names}."
+    raise ValueError(f"{path.name} has no column {labels!r} for labels; {hint}")
 
 
 def _as_labels(texts: NDArray[np.str_]) -> NDArray[Any]:
@@ -238,7 +242,12 @@ def read_labels(path: Path, n_points: int) -> NDArray[Any]:
     """Read a file with one label in each row: ``.npy``, or text, where one extra line counts as a header."""
     if suffix_of(path) == ".npy":
         return _load_numpy(path).ravel()
+    if suffix_of(path) not in (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz"):
+        raise ValueError(f"labels are read from .npy, .txt, .csv and .tsv files, got {path.name}.")
     rows = _short(path, [line.strip().strip('"') for line in text_of(path) if line.strip()])
+    mark = "\t" if suffix_of(path).startswith(".tsv") else ","
+    if path.suffix != ".txt" and rows.size and all(mark in row for row in rows):
+        raise ValueError(f"{path.name} has several columns; keep the one with labels, or name it with the data's file.")
     return _as_labels(rows[1:] if rows.size == n_points + 1 else rows)
 
 

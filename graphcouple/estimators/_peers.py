@@ -58,7 +58,7 @@ def why_unknown(owner: str, unknown: str, known: Iterable[str]) -> str:
     # A hint that names a parameter of other estimators would be wrong here.
     named = PEERS.get(unknown, "").partition(":")[0].partition("=")[0]
     if unknown in PEERS and (named in known or not named.isidentifier()):
-        return f"{owner} has no parameter {unknown!r}; what it sets elsewhere is here {PEERS[unknown]}."
+        return f"{owner} has no parameter {unknown!r}; use {PEERS[unknown]}."
     near = difflib.get_close_matches(unknown, known, 1)
     hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(sorted(known))}."
     return f"{owner} has no parameter {unknown!r}; {hint}"

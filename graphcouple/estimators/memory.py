@@ -85,7 +85,8 @@ def remedy(n_bytes: float, n_free: float) -> str:
     """Return the memory that is needed and free, and the ways to need less."""
     return (
         f"the fit needs about {n_bytes / 1e9:.1f} GB, and {n_free / 1e9:.1f} GB are free: lower the perplexity or "
-        "n_neighbors, pass float32, reduce the columns by PCA, or fit landmarks (n_landmarks=)."
+        "n_neighbors ('auto' where it is None, which takes all pairs), pass float32, reduce the columns by PCA, or fit "
+        "landmarks (n_landmarks=)."
     )
 
 

@@ -109,7 +109,7 @@ class GraphModel(GraphLaw):
             raise TypeError(f"kernel must be a graphcouple kernel such as Gaussian(), got {self.kernel!r}.")
         object.__setattr__(self, "prior", as_prior(self.prior))
         if self.bandwidth is not None and not isinstance(self.bandwidth, Bandwidth):
-            raise TypeError(f"bandwidth must be a graphcouple bandwidth or None, got {self.bandwidth!r}.")
+            raise TypeError(f"bandwidth must be a bandwidth such as Perplexity(30), or None, got {self.bandwidth!r}.")
         if isinstance(self.n_neighbors, str):
             if self.n_neighbors != "auto":
                 raise ValueError(f"n_neighbors must be an integer, None or 'auto', got {self.n_neighbors!r}.")

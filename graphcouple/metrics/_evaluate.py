@@ -112,6 +112,8 @@ def evaluate(
     >>> bool(scores.loc["petals", "10-NN accuracy"] > scores.loc["sepals", "10-NN accuracy"])
     True
     """
+    if isinstance(Z, (list, tuple)) and any(np.ndim(each) == 2 for each in Z):
+        raise TypeError("Z holds several embeddings; name them in a dict, as {'tsne': Z, 'umap': W}.")
     embeddings = dict(Z) if isinstance(Z, Mapping) else {"": Z}
     table = score_each(X, embeddings, y, metric=metric, K=K, n_rows=n_rows, random_state=random_state, n_jobs=n_jobs)
     return _as_table(table, isinstance(Z, Mapping))

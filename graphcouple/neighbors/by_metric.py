@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -13,7 +14,7 @@ import scipy.sparse as sp
 from graphcouple.graphs import FloatArray, IntArray, Support, off_diagonal
 from graphcouple.neighbors.distances import Distances, Euclidean, Searched, in_chunks, regular_support
 from graphcouple.neighbors.neighbor_graph import NeighborGraph, suits
-from graphcouple.neighbors.points import unit_rows
+from graphcouple.neighbors.points import unit_rows, zero_rows
 from graphcouple.neighbors.precomputed import SquareDistances, StoredDistances
 
 # Metrics for which scikit-learn takes sparse points, and metrics of truth values.
@@ -69,6 +70,14 @@ class ByMetric(Searched):
             params = {**{name: value for name, value in params.items() if name != "V"}, "VI": _inverse(params["V"])}
         if callable(metric) and X.shape[0] > 1:
             _check_own(metric, metric(X[0], X[1], **(params or {})))
+        if isinstance(metric, str) and metric == "cosine" and (zero := zero_rows(X)).any():
+            warnings.warn(
+                f"{zero.sum()} rows of X are zero throughout, the first of them row {zero.argmax()}: they have no "
+                "direction, so they are as far from one row as from any other by the cosine. Drop these rows, or "
+                "choose another metric.",
+                UserWarning,
+                stacklevel=2,
+            )
         self.metric, self.params = metric, params or None
         self._by_direction = not params and (metric == "cosine" or (metric == "correlation" and not sp.issparse(X)))
         self.approximate = self._by_direction or suits(X, metric, self.params)

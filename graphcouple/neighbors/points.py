@@ -94,6 +94,16 @@ def near_origin(X: FloatArray) -> FloatArray:
     return shifted(X, shift_of(X))
 
 
+def zero_rows(X: Any) -> Any:
+    """Return which rows hold zeros only."""
+    return _largest_of_rows(X) == 0
+
+
+def _largest_of_rows(X: Any) -> FloatArray:
+    largest = abs(X).max(axis=1)
+    return np.asarray(largest.toarray() if sp.issparse(largest) else largest).ravel()
+
+
 def unit_rows(X: Any) -> Any:
     """Return rows scaled to length 1, with one more column: the direction of rows of zeros.
 
@@ -102,8 +112,7 @@ def unit_rows(X: Any) -> Any:
     from sklearn.preprocessing import normalize
 
     # `normalize` treats very short rows as zeros.
-    largest = abs(X).max(axis=1)
-    largest = np.asarray(largest.toarray() if sp.issparse(largest) else largest).ravel()
+    largest = _largest_of_rows(X)
     zero = largest == 0
     shrink = 1.0 / np.where(zero, 1.0, largest).astype(X.dtype)
     if sp.issparse(X):

@@ -73,8 +73,8 @@ class Perplexity(Bandwidth):
             return self
         reduced = n_others / 3.0 if n_others > 3 else 0.5 * (1.0 + n_others)
         warnings.warn(
-            f"perplexity={self.perplexity:g} is lowered to {reduced:.3g}: it must be below the number of other points, "
-            f"{n_others} with n_samples = {n_points}.",
+            f"perplexity={self.perplexity:g} is lowered to {reduced:.3g}, a third of the number of other points: it "
+            f"must be below that number, {n_others} with n_samples = {n_points}.",
             UserWarning,
             stacklevel=2,
         )

@@ -339,4 +339,6 @@ def as_prior(prior: Any) -> GraphPrior:
     >>> as_prior("D")
     UnitOutDegree()
     """
+    if isinstance(prior, type):
+        raise TypeError(f"prior must be an instance of a graph prior, not a class: write {prior.__name__}().")
     return prior if isinstance(prior, GraphPrior) else PRIORS[prior]()
