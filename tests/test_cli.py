@@ -194,7 +194,7 @@ def _broken_csv(folder):
     (folder / "few.txt").write_text("a\nb\n")
     (folder / "broken.npy").write_bytes(b"not numpy")
     (folder / "broken.mtx").write_text("not a matrix")
-    (folder / "index.csv").write_text(",a,b\ncell1,1,2\ncell2,3,4\n")
+    (folder / "index.csv").write_text("a,,b\n1,x,2\n3,y,4\n")
     np.savez(folder / "odd.npz", a=np.ones(3), b=np.ones(3))
     np.save(folder / "objects.npy", np.array([{"a": 1}], dtype=object))
     np.save(folder / "line.npy", np.arange(5.0))

@@ -283,3 +283,14 @@ def test_half_precision_is_kept_in_single_precision(rng, search):
     assert as_points(X).dtype == np.float32
     with pytest.raises(ValueError, match="X holds NaN"):
         nearest_neighbors(np.full((50, 3), np.nan), 5, search=search)
+
+
+def test_rounding_of_constant_rows_correlates_with_nothing(rng):
+    X = rng.normal(size=(60, 10))
+    X[:5] = np.array([0.1, 0.3, 1 / 3, 0.7, 1e5 / 3])[:, None]
+    with pytest.warns(UserWarning, match="5 rows of X are constant throughout, the first of them row 0"):
+        distances = distances_of(X, "correlation")
+    dist = np.sqrt(distances.all_pairs()[1]).reshape(60, 59)[:5]
+    np.testing.assert_allclose(dist[:, 4:], 1.0)
+    with pytest.raises(ValueError, match=r"'euclidean' has no parameters, got metric_params="):
+        distances_of(X, "euclidean", {"p": 3})

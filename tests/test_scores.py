@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn import metrics as sk
 from sklearn.cluster import KMeans
+from sklearn.manifold import trustworthiness
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -193,7 +194,7 @@ def test_any_kind_of_labels_random_state_and_map(rng):
 def test_few_points_and_small_classes_get_the_scores_there_are(rng):
     X = rng.normal(size=(8, 4))
     table = metrics.evaluate(X, X[:, :2], [0, 0, 0, 1, 1, 1, 2, 2])
-    assert {"R(6)", "trustworthiness(6)", "5-NN accuracy", "NMI"} <= set(table.index)
+    assert {"R(6)", "trustworthiness(3)", "5-NN accuracy", "NMI"} <= set(table.index)
 
 
 D10 = distances(X10)
@@ -228,3 +229,13 @@ D10 = distances(X10)
 def test_unusual_input_is_refused_by_name(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_scores_that_say_nothing_are_left_out(rng):
+    """Two class means superimpose in any map; trustworthiness needs K below half the points."""
+    X, Z = rng.normal(size=(12, 6)), rng.normal(size=(12, 2))
+    scores = metrics.evaluate(X, Z, np.repeat([0, 1], 6))
+    assert np.isnan(scores["class-mean disparity"])
+    assert scores["trustworthiness(5)"] == pytest.approx(trustworthiness(X, Z, n_neighbors=5))
+    with pytest.raises(ValueError, match="all points in one place"):
+        metrics.tears(X, np.ones((12, 2)), K=3)

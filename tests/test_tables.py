@@ -2,8 +2,10 @@
 
 import gzip
 import sys
+import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from graphcouple.datasets import _files
@@ -124,3 +126,16 @@ def test_tabs_separate_cells_and_commas_do_not(tmp_path, ending):
     path.write_text("1,2\n3,4\n")
     with pytest.raises(ValueError, match="something else than tabs; use tabs"):
         read_points(path, None)
+
+
+@pytest.mark.parametrize("index", [False, True])
+@pytest.mark.parametrize("columns", [None, list("abc")])
+def test_tables_of_pandas_lose_neither_rows_nor_columns(tmp_path, index, columns):
+    """pandas numbers nameless columns from 0, and its index is a first column without a name."""
+    path = tmp_path / "t.csv"
+    pd.DataFrame(X, columns=columns, index=[f"cell {i}" for i in range(len(X))]).to_csv(path, index=index)
+    with warnings.catch_warnings(record=True) as messages:
+        warnings.simplefilter("always")
+        points, _ = read_points(path, None)
+    np.testing.assert_allclose(points, X)
+    assert [str(message.message)[:32] for message in messages] == ["the first column of t.csv has no"] * index

@@ -294,3 +294,9 @@ def test_a_pipeline_passes_weights_on():
     chain = make_pipeline(StandardScaler(), gc.TSNE(perplexity=5, random_state=0, max_iter=20))
     chain.fit(X, tsne__sample_weight=WEIGHTS)
     np.testing.assert_array_equal(chain[-1].posterior_.node_weights, WEIGHTS)
+
+
+@pytest.mark.parametrize("method", [gc.TSNE(), gc.UMAP()])
+def test_weights_that_sum_to_one_are_refused(rng, method):
+    with pytest.raises(ValueError, match=r"sums to 1, fewer than two points.* weights / weights.mean\(\)"):
+        method.fit(rng.normal(size=(40, 3)), sample_weight=np.full(40, 1 / 40))

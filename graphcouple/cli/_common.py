@@ -80,7 +80,8 @@ def load_data(data: str, labels: str | None) -> tuple[str, Any, Any]:
         name = data
     elif path.suffix or path.exists():
         separate = labels is not None and Path(labels).is_file()
-        X, y = _files.read_points(path, None if separate else labels)
+        with _printed_warnings():
+            X, y = _files.read_points(path, None if separate else labels)
         name = path.name.removesuffix(_files.suffix_of(path)) or "embedding"
     else:
         raise ValueError(
@@ -151,13 +152,20 @@ def fit_reporting(estimator: Any, X: Any) -> float:
     model = getattr(estimator, "estimator", None) or estimator
     if "verbose" in model.get_params():
         model.set_params(verbose=int(sys.stderr.isatty()))
+    with _printed_warnings():
+        estimator.fit(X)
+    return time.perf_counter() - start
+
+
+@contextmanager
+def _printed_warnings() -> Iterator[None]:
+    """Print the library's own warnings, each once."""
     with warnings.catch_warnings(record=True) as messages:
         warnings.simplefilter("always", UserWarning)
-        estimator.fit(X)
+        yield
     package = Path(__file__).parents[1]
     for text in dict.fromkeys(str(w.message) for w in messages if Path(w.filename).is_relative_to(package)):
         click.echo(f"graphcouple: warning: {' '.join(text.split())}", err=True)
-    return time.perf_counter() - start
 
 
 def plain(text: Any) -> Any:

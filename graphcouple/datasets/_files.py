@@ -7,6 +7,7 @@ import difflib
 import gzip
 import os
 import tempfile
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -43,7 +44,8 @@ def read_points(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | Non
     ----------
     path : Path
         ``.npy``; ``.npz`` with an array ``X`` (or a single array, or a scipy sparse matrix) and optionally ``y``;
-        ``.csv`` or ``.tsv``, with or without a header line, and their ``.gz``; ``.parquet``, if polars is installed;
+        ``.csv`` or ``.tsv``, with or without a header line, and their ``.gz``, where a first column without a name is
+        left out; ``.parquet``, if polars is installed;
         ``.mtx``; ``.h5ad``, if anndata is installed: ``X``, or ``obsm["X_pca"]`` if X has more than 50 columns.
     labels : str or None
         For tables, the name or the number (from 0) of the column of labels; for npz, the key of the labels; for h5ad,
@@ -182,10 +184,14 @@ def _read_csv(path: Path, labels: str | None, mark: str) -> tuple[NDArray[np.flo
     if len(first) == 1 and any(other in first[0] for other in ";\t,"):
         separator = "commas" if mark == "," else "tabs"
         raise ValueError(f"{path.name} seems to be separated by something else than {separator}; use {separator}.")
-    # Data have a number in every line, so a first line without any is a header.
-    header = not any(_is_number(cell) for cell in first)
+    # Data have a number in every line, so a first line without any is a header. pandas numbers nameless columns.
+    named = first[1:] if first[0] == "" else first
+    header = not any(map(_is_number, first)) or named == [str(c) for c in range(len(named))]
     at = _label_column(path, labels, first, header)
-    columns = [c for c in range(len(first)) if c != at]
+    is_index = header and first[0] == "" and len(first) > 1 and at != 0
+    if is_index:
+        warnings.warn(f"the first column of {path.name} has no name, so it is left out as an index.", stacklevel=3)
+    columns = [c for c in range(int(is_index), len(first)) if c != at]
     if not columns:
         raise ValueError(f"{path.name} has no columns of points besides the labels.")
     options: dict[str, Any] = {"delimiter": mark, "skiprows": int(header), "quotechar": '"', "comments": None}

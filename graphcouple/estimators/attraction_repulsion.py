@@ -136,6 +136,8 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
         self._validate_params()
         X = self._checked(X)
         n = X.shape[0]
+        if self.kernel == "linear" and (largest := float(abs(X).max())) and not 1e-12 < largest < 1e12:
+            raise ValueError(f"the largest entry of X is {largest:.3g}, whose fourth power rounds away; rescale X.")
         if self.n_components >= n:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")
         rng = check_random_state(self.random_state)

@@ -124,6 +124,10 @@ class EmbeddingEstimator(ScikitTransformer):
             raise ValueError(f"X has two columns named {twice!r}; rename one of them, or pass X.to_numpy().")
         try:
             return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options)
+        except TypeError as error:
+            if "promoted" not in str(error):
+                raise
+            raise TypeError("X must be numeric; encode or drop its columns of dates, text and objects.") from None
         except ValueError as error:
             # scikit-learn goes on about other estimators.
             if "contains NaN" in str(error):

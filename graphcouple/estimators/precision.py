@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -154,7 +155,10 @@ class PrecisionCoupling(EmbeddingEstimator):
     def transform(self, X: Any) -> FloatArray:
         """Embed new points: (x − mean) B diag(λ^½ / s), of shape (n_samples, n_components_)."""
         X = self._checked_new(X)
-        scores = product_of_rows(X, self.components_.T) - self.mean_ @ self.components_.T
+        if issparse(X):
+            scores = product_of_rows(X, self.components_.T) - self.mean_ @ self.components_.T
+        else:
+            scores = product_of_rows(X - self.mean_, self.components_.T)
         return np.asarray(scores * self._ratio)
 
     def inverse_transform(self, Z: Any) -> FloatArray:

@@ -64,6 +64,11 @@ def check_weights(weights: Any, n_points: int) -> FloatArray:
     if not np.isfinite(array).all() or (array <= 0).any():
         worst = array[np.argmin(array)] if np.isfinite(array).all() else "NaN or infinity"
         raise ValueError(f"sample_weight must be finite and above 0, got {worst}; leave rows of weight 0 out.")
+    if array.size > 1 and array.sum() < 2.0:
+        raise ValueError(
+            f"sample_weight sums to {array.sum():.3g}, fewer than two points: weights count the copies of a row. Pass "
+            "weights / weights.mean() if only their ratios matter."
+        )
     if array.size and array.max() > _MOST_RATIO * array.min():
         raise ValueError(
             f"sample_weight goes from {array.min():.3g} to {array.max():.3g}, above a ratio of {_MOST_RATIO:g}: small"

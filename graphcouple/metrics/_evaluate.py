@@ -94,7 +94,8 @@ def evaluate(
         - "torn edges", "flung points", "detached points": see `tears`, for which all points are compared;
         - "distance correlation", "triplet correlation";
         - with classes, "10-NN accuracy" (5 folds, or as many as the largest class has points), "NMI", "silhouette" and
-          "Davies-Bouldin" of k-means, and "class-mean disparity" (NaN, with a warning, where all class means coincide).
+          "Davies-Bouldin" of k-means, and "class-mean disparity" (NaN for two classes, and, with a warning,
+          where all class means coincide).
 
         Names that end in " ±" are standard errors.
 
@@ -113,7 +114,7 @@ def evaluate(
     True
     """
     if isinstance(Z, (list, tuple)) and any(np.ndim(each) == 2 for each in Z):
-        raise TypeError("Z holds several embeddings; name them in a dict, as {'tsne': Z, 'umap': W}.")
+        raise ValueError("Z holds several embeddings; name them in a dict, as {'tsne': Z, 'umap': W}.")
     embeddings = dict(Z) if isinstance(Z, Mapping) else {"": Z}
     table = score_each(X, embeddings, y, metric=metric, K=K, n_rows=n_rows, random_state=random_state, n_jobs=n_jobs)
     return _as_table(table, isinstance(Z, Mapping))
@@ -171,8 +172,10 @@ def _geometry(relations: Relations, sizes: dict[str, int], local: int) -> dict[s
     triplets, triplets_error = triplets_of(relations)
     values = {name: (curves.preservation[k - 1], curves.preservation_error[k - 1]) for name, k in sizes.items()}
     values["R area"] = (curves.area, None)
-    values[f"trustworthiness({local})"] = (curves.trustworthiness[local - 1], curves.trustworthiness_error[local - 1])
-    values[f"continuity({local})"] = (curves.continuity[local - 1], curves.continuity_error[local - 1])
+    # These two are defined below half the points.
+    K = min(local, (relations.n - 1) // 2)
+    values[f"trustworthiness({K})"] = (curves.trustworthiness[K - 1], curves.trustworthiness_error[K - 1])
+    values[f"continuity({K})"] = (curves.continuity[K - 1], curves.continuity_error[K - 1])
     values["distance correlation"] = (correlation_of(relations), None)
     values["triplet correlation"] = (triplets, triplets_error)
     scores = {}
@@ -194,7 +197,10 @@ def _classes(points: Any, Z: Any, y: Any, random_state: Any, n_jobs: int | None)
         "silhouette": clusters.silhouette,
         "Davies-Bouldin": clusters.davies_bouldin,
     }
-    if points is not None:
+    # Any map arranges two means in the same way.
+    if points is not None and counts.size < 3:
+        scores["class-mean disparity"] = np.nan
+    elif points is not None:
         try:
             scores["class-mean disparity"] = class_mean_disparity(points, Z, y)
         except Coinciding as error:

@@ -115,6 +115,8 @@ def tears_of(neighbors: IntArray, Z: FloatArray, classes: IntArray, length: floa
     n, K = neighbors.shape
     Z = Z.astype(np.float64, copy=False)
     centred = Z - Z.mean(axis=0)
+    if (Z[0] == Z).all():
+        raise ValueError("Z has all points in one place, so it has no neighbours to tear apart.")
     axis = np.linalg.eigh(centred.T @ centred)[1][:, -1]
     first, last = np.quantile(centred @ axis, (_ENDS, 1.0 - _ENDS))
     is_torn = np.linalg.norm(Z[neighbors] - Z[:, None], axis=2) > length * (last - first)

@@ -19,6 +19,7 @@ from graphcouple.neighbors.precomputed import SquareDistances, StoredDistances
 
 # Metrics for which scikit-learn takes sparse points, and metrics of truth values.
 _OF_SPARSE = ("cityblock", "cosine", "euclidean", "l1", "l2", "manhattan")
+_WITHOUT_PARAMETERS = ("braycurtis", "canberra", "chebyshev", "correlation", "cosine", "euclidean", "manhattan")
 _OF_TRUTH = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath", "yule")
 
 # Sparse matrices of up to this many entries (0.4 GB in double precision) are made dense.
@@ -65,21 +66,23 @@ class ByMetric(Searched):
             raise ValueError(
                 f"metric must be a function of two rows, Blocks, or one of {metric_names()}, got {metric!r}."
             )
+        if params and isinstance(metric, str) and metric in _WITHOUT_PARAMETERS:
+            raise ValueError(f"metric={metric!r} has no parameters, got metric_params={params!r}.")
         if metric == "mahalanobis" and params and "V" in params:
             # Not every search takes the covariance itself.
             params = {**{name: value for name, value in params.items() if name != "V"}, "VI": _inverse(params["V"])}
         if callable(metric) and X.shape[0] > 1:
             _check_own(metric, metric(X[0], X[1], **(params or {})))
-        if isinstance(metric, str) and metric == "cosine" and (zero := zero_rows(X)).any():
+        self.metric, self.params = metric, params or None
+        self._by_direction = not params and (metric == "cosine" or (metric == "correlation" and not sp.issparse(X)))
+        if self._by_direction and (zero := zero_rows(self._centred(X))).any():
             warnings.warn(
-                f"{zero.sum()} rows of X are zero throughout, the first of them row {zero.argmax()}: they have no "
-                "direction, so they are as far from one row as from any other by the cosine. Drop these rows, or "
-                "choose another metric.",
+                f"{zero.sum()} rows of X are {'zero' if metric == 'cosine' else 'constant'} throughout, the first of "
+                f"them row {zero.argmax()}, so metric={metric!r} does not tell which rows are near them. Drop these "
+                "rows, or choose another metric.",
                 UserWarning,
                 stacklevel=2,
             )
-        self.metric, self.params = metric, params or None
-        self._by_direction = not params and (metric == "cosine" or (metric == "correlation" and not sp.issparse(X)))
         self.approximate = self._by_direction or suits(X, metric, self.params)
         if not self._by_direction:
             self.exact_work = _EXACT_WORK
@@ -133,7 +136,16 @@ class ByMetric(Searched):
         return indices, self._check_distances(dist)
 
     def _unit_rows(self, X: Any) -> Any:
-        return unit_rows(X - X.mean(axis=1, keepdims=True) if self.metric == "correlation" else X)
+        return unit_rows(self._centred(X))
+
+    def _centred(self, X: Any) -> Any:
+        """Return the rows, less their means for correlations: zeros where only rounding is left."""
+        if self.metric != "correlation":
+            return X
+        centred = X - X.mean(axis=1, keepdims=True)
+        rounding = 8.0 * np.finfo(X.dtype).eps * np.abs(X).max(axis=1)
+        centred[np.abs(centred).max(axis=1) <= rounding] = 0.0
+        return centred
 
     @cached_property
     def _directions(self) -> Euclidean:

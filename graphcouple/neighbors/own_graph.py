@@ -46,7 +46,7 @@ def neighbor_distances(neighbors: Any, n_points: int) -> tuple[Support, FloatArr
     if (counts == 0).any():
         raise ValueError(f"neighbors gives row {int(np.argmin(counts))} no neighbor but itself; give it at least one.")
     if not np.isfinite(distances).all():
-        raise ValueError("neighbors holds infinite distances; leave those pairs out.")
+        raise ValueError("neighbors holds NaN or infinite distances; leave those pairs out.")
     return support, distances
 
 

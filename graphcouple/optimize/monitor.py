@@ -145,7 +145,7 @@ class Monitor:
         if self.callback is not None:
             view = Z.view()
             view.flags.writeable = False
-            if self.callback(iteration, self.losses[-1], view):
+            if _is_true(self.callback(iteration, self.losses[-1], view)):
                 self._reason, self.stopped = f"stopped by the callback at iteration {iteration}", True
                 return True
         if not settled:
@@ -229,3 +229,12 @@ class Monitor:
         # A run of fewer than ten iterations has no tenth: its last iteration counts in proportion.
         share = 0.1 * self.max_iter / (self.max_iter - self.last_tenth)
         return share * (self.before_last_tenth - now) / height if height > 0 else 0.0
+
+
+def _is_true(answer: Any) -> bool:
+    try:
+        return bool(answer)
+    except ValueError:
+        raise TypeError(
+            f"callback must return whether to stop the run, or None, got {type(answer).__name__}."
+        ) from None

@@ -10,6 +10,7 @@ from scipy.sparse.linalg import ArpackError
 from sklearn import config_context
 
 from graphcouple.graphs import FloatArray
+from graphcouple.neighbors.points import shift_of, shifted
 
 
 class LeadingSVD(NamedTuple):
@@ -39,6 +40,8 @@ def leading_svd(X: Any, k: int, *, center: bool, svd_solver: str, rng: np.random
     if center:
         from sklearn.decomposition import PCA
 
+        shift = np.zeros(X.shape[1]) if sp.issparse(X) else shift_of(X)
+        X = X if sp.issparse(X) else shifted(X, shift)
         solver = svd_solver
         if sp.issparse(X) and k >= min(X.shape):
             solver = "covariance_eigh"
@@ -52,7 +55,8 @@ def leading_svd(X: Any, k: int, *, center: bool, svd_solver: str, rng: np.random
                 pca = PCA(k, svd_solver="full")
                 scores = pca.fit_transform(X.toarray() if sp.issparse(X) else X)
         squared = pca._fit_svd_solver == "covariance_eigh"
-        return LeadingSVD(scores, pca.singular_values_, pca.components_, pca.mean_, squared)
+        mean = (pca.mean_ + shift).astype(X.dtype)
+        return LeadingSVD(scores, pca.singular_values_, pca.components_, mean, squared)
     mean = np.zeros(X.shape[1], dtype=X.dtype)
     if k < min(X.shape) and (svd_solver in ("arpack", "randomized") or sp.issparse(X)):
         from sklearn.decomposition import TruncatedSVD
