@@ -119,7 +119,8 @@ def test_the_bound_is_its_formula(q):
 
     def formula(points):
         n = len(points)
-        sq_size = np.sqrt(3 * n * (np.linalg.norm(points - points.mean(axis=0), axis=1) ** 4).sum()) / (n - 1)
+        radii = np.linalg.norm(points - points.mean(axis=0), axis=1)
+        sq_size = (5 * (radii**8).mean()) ** 0.25 * n / (n - 1)
         return n / 3 * np.log1p((sq_size / sq_length) ** 3)
 
     bound, weighed = Confinement(50, 0.7, 5.0), Confinement(50, 0.7, 5.0, weights)

@@ -5,9 +5,9 @@ minimum there: it falls for ever as the components move apart. The gain is small
 of different components over the weight of the others, under prior E. Moving the components to infinity lowers the loss
 by n log(1 + f). With Student's kernel f falls with the square of the size of the map. So descent also counts the size:
 
-    C(Z) = (n/3) log(1 + (D²/L²)³),   D² = (3 n Σ_i |z_i − z̄|⁴)^½ / (n − 1),   L² = 540 ℓ² (n/κ)^max(1, 2/q)
+    C(Z) = (n/3) log(1 + (D²/L²)³),   D² = (5/n Σ_i |z_i − z̄|⁸)^¼ n/(n − 1),   L² = 540 ℓ² (n/κ)^max(1, 2/q)
 
-In a disc, D² is the mean squared distance of two points. The fourth power also counts a few points far out, which
+In a disc, D² is the mean squared distance of two points. The eighth power also counts a few points far out, which
 barely change the mean square. ℓ is the kernel's length, and κ the number of points in one place that push a point as
 much as its edges pull it: the perplexity, under priors D and E. Student's tail falls as D⁻² in any dimension, so f is
 about nℓ²/(κD²), and the same D² leaves the same f in a plane as in more dimensions. On a line, n/κ neighbourhoods side
@@ -33,6 +33,10 @@ _POWER = 3
 # Beyond this, the power would overflow; the gradient has long reached its limit.
 _LARGEST = 1e100
 
+# Half of the power of radii in D. Five points beside 1,500, far away, end 9 times as far from the middle as half of the
+# points do under UMAP, 18 times with the fourth power; umap-learn's end 7 times as far.
+_HALF = 4
+
 
 class Confinement(Objective):
     """C(Z) = (n/3) log(1 + (D²/L²)³), a bound on the size D of a map; the module has the formula.
@@ -53,7 +57,7 @@ class Confinement(Objective):
     >>> from graphcouple.couplings import Confinement
     >>> Z = np.random.default_rng(0).normal(size=(900, 2))
     >>> [round(Confinement(900, 1.0, 30.0).value(size * Z) / 900, 4) for size in (30.0, 60.0, 120.0)]
-    [0.0067, 0.2766, 1.4759]
+    [0.0166, 0.4845, 1.7836]
     """
 
     lower_bound = 0.0
@@ -82,8 +86,8 @@ class Confinement(Objective):
             sq_radius = np.square(points).sum(axis=1)
             widest = float(sq_radius.max()) or 1.0
             shares = sq_radius / widest
-            fourth = float(weights @ np.square(shares))
-            sq_size = widest * (3.0 * total * fourth) ** 0.5 / pairs
+            moment = float(weights @ shares**_HALF)
+            sq_size = widest * ((_HALF + 1.0) * moment / total) ** (1.0 / _HALF) * total / pairs
         sq_length = _SQ_LENGTH * self.length**2 * max(len(Z) / self.crowd, 1.0) ** max(1.0, 2.0 / Z.shape[1])
         power = min(sq_size / sq_length, _LARGEST) ** _POWER
         value = total * float(np.log1p(power)) / _POWER
@@ -91,7 +95,7 @@ class Confinement(Objective):
             return value, np.zeros_like(Z)
         # power/(1 + power), also where the power overflows.
         share = 1.0 / (1.0 + 1.0 / power) if power > 0 else 0.0
-        points *= shares[:, None]
+        points *= shares[:, None] ** (_HALF - 1)
         points -= weights @ points / total
-        points *= (2.0 * total * share / (widest * fourth)) * weights[:, None]
+        points *= (2.0 * total * share / (widest * moment)) * weights[:, None]
         return value, points.astype(Z.dtype, copy=False)

@@ -1,13 +1,16 @@
-"""Pictures of embeddings, on matplotlib (the extra ``graphcouple[plot]``)."""
+"""Pictures of embeddings by matplotlib (the extra ``graphcouple[plot]``), and interactive maps by bokeh."""
 
 from graphcouple.plotting._diagrams import plot_eigenvalues, plot_loss, plot_preservation
 from graphcouple.plotting._graph import plot_graph
 from graphcouple.plotting._grid import plot_grid
+from graphcouple.plotting._interactive import Map, interactive
 from graphcouple.plotting._scatter import plot, plot_class_means, plot_density
 from graphcouple.plotting._style import PALETTE, require_matplotlib
 
 __all__ = [
     "PALETTE",
+    "Map",
+    "interactive",
     "plot",
     "plot_class_means",
     "plot_density",

@@ -33,7 +33,7 @@ FAULTS = [
     Fault("descent: exaggerated edges more than sure", "couplings/cross_entropy.py", "if strength != radial:", "if False:",
           "test_descent test_cross_entropy"),
     Fault("pieces: the bound's power", "couplings/confinement.py", "np.log1p(power)) / _POWER", "np.log1p(power))", "test_separated"),
-    Fault("pieces: the mean square of distances, not the fourth power", "couplings/confinement.py", "weights @ np.square(shares)", "weights @ shares",
+    Fault("pieces: the mean square of distances, not the eighth power", "couplings/confinement.py", "weights @ shares**_HALF", "weights @ shares",
           "test_separated"),
     Fault("pieces: the length of q dimensions", "couplings/confinement.py", "** max(1.0, 2.0 / Z.shape[1])", "** (2.0 / Z.shape[1])", "test_separated"),
     Fault("pieces: sampled maps start at any size", "optimize/solve.py", "objective if self.start_bound is None else objective + self.start_bound",

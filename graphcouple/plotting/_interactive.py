@@ -1,0 +1,270 @@
+"""Maps to zoom, search and select in: one HTML file that opens without a network, made by bokeh."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphcouple._validation import check_integer
+from graphcouple.plotting._style import GREY, MARKERS, PALETTE, check_points, is_categorical, labels_or_none
+
+# Points that a browser draws and selects without delay.
+_MOST_POINTS = 200_000
+
+# The most classes that get a button each.
+_MOST_BUTTONS = 60
+
+_SHAPES = dict(zip(MARKERS, ("circle", "triangle", "square"), strict=True))
+
+# Runs in the browser: marks the rows whose text holds the words, and shows how many.
+_SEARCH = """
+const words = cb_obj.value_input.toLowerCase(), at = [];
+if (words) source.data["text"].forEach((text, i) => { if (text.toLowerCase().includes(words)) at.push(i); });
+source.selected.indices = at;
+"""
+_COUNT = "status.text = source.selected.indices.length ? source.selected.indices.length + ' selected' : '';"
+_EXPORT = """
+const rows = source.selected.indices.map(i => source.data["row"][i]);
+const link = document.createElement("a");
+link.href = URL.createObjectURL(new Blob(["row\\n" + rows.join("\\n") + "\\n"], {type: "text/csv"}));
+link.download = "selected.csv";
+link.click();
+"""
+_TOGGLE = "layers.forEach((of_class, i) => of_class.forEach(layer => { layer.visible = cb_obj.active.includes(i); }));"
+
+
+class Map:
+    """An interactive map, as `interactive` returns it; a notebook shows it."""
+
+    def __init__(self, html: str) -> None:
+        self.html = html
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the map to one file, which opens without a network."""
+        Path(path).write_text(self.html, encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f'<iframe srcdoc="{escape(self.html)}" style="width: 100%; height: 720px; border: 0"></iframe>'
+
+
+class _Colors(NamedTuple):
+    """What colours and shapes the points have: classes by code, or numbers."""
+
+    labels: NDArray[Any] | None
+    names: list[str]
+    codes: NDArray[np.int64]
+
+
+def interactive(
+    Z: Any,
+    labels: Any = None,
+    hover: Any = None,
+    *,
+    color: Any = None,
+    title: str | None = None,
+    max_points: int | None = None,
+) -> Map:
+    """Return a map to zoom, pan, search and select in.
+
+    Buttons show and hide classes. Points chosen with the lasso, or by a word of their hover text, stay coloured while
+    the others turn grey; in several embeddings the same rows are chosen in all. A button saves their row numbers.
+
+    Parameters
+    ----------
+    Z : array of shape (n_samples, n_components), or mapping of names to arrays
+        Embeddings; the first two components are drawn, or a single one against its rank.
+    labels : array of shape (n_samples,), optional
+        Classes, or numbers, which get a colour bar; as for `plot`. They also stand in the hover text.
+    hover : sequence, mapping of names to sequences, or data frame, optional
+        What is shown beside the pointer, a line for each name. All of it is shown as text, never as HTML.
+    color : array of shape (n_samples,), optional
+        What the colours show, if not the labels.
+    title : str, optional
+    max_points : int, optional
+        The most points that are drawn; a seeded sample of more. The default is 200,000. The map says so.
+
+    Returns
+    -------
+    Map
+        ``.save("map.html")`` writes it.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        When bokeh is not installed.
+    TypeError, ValueError
+        When `Z` is unusable, or an array has another length.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> drawn = gc.plotting.interactive(X[:, 2:], y, hover={"sepal length": X[:, 0]}, title="petals")
+    >>> "<html" in drawn.html
+    True
+    """
+    _require_bokeh()
+    from bokeh.embed import file_html
+    from bokeh.resources import INLINE
+
+    maps = {str(name): check_points(each) for name, each in (Z if isinstance(Z, Mapping) else {"": Z}).items()}
+    sizes = {len(points) for points in maps.values()}
+    if not maps:
+        raise ValueError("Z must name at least one embedding.")
+    if len(sizes) != 1:
+        raise ValueError(f"the embeddings must have the same number of rows, got {sorted(sizes)}.")
+    n = sizes.pop()
+    texts = _hover_columns(hover, n)
+    if labels is not None:
+        texts = {"label": [str(value) for value in labels_or_none(labels, n)], **texts}  # type: ignore[union-attr]
+    colors = _colors_of(labels_or_none(labels if color is None else color, n), n)
+    rows = _sampled(n, _MOST_POINTS if max_points is None else check_integer("max_points", max_points, 1))
+    note = f"{len(rows):,} of {n:,} points, drawn at random" if len(rows) < n else ""
+    page = _page(maps, rows, texts, colors, title, note)
+    return Map(file_html(page, INLINE, title or "map"))
+
+
+def _require_bokeh() -> None:
+    try:
+        import bokeh  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "interactive maps need bokeh; install it with: pip install 'graphcouple[interactive]'"
+        ) from error
+
+
+def _hover_columns(hover: Any, n: int) -> dict[str, list[str]]:
+    """Return the hover text by name, a text for each point."""
+    if hover is None:
+        return {}
+    named = hover if hasattr(hover, "keys") else {"text": hover}
+    columns = {}
+    for name in named.keys():  # noqa: SIM118
+        values = named[name]
+        if isinstance(values, str) or len(values) != n:
+            raise ValueError(f"hover[{name!r}] must have {n} entries, one for each point.")
+        columns[str(name)] = [
+            f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value) for value in values
+        ]
+    return columns
+
+
+def _colors_of(labels: NDArray[Any] | None, n: int) -> _Colors:
+    if labels is None or not is_categorical(labels):
+        return _Colors(labels, [], np.zeros(n, dtype=np.int64))
+    names, codes = np.unique(labels, return_inverse=True)
+    return _Colors(labels, [str(name) for name in names], codes)
+
+
+def _sampled(n: int, most: int) -> NDArray[np.int64]:
+    return np.sort(np.random.default_rng(0).choice(n, most, replace=False)) if n > most else np.arange(n)
+
+
+def _page(
+    maps: dict[str, NDArray[np.float64]],
+    rows: NDArray[np.int64],
+    texts: dict[str, list[str]],
+    colors: _Colors,
+    title: str | None,
+    note: str,
+) -> Any:
+    from bokeh.layouts import column, gridplot, row
+    from bokeh.models import Button, ColumnDataSource, CustomJS, Div, TextInput
+
+    data: dict[str, Any] = {"row": rows, "text": _joined(texts, rows), "code": [str(c) for c in colors.codes[rows]]}
+    data |= {f"hover {k}": [values[i] for i in rows] for k, values in enumerate(texts.values())}
+    if colors.labels is not None and not colors.names:
+        data["number"] = colors.labels[rows].astype(np.float64)
+    for k, points in enumerate(maps.values()):
+        data[f"x{k}"], data[f"y{k}"] = points[rows, :2].astype(np.float32).T
+    source = ColumnDataSource(data)
+    drawn = [_figure(source, k, name, list(texts), colors, len(rows)) for k, name in enumerate(maps)]
+    figures, layers = [figure for figure, _ in drawn], [of_figure for _, of_figure in drawn]
+    status, search = Div(text="", width=110), TextInput(placeholder="search", width=170)
+    search.js_on_change("value_input", CustomJS(args={"source": source}, code=_SEARCH))
+    source.selected.js_on_change("indices", CustomJS(args={"source": source, "status": status}, code=_COUNT))
+    export = Button(label="save rows", width=80)
+    export.js_on_click(CustomJS(args={"source": source}, code=_EXPORT))
+    parts: list[Any] = [_heading(title)] if title else []
+    parts.append(row(search, export, status))
+    parts.append(
+        figures[0] if len(figures) == 1 else gridplot([figures], sizing_mode="stretch_width", merge_tools=True)
+    )
+    if colors.names:
+        parts.append(_buttons(colors.names, [list(each) for each in zip(*layers, strict=True)]))
+    if note:
+        parts.append(_heading(note))
+    return column(parts, sizing_mode="stretch_width")
+
+
+def _heading(text: str) -> Any:
+    from bokeh.models import PreText
+
+    return PreText(text=text, styles={"font-family": "sans-serif", "white-space": "pre-wrap"})
+
+
+def _joined(texts: dict[str, list[str]], rows: NDArray[np.int64]) -> list[str]:
+    """Return the text that the search looks at."""
+    columns = list(texts.values())
+    return [" ".join(values[i] for values in columns) for i in rows]
+
+
+def _figure(source: Any, k: int, name: str, hover: list[str], colors: _Colors, n: int) -> tuple[Any, list[Any]]:
+    """Return the k-th figure, and its layer for each class."""
+    from bokeh.models import CDSView, ColorBar, GroupFilter, HoverTool
+    from bokeh.palettes import Viridis256
+    from bokeh.plotting import figure
+    from bokeh.transform import linear_cmap
+
+    plot = figure(
+        title=name or None,
+        tools="pan,wheel_zoom,box_zoom,lasso_select,tap,reset,save",
+        active_scroll="wheel_zoom",
+        match_aspect=True,
+        output_backend="webgl",
+        sizing_mode="stretch_width",
+        height=600,
+        toolbar_location="above",
+    )
+    plot.axis.visible, plot.grid.visible, plot.outline_line_color = False, False, GREY
+    size = float(np.clip(400.0 / np.sqrt(n), 2.0, 10.0))
+    style: dict[str, Any] = {"size": size, "line_color": None, "fill_alpha": 0.8, "nonselection_fill_color": GREY}
+    style |= {"nonselection_fill_alpha": 0.3, "source": source}
+    layers = []
+    for code in range(max(len(colors.names), 1)):
+        view = {"view": CDSView(filter=GroupFilter(column_name="code", group=str(code)))} if colors.names else {}
+        fill: Any = PALETTE[code % len(PALETTE)]
+        if colors.labels is not None and not colors.names:
+            low, high = float(colors.labels.min()), float(colors.labels.max())
+            fill = linear_cmap("number", Viridis256, low, high)
+        shape = _SHAPES[MARKERS[code // len(PALETTE) % len(MARKERS)]]
+        layers.append(plot.scatter(f"x{k}", f"y{k}", marker=shape, fill_color=fill, **style, **view))
+    if colors.labels is not None and not colors.names:
+        plot.add_layout(ColorBar(color_mapper=fill["transform"], width=10), "right")
+    tooltips = [("row", "@row"), *((text, f"@{{hover {j}}}") for j, text in enumerate(hover))]
+    plot.add_tools(HoverTool(tooltips=tooltips, renderers=layers))
+    return plot, layers
+
+
+def _buttons(names: list[str], layers: list[list[Any]]) -> Any:
+    """Return the buttons that show and hide the classes, in the colours of their points."""
+    from bokeh.models import CheckboxButtonGroup, CustomJS, Div, InlineStyleSheet
+
+    if len(names) > _MOST_BUTTONS:
+        return Div(text=f"{len(names)} classes, too many for a button each; colours and shapes repeat.")
+    rules = "".join(
+        f".bk-btn:nth-child({c + 1}) {{ border-left: 10px solid {PALETTE[c % len(PALETTE)]}; }}\n"
+        for c in range(len(names))
+    )
+    sheet = InlineStyleSheet(css=f".bk-btn-group {{ flex-wrap: wrap; }}\n{rules}")
+    group = CheckboxButtonGroup(labels=names, active=list(range(len(names))), stylesheets=[sheet])
+    group.sizing_mode = "stretch_width"
+    group.js_on_change("active", CustomJS(args={"layers": layers}, code=_TOGGLE))
+    return group

@@ -1,0 +1,102 @@
+"""Interactive maps: the page holds the given rows and texts, as text, and asks nothing of a network."""
+
+import base64
+import gzip
+import html
+import json
+import re
+
+import numpy as np
+import pytest
+
+import graphcouple as gc
+
+pytest.importorskip("bokeh")
+NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+
+
+def document(drawn):
+    """The models that the page gives to the browser, by type."""
+    (text,) = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', drawn.html, re.DOTALL)
+    (page,) = json.loads(html.unescape(text)).values()
+    models = {}
+
+    def collect(node):
+        if isinstance(node, dict):
+            if node.get("type") == "object":
+                models.setdefault(node["name"], []).append(node.get("attributes", {}))
+            for value in node.values():
+                collect(value)
+        elif isinstance(node, list):
+            for value in node:
+                collect(value)
+
+    collect(page)
+    return models
+
+
+def columns(drawn):
+    (source,) = document(drawn)["ColumnDataSource"]
+    return dict(source["data"]["entries"])
+
+
+def numbers(column):
+    if isinstance(column, list):
+        return np.array(column)
+    dtype = np.dtype(column["dtype"])
+    return np.frombuffer(gzip.decompress(base64.b64decode(column["array"]["data"])), dtype=dtype)
+
+
+def test_the_page_holds_the_rows_and_asks_nothing_of_a_network(rng, tmp_path):
+    Z, W = rng.normal(size=(2, 50, 3))
+    y = np.array(["a", NASTY])[np.arange(50) % 2]
+    drawn = gc.plotting.interactive({"one": Z, "two": W}, y, hover={"size": Z[:, 0], "note": [NASTY] * 50}, title=NASTY)
+    data = columns(drawn)
+    for k, points in enumerate((Z, W)):
+        np.testing.assert_allclose(numbers(data[f"x{k}"]), points[:, 0].astype(np.float32))
+        np.testing.assert_allclose(numbers(data[f"y{k}"]), points[:, 1].astype(np.float32))
+    assert data["hover 0"] == y.tolist()
+    assert data["hover 1"][3] == f"{Z[3, 0]:.6g}"
+    assert data["text"][0] == f"a {Z[0, 0]:.6g} {NASTY}"
+    assert NASTY not in drawn.html
+    assert not re.findall(r"<(?:script|link)[^>]*(?:src|href)=", drawn.html)
+    drawn.save(tmp_path / "map.html")
+    assert (tmp_path / "map.html").read_text(encoding="utf-8") == drawn.html
+    assert "<iframe srcdoc=" in drawn._repr_html_()
+
+
+def test_each_class_has_a_layer_in_each_map_and_a_button(rng):
+    Z, y = rng.normal(size=(40, 2)), np.arange(40) % 4
+    models = document(gc.plotting.interactive({"a": Z, "b": 2 * Z}, y))
+    assert len(models["GlyphRenderer"]) == 8
+    assert [part["group"] for part in models["GroupFilter"]] == [*"0123"] * 2
+    (buttons,) = models["CheckboxButtonGroup"]
+    assert (buttons["labels"], buttons["active"]) == ([*"0123"], [0, 1, 2, 3])
+    many = document(gc.plotting.interactive(rng.normal(size=(200, 2)), [f"class {c % 70}" for c in range(200)]))
+    assert "CheckboxButtonGroup" not in many
+    assert any("70 classes" in each.get("text", "") for each in many["Div"])
+
+
+def test_numbers_get_a_colour_bar_and_many_points_a_sample_that_says_so(rng):
+    Z = rng.normal(size=(500, 1))
+    drawn = gc.plotting.interactive(Z, color=Z[:, 0], max_points=100)
+    models = document(drawn)
+    assert len(models["ColorBar"]) == 1
+    assert any("100 of 500 points" in each["text"] for each in models["PreText"])
+    rows = numbers(columns(drawn)["row"])
+    assert len(np.unique(rows)) == 100
+    np.testing.assert_allclose(numbers(columns(drawn)["number"]), Z[rows, 0])
+    np.testing.assert_allclose(numbers(columns(drawn)["y0"]), Z[:, 0].argsort().argsort()[rows])
+
+
+def test_mistakes_are_named(rng):
+    Z = rng.normal(size=(20, 2))
+    for call, match in [
+        (lambda: gc.plotting.interactive({"a": Z, "b": Z[1:]}), r"same number of rows, got \[19, 20\]"),
+        (lambda: gc.plotting.interactive(Z, hover=["a"]), r"hover\['text'\] must have 20 entries"),
+        (lambda: gc.plotting.interactive(Z, hover="twenty characters..."), "must have 20 entries"),
+        (lambda: gc.plotting.interactive(Z, np.zeros(3)), "y has 3 labels"),
+        (lambda: gc.plotting.interactive({}), "Z must name at least one embedding"),
+    ]:
+        with pytest.raises(ValueError, match=match):
+            call()
