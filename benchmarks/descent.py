@@ -112,7 +112,7 @@ def run_separated(names: str, init: str) -> None:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             fitted = composition.estimator(random_state=0, init=init).fit(X)
-        kept, spread, _, places = scores(X, y, fitted.embedding_)
+        kept, spread, _, _, places, _ = scores(X, y, fitted.embedding_)
         spreads[composition.q].append(spread)
         ended = "; ".join([fitted.stop_reason_[:30], *(str(one.message)[:60] for one in caught)])
         print(f"{spread:9.1f} {len(X) - places:4d} {kept:5.1f}  {composition}  {ended}", flush=True)

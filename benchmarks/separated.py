@@ -4,7 +4,8 @@
     python benchmarks/separated.py --peers OTHER/bin/python # with peers installed in another environment
     python benchmarks/separated.py --only blobs --methods TSNE,UMAP,SNE
 
-Spread is the radius of nine tenths of the map over the median radius of a cluster; the page is the share of 20 x 20
+Spread is the radius of nine tenths of the map over the median radius of a cluster; reach is the largest over the median
+distance of a point from the middle; the page is the share of 20 x 20
 cells that hold points; places are distinct to 1e-7 of the map's size. Astray are points further from their cluster's
 median than four times its median radius. Losses are by point, the stated loss of this library at either embedding.
 Peers' maps are kept in a file (`--kept`).
@@ -80,9 +81,9 @@ def outlier(far=1000.0):
     return X, y
 
 
-def clump(few, far=1000.0):
+def clump(few, far=1000.0, many=500):
     """One cluster, and a few rows far out together."""
-    X, y = clusters((500, few), (1.0, 0.5), 8, gap=0.0)
+    X, y = clusters((many, few), (1.0, 0.5), 8, gap=0.0)
     return X + far * (y[:, None] == 1), y
 
 
@@ -110,6 +111,7 @@ DATA = {
     "one far row": outlier,
     "far clump of 6": lambda: clump(6),
     "far clump of 30": lambda: clump(30, 50.0),
+    "far clump of 5, 1,500": lambda: clump(5, 30.0, 1500),
     "walk": walk,
     "moons": lambda: make_moons(1000, noise=0.05, random_state=0),
     "noise": lambda: (np.random.default_rng(0).normal(size=(1000, 10)), np.zeros(1000, dtype=int)),
@@ -118,7 +120,7 @@ DATA = {
 
 
 def scores(X, y, Z):
-    """Return R(10), the spread, the page in percent, the number of places, and the percentage of points astray."""
+    """Return R(10), the spread, the reach, the page in percent, the number of places, and the percentage astray."""
     Z = np.asarray(Z, dtype=np.float64)
     radius = np.quantile(np.linalg.norm(Z - Z.mean(axis=0), axis=1), 0.9)
     parts = [Z[y == k] for k in np.unique(y) if (y == k).sum() > 4]
@@ -130,7 +132,9 @@ def scores(X, y, Z):
     places = len(np.unique(np.round(1e7 * Z / np.abs(Z - Z.mean(axis=0)).max()), axis=0))
     n_rows = 1000 if len(Z) > 20_000 else None
     kept = 100 * gc.metrics.k_ary_preservation(X, Z, 10, n_rows=n_rows, random_state=0)
-    return kept, radius / max(inner, 1e-300), len(np.unique(cells, axis=0)) / 4, places, astray
+    far = np.linalg.norm(Z - np.median(Z, axis=0), axis=1)
+    reach = far.max() / max(np.median(far), 1e-300)
+    return kept, radius / max(inner, 1e-300), reach, len(np.unique(cells, axis=0)) / 4, places, astray
 
 
 def peers_of(python, X, kept):
@@ -152,7 +156,8 @@ def main():
     arguments = parser.parse_args()
     arguments.kept.mkdir(exist_ok=True)
     warnings.simplefilter("ignore")
-    print("| data | method | R(10) | spread | page % | places | astray % | loss by point | s |" + "\n|" + 9 * "---|")
+    columns = ["data", "method", "R(10)", "spread", "reach", "page %", "places", "astray %", "loss by point", "s"]
+    print(f"| {' | '.join(columns)} |\n|{len(columns) * '---|'}")
     for name, make in DATA.items():
         if arguments.only not in name:
             continue
@@ -164,10 +169,10 @@ def main():
             seconds = time.perf_counter() - start
             ours = (*scores(X, y, fitted.embedding_), fitted.coupling_loss_ / len(X))
             peer = peers.get("UMAP" if method == "UMAP" else "TSNE")
-            theirs = (np.nan,) * 6
+            theirs = (np.nan,) * 7
             if peer is not None:
                 theirs = (*scores(X, y, peer), objective_of(fitted).value(peer.astype(np.float64)) / len(X))
-            cells = (f"{a:.{d}f} / {b:.{d}f}" for a, b, d in zip(ours, theirs, (1, 1, 0, 0, 2, 4), strict=True))
+            cells = (f"{a:.{d}f} / {b:.{d}f}" for a, b, d in zip(ours, theirs, (1, 1, 1, 0, 0, 2, 4), strict=True))
             print(f"| {name} | {method} | {' | '.join(cells)} | {seconds:.1f} |", flush=True)
 
 

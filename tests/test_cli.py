@@ -220,7 +220,7 @@ def _broken_csv(folder):
         (["nan.csv", "--labels", "colour"], "colour"),
         (["iris", "--labels", "nan.csv"], "several columns"),
         (["iris", "--labels", "odd.npz"], r"labels are read from \.npy, \.txt"),
-        (["index.csv"], r"Non-numeric column\(s\): 0 \(without a name\)"),
+        (["index.csv"], r"Non-numeric column\(s\): 1 \(without a name\)"),
         (["index.csv", "--labels", "aa"], "did you mean 'a'"),
         (["iris", "--perplexity", "many"], "many"),
         (["iris", "--perplexity", "5,many"], "5,many"),
@@ -332,3 +332,13 @@ def test_an_estimate_has_seconds_and_memory_or_says_why_not(run):
     code, out, err = run("estimate", "--rows", 10, "--columns", 3)
     assert (code, out) == (2, "")
     assert "n must be at least 50, got 10" in err
+
+
+def test_an_interactive_map_is_written_or_refused_before_the_fit(folder, run):
+    code, out, _ = run("embed", "iris", "-n", 5, "--no-plot", "--interactive", "map.html")
+    assert code == 0
+    assert "map.html" in out
+    assert "TSNE of iris" in (folder / "map.html").read_text(encoding="utf-8")
+    code, out, err = run("embed", "iris", "--interactive", "map.png")
+    assert (code, out) == (2, "")
+    assert "--interactive map.png: the ending must be one of .html" in err

@@ -203,7 +203,7 @@ def test_weights_of_too_wide_a_range_are_refused():
 def test_hints_name_parameters_that_there_are():
     with pytest.raises(TypeError, match="no parameter 'method'; it has"):
         gc.LocallyLinearEmbedding(method="standard")
-    with pytest.raises(TypeError, match="is here n_starts"):
+    with pytest.raises(TypeError, match="use n_starts"):
         gc.MetricMDS(n_init=4)
 
 

@@ -106,6 +106,16 @@ def refuse_inputs(targets: dict[str, Path | None], inputs: Iterable[Any]) -> Non
             raise ValueError(f"{option} {path} is an input of this command; choose another name.")
 
 
+def check_target(path: Path, suffixes: tuple[str, ...], option: str) -> None:
+    """Raise if a file cannot be written there."""
+    if path.suffix.lower() not in suffixes:
+        raise ValueError(f"{option} {path}: the ending must be one of {', '.join(suffixes)}.")
+    if not path.parent.is_dir():
+        raise ValueError(f"{option} {path}: the folder {path.parent} does not exist.")
+    if path.is_dir():
+        raise ValueError(f"{option} {path} is a folder.")
+
+
 def targets(
     default: str,
     endings: tuple[str, ...],
@@ -123,14 +133,8 @@ def targets(
     table = output or Path(default)
     picture = None if no_plot else plot or table.with_suffix(".png")
     for path, suffixes, option in ((table, endings, "--output"), (picture, PLOT_ENDINGS, "--plot")):
-        if path is None:
-            continue
-        if path.suffix.lower() not in suffixes:
-            raise ValueError(f"{option} {path}: the ending must be one of {', '.join(suffixes)}.")
-        if not path.parent.is_dir():
-            raise ValueError(f"{option} {path}: the folder {path.parent} does not exist.")
-        if path.is_dir():
-            raise ValueError(f"{option} {path} is a folder.")
+        if path is not None:
+            check_target(path, suffixes, option)
     if picture is not None:
         from graphcouple.plotting import require_matplotlib
 

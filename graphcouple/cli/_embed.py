@@ -11,6 +11,7 @@ import click
 from graphcouple.cli._common import (
     METHODS,
     check_name,
+    check_target,
     fit_reporting,
     labels_option,
     load_data,
@@ -188,6 +189,7 @@ def _weight(context: click.Context, option: click.Parameter, value: str | None) 
     help="Picture, .png, .svg or .pdf.  [default: beside the embedding]",
 )
 @click.option("--no-plot", is_flag=True, help="Make no picture.")
+@click.option("--interactive", type=click.Path(path_type=Path), help="Map to zoom and search in, .html.")
 def embed(
     data: str,
     method: str,
@@ -195,6 +197,7 @@ def embed(
     output: Path | None,
     plot: Path | None,
     no_plot: bool,
+    interactive: Path | None,
     input_prior: str | None,
     input_kernel: str | None,
     latent_prior: str | None,
@@ -221,10 +224,15 @@ def embed(
     is_composed = any((*sides.values(), coupling)) and preset(method, {}).couples_laws
     default = f"{name}-{'composed' if is_composed else method}.npy"
     table, picture = targets(default, (".npy", ".csv"), output, plot, no_plot, inputs=(data, labels))
+    if interactive is not None:
+        from graphcouple.plotting._interactive import require_bokeh
+
+        check_target(interactive, (".html",), "--interactive")
+        require_bokeh()
     plain = _compose(preset(method, options), sides, coupling)
     estimator = _with_terms(plain, component_weight, large_scale)
     seconds = fit_reporting(estimator, X)
-    with finished_files(table, picture) as (draft, sketch):
+    with finished_files(table, picture, interactive) as (draft, sketch, page):
         assert draft is not None
         write_embedding(draft, table, estimator.embedding_)
         if sketch is not None and picture is not None:
@@ -232,9 +240,13 @@ def embed(
 
             axes = scatter(estimator.embedding_, y, title=f"{type(estimator).__name__} of {name}")
             save_picture(sketch, picture, axes.figure)
+        if page is not None:
+            from graphcouple.plotting import interactive as zoomed
+
+            zoomed(estimator.embedding_, y, title=f"{type(estimator).__name__} of {name}").save(page)
     subject = f"{type(estimator).__name__} on {name}, {X.shape[0]:,} × {X.shape[1]:,}"
     rows = [("method", subject), *estimator.report(), _time(estimator, seconds)]
-    rows.append(("written", "\n".join(str(path) for path in (table, picture) if path is not None)))
+    rows.append(("written", "\n".join(str(path) for path in (table, picture, interactive) if path is not None)))
     report(rows)
 
 

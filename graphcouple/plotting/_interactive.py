@@ -110,7 +110,7 @@ def interactive(
     >>> "<html" in drawn.html
     True
     """
-    _require_bokeh()
+    require_bokeh()
     from bokeh.embed import file_html
     from bokeh.resources import INLINE
 
@@ -131,7 +131,8 @@ def interactive(
     return Map(file_html(page, INLINE, title or "map"))
 
 
-def _require_bokeh() -> None:
+def require_bokeh() -> None:
+    """Raise with the install command if bokeh is missing."""
     try:
         import bokeh  # noqa: F401
     except ModuleNotFoundError as error:
