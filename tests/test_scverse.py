@@ -165,6 +165,8 @@ def test_the_transformer_gives_the_graph_of_scikit_learns(cells):
     ):
         np.testing.assert_array_equal(np.diff(graph.indptr), np.diff(wanted.indptr))
         np.testing.assert_allclose(graph.toarray(), wanted.toarray(), atol=1e-5)
+    nearest = own.fit_transform(X).indices.reshape(len(X), 9)
+    np.testing.assert_array_equal(nearest[:, 0], np.arange(len(X)))
     pipeline = make_pipeline(
         clone(own).set_params(n_neighbors=90), gc.TSNE(metric="precomputed", init="random", **SHORT)
     )
