@@ -220,7 +220,7 @@ def _method(method: Any, random_state: Any) -> tuple[str, Any]:
         estimator = getattr(estimators, METHODS[name])()
         seeded = "random_state" in estimator.get_params()
         return name, estimator.set_params(random_state=random_state) if seeded else estimator
-    if not hasattr(method, "get_params"):
+    if isinstance(method, type) or not hasattr(method, "get_params"):
         raise TypeError(f"method must be a name, an estimator such as gc.TSNE(), or a Sentence, got {method!r}.")
     named = {cls: name for name, cls in METHODS.items()}
     return named.get(type(method).__name__, type(method).__name__.lower()), method

@@ -113,7 +113,7 @@ def test_copies_and_rows_with_too_few_neighbors_are_found():
 def test_constant_rows_are_uncorrelated_with_all_others():
     X = np.vstack([DIGITS[:300], np.ones((2, 64))])
     for search in ("exact", "approximate"):
-        with pytest.warns(UserWarning, match="2 rows of X are constant throughout"):
+        with pytest.warns(UserWarning, match="constant throughout: 2, the first"):
             distances = distances_of(X, "correlation")
         support, sq_dist = distances.nearest(5, search=search)
         assert np.isfinite(sq_dist).all()

@@ -111,7 +111,7 @@ def test_rows_of_zeros_are_at_cosine_distance_one_of_all_others(rng):
     X = clusters(2000, 10, rng)
     X[5] = 0.0
     for points in (X, sp.csr_array(X)):
-        with pytest.warns(UserWarning, match="1 rows of X are zero throughout, the first of them row 5"):
+        with pytest.warns(UserWarning, match="zero throughout: 1, the first of them row 5"):
             support, sq_dist = nearest_neighbors(points, K, "cosine", search="approximate")
         np.testing.assert_allclose(sq_dist[support.indptr[5] : support.indptr[6]], 1.0)
 
@@ -288,7 +288,7 @@ def test_half_precision_is_kept_in_single_precision(rng, search):
 def test_rounding_of_constant_rows_correlates_with_nothing(rng):
     X = rng.normal(size=(60, 10))
     X[:5] = np.array([0.1, 0.3, 1 / 3, 0.7, 1e5 / 3])[:, None]
-    with pytest.warns(UserWarning, match="5 rows of X are constant throughout, the first of them row 0"):
+    with pytest.warns(UserWarning, match="constant throughout: 5, the first of them row 0"):
         distances = distances_of(X, "correlation")
     dist = np.sqrt(distances.all_pairs()[1]).reshape(60, 59)[:5]
     np.testing.assert_allclose(dist[:, 4:], 1.0)

@@ -147,6 +147,7 @@ def test_mistakes_are_named(cells):
         (lambda: gc.scverse.embed(cells, n_pcs=30), ValueError, "n_pcs=30, but X_pca has 20 columns"),
         (lambda: gc.scverse.embed(cells, "phate"), ValueError, "method must be one of tsne"),
         (lambda: gc.scverse.embed(cells, 3), TypeError, "method must be a name"),
+        (lambda: gc.scverse.embed(cells, gc.TSNE), TypeError, "method must be a name"),
         (lambda: gc.scverse.embed(cells, neighbors_key="bbknn"), KeyError, "run sc.pp.neighbors"),
         (lambda: gc.scverse.embed(cells, "isomap", neighbors_key="neighbors"), ValueError, "takes no stored neighbors"),
         (lambda: gc.scverse.embed(cells, "pca", copy=True), ValueError, "has 20 columns, not a map's"),

@@ -14,12 +14,12 @@ import scipy.sparse as sp
 from graphcouple.graphs import FloatArray, IntArray, Support, off_diagonal
 from graphcouple.neighbors.distances import Distances, Euclidean, Searched, in_chunks, regular_support
 from graphcouple.neighbors.neighbor_graph import NeighborGraph, suits
-from graphcouple.neighbors.points import unit_rows, zero_rows
+from graphcouple.neighbors.points import largest_of_rows, unit_rows, zero_rows
 from graphcouple.neighbors.precomputed import SquareDistances, StoredDistances
 
 # Metrics for which scikit-learn takes sparse points, and metrics of truth values.
 _OF_SPARSE = ("cityblock", "cosine", "euclidean", "l1", "l2", "manhattan")
-_WITHOUT_PARAMETERS = ("braycurtis", "canberra", "chebyshev", "correlation", "cosine", "euclidean", "manhattan")
+_WITHOUT_PARAMETERS = ("cosine", "euclidean", "manhattan")
 _OF_TRUTH = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath", "yule")
 
 # Sparse matrices of up to this many entries (0.4 GB in double precision) are made dense.
@@ -76,10 +76,10 @@ class ByMetric(Searched):
         self.metric, self.params = metric, params or None
         self._by_direction = not params and (metric == "cosine" or (metric == "correlation" and not sp.issparse(X)))
         if self._by_direction and (zero := zero_rows(self._centred(X))).any():
+            kind = "zero" if metric == "cosine" else "constant"
             warnings.warn(
-                f"{zero.sum()} rows of X are {'zero' if metric == 'cosine' else 'constant'} throughout, the first of "
-                f"them row {zero.argmax()}, so metric={metric!r} does not tell which rows are near them. Drop these "
-                "rows, or choose another metric.",
+                f"rows of X that are {kind} throughout: {zero.sum()}, the first of them row {zero.argmax()}. "
+                f"metric={metric!r} does not tell which rows are near them. Drop them, or choose another metric.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -143,8 +143,8 @@ class ByMetric(Searched):
         if self.metric != "correlation":
             return X
         centred = X - X.mean(axis=1, keepdims=True)
-        rounding = 8.0 * np.finfo(X.dtype).eps * np.abs(X).max(axis=1)
-        centred[np.abs(centred).max(axis=1) <= rounding] = 0.0
+        rounding = 8.0 * np.finfo(X.dtype).eps * largest_of_rows(X)
+        centred[largest_of_rows(centred) <= rounding] = 0.0
         return centred
 
     @cached_property

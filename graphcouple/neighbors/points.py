@@ -96,12 +96,15 @@ def near_origin(X: FloatArray) -> FloatArray:
 
 def zero_rows(X: Any) -> Any:
     """Return which rows hold zeros only."""
-    return _largest_of_rows(X) == 0
+    return largest_of_rows(X) == 0
 
 
-def _largest_of_rows(X: Any) -> FloatArray:
-    largest = abs(X).max(axis=1)
-    return np.asarray(largest.toarray() if sp.issparse(largest) else largest).ravel()
+def largest_of_rows(X: Any) -> FloatArray:
+    """Return the largest absolute entry of each row."""
+    if sp.issparse(X):
+        return np.asarray(abs(X).max(axis=1).toarray()).ravel()
+    # A copy of absolute values could be larger than the free memory.
+    return np.maximum(X.max(axis=1), -X.min(axis=1))
 
 
 def unit_rows(X: Any) -> Any:
@@ -112,7 +115,7 @@ def unit_rows(X: Any) -> Any:
     from sklearn.preprocessing import normalize
 
     # `normalize` treats very short rows as zeros.
-    largest = _largest_of_rows(X)
+    largest = largest_of_rows(X)
     zero = largest == 0
     shrink = 1.0 / np.where(zero, 1.0, largest).astype(X.dtype)
     if sp.issparse(X):
