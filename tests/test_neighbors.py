@@ -9,7 +9,7 @@ from sklearn.neighbors import NearestNeighbors
 
 import graphcouple as gc
 from graphcouple.graphs import off_diagonal
-from graphcouple.neighbors import as_points, distances_of, nearest_neighbors
+from graphcouple.neighbors import InvertedFile, as_points, distances_of, nearest_neighbors
 
 K = 20
 
@@ -294,3 +294,12 @@ def test_rounding_of_constant_rows_correlates_with_nothing(rng):
     np.testing.assert_allclose(dist[:, 4:], 1.0)
     with pytest.raises(ValueError, match=r"'euclidean' has no parameters, got metric_params="):
         distances_of(X, "euclidean", {"p": 3})
+
+
+def test_a_point_whose_nearest_lists_are_short_searches_more(rng):
+    X = np.concatenate([clusters(3000, 10, rng), 60.0 + 0.01 * rng.normal(size=(40, 10))])
+    index = InvertedFile(X - X.mean(axis=0), 100)
+    index.n_probed = 1
+    found, sq_dist = index.of_each_other()
+    assert np.isfinite(sq_dist).all()
+    assert all(np.unique(row).size == 100 for row in found)

@@ -13,8 +13,8 @@ from graphcouple._numba.threads import effective_n_jobs
 from graphcouple._validation import check_integer
 from graphcouple.graphs import MANY_EDGES, FloatArray, IntArray, Support, index_dtype, off_diagonal
 from graphcouple.neighbors.brute_force import nearest_exactly
-from graphcouple.neighbors.inverted_file import InvertedFile, fits_in_single
-from graphcouple.neighbors.points import shift_of, shifted
+from graphcouple.neighbors.inverted_file import InvertedFile
+from graphcouple.neighbors.points import fits_in_single, shift_of, shifted
 
 SEARCHES = ("auto", "exact", "approximate")
 """How nearest neighbours are searched."""

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from graphcouple._numba.threads import effective_n_jobs, over_rows
 from graphcouple.graphs import MANY_EDGES
+from graphcouple.neighbors.points import fits_in_single, workable
 from graphcouple.neighbors.projection import Projection, product_of_rows
 from graphcouple.neighbors.recall import MOST_CANDIDATES, RECALL, Sample, enough_candidates, sample_of
 
@@ -37,6 +38,9 @@ _LEAST_TRAINING = 39
 
 # The most lists that a row searches: of points without structure, a large share of all lists.
 _MOST_SEARCHED = 4096
+
+# Lists around a list, of which each of its points searches the nearest, over those that would be enough for all points.
+_AROUND = 2
 
 # Rows whose distances to all centres are computed at once: 16 MB for 2,048 lists.
 _ROWS_BY_CENTRE = 1024
@@ -79,7 +83,7 @@ class InvertedFile:
     """
 
     def __init__(self, X: Any, n_neighbors: int, n_jobs: int | None = None, n_rows: int | None = None) -> None:
-        self.X, self.n_neighbors, self.n_jobs = _workable(X), n_neighbors, n_jobs
+        self.X, self.n_neighbors, self.n_jobs = workable(X), n_neighbors, n_jobs
         self._share = X.shape[0] / (n_rows or X.shape[0])
         sample = sample_of(self.X, n_neighbors)
         self.projection = Projection.principal(self.X)
@@ -105,7 +109,7 @@ class InvertedFile:
         self.n_candidates = min(max(n_candidates, n_neighbors + _SPARE_CANDIDATES), n_rows or X.shape[0])
         self._fill(points, self._train(points))
         self.nearest_lists = self._by_distance()
-        self._search_enough_lists(sample)
+        self._search_enough_lists(sample, points[sample.rows])
 
     def _train(self, points: NDArray[Any]) -> NDArray[np.int64]:
         """Set the means of the lists, and return the list of each point."""
@@ -159,7 +163,7 @@ class InvertedFile:
 
     def lists_of(self, X: Any) -> NDArray[np.int64]:
         """Return the list of each row, which does not depend on the other rows."""
-        return self._lists_of(self.projection.apply(_workable(X, self.X.dtype)))
+        return self._lists_of(self.projection.apply(workable(X, self.X.dtype)))
 
     def _lists_of(self, points: NDArray[Any]) -> NDArray[np.int64]:
         from threadpoolctl import threadpool_limits
@@ -179,13 +183,13 @@ class InvertedFile:
     def holding(self, X: Any) -> InvertedFile:
         """Return a file with the same lists that holds other points; they should fill whole lists."""
         other = copy.copy(self)
-        other.X = _workable(X, self.X.dtype)
+        other.X = workable(X, self.X.dtype)
         points = self.projection.apply(other.X)
         other._fill(points, self._lists_of(points))
         return other
 
-    def _search_enough_lists(self, sample: Sample) -> None:
-        """Set how many lists to search: enough to hold the sample's neighbours and the required candidates."""
+    def _search_enough_lists(self, sample: Sample, rows: NDArray[Any]) -> None:
+        """Set how many lists to search, and how many of them each point: enough to hold the sample's neighbours."""
         n_lists, most = len(self.means), self.nearest_lists.shape[1]
         hits = np.zeros(most + 1)
         for row, neighbors in zip(*sample, strict=True):
@@ -194,10 +198,36 @@ class InvertedFile:
             in_lists = np.bincount(places[self.list_of[neighbors]], minlength=most + 1)
             hits += np.minimum(np.cumsum(in_lists), self.n_neighbors)
         n_enough = np.searchsorted(hits[:most] / (self.n_neighbors * sample.rows.size), RECALL) + 1
-        sizes = np.diff(self.starts) / self._share
-        enough = [np.searchsorted(np.cumsum(sizes[near]), self.n_candidates) + 1 for near in self.nearest_lists]
-        self.n_searched = np.minimum(np.maximum(n_enough, enough), most)
+        self.sizes = np.diff(self.starts) / self._share
+        enough = [np.searchsorted(np.cumsum(self.sizes[near]), self.n_candidates) + 1 for near in self.nearest_lists]
+        # A point searches the lists nearest to itself, of twice as many as are enough near its list's centre.
+        self.n_searched = np.minimum(np.maximum(_AROUND * n_enough, enough), most)
         self.nearest_lists = self.nearest_lists[:, : self.n_searched.max()].copy()
+        hits = np.zeros(self.n_searched.max() + 1)
+        for row, point, neighbors in zip(sample.rows, self._seeking(rows), sample.neighbors, strict=True):
+            near = self.nearest_lists[self.list_of[row], : self.n_searched[self.list_of[row]]]
+            places = np.full(n_lists, hits.size - 1)
+            places[near[np.argsort(self._from_means(point[None], near)[0], kind="stable")]] = np.arange(near.size)
+            in_lists = np.bincount(places[self.list_of[neighbors]], minlength=hits.size)[: hits.size]
+            hits += np.minimum(np.cumsum(in_lists), self.n_neighbors)
+        self.n_probed = int(np.searchsorted(hits[:-1] / (self.n_neighbors * sample.rows.size), RECALL)) + 1
+
+    def _seeking(self, points: NDArray[Any]) -> NDArray[Any]:
+        """Return queries: the length of the dropped components is a coordinate of the searched points, and 0 here."""
+        return np.column_stack([points[:, :-1], np.zeros(len(points))]) if self.projection.reduces else points
+
+    def _from_means(self, points: NDArray[Any], lists: NDArray[Any], together: int | None = None) -> NDArray[Any]:
+        """Return the squared distances to the means of lists, less a number for each point: least of all to the first.
+
+        In products of `together` rows, a point's bits do not depend on the other points.
+        """
+        means, height = self.means[lists], together or max(len(points), 1)
+        padded = np.zeros((-(-len(points) // height) * height, points.shape[1]))
+        padded[: len(points)] = points
+        products = np.vstack([padded[a : a + height] @ means.T for a in range(0, len(padded), height)])
+        sq_dist = np.einsum("ij,ij->i", means, means) - 2.0 * products[: len(points)]
+        sq_dist[:, 0] = -np.inf
+        return sq_dist
 
     def of_each_other(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return each point's nearest other points, nearly all of them correct.
@@ -229,7 +259,7 @@ class InvertedFile:
             −1 where the searched lists hold fewer points.
         sq_dist : ndarray of shape (n_new, n_neighbors)
         """
-        X_new = _workable(X_new, self.X.dtype)
+        X_new = workable(X_new, self.X.dtype)
         points = self.projection.apply(X_new).astype(np.float64)
         list_of = self._lists_of(points)
         order = np.argsort(list_of, kind="stable").astype(np.int32)
@@ -289,16 +319,14 @@ class InvertedFile:
         """
         from graphcouple._numba.nearest import fill_seeking, keep_nearest
 
-        if self.projection.reduces:
-            # The length of the dropped components is a coordinate of the searched points, and 0 for queries.
-            points = np.column_stack([points[:, :-1], np.zeros(len(points))])
+        points = self._seeking(points)
         distances = np.full((len(points), self.n_candidates), np.inf, dtype=np.float32)
         candidates = np.full(distances.shape, -1, dtype=np.int32)
         height = len(points) if together is None else together
         queries = np.zeros((height, points.shape[1] + 1), dtype=np.float32)
         sq_norms = np.empty(height, dtype=np.float32)
         queries[:, -1] = 1.0
-        for k, rows in self._by_searched_list(lists):
+        for k, rows in self._by_searched_list(points, lists, together):
             starts = range(self.starts[k], self.starts[k + 1], _COLUMNS_AT_ONCE)
             for a in range(0, rows.size, height):
                 part = rows[a : a + height]
@@ -310,18 +338,35 @@ class InvertedFile:
                     keep_nearest(block, names, part, sq_norms, distances, candidates)
         return candidates
 
-    def _by_searched_list(self, lists: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    def _by_searched_list(
+        self, points: NDArray[np.float64], lists: NDArray[np.int64], together: int | None
+    ) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Yield each list with the rows that search it: first the rows' own lists in ascending order, then others."""
-        own, first, sizes = np.unique(lists, return_index=True, return_counts=True)
-        ranges = [np.arange(a, a + size) for a, size in zip(first, sizes, strict=True)]
-        yield from zip(own.tolist(), ranges, strict=True)
-        n_others = self.n_searched[own] - 1
-        targets = np.concatenate([self.nearest_lists[k, 1 : 1 + m] for k, m in zip(own, n_others, strict=True)])
-        order = np.argsort(targets, kind="stable")
-        owners = np.repeat(np.arange(own.size), n_others)[order]
-        bounds = np.flatnonzero(np.diff(targets[order], prepend=-1, append=-1))
+        own, first, counts = np.unique(lists, return_index=True, return_counts=True)
+        targets, rows = [], []
+        for k, a, count in zip(own, first, counts, strict=True):
+            yield int(k), np.arange(a, a + count)
+            near = self.nearest_lists[k, : self.n_searched[k]]
+            at, row = np.nonzero(self._nearest(points[a : a + count], near, together)[:, 1:].T)
+            targets.append(near[1:][at])
+            rows.append(a + row)
+        others, searching = np.concatenate(targets), np.concatenate(rows)
+        order = np.argsort(others, kind="stable")
+        bounds = np.flatnonzero(np.diff(others[order], prepend=-1, append=-1))
         for a, b in pairwise(bounds.tolist()):
-            yield int(targets[order[a]]), np.concatenate([ranges[k] for k in owners[a:b]])
+            yield int(others[order[a]]), searching[order[a:b]]
+
+    def _nearest(self, points: NDArray[Any], near: NDArray[np.int32], together: int | None) -> NDArray[np.bool_]:
+        """Return which of the lists each point searches: those with the nearest means, and enough candidates."""
+        if near.size <= self.n_probed:
+            return np.ones((len(points), near.size), dtype=bool)
+        sq_dist = self._from_means(points, near, together)
+        searched = sq_dist <= np.partition(sq_dist, self.n_probed - 1, axis=1)[:, self.n_probed - 1 : self.n_probed]
+        for row in np.flatnonzero(searched @ self.sizes[near] < self.n_candidates):
+            order = np.argsort(sq_dist[row], kind="stable")
+            n_enough = np.searchsorted(np.cumsum(self.sizes[near[order]]), self.n_candidates) + 1
+            searched[row, order[:n_enough]] = True
+        return searched
 
 
 def nearest_of(
@@ -350,21 +395,6 @@ def nearest_of(
     sq_dist[candidates < 0] = np.inf
     nearest = np.sort(np.argsort(sq_dist, axis=1, kind="stable")[:, :n_neighbors], axis=1)
     return np.take_along_axis(candidates, nearest, axis=1), np.take_along_axis(sq_dist, nearest, axis=1)
-
-
-def _workable(X: Any, dtype: Any = None) -> Any:
-    """Return points without duplicate entries, in a precision in which squares neither overflow nor vanish."""
-    if sp.issparse(X) and not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    if dtype is not None:
-        return X.astype(dtype, copy=False)
-    return X.astype(np.float64) if X.dtype == np.float32 and not fits_in_single(X) else X
-
-
-def fits_in_single(X: Any) -> bool:
-    """Return whether squares of entries neither overflow nor vanish in single precision."""
-    return 1e-12 < max(float(abs(X.min())), float(abs(X.max()))) < 1e12
 
 
 @contextmanager

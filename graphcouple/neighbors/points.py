@@ -94,6 +94,21 @@ def near_origin(X: FloatArray) -> FloatArray:
     return shifted(X, shift_of(X))
 
 
+def workable(X: Any, dtype: Any = None) -> Any:
+    """Return points without duplicate entries, in a precision in which squares neither overflow nor vanish."""
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    if dtype is not None:
+        return X.astype(dtype, copy=False)
+    return X.astype(np.float64) if X.dtype == np.float32 and not fits_in_single(X) else X
+
+
+def fits_in_single(X: Any) -> bool:
+    """Return whether squares of entries neither overflow nor vanish in single precision."""
+    return 1e-12 < max(float(abs(X.min())), float(abs(X.max()))) < 1e12
+
+
 def zero_rows(X: Any) -> Any:
     """Return which rows hold zeros only."""
     return largest_of_rows(X) == 0
