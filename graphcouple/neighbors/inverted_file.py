@@ -1,9 +1,9 @@
 """Approximate nearest neighbours: candidates from an inverted file on principal components, ranked by exact distances.
 
 Points are projected on their leading principal components (`projection.py`). k-means puts the points into lists, and
-each point is compared with the lists nearest to its own. All points that search a list are compared with it together,
-so distances are matrix products. The nearest candidates are then ranked by exact distances. The numbers of lists and of
-candidates are chosen on a sample of points whose true neighbours are known.
+each point is compared with the lists nearest to it, among those around its own. All points that search a list are
+compared with it together, so distances are matrix products. The nearest candidates are then ranked by exact distances.
+The numbers of lists and of candidates are chosen on a sample of points whose true neighbours are known.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ _LEAST_TRAINING = 39
 # The most lists that a row searches: of points without structure, a large share of all lists.
 _MOST_SEARCHED = 4096
 
-# Lists around a list, of which each of its points searches the nearest, over those that would be enough for all points.
+# A point chooses among this many times the lists that would be enough for all points of its list. Of 128 lists of
+# digits, a point then searches 24 instead of 71, and finds 98.4 % of its neighbours instead of 98.0.
 _AROUND = 2
 
 # Rows whose distances to all centres are computed at once: 16 MB for 2,048 lists.
@@ -63,7 +64,7 @@ _DENSE_ENTRIES = 2**28
 
 
 class InvertedFile:
-    """Points in lists around k-means centres; the points of a list are searched for in the lists nearest to it.
+    """Points in lists around k-means centres; each point searches the lists nearest to it.
 
     Parameters
     ----------
@@ -189,7 +190,7 @@ class InvertedFile:
         return other
 
     def _search_enough_lists(self, sample: Sample, rows: NDArray[Any]) -> None:
-        """Set how many lists to search, and how many of them each point: enough to hold the sample's neighbours."""
+        """Set how many lists around a list are considered, and how many each point searches: enough for the sample."""
         n_lists, most = len(self.means), self.nearest_lists.shape[1]
         hits = np.zeros(most + 1)
         for row, neighbors in zip(*sample, strict=True):
