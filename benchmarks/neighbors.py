@@ -23,6 +23,9 @@ from time import perf_counter
 import numpy as np
 import scipy.sparse as sp
 
+# From this many points on, faiss's indexes get more lists and more candidates.
+_MANY = 250_000
+
 
 def graphcouple(X, k, metric, effort):
     from graphcouple.neighbors import nearest_neighbors
@@ -46,22 +49,27 @@ def faiss_ivf(X, k, metric, effort):
         index.add(X)
         index.nprobe = effort
         return index.search(X, k + 1)[1]
-    return refined(X, k, effort, "PCA96,IVF{},Flat")
+    if len(X) < _MANY:
+        return refined(X, k, effort, "PCA64,IVF256,Flat", 2.0)
+    return refined(X, k, effort, f"PCA96,IVF{_lists(len(X))},Flat", 4.0)
 
 
 def faiss_ivf_pq(X, k, metric, effort):
     """An inverted file of codes of 48 bytes, and exact distances of its candidates."""
-    return refined(X, k, effort, "IVF{},PQ48")
+    return refined(X, k, effort, f"IVF{_lists(len(X))},PQ48", 4.0)
 
 
-def refined(X, k, effort, index):
+def _lists(n):
+    return 256 if n < _MANY else 4096 if n < 3_000_000 else 8192
+
+
+def refined(X, k, effort, index, factor):
     import faiss
 
-    n_lists = 256 if len(X) < 250_000 else 4096 if len(X) < 3_000_000 else 8192
-    coarse = faiss.index_factory(X.shape[1], index.format(n_lists))
-    coarse.train(X[:: max(len(X) // (78 * n_lists), 1)])
+    coarse = faiss.index_factory(X.shape[1], index)
+    coarse.train(X[:: max(len(X) // (78 * _lists(len(X))), 1)])
     exact = faiss.IndexRefineFlat(coarse)
-    exact.k_factor = 4.0
+    exact.k_factor = factor
     exact.add(X)
     faiss.extract_index_ivf(coarse).nprobe = effort
     return exact.search(X, k + 1)[1]
@@ -116,7 +124,7 @@ DENSE = ("euclidean", "manhattan")
 # The function, the package, the metrics it is run for, and its efforts.
 SEARCHES = {
     "graphcouple": (graphcouple, "graphcouple", EVERY, [0]),
-    "faiss IVF": (faiss_ivf, "faiss", DENSE, [8, 16, 32, 64, 128, 256]),
+    "faiss IVF": (faiss_ivf, "faiss", DENSE, [8, 16, 24, 32, 48, 64, 96, 128, 256]),
     "faiss IVF-PQ": (faiss_ivf_pq, "faiss", ("euclidean",), [8, 16, 32, 64, 128, 256]),
     "faiss HNSW": (faiss_hnsw, "faiss", DENSE, [64, 128, 256, 512]),
     "hnswlib": (hnswlib, "hnswlib", ("euclidean",), [64, 128, 256, 512]),
