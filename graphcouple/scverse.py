@@ -51,7 +51,8 @@ def embed(
     neighbors_key : str, optional
         Take the neighbours that ``sc.pp.neighbors`` stored under this key ("neighbors" by default there) instead of
         searching for them. Their number limits the perplexity: t-SNE's default of 30 needs ``n_neighbors=91`` there.
-        If only connectivities are stored, they are the mean of the input's graph.
+        If only connectivities are stored, they are the mean of the input's graph, and a `GraphCoupling` of the method's
+        sentence is fitted, not the estimator itself.
     key_added : str, optional
         The key of `obsm` and `uns`. By default "X_" and the method's name in `obsm`, and the name in `uns`.
     random_state : int or RandomState, default=0
@@ -230,19 +231,20 @@ def _representation(adata: Any, use_rep: str | None, n_pcs: int | None, layer: s
     """Return the points, and the name of what they are."""
     if use_rep is not None and layer is not None and use_rep != "X":
         raise ValueError(f"use_rep={use_rep!r} and layer={layer!r} name two representations; give one of them.")
+    used = use_rep or default_representation(adata)
+    if use_rep is None and layer is None and used == "X" and adata.n_vars > MOST_COLUMNS:
+        raise KeyError(
+            f"adata has {adata.n_vars} columns and no obsm['X_pca']; run sc.pp.pca(adata) first, or pass use_rep='X' to "
+            "embed all columns."
+        )
     if layer is not None:
-        return in_memory(_entry(adata.layers, layer, "layers"))[:, :n_pcs], f"layer {layer}"
-    if use_rep is None:
-        use_rep = default_representation(adata)
-        if use_rep == "X" and adata.n_vars > MOST_COLUMNS:
-            raise KeyError(
-                f"adata has {adata.n_vars} columns and no obsm['X_pca']; run sc.pp.pca(adata) first, or pass "
-                "use_rep='X' to embed all columns."
-            )
-    points = in_memory(adata.X if use_rep == "X" else _entry(adata.obsm, use_rep, "obsm"))
+        points, used = _entry(adata.layers, layer, "layers"), f"layer {layer}"
+    else:
+        points = adata.X if used == "X" else _entry(adata.obsm, used, "obsm")
+    points = in_memory(points)
     if n_pcs is not None and n_pcs > points.shape[1]:
-        raise ValueError(f"n_pcs={n_pcs}, but {use_rep} has {points.shape[1]} columns.")
-    return points[:, :n_pcs], use_rep
+        raise ValueError(f"n_pcs={n_pcs}, but {used} has {points.shape[1]} columns.")
+    return points[:, :n_pcs], used
 
 
 def _entry(container: Any, key: str, name: str) -> Any:

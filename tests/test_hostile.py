@@ -391,6 +391,12 @@ def test_a_graph_without_edges_is_refused():
         gc.UMAP(unique=True, n_neighbors=5).fit(places)
 
 
+def test_half_precision_is_fitted_in_single_precision(rng):
+    X = rng.normal(size=(40, 3)).astype(np.float16)
+    for points in (X, pd.DataFrame(X)):
+        assert gc.TSNE(max_iter=5, random_state=0).fit_transform(points).dtype == np.float32
+
+
 def test_what_new_users_pass_is_named(rng):
     X = rng.normal(size=(40, 3))
     dates = pd.DataFrame({"a": X[:, 0], "day": pd.date_range("2020-01-01", periods=40)})

@@ -116,14 +116,12 @@ class EmbeddingEstimator(ScikitTransformer):
             raise TypeError(
                 "X is annotated data; pass its points, as adata.obsm['X_pca'], or use gc.scverse.embed(adata, method)."
             )
-        if getattr(X, "dtype", None) == np.float16:
-            X = X.astype(np.float32)
         names = list(getattr(X, "columns", ()))
         if len(set(names)) < len(names):
             twice = next(name for i, name in enumerate(names) if name in names[:i])
             raise ValueError(f"X has two columns named {twice!r}; rename one of them, or pass X.to_numpy().")
         try:
-            return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options)
+            return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32, np.float16], **options)
         except TypeError as error:
             if "promoted" not in str(error):
                 raise
