@@ -234,8 +234,8 @@ def _representation(adata: Any, use_rep: str | None, n_pcs: int | None, layer: s
     used = use_rep or default_representation(adata)
     if use_rep is None and layer is None and used == "X" and adata.n_vars > MOST_COLUMNS:
         raise KeyError(
-            f"adata has {adata.n_vars} columns and no obsm['X_pca']; run sc.pp.pca(adata) first, or pass use_rep='X' to "
-            "embed all columns."
+            f"adata has {adata.n_vars} columns and no obsm['X_pca']; run sc.pp.pca(adata) first, or pass use_rep='X' "
+            "to embed all columns."
         )
     if layer is not None:
         points, used = _entry(adata.layers, layer, "layers"), f"layer {layer}"
