@@ -36,7 +36,7 @@ from graphcouple.laws import Bandwidth
 from graphcouple.laws.priors import GraphPosterior, GraphPrior, draw_by_inversion
 from graphcouple.laws.priors import register as register_prior
 from graphcouple.metrics import register as register_score
-from graphcouple.optimize import Optimizer, Run, Snapshots
+from graphcouple.optimize import Optimizer, Run, Snapshots, Stopping
 from graphcouple.summation import RadialFunction, Summation
 from graphcouple.summation import register as register_summation
 
@@ -55,6 +55,7 @@ __all__ = [
     "RadialFunction",
     "Run",
     "Snapshots",
+    "Stopping",
     "Summation",
     "Term",
     "check_kernel",

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.neighbors import kneighbors_graph
 
 import graphcouple as gc
-from graphcouple.optimize.monitor import Monitor
+from graphcouple.optimize.monitor import Monitor, Stopping
 
 X = np.random.default_rng(0).normal(size=(60, 4))
 
@@ -110,7 +110,7 @@ def test_files_keep_their_permissions_and_links(tmp_path):
 
 def test_a_checkpoint_sets_nothing_but_what_a_run_has_shown(tmp_path):
     objective = gc.PrecisionCrossEntropy(X)
-    monitor = Monitor(objective, 10, 0.0, 5, 1, None)
+    monitor = Monitor(objective, 10, Stopping(patience=5, check_every=1))
     with pytest.raises(ValueError, match="damaged"):
         monitor.recall({**monitor.remembered(), "check_finite": None})
     with pytest.raises(ValueError, match="damaged"):

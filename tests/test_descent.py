@@ -12,7 +12,7 @@ from sklearn.manifold import TSNE as SklearnTSNE
 
 import graphcouple as gc
 from graphcouple.optimize import LBFGS, best_scale, push_over_pull
-from graphcouple.optimize.monitor import Monitor
+from graphcouple.optimize.monitor import Monitor, Stopping
 from graphcouple.optimize.solve import _attempts
 from tests.test_descent_grid import KERNELS
 
@@ -67,7 +67,7 @@ def test_an_exaggeration_that_the_graph_bears_is_let_go_in_steps(factor):
 def test_a_run_above_its_start_has_not_settled():
     objective = tsne_of(noise())
     for losses, settled in (((9.0, 11.0, 11.0 - 1e-9), False), ((11.5, 11.0, 11.0 - 1e-9), True)):
-        monitor = Monitor(objective, 1000, 0.0, 1000, 20, None, settled_within=1e-3)
+        monitor = Monitor(objective, 1000, Stopping(0.0, 1000, settled_within=1e-3))
         ends = [
             monitor.record(20 * i, objective.lower_bound + loss, noise()[:, :2], np.inf)
             for i, loss in enumerate(losses)

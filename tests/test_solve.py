@@ -297,6 +297,11 @@ def test_share_of_what_is_left_is_checked():
         gc.solve(Decaying(0.9), np.zeros((3, 2)), settled_within=1.5)
 
 
+def test_an_unknown_convergence_test_is_refused_by_name():
+    with pytest.raises(TypeError, match="no argument 'tolerance'; its convergence tests are tol, patience"):
+        gc.solve(Decaying(0.9), np.zeros((3, 2)), tolerance=1e-3)
+
+
 def noise_objective(perplexity=30.0):
     X = np.random.RandomState(0).randn(300, 5)
     posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(perplexity)).posterior(X)

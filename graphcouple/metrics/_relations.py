@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from graphcouple._numba.threads import effective_n_jobs
+from graphcouple._numba.threads import effective_n_jobs, over_rows, threads_kept
 from graphcouple._validation import check_integer, check_random_state, refuse_estimator
 from graphcouple.graphs import FloatArray
 from graphcouple.metrics._blocks import Distances, distances_of, orders_of, ranks_of
@@ -129,13 +128,22 @@ def as_map(Z: Any, name: str = "Z", n: int | None = None) -> FloatArray:
 def _sum_blocks(block: Callable[..., list[Relations]], jobs: list[Any], n_jobs: int | None) -> list[Relations]:
     from threadpoolctl import threadpool_limits
 
+    totals: list[Relations] = []
+    # A part holds six numbers a point, so only a few are kept at a time.
+    at_once = 2 * effective_n_jobs(n_jobs)
     # One thread computes a block, and blocks are added in order: the bits do not depend on the number of threads.
-    with threadpool_limits(1, "blas"):
-        parallel = joblib.Parallel(effective_n_jobs(n_jobs), prefer="threads", return_as="generator")
-        blocks: Iterator[list[Relations]] = parallel(joblib.delayed(block)(*job) for job in jobs)
-        totals = next(blocks)
-        for relations in blocks:
-            totals = [total + part for total, part in zip(totals, relations, strict=True)]
+    with threadpool_limits(1, "blas"), threads_kept():
+        for a in range(0, len(jobs), at_once):
+            some = jobs[a : a + at_once]
+            parts: list[list[Relations]] = [[]] * len(some)
+
+            def compute(start: int, stop: int, some: list[Any] = some, parts: list[Any] = parts) -> None:
+                for i in range(start, stop):
+                    parts[i] = block(*some[i])
+
+            over_rows(len(some), n_jobs, compute, at_least=2)
+            for part in parts:
+                totals = [total + each for total, each in zip(totals, part, strict=True)] if totals else part
     return totals
 
 

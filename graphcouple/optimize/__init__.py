@@ -7,7 +7,7 @@ from graphcouple.optimize.exact_steps import ExactSteps
 from graphcouple.optimize.exaggeration import EXAGGERATION_ITERATIONS, Exaggeration, push_over_pull
 from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.momentum import MomentumGains, MomentumState
-from graphcouple.optimize.monitor import is_collapsed
+from graphcouple.optimize.monitor import Stopping, is_collapsed
 from graphcouple.optimize.rays import best_scale
 from graphcouple.optimize.sampling import NegativeSampling
 from graphcouple.optimize.snapshots import Snapshots
@@ -29,6 +29,7 @@ __all__ = [
     "Snapshots",
     "Solution",
     "State",
+    "Stopping",
     "best_scale",
     "is_collapsed",
     "push_over_pull",

@@ -19,9 +19,6 @@ from graphcouple.optimize.rays import best_scale, starting_objective
 from graphcouple.optimize.roughness import bearable_attraction, gathered, is_rough, smoothest
 from graphcouple.optimize.sampling import NegativeSampling
 
-SETTLED_WITHIN = 2e-4
-"""A run has settled if the loss falls by less than this share of its height above the lower bound in 50 iterations."""
-
 # Attraction stronger than the repulsion shrinks the start to one place. At 0.6 of that limit, runs from noise end
 # lowest; benchmarks/descent.py has the table.
 _BEARABLE = 0.6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,41 @@ def _spreads_downhill(objective: Objective, Z: FloatArray, loss: float) -> bool:
     return any(objective.value(Z * np.asarray(s / size, dtype=Z.dtype)) < loss - _ROUNDING * abs(loss) for s in _SIZES)
 
 
+@dataclass(frozen=True)
+class Stopping:
+    """When a run counts as converged, and how often its loss is evaluated.
+
+    Parameters
+    ----------
+    tol : float, default=1e-7
+        Converged when the gradient of objective/n has at most this 2-norm.
+    patience : int, default=300
+        Converged when the loss has not fallen for this many iterations.
+    settled_within : float, default=2e-4
+        Converged when the loss falls by at most this share of its height above `Objective.lower_bound` (of its
+        absolute value plus the run's gain, if no bound is known) in 50 iterations, as the last 20 show; 0 for no such
+        test. The test runs at the checks whose iteration is a multiple of 20.
+    check_every : int, optional
+        Iterations between evaluations of the loss, for the history, the tests and the callback. The default is 1 with
+        a callback and 20 without; none but the first and last if the optimizer is noisy. An evaluation can cost as
+        much as several iterations, because the loss may need logarithms that the gradient does not.
+    """
+
+    tol: float = 1e-7
+    patience: int = 300
+    settled_within: float = 2e-4
+    check_every: int | None = None
+
+    def __post_init__(self) -> None:
+        check_integer("patience", self.patience, 1)
+        if self.check_every is not None:
+            check_integer("check_every", self.check_every, 1)
+        if not self.tol >= 0:
+            raise ValueError(f"tol must be at least 0, got {self.tol!r}.")
+        if not 0 <= self.settled_within < 1:
+            raise ValueError(f"settled_within must lie in [0, 1), got {self.settled_within!r}.")
+
+
 class Monitor:
     """Monitors a run: finiteness, the history, the best embedding, the callback and the convergence tests.
 
@@ -64,15 +100,10 @@ class Monitor:
         The objective to minimise.
     max_iter : int
         `solve` may raise it up to `most`, which is the same at first.
-    tol : float
-        Converged when the gradient of objective/n has at most this norm.
-    patience : int
-        Converged when the loss has not improved for this many iterations.
-    check_every : int
-        Iterations between checks.
-    callback : callable or None
-    settled_within : float, default=0.0
-        Converged when the loss falls by at most this share of its height in 50 iterations, judged by the last 20.
+    stopping : Stopping
+    callback : callable, optional
+    check_every : int, default=20
+        Iterations between checks, unless `stopping` says.
     aside : Objective, optional
         The part of the objective that reported losses leave out.
     """
@@ -81,24 +112,17 @@ class Monitor:
         self,
         objective: Objective,
         max_iter: int,
-        tol: float,
-        patience: int,
-        check_every: int,
-        callback: Callback | None,
-        settled_within: float = 0.0,
+        stopping: Stopping,
+        callback: Callback | None = None,
+        check_every: int = SETTLE_SPAN,
         aside: Objective | None = None,
     ) -> None:
-        self.objective, self.aside = objective, aside
-        self.max_iter = check_integer("max_iter", max_iter, 1)
-        self.check_every = check_integer("check_every", check_every, 1)
-        self.patience = check_integer("patience", patience, 1)
-        if not tol >= 0:
-            raise ValueError(f"tol must be at least 0, got {tol!r}.")
         if callback is not None and not callable(callback):
             raise TypeError(f"callback must be callable as callback(iteration, loss, Z), got {callback!r}.")
-        self.tol = tol
-        self.callback = callback
-        self.most = self.max_iter
+        self.objective, self.aside = objective, aside
+        self.stopping, self.callback = stopping, callback
+        self.check_every = stopping.check_every or check_every
+        self.max_iter = self.most = check_integer("max_iter", max_iter, 1)
         self._reason = ""
         self.converged = False
         self.stopped = self.interrupted = False
@@ -107,9 +131,6 @@ class Monitor:
         self.iterations: list[int] = []
         self.best: tuple[float, FloatArray | None] = (np.inf, None)
         self._lowest, self._lowest_at = np.inf, 0
-        if not 0 <= settled_within < 1:
-            raise ValueError(f"settled_within must lie in [0, 1), got {settled_within!r}.")
-        self.settled_within = settled_within
         self.lower_bound = objective.lower_bound
         self._judged: tuple[int, float, int] | None = None
         self.before_last_tenth: float | None = None
@@ -151,12 +172,12 @@ class Monitor:
         if not settled:
             self._lowest, self._lowest_at, self._judged = np.inf, iteration, None
             return False
-        if grad_norm <= self.tol:
-            return self.converge(Z, loss, f"the gradient's norm, {grad_norm:.3g}, is at most tol={self.tol:.3g}")
+        if grad_norm <= self.stopping.tol:
+            return self.converge(Z, loss, f"the gradient's norm, {grad_norm:.3g}, is at most tol={self.stopping.tol:.3g}")
         if loss < self._lowest:
             self._lowest, self._lowest_at = loss, iteration
-        elif iteration - self._lowest_at >= self.patience:
-            return self.converge(Z, loss, f"no lower loss for {self.patience} iterations")
+        elif iteration - self._lowest_at >= self.stopping.patience:
+            return self.converge(Z, loss, f"no lower loss for {self.stopping.patience} iterations")
         if self._has_settled(iteration, loss):
             share = f"{100.0 * self._least_fall:.2g} % of its height"
             return self.converge(Z, loss, f"{SETTLE_SPAN} iterations lowered the loss by less than {share}")
@@ -169,10 +190,10 @@ class Monitor:
 
     @property
     def _least_fall(self) -> float:
-        return self.settled_within * SETTLE_SPAN / _STATED_FOR
+        return self.stopping.settled_within * SETTLE_SPAN / _STATED_FOR
 
     def _has_settled(self, iteration: int, loss: float) -> bool:
-        if not self.settled_within or iteration % SETTLE_SPAN:
+        if not self.stopping.settled_within or iteration % SETTLE_SPAN:
             return False
         before = self._judged
         self._judged = (iteration, loss, iteration if before is None else before[2])

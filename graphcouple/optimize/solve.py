@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +13,10 @@ from graphcouple._validation import check_embedding, check_integer
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Callback, Optimizer, Run, Solution
-from graphcouple.optimize.descent import SETTLED_WITHIN, Descent
+from graphcouple.optimize.descent import Descent
 from graphcouple.optimize.exaggeration import NO_EXAGGERATION
 from graphcouple.optimize.lbfgs import LBFGS
-from graphcouple.optimize.monitor import SETTLE_SPAN, Monitor, is_collapsed
+from graphcouple.optimize.monitor import SETTLE_SPAN, Monitor, Stopping, is_collapsed
 from graphcouple.optimize.rays import best_scale, shrink_within, starting_objective
 from graphcouple.optimize.snapshots import NoSnapshots, Snapshots, check_state
 from graphcouple.optimize.verdict import UNSETTLED, resized, restarted, warn_if_bad, warn_if_far
@@ -46,16 +46,13 @@ def solve(
     optimizer: Optimizer | Descent | None = None,
     *,
     max_iter: int | str = "auto",
-    tol: float = 1e-7,
-    patience: int = 300,
-    rescale: bool = False,
-    n_starts: int | str = "auto",
-    check_every: int | None = None,
-    settled_within: float = SETTLED_WITHIN,
     callback: Callback | None = None,
+    n_starts: int | str = "auto",
+    rescale: bool = False,
     n_jobs: int | None = None,
     on_interrupt: str = "raise",
     snapshots: Snapshots | None = None,
+    **stopping: Any,
 ) -> Solution:
     """Minimise an objective over embeddings.
 
@@ -72,36 +69,25 @@ def solve(
         that does not shrink noise), and half as many more, up to three times that number, as long as three quarters
         of the run were exaggerated or the last tenth lowered the loss by more than 2 % of its height. With "auto" and
         `Descent`, a run that ends far from its best size is followed by one from there, with as many at most.
-    rescale : bool, default=False
-        Start from the multiple of `Z0` at which the (exaggerated) objective is least; `Descent` also smooths a start
-        as rough as noise. Estimators ask for it unless `init` is an array.
+    callback : callable, optional
+        Called as ``callback(iteration, loss, Z)`` at every check; a true return value
+        stops the run. `Z` is read-only and not reused, so you can keep it.
     n_starts : int or "auto", default="auto"
         Number of runs, of which the best is returned. The first is from `Z0`; the second too, but without exaggeration
         if `Descent` chose one; the others are from `Z0` plus Gaussian noise of half its standard deviation, the k-th
         with the (k − 1)-th root of that exaggeration. The callback sees every run. "auto" is 3 for at most 100 points,
         with `Descent` and ``max_iter="auto"``; else 1, as where points are held.
-    tol : float, default=1e-7
-        Converged when the gradient of objective/n has at most this 2-norm.
-    patience : int, default=300
-        Converged when the loss has not fallen for this many iterations.
-    check_every : int, optional
-        Iterations between evaluations of the loss, for the history, the convergence tests and
-        the callback. The default is 1 with a callback and 20 without; none but the first and last if the optimizer is
-        noisy. An evaluation can cost as much as several iterations, because the loss may need logarithms that the
-        gradient does not.
-    settled_within : float, default=2e-4
-        Converged when the loss falls by at most this share of its height above `Objective.lower_bound` (of its
-        absolute value plus the run's gain, if no bound is known) in 50 iterations, as the last 20 show; 0 for no such
-        test. The test runs at the checks whose iteration is a multiple of 20.
+    rescale : bool, default=False
+        Start from the multiple of `Z0` at which the (exaggerated) objective is least; `Descent` also smooths a start
+        as rough as noise. Estimators ask for it unless `init` is an array.
     n_jobs : int or None, default=None
         Threads for the optimizer's own steps; None means every core. Results do not depend on it.
-    callback : callable, optional
-        Called as ``callback(iteration, loss, Z)`` at every check; a true return value
-        stops the run. `Z` is read-only and not reused, so you can keep it.
     on_interrupt : {"raise", "return"}, default="raise"
         What Ctrl-C does: raise `KeyboardInterrupt`, or return the best embedding so far, with a warning.
     snapshots : Snapshots, optional
         Where the state of the run is kept, so that a run that was killed can go on.
+    **stopping
+        The convergence tests: `tol`, `patience`, `settled_within` and `check_every`, as `Stopping` has them.
 
     Returns
     -------
@@ -140,7 +126,8 @@ def solve(
     >>> solution.loss < objective.value(X[:, :2])
     True
     """
-    _check(objective, optimizer, on_interrupt)
+    _check(objective, optimizer, on_interrupt, stopping)
+    tests = Stopping(**stopping)
     start = check_embedding(Z0, "Z0", objective.n_points).copy()
     optimizer = Descent() if optimizer is None else optimizer
     n_runs = _runs(n_starts, optimizer, max_iter, objective)
@@ -160,9 +147,8 @@ def solve(
     bound, start_bound = (None, bound and _START_WEIGHT * bound) if first.noisy else (bound, None)
     stated, objective = objective, objective if bound is None else objective + bound
 
-    tests = (tol, patience, check_every, callback, settled_within)
     store = NoSnapshots() if snapshots is None else snapshots
-    attempt = _Attempts(objective, bound, start_bound, max_iter, most, tests, n_jobs, on_interrupt == "raise", store)
+    attempt = _Attempts(objective, bound, start_bound, max_iter, most, tests, callback, n_jobs, on_interrupt == "raise", store)
     factor, derived = 1.0, not isinstance(optimizer, Optimizer)
     with threads_kept():
         runs = attempt.each(_attempts(objective, start, first, derived, n_runs), rescale)
@@ -191,7 +177,8 @@ class _Attempts(NamedTuple):
     start_bound: Objective | None
     max_iter: int
     most: int
-    tests: tuple[Any, ...]
+    tests: Stopping
+    callback: Callback | None
     n_jobs: int | None
     raises: bool
     store: NoSnapshots
@@ -210,9 +197,8 @@ class _Attempts(NamedTuple):
 
     def __call__(self, Z: FloatArray, optimizer: Optimizer, rescale: bool) -> tuple[Solution, Monitor]:
         """Return where one run ends; a run that the snapshots have is not repeated."""
-        tol, patience, check_every, callback, settled_within = self.tests
-        every = check_every or (1 if callback else self.max_iter if optimizer.noisy else SETTLE_SPAN)
-        monitor = Monitor(self.objective, self.max_iter, tol, patience, every, callback, settled_within, self.bound)
+        every = 1 if self.callback else self.max_iter if optimizer.noisy else SETTLE_SPAN
+        monitor = Monitor(self.objective, self.max_iter, self.tests, self.callback, every, self.bound)
         monitor.most = (1 if optimizer.noisy else self.most) * self.max_iter
         optimizer.check(self.objective)
         end = self.store.begin()
@@ -235,13 +221,16 @@ class _Attempts(NamedTuple):
         return solution, monitor
 
 
-def _check(objective: Any, optimizer: Any, on_interrupt: str) -> None:
+def _check(objective: Any, optimizer: Any, on_interrupt: str, stopping: dict[str, Any]) -> None:
     if not isinstance(objective, Objective):
         raise TypeError(f"objective must be an Objective such as CrossEntropy, got {type(objective).__name__}.")
     if optimizer is not None and not isinstance(optimizer, (Optimizer, Descent)):
         raise TypeError(f"optimizer must be Descent(), LBFGS() or another Optimizer, got {optimizer!r}.")
     if on_interrupt not in ("raise", "return"):
         raise ValueError(f"on_interrupt must be 'raise' or 'return', got {on_interrupt!r}.")
+    known = [field.name for field in fields(Stopping)]
+    if unknown := sorted(set(stopping) - set(known)):
+        raise TypeError(f"solve has no argument {unknown[0]!r}; its convergence tests are {', '.join(known)}.")
 
 
 def _attempts(
