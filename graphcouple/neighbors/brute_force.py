@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._numba.threads import over_rows
-from graphcouple.neighbors.inverted_file import nearest_of
+from graphcouple.neighbors.points import nearest_of
 from graphcouple.neighbors.projection import ROWS_TOGETHER
 
 # Columns of distances held at once: 64 × 4,096 doubles are 2 MB.

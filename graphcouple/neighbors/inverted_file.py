@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from graphcouple._numba.threads import effective_n_jobs, over_rows
 from graphcouple.graphs import MANY_EDGES
-from graphcouple.neighbors.points import fits_in_single, workable
+from graphcouple.neighbors.points import fits_in_single, nearest_of, workable
 from graphcouple.neighbors.projection import Projection, product_of_rows
 from graphcouple.neighbors.recall import MOST_CANDIDATES, RECALL, Sample, enough_candidates, sample_of
 
@@ -368,34 +368,6 @@ class InvertedFile:
             n_enough = np.searchsorted(np.cumsum(self.sizes[near[order]]), self.n_candidates) + 1
             searched[row, order[:n_enough]] = True
         return searched
-
-
-def nearest_of(
-    left: Any,
-    rows: NDArray[np.int32],
-    right: Any,
-    candidates: NDArray[np.int32],
-    n_neighbors: int,
-    itself: NDArray[np.int64] | None = None,
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the candidates on the right nearest to rows on the left, ordered by index, and exact squared distances.
-
-    `itself` is the point on the right that is no neighbour of each row. A candidate of −1 is none, and infinitely far.
-    """
-    from graphcouple._numba.nearest import candidate_sq_dists, sparse_candidate_sq_dists
-
-    if itself is not None:
-        candidates[candidates == itself[:, None]] = -1
-    candidates.sort(axis=1)
-    sq_dist = np.empty(candidates.shape)
-    if sp.issparse(left):
-        parts = (left.indptr, left.indices, left.data, right.indptr, right.indices, right.data)
-        sparse_candidate_sq_dists(rows, *parts, candidates, sq_dist)
-    else:
-        candidate_sq_dists(rows, left, right, candidates, sq_dist)
-    sq_dist[candidates < 0] = np.inf
-    nearest = np.sort(np.argsort(sq_dist, axis=1, kind="stable")[:, :n_neighbors], axis=1)
-    return np.take_along_axis(candidates, nearest, axis=1), np.take_along_axis(sq_dist, nearest, axis=1)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from graphcouple._validation import check_sparse
 from graphcouple.graphs import FloatArray
@@ -137,3 +138,31 @@ def unit_rows(X: Any) -> Any:
         X = normalize(sp.csr_array(sp.diags_array(shrink) @ X))
         return sp.hstack([X, sp.csr_array(zero[:, None].astype(X.dtype))], format="csr")
     return np.column_stack([normalize(X * shrink[:, None]), zero.astype(X.dtype)])
+
+
+def nearest_of(
+    left: Any,
+    rows: NDArray[np.int32],
+    right: Any,
+    candidates: NDArray[np.int32],
+    n_neighbors: int,
+    itself: NDArray[np.int64] | None = None,
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the candidates on the right nearest to rows on the left, ordered by index, and exact squared distances.
+
+    `itself` is the point on the right that is no neighbour of each row. A candidate of −1 is none, and infinitely far.
+    """
+    from graphcouple._numba.nearest import candidate_sq_dists, sparse_candidate_sq_dists
+
+    if itself is not None:
+        candidates[candidates == itself[:, None]] = -1
+    candidates.sort(axis=1)
+    sq_dist = np.empty(candidates.shape)
+    if sp.issparse(left):
+        parts = (left.indptr, left.indices, left.data, right.indptr, right.indices, right.data)
+        sparse_candidate_sq_dists(rows, *parts, candidates, sq_dist)
+    else:
+        candidate_sq_dists(rows, left, right, candidates, sq_dist)
+    sq_dist[candidates < 0] = np.inf
+    nearest = np.sort(np.argsort(sq_dist, axis=1, kind="stable")[:, :n_neighbors], axis=1)
+    return np.take_along_axis(candidates, nearest, axis=1), np.take_along_axis(sq_dist, nearest, axis=1)

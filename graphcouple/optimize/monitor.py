@@ -172,12 +172,13 @@ class Monitor:
         if not settled:
             self._lowest, self._lowest_at, self._judged = np.inf, iteration, None
             return False
-        if grad_norm <= self.stopping.tol:
-            return self.converge(Z, loss, f"the gradient's norm, {grad_norm:.3g}, is at most tol={self.stopping.tol:.3g}")
+        tol, patience = self.stopping.tol, self.stopping.patience
+        if grad_norm <= tol:
+            return self.converge(Z, loss, f"the gradient's norm, {grad_norm:.3g}, is at most tol={tol:.3g}")
         if loss < self._lowest:
             self._lowest, self._lowest_at = loss, iteration
-        elif iteration - self._lowest_at >= self.stopping.patience:
-            return self.converge(Z, loss, f"no lower loss for {self.stopping.patience} iterations")
+        elif iteration - self._lowest_at >= patience:
+            return self.converge(Z, loss, f"no lower loss for {patience} iterations")
         if self._has_settled(iteration, loss):
             share = f"{100.0 * self._least_fall:.2g} % of its height"
             return self.converge(Z, loss, f"{SETTLE_SPAN} iterations lowered the loss by less than {share}")

@@ -148,7 +148,9 @@ def solve(
     stated, objective = objective, objective if bound is None else objective + bound
 
     store = NoSnapshots() if snapshots is None else snapshots
-    attempt = _Attempts(objective, bound, start_bound, max_iter, most, tests, callback, n_jobs, on_interrupt == "raise", store)
+    attempt = _Attempts(
+        objective, bound, start_bound, max_iter, most, tests, callback, n_jobs, on_interrupt == "raise", store
+    )
     factor, derived = 1.0, not isinstance(optimizer, Optimizer)
     with threads_kept():
         runs = attempt.each(_attempts(objective, start, first, derived, n_runs), rescale)
