@@ -163,11 +163,11 @@ def test_places_far_from_all_are_found_in_the_log():
     rng = np.random.default_rng(0)
     fixed = NormalizedMap(rng.normal(size=(3000, 2)), KernelValue(gc.Gaussian()), gc.Gaussian(), ParticleMesh())
     place = np.array([[60.0, 0.0]])
-    repelled, push = fixed._repel(place, np.ones(1))
+    repelled, push = fixed._repel(fixed.field.at(place), np.ones(1), place)
     log_kernel = -0.5 * cdist(place, fixed.points, "sqeuclidean")
     most = log_kernel.max()
     assert repelled[0] == pytest.approx(most + np.log(np.exp(log_kernel - most).sum()), rel=1e-12)
-    wanted = numerical_gradient(lambda y: fixed._repel(y[None], np.ones(1))[0][0], place[0])
+    wanted = numerical_gradient(lambda y: fixed._repel(fixed.field.at(y[None]), np.ones(1), y[None])[0][0], place[0])
     assert relative_error(push[0], wanted) < 1e-5
 
 

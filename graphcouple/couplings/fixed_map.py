@@ -17,6 +17,7 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import logsumexp
 
 from graphcouple._numba.threads import over_rows
@@ -25,6 +26,9 @@ from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
 from graphcouple.laws import NewEdges
 from graphcouple.summation import Field, KernelValue, LogOnePlusKernel, RadialFunction, Summation
+
+# Points whose edges are summed at once.
+_ROWS_AT_ONCE = 4096
 
 # A potential below this, or below the resolution of its sum, is computed again in logarithms.
 _UNDERFLOW = 1e-280
@@ -147,12 +151,28 @@ class FixedMap:
         attraction, pull, stiffness = np.empty(len(places)), np.empty(places.shape), np.empty(len(places))
         arrays = (rows, edges.ends, edges.indptr, edges.means, self.attraction, attraction, pull, stiffness)
         over_rows(len(places), self.summation.n_jobs, edge_sums_at, places, *arrays)
-        repulsion, push = self._repel(places, edges.mass[rows])
+        repulsion, push = self._repel(self.field.at(places), edges.mass[rows], places)
         return repulsion - attraction, push - pull, stiffness
 
-    def _repel(self, places: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the repulsion at places, for new points whose edges sum to `mass`, and its gradient."""
-        potential, gradient = self.field.at(places)
+    def own_losses(self, edges: sp.csr_array) -> FloatArray:
+        """Return the loss of each point of the map at its own place, for the means of its edges to the others."""
+        potentials = self.summation.potentials(self.points, self.repulsion, self.charges)
+        repulsion, _ = self._repel(potentials, edges.sum(axis=1), None)
+        attraction = np.empty(len(self.points))
+        for a in range(0, len(self.points), _ROWS_AT_ONCE):
+            part = edges[a : a + _ROWS_AT_ONCE]
+            starts = np.repeat(self.points[a : a + _ROWS_AT_ONCE], np.diff(part.indptr), axis=0)
+            sq_dist = np.square(starts - self.points[part.indices]).sum(axis=1)
+            part.data = part.data * self.attraction.potential(sq_dist)
+            attraction[a : a + _ROWS_AT_ONCE] = part.sum(axis=1)
+        return repulsion - attraction
+
+    def _repel(self, at: Any, mass: FloatArray, places: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        """Return the repulsion, by the potentials and their gradients, and its gradient.
+
+        The edges of the repelled points sum to `mass`. `places` are None for the points of the map themselves.
+        """
+        potential, gradient = at
         return potential[0], gradient[0]
 
 
@@ -184,21 +204,27 @@ class NormalizedMap(AdditiveMap):
 
     repelled_by: ClassVar[Any] = KernelValue
 
-    def _repel(self, places: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
-        potential, gradient = (part[0] for part in self.field.at(places))
+    def own_losses(self, edges: sp.csr_array) -> FloatArray:
+        """Return the loss of each point of the map at its own place, as if its edges summed to 1."""
+        return super().own_losses(edges) / edges.sum(axis=1)
+
+    def _repel(self, at: Any, mass: FloatArray, places: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        potential, gradient = (part[0] for part in at)
         underflow = potential <= max(_UNDERFLOW, self.field.resolution)
         safe = np.where(underflow, 1.0, potential)
         logs, slopes = np.log(safe), gradient / safe[:, None]
         for i in np.flatnonzero(underflow):
-            logs[i], slopes[i] = self._in_the_log(places[i])
+            logs[i], slopes[i] = self._in_the_log(int(i), places)
         return mass * logs, mass[:, None] * slopes
 
-    def _in_the_log(self, place: FloatArray) -> tuple[float, FloatArray]:
-        differences = place - self.points
+    def _in_the_log(self, i: int, places: FloatArray | None) -> tuple[float, FloatArray]:
+        differences = (self.points if places is None else places)[i] - self.points
         sq_dist = np.square(differences).sum(axis=1)
         log_kernel = self.kernel.log(sq_dist)
         if self.weights is not None:
             log_kernel = log_kernel + np.log(self.weights)
+        if places is None:
+            log_kernel[i] = -np.inf
         total = float(logsumexp(log_kernel))
         weights = np.exp(log_kernel - total) * self.kernel.grad_log(sq_dist)
         return total, 2.0 * weights @ differences
@@ -253,8 +279,8 @@ class ChargedMap(FixedMap):
             weights=self.weights,
         )
 
-    def _repel(self, places: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
-        (noise_potential, degree_potential), (push, other) = self.field.at(places)
+    def _repel(self, at: Any, mass: FloatArray, places: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        (noise_potential, degree_potential), (push, other) = at
         noise = np.where(mass > 0, mass, 1.0) ** self.noise_exponent / self.total_noise
         repulsion = self.strength * (mass * noise_potential + noise * degree_potential)
         return repulsion, self.strength * (mass[:, None] * push + noise[:, None] * other)

@@ -54,6 +54,9 @@ class PlacesNewPoints(EmbeddingEstimator):
 
     transform_method: Any
 
+    posterior_: Any
+    """The law of the input's graph."""
+
     _regressor: Any
     """What maps points to places, once it is trained; None if it is not."""
 
@@ -255,8 +258,8 @@ class PlacesNewPoints(EmbeddingEstimator):
         self._keep(carry_out(sentence, rows, rng, start=Z, held=held), Z.dtype)
         return self
 
-    def isolation(self, X: Any) -> FloatArray:
-        """Return how far new points are from the fitted ones, whatever their places.
+    def isolation(self, X: Any = None) -> FloatArray:
+        """Return how far points are from the fitted ones, whatever their places.
 
         It is the root mean square distance of a point to its ten nearest fitted points, divided by the root mean
         square distance of these ten to their own ten nearest: about 1 for points like the fitted ones. If the value is
@@ -264,11 +267,12 @@ class PlacesNewPoints(EmbeddingEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_new, n_features)
+        X : array or sparse matrix of shape (n_new, n_features), optional
+            New points. Without it, the fitted points are compared with each other.
 
         Returns
         -------
-        ndarray of shape (n_new,)
+        ndarray of shape (n_new,), or (n_samples,) without `X`
 
         Raises
         ------
@@ -283,19 +287,58 @@ class PlacesNewPoints(EmbeddingEstimator):
         >>> bool(tsne.isolation(X[1:2])[0] < 3 < tsne.isolation(X[1:2] + 100)[0])
         True
         """
+        if X is None:
+            return self._of_rows(self._checked_law().own_isolation(self.n_jobs))
         X, given = self._check_new(X)
         starts = range(0, X.shape[0], _ROWS_AT_ONCE)
         parts = [given.new_edges(X[a : a + _ROWS_AT_ONCE], self.n_jobs).isolation for a in starts]
         return np.concatenate(parts)
 
+    def point_losses(self) -> FloatArray:
+        """Return what the place of each fitted point costs: the loss, in nats, in which `transform` places new points.
+
+        A point of high loss lies where its edges do not want it: between groups, or torn from its neighbours.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        NotFittedError, ValueError
+            When the estimator is not fitted, or its coupling cannot place new points.
+
+        Examples
+        --------
+        >>> import graphcouple as gc
+        >>> X, y = gc.datasets.load("iris")
+        >>> gc.TSNE(random_state=0).fit(X).point_losses().shape
+        (150,)
+        """
+        check_is_fitted(self)
+        if self._map is None:
+            raise ValueError("the coupling of this estimator has no loss by point; use loss_.")
+        return self._of_rows(self._map.own_losses(sp.csr_array(self.posterior_.mean())))
+
     def _check_new(self, X: Any) -> tuple[Any, ConditionedLaw]:
+        given = self._checked_law()
+        return self._checked_new(X), given
+
+    def _checked_law(self) -> ConditionedLaw:
         check_is_fitted(self)
         if self._given is None:
             raise ValueError(
                 "new points need a law of the input's graph, but `input` is a graph or a posterior; pass a GraphModel."
             )
-        X = self._checked_new(X)
-        return X, self._given
+        return self._given
+
+    def _of_rows(self, values: FloatArray) -> FloatArray:
+        """Return a value for each row of X from values for the fitted points; NaN for rows that were not fitted."""
+        if self._landmarks is not None and len(self._landmarks) < len(self.embedding_):
+            whole = np.full(len(self.embedding_), np.nan)
+            whole[self._landmarks] = values
+            return whole
+        return values if self._rows is None else values[self._rows.point]
 
     def _place(self, edges: NewEdges, fixed: FixedMap) -> tuple[FloatArray, FloatArray]:
         places, loss = place_new(fixed, edges, self.n_jobs)

@@ -132,7 +132,12 @@ class WithTerm(EmbeddingEstimator):
         check_is_fitted(self)
         return self.estimator_.inverse_transform(Z)
 
-    def isolation(self, X: Any) -> FloatArray:
-        """Return how far new points are from the fitted ones; see `CouplingEstimator.isolation`."""
+    def isolation(self, X: Any = None) -> FloatArray:
+        """Return how far points are from the fitted ones; see `CouplingEstimator.isolation`."""
         check_is_fitted(self)
         return self.estimator_.isolation(X)
+
+    def point_losses(self) -> FloatArray:
+        """Return what the place of each fitted point costs; see `CouplingEstimator.point_losses`."""
+        check_is_fitted(self)
+        return self.estimator_.point_losses()

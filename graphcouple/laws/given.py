@@ -111,6 +111,10 @@ class ConditionedLaw(ABC):
         """
 
     @abstractmethod
+    def own_isolation(self, n_jobs: int | None = None) -> FloatArray:
+        """Return the isolation of each point of the graph among the others; see `NewEdges`."""
+
+    @abstractmethod
     def remembered(self) -> dict[str, Any]:
         """Return the state that new edges need, as arrays and plain values, for `GraphLaw.recall`."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,16 @@ class ConditionedModel(ConditionedLaw):
             means /= np.add.reduceat(means, support.indptr[:-1])[support.rows]
         return NewEdges(support, means, distances.n_points, coincident, isolation)
 
+    def own_isolation(self, n_jobs: int | None = None) -> FloatArray:
+        """Return the isolation of each point of the graph among the others; see `ConditionedLaw.own_isolation`."""
+        support, sq_dist = self.model.edges_among(self.distances, n_jobs, self.weights is not None)
+        spread = nearest_spread(support, sq_dist, n_jobs)
+        around = np.empty_like(spread)
+        for i, (a, b) in enumerate(pairwise(support.indptr.tolist())):
+            nearest = np.argpartition(sq_dist[a:b], min(FEW, b - a) - 1)[:FEW]
+            around[i] = spread[support.indices[a:b][nearest]].mean()
+        return _ratio(spread, around)
+
     def _isolation(self, support: Support, sq_dist: FloatArray, n_jobs: int | None) -> FloatArray:
         if self._spread is None:
             self.posterior(n_jobs)
@@ -131,8 +142,7 @@ class ConditionedModel(ConditionedLaw):
         nearest = np.argpartition(rows, k - 1, axis=1)[:, :k]
         spread = np.take_along_axis(rows, nearest, axis=1).mean(axis=1)
         spreads = self._spread[np.take_along_axis(support.indices.reshape(rows.shape), nearest, axis=1)].mean(axis=1)
-        ratio = np.divide(spread, spreads, out=np.full(spread.shape, np.inf), where=spreads > 0)
-        return np.sqrt(np.where(spread > 0, ratio, 1.0))
+        return _ratio(spread, spreads)
 
     def _rescaled(self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None) -> FloatArray:
         bandwidth = self.model.bandwidth
@@ -142,3 +152,9 @@ class ConditionedModel(ConditionedLaw):
         if bandwidth.pairs_scales and self._scales is None:
             self.posterior(n_jobs)
         return bandwidth.rescale(support, sq_dist, shift, scale, self._scales)
+
+
+def _ratio(spread: FloatArray, around: FloatArray) -> FloatArray:
+    """Return the root of the spread relative to the spread around; 1 where both are zero."""
+    ratio = np.divide(spread, around, out=np.full(spread.shape, np.inf), where=around > 0)
+    return np.sqrt(np.where(spread > 0, ratio, 1.0))

@@ -1,0 +1,57 @@
+"""Fitted points one by one: their losses and their isolation."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.spatial.distance import pdist, squareform
+from scipy.special import logsumexp
+
+import graphcouple as gc
+from graphcouple.couplings.fixed_map import NormalizedMap
+from graphcouple.summation import Exact, LogKernel
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def test_the_losses_of_points_add_up_to_the_loss(rng):
+    X = rng.normal(size=(60, 4))
+    model = gc.GraphModel(gc.Gaussian(), "B", gc.Perplexity(10))
+    independent = gc.GraphCoupling(model, gc.GraphModel(gc.Student(), "B"))
+    # An undirected edge is in the losses of both of its points.
+    for method, share in ((gc.SNE(perplexity=10), 1.0), (gc.UMAP(), 0.5), (independent, 1.0)):
+        fitted = method.set_params(max_iter=30, random_state=0).fit(X)
+        assert share * fitted.point_losses().sum() == pytest.approx(fitted.loss_, rel=1e-9)
+
+
+@pytest.mark.parametrize("far", [1.0, 1e3])
+def test_the_loss_of_a_point_is_its_row_of_the_law(rng, far):
+    X, Z = rng.normal(size=(40, 3)), rng.normal(size=(40, 2))
+    Z[0] *= far
+    fitted = gc.SNE(perplexity=8, max_iter=1, random_state=0).fit(X)
+    sq_dist = squareform(pdist(Z / 3, "sqeuclidean"))
+    np.fill_diagonal(sq_dist, np.inf)
+    means = np.asarray(fitted.posterior_.mean())
+    edges = sp.csr_array(means)
+    places = NormalizedMap(Z / 3, LogKernel(gc.Gaussian()), gc.Gaussian(), Exact())
+    log_kernel = gc.Gaussian().log(sq_dist)
+    wanted = logsumexp(log_kernel, axis=1) - np.where(means > 0, means * np.where(means > 0, log_kernel, 0), 0).sum(1)
+    np.testing.assert_allclose(places.own_losses(2 * edges), wanted, rtol=1e-9)
+
+
+def test_fitted_points_are_isolated_as_new_ones_would_be(rng):
+    X = np.vstack([rng.normal(size=(50, 3)), [[30.0, 0, 0]]])
+    isolation = gc.TSNE(perplexity=8, max_iter=5, random_state=0).fit(X).isolation()
+    sq_dist = np.sort(squareform(pdist(X, "sqeuclidean")), axis=1)[:, 1:11].mean(axis=1)
+    nearest = np.argsort(squareform(pdist(X)), axis=1)[:, 1:11]
+    np.testing.assert_allclose(isolation, np.sqrt(sq_dist / sq_dist[nearest].mean(axis=1)))
+    assert isolation.argmax() == 50
+
+
+def test_points_that_were_not_fitted_have_no_loss(rng):
+    X = rng.normal(size=(80, 3))
+    X[40:60] = X[:20]
+    equal = gc.TSNE(perplexity=5, unique=True, max_iter=5, random_state=0).fit(X)
+    np.testing.assert_array_equal(equal.point_losses()[40:60], equal.point_losses()[:20])
+    part = gc.TSNE(perplexity=5, n_landmarks=30, max_iter=5, random_state=0).fit(X)
+    assert np.isfinite(part.point_losses()).nonzero()[0].tolist() == part.landmarks_.tolist()
+    assert np.isfinite(part.isolation()).sum() == 30
