@@ -75,6 +75,15 @@ def test_a_run_above_its_start_has_not_settled():
         assert ends == [False, False, settled]
 
 
+def test_a_run_does_not_settle_in_its_first_iterations():
+    # Dots of points unfold slowly at first, and the loss hardly falls.
+    objective = tsne_of(noise())
+    monitor = Monitor(objective, 1000, Stopping(0.0, 1000, settled_within=1e-3))
+    losses = objective.lower_bound + 11.0 - 1e-9 * np.arange(3)
+    ends = [monitor.record(20 * i, loss, noise()[:, :2], np.inf) for i, loss in enumerate(losses)]
+    assert ends == [False, False, True]
+
+
 def test_a_kernel_without_scale_bears_no_exaggeration():
     objective = tsne_of(noise(), latent=gc.GraphModel(gc.Odds(gc.Student()), "E"))
     assert push_over_pull(objective, noise()[:, :2]) == pytest.approx(1.0)

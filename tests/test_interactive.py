@@ -5,6 +5,8 @@ import gzip
 import html
 import json
 import re
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -36,8 +38,13 @@ def document(drawn):
 
 
 def columns(drawn):
-    (source,) = document(drawn)["ColumnDataSource"]
-    return dict(source["data"]["entries"])
+    (source,) = sources_with("row", drawn)
+    return source
+
+
+def sources_with(column, drawn):
+    sources = (dict(source["data"]["entries"]) for source in document(drawn)["ColumnDataSource"])
+    return [source for source in sources if column in source]
 
 
 def numbers(column):
@@ -57,7 +64,7 @@ def test_the_page_holds_the_rows_and_asks_nothing_of_a_network(rng, tmp_path):
         np.testing.assert_allclose(numbers(data[f"y{k}"]), points[:, 1].astype(np.float32))
     assert data["hover 0"] == y.tolist()
     assert data["hover 1"][3] == f"{Z[3, 0]:.6g}"
-    assert data["text"][0] == f"a {Z[0, 0]:.6g} {NASTY}"
+    assert data["hover 2"] == [NASTY] * 50
     assert NASTY not in drawn.html
     assert not re.findall(r"<(?:script|link)[^>]*(?:src|href)=", drawn.html)
     drawn.save(tmp_path / "map.html")
@@ -89,6 +96,47 @@ def test_numbers_get_a_colour_bar_and_many_points_a_sample_that_says_so(rng):
     np.testing.assert_allclose(numbers(columns(drawn)["y0"]), Z[:, 0].argsort().argsort()[rows])
 
 
+def test_beyond_the_sample_the_density_counts_all_points(rng):
+    Z = np.repeat([[0.0, 0.0], [4.0, 0.0], [4.0, 2.0]], [600, 300, 100], axis=0)
+    drawn = gc.plotting.interactive(Z, max_points=5)
+    (image,) = sources_with("image", drawn)
+    place = document(drawn)["ImageRGBA"][0]
+    assert [place[side]["value"] for side in ("x", "y", "dw", "dh")] == [0.0, 0.0, 4.0, 2.0]
+    opacity = numbers(image["image"][0]).reshape(500, 500) >> 24
+    assert opacity[0, 0] > opacity[0, -1] > opacity[-1, -1] > 0
+    assert np.count_nonzero(opacity) == 3
+
+
+def test_an_estimator_tells_of_its_points(rng):
+    X = rng.normal(size=(40, 3))
+    fitted = gc.SNE(perplexity=5, max_iter=5, random_state=0).fit(X)
+    data = columns(gc.plotting.interactive({"sne": fitted, "data": X}, hover=[f"<b>{i}" for i in range(40)]))
+    np.testing.assert_allclose([float(text) for text in data["hover 1"]], fitted.point_losses(), rtol=5e-3)
+    np.testing.assert_allclose([float(text) for text in data["hover 2"]], fitted.isolation(), rtol=5e-3)
+    nearest = np.argsort(-np.asarray(fitted.posterior_.mean()), axis=1)[:, :5]
+    assert data["hover 3"] == [", ".join(map(str, row)) for row in nearest.tolist()]
+    spectral = columns(gc.plotting.interactive(gc.LaplacianEigenmaps().fit(X)))
+    assert [name for name in spectral if name.startswith("hover")] == ["hover 0"]
+
+
+def test_another_library_gets_the_points_the_numbers_and_the_text(rng, monkeypatch):
+    calls = []
+    plotly = SimpleNamespace(scatter_3d=lambda frame, **options: calls.append((frame, options)))
+    monkeypatch.setitem(sys.modules, "plotly", SimpleNamespace(express=plotly))
+    monkeypatch.setitem(sys.modules, "plotly.express", plotly)
+    Z = rng.normal(size=(30, 3))
+    gc.plotting.interactive(Z, np.arange(30) % 3, hover={"size": range(30)}, backend="plotly", title="t", max_points=10)
+    ((frame, options),) = calls
+    rows = [int(text.split()[-1]) for text in frame["text"]]
+    np.testing.assert_array_equal(frame[["x", "y", "z"]], Z[rows])
+    np.testing.assert_array_equal(frame["color"], np.arange(30)[rows] % 3)
+    assert frame["text"][0] == f"label: {rows[0] % 3}\nsize: {rows[0]}"
+    assert options == {"x": "x", "y": "y", "z": "z", "color": "color", "hover_data": ["text"], "title": "t"}
+    monkeypatch.setitem(sys.modules, "jscatter", None)
+    with pytest.raises(ModuleNotFoundError, match="needs jupyter-scatter; install it with: pip"):
+        gc.plotting.interactive(Z, backend="jscatter")
+
+
 def test_mistakes_are_named(rng):
     Z = rng.normal(size=(20, 2))
     for call, match in [
@@ -96,6 +144,8 @@ def test_mistakes_are_named(rng):
         (lambda: gc.plotting.interactive(Z, hover=["a"]), r"hover\['text'\] must have 20 entries"),
         (lambda: gc.plotting.interactive(Z, hover="twenty characters..."), "must have 20 entries"),
         (lambda: gc.plotting.interactive(Z, np.zeros(3)), "y has 3 labels"),
+        (lambda: gc.plotting.interactive(Z, backend="bokhe"), "backend must be 'auto', 'bokeh', 'datamapplot'"),
+        (lambda: gc.plotting.interactive({"a": Z, "b": Z}, backend="plotly"), "draws one embedding, got 2"),
         (lambda: gc.plotting.interactive({}), "Z must name at least one embedding"),
     ]:
         with pytest.raises(ValueError, match=match):

@@ -11,10 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._validation import check_integer
+from graphcouple.plotting._backends import about_points, handed_over
 from graphcouple.plotting._style import GREY, MARKERS, PALETTE, check_points, is_categorical, labels_or_none
 
 # Points that a browser draws and selects without delay.
 _MOST_POINTS = 200_000
+
+# Squares of the density on each side of a map.
+_SQUARES = 500
 
 # The most classes that get a button each.
 _MOST_BUTTONS = 60
@@ -23,9 +27,11 @@ _SHAPES = dict(zip(MARKERS, ("circle", "triangle", "square"), strict=True))
 
 # Runs in the browser: marks the rows whose text holds the words, and shows how many.
 _SEARCH = """
-const words = cb_obj.value_input.toLowerCase(), at = [];
-if (words) source.data["text"].forEach((text, i) => { if (text.toLowerCase().includes(words)) at.push(i); });
-source.selected.indices = at;
+const words = cb_obj.value_input.toLowerCase(), at = new Set();
+const columns = Object.keys(source.data).filter(name => name.startsWith("hover "));
+if (words) for (const name of columns)
+  source.data[name].forEach((text, i) => { if (text.toLowerCase().includes(words)) at.add(i); });
+source.selected.indices = [...at].sort((a, b) => a - b);
 """
 _COUNT = "status.text = source.selected.indices.length ? source.selected.indices.length + ' selected' : '';"
 _EXPORT = """
@@ -69,8 +75,9 @@ def interactive(
     *,
     color: Any = None,
     title: str | None = None,
+    backend: str = "auto",
     max_points: int | None = None,
-) -> Map:
+) -> Any:
     """Return a map to zoom, pan, search and select in.
 
     Buttons show and hide classes. Points chosen with the lasso, or by a word of their hover text, stay coloured while
@@ -78,8 +85,10 @@ def interactive(
 
     Parameters
     ----------
-    Z : array of shape (n_samples, n_components), or mapping of names to arrays
-        Embeddings; the first two components are drawn, or a single one against its rank.
+    Z : array of shape (n_samples, n_components), fitted estimator, or mapping of names to either
+        Embeddings; the first two components are drawn, or a single one against its rank. The hover text of an
+        estimator also has, of each point, the nearest rows by its graph, and where they are defined its `isolation`
+        and its loss by `point_losses`.
     labels : array of shape (n_samples,), optional
         Classes, or numbers, which get a colour bar; as for `plot`. They also stand in the hover text.
     hover : sequence, mapping of names to sequences, or data frame, optional
@@ -87,18 +96,23 @@ def interactive(
     color : array of shape (n_samples,), optional
         What the colours show, if not the labels.
     title : str, optional
+    backend : {"auto", "bokeh", "datamapplot", "plotly", "jscatter", "embedding-atlas"}, default="auto"
+        What draws; "auto" is bokeh. Another library gets one embedding, the labels or numbers and the hover text, and
+        its own figure or widget is returned. datamapplot names classes on the map; plotly also draws three components;
+        the last two are widgets of notebooks, for millions of points.
     max_points : int, optional
-        The most points that are drawn; a seeded sample of more. The default is 200,000. The map says so.
+        The most points that are drawn; a seeded sample of more, over the density of all. The default is 200,000. The
+        map says so.
 
     Returns
     -------
     Map
-        ``.save("map.html")`` writes it.
+        ``.save("map.html")`` writes it. From another backend, its own object.
 
     Raises
     ------
     ModuleNotFoundError
-        When bokeh is not installed.
+        When the backend is not installed.
     TypeError, ValueError
         When `Z` is unusable, or an array has another length.
 
@@ -110,24 +124,32 @@ def interactive(
     >>> "<html" in drawn.html
     True
     """
-    require_bokeh()
-    from bokeh.embed import file_html
-    from bokeh.resources import INLINE
-
-    maps = {str(name): check_points(each) for name, each in (Z if isinstance(Z, Mapping) else {"": Z}).items()}
+    named = dict(Z) if isinstance(Z, Mapping) else {"": Z}
+    fitted = {str(name): each for name, each in named.items() if hasattr(each, "embedding_")}
+    maps = {str(name): check_points(getattr(each, "embedding_", each)) for name, each in named.items()}
     sizes = {len(points) for points in maps.values()}
     if not maps:
         raise ValueError("Z must name at least one embedding.")
     if len(sizes) != 1:
         raise ValueError(f"the embeddings must have the same number of rows, got {sorted(sizes)}.")
     n = sizes.pop()
-    texts = _hover_columns(hover, n)
-    if labels is not None:
-        texts = {"label": [str(value) for value in labels_or_none(labels, n)], **texts}  # type: ignore[union-attr]
-    colors = _colors_of(labels_or_none(labels if color is None else color, n), n)
     rows = _sampled(n, _MOST_POINTS if max_points is None else check_integer("max_points", max_points, 1))
-    note = f"{len(rows):,} of {n:,} points, drawn at random" if len(rows) < n else ""
-    page = _page(maps, rows, texts, colors, title, note)
+    texts = {name: [values[i] for i in rows] for name, values in _hover_columns(hover, n).items()}
+    if labels is not None:
+        texts = {"label": [str(value) for value in labels_or_none(labels, n)[rows]], **texts}  # type: ignore[index]
+    for name, estimator in fitted.items():
+        about = about_points(estimator, rows)
+        texts |= {f"{name} {what}".strip(): values for what, values in about.items()}
+    shown = labels_or_none(labels if color is None else color, n)
+    if backend not in ("auto", "bokeh"):
+        points = {name: each[rows] for name, each in maps.items()}
+        return handed_over(backend, points, None if shown is None else shown[rows], texts, title)
+    require_bokeh()
+    from bokeh.embed import file_html
+    from bokeh.resources import INLINE
+
+    note = f"{len(rows):,} of {n:,} points, drawn at random; grey is the density of all" if len(rows) < n else ""
+    page = _page(maps, rows, texts, _colors_of(shown, n), title, note)
     return Map(file_html(page, INLINE, title or "map"))
 
 
@@ -179,14 +201,17 @@ def _page(
     from bokeh.layouts import column, gridplot, row
     from bokeh.models import Button, ColumnDataSource, CustomJS, Div, TextInput
 
-    data: dict[str, Any] = {"row": rows, "text": _joined(texts, rows), "code": [str(c) for c in colors.codes[rows]]}
-    data |= {f"hover {k}": [values[i] for i in rows] for k, values in enumerate(texts.values())}
+    data: dict[str, Any] = {"row": rows, "code": [str(c) for c in colors.codes[rows]]}
+    data |= {f"hover {k}": values for k, values in enumerate(texts.values())}
     if colors.labels is not None and not colors.names:
         data["number"] = colors.labels[rows].astype(np.float64)
     for k, points in enumerate(maps.values()):
         data[f"x{k}"], data[f"y{k}"] = points[rows, :2].astype(np.float32).T
     source = ColumnDataSource(data)
     drawn = [_figure(source, k, name, list(texts), colors, len(rows)) for k, name in enumerate(maps)]
+    if note:
+        for (plot, _), points in zip(drawn, maps.values(), strict=True):
+            _draw_density(plot, points[:, :2])
     figures, layers = [figure for figure, _ in drawn], [of_figure for _, of_figure in drawn]
     status, search = Div(text="", width=110), TextInput(placeholder="search", width=170)
     search.js_on_change("value_input", CustomJS(args={"source": source}, code=_SEARCH))
@@ -211,10 +236,16 @@ def _heading(text: str) -> Any:
     return PreText(text=text, styles={"font-family": "sans-serif", "white-space": "pre-wrap"})
 
 
-def _joined(texts: dict[str, list[str]], rows: NDArray[np.int64]) -> list[str]:
-    """Return the text that the search looks at."""
-    columns = list(texts.values())
-    return [" ".join(values[i] for values in columns) for i in rows]
+def _draw_density(plot: Any, points: NDArray[np.float64]) -> None:
+    """Draw the number of points in each of many squares, in grey, beneath the points of a figure."""
+    counts, x, y = np.histogram2d(points[:, 0], points[:, 1], bins=_SQUARES)
+    # The opacity of a square is its rank among the squares that hold points.
+    held = counts[counts > 0]
+    rank = np.searchsorted(np.sort(held), counts, side="right") / held.size
+    pixels = np.zeros(counts.T.shape, dtype=np.uint32)
+    view = pixels.view(np.uint8).reshape(*pixels.shape, 4)
+    view[..., :3], view[..., 3] = 150, np.where(counts > 0, 40 + 160 * rank, 0).T
+    plot.image_rgba([pixels], x=x[0], y=y[0], dw=x[-1] - x[0], dh=y[-1] - y[0], level="image")
 
 
 def _figure(source: Any, k: int, name: str, hover: list[str], colors: _Colors, n: int) -> tuple[Any, list[Any]]:

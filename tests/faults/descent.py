@@ -28,7 +28,7 @@ FAULTS = [
           "Exaggeration(float(self.early_exaggeration), length)", "test_descent"),
     Fault("descent: components start as dots on a line", "optimize/descent.py", " and _is_stuck(objective, Z):",
           " and False:", "test_on_a_line"),
-    Fault("descent: settled before dots unfold", "optimize/monitor.py", "_UNFOLDING = 50, 40", "_UNFOLDING = 50, 0", "test_separated"),
+    Fault("descent: settled before dots unfold", "optimize/monitor.py", "_UNFOLDING = 50, 40", "_UNFOLDING = 50, 0", "test_descent"),
     Fault("descent: four dimensions as slow as two", "optimize/descent.py", "Z.shape[1] >= _FREE_DIMS", "False", "test_descent"),
     Fault("descent: settled above its start", "optimize/monitor.py", " or loss > self.first:", ":", "test_descent"),
     Fault("descent: no more exaggeration than t-SNE's", "optimize/descent.py",
