@@ -50,7 +50,7 @@ def test_one_component_and_many_classes(Z):
     assert len(gc.plot(Z[:, :1]).collections[0].get_offsets()) == 60
     many = gc.plot(Z, [f"class {i}" for i in range(60)])
     assert sum(len(drawn.get_offsets()) for drawn in many.collections) == 60
-    assert many.get_legend() is None
+    assert len(many.get_legend().texts) == 60
 
 
 @pytest.mark.parametrize(("Z", "y"), [(np.ones(3), None), (np.full((3, 2), np.nan), None), (np.ones((3, 2)), [1, 2])])
@@ -117,14 +117,47 @@ def test_many_points_are_drawn_as_a_density(rng):
 def test_class_means_are_where_they_are(Z):
     y = np.array(["a", "b", "c"])[np.arange(60) % 3]
     ax = gc.plotting.plot_class_means(Z, y, title="means")
-    assert {text.get_text(): tuple(text.xy) for text in ax.texts} == {
-        name: pytest.approx(tuple(Z[y == name].mean(axis=0))) for name in "abc"
-    }
+    means = [drawn.get_offsets()[0] for drawn in ax.collections[-3:]]
+    np.testing.assert_allclose(means, [Z[y == name].mean(axis=0) for name in "abc"])
+    assert [text.get_text() for text in ax.texts] == ["a", "b", "c"]
     other = gc.plot(Z)
     gc.plotting.plot_class_means(Z, y, ax=other)
     assert other.collections[0].get_alpha() == 0.85
     with pytest.raises(ValueError, match="must hold classes"):
         gc.plotting.plot_class_means(Z, np.linspace(0, 1, 60))
+
+
+def overlaps(ax):
+    boxes = np.array([text.get_window_extent().extents for text in ax.texts])
+    shared = np.minimum(boxes[:, None, 2:], boxes[:, 2:]) - np.maximum(boxes[:, None, :2], boxes[:, :2])
+    return (np.triu((shared > 2).all(axis=2), k=1)).sum()
+
+
+def test_names_of_several_levels_stand_apart(rng):
+    coarse = np.arange(400) // 200
+    fine = np.array(["", *(f"a longer name {c}" for c in range(1, 20))])[np.arange(400) // 20]
+    Z = 0.1 * rng.normal(size=(400, 2)) + 3 * coarse[:, None] + 0.3 * np.repeat(rng.normal(size=(20, 2)), 20, axis=0)
+    ax = gc.plotting.plot_class_means(Z, np.column_stack([np.array(["left", "right"])[coarse], fine]), legend=True)
+    ax.figure.draw_without_rendering()
+    assert len(ax.texts) == 2 + 19
+    assert len({text.get_fontsize() for text in ax.texts}) == 2
+    moved = overlaps(ax)
+    for text, place in zip(
+        ax.texts[2:], (Z[fine == text.get_text()].mean(axis=0) for text in ax.texts[2:]), strict=True
+    ):
+        text.set_position(place)
+    assert 10 * moved <= overlaps(ax)
+    assert [text.get_text() for text in ax.get_legend().texts] == ["left", "right"]
+
+
+def test_a_legend_lists_a_hundred_classes_and_counts_the_others(rng):
+    for n, last in ((64, "64"), (100, "100"), (130, "… and 31 more")):
+        y = np.array([f"{1 + i % n:3d}" for i in range(400)])
+        legend = gc.plot(rng.normal(size=(400, 2)), y).get_legend()
+        assert len(legend.texts) == min(n, 100)
+        assert legend.texts[-1].get_text().strip() == last
+        colors = [handle.get_color() for handle in legend.legend_handles if handle.get_marker() not in ("None", None)]
+        assert len(set(colors)) == len(colors) == min(n, 100) - (n > 100)
 
 
 def test_preservation_is_drawn_over_k(rng):

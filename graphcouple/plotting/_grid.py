@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from graphcouple._validation import check_integer
 from graphcouple.plotting._scatter import plot
 from graphcouple.plotting._style import (
-    MAX_CLASSES,
     as_text,
     is_categorical,
     labels_or_none,
     legend_handles,
+    legend_style,
     require_matplotlib,
 )
 
@@ -91,7 +91,7 @@ def plot_grid(
     if title:
         figure.suptitle(as_text(title))
     labels = labels_or_none(y, len(np.asarray(next(iter(embeddings.values())))))
-    if legend and labels is not None and not (is_categorical(labels) and np.unique(labels).size > MAX_CLASSES):
+    if legend and labels is not None:
         _legend(figure, axes, labels)
     return axes
 
@@ -121,8 +121,7 @@ def _axes(ax: Any, shape: tuple[int, int], n_panels: int) -> NDArray[Any]:
 def _legend(figure: Any, axes: NDArray[Any], labels: NDArray[Any]) -> None:
     if is_categorical(labels):
         names = np.unique(labels)
-        columns = 1 if len(names) <= 20 else 2
-        style = {"handles": legend_handles(names), "frameon": False, "ncols": columns}
+        style = {"handles": legend_handles(names), **legend_style(len(names))}
         if figure.get_constrained_layout():
             figure.legend(loc="outside right center", **style)
         else:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from graphcouple._validation import check_integer
 from graphcouple.plotting._backends import about_points, handed_over
-from graphcouple.plotting._style import GREY, MARKERS, PALETTE, check_points, is_categorical, labels_or_none
+from graphcouple.plotting._style import GREY, MARKERS, PALETTE, check_points, is_categorical, labels_or_none, palette
 
 # Points that a browser draws and selects without delay.
 _MOST_POINTS = 200_000
@@ -269,10 +269,10 @@ def _figure(source: Any, k: int, name: str, hover: list[str], colors: _Colors, n
     size = float(np.clip(400.0 / np.sqrt(n), 2.0, 10.0))
     style: dict[str, Any] = {"size": size, "line_color": None, "fill_alpha": 0.8, "nonselection_fill_color": GREY}
     style |= {"nonselection_fill_alpha": 0.3, "source": source}
-    layers = []
-    for code in range(max(len(colors.names), 1)):
+    layers, fills = [], palette(max(len(colors.names), 1))
+    for code in range(len(fills)):
         view = {"view": CDSView(filter=GroupFilter(column_name="code", group=str(code)))} if colors.names else {}
-        fill: Any = PALETTE[code % len(PALETTE)]
+        fill: Any = fills[code]
         if colors.labels is not None and not colors.names:
             low, high = float(colors.labels.min()), float(colors.labels.max())
             fill = linear_cmap("number", Viridis256, low, high)
@@ -290,10 +290,10 @@ def _buttons(names: list[str], layers: list[list[Any]]) -> Any:
     from bokeh.models import CheckboxButtonGroup, CustomJS, Div, InlineStyleSheet
 
     if len(names) > _MOST_BUTTONS:
-        return Div(text=f"{len(names)} classes, too many for a button each; colours and shapes repeat.")
+        return Div(text=f"{len(names)} classes, too many for a button each.")
     rules = "".join(
-        f".bk-btn:nth-child({c + 1}) {{ border-left: 10px solid {PALETTE[c % len(PALETTE)]}; }}\n"
-        for c in range(len(names))
+        f".bk-btn:nth-child({c + 1}) {{ border-left: 10px solid {fill}; }}\n"
+        for c, fill in enumerate(palette(len(names)))
     )
     sheet = InlineStyleSheet(css=f".bk-btn-group {{ flex-wrap: wrap; }}\n{rules}")
     group = CheckboxButtonGroup(labels=names, active=list(range(len(names))), stylesheets=[sheet])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphcouple._validation import check_integer
+from graphcouple._validation import check_integer, check_labels
 from graphcouple.plotting._style import (
     PALETTE,
     check_points,
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _SCATTER_POINTS = 100_000
 _MOST_PIXELS = 10_000
 
+# Points of the text of the coarsest names, and the most moves that keep names apart.
+_NAME_SIZE, _MOST_MOVES = 11, 500
+
 
 def plot(
     Z: ArrayLike,
@@ -45,7 +48,7 @@ def plot(
         `plot_density`.
     y : array of shape (n_samples,), optional
         Labels. Names, or up to 30 different whole numbers, are classes and get a legend beside the axes; other numbers
-        get a colour bar. From the eleventh class on, colours repeat with other markers.
+        get a colour bar. From the eleventh class on, markers differ too; a legend lists up to 100 classes.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default. In a figure of several axes, ``layout="constrained"`` makes room for the
         legend.
@@ -137,7 +140,7 @@ def plot_density(
     Z : array of shape (n_samples, n_components)
         The first two components are drawn, or a single one against its rank.
     y : array of shape (n_samples,), optional
-        Labels, as for `plot`. From the eleventh class on, colours repeat.
+        Labels, as for `plot`.
     ax : matplotlib Axes, optional
     title : str, optional
     legend : bool, default=True
@@ -224,16 +227,21 @@ def _mean_colors(
     return scale.to_rgba(np.bincount(pixel, values, n_pixels) / counts)
 
 
-def plot_class_means(Z: ArrayLike, y: ArrayLike, *, ax: Axes | None = None, title: str | None = None) -> Axes:
-    """Draw the mean of each class, with its name, over faint points.
+def plot_class_means(
+    Z: ArrayLike, y: ArrayLike, *, ax: Axes | None = None, title: str | None = None, legend: bool = False
+) -> Axes:
+    """Draw the mean of each class, with its name, over faint points; names are moved apart.
 
     Parameters
     ----------
     Z : array of shape (n_samples, n_components)
-    y : array of shape (n_samples,)
-        Classes.
+    y : array of shape (n_samples,) or (n_samples, n_levels)
+        Classes. Of several levels, the coarsest is first: it colours the points, and its names are the largest. A
+        class whose name is empty gets none.
     ax : matplotlib Axes, optional
     title : str, optional
+    legend : bool, default=False
+        Whether to list the classes of the first level beside the axes too.
 
     Returns
     -------
@@ -255,28 +263,44 @@ def plot_class_means(Z: ArrayLike, y: ArrayLike, *, ax: Axes | None = None, titl
     from matplotlib.patheffects import withStroke
 
     points = check_points(Z)
-    labels = labels_or_none(y, len(points))
-    if labels is None or not is_categorical(labels):
+    levels = [np.asarray(y)] if np.ndim(y) != 2 else list(np.asarray(y).T)
+    labels = [check_labels(level, len(points)) for level in levels]
+    if not labels or not all(is_categorical(level) for level in labels):
         raise ValueError("y must hold classes: names, or up to 30 different whole numbers.")
     ax = new_axes(ax)
     old_artists = {*ax.collections, *ax.images}
-    plot(Z, labels, ax=ax, title=title, legend=False)
+    plot(Z, labels[0], ax=ax, title=title, legend=legend)
     for artist in {*ax.collections, *ax.images} - old_artists:
         artist.set_alpha(0.3)
-    names, codes = np.unique(labels, return_inverse=True)
-    colors = class_colors(len(names))
-    halo = [withStroke(linewidth=3, foreground="white")]
-    for c, name in enumerate(names):
-        x, z = points[codes == c, :2].mean(axis=0)
-        ax.scatter(x, z, s=60, color=colors[c], marker=class_marker(c), edgecolors="white", linewidths=1.2, zorder=3)
-        ax.annotate(
-            label(name),
-            (x, z),
-            xytext=(5, 5),
-            textcoords="offset points",
-            color="#222222",
-            weight="bold",
-            path_effects=halo,
-            zorder=4,
-        )
+    halo: list[Any] = [withStroke(linewidth=3, foreground="white")]
+    texts = []
+    for k, level in enumerate(labels):
+        names, codes = np.unique(level, return_inverse=True)
+        colors = class_colors(len(names))
+        for c, name in enumerate(names):
+            if not str(name).strip():
+                continue
+            x, z = points[codes == c, :2].mean(axis=0)
+            if k == 0:
+                look: dict[str, Any] = {"marker": class_marker(c), "edgecolors": "white", "linewidths": 1.2}
+                ax.scatter(x, z, s=60, color=colors[c], zorder=3, **look)
+            look = {"fontsize": max(_NAME_SIZE - 3 * k, 6), "weight": "normal" if k else "bold", "color": "#222222"}
+            text = ax.text(x, z, label(name), ha="center", va="center", zorder=5 - 0.1 * k, **look)
+            text.set_path_effects(halo)
+            texts.append(text)
+    _keep_apart(ax, texts)
     return ax
+
+
+def _keep_apart(ax: Axes, texts: list[Any]) -> None:
+    """Move names so that none covers another; a line leads from a moved name to its place."""
+    try:
+        from adjustText import adjust_text
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "names on a map need adjustText; install it with: pip install 'graphcouple[plot]'"
+        ) from error
+    # The layout moves the axes, and with them the names.
+    ax.figure.get_figure(root=True).draw_without_rendering()
+    lines = {"arrowstyle": "-", "color": "#888888", "lw": 0.7, "zorder": 4}
+    adjust_text(texts, ax=ax, iter_lim=_MOST_MOVES, arrowprops=lines)

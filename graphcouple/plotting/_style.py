@@ -28,6 +28,9 @@ PALETTE = (
 )
 MARKERS = ("o", "^", "s")
 MAX_CLASSES = len(PALETTE) * len(MARKERS)
+
+# A legend lists so many classes, in columns of so many rows.
+_LISTED, _LEGEND_ROWS = 100, 25
 GREY = "#cccccc"
 
 
@@ -74,15 +77,29 @@ def is_categorical(labels: NDArray[Any]) -> bool:
     return are_whole and np.unique(labels).size <= MAX_CLASSES
 
 
+def palette(n: int) -> list[str]:
+    """Return n colours: of `PALETTE` for up to ten, else Glasbey's, each as far as possible from those before it.
+
+    They repeat after 256.
+    """
+    if n <= len(PALETTE):
+        return list(PALETTE[:n])
+    try:
+        from colorcet import b_glasbey_bw_minc_20_maxl_70 as colors
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError("colours for more than ten classes need: pip install colorcet") from error
+    return [colors[c % len(colors)] for c in range(n)]
+
+
 def class_colors(n: int) -> NDArray[np.float64]:
-    """Return n colours of shape (n, 4), repeating the palette."""
+    """Return n colours of shape (n, 4)."""
     from matplotlib.colors import to_rgba_array
 
-    return to_rgba_array([PALETTE[c % len(PALETTE)] for c in range(n)])
+    return to_rgba_array(palette(n))
 
 
 def class_marker(c: int) -> str:
-    """Return the marker of a class; classes of the same colour have different markers."""
+    """Return the marker of a class; it changes after every ten, for those who tell few colours apart."""
     return MARKERS[c // len(PALETTE) % len(MARKERS)]
 
 
@@ -102,11 +119,13 @@ def plain_axes(ax: Axes, n_components: int, title: str | None) -> None:
 
 
 def legend_handles(names: NDArray[Any], markers: bool = True) -> list[Any]:
-    """Return the legend entries of the classes, each with its marker or with a dot."""
+    """Return the legend entries of the classes, each with its marker or with a dot; the last counts those left out."""
     from matplotlib.lines import Line2D
 
     colors = class_colors(len(names))
-    return [
+    more = len(names) - _LISTED
+    listed = names if more <= 0 else names[: _LISTED - 1]
+    handles = [
         Line2D(
             [],
             [],
@@ -116,22 +135,21 @@ def legend_handles(names: NDArray[Any], markers: bool = True) -> list[Any]:
             label=label(name),
             markersize=6,
         )
-        for c, name in enumerate(names)
+        for c, name in enumerate(listed)
     ]
+    return handles if more <= 0 else [*handles, Line2D([], [], linestyle="", label=f"… and {more + 1} more")]
+
+
+def legend_style(n: int) -> dict[str, Any]:
+    """Return the columns and the size of the text of a legend of n classes."""
+    columns = 1 if n <= 15 else -(-min(n, _LISTED) // _LEGEND_ROWS) + (n <= _LEGEND_ROWS)
+    return {"ncols": columns, "frameon": False} | ({"fontsize": 7, "columnspacing": 1.0} if n > MAX_CLASSES else {})
 
 
 def class_legend(ax: Axes, names: NDArray[Any], markers: bool = True) -> None:
-    """List the classes beside the axes, where they hide no points; list none if there are too many."""
-    if len(names) > MAX_CLASSES:
-        return
-    columns = 1 if len(names) <= 15 else 2
-    ax.legend(
-        handles=legend_handles(names, markers),
-        loc="center left",
-        bbox_to_anchor=(1.01, 0.5),
-        frameon=False,
-        ncols=columns,
-    )
+    """List the classes beside the axes, where they hide no points."""
+    handles = legend_handles(names, markers)
+    ax.legend(handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5), **legend_style(len(names)))
 
 
 def label(name: Any) -> str:
