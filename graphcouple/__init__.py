@@ -12,7 +12,33 @@ import lazy_loader as _lazy
 
 __version__ = "0.1.0"
 
-__getattr__, _, _known = _lazy.attach_stub(__name__, __file__)
+_load, _, _known = _lazy.attach_stub(__name__, __file__)
+
+# Names of other libraries.
+_PEERS = {
+    "MDS": "MetricMDS or ClassicalMDS",
+    "SpectralEmbedding": "LaplacianEigenmaps",
+    "PCA": "PrecisionCoupling",
+    "LLE": "LocallyLinearEmbedding",
+    "NCA": "UMAP(target_weight=...)",
+    "AlignedUMAP": "UMAP(terms=[Anchors(...)])",
+    "ParametricUMAP": "UMAP(transform_method=a regressor)",
+    "TSNEEmbedding": "TSNE, whose fit returns the estimator",
+    "PerplexityBasedNN": "GraphModel(Gaussian(), 'E', Perplexity(30), n_neighbors=90).posterior(X)",
+    "Multiscale": "TSNE(perplexity=[30, 300])",
+    "Uniform": "GraphModel(Gaussian(), 'D', n_neighbors=15)",
+    "trustworthiness": "metrics.trustworthiness",
+}
+
+
+def __getattr__(name: str) -> object:
+    try:
+        return _load(name)
+    except AttributeError:
+        if name not in _PEERS:
+            raise
+        raise AttributeError(f"graphcouple has no {name}; use {_PEERS[name]}.") from None
+
 
 # These names work here too, as they did before their modules had them.
 _ELSEWHERE = {

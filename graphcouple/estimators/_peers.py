@@ -18,9 +18,14 @@ PEERS: dict[str, str] = {
     "min_grad_norm": "tol, of graphcouple.solve; a run ends once it has settled",
     "method": "summation: 'exact', 'barnes_hut' or 'particle_mesh'",
     "angle": "summation=BarnesHut(angle=...)",
-    # openTSNE
     "theta": "summation=BarnesHut(angle=...)",
     "initialization": "init",
+    "dissimilarity": "metric='precomputed'",
+    "affinity": "metric='precomputed' for distances, input for the law of a graph",
+    "eigen_solver": "nothing: the solver is chosen by the size",
+    "path_method": "nothing: paths are Dijkstra's",
+    "normalized_stress": "nothing: see normalized_stress_",
+    # openTSNE
     "early_exaggeration_iter": _MOMENTUM.replace("...", "exaggeration=Exaggeration(factor, n_iter)"),
     "exaggeration": _MOMENTUM.replace("...", "exaggeration=Exaggeration(factor, n_iter)") + " keeps it for n_iter",
     "negative_gradient_method": "summation: 'exact', 'barnes_hut' or 'particle_mesh'",
@@ -37,6 +42,8 @@ PEERS: dict[str, str] = {
     "neighbors": "search, of GraphModel",
     # umap-learn
     "n_epochs": "max_iter",
+    "a": "min_dist and spread, or RationalPower(a, b) in GraphCoupling",
+    "b": "min_dist and spread, or RationalPower(a, b) in GraphCoupling",
     "metric_kwds": "metric_params",
     "precomputed_knn": _GRAPH,
     "target_n_neighbors": "nothing: classes have no neighbors; see target_weight",
@@ -50,6 +57,29 @@ PEERS: dict[str, str] = {
     "force_approximation_algorithm": "search='approximate', of GraphModel",
     "disconnection_distance": "edge_prior, of the prior: it can forbid edges",
 }
+
+
+# Attributes and methods of fitted estimators of other libraries.
+ATTRIBUTES: dict[str, str] = {
+    "optimize": "fit with warm_start=True, which goes on from the last map",
+    "prepare_partial": "transform, or update",
+    "prepare_initial": "GraphModel.posterior and CrossEntropy, and graphcouple.solve",
+    "affinities": "posterior_",
+    "graph_": "posterior_.mean()",
+    "kl_divergence": "kl_divergence_",
+    "dissimilarity_matrix_": "the distances that you passed, or scipy.spatial.distance.cdist",
+    "affinity_matrix_": "posterior_.mean()",
+    "update_embedding": "update",
+}
+
+
+def why_missing(owner: str, name: str) -> str:
+    """Return a message for an attribute that an estimator does not have."""
+    if name in ATTRIBUTES:
+        return f"{owner} has no {name}; use {ATTRIBUTES[name]}."
+    if name.endswith("_") and not name.startswith("_"):
+        return f"{owner} has no attribute {name!r}; it may need fit first."
+    return f"{owner!r} object has no attribute {name!r}"
 
 
 def why_unknown(owner: str, unknown: str, known: Iterable[str]) -> str:

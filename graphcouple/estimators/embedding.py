@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import warnings
 from abc import abstractmethod
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphcouple._validation import check_sparse
 from graphcouple.estimators._parameters import ScikitTransformer
+from graphcouple.estimators._peers import why_missing
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import as_points
 from graphcouple.storage import write
@@ -35,6 +37,14 @@ class EmbeddingEstimator(ScikitTransformer):
     @abstractmethod
     def fit(self, X: Any, y: Any = None) -> Self:
         """Embed `X`."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Raise an error that says what other libraries' attributes are called here."""
+        known = inspect.getattr_static(type(self), name, None)
+        if known is not None:
+            # A property that raised this kind of error; its own message is the better one.
+            return known.__get__(self, type(self))
+        raise AttributeError(why_missing(type(self).__name__, name))
 
     def report(self) -> list[tuple[str, str]]:
         """Return the laws that were used and the result, as names and texts: what the command prints.
