@@ -1,9 +1,11 @@
 import pickle
+import re
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
@@ -304,6 +306,20 @@ def test_other_names_are_not_our_own():
 
     assert not set(PEERS) & set(gc.TSNE().get_params())
     assert not set(PEERS) & set(gc.UMAP().get_params())
+
+
+def test_attributes_of_other_libraries_say_what_they_are_here():
+    with pytest.raises(AttributeError, match="TSNE has no prepare_partial; use transform"):
+        gc.TSNE().prepare_partial  # noqa: B018
+    with pytest.raises(AttributeError, match="'embedding_'; it may need fit first"):
+        gc.TSNE().embedding_  # noqa: B018
+    with pytest.raises(NotFittedError):
+        gc.TSNE().posterior_  # noqa: B018
+    assert not hasattr(gc.TSNE(), "__name__")
+    with pytest.raises(AttributeError, match="graphcouple has no MDS; use MetricMDS"):
+        gc.MDS  # noqa: B018
+    for instead in gc._PEERS.values():
+        assert hasattr(gc, re.match(r"[\w]+", instead)[0])
 
 
 def test_umap_takes_a_and_b():

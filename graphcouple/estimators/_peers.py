@@ -42,8 +42,6 @@ PEERS: dict[str, str] = {
     "neighbors": "search, of GraphModel",
     # umap-learn
     "n_epochs": "max_iter",
-    "a": "min_dist and spread, or RationalPower(a, b) in GraphCoupling",
-    "b": "min_dist and spread, or RationalPower(a, b) in GraphCoupling",
     "metric_kwds": "metric_params",
     "precomputed_knn": _GRAPH,
     "target_n_neighbors": "nothing: classes have no neighbors; see target_weight",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import warnings
 from abc import abstractmethod
@@ -40,7 +39,7 @@ class EmbeddingEstimator(ScikitTransformer):
 
     def __getattr__(self, name: str) -> Any:
         """Raise an error that says what other libraries' attributes are called here."""
-        known = inspect.getattr_static(type(self), name, None)
+        known = next((vars(base)[name] for base in type(self).__mro__ if name in vars(base)), None)
         if known is not None:
             # A property that raised this kind of error; its own message is the better one.
             return known.__get__(self, type(self))
