@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
-import numpy as np
 
 from graphcouple.cli._common import (
     METHODS,
@@ -23,14 +22,7 @@ from graphcouple.cli._common import (
     targets,
 )
 
-_SHOWN = ("R(10)", "R(n/4)", "R(n/2)", "triplet correlation", "10-NN accuracy")
 _OWN = "default"
-
-
-class _Run(NamedTuple):
-    method: str
-    init: str
-    seed: int
 
 
 def _names(text: str | None, choices: tuple[str, ...], option: str) -> list[str]:
@@ -39,13 +31,6 @@ def _names(text: str | None, choices: tuple[str, ...], option: str) -> list[str]
         if name not in choices:
             raise ValueError(f"{option} {name!r} must be one of {', '.join(choices)}.")
     return list(dict.fromkeys(names))
-
-
-def _runs(methods: list[str], inits: list[str], n_seeds: int) -> Iterator[_Run]:
-    for method in methods:
-        for init in inits if preset(method, {}).couples_laws else [_OWN]:
-            for seed in range(n_seeds):
-                yield _Run(method, init, seed)
 
 
 @click.command()
@@ -84,8 +69,9 @@ def compare(
     The picture shows the first seed, with a row for each method and a column for each start. Scores are mean ± standard
     deviation over seeds; stability is the agreement of embeddings from seed to seed.
     """
+    from graphcouple.comparison import Comparison
+    from graphcouple.comparison import compare as compare_methods
     from graphcouple.datasets._files import finished_files, write_table
-    from graphcouple.metrics._evaluate import check_scoring, score_each
 
     method_names = _names(methods, tuple(METHODS), "--methods")
     if not method_names:
@@ -93,78 +79,49 @@ def compare(
     starts = _names(inits, tuple(registry("init").names()), "--inits") or [_OWN]
     name, X, y = load_data(data, labels)
     table, picture = targets(f"{name}-compare.csv", (".csv",), output, plot, no_plot, inputs=(data, labels))
-    classes, n_rows = classes_or_none(y), rows if rows is not None else "auto"
-    # Refuse data that cannot be scored before any fit.
-    check_scoring(X, classes, None, n_rows)
-    maps, seconds = {}, {}
-    for run in _runs(method_names, starts, seeds):
-        estimator = _estimator(run, options)
-        seconds[run] = _fit(run, estimator, X)
-        maps[run] = estimator.embedding_
-    scores = score_each(
-        X,
-        maps,
-        classes,
-        metric=options["metric"] or "euclidean",
-        K=None,
-        n_rows=n_rows,
-        random_state=0,
-        n_jobs=options["n_jobs"],
-    )
-    lines = [{**run._asdict(), "seconds": seconds[run], **scores[run]} for run in maps]
+    shared = {"metric": options["metric"] or "euclidean", "n_jobs": options["n_jobs"]}
+    n_rows = rows if rows is not None else "auto"
+    estimators = dict(_estimators(method_names, starts, options))
+    compared = compare_methods(estimators, X, classes_or_none(y), seeds=seeds, n_rows=n_rows, fit=_fit, **shared)
+    lines = [
+        {"method": method, "init": init, "seed": seed, **scores}
+        for ((method, init), seed), scores in compared.scores.items()
+    ]
     with finished_files(table, picture) as (draft, sketch):
         assert draft is not None
         write_table(draft, lines)
         if sketch is not None and picture is not None:
-            save_picture(sketch, picture, _grid(maps, y, name))
-    _print(lines, maps)
+            save_picture(sketch, picture, _drawn(Comparison(compared.embeddings, compared.scores, y), name))
+    _print(compared, seeds)
     with guard_output():
         click.echo("written  " + "\n         ".join(str(path) for path in (table, picture) if path is not None))
 
 
-def _estimator(run: _Run, options: dict[str, Any]) -> Any:
-    arguments = {**options, "random_state": run.seed}
-    if run.init != _OWN:
-        arguments["init"] = run.init
-    parameters = preset(run.method, {}).get_params()
-    # Each method gets the shared options that it has.
-    return preset(run.method, {option: value for option, value in arguments.items() if option in parameters})
+def _estimators(methods: list[str], inits: list[str], options: dict[str, Any]) -> Iterator[tuple[tuple[str, str], Any]]:
+    for method in methods:
+        own = preset(method, {})
+        # Each method gets the shared options that it has.
+        known = {option: value for option, value in options.items() if option in own.get_params()}
+        for init in inits if own.couples_laws else [_OWN]:
+            yield (method, init), preset(method, known if init == _OWN else {**known, "init": init})
 
 
-def _fit(run: _Run, estimator: Any, X: Any) -> float:
+def _fit(name: tuple[str, str], seed: int, estimator: Any, X: Any) -> None:
     seconds = fit_reporting(estimator, X)
-    start = "" if run.init == _OWN else f" from {run.init}"
-    click.echo(f"{run.method}{start}, seed {run.seed}: {seconds:.1f} s", err=True)
-    return seconds
+    method, init = name
+    start = "" if init == _OWN else f" from {init}"
+    click.echo(f"{method}{start}, seed {seed}: {seconds:.1f} s", err=True)
 
 
-def _grid(maps: dict[_Run, Any], y: Any, name: str) -> Any:
-    from graphcouple.plotting import plot_grid
-
-    first = {run: Z for run, Z in maps.items() if run.seed == 0}
-    own_only = {run.init for run in first} == {_OWN}
-    panels = {run.method if own_only else (run.method, run.init): Z for run, Z in first.items()}
-    return plot_grid(panels, y, title=name).flat[0].figure
+def _drawn(compared: Any, name: str) -> Any:
+    if {init for (_, init), _ in compared.embeddings} == {_OWN}:
+        compared.embeddings = {(method, seed): Z for ((method, _), seed), Z in compared.embeddings.items()}
+    return compared.plot(title=name).flat[0].figure
 
 
-def _print(lines: list[dict[str, Any]], maps: dict[_Run, Any]) -> None:
-    from graphcouple.metrics import seed_stability
-
-    several = any(run.seed for run in maps)
-    scores = [score for score in _SHOWN if score in lines[0]]
-    names = [score.replace(" correlation", "s").replace(" accuracy", "") for score in scores]
-    rows = []
-    for method, init in dict.fromkeys((run.method, run.init) for run in maps):
-        fits = [line for line in lines if (line["method"], line["init"]) == (method, init)]
-        cells = [_spread([100 * line[score] for line in fits]) for score in scores]
-        if several:
-            cells.append(f"{100 * seed_stability([Z for run, Z in maps.items() if run[:2] == (method, init)]):.1f}")
-        rows.append([method, init, *cells, _spread([line["seconds"] for line in fits])])
-    print_table(["method", "start"], [*names, *(["stability"] if several else []), "seconds"], rows)
+def _print(compared: Any, seeds: int) -> None:
+    header, rows = compared.summary()
+    names = list(dict.fromkeys(name for name, _ in compared.scores))
+    print_table(["method", "start"], header[1:], [[*name, *row[1:]] for name, row in zip(names, rows, strict=True)])
     with guard_output():
-        click.echo("Scores are in hundredths" + (", mean±standard deviation over seeds." if several else "."))
-
-
-def _spread(values: list[float]) -> str:
-    mean = f"{np.mean(values):.1f}"
-    return mean if len(values) == 1 else f"{mean}±{np.std(values, ddof=1):.1f}"
+        click.echo("Scores are in hundredths" + (", mean±standard deviation over seeds." if seeds > 1 else "."))

@@ -3,7 +3,7 @@
 from graphcouple.metrics._alignment import align
 from graphcouple.metrics._classes import ClusterScores, class_mean_disparity, cluster_scores, knn_accuracy
 from graphcouple.metrics._distances import distance_correlation, seed_stability, triplet_correlation
-from graphcouple.metrics._evaluate import SAMPLED_ROWS, evaluate, register, unregister
+from graphcouple.metrics._evaluate import SAMPLED_ROWS, evaluate, register, scorer, unregister
 from graphcouple.metrics._neighborhoods import (
     NeighborhoodCurves,
     continuity,
@@ -28,6 +28,7 @@ __all__ = [
     "knn_accuracy",
     "neighborhood_curves",
     "register",
+    "scorer",
     "seed_stability",
     "tears",
     "triplet_correlation",

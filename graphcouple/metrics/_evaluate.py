@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -117,7 +118,44 @@ def evaluate(
         raise ValueError("Z holds several embeddings; name them in a dict, as {'tsne': Z, 'umap': W}.")
     embeddings = dict(Z) if isinstance(Z, Mapping) else {"": Z}
     table = score_each(X, embeddings, y, metric=metric, K=K, n_rows=n_rows, random_state=random_state, n_jobs=n_jobs)
-    return _as_table(table, isinstance(Z, Mapping))
+    return as_table(table, isinstance(Z, Mapping))
+
+
+@dataclass(frozen=True)
+class scorer:
+    """A score of `evaluate` for scikit-learn's model selection: of the places that `transform` gives.
+
+    Parameters
+    ----------
+    score : str, default="trustworthiness(10)"
+        The name of a score of `evaluate`, or of one that `register` added.
+    greater_is_better : bool, default=True
+        False for losses, such as "torn edges": the score is then negative.
+    metric : str, default="euclidean"
+        The distance of the data.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> grid = {"perplexity": [10, 30]}
+    >>> search = GridSearchCV(gc.TSNE(random_state=0), grid, scoring=gc.metrics.scorer("R(10)"), cv=2).fit(X)
+    >>> sorted(search.best_params_)
+    ['perplexity']
+    """
+
+    score: str = "trustworthiness(10)"
+    greater_is_better: bool = True
+    metric: str = "euclidean"
+
+    def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
+        """Return the score of the places of `X`."""
+        options: dict[str, Any] = {"K": None, "n_rows": "auto", "random_state": 0, "n_jobs": None}
+        scores = score_each(X, {"": estimator.transform(X)}, y, metric=self.metric, **options)[""]
+        if self.score not in scores:
+            raise ValueError(f"score must be one of {', '.join(scores)}, got {self.score!r}.")
+        return scores[self.score] if self.greater_is_better else -scores[self.score]
 
 
 def score_each(
@@ -209,7 +247,8 @@ def _classes(points: Any, Z: Any, y: Any, random_state: Any, n_jobs: int | None)
     return scores
 
 
-def _as_table(table: dict[str, dict[str, float]], several: bool) -> Any:
+def as_table(table: dict[Any, dict[str, float]], several: bool) -> Any:
+    """Return scores by name as a pandas.DataFrame, or of one embedding as a Series; without pandas, as they are."""
     try:
         import pandas as pd
     except ModuleNotFoundError:

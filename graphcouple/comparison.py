@@ -1,0 +1,159 @@
+"""Methods side by side on the same data: their maps, their scores, and how both vary with the seed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from graphcouple._validation import check_integer
+from graphcouple.graphs import FloatArray
+from graphcouple.metrics import seed_stability
+from graphcouple.metrics._evaluate import as_table, check_scoring, score_each
+
+# What a summary shows, in hundredths.
+_SHOWN = ("R(10)", "R(n/4)", "R(n/2)", "triplet correlation", "10-NN accuracy")
+
+
+class Comparison:
+    """Embeddings of the same data and their scores, as `compare` returns them; printing it shows a summary.
+
+    Attributes
+    ----------
+    embeddings : dict of (name, seed) to ndarray of shape (n_samples, n_components)
+    scores : dict of (name, seed) to dict
+        The scores of `graphcouple.metrics.evaluate`, and "seconds".
+    """
+
+    def __init__(self, embeddings: dict[Any, FloatArray], scores: dict[Any, dict[str, float]], y: Any = None) -> None:
+        self.embeddings, self.scores, self._y = embeddings, scores, y
+
+    @property
+    def table(self) -> Any:
+        """The scores with a row for each name and seed, a pandas.DataFrame; without pandas, `scores`."""
+        return as_table(self.scores, several=True)
+
+    def summary(self) -> tuple[list[str], list[list[str]]]:
+        """Return the names of the columns and a row for each method: means ± standard deviations over seeds.
+
+        Scores are in hundredths; "stability" is `graphcouple.metrics.seed_stability`.
+        """
+        shown = [score for score in _SHOWN if score in next(iter(self.scores.values()))]
+        several = any(seed for _, seed in self.scores)
+        header = [score.replace(" correlation", "s").replace(" accuracy", "") for score in shown]
+        rows = []
+        for name in dict.fromkeys(name for name, _ in self.scores):
+            runs = [run for run in self.scores if run[0] == name]
+            cells = [_spread([100 * self.scores[run][score] for run in runs]) for score in shown]
+            if several:
+                maps = [self.embeddings[run] for run in runs]
+                cells.append(f"{100 * seed_stability(maps):.1f}" if len(maps) > 1 else "")
+            rows.append([_text(name), *cells, _spread([self.scores[run]["seconds"] for run in runs])])
+        return ["method", *header, *(["stability"] if several else []), "seconds"], rows
+
+    def plot(self, **options: Any) -> Any:
+        """Draw the maps of the first seed by `graphcouple.plotting.plot_grid`, and return its axes."""
+        from graphcouple.plotting import plot_grid
+
+        first: dict[Any, FloatArray] = {}
+        for (name, _), Z in self.embeddings.items():
+            first.setdefault(name, Z)
+        return plot_grid(first, self._y, **options)
+
+    def __repr__(self) -> str:
+        header, rows = self.summary()
+        widths = [max(len(row[c]) for row in [header, *rows]) for c in range(len(header))]
+        lines = [
+            "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
+            for row in [header, *rows]
+        ]
+        return "\n".join(line.rstrip() for line in lines)
+
+    def _repr_html_(self) -> str:
+        from graphcouple._html import html_table
+
+        return html_table(*self.summary())
+
+
+def compare(
+    methods: Mapping[Any, Any],
+    X: Any,
+    y: Any = None,
+    *,
+    seeds: int = 1,
+    metric: str = "euclidean",
+    n_rows: int | str | None = "auto",
+    n_jobs: int | None = None,
+    fit: Callable[[Any, int, Any, Any], None] | None = None,
+) -> Comparison:
+    """Embed the same data with several methods, and score the maps.
+
+    Parameters
+    ----------
+    methods : mapping of names to estimators
+        Of this library or another; each is cloned. Names that are pairs (row, column) make the picture a table.
+    X : array or sparse matrix of shape (n_samples, n_features)
+    y : array of shape (n_samples,), optional
+        Classes, for scores of classes and the colours of the picture. No method sees them.
+    seeds : int, default=1
+        Fits of each method, with ``random_state`` 0, 1, …; one of a method without this parameter.
+    metric, n_rows, n_jobs
+        See `graphcouple.metrics.evaluate`.
+    fit : callable, optional
+        Called as ``fit(name, seed, estimator, X)`` in place of ``estimator.fit(X)``, to report progress.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    TypeError, ValueError
+        When there are no methods, one is no estimator, or the data cannot be scored.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> compared = gc.compare({"PCA": gc.PrecisionCoupling(), "t-SNE": gc.TSNE(max_iter=100)}, X, y, seeds=2)
+    >>> list(compared.embeddings)
+    [('PCA', 0), ('PCA', 1), ('t-SNE', 0), ('t-SNE', 1)]
+    >>> compared.summary()[0]
+    ['method', 'R(10)', 'R(n/4)', 'R(n/2)', 'triplets', '10-NN', 'stability', 'seconds']
+    """
+    if not isinstance(methods, Mapping) or not methods:
+        raise TypeError(f"methods must map names to estimators, such as {{'tsne': TSNE()}}, got {methods!r}.")
+    check_integer("seeds", seeds, 1)
+    # Refuse data that cannot be scored before any fit.
+    check_scoring(X, y, None, n_rows)
+    maps, seconds = {}, {}
+    for name, method in methods.items():
+        if not hasattr(method, "fit") or isinstance(method, type):
+            raise TypeError(f"methods[{name!r}] must be an estimator, got {method!r}.")
+        is_random = "random_state" in method.get_params()
+        for seed in range(seeds if is_random else 1):
+            estimator = clone(method)
+            if is_random:
+                estimator.set_params(random_state=seed)
+            start = time.perf_counter()
+            if fit is None:
+                estimator.fit(X)
+            else:
+                fit(name, seed, estimator, X)
+            seconds[name, seed] = time.perf_counter() - start
+            maps[name, seed] = np.asarray(estimator.embedding_)
+    options: dict[str, Any] = {"metric": metric, "K": None, "n_rows": n_rows, "random_state": 0, "n_jobs": n_jobs}
+    scores = score_each(X, maps, y, **options)
+    return Comparison(maps, {run: {"seconds": seconds[run], **scores[run]} for run in maps}, y)
+
+
+def _spread(values: list[float]) -> str:
+    mean = f"{np.mean(values):.1f}"
+    return mean if len(values) == 1 else f"{mean}±{np.std(values, ddof=1):.1f}"
+
+
+def _text(name: Any) -> str:
+    return ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)

@@ -1,0 +1,65 @@
+"""Methods side by side, and scores for model selection."""
+
+import numpy as np
+import pytest
+from sklearn.manifold import TSNE as ScikitTSNE
+from sklearn.model_selection import GridSearchCV
+
+import graphcouple as gc
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def test_every_method_is_fitted_for_every_seed_and_scored(rng):
+    X, y = rng.normal(size=(60, 4)), np.arange(60) % 3
+    tsne, isomap = gc.TSNE(perplexity=5, max_iter=20, init="random"), gc.LocallyLinearEmbedding()
+    compared = gc.compare({("t-SNE", "random"): tsne, ("LLE", "own"): isomap}, X, y, seeds=2)
+    assert list(compared.embeddings) == [*((("t-SNE", "random"), seed) for seed in (0, 1)), (("LLE", "own"), 0)]
+    assert not hasattr(tsne, "embedding_")
+    maps = [gc.TSNE(perplexity=5, max_iter=20, init="random", random_state=s).fit_transform(X) for s in (0, 1)]
+    for seed, Z in enumerate(maps):
+        np.testing.assert_array_equal(compared.embeddings[("t-SNE", "random"), seed], Z)
+        wanted = gc.metrics.evaluate(X, Z, y)
+        assert compared.table.iloc[seed][wanted.index].tolist() == pytest.approx(wanted.tolist())
+    header, (first, second) = compared.summary()
+    r10 = [100 * compared.scores[("t-SNE", "random"), seed]["R(10)"] for seed in (0, 1)]
+    assert first[:2] == ["t-SNE, random", f"{np.mean(r10):.1f}±{np.std(r10, ddof=1):.1f}"]
+    assert first[header.index("stability")] == f"{100 * gc.metrics.seed_stability(maps):.1f}"
+    assert second[header.index("stability")] == ""
+    assert repr(compared).splitlines()[1].startswith("t-SNE, random")
+    assert "<td" in compared._repr_html_()
+    assert compared.plot().shape == (2, 2)
+
+
+def test_methods_of_other_libraries_are_compared(rng):
+    compared = gc.compare({"theirs": ScikitTSNE(perplexity=5, max_iter=250)}, rng.normal(size=(40, 3)))
+    assert compared.embeddings["theirs", 0].shape == (40, 2)
+
+
+@pytest.mark.parametrize(
+    ("methods", "options", "error", "match"),
+    [
+        ({}, {}, TypeError, "methods must map names to estimators"),
+        ([gc.TSNE()], {}, TypeError, "methods must map names to estimators"),
+        ({"a": gc.TSNE}, {}, TypeError, r"methods\['a'\] must be an estimator"),
+        ({"a": gc.TSNE()}, {"seeds": 0}, ValueError, "seeds must be at least 1"),
+        ({"a": gc.TSNE()}, {"n_rows": 1}, ValueError, "n_rows must be at least 2"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(methods, options, error, match, rng):
+    with pytest.raises(error, match=match):
+        gc.compare(methods, rng.normal(size=(40, 3)), **options)
+
+
+def test_model_selection_by_a_score_of_the_places(rng):
+    X, y = rng.normal(size=(60, 4)), np.arange(60) % 2
+    grid = {"perplexity": [3, 10]}
+    for score, sign in (("R(10)", 1), ("torn edges", -1), ("10-NN accuracy", 1)):
+        scoring = gc.metrics.scorer(score, greater_is_better=sign > 0)
+        search = GridSearchCV(gc.SNE(max_iter=20, random_state=0), grid, scoring=scoring, cv=2).fit(X, y)
+        half = gc.SNE(perplexity=3, max_iter=20, random_state=0).fit(X[30:])
+        assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+        wanted = sign * gc.metrics.evaluate(X[:30], half.transform(X[:30]), y[:30])[score]
+        assert scoring(half, X[:30], y[:30]) == pytest.approx(wanted)
+    with pytest.raises(ValueError, match=r"score must be one of R\(10\), .*got 'R\(11\)'"):
+        gc.metrics.scorer("R(11)")(half, X)
