@@ -288,3 +288,27 @@ def test_colours_differ_for_the_colour_blind():
         lab = np.stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], axis=1)
         apart = np.linalg.norm(lab[:, None] - lab, axis=2)[np.triu_indices(len(rgb), 1)]
         assert apart.min() > 15.0
+
+
+def test_a_recorder_keeps_maps_further_apart_in_longer_runs(rng):
+    recorder = gc.plotting.Recorder(most=4)
+    for i in range(23):
+        recorder(10 * i, 1.0 / (1 + i), np.full((3, 2), float(i)))
+    assert [iteration for iteration, _, _ in recorder.frames] == [0, 80, 160]
+    assert recorder.frames[1][2][0, 0] == 8.0
+
+
+def test_a_run_is_saved_as_a_moving_picture(rng, tmp_path):
+    from PIL import Image
+
+    recorder = gc.plotting.Recorder(most=5)
+    gc.SNE(perplexity=5, max_iter=30, callback=recorder, random_state=0).fit(rng.normal(size=(30, 3)))
+    recorder.save(tmp_path / "fit.gif", np.arange(30) % 3, title="sne")
+    with Image.open(tmp_path / "fit.gif") as picture:
+        assert picture.n_frames == len(recorder.frames) == 3
+    recorder.save(tmp_path / "fit.html")
+    assert (tmp_path / "fit.html").read_text().count("data:image/png;base64") == 3
+    with pytest.raises(ValueError, match=r"path must end in .gif, .mp4, .html, got 'fit.avi'"):
+        recorder.save("fit.avi")
+    with pytest.raises(ValueError, match="nothing was recorded"):
+        gc.plotting.Recorder().save("fit.gif")

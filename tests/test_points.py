@@ -55,3 +55,17 @@ def test_points_that_were_not_fitted_have_no_loss(rng):
     part = gc.TSNE(perplexity=5, n_landmarks=30, max_iter=5, random_state=0).fit(X)
     assert np.isfinite(part.point_losses()).nonzero()[0].tolist() == part.landmarks_.tolist()
     assert np.isfinite(part.isolation()).sum() == 30
+
+
+def test_notebooks_show_sentences_reports_and_ends(rng):
+    tsne = gc.TSNE(perplexity=5, max_iter=5, random_state=0)
+    stated = tsne._repr_html_()
+    assert "Perplexity(perplexity=5)" in stated
+    assert "sk-" in stated
+    tsne.fit(rng.normal(size=(40, 3)))
+    assert f"{tsne.loss_:.6g} nats" in tsne._repr_html_()
+    assert "<td" in tsne.sentence._repr_html_()
+    assert ">40</td>" in tsne.posterior_._repr_html_()
+    solution = gc.Solution(tsne.embedding_, 1.25, 5, False, "stopped <b>", np.zeros(1), np.zeros(1))
+    assert "1.25" in solution._repr_html_()
+    assert "stopped &lt;b&gt;" in solution._repr_html_()

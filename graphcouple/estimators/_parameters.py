@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         _options: ClassVar[dict[str, Option]]
 
         def __sklearn_tags__(self) -> Any: ...
+        def _repr_html_inner(self) -> str: ...
 
 else:
 

@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from graphcouple._html import html_table
 from graphcouple._numba.threads import threads_kept
 from graphcouple.couplings import Term
 from graphcouple.couplings.fixed_map import Placing
@@ -264,6 +265,11 @@ class CouplingEstimator(PlacesNewPoints):
         if state.get("_given") is not None:
             state["_posterior"] = None
         return state
+
+    def _repr_html_inner(self) -> str:
+        """Return scikit-learn's diagram and the sentence, or the report of a fitted estimator."""
+        rows = self.report() if hasattr(self, "embedding_") else self.sentence.rows()
+        return f"{super()._repr_html_inner()}{html_table([], rows)}"
 
     def report(self) -> list[tuple[str, str]]:
         """Return the laws that were used and the losses, as names and texts."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from graphcouple._html import html_table
 from graphcouple.couplings import Held, Objective, Problem, Term
 from graphcouple.couplings.fixed_map import FixedMap, Placing
 from graphcouple.couplings.recipes import as_coupling, with_terms
@@ -96,6 +97,9 @@ class Sentence(Mapping[str, Any]):
             values = value if name == "terms" else [value]
             rows += [(name if i == 0 else "", _readable(part)) for i, part in enumerate(values)]
         return rows
+
+    def _repr_html_(self) -> str:
+        return html_table([], self.rows())
 
     def __str__(self) -> str:
         rows = self.rows()

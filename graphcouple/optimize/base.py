@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from graphcouple._html import html_table
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.laws.priors import RandomGraph
@@ -93,6 +94,11 @@ class Solution:
     collapsed: bool = False
     start_losses: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
     stopped: bool = False
+
+    def _repr_html_(self) -> str:
+        shape = f"{self.Z.shape[0]:,} points in {self.Z.shape[1]} dimensions"
+        rows = [["embedding", shape], ["loss", f"{self.loss:.6g}"], ["iterations", str(self.n_iter)]]
+        return html_table([], [*rows, ["end", self.message]])
 
 
 class Optimizer(ABC):

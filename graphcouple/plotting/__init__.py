@@ -1,5 +1,6 @@
 """Pictures of embeddings by matplotlib (the extra ``graphcouple[plot]``), and interactive maps by bokeh."""
 
+from graphcouple.plotting._animation import Recorder
 from graphcouple.plotting._diagrams import plot_eigenvalues, plot_loss, plot_preservation
 from graphcouple.plotting._graph import plot_graph
 from graphcouple.plotting._grid import plot_grid
@@ -10,6 +11,7 @@ from graphcouple.plotting._style import PALETTE, require_matplotlib
 __all__ = [
     "PALETTE",
     "Map",
+    "Recorder",
     "interactive",
     "plot",
     "plot_class_means",

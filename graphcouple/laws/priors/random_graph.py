@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
+from graphcouple._html import html_table
 from graphcouple.graphs import FloatArray, Graph, GraphLike, IntArray, Support
 
 Rng = np.random.Generator | int | None
@@ -74,6 +75,10 @@ class RandomGraph(ABC):
     def own_means(self) -> FloatArray:
         """The expected number of edges among the points that each node stands for."""
         return np.zeros(self.n_nodes)
+
+    def _repr_html_(self) -> str:
+        rows = [["law", f"{type(self).__name__}, prior {self.code}"], ["points", f"{self.n_nodes:,}"]]
+        return html_table([], [*rows, ["edges that can be", f"{self.support.n_edges:,}"]])
 
     def __repr__(self) -> str:
         edges = "all pairs" if self.support.complete else f"{self.n_edges} possible edges"

@@ -1,0 +1,113 @@
+"""A fit as a moving picture."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from graphcouple._validation import check_integer
+from graphcouple.plotting._scatter import plot
+from graphcouple.plotting._style import check_points, require_matplotlib
+
+_WRITERS = {".gif": "pillow", ".mp4": "ffmpeg", ".html": "html"}
+
+# The share of points that every frame shows; few points far out would leave the others a dot.
+_SHARE = 0.99
+
+
+class Recorder:
+    """A callback that keeps maps of a run, to be saved as a moving picture.
+
+    Parameters
+    ----------
+    most : int, default=200
+        The most maps that are kept; of a longer run, maps further apart.
+
+    Attributes
+    ----------
+    frames : list of (iteration, loss, Z)
+
+    Raises
+    ------
+    TypeError, ValueError
+        When `most` is not an integer of at least 2.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> recorder = gc.plotting.Recorder(most=20)
+    >>> tsne = gc.TSNE(callback=recorder, random_state=0).fit(X)
+    >>> recorder.frames[0][0], 10 <= len(recorder.frames) <= 20
+    (0, True)
+    """
+
+    def __init__(self, most: int = 200) -> None:
+        self.most = check_integer("most", most, 2)
+        self.frames: list[tuple[int, float, NDArray[Any]]] = []
+        self._calls, self._every = 0, 1
+
+    def __call__(self, iteration: int, loss: float, Z: NDArray[Any]) -> None:
+        """Keep a map."""
+        if self._calls % self._every == 0:
+            if len(self.frames) == self.most:
+                self.frames, self._every = self.frames[::2], 2 * self._every
+            if self._calls % self._every == 0:
+                self.frames.append((iteration, loss, Z))
+        self._calls += 1
+
+    def save(
+        self, path: str | os.PathLike[str], y: ArrayLike | None = None, *, fps: int = 15, title: str | None = None
+    ) -> None:
+        """Write the maps as a moving picture; each frame is scaled to its own size.
+
+        Parameters
+        ----------
+        path : str or path
+            The ending tells the kind: .gif, .html (a page with buttons), or .mp4, which needs ffmpeg.
+        y : array of shape (n_samples,), optional
+            Labels, as for `plot`.
+        fps : int, default=15
+            Frames a second.
+        title : str, optional
+
+        Raises
+        ------
+        ModuleNotFoundError, TypeError, ValueError
+            As `plot`. Also when nothing was recorded, or the ending is unknown.
+        """
+        writer = _WRITERS.get(Path(path).suffix.lower())
+        if writer is None:
+            raise ValueError(f"path must end in {', '.join(_WRITERS)}, got {os.fspath(path)!r}.")
+        if not self.frames:
+            raise ValueError("nothing was recorded: pass the recorder as callback, and fit first.")
+        figure = require_matplotlib().Figure(figsize=(6.5, 5.5))
+        from matplotlib.animation import FuncAnimation, writers
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        if writer == "ffmpeg" and not writers.is_available("ffmpeg"):
+            raise ModuleNotFoundError(".mp4 needs the program ffmpeg, which is not installed; use .gif or .html.")
+        FigureCanvasAgg(figure)
+        ax = figure.add_axes((0.02, 0.02, 0.78, 0.9))
+
+        def draw(k: int) -> list[Any]:
+            iteration, loss, Z = self.frames[k]
+            points = check_points(Z)[:, :2]
+            middle = np.median(points, axis=0)
+            reach = np.quantile(np.abs(points - middle).max(axis=1), _SHARE) or 1.0
+            ax.clear()
+            heading = f"{title}: " if title else ""
+            plot(points, y, ax=ax, title=f"{heading}iteration {iteration}, loss {loss:.4g}")
+            ax.set_aspect("equal", adjustable="box")
+            ax.set(xlim=middle[0] + 1.15 * reach * np.array([-1, 1]), ylim=middle[1] + 1.15 * reach * np.array([-1, 1]))
+            return [*ax.collections]
+
+        moving = FuncAnimation(figure, draw, frames=len(self.frames), interval=1000 / fps)
+        if writer == "html":
+            Path(path).write_text(moving.to_jshtml(fps=fps, default_mode="once"), encoding="utf-8")
+        else:
+            moving.save(os.fspath(path), writer=writer, fps=fps, dpi=100)
