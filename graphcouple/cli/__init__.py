@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import signal
 import sys
 import warnings
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -20,8 +22,28 @@ __all__ = ["METHODS", "cli", "main"]
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="graphcouple")
-def cli() -> None:
+@click.option(
+    "--import", "modules", multiple=True, metavar="MODULE", help="A module or .py file with parts that it registers."
+)
+def cli(modules: tuple[str, ...] = ()) -> None:
     """Probabilistic graph coupling for dimensionality reduction."""
+    for module in modules:
+        _import(module)
+
+
+def _import(module: str) -> None:
+    """Import a module, or a file of Python code, found from the working directory too."""
+    path = Path(module)
+    name, folder = (path.stem, path.parent) if path.suffix == ".py" else (module, Path())
+    if path.suffix == ".py" and not path.is_file():
+        raise ValueError(f"--import {module}: no such file.")
+    sys.path.insert(0, str(folder.resolve()))
+    try:
+        importlib.import_module(name)
+    except Exception as error:
+        raise ValueError(f"--import {module}: {type(error).__name__}: {error}") from error
+    finally:
+        del sys.path[0]
 
 
 cli.add_command(embed)

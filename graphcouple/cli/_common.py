@@ -7,7 +7,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -67,8 +67,18 @@ def preset(method: str, options: dict[str, Any]) -> Any:
     return estimator(**arguments)
 
 
-def load_data(data: str, labels: str | None) -> tuple[str, Any, Any]:
-    """Return a short name, the points, and the labels or None."""
+def names_of(text: str | None) -> list[str]:
+    """Return the names in a text with commas between them."""
+    return list(dict.fromkeys(name.strip() for name in (text or "").split(",") if name.strip()))
+
+
+def load_data(
+    data: str, labels: str | None, columns: str | None = None, texts: Sequence[str] = ()
+) -> tuple[str, Any, Any]:
+    """Return a short name, the points, and the labels or None.
+
+    `columns` names those of a table that are points, with commas between them; `texts` names others that are not.
+    """
     from graphcouple import datasets
     from graphcouple.datasets import _files
 
@@ -76,12 +86,14 @@ def load_data(data: str, labels: str | None) -> tuple[str, Any, Any]:
     y: Any
     is_named = data in datasets.NAMES or (data in datasets.FETCHED and not path.exists())
     if is_named:
+        if columns or texts:
+            raise ValueError(f"--columns and --hover name columns of a table, and {data} is a data set by name.")
         X, y = datasets.load(data)
         name = data
     elif path.suffix or path.exists():
         separate = labels is not None and Path(labels).is_file()
         with _printed_warnings():
-            X, y = _files.read_points(path, None if separate else labels)
+            X, y = _files.read_points(path, None if separate else labels, names_of(columns) or None, texts)
         name = path.name.removesuffix(_files.suffix_of(path)) or "embedding"
     else:
         raise ValueError(
@@ -238,6 +250,21 @@ labels_option = click.option(
     metavar="COLUMN|KEY|FILE",
     help="Labels: a column of a table (name, or number from 0; excluded from the data), an npz key, or a file.",
 )
+
+
+columns_option = click.option(
+    "--columns", metavar="COLUMN[,COLUMN...]", help="The columns of a table that are points.  [default: all others]"
+)
+
+
+def written(paths: Iterable[Path | None], before: set[Path]) -> str:
+    """Return the names of written files, a line each, and which of them were there before."""
+    return "\n".join(f"{path}{' (replaced)' if path in before else ''}" for path in paths if path is not None)
+
+
+def present(*paths: Path | None) -> set[Path]:
+    """Return the files among these paths."""
+    return {path for path in paths if path is not None and path.exists()}
 
 
 def classes_or_none(y: Any) -> Any:

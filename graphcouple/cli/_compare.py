@@ -11,26 +11,30 @@ import click
 from graphcouple.cli._common import (
     METHODS,
     classes_or_none,
+    columns_option,
     fit_reporting,
     guard_output,
     labels_option,
     load_data,
+    names_of,
+    present,
     preset,
     print_table,
     registry,
     save_picture,
     targets,
+    written,
 )
 
 _OWN = "default"
 
 
 def _names(text: str | None, choices: tuple[str, ...], option: str) -> list[str]:
-    names = [name.strip().lower() for name in (text or "").split(",") if name.strip()]
+    names = names_of((text or "").lower())
     for name in names:
         if name not in choices:
             raise ValueError(f"{option} {name!r} must be one of {', '.join(choices)}.")
-    return list(dict.fromkeys(names))
+    return names
 
 
 @click.command()
@@ -45,6 +49,7 @@ def _names(text: str | None, choices: tuple[str, ...], option: str) -> list[str]
 @click.option("--rows", type=int, help="Score from this many random points.  [default: all to 12,000, then 1,280]")
 @click.option("--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")
 @labels_option
+@columns_option
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Scores, .csv, a line per fit.  [default: DATA-compare.csv]"
 )
@@ -59,6 +64,7 @@ def compare(
     seeds: int,
     rows: int | None,
     labels: str | None,
+    columns: str | None,
     output: Path | None,
     plot: Path | None,
     no_plot: bool,
@@ -77,7 +83,7 @@ def compare(
     if not method_names:
         raise ValueError(f"--methods must name at least one of {', '.join(METHODS)}.")
     starts = _names(inits, tuple(registry("init").names()), "--inits") or [_OWN]
-    name, X, y = load_data(data, labels)
+    name, X, y = load_data(data, labels, columns)
     table, picture = targets(f"{name}-compare.csv", (".csv",), output, plot, no_plot, inputs=(data, labels))
     shared = {"metric": options["metric"] or "euclidean", "n_jobs": options["n_jobs"]}
     n_rows = rows if rows is not None else "auto"
@@ -87,6 +93,7 @@ def compare(
         {"method": method, "init": init, "seed": seed, **scores}
         for ((method, init), seed), scores in compared.scores.items()
     ]
+    before = present(table, picture)
     with finished_files(table, picture) as (draft, sketch):
         assert draft is not None
         write_table(draft, lines)
@@ -94,7 +101,7 @@ def compare(
             save_picture(sketch, picture, _drawn(Comparison(compared.embeddings, compared.scores, y), name))
     _print(compared, seeds)
     with guard_output():
-        click.echo("written  " + "\n         ".join(str(path) for path in (table, picture) if path is not None))
+        click.echo("written  " + written((table, picture), before).replace("\n", "\n         "))
 
 
 def _estimators(methods: list[str], inits: list[str], options: dict[str, Any]) -> Iterator[tuple[tuple[str, str], Any]]:

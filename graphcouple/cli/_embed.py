@@ -12,14 +12,18 @@ from graphcouple.cli._common import (
     METHODS,
     check_name,
     check_target,
+    columns_option,
     fit_reporting,
     labels_option,
     load_data,
+    names_of,
     numbers,
+    present,
     preset,
     report,
     save_picture,
     targets,
+    written,
 )
 
 KERNELS = "gaussian, exponential, student[:DOF], rational:A:B, odds-KERNEL"
@@ -190,6 +194,8 @@ def _weight(context: click.Context, option: click.Parameter, value: str | None) 
 )
 @click.option("--no-plot", is_flag=True, help="Make no picture.")
 @click.option("--interactive", type=click.Path(path_type=Path), help="Map to zoom and search in, .html.")
+@columns_option
+@click.option("--hover", metavar="COLUMN[,COLUMN...]", help="Columns of a table that the map shows beside the pointer.")
 def embed(
     data: str,
     method: str,
@@ -198,6 +204,8 @@ def embed(
     plot: Path | None,
     no_plot: bool,
     interactive: Path | None,
+    columns: str | None,
+    hover: str | None,
     input_prior: str | None,
     input_kernel: str | None,
     latent_prior: str | None,
@@ -212,9 +220,12 @@ def embed(
     DATA is a name (breast_cancer, diabetes, digits, iris, swiss_roll, wine; or mnist, fashion_mnist, coil20, pendigits,
     fetched from OpenML) or a file with one row per point: .npy, .npz, .csv, .tsv, .parquet, .mtx or .h5ad.
     """
-    from graphcouple.datasets._files import finished_files, write_embedding
+    from graphcouple.datasets._files import finished_files, read_texts, write_embedding
 
-    name, X, y = load_data(data, labels)
+    texts = names_of(hover)
+    if texts and interactive is None:
+        raise ValueError("--hover is shown on the map of --interactive; name one.")
+    name, X, y = load_data(data, labels, columns, texts)
     sides = {
         "input_prior": input_prior,
         "input_kernel": input_kernel,
@@ -232,6 +243,7 @@ def embed(
     plain = _compose(preset(method, options), sides, coupling)
     estimator = _with_terms(plain, component_weight, large_scale)
     seconds = fit_reporting(estimator, X)
+    before = present(table, picture, interactive)
     with finished_files(table, picture, interactive) as (draft, sketch, page):
         assert draft is not None
         write_embedding(draft, table, estimator.embedding_)
@@ -243,10 +255,11 @@ def embed(
         if page is not None:
             from graphcouple.plotting import interactive as zoomed
 
-            zoomed(estimator.embedding_, y, title=f"{type(estimator).__name__} of {name}").save(page)
+            beside = read_texts(Path(data), texts) if texts else None
+            zoomed(estimator, y, beside, title=f"{type(estimator).__name__} of {name}").save(page)
     subject = f"{type(estimator).__name__} on {name}, {X.shape[0]:,} × {X.shape[1]:,}"
     rows = [("method", subject), *estimator.report(), _time(estimator, seconds)]
-    rows.append(("written", "\n".join(str(path) for path in (table, picture, interactive) if path is not None)))
+    rows.append(("written", written((table, picture, interactive), before)))
     report(rows)
 
 

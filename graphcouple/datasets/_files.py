@@ -10,7 +10,7 @@ import tempfile
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -21,13 +21,14 @@ from numpy.typing import NDArray
 
 from graphcouple._validation import MOST_BYTES, check_sparse
 from graphcouple.datasets._annotated import read_h5ad
-from graphcouple.datasets._parquet import read_parquet
+from graphcouple.datasets._parquet import ROLES, parquet_texts, read_parquet
 
 ENCODING = "utf-8-sig"
 UNREADABLE = (ValueError, OverflowError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error, csv.Error)
 
 # Characters of a label; each entry of an array of text takes as much room as the longest.
 _LONGEST_LABEL = 1000
+_TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 READABLE = (".npy", ".npz", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".mtx", ".h5ad")
 
 
@@ -37,7 +38,9 @@ def suffix_of(path: Path) -> str:
     return next((ending for ending in sorted(READABLE, key=len, reverse=True) if name.endswith(ending)), path.suffix)
 
 
-def read_points(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | None]:
+def read_points(
+    path: Path, labels: str | None, columns: Sequence[str] | None = None, apart: Sequence[str] = ()
+) -> tuple[Any, NDArray[Any] | None]:
     """Read points, and labels if they are in the same file.
 
     Parameters
@@ -50,6 +53,10 @@ def read_points(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | Non
     labels : str or None
         For tables, the name or the number (from 0) of the column of labels; for npz, the key of the labels; for h5ad,
         the column of ``obs``.
+    columns : sequence of str, optional
+        For tables, the columns that are points; the default is all except the labels and `apart`.
+    apart : sequence of str, default=()
+        For tables, columns that are not points, such as texts.
 
     Returns
     -------
@@ -68,6 +75,8 @@ def read_points(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | Non
     if not path.is_file():
         raise FileNotFoundError(f"no such file: {path}")
     suffix = suffix_of(path)
+    if suffix not in _TABLES and (columns is not None or apart):
+        raise ValueError(f"{path.name} has no columns to choose; tables are {', '.join(_TABLES)}.")
     if suffix == ".npy":
         return _load_numpy(path), None
     if suffix == ".npz":
@@ -85,9 +94,9 @@ def read_points(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | Non
     if suffix == ".h5ad":
         return read_h5ad(path, labels, _check_size)
     if suffix == ".parquet":
-        return read_parquet(path, labels, _check_size, _LONGEST_LABEL)
+        return read_parquet(path, labels, columns, apart, _check_size, _LONGEST_LABEL)
     if suffix in (".csv", ".csv.gz", ".tsv", ".tsv.gz"):
-        return _read_csv(path, labels, "\t" if suffix.startswith(".tsv") else ",")
+        return _read_csv(path, labels, columns, apart)
     raise ValueError(f"cannot read {path.name}: the ending must be one of {', '.join(READABLE)}.")
 
 
@@ -172,26 +181,55 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _read_csv(path: Path, labels: str | None, mark: str) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
+def read_texts(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return columns of a table as text, by their names."""
+    if suffix_of(path) == ".parquet":
+        return parquet_texts(path, names)
+    first, _, header = _head(path)
+    return {name: _cells(path, _column(path, name, first, header), header) for name in names}
+
+
+def _mark_of(path: Path) -> str:
+    return "\t" if suffix_of(path).startswith(".tsv") else ","
+
+
+def _head(path: Path) -> tuple[list[str], list[str], bool]:
+    """Return the first two rows of a table, and whether the first is a header."""
     try:
-        cells = list(csv.reader(text_of(path, 2), delimiter=mark))
+        cells = list(csv.reader(text_of(path, 2), delimiter=_mark_of(path)))
     except csv.Error as error:
         raise ValueError(f"{path.name} cannot be read: {_one_line(error)}.") from None
     first = [cell.strip() for cell in cells[0]] if cells else [""]
     second = [cell.strip() for cell in cells[1]] if len(cells) > 1 else []
+    # Data have a number in every line, so a first line without any is a header. pandas numbers nameless columns.
+    named = first[1:] if first[0] == "" else first
+    return first, second, not any(map(_is_number, first)) or named == [str(c) for c in range(len(named))]
+
+
+def _cells(path: Path, at: int, header: bool) -> list[str]:
+    """Return the texts of a column."""
+    with (gzip.open if _is_gzip(path) else open)(path, "rt", encoding=ENCODING, newline="") as lines:
+        return [row[at] for row in islice(csv.reader(lines, delimiter=_mark_of(path)), int(header), None) if row]
+
+
+def _read_csv(
+    path: Path, labels: str | None, chosen: Sequence[str] | None, apart: Sequence[str]
+) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
+    first, second, header = _head(path)
+    mark = _mark_of(path)
     if first == [""]:
         raise ValueError(f"{path} is empty.")
     if len(first) == 1 and any(other in first[0] for other in ";\t,"):
         separator = "commas" if mark == "," else "tabs"
         raise ValueError(f"{path.name} seems to be separated by something else than {separator}; use {separator}.")
-    # Data have a number in every line, so a first line without any is a header. pandas numbers nameless columns.
-    named = first[1:] if first[0] == "" else first
-    header = not any(map(_is_number, first)) or named == [str(c) for c in range(len(named))]
-    at = _label_column(path, labels, first, header)
-    is_index = header and first[0] == "" and len(first) > 1 and at != 0
+    at = None if labels is None else _column(path, labels, first, header)
+    aside = {at, *(_column(path, name, first, header) for name in apart)}
+    is_index = header and first[0] == "" and len(first) > 1 and 0 not in aside and chosen is None
     if is_index:
         warnings.warn(f"the first column of {path.name} has no name, so it is left out as an index.", stacklevel=3)
-    columns = [c for c in range(int(is_index), len(first)) if c != at]
+    columns = [c for c in range(int(is_index), len(first)) if c not in aside]
+    if chosen is not None:
+        columns = [_column(path, name, first, header) for name in chosen]
     if not columns:
         raise ValueError(f"{path.name} has no columns of points besides the labels.")
     options: dict[str, Any] = {"delimiter": mark, "skiprows": int(header), "quotechar": '"', "comments": None}
@@ -201,13 +239,11 @@ def _read_csv(path: Path, labels: str | None, mark: str) -> tuple[NDArray[np.flo
     except UNREADABLE as error:
         bad = [c for c in columns if c < len(second) and not _is_number(second[c])]
         names = ", ".join((first[c] or f"{c} (without a name)") if header else str(c) for c in bad[:10])
-        hint = f" Non-numeric column(s): {names}; drop them or name one with --labels." if bad else ""
+        hint = f" Non-numeric column(s): {names}; {ROLES}." if bad else ""
         raise ValueError(f"{path.name} cannot be read as numbers: {_one_line(error)}.{hint}") from None
     if at is None:
         return X, None
-    with (gzip.open if _is_gzip(path) else open)(path, "rt", encoding=ENCODING, newline="") as lines:
-        column = [row[at] for row in islice(csv.reader(lines, delimiter=mark), int(header), None) if row]
-    return X, _as_labels(_short(path, column))
+    return X, _as_labels(_short(path, _cells(path, at, header)))
 
 
 def _short(path: Path, labels: list[str]) -> NDArray[np.str_]:
@@ -222,17 +258,16 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split()).rstrip(".")
 
 
-def _label_column(path: Path, labels: str | None, first: list[str], header: bool) -> int | None:
-    if labels is None:
-        return None
-    if header and labels in first:
-        return first.index(labels)
-    if labels.lstrip("-").isdigit() and -len(first) <= int(labels) < len(first):
-        return int(labels) % len(first)
-    near = difflib.get_close_matches(labels, first, 1) if header else []
+def _column(path: Path, name: str, first: list[str], header: bool) -> int:
+    """Return the place of a column by its name, or by its number from 0."""
+    if header and name in first:
+        return first.index(name)
+    if name.lstrip("-").isdigit() and -len(first) <= int(name) < len(first):
+        return int(name) % len(first)
+    near = difflib.get_close_matches(name, first, 1) if header else []
     names = f"{', '.join(first[:10])}{', ...' * (len(first) > 10)}" if header else f"numbers 0 to {len(first) - 1}"
     hint = f"did you mean {near[0]!r}?" if near else f"its {len(first)} columns are {names}."
-    raise ValueError(f"{path.name} has no column {labels!r} for labels; {hint}")
+    raise ValueError(f"{path.name} has no column {name!r}; {hint}")
 
 
 def _as_labels(texts: NDArray[np.str_]) -> NDArray[Any]:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+ROLES = "name labels with --labels, texts with --hover, or points with --columns"
+"""What a user of the command can say of columns that are not numeric."""
+
 # Columns that pandas adds for its index.
 _INDEX = "__index_level_"
 
 
 def read_parquet(
-    path: Path, labels: str | None, check_size: Callable[[Path, int], None], longest_label: int
+    path: Path,
+    labels: str | None,
+    chosen: Sequence[str] | None,
+    apart: Sequence[str],
+    check_size: Callable[[Path, int], None],
+    longest_label: int,
 ) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Return the numeric columns as points, and the column of labels.
 
@@ -23,6 +31,10 @@ def read_parquet(
     path : Path
     labels : str or None
         The name or the number (from 0) of the column of labels.
+    chosen : sequence of str or None
+        The columns that are points; None for all except the labels and `apart`.
+    apart : sequence of str
+        Columns that are not points.
     check_size : callable
         Called with the path and the bytes that reading takes, known from the file's header.
     longest_label : int
@@ -46,8 +58,11 @@ def read_parquet(
         schema = {name: dtype for name, dtype in lazy.collect_schema().items() if not name.startswith(_INDEX)}
         n_rows = int(lazy.select(pl.len()).collect().item())
         names = list(schema)
-        at = _label_column(path, labels, names)
-        columns = [name for name in names if name != at]
+        at = None if labels is None else _column(path, labels, names)
+        aside = {at, *(_column(path, name, names) for name in apart)}
+        columns = [name for name in names if name not in aside]
+        if chosen is not None:
+            columns = [_column(path, name, names) for name in chosen]
         _check_columns(path, columns, schema)
         is_list = len(columns) == 1 and schema[columns[0]].is_nested()
         # Only the rows of a column of lists tell its length.
@@ -59,12 +74,25 @@ def read_parquet(
         raise ValueError(f"{path.name} is not a Parquet file: {' '.join(str(error).split())[:200]}.") from None
 
 
-def _label_column(path: Path, labels: str | None, names: list[str]) -> str | None:
-    if labels is None or labels in names:
-        return labels
-    if labels.lstrip("-").isdigit() and -len(names) <= int(labels) < len(names):
-        return names[int(labels)]
-    raise ValueError(f"{path.name} has no column {labels!r} for labels; its columns are {', '.join(names)}.")
+def parquet_texts(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return columns of a file as text, by their names."""
+    import polars as pl
+
+    lazy = pl.scan_parquet(path, glob=False)
+    known = lazy.collect_schema().names()
+    places = {name: _column(path, name, known) for name in names}
+    table = lazy.select(
+        [pl.col(place).cast(pl.String).fill_null("") for place in dict.fromkeys(places.values())]
+    ).collect()
+    return {name: table[place].to_list() for name, place in places.items()}
+
+
+def _column(path: Path, name: str, names: list[str]) -> str:
+    if name in names:
+        return name
+    if name.lstrip("-").isdigit() and -len(names) <= int(name) < len(names):
+        return names[int(name)]
+    raise ValueError(f"{path.name} has no column {name!r}; its columns are {', '.join(names)}.")
 
 
 def _check_columns(path: Path, columns: list[str], schema: dict[str, Any]) -> None:
@@ -76,7 +104,7 @@ def _check_columns(path: Path, columns: list[str], schema: dict[str, Any]) -> No
         return
     if not_numeric:
         raise ValueError(
-            f"{path.name} has non-numeric column(s): {', '.join(not_numeric)}; drop them or name one with --labels. "
+            f"{path.name} has non-numeric column(s): {', '.join(not_numeric)}; {ROLES}. "
             "Points may also be one column of lists of numbers."
         )
 

@@ -1,0 +1,74 @@
+"""The command with columns of a table, and with parts of one's own."""
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_columns_of_a_table_are_points_labels_or_texts(tmp_path, run):
+    pl = pytest.importorskip("polars")
+    X, kinds = np.random.default_rng(0).normal(size=(40, 3)), np.repeat(["left", "right"], 20)
+    columns = {"id": [f"cell {i}" for i in range(40)], "topic": kinds, "vector": X.tolist(), "size": X[:, 0]}
+    pl.DataFrame(columns).write_parquet("t.parquet")
+    np.savetxt("wanted.csv", X, delimiter=",", header="a,b,c", comments="", fmt="%.17g")
+    chosen = ("--columns", "vector", "-l", "topic", "--hover", "id,size", "--interactive", "map.html")
+    assert run("embed", "t.parquet", "-n", 20, "--no-plot", *chosen)[0] == 0
+    assert run("embed", "wanted.csv", "-n", 20, "--no-plot")[0] == 0
+    np.testing.assert_array_equal(np.load("t-tsne.npy"), np.load("wanted-tsne.npy"))
+    page = (tmp_path / "map.html").read_text()
+    assert "cell 17" in page
+    numbers = [",".join(f"{value:.17g}" for value in row) for row in X]
+    rows = [f"cell {i},{row},{kind}" for i, (row, kind) in enumerate(zip(numbers, kinds, strict=True))]
+    (tmp_path / "t.csv").write_text("\n".join(["id,a,b,c,kind", *rows]) + "\n")
+    assert run("embed", "t.csv", "-n", 20, "--no-plot", "--columns", "a,b,3")[0] == 0
+    np.testing.assert_array_equal(np.load("t-tsne.npy"), np.load("wanted-tsne.npy"))
+    code, out, _ = run(
+        "embed", "t.csv", "-n", 20, "--no-plot", "-l", "kind", "--hover", "id", "--interactive", "map.html"
+    )
+    assert code == 0
+    assert out.count("(replaced)") == 2
+    np.testing.assert_array_equal(np.load("t-tsne.npy"), np.load("wanted-tsne.npy"))
+    assert "cell 17" in (tmp_path / "map.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["embed", "wanted.npy", "--columns", "a"], "has no columns to choose"),
+        (["embed", "iris", "--columns", "a"], "iris is a data set by name"),
+        (["embed", "iris", "--hover", "a"], "shown on the map of --interactive"),
+        (["--import", "no_such_module", "embed", "iris"], "--import no_such_module: ModuleNotFoundError"),
+        (["--import", "none.py", "embed", "iris"], "--import none.py: no such file"),
+    ],
+)
+def test_columns_and_modules_that_are_not_there_are_named(run, arguments, word):
+    np.save("wanted.npy", np.ones((5, 2)))
+    code, _, err = run(*arguments)
+    assert code == 2
+    assert word in err
+
+
+def test_a_kernel_from_a_file_can_be_named(tmp_path, run):
+    (tmp_path / "my_kernels.py").write_text(
+        "from dataclasses import dataclass\n"
+        "import graphcouple as gc\n"
+        "@gc.extend.register_kernel('quartic-of-mine')\n"
+        "@dataclass(frozen=True)\n"
+        "class Quartic(gc.extend.Kernel):\n"
+        "    def log(self, sq_dist):\n        return -(sq_dist**2)\n"
+        "    def grad_log(self, sq_dist):\n        return -2.0 * sq_dist\n"
+    )
+    try:
+        for module in ("my_kernels", "my_kernels.py"):
+            arguments = ("--no-plot", "--latent-kernel", "quartic-of-mine")
+            code, out, err = run("--import", module, "embed", "iris", "-n", 20, *arguments)
+            assert code == 0, err
+            assert "Quartic()" in out
+    finally:
+        from graphcouple.kernels import KERNELS
+
+        KERNELS.remove("quartic-of-mine")
