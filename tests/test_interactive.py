@@ -119,6 +119,11 @@ def test_an_estimator_tells_of_its_points(rng):
     assert [name for name in spectral if name.startswith("hover")] == ["hover 0"]
 
 
+def test_an_estimator_that_is_not_fitted_says_so():
+    with pytest.raises(TypeError, match="Z must be an array, or TSNE needs fit first"):
+        gc.plotting.interactive(gc.TSNE())
+
+
 def test_another_library_gets_the_points_the_numbers_and_the_text(rng, monkeypatch):
     calls = []
     plotly = SimpleNamespace(scatter_3d=lambda frame, **options: calls.append((frame, options)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -127,11 +126,14 @@ class ConditionedModel(ConditionedLaw):
         """Return the isolation of each point of the graph among the others; see `ConditionedLaw.own_isolation`."""
         support, sq_dist = self.model.edges_among(self.distances, n_jobs, self.weights is not None)
         spread = nearest_spread(support, sq_dist, n_jobs)
-        around = np.empty_like(spread)
-        for i, (a, b) in enumerate(pairwise(support.indptr.tolist())):
-            nearest = np.argpartition(sq_dist[a:b], min(FEW, b - a) - 1)[:FEW]
-            around[i] = spread[support.indices[a:b][nearest]].mean()
-        return _ratio(spread, around)
+        around = []
+        for _, edges, part in support.in_parts():
+            order = np.lexsort((sq_dist[edges], part.rows))
+            nearest = order[np.arange(order.size) - part.indptr[part.rows] < FEW]
+            counts = np.minimum(np.diff(part.indptr), FEW)
+            starts = np.cumsum(counts) - counts
+            around.append(np.add.reduceat(spread[part.indices[nearest]], starts) / counts)
+        return _ratio(spread, np.concatenate(around))
 
     def _isolation(self, support: Support, sq_dist: FloatArray, n_jobs: int | None) -> FloatArray:
         if self._spread is None:
