@@ -97,6 +97,13 @@ def test_density_counts_the_points_of_each_pixel(rng):
     np.testing.assert_allclose(ax.images[0].get_extent(), [low[0], low[0] + span[0], low[1], low[1] + span[1]])
 
 
+def test_a_density_of_small_clusters_far_apart_has_large_pixels(rng):
+    Z = rng.normal(size=(120_000, 2)) * 0.05 + 30 * (rng.normal(size=(12, 2)))[np.arange(120_000) % 12]
+    image = gc.plotting.plot_density(Z).images[0].get_array()
+    assert max(image.shape[:2]) == 150
+    assert max(gc.plotting.plot_density(rng.normal(size=(120_000, 2))).images[0].get_array().shape[:2]) > 500
+
+
 def test_many_points_are_drawn_as_a_density(rng):
     Z = rng.normal(size=(100_001, 2))
     for y in (None, Z[:, 0] > 0, Z[:, 0]):

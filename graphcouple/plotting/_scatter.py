@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _SCATTER_POINTS = 100_000
 _MOST_PIXELS = 10_000
 
+# An image is made coarser, down to this many pixels, until this share of them holds points.
+_FEWEST_PIXELS, _LEAST_INK = 150, 0.01
+
 # Points of the text of the coarsest names, and the most moves that keep names apart.
 _NAME_SIZE, _MOST_MOVES = 11, 500
 
@@ -145,7 +148,8 @@ def plot_density(
     title : str, optional
     legend : bool, default=True
     n_pixels : int, optional
-        Pixels on the longer side of the image. The default grows with √n_samples, from 300 to 1,000.
+        Pixels on the longer side of the image. The default grows with √n_samples, from 300 to 1,000;
+        fewer, at least 150, if few of them would hold points.
 
     Returns
     -------
@@ -167,9 +171,7 @@ def plot_density(
     """
     points = check_points(Z)
     labels = labels_or_none(y, len(points))
-    if n_pixels is None:
-        n_pixels = int(np.clip(1.5 * np.sqrt(len(points)), 300, 1000))
-    if check_integer("n_pixels", n_pixels, 2) > _MOST_PIXELS:
+    if n_pixels is not None and check_integer("n_pixels", n_pixels, 2) > _MOST_PIXELS:
         raise ValueError(f"n_pixels must be at most {_MOST_PIXELS}, got {n_pixels}: no figure shows more.")
     ax = new_axes(ax)
     low, high = points[:, :2].min(axis=0), points[:, :2].max(axis=0)
@@ -178,9 +180,8 @@ def plot_density(
     # Points on one line, or in one place, still get a few pixels.
     span = np.maximum(span, 0.01 * (float(span.max()) or 1.0))
     low = 0.5 * (low + high) - 0.5 * span
-    shape = np.maximum(np.ceil(n_pixels * span / (span.max() if equal else span)), 2).astype(np.int64)
-    at = np.minimum(((points[:, :2] - low) / span * shape).astype(np.int64), shape - 1)
-    pixel = at[:, 1] * shape[0] + at[:, 0]
+    sides = span / (span.max() if equal else span)
+    pixel, shape = _pixels(points[:, :2], low, span, sides, n_pixels)
     image = _mean_colors(ax, pixel, int(shape.prod()), labels, legend)
     image[:, 3] = _opacity(np.bincount(pixel, minlength=len(image)))
     (left, bottom), (right, top) = low, low + span
@@ -191,6 +192,24 @@ def plot_density(
     ax.autoscale_view()
     plain_axes(ax, np.shape(Z)[1], title)
     return ax
+
+
+def _pixels(
+    points: NDArray[np.float64],
+    low: NDArray[np.float64],
+    span: NDArray[np.float64],
+    sides: NDArray[np.float64],
+    n_pixels: int | None,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the pixel of each point, and the shape of the image: large pixels where small ones would be dust."""
+    n = int(np.clip(1.5 * np.sqrt(len(points)), 300, 1000)) if n_pixels is None else n_pixels
+    while True:
+        shape = np.maximum(np.ceil(n * sides), 2).astype(np.int64)
+        at = np.minimum(((points - low) / span * shape).astype(np.int64), shape - 1)
+        pixel = at[:, 1] * shape[0] + at[:, 0]
+        if n_pixels is not None or n <= _FEWEST_PIXELS or np.unique(pixel).size >= _LEAST_INK * shape.prod():
+            return pixel, shape
+        n = max(n // 2, _FEWEST_PIXELS)
 
 
 def _opacity(counts: NDArray[np.int64]) -> NDArray[np.float64]:
