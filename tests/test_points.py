@@ -69,3 +69,13 @@ def test_notebooks_show_sentences_reports_and_ends(rng):
     solution = gc.Solution(tsne.embedding_, 1.25, 5, False, "stopped <b>", np.zeros(1), np.zeros(1))
     assert "1.25" in solution._repr_html_()
     assert "stopped &lt;b&gt;" in solution._repr_html_()
+
+
+def test_the_loss_of_a_sentence_is_written_as_latex():
+    attraction = r" - \sum_{i \neq j} w_{ij} \log k_{ij}"
+    assert gc.SNE().sentence.latex() == r"E(Z) = \sum_i \log \sum_{j \neq i} k_{ij}" + attraction
+    full = gc.UMAP(repulsion="full", terms=[gc.ReferenceShape()]).sentence.latex()
+    assert full == r"E(Z) = \sum_{i < j} \log(1 + k_{ij}) - \sum_{i < j} w_{ij} \log k_{ij} + \sum_t \lambda_t E_t(Z)"
+    assert gc.LargeVis().sentence.latex().endswith(r"+ 7 \sum_{i < j} c_{ij} \log(1 + k_{ij})")
+    assert r"$E(Z) = \sum_i" in gc.SNE()._repr_html_()
+    assert gc.TwoKernelLLE().sentence.latex() == ""

@@ -123,6 +123,10 @@ class Coupling(Recipe):
     reads_points: ClassVar[bool] = True
     """Whether the objective depends on more than the two laws, so that points must keep their numbers."""
 
+    def latex(self, latent: GraphModel) -> str:
+        """Return the loss by w_ij, the means of the input's edges, and k_ij, the latent kernel; "" if unknown."""
+        return ""
+
 
 class Term(Recipe):
     """An objective to add to a coupling.
@@ -158,6 +162,10 @@ class CrossEntropyCoupling(Coupling):
         """Return the cross-entropy of the problem's laws."""
         return CrossEntropy(problem.posterior, problem.latent, problem.summation, problem.n_jobs)
 
+    def latex(self, latent: GraphModel) -> str:
+        """Return the loss; see `Coupling.latex`."""
+        return rf"{latent.prior.log_partition_latex} - \sum_{{i \neq j}} w_{{ij}} \log k_{{ij}}"
+
     def __str__(self) -> str:
         return "cross-entropy"
 
@@ -185,6 +193,11 @@ class EffectiveCoupling(Coupling):
     def __post_init__(self) -> None:
         check_positive("negative_sample_rate", self.negative_sample_rate)
         check_positive("repulsion_strength", self.repulsion_strength)
+
+    def latex(self, latent: GraphModel) -> str:
+        """Return the loss; see `Coupling.latex`. The repulsion's weights c_ij are those of `EffectiveCrossEntropy`."""
+        attraction = r"- \sum_{i < j} w_{ij} \log \frac{k_{ij}}{1 + k_{ij}}"
+        return rf"{attraction} + {self.repulsion_strength:g} \sum_{{i < j}} c_{{ij}} \log(1 + k_{{ij}})"
 
     def bind(self, problem: Problem) -> EffectiveCrossEntropy:
         """Return the effective cross-entropy of the problem's laws."""
@@ -228,6 +241,10 @@ class MatchingCoupling(Coupling):
         as_loss(self.loss)
         if self.symmetrize not in SYMMETRIZATIONS:
             raise ValueError(f"symmetrize must be one of {list(SYMMETRIZATIONS)}, got {self.symmetrize!r}.")
+
+    def latex(self, latent: GraphModel) -> str:
+        """Return the loss; see `Coupling.latex`."""
+        return r"\sum_{i \neq j} \ell(w_{ij}, \hat w_{ij})"
 
     def bind(self, problem: Problem) -> MatchedMeans:
         """Return the sum of losses of the problem's laws."""

@@ -98,8 +98,29 @@ class Sentence(Mapping[str, Any]):
             rows += [(name if i == 0 else "", _readable(part)) for i, part in enumerate(values)]
         return rows
 
+    def latex(self) -> str:
+        """Return the loss as LaTeX, for w_ij, the means of the input's edges, and k_ij, the latent kernel's values.
+
+        Examples
+        --------
+        >>> import graphcouple as gc
+        >>> print(gc.TSNE().sentence.latex())
+        E(Z) = \\sum_{i \\neq j} w_{ij} \\, \\log \\sum_{i \\neq j} k_{ij} - \\sum_{i \\neq j} w_{ij} \\log k_{ij}
+        """
+        loss = as_coupling(self.coupling).latex(self.latent)
+        if getattr(self.input, "symmetrize", None):
+            # Each pair of an undirected graph counts once.
+            loss = loss.replace(r"i \neq j", "i < j")
+        terms = r" + \sum_t \lambda_t E_t(Z)" if self.terms else ""
+        return f"E(Z) = {loss}{terms}" if loss else ""
+
     def _repr_html_(self) -> str:
-        return html_table([], self.rows())
+        return html_table([], self.shown())
+
+    def shown(self) -> list[tuple[str, str]]:
+        """Return the rows that a notebook shows: each part, and the loss."""
+        loss = self.latex()
+        return [*self.rows(), *([("loss", f"${loss}$")] if loss else [])]
 
     def __str__(self) -> str:
         rows = self.rows()

@@ -48,6 +48,9 @@ class GraphPrior(ABC):
     code: ClassVar[str]
     """The name of the prior."""
 
+    log_partition_latex: ClassVar[str] = r"A(\log k)"
+    """The log-partition of the law, as a function of the kernel's values k_ij."""
+
     constraints: ClassVar[frozenset[str]]
     """The constraints that every graph obeys; see `BINARY`, `ONE_EACH` and `N_EDGES`."""
 

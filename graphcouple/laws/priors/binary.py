@@ -137,6 +137,8 @@ class Binary(GraphPrior):
     """
 
     code: ClassVar[str] = "B"
+
+    log_partition_latex: ClassVar[str] = r"\sum_{i \neq j} \log(1 + k_{ij})"
     constraints: ClassVar[frozenset[str]] = frozenset({BINARY})
     posterior_class: ClassVar[type[GraphPosterior]] = BinaryPosterior
     drawn_by: ClassVar[str | None] = "pair"

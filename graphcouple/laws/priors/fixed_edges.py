@@ -114,6 +114,8 @@ class FixedEdges(GraphPrior):
     """
 
     code: ClassVar[str] = "E"
+
+    log_partition_latex: ClassVar[str] = r"\sum_{i \neq j} w_{ij} \, \log \sum_{i \neq j} k_{ij}"
     constraints: ClassVar[frozenset[str]] = frozenset({N_EDGES})
     posterior_class: ClassVar[type[GraphPosterior]] = FixedEdgesPosterior
     drawn_by: ClassVar[str | None] = "graph"

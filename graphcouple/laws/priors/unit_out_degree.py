@@ -118,6 +118,8 @@ class UnitOutDegree(GraphPrior):
     """
 
     code: ClassVar[str] = "D"
+
+    log_partition_latex: ClassVar[str] = r"\sum_i \log \sum_{j \neq i} k_{ij}"
     constraints: ClassVar[frozenset[str]] = frozenset({BINARY, ONE_EACH, N_EDGES})
     posterior_class: ClassVar[type[GraphPosterior]] = UnitOutDegreePosterior
     drawn_by: ClassVar[str | None] = "row"
