@@ -7,10 +7,16 @@ from html import escape
 
 
 def html_table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a table of texts as HTML; the first column is to the left, and lines of a text stay lines."""
-    style = 'style="text-align: {}; white-space: pre-line; vertical-align: top"'.format
-    head = "".join(f"<th {style('right' if c else 'left')}>{escape(cell)}</th>" for c, cell in enumerate(header))
-    body = "".join(
-        "<tr>" + "".join(f"<td {style('left')}>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f"<table>{f'<thead><tr>{head}</tr></thead>' if head else ''}<tbody>{body}</tbody></table>"
+    """Return a table of texts as HTML, where lines stay lines. Under a header, columns after the first hold numbers."""
+    names = list(header)
+
+    def row(cells: Iterable[str], kind: str) -> str:
+        inner = ""
+        for c, cell in enumerate(cells):
+            side = "right" if names and c else "left"
+            style = f"text-align: {side}; white-space: pre-line; vertical-align: top"
+            inner += f'<{kind} style="{style}">{escape(cell)}</{kind}>'
+        return f"<tr>{inner}</tr>"
+
+    head = f"<thead>{row(names, 'th')}</thead>" if names else ""
+    return f"<table>{head}<tbody>{''.join(row(cells, 'td') for cells in rows)}</tbody></table>"

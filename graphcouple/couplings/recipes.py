@@ -197,7 +197,8 @@ class EffectiveCoupling(Coupling):
     def latex(self, latent: GraphModel) -> str:
         """Return the loss; see `Coupling.latex`. The repulsion's weights c_ij are those of `EffectiveCrossEntropy`."""
         attraction = r"- \sum_{i < j} w_{ij} \log \frac{k_{ij}}{1 + k_{ij}}"
-        return rf"{attraction} + {self.repulsion_strength:g} \sum_{{i < j}} c_{{ij}} \log(1 + k_{{ij}})"
+        strength = "" if self.repulsion_strength == 1 else rf"{self.repulsion_strength:g} "
+        return rf"{attraction} + {strength}\sum_{{i < j}} c_{{ij}} \log(1 + k_{{ij}})"
 
     def bind(self, problem: Problem) -> EffectiveCrossEntropy:
         """Return the effective cross-entropy of the problem's laws."""

@@ -78,7 +78,7 @@ class RandomGraph(ABC):
 
     def _repr_html_(self) -> str:
         rows = [["law", f"{type(self).__name__}, prior {self.code}"], ["points", f"{self.n_nodes:,}"]]
-        return html_table([], [*rows, ["edges that can be", f"{self.support.n_edges:,}"]])
+        return html_table([], [*rows, ["possible edges", f"{self.support.n_edges:,}"]])
 
     def __repr__(self) -> str:
         edges = "all pairs" if self.support.complete else f"{self.n_edges} possible edges"
