@@ -43,10 +43,12 @@ def test_columns_of_a_table_are_points_labels_or_texts(tmp_path, run):
         (["embed", "iris", "--hover", "a"], "shown on the map of --interactive"),
         (["--import", "no_such_module", "embed", "iris"], "--import no_such_module: ModuleNotFoundError"),
         (["--import", "none.py", "embed", "iris"], "--import none.py: no such file"),
+        (["--import", "scipy.py", "embed", "iris"], "another module has the name scipy; rename the file"),
     ],
 )
-def test_columns_and_modules_that_are_not_there_are_named(run, arguments, word):
+def test_columns_and_modules_that_are_not_there_are_named(tmp_path, run, arguments, word):
     np.save("wanted.npy", np.ones((5, 2)))
+    (tmp_path / "scipy.py").write_text("")
     code, _, err = run(*arguments)
     assert code == 2
     assert word in err

@@ -39,11 +39,13 @@ def _import(module: str) -> None:
         raise ValueError(f"--import {module}: no such file.")
     sys.path.insert(0, str(folder.resolve()))
     try:
-        importlib.import_module(name)
+        found = importlib.import_module(name)
     except Exception as error:
         raise ValueError(f"--import {module}: {type(error).__name__}: {error}") from error
     finally:
         del sys.path[0]
+    if path.suffix == ".py" and Path(found.__file__ or "").resolve() != path.resolve():
+        raise ValueError(f"--import {module}: another module has the name {name}; rename the file.")
 
 
 cli.add_command(embed)

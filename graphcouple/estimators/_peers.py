@@ -71,11 +71,11 @@ ATTRIBUTES: dict[str, str] = {
 }
 
 
-def why_missing(owner: str, name: str) -> str:
+def why_missing(owner: str, name: str, is_fitted: bool) -> str:
     """Return a message for an attribute that an estimator does not have."""
     if name in ATTRIBUTES:
         return f"{owner} has no {name}; use {ATTRIBUTES[name]}."
-    if name.endswith("_") and not name.startswith("_"):
+    if name.endswith("_") and not name.startswith("_") and not is_fitted:
         return f"{owner} has no attribute {name!r}; it may need fit first."
     return f"{owner!r} object has no attribute {name!r}"
 
