@@ -112,7 +112,8 @@ def check_embedding(Z: Any, name: str = "Z", n_points: int | None = None) -> NDA
 def refuse_estimator(value: Any, name: str = "Z") -> None:
     """Raise if an estimator is passed instead of its embedding."""
     if hasattr(value, "fit") and not hasattr(value, "embedding_"):
-        raise TypeError(f"{name} must be an array, or {type(value).__name__} needs fit first.")
+        owner = value.__name__ if isinstance(value, type) else type(value).__name__
+        raise TypeError(f"{name} must be an array, and {owner} has no embedding_: fit an estimator first.")
     if hasattr(value, "embedding_"):
         raise TypeError(f"{name} must be an array; pass {type(value).__name__}.embedding_ rather than the estimator.")
 

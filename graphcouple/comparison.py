@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from graphcouple.metrics import seed_stability
 from graphcouple.metrics._evaluate import as_table, check_scoring, score_each
 
 # What a summary shows, in hundredths.
-_SHOWN = ("R(10)", "R(n/4)", "R(n/2)", "triplet correlation", "10-NN accuracy")
+_SHOWN = ("R(", "triplet correlation", "-NN accuracy")
 
 
 class Comparison:
@@ -41,13 +42,16 @@ class Comparison:
 
         Scores are in hundredths; "stability" is `graphcouple.metrics.seed_stability`.
         """
-        shown = [score for score in _SHOWN if score in next(iter(self.scores.values()))]
+        known = max(self.scores.values(), key=len)
+        # Few points have smaller neighbourhoods.
+        shown = [score for score in known if score.startswith(_SHOWN) or score.endswith(_SHOWN)]
+        shown = [score for score in shown if not score.endswith("±")]
         several = any(seed for _, seed in self.scores)
         header = [score.replace(" correlation", "s").replace(" accuracy", "") for score in shown]
         rows = []
         for name in dict.fromkeys(name for name, _ in self.scores):
             runs = [run for run in self.scores if run[0] == name]
-            cells = [_spread([100 * self.scores[run][score] for run in runs]) for score in shown]
+            cells = [_spread([100 * self.scores[run].get(score, np.nan) for run in runs]) for score in shown]
             if several:
                 maps = [self.embeddings[run] for run in runs]
                 cells.append(f"{100 * seed_stability(maps):.1f}" if len(maps) > 1 else "")
@@ -94,14 +98,15 @@ def compare(
     Parameters
     ----------
     methods : mapping of names to estimators
-        Of this library or another; each is cloned. Names that are pairs (row, column) make the picture a table.
+        Of this library or another, or pipelines; each is cloned. The map is `embedding_`, or what `fit_transform`
+        returns. Names that are pairs (row, column) make the picture a table.
     X : array or sparse matrix of shape (n_samples, n_features)
     y : array of shape (n_samples,), optional
         Classes, for scores of classes and the colours of the picture. No method sees them.
     seeds : int, default=1
-        Fits of each method, with ``random_state`` 0, 1, …; one of a method without this parameter.
+        Fits of each method, with every ``random_state`` 0, 1, …; one of a method without this parameter.
     metric, n_rows, n_jobs
-        See `graphcouple.metrics.evaluate`.
+        Of the scores; see `graphcouple.metrics.evaluate`. The methods have their own.
     fit : callable, optional
         Called as ``fit(name, seed, estimator, X)`` in place of ``estimator.fit(X)``, to report progress.
 
@@ -113,6 +118,11 @@ def compare(
     ------
     TypeError, ValueError
         When there are no methods, one is no estimator, or the data cannot be scored.
+
+    Warns
+    -----
+    UserWarning
+        When all points of a map are in one place.
 
     Examples
     --------
@@ -126,28 +136,38 @@ def compare(
     """
     if not isinstance(methods, Mapping) or not methods:
         raise TypeError(f"methods must map names to estimators, such as {{'tsne': TSNE()}}, got {methods!r}.")
+    for name, method in methods.items():
+        if isinstance(method, type) or not (hasattr(method, "fit") and hasattr(method, "get_params")):
+            raise TypeError(f"methods[{name!r}] must be an estimator with fit and get_params, got {method!r}.")
     check_integer("seeds", seeds, 1)
     # Refuse data that cannot be scored before any fit.
     check_scoring(X, y, None, n_rows)
-    maps, seconds = {}, {}
+    maps: dict[Any, FloatArray] = {}
+    seconds = {}
     for name, method in methods.items():
-        if not hasattr(method, "fit") or isinstance(method, type):
-            raise TypeError(f"methods[{name!r}] must be an estimator, got {method!r}.")
-        is_random = "random_state" in method.get_params()
-        for seed in range(seeds if is_random else 1):
-            estimator = clone(method)
-            if is_random:
-                estimator.set_params(random_state=seed)
-            start = time.perf_counter()
-            if fit is None:
-                estimator.fit(X)
-            else:
+        for seed, estimator in _seeded(method, seeds):
+            start, places = time.perf_counter(), None
+            if fit is not None:
                 fit(name, seed, estimator, X)
+            else:
+                # Other libraries' methods may have no embedding_.
+                places = estimator.fit_transform(X) if hasattr(estimator, "fit_transform") else estimator.fit(X)
             seconds[name, seed] = time.perf_counter() - start
-            maps[name, seed] = np.asarray(estimator.embedding_)
+            maps[name, seed] = np.asarray(getattr(estimator, "embedding_", places))
     options: dict[str, Any] = {"metric": metric, "K": None, "n_rows": n_rows, "random_state": 0, "n_jobs": n_jobs}
-    scores = score_each(X, maps, y, **options)
-    return Comparison(maps, {run: {"seconds": seconds[run], **scores[run]} for run in maps}, y)
+    scored = {run: Z for run, Z in maps.items() if np.ptp(Z, axis=0).any()}
+    if len(scored) < len(maps):
+        flat = ", ".join(dict.fromkeys(_text(name) for name, seed in maps if (name, seed) not in scored))
+        warnings.warn(f"all points of a map are in one place, which has no scores: {flat}.", UserWarning, stacklevel=2)
+    scores = score_each(X, scored, y, **options) if scored else {}
+    return Comparison(maps, {run: {"seconds": seconds[run], **scores.get(run, {})} for run in maps}, y)
+
+
+def _seeded(method: Any, seeds: int) -> Iterator[tuple[int, Any]]:
+    """Yield copies of a method with every parameter ``random_state`` set; one copy if there is none."""
+    random = [name for name in method.get_params() if name == "random_state" or name.endswith("__random_state")]
+    for seed in range(seeds if random else 1):
+        yield seed, clone(method).set_params(**dict.fromkeys(random, seed))
 
 
 def _spread(values: list[float]) -> str:

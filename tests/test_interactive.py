@@ -120,7 +120,7 @@ def test_an_estimator_tells_of_its_points(rng):
 
 
 def test_an_estimator_that_is_not_fitted_says_so():
-    with pytest.raises(TypeError, match="Z must be an array, or TSNE needs fit first"):
+    with pytest.raises(TypeError, match="Z must be an array, and TSNE has no embedding_: fit"):
         gc.plotting.interactive(gc.TSNE())
 
 

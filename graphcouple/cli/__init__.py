@@ -40,7 +40,7 @@ def _import(module: str) -> None:
     sys.path.insert(0, str(folder.resolve()))
     try:
         found = importlib.import_module(name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ValueError(f"--import {module}: {type(error).__name__}: {error}") from error
     finally:
         del sys.path[0]

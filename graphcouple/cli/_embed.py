@@ -195,7 +195,9 @@ def _weight(context: click.Context, option: click.Parameter, value: str | None) 
 @click.option("--no-plot", is_flag=True, help="Make no picture.")
 @click.option("--interactive", type=click.Path(path_type=Path), help="Map to zoom and search in, .html.")
 @columns_option
-@click.option("--hover", metavar="COLUMN[,COLUMN...]", help="Columns of a table that the map shows beside the pointer.")
+@click.option(
+    "--hover", metavar="COLUMN[,COLUMN...]", help="Columns of a table that --interactive shows; no points."
+)
 def embed(
     data: str,
     method: str,
@@ -226,6 +228,7 @@ def embed(
     if texts and interactive is None:
         raise ValueError("--hover is shown on the map of --interactive; name one.")
     name, X, y = load_data(data, labels, columns, texts)
+    beside = read_texts(Path(data), texts) if texts else None
     sides = {
         "input_prior": input_prior,
         "input_kernel": input_kernel,
@@ -255,7 +258,6 @@ def embed(
         if page is not None:
             from graphcouple.plotting import interactive as zoomed
 
-            beside = read_texts(Path(data), texts) if texts else None
             zoomed(estimator, y, beside, title=f"{type(estimator).__name__} of {name}").save(page)
     subject = f"{type(estimator).__name__} on {name}, {X.shape[0]:,} × {X.shape[1]:,}"
     rows = [("method", subject), *estimator.report(), _time(estimator, seconds)]

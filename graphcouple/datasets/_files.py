@@ -26,6 +26,8 @@ from graphcouple.datasets._parquet import ROLES, parquet_texts, read_parquet
 ENCODING = "utf-8-sig"
 UNREADABLE = (ValueError, OverflowError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error, csv.Error)
 
+_MISSING = ("", "na", "n/a", "#n/a", "null", "none", "missing", "?", "-", ".")
+
 # Characters of a label; each entry of an array of text takes as much room as the longest.
 _LONGEST_LABEL = 1000
 _TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
@@ -173,6 +175,10 @@ def _is_gzip(path: Path) -> bool:
     return path.name.lower().endswith(".gz")
 
 
+def _is_name(cell: str) -> bool:
+    return not _is_number(cell) and cell.strip().lower() not in _MISSING
+
+
 def _is_number(cell: str) -> bool:
     try:
         float(cell)
@@ -203,13 +209,19 @@ def _head(path: Path) -> tuple[list[str], list[str], bool]:
     second = [cell.strip() for cell in cells[1]] if len(cells) > 1 else []
     # Data have a number in every line, so a first line without any is a header. pandas numbers nameless columns.
     named = first[1:] if first[0] == "" else first
-    return first, second, not any(map(_is_number, first)) or named == [str(c) for c in range(len(named))]
+    # A name above a number, although others are numbers, is one of a header too; marks of missing values are no names.
+    over = any(_is_name(a) and _is_number(b) for a, b in zip(first, second, strict=False))
+    return first, second, not any(map(_is_number, first)) or over or named == [str(c) for c in range(len(named))]
 
 
 def _cells(path: Path, at: int, header: bool) -> list[str]:
-    """Return the texts of a column."""
-    with (gzip.open if _is_gzip(path) else open)(path, "rt", encoding=ENCODING, newline="") as lines:
-        return [row[at] for row in islice(csv.reader(lines, delimiter=_mark_of(path)), int(header), None) if row]
+    """Return the texts of a column; of a row that ends before it, an empty one."""
+    try:
+        with (gzip.open if _is_gzip(path) else open)(path, "rt", encoding=ENCODING, newline="") as lines:
+            rows = islice(csv.reader(lines, delimiter=_mark_of(path)), int(header), None)
+            return [row[at] if at < len(row) else "" for row in rows if row]
+    except csv.Error as error:
+        raise ValueError(f"{path.name} cannot be read: {_one_line(error)}.") from None
 
 
 def _read_csv(
@@ -230,6 +242,8 @@ def _read_csv(
     columns = [c for c in range(int(is_index), len(first)) if c not in aside]
     if chosen is not None:
         columns = [_column(path, name, first, header) for name in chosen]
+        if set(columns) & aside:
+            raise ValueError("a column cannot be named by both --columns and --labels or --hover; name it once.")
     if not columns:
         raise ValueError(f"{path.name} has no columns of points besides the labels.")
     options: dict[str, Any] = {"delimiter": mark, "skiprows": int(header), "quotechar": '"', "comments": None}

@@ -63,7 +63,11 @@ def read_parquet(
         columns = [name for name in names if name not in aside]
         if chosen is not None:
             columns = [_column(path, name, names) for name in chosen]
+            if set(columns) & aside:
+                raise ValueError("a column cannot be named by both --columns and --labels or --hover; name it once.")
         _check_columns(path, columns, schema)
+        if at is not None and schema[at].is_nested():
+            raise ValueError(f"{path.name}: the column {at!r} of labels holds lists.")
         is_list = len(columns) == 1 and schema[columns[0]].is_nested()
         # Only the rows of a column of lists tell its length.
         width = _width(lazy, columns[0], pl) if is_list else len(columns)
@@ -81,9 +85,11 @@ def parquet_texts(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
     lazy = pl.scan_parquet(path, glob=False)
     known = lazy.collect_schema().names()
     places = {name: _column(path, name, known) for name in names}
-    table = lazy.select(
-        [pl.col(place).cast(pl.String).fill_null("") for place in dict.fromkeys(places.values())]
-    ).collect()
+    texts = [pl.col(place).cast(pl.String).fill_null("") for place in dict.fromkeys(places.values())]
+    try:
+        table = lazy.select(texts).collect()
+    except pl.exceptions.PolarsError as error:
+        raise ValueError(f"{path.name}: {', '.join(names)} cannot be shown as text: {str(error)[:100]}.") from None
     return {name: table[place].to_list() for name, place in places.items()}
 
 

@@ -127,8 +127,9 @@ class scorer:
 
     Parameters
     ----------
-    score : str, default="trustworthiness(10)"
-        The name of a score of `evaluate`, or of one that `register` added.
+    score : str, default="trustworthiness"
+        The name of a score of `evaluate`, or of one that `register` added; "trustworthiness" and "continuity" need no
+        number of neighbours.
     greater_is_better : bool, default=True
         False for losses, such as "torn edges": the score is then negative.
     metric : str, default="euclidean"
@@ -145,17 +146,39 @@ class scorer:
     ['perplexity']
     """
 
-    score: str = "trustworthiness(10)"
+    score: str = "trustworthiness"
     greater_is_better: bool = True
     metric: str = "euclidean"
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.score, str):
+            raise TypeError(f"score must be the name of a score, got {self.score!r}.")
+
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
-        """Return the score of the places of `X`."""
-        options: dict[str, Any] = {"K": None, "n_rows": "auto", "random_state": 0, "n_jobs": None}
-        scores = score_each(X, {"": estimator.transform(X)}, y, metric=self.metric, **options)[""]
-        if self.score not in scores:
+        """Return the score of the places of `X`; `y` is looked at by scores of classes only."""
+        options: dict[str, Any] = {
+            "metric": self.metric,
+            "K": None,
+            "n_rows": "auto",
+            "random_state": 0,
+            "n_jobs": None,
+        }
+        Z = {"": estimator.transform(X)}
+        scores = score_each(X, Z, None, **options)[""]
+        # Only scores of classes look at y, which may be no classes.
+        if self._find(scores) is None and y is not None:
+            scores = score_each(X, Z, y, **options)[""]
+        name = self._find(scores)
+        if name is None:
             raise ValueError(f"score must be one of {', '.join(scores)}, got {self.score!r}.")
-        return scores[self.score] if self.greater_is_better else -scores[self.score]
+        return scores[name] if self.greater_is_better else -scores[name]
+
+    def _find(self, scores: dict[str, float]) -> str | None:
+        """Return the name of the score; few points have smaller neighbourhoods than its name says."""
+        if self.score in scores:
+            return self.score
+        same = [name for name in scores if self.score and name.partition("(")[0] == self.score]
+        return same[0] if len(same) == 1 else None
 
 
 def score_each(

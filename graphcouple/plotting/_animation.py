@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphcouple._validation import check_integer
+from graphcouple._validation import check_integer, check_positive
 from graphcouple.plotting._scatter import plot
-from graphcouple.plotting._style import check_points, require_matplotlib
+from graphcouple.plotting._style import check_points, labels_or_none, require_matplotlib
 
 _WRITERS = {".gif": "pillow", ".mp4": "ffmpeg", ".html": "html"}
 
@@ -21,6 +21,9 @@ _SHARE = 0.99
 
 class Recorder:
     """A callback that keeps maps of a run, to be saved as a moving picture.
+
+    Of several runs it keeps the last one. The last map is at most nine iterations before the end. With ``unique=True``
+    or landmarks, the maps hold the points that were fitted.
 
     Parameters
     ----------
@@ -49,16 +52,23 @@ class Recorder:
     def __init__(self, most: int = 200) -> None:
         self.most = check_integer("most", most, 2)
         self.frames: list[tuple[int, float, NDArray[Any]]] = []
+        self._last: tuple[int, float, NDArray[Any]] | None = None
         self._calls, self._every = 0, 1
 
     def __call__(self, iteration: int, loss: float, Z: NDArray[Any]) -> None:
-        """Keep a map."""
+        """Keep a map; a run that begins again replaces the one before."""
+        if self.frames and iteration <= self.frames[-1][0]:
+            self.frames, self._calls, self._every = [], 0, 1
         if self._calls % self._every == 0:
             if len(self.frames) == self.most:
                 self.frames, self._every = self.frames[::2], 2 * self._every
             if self._calls % self._every == 0:
                 self.frames.append((iteration, loss, Z))
-        self._calls += 1
+        self._last, self._calls = (iteration, loss, Z), self._calls + 1
+
+    def __sklearn_clone__(self) -> Recorder:
+        """Return itself: copies of an estimator report to the same recorder."""
+        return self
 
     def save(
         self, path: str | os.PathLike[str], y: ArrayLike | None = None, *, fps: int = 15, title: str | None = None
@@ -83,8 +93,13 @@ class Recorder:
         writer = _WRITERS.get(Path(path).suffix.lower())
         if writer is None:
             raise ValueError(f"path must end in {', '.join(_WRITERS)}, got {os.fspath(path)!r}.")
-        if not self.frames:
+        if self._last is None:
             raise ValueError("nothing was recorded: pass the recorder as callback, and fit first.")
+        check_positive("fps", fps)
+        frames = self.frames if self.frames[-1][0] == self._last[0] else [*self.frames, self._last]
+        for _, _, Z in frames:
+            # Errors within the writer would be hidden by others. With unique=True or landmarks, a run has fewer points.
+            labels_or_none(y, len(check_points(Z)))
         figure = require_matplotlib().Figure(figsize=(6.5, 5.5))
         from matplotlib.animation import FuncAnimation, writers
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -95,7 +110,7 @@ class Recorder:
         ax = figure.add_axes((0.02, 0.02, 0.78, 0.9))
 
         def draw(k: int) -> list[Any]:
-            iteration, loss, Z = self.frames[k]
+            iteration, loss, Z = frames[k]
             points = check_points(Z)[:, :2]
             middle = np.median(points, axis=0)
             reach = np.quantile(np.abs(points - middle).max(axis=1), _SHARE) or 1.0
@@ -106,7 +121,7 @@ class Recorder:
             ax.set(xlim=middle[0] + 1.15 * reach * np.array([-1, 1]), ylim=middle[1] + 1.15 * reach * np.array([-1, 1]))
             return [*ax.collections]
 
-        moving = FuncAnimation(figure, draw, frames=len(self.frames), interval=1000 / fps)
+        moving = FuncAnimation(figure, draw, frames=len(frames), interval=1000 / fps)
         if writer == "html":
             Path(path).write_text(moving.to_jshtml(fps=fps, default_mode="once"), encoding="utf-8")
         else:

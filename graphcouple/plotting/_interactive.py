@@ -124,10 +124,13 @@ def interactive(
     >>> "<html" in drawn.html
     True
     """
+    title = None if title is None else str(title)
     named = dict(Z) if isinstance(Z, Mapping) else {"": Z}
     fitted = {str(name): each for name, each in named.items() if hasattr(each, "embedding_")}
     maps = {str(name): check_points(getattr(each, "embedding_", each)) for name, each in named.items()}
     sizes = {len(points) for points in maps.values()}
+    if len(maps) < len(named):
+        raise ValueError(f"the embeddings must have different names, got {list(named)}.")
     if not maps:
         raise ValueError("Z must name at least one embedding.")
     if len(sizes) != 1:
@@ -136,10 +139,11 @@ def interactive(
     rows = _sampled(n, _MOST_POINTS if max_points is None else check_integer("max_points", max_points, 1))
     texts = {name: [values[i] for i in rows] for name, values in _hover_columns(hover, n).items()}
     if labels is not None:
-        texts = {"label": [str(value) for value in labels_or_none(labels, n)[rows]], **texts}  # type: ignore[index]
+        named_labels: NDArray[Any] = labels_or_none(labels, n)[rows]  # type: ignore[index]
+        texts = _beside({"label": [str(value) for value in named_labels]}, texts, "hover")
     for name, estimator in fitted.items():
         about = about_points(estimator, rows)
-        texts |= {f"{name} {what}".strip(): values for what, values in about.items()}
+        texts = _beside(texts, {f"{name} {what}".strip(): values for what, values in about.items()}, "fit")
     shown = labels_or_none(labels if color is None else color, n)
     if backend not in ("auto", "bokeh"):
         points = {name: each[rows] for name, each in maps.items()}
@@ -167,16 +171,27 @@ def _hover_columns(hover: Any, n: int) -> dict[str, list[str]]:
     """Return the hover text by name, a text for each point."""
     if hover is None:
         return {}
-    named = hover if hasattr(hover, "keys") else {"text": hover}
+    if isinstance(hover, Mapping):
+        named = dict(hover)
+    elif hasattr(hover, "columns"):
+        if len(set(hover.columns)) < len(hover.columns):
+            raise ValueError(f"the columns of hover must have different names, got {list(hover.columns)}.")
+        named = {name: hover[name] for name in hover.columns}
+    else:
+        named = {getattr(hover, "name", None) or "text": hover}
     columns = {}
-    for name in named.keys():  # noqa: SIM118
-        values = named[name]
-        if isinstance(values, str) or len(values) != n:
+    for name, values in named.items():
+        if isinstance(values, str) or not hasattr(values, "__len__") or len(values) != n:
             raise ValueError(f"hover[{name!r}] must have {n} entries, one for each point.")
         columns[str(name)] = [
             f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value) for value in values
         ]
     return columns
+
+
+def _beside(texts: dict[str, list[str]], more: dict[str, list[str]], kind: str) -> dict[str, list[str]]:
+    """Return texts and more of them; the kind tells names apart that are in both."""
+    return texts | {f"{name} ({kind})" if name in texts else name: values for name, values in more.items()}
 
 
 def _colors_of(labels: NDArray[Any] | None, n: int) -> _Colors:
