@@ -27,7 +27,8 @@ _PEERS = {
     "PerplexityBasedNN": "GraphModel(Gaussian(), 'E', Perplexity(30), n_neighbors=90).posterior(X)",
     "Multiscale": "TSNE(perplexity=[30, 300])",
     "Uniform": "GraphModel(Gaussian(), 'D', n_neighbors=15)",
-    "trustworthiness": "metrics.trustworthiness",
+    **{name: f"metrics.{name}" for name in ("trustworthiness", "evaluate", "scorer")},
+    **{name: f"plotting.{name}" for name in ("interactive", "plot_density", "plot_graph", "Recorder")},
 }
 
 

@@ -35,6 +35,33 @@ def test_columns_of_a_table_are_points_labels_or_texts(tmp_path, run):
     assert "cell 17" in (tmp_path / "map.html").read_text()
 
 
+def test_texts_of_odd_tables_end_in_one_line_before_the_fit(tmp_path, run):
+    pl = pytest.importorskip("polars")
+    (tmp_path / "short.csv").write_text("a,b,text\n" + "1.0,2.0\n2.0,1.0,x\n" * 15)
+    shown = ("--hover", "text", "--interactive", "map.html", "-n", 5, "--perplexity", 3, "--no-plot")
+    assert run("embed", "short.csv", "--columns", "a,b", *shown)[0] == 0
+    (tmp_path / "long.csv").write_text("a,b,text\n1,2," + "x" * 200_000 + "\n")
+    pl.DataFrame({"a": [1.0, 2.0], "text": [["x"], ["y", "z"]]}).write_parquet("lists.parquet")
+    for arguments, word in (
+        (("long.csv", *shown), "field larger than field limit"),
+        (("lists.parquet", *shown), "text cannot be shown as text"),
+        (("lists.parquet", "-l", "text"), "labels holds lists"),
+        (("short.csv", "--columns", "a,b", "-l", "b"), "named by both --columns and --labels"),
+    ):
+        code, out, err = run("embed", *arguments)
+        assert (code, out) == (2, "")
+        assert word in err
+        assert err.count("\n") == 1
+
+
+def test_a_header_may_have_a_number_among_its_names(tmp_path, run):
+    (tmp_path / "t.csv").write_text("a,2020,kind\n" + "".join(f"{i}.5,{i % 7},k{i % 2}\n" for i in range(30)))
+    assert run("embed", "t.csv", "-l", "kind", "-n", 5, "--perplexity", 3, "--no-plot")[0] == 0
+    assert np.load("t-tsne.npy").shape == (30, 2)
+    (tmp_path / "t.csv").write_text("NA,1\n" + "".join(f"{i}.5,{i % 7}\n" for i in range(30)))
+    assert "cannot be read as numbers" in run("embed", "t.csv", "-n", 5)[2]
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [

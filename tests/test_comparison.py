@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE as ScikitTSNE
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import graphcouple as gc
 
@@ -31,9 +34,22 @@ def test_every_method_is_fitted_for_every_seed_and_scored(rng):
     assert compared.plot().shape == (2, 2)
 
 
-def test_methods_of_other_libraries_are_compared(rng):
-    compared = gc.compare({"theirs": ScikitTSNE(perplexity=5, max_iter=250)}, rng.normal(size=(40, 3)))
-    assert compared.embeddings["theirs", 0].shape == (40, 2)
+def test_pipelines_and_methods_of_other_libraries_are_compared(rng):
+    X = rng.normal(size=(40, 3))
+    tsne = gc.TSNE(perplexity=5, max_iter=5, init="random")
+    methods = {"theirs": ScikitTSNE(perplexity=5, max_iter=250), "PCA": PCA(2), "ours": make_pipeline(PCA(), tsne)}
+    compared = gc.compare(methods, X, seeds=2)
+    np.testing.assert_array_equal(compared.embeddings["PCA", 0], PCA(2, random_state=0).fit_transform(X))
+    assert not np.array_equal(compared.embeddings["ours", 0], compared.embeddings["ours", 1])
+
+
+@pytest.mark.filterwarnings("ignore:all 30 rows")
+def test_a_map_in_one_place_has_no_scores_and_costs_the_others_none(rng):
+    flat = make_pipeline(FunctionTransformer(np.zeros_like), PCA(2))
+    with pytest.warns(UserWarning, match="all points of a map are in one place, which has no scores: flat"):
+        compared = gc.compare({"flat": flat, "PCA": PCA(2)}, rng.normal(size=(30, 3)))
+    assert np.isfinite(compared.scores["PCA", 0]["R(10)"])
+    assert compared.summary()[1][0][1] == "nan"
 
 
 @pytest.mark.parametrize(
@@ -61,5 +77,13 @@ def test_model_selection_by_a_score_of_the_places(rng):
         assert np.isfinite(search.cv_results_["mean_test_score"]).all()
         wanted = sign * gc.metrics.evaluate(X[:30], half.transform(X[:30]), y[:30])[score]
         assert scoring(half, X[:30], y[:30]) == pytest.approx(wanted)
+    # Folds of sorted classes hold one class, and targets of a regression are none.
+    for target in (np.arange(60) // 20, X[:, 0]):
+        search = GridSearchCV(gc.SNE(max_iter=20, random_state=0), grid, scoring=gc.metrics.scorer(), cv=3).fit(
+            X, target
+        )
+        assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    few = gc.metrics.evaluate(X[:15], half.transform(X[:15]))
+    assert gc.metrics.scorer()(half, X[:15]) == pytest.approx(few["trustworthiness(7)"])
     with pytest.raises(ValueError, match=r"score must be one of R\(10\), .*got 'R\(11\)'"):
         gc.metrics.scorer("R(11)")(half, X)

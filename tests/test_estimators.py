@@ -311,10 +311,14 @@ def test_other_names_are_not_our_own():
 def test_attributes_of_other_libraries_say_what_they_are_here():
     with pytest.raises(AttributeError, match="TSNE has no prepare_partial; use transform"):
         gc.TSNE().prepare_partial  # noqa: B018
-    with pytest.raises(AttributeError, match="'embedding_'; it may need fit first"):
+    with pytest.raises(AttributeError, match="'embedding_'; if it is one that fit sets, call fit first"):
         gc.TSNE().embedding_  # noqa: B018
     with pytest.raises(NotFittedError):
         gc.TSNE().posterior_  # noqa: B018
+    with pytest.raises(AttributeError, match=r"Isomap.*no attribute 'graph_'"):
+        gc.Isomap().graph_  # noqa: B018
+    with pytest.raises(AttributeError, match="did you mean 'transform'"):
+        gc.TSNE().transfrom  # noqa: B018
     assert not hasattr(gc.TSNE(), "__name__")
     with pytest.raises(AttributeError, match="graphcouple has no MDS; use MetricMDS"):
         gc.MDS  # noqa: B018

@@ -9,6 +9,7 @@ import sys
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import graphcouple as gc
@@ -119,6 +120,18 @@ def test_an_estimator_tells_of_its_points(rng):
     assert [name for name in spectral if name.startswith("hover")] == ["hover 0"]
 
 
+def test_names_that_are_taken_are_told_apart(rng):
+    fitted = gc.SNE(perplexity=5, max_iter=5, random_state=0).fit(rng.normal(size=(20, 3)))
+    table = pd.DataFrame({"loss": [f"mine {i}" for i in range(20)], "label": range(20)})
+    drawn = gc.plotting.interactive(fitted, np.arange(20) % 2, hover=table)
+    (tool,) = document(drawn)["HoverTool"]
+    assert [name for name, _ in tool["tooltips"]][:4] == ["row", "label", "loss", "label (hover)"]
+    assert "loss (fit)" in [name for name, _ in tool["tooltips"]]
+    assert columns(drawn)["hover 1"][3] == "mine 3"
+    series = gc.plotting.interactive(fitted.embedding_, hover=pd.Series(range(20), name="size"))
+    assert columns(series)["hover 0"] == [str(i) for i in range(20)]
+
+
 def test_an_estimator_that_is_not_fitted_says_so():
     with pytest.raises(TypeError, match="Z must be an array, and TSNE has no embedding_: fit"):
         gc.plotting.interactive(gc.TSNE())
@@ -148,6 +161,12 @@ def test_mistakes_are_named(rng):
         (lambda: gc.plotting.interactive({"a": Z, "b": Z[1:]}), r"same number of rows, got \[19, 20\]"),
         (lambda: gc.plotting.interactive(Z, hover=["a"]), r"hover\['text'\] must have 20 entries"),
         (lambda: gc.plotting.interactive(Z, hover="twenty characters..."), "must have 20 entries"),
+        (lambda: gc.plotting.interactive(Z, hover={"a": 5}), r"hover\['a'\] must have 20 entries"),
+        (
+            lambda: gc.plotting.interactive(Z, hover=pd.DataFrame(np.ones((20, 2)), columns=["a", "a"])),
+            "different names",
+        ),
+        (lambda: gc.plotting.interactive({1: Z, "1": Z}), "the embeddings must have different names"),
         (lambda: gc.plotting.interactive(Z, np.zeros(3)), "y has 3 labels"),
         (lambda: gc.plotting.interactive(Z, backend="bokhe"), "backend must be 'auto', 'bokeh', 'datamapplot'"),
         (lambda: gc.plotting.interactive({"a": Z, "b": Z}, backend="plotly"), "draws one embedding, got 2"),

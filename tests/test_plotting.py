@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import graphcouple as gc
 
@@ -157,6 +158,16 @@ def test_names_of_several_levels_stand_apart(rng):
     assert [text.get_text() for text in ax.get_legend().texts] == ["left", "right"]
 
 
+def test_a_figure_grows_with_its_legend(rng):
+    widths = []
+    for word in ("c", "a rather long name of a class"):
+        ax = gc.plot(rng.normal(size=(200, 2)), np.array([f"{word} {i % 100}" for i in range(200)]))
+        ax.figure.draw_without_rendering()
+        widths.append(ax.get_window_extent().width)
+        assert ax.get_legend().get_window_extent().x1 <= ax.figure.bbox.x1
+    assert widths[1] > 0.8 * widths[0] > 300
+
+
 def test_a_legend_lists_a_hundred_classes_and_counts_the_others(rng):
     for n, last in ((64, "64"), (100, "100"), (130, "… and 31 more")):
         y = np.array([f"{1 + i % n:3d}" for i in range(400)])
@@ -303,6 +314,9 @@ def test_a_recorder_keeps_maps_further_apart_in_longer_runs(rng):
         recorder(10 * i, 1.0 / (1 + i), np.full((3, 2), float(i)))
     assert [iteration for iteration, _, _ in recorder.frames] == [0, 80, 160]
     assert recorder.frames[1][2][0, 0] == 8.0
+    recorder(0, 1.0, np.zeros((3, 2)))
+    assert [iteration for iteration, _, _ in recorder.frames] == [0]
+    assert clone(gc.TSNE(callback=recorder)).callback is recorder
 
 
 def test_a_run_is_saved_as_a_moving_picture(rng, tmp_path):
@@ -317,5 +331,7 @@ def test_a_run_is_saved_as_a_moving_picture(rng, tmp_path):
     assert (tmp_path / "fit.html").read_text().count("data:image/png;base64") == 3
     with pytest.raises(ValueError, match=r"path must end in .gif, .mp4, .html, got 'fit.avi'"):
         recorder.save("fit.avi")
+    with pytest.raises(ValueError, match="y has 20 labels, but there are 30 points"):
+        recorder.save("fit.gif", np.arange(20) % 3)
     with pytest.raises(ValueError, match="nothing was recorded"):
         gc.plotting.Recorder().save("fit.gif")

@@ -195,9 +195,7 @@ def _weight(context: click.Context, option: click.Parameter, value: str | None) 
 @click.option("--no-plot", is_flag=True, help="Make no picture.")
 @click.option("--interactive", type=click.Path(path_type=Path), help="Map to zoom and search in, .html.")
 @columns_option
-@click.option(
-    "--hover", metavar="COLUMN[,COLUMN...]", help="Columns of a table that --interactive shows; no points."
-)
+@click.option("--hover", metavar="COLUMN[,COLUMN...]", help="Columns of a table that --interactive shows; no points.")
 def embed(
     data: str,
     method: str,

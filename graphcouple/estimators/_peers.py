@@ -8,7 +8,8 @@ from collections.abc import Iterable
 _MESH = "summation=ParticleMesh(spacing=...)"
 _MOMENTUM = "the optimizer of GraphCoupling: GraphCoupling(**sentence.replace(optimizer=MomentumGains(...)))"
 _GRAPH = "neighbors, of fit: fit(X, neighbors=(indices, distances))"
-_NOT_YET = "nothing here yet"
+_NOT_YET = "there is nothing like it here yet"
+_NOTHING = "nothing is to be set"
 
 PEERS: dict[str, str] = {
     # scikit-learn
@@ -22,12 +23,12 @@ PEERS: dict[str, str] = {
     "initialization": "init",
     "dissimilarity": "metric='precomputed'",
     "affinity": "metric='precomputed' for distances, input for the law of a graph",
-    "eigen_solver": "nothing: the solver is chosen by the size",
-    "path_method": "nothing: paths are Dijkstra's",
-    "normalized_stress": "nothing: see normalized_stress_",
+    "eigen_solver": _NOTHING + ": the solver is chosen by the size",
+    "path_method": _NOTHING + ": paths are Dijkstra's",
+    "normalized_stress": _NOTHING + ": see normalized_stress_",
     # openTSNE
     "early_exaggeration_iter": _MOMENTUM.replace("...", "exaggeration=Exaggeration(factor, n_iter)"),
-    "exaggeration": _MOMENTUM.replace("...", "exaggeration=Exaggeration(factor, n_iter)") + " keeps it for n_iter",
+    "exaggeration": _MOMENTUM.replace("...", "exaggeration=Exaggeration(factor, n_iter)"),
     "negative_gradient_method": "summation: 'exact', 'barnes_hut' or 'particle_mesh'",
     "n_interpolation_points": _MESH,
     "min_num_intervals": _MESH,
@@ -44,12 +45,12 @@ PEERS: dict[str, str] = {
     "n_epochs": "max_iter",
     "metric_kwds": "metric_params",
     "precomputed_knn": _GRAPH,
-    "target_n_neighbors": "nothing: classes have no neighbors; see target_weight",
+    "target_n_neighbors": _NOTHING + ": classes have no neighbors; see target_weight",
     "target_metric": _NOT_YET + ": targets are classes, whose weight is target_weight",
     "target_metric_kwds": _NOT_YET + ": targets are classes, whose weight is target_weight",
-    "transform_seed": "nothing: transform is not random",
-    "transform_queue_size": "nothing: transform is not random",
-    "low_memory": "nothing: memory is always linear in the number of neighbours",
+    "transform_seed": _NOTHING + ": transform is not random",
+    "transform_queue_size": _NOTHING + ": transform is not random",
+    "low_memory": _NOTHING + ": memory is always linear in the number of neighbours",
     "densmap": _NOT_YET,
     "output_metric": _NOT_YET + ": embeddings are Euclidean",
     "force_approximation_algorithm": "search='approximate', of GraphModel",
@@ -57,36 +58,44 @@ PEERS: dict[str, str] = {
 }
 
 
+# Attributes that only fit sets.
+_FITTED = ("kl_divergence_",)
+
 # Attributes and methods of fitted estimators of other libraries.
 ATTRIBUTES: dict[str, str] = {
-    "optimize": "fit with warm_start=True, which goes on from the last map",
+    "optimize": "update, or fit with warm_start=True, which goes on from the last map",
     "prepare_partial": "transform, or update",
-    "prepare_initial": "GraphModel.posterior and CrossEntropy, and graphcouple.solve",
     "affinities": "posterior_",
     "graph_": "posterior_.mean()",
     "kl_divergence": "kl_divergence_",
-    "dissimilarity_matrix_": "the distances that you passed, or scipy.spatial.distance.cdist",
     "affinity_matrix_": "posterior_.mean()",
     "update_embedding": "update",
 }
 
 
-def why_missing(owner: str, name: str, is_fitted: bool) -> str:
-    """Return a message for an attribute that an estimator does not have."""
-    if name in ATTRIBUTES:
-        return f"{owner} has no {name}; use {ATTRIBUTES[name]}."
+def why_missing(kind: type, name: str, is_fitted: bool) -> str:
+    """Return a message for an attribute that estimators of a kind do not have, with the name it has here."""
+    named = ATTRIBUTES.get(name, "").partition(".")[0].partition(",")[0].partition(" ")[0]
+    if name in ATTRIBUTES and (hasattr(kind, named) or named in _FITTED):
+        return f"{kind.__name__} has no {name}; use {ATTRIBUTES[name]}."
+    near = [] if name.startswith("_") else difflib.get_close_matches(name, [*dir(kind), "embedding_"], 1, 0.8)
+    if near and near[0] != name:
+        return f"{kind.__name__} has no attribute {name!r}; did you mean {near[0]!r}?"
     if name.endswith("_") and not name.startswith("_") and not is_fitted:
-        return f"{owner} has no attribute {name!r}; it may need fit first."
-    return f"{owner!r} object has no attribute {name!r}"
+        return f"{kind.__name__} has no attribute {name!r}; if it is one that fit sets, call fit first."
+    return f"{kind.__name__!r} object has no attribute {name!r}"
 
 
 def why_unknown(owner: str, unknown: str, known: Iterable[str]) -> str:
     """Return a message for a parameter that an estimator does not have, with the name it has here."""
     known = list(known)
+    hint = PEERS.get(unknown, "")
+    if hint.startswith((_NOTHING, _NOT_YET)):
+        return f"{owner} has no parameter {unknown!r}; {hint}."
     # A hint that names a parameter of other estimators would be wrong here.
-    named = PEERS.get(unknown, "").partition(":")[0].partition("=")[0]
-    if unknown in PEERS and (named in known or not named.isidentifier()):
-        return f"{owner} has no parameter {unknown!r}; use {PEERS[unknown]}."
+    named = hint.partition(":")[0].partition("=")[0]
+    if hint and (named in known or not named.isidentifier()):
+        return f"{owner} has no parameter {unknown!r}; use {hint}."
     near = difflib.get_close_matches(unknown, known, 1)
     hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(sorted(known))}."
     return f"{owner} has no parameter {unknown!r}; {hint}"

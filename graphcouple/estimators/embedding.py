@@ -43,7 +43,7 @@ class EmbeddingEstimator(ScikitTransformer):
         if known is not None:
             # A property that raised this kind of error; its own message is the better one.
             return known.__get__(self, type(self))
-        raise AttributeError(why_missing(type(self).__name__, name, "embedding_" in vars(self)))
+        raise AttributeError(why_missing(type(self), name, "embedding_" in vars(self)))
 
     def report(self) -> list[tuple[str, str]]:
         """Return the laws that were used and the result, as names and texts: what the command prints.

@@ -66,8 +66,8 @@ class Recorder:
                 self.frames.append((iteration, loss, Z))
         self._last, self._calls = (iteration, loss, Z), self._calls + 1
 
-    def __sklearn_clone__(self) -> Recorder:
-        """Return itself: copies of an estimator report to the same recorder."""
+    def __deepcopy__(self, memo: dict[int, Any]) -> Recorder:
+        """Return itself: copies of an estimator, as scikit-learn makes them, report to the same recorder."""
         return self
 
     def save(

@@ -16,6 +16,7 @@ from graphcouple.plotting._style import (
     labels_or_none,
     legend_handles,
     legend_style,
+    make_room,
     require_matplotlib,
 )
 
@@ -123,7 +124,7 @@ def _legend(figure: Any, axes: NDArray[Any], labels: NDArray[Any]) -> None:
         names = np.unique(labels)
         style = {"handles": legend_handles(names), **legend_style(len(names))}
         if figure.get_constrained_layout():
-            figure.legend(loc="outside right center", **style)
+            make_room(figure, figure.legend(loc="outside right center", **style))
         else:
             rightmost = max(axes.flat, key=lambda ax: (ax.get_position().x1, ax.get_position().y1))
             rightmost.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), **style)

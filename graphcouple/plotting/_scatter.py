@@ -17,6 +17,7 @@ from graphcouple.plotting._style import (
     is_categorical,
     label,
     labels_or_none,
+    make_room,
     new_axes,
     plain_axes,
 )
@@ -30,8 +31,8 @@ _MOST_PIXELS = 10_000
 # An image is made coarser, down to this many pixels, until this share of them holds points.
 _FEWEST_PIXELS, _LEAST_INK = 150, 0.01
 
-# Points of the text of the coarsest names, and the most moves that keep names apart.
-_NAME_SIZE, _MOST_MOVES = 11, 500
+# Points of the text of the coarsest names; the most moves that keep names apart, and the most names that are moved.
+_NAME_SIZE, _MOST_MOVES, _MOST_APART = 11, 500, 100
 
 
 def plot(
@@ -85,10 +86,12 @@ def plot(
     if len(points) > _SCATTER_POINTS:
         return plot_density(Z, y, ax=ax, title=title, legend=legend)
     labels = labels_or_none(y, len(points))
-    ax = new_axes(ax)
+    own, ax = ax is None, new_axes(ax)
     size = float(np.clip(15000.0 / len(points), 0.5, 40.0)) * _share_of_a_page(ax)
     _scatter(ax, points[:, :2], labels, size, legend)
     plain_axes(ax, np.shape(Z)[1], title)
+    if own:
+        make_room(ax.figure, ax.get_legend())
     return ax
 
 
@@ -173,7 +176,7 @@ def plot_density(
     labels = labels_or_none(y, len(points))
     if n_pixels is not None and check_integer("n_pixels", n_pixels, 2) > _MOST_PIXELS:
         raise ValueError(f"n_pixels must be at most {_MOST_PIXELS}, got {n_pixels}: no figure shows more.")
-    ax = new_axes(ax)
+    own, ax = ax is None, new_axes(ax)
     low, high = points[:, :2].min(axis=0), points[:, :2].max(axis=0)
     equal = np.shape(Z)[1] > 1
     span = high - low
@@ -191,6 +194,8 @@ def plot_density(
     ax.update_datalim([low - 0.05 * span, low + 1.05 * span])
     ax.autoscale_view()
     plain_axes(ax, np.shape(Z)[1], title)
+    if own:
+        make_room(ax.figure, ax.get_legend())
     return ax
 
 
@@ -254,7 +259,7 @@ def plot_class_means(
     Parameters
     ----------
     Z : array of shape (n_samples, n_components)
-    y : array of shape (n_samples,) or (n_samples, n_levels)
+    y : array of shape (n_samples,) or (n_samples, n_levels), or list of arrays of shape (n_samples,)
         Classes. Of several levels, the coarsest is first: it colours the points, and its names are the largest. A
         class whose name is empty gets none.
     ax : matplotlib Axes, optional
@@ -282,13 +287,18 @@ def plot_class_means(
     from matplotlib.patheffects import withStroke
 
     points = check_points(Z)
-    levels = [np.asarray(y)] if np.ndim(y) != 2 else list(np.asarray(y).T)
+    if isinstance(y, (list, tuple)) and all(np.ndim(level) == 1 for level in y):
+        levels = list(y)
+    else:
+        levels = [np.asarray(y)] if np.ndim(y) != 2 else list(np.asarray(y).T)
     labels = [check_labels(level, len(points)) for level in levels]
     if not labels or not all(is_categorical(level) for level in labels):
         raise ValueError("y must hold classes: names, or up to 30 different whole numbers.")
-    ax = new_axes(ax)
+    own, ax = ax is None, new_axes(ax)
     old_artists = {*ax.collections, *ax.images}
     plot(Z, labels[0], ax=ax, title=title, legend=legend)
+    if own:
+        make_room(ax.figure, ax.get_legend())
     for artist in {*ax.collections, *ax.images} - old_artists:
         artist.set_alpha(0.3)
     halo: list[Any] = [withStroke(linewidth=3, foreground="white")]
@@ -321,5 +331,9 @@ def _keep_apart(ax: Axes, texts: list[Any]) -> None:
         ) from error
     # The layout moves the axes, and with them the names.
     ax.figure.get_figure(root=True).draw_without_rendering()
+    if len(texts) > _MOST_APART:
+        return
+    # The time of a move grows with the square of the number of names.
+    moves = int(np.clip(_MOST_MOVES * (20.0 / max(len(texts), 1)) ** 2, 25, _MOST_MOVES))
     lines = {"arrowstyle": "-", "color": "#888888", "lw": 0.7, "zorder": 4}
-    adjust_text(texts, ax=ax, iter_lim=_MOST_MOVES, arrowprops=lines)
+    adjust_text(texts, ax=ax, iter_lim=moves, arrowprops=lines)

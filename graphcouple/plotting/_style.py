@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,9 @@ MAX_CLASSES = len(PALETTE) * len(MARKERS)
 
 # A legend lists so many classes, in columns of so many rows.
 _LISTED, _LEGEND_ROWS = 100, 25
+
+# Inches that a figure leaves for a legend; characters of a class's name in it.
+_LEGEND_WIDTH, _LONGEST = 1.5, 60
 GREY = "#cccccc"
 
 
@@ -132,7 +136,7 @@ def legend_handles(names: NDArray[Any], markers: bool = True) -> list[Any]:
             marker=class_marker(c if markers else 0),
             linestyle="",
             color=tuple(colors[c]),
-            label=label(name),
+            label=label(shorten(str(name), _LONGEST, placeholder=" …")) if isinstance(name, str) else label(name),
             markersize=6,
         )
         for c, name in enumerate(listed)
@@ -150,6 +154,21 @@ def class_legend(ax: Axes, names: NDArray[Any], markers: bool = True) -> None:
     """List the classes beside the axes, where they hide no points."""
     handles = legend_handles(names, markers)
     ax.legend(handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5), **legend_style(len(names)))
+
+
+def make_room(figure: Any, legend: Any) -> None:
+    """Enlarge a figure so that a legend beside its axes leaves them as wide as a short one does."""
+    if legend is None:
+        return
+    # The layout would leave axes no room, and say so.
+    layout = figure.get_layout_engine()
+    figure.set_layout_engine("none")
+    figure.draw_without_rendering()
+    figure.set_layout_engine(layout)
+    box = legend.get_window_extent()
+    width, height = figure.get_size_inches()
+    beyond = max(box.width / figure.dpi - _LEGEND_WIDTH, 0.0)
+    figure.set_size_inches(width + beyond, max(height, box.height / figure.dpi + 0.3))
 
 
 def label(name: Any) -> str:
