@@ -43,7 +43,7 @@ def test_pipelines_and_methods_of_other_libraries_are_compared(rng):
     assert not np.array_equal(compared.embeddings["ours", 0], compared.embeddings["ours", 1])
 
 
-@pytest.mark.filterwarnings("ignore:all 30 rows")
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 def test_a_map_in_one_place_has_no_scores_and_costs_the_others_none(rng):
     flat = make_pipeline(FunctionTransformer(np.zeros_like), PCA(2))
     with pytest.warns(UserWarning, match="all points of a map are in one place, which has no scores: flat"):
