@@ -13,7 +13,6 @@ from . import plotting as plotting
 from . import scverse as scverse
 from . import summation as summation
 from . import theory as theory
-from .comparison import Comparison as Comparison
 from .comparison import compare as compare
 from .components import AveragedProjection as AveragedProjection
 from .components import sample_components as sample_components

@@ -117,7 +117,8 @@ def compare(
     Raises
     ------
     TypeError, ValueError
-        When there are no methods, one is no estimator, or the data cannot be scored.
+        When there are no methods, one is no estimator, or the data cannot be scored. Also when `X` holds distances for
+        the scores, but points for a method, or the reverse.
 
     Warns
     -----
@@ -139,6 +140,9 @@ def compare(
     for name, method in methods.items():
         if isinstance(method, type) or not (hasattr(method, "fit") and hasattr(method, "get_params")):
             raise TypeError(f"methods[{name!r}] must be an estimator with fit and get_params, got {method!r}.")
+        own = method.get_params().get("metric", metric)
+        if own != metric and "precomputed" in (str(own), metric):
+            raise ValueError(f"methods[{name!r}] has metric={own!r}, but the scores have metric={metric!r}.")
     check_integer("seeds", seeds, 1)
     # Refuse data that cannot be scored before any fit.
     check_scoring(X, y, None, n_rows)
