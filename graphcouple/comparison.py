@@ -53,7 +53,8 @@ class Comparison:
             runs = [run for run in self.scores if run[0] == name]
             cells = [_spread([100 * self.scores[run].get(score, np.nan) for run in runs]) for score in shown]
             if several:
-                maps = [self.embeddings[run] for run in runs]
+                # Maps in one place have no scores, and are like no other.
+                maps = [self.embeddings[run] for run in runs if len(self.scores[run]) > 1]
                 cells.append(f"{100 * seed_stability(maps):.1f}" if len(maps) > 1 else "")
             rows.append([_text(name), *cells, _spread([self.scores[run]["seconds"] for run in runs])])
         return ["method", *header, *(["stability"] if several else []), "seconds"], rows

@@ -47,9 +47,10 @@ def test_pipelines_and_methods_of_other_libraries_are_compared(rng):
 def test_a_map_in_one_place_has_no_scores_and_costs_the_others_none(rng):
     flat = make_pipeline(FunctionTransformer(np.zeros_like), PCA(2))
     with pytest.warns(UserWarning, match="all points of a map are in one place, which has no scores: flat"):
-        compared = gc.compare({"flat": flat, "PCA": PCA(2)}, rng.normal(size=(30, 3)))
+        compared = gc.compare({"flat": flat, "PCA": PCA(2)}, rng.normal(size=(30, 3)), seeds=2)
     assert np.isfinite(compared.scores["PCA", 0]["R(10)"])
-    assert compared.summary()[1][0][1] == "nan"
+    assert compared.summary()[1][0][1].startswith("nan")
+    assert compared.summary()[1][0][-2] == ""
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def load_data(
 ) -> tuple[str, Any, Any]:
     """Return a short name, the points, and the labels or None.
 
-    `columns` names those of a table that are points, with commas between them; `texts` names others that are not.
+    `columns` names the columns of a table that are points, with commas between them; `texts` names columns of texts.
     """
     from graphcouple import datasets
     from graphcouple.datasets import _files

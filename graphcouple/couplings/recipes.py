@@ -195,7 +195,7 @@ class EffectiveCoupling(Coupling):
         check_positive("repulsion_strength", self.repulsion_strength)
 
     def latex(self, latent: GraphModel) -> str:
-        """Return the loss; see `Coupling.latex`. The repulsion's weights c_ij are those of `EffectiveCrossEntropy`."""
+        """Return the loss; see `Coupling.latex`. `EffectiveCrossEntropy` defines the weights c_ij."""
         attraction = r"- \sum_{i < j} w_{ij} \log \frac{k_{ij}}{1 + k_{ij}}"
         strength = "" if self.repulsion_strength == 1 else rf"{self.repulsion_strength:g} "
         return rf"{attraction} + {strength}\sum_{{i < j}} c_{{ij}} \log(1 + k_{{ij}})"

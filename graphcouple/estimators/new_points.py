@@ -295,7 +295,7 @@ class PlacesNewPoints(EmbeddingEstimator):
         return np.concatenate(parts)
 
     def point_losses(self) -> FloatArray:
-        """Return what the place of each fitted point costs: the loss, in nats, in which `transform` places new points.
+        """Return the loss of each fitted point at its place, in nats; `transform` places new points by the same loss.
 
         A point of high loss lies where its edges do not want it: between groups, or torn from its neighbours.
 

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from graphcouple._validation import check_integer
 from graphcouple.plotting._backends import about_points, handed_over
+from graphcouple.plotting._scatter import opacity
 from graphcouple.plotting._style import GREY, MARKERS, PALETTE, check_points, is_categorical, labels_or_none, palette
 
 # Points that a browser draws and selects without delay.
 _MOST_POINTS = 200_000
 
-# Squares of the density on each side of a map.
-_SQUARES = 500
+# Squares of the density on each side of a map, and how opaque, of 255, the fullest is.
+_SQUARES, _MOST_GREY = 500, 200
 
 # The most classes that get a button each.
 _MOST_BUTTONS = 60
@@ -137,7 +138,7 @@ def interactive(
         raise ValueError(f"the embeddings must have the same number of rows, got {sorted(sizes)}.")
     n = sizes.pop()
     rows = _sampled(n, _MOST_POINTS if max_points is None else check_integer("max_points", max_points, 1))
-    texts = {name: [values[i] for i in rows] for name, values in _hover_columns(hover, n).items()}
+    texts = _hover_columns(hover, n, rows)
     if labels is not None:
         named_labels: NDArray[Any] = labels_or_none(labels, n)[rows]  # type: ignore[index]
         texts = _beside({"label": [str(value) for value in named_labels]}, texts, "hover")
@@ -167,8 +168,8 @@ def require_bokeh() -> None:
         ) from error
 
 
-def _hover_columns(hover: Any, n: int) -> dict[str, list[str]]:
-    """Return the hover text by name, a text for each point."""
+def _hover_columns(hover: Any, n: int, rows: NDArray[np.int64]) -> dict[str, list[str]]:
+    """Return the hover text of some rows by name."""
     if hover is None:
         return {}
     if isinstance(hover, Mapping):
@@ -183,9 +184,9 @@ def _hover_columns(hover: Any, n: int) -> dict[str, list[str]]:
     for name, values in named.items():
         if isinstance(values, str) or not hasattr(values, "__len__") or len(values) != n:
             raise ValueError(f"hover[{name!r}] must have {n} entries, one for each point.")
-        columns[str(name)] = [
-            f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value) for value in values
-        ]
+        entries = list(values)
+        shown = (entries[i] for i in rows)
+        columns[str(name)] = [f"{each:.6g}" if isinstance(each, (float, np.floating)) else str(each) for each in shown]
     return columns
 
 
@@ -254,12 +255,9 @@ def _heading(text: str) -> Any:
 def _draw_density(plot: Any, points: NDArray[np.float64]) -> None:
     """Draw the number of points in each of many squares, in grey, beneath the points of a figure."""
     counts, x, y = np.histogram2d(points[:, 0], points[:, 1], bins=_SQUARES)
-    # The opacity of a square is its rank among the squares that hold points.
-    held = counts[counts > 0]
-    rank = np.searchsorted(np.sort(held), counts, side="right") / held.size
     pixels = np.zeros(counts.T.shape, dtype=np.uint32)
     view = pixels.view(np.uint8).reshape(*pixels.shape, 4)
-    view[..., :3], view[..., 3] = 150, np.where(counts > 0, 40 + 160 * rank, 0).T
+    view[..., :3], view[..., 3] = 150, (_MOST_GREY * opacity(counts)).T
     plot.image_rgba([pixels], x=x[0], y=y[0], dw=x[-1] - x[0], dh=y[-1] - y[0], level="image")
 
 

@@ -186,7 +186,7 @@ def plot_density(
     sides = span / (span.max() if equal else span)
     pixel, shape = _pixels(points[:, :2], low, span, sides, n_pixels)
     image = _mean_colors(ax, pixel, int(shape.prod()), labels, legend)
-    image[:, 3] = _opacity(np.bincount(pixel, minlength=len(image)))
+    image[:, 3] = opacity(np.bincount(pixel, minlength=len(image)))
     (left, bottom), (right, top) = low, low + span
     pixels = image.reshape(shape[1], shape[0], 4)
     ax.imshow(pixels, origin="lower", extent=(left, right, bottom, top), aspect="auto")
@@ -217,7 +217,7 @@ def _pixels(
         n = max(n // 2, _FEWEST_PIXELS)
 
 
-def _opacity(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def opacity(counts: NDArray[Any]) -> NDArray[np.float64]:
     """Return each pixel's opacity by its rank among the pixels with points, from 0.25 to 1; 0 for empty pixels."""
     positive = counts[counts > 0]
     share = np.searchsorted(np.sort(positive), counts, side="right") / positive.size

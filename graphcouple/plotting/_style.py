@@ -30,7 +30,7 @@ PALETTE = (
 MARKERS = ("o", "^", "s")
 MAX_CLASSES = len(PALETTE) * len(MARKERS)
 
-# A legend lists so many classes, in columns of so many rows.
+# Classes that a legend lists at most, and the rows of one of its columns.
 _LISTED, _LEGEND_ROWS = 100, 25
 
 # Inches that a figure leaves for a legend; characters of a class's name in it.

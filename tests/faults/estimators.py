@@ -111,7 +111,7 @@ FAULTS = [
           "self.frames[1::2], 2 * self._every", "test_plotting"),
     Fault("interactive: names that are taken", "plotting/_interactive.py", 'f"{name} ({kind})" if name in texts else name', "name",
           "test_interactive"),
-    Fault("interactive: a density on its side", "plotting/_interactive.py", "40 + 160 * rank, 0).T", "40 + 160 * rank, 0)",
+    Fault("interactive: a density on its side", "plotting/_interactive.py", "(_MOST_GREY * opacity(counts)).T", "_MOST_GREY * opacity(counts)",
           "test_interactive"),
     Fault("tables: a missing value is a name", "datasets/_files.py", "not _is_number(cell) and cell.strip().lower() not in _MISSING",
           "not _is_number(cell)", "test_cli_parts"),
