@@ -34,7 +34,7 @@ def test_columns_of_other_kinds_are_named(table, tmp_path):
     table.write_parquet(tmp_path / "t.parquet")
     with pytest.raises(ValueError, match=r"non-numeric column\(s\): kind; name labels with --labels"):
         read_points(tmp_path / "t.parquet", None)
-    with pytest.raises(ValueError, match="no column 'sort'; its columns are a, b, kind, c"):
+    with pytest.raises(ValueError, match="no column 'sort'; its 4 columns are a, b, kind, c"):
         read_points(tmp_path / "t.parquet", "sort")
     table.select("kind").write_parquet(tmp_path / "t.parquet")
     with pytest.raises(ValueError, match="no columns of points besides the labels"):

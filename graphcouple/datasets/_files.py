@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import gzip
 import os
 import tempfile
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from graphcouple._validation import MOST_BYTES, check_sparse
 from graphcouple.datasets._annotated import read_h5ad
+from graphcouple.datasets._columns import column_of, roles_of
 from graphcouple.datasets._parquet import ROLES, parquet_texts, read_parquet
 
 ENCODING = "utf-8-sig"
@@ -192,7 +192,7 @@ def read_texts(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
     if suffix_of(path) == ".parquet":
         return parquet_texts(path, names)
     first, _, header = _head(path)
-    return {name: _cells(path, _column(path, name, first, header), header) for name in names}
+    return {name: _cells(path, column_of(path, name, first, header), header) for name in names}
 
 
 def _mark_of(path: Path) -> str:
@@ -234,16 +234,10 @@ def _read_csv(
     if len(first) == 1 and any(other in first[0] for other in ";\t,"):
         separator = "commas" if mark == "," else "tabs"
         raise ValueError(f"{path.name} seems to be separated by something else than {separator}; use {separator}.")
-    at = None if labels is None else _column(path, labels, first, header)
-    aside = {at, *(_column(path, name, first, header) for name in apart)}
-    is_index = header and first[0] == "" and len(first) > 1 and 0 not in aside and chosen is None
-    if is_index:
+    at, columns = roles_of(path, first, labels, chosen, apart, header)
+    if chosen is None and header and first[0] == "" and len(first) > 1 and 0 in columns:
         warnings.warn(f"the first column of {path.name} has no name, so it is left out as an index.", stacklevel=3)
-    columns = [c for c in range(int(is_index), len(first)) if c not in aside]
-    if chosen is not None:
-        columns = [_column(path, name, first, header) for name in chosen]
-        if set(columns) & aside:
-            raise ValueError("a column cannot be named by both --columns and --labels or --hover; name it once.")
+        columns.remove(0)
     if not columns:
         raise ValueError(f"{path.name} has no columns of points besides the labels.")
     options: dict[str, Any] = {"delimiter": mark, "skiprows": int(header), "quotechar": '"', "comments": None}
@@ -270,18 +264,6 @@ def _short(path: Path, labels: list[str]) -> NDArray[np.str_]:
 
 def _one_line(error: Exception) -> str:
     return " ".join(str(error).split()).rstrip(".")
-
-
-def _column(path: Path, name: str, first: list[str], header: bool) -> int:
-    """Return the place of a column by its name, or by its number from 0."""
-    if header and name in first:
-        return first.index(name)
-    if name.lstrip("-").isdigit() and -len(first) <= int(name) < len(first):
-        return int(name) % len(first)
-    near = difflib.get_close_matches(name, first, 1) if header else []
-    names = f"{', '.join(first[:10])}{', ...' * (len(first) > 10)}" if header else f"numbers 0 to {len(first) - 1}"
-    hint = f"did you mean {near[0]!r}?" if near else f"its {len(first)} columns are {names}."
-    raise ValueError(f"{path.name} has no column {name!r}; {hint}")
 
 
 def _as_labels(texts: NDArray[np.str_]) -> NDArray[Any]:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphcouple.datasets._columns import column_of, roles_of
+
 ROLES = "name labels with --labels, texts with --hover, or points with --columns"
 """What a user of the command can say of columns that are not numeric."""
 
@@ -58,13 +60,8 @@ def read_parquet(
         schema = {name: dtype for name, dtype in lazy.collect_schema().items() if not name.startswith(_INDEX)}
         n_rows = int(lazy.select(pl.len()).collect().item())
         names = list(schema)
-        at = None if labels is None else _column(path, labels, names)
-        aside = {at, *(_column(path, name, names) for name in apart)}
-        columns = [name for name in names if name not in aside]
-        if chosen is not None:
-            columns = [_column(path, name, names) for name in chosen]
-            if set(columns) & aside:
-                raise ValueError("a column cannot be named by both --columns and --labels or --hover; name it once.")
+        place, places = roles_of(path, names, labels, chosen, apart)
+        at, columns = None if place is None else names[place], [names[c] for c in places]
         _check_columns(path, columns, schema)
         if at is not None and schema[at].is_nested():
             raise ValueError(f"{path.name}: the column {at!r} of labels holds lists.")
@@ -84,21 +81,13 @@ def parquet_texts(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
 
     lazy = pl.scan_parquet(path, glob=False)
     known = lazy.collect_schema().names()
-    places = {name: _column(path, name, known) for name in names}
+    places = {name: known[column_of(path, name, known)] for name in names}
     texts = [pl.col(place).cast(pl.String).fill_null("") for place in dict.fromkeys(places.values())]
     try:
         table = lazy.select(texts).collect()
     except pl.exceptions.PolarsError as error:
         raise ValueError(f"{path.name}: {', '.join(names)} cannot be shown as text: {str(error)[:100]}.") from None
     return {name: table[place].to_list() for name, place in places.items()}
-
-
-def _column(path: Path, name: str, names: list[str]) -> str:
-    if name in names:
-        return name
-    if name.lstrip("-").isdigit() and -len(names) <= int(name) < len(names):
-        return names[int(name)]
-    raise ValueError(f"{path.name} has no column {name!r}; its columns are {', '.join(names)}.")
 
 
 def _check_columns(path: Path, columns: list[str], schema: dict[str, Any]) -> None:
