@@ -47,6 +47,7 @@ def test_exaggeration_stays_within_what_the_graph_bears():
     with pytest.warns(ConvergenceWarning, match="more than this graph bears"):
         given = gc.Descent(early_exaggeration=12.0).plan(objective, X[:, :2], 500)[1].exaggeration
     assert given.factor == 12.0
+    assert given(75) == pytest.approx(12.0**0.5)
 
 
 def test_exaggeration_beyond_that_is_survived():

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
@@ -188,6 +189,30 @@ def test_many_points_are_untangled_for_as_long_as_it_takes():
         (100, 300, 225),
     ):
         assert gc.Descent().plan(objective, Z, max_iter, most)[1].exaggeration.n_iter == length
+
+
+def test_many_points_start_larger_unless_their_graph_is_in_pieces(monkeypatch):
+    objective, Z = tsne_of(digits), gc.PrecisionCoupling().fit_transform(digits)
+    assert gc.Descent().plan(objective, Z, 500)[1].exaggeration.start_weight is None
+    monkeypatch.setattr("graphcouple.optimize.descent._GATHERED_UP_TO", 1000)
+    schedule = gc.Descent().plan(objective, Z, 500)[1].exaggeration
+    assert schedule.start_weight == pytest.approx(schedule.factor**0.15)
+    given = gc.Descent(early_exaggeration=8.0).plan(objective, Z, 500)[1].exaggeration
+    assert given.start_weight == pytest.approx(8.0**0.15)
+    pieces = make_blobs(1200, 5, centers=2, center_box=(-50, 50), random_state=0)[0]
+    schedule = gc.Descent().plan(tsne_of(pieces), pieces[:, :2], 500)[1].exaggeration
+    assert (schedule.factor, schedule.start_weight) == (2.0, None)
+
+
+@pytest.mark.parametrize("start_weight", [None, 1.5])
+def test_a_start_has_its_best_size_under_the_weight_named(start_weight):
+    objective, sizes = tsne_of(digits[:300]), []
+    Z = gc.PrecisionCoupling().fit_transform(digits[:300])
+    optimizer = gc.LBFGS(exaggeration=gc.Exaggeration(5.0, 100, start_weight=start_weight))
+    gc.solve(objective, Z, optimizer, rescale=True, callback=lambda *seen: sizes.append(seen[2].std()))
+    grid = Z.std() * np.geomspace(1e-4, 1e3, 400)
+    losses = [objective.exaggerated(start_weight or 5.0).value(size / Z.std() * Z) for size in grid]
+    assert sizes[0] == pytest.approx(grid[np.argmin(losses)], rel=0.1)
 
 
 class FewIterations(gc.LBFGS):

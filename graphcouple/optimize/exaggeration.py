@@ -26,11 +26,14 @@ class Exaggeration:
     n_stages : int, default=1
         The weight falls to 1 in this many equal steps of its logarithm, each after n_iter / n_stages iterations. With
         one stage it keeps the value `factor` until the end.
+    start_weight : float, optional
+        A start that may be rescaled gets its best size under this weight. None is `factor`.
 
     Raises
     ------
     TypeError, ValueError
-        When `factor` is not above 0, `n_iter` is not an integer of at least 0, or `n_stages` not one of at least 1.
+        When `factor` or `start_weight` is not above 0, `n_iter` is not an integer of at least 0, or `n_stages` not one
+        of at least 1.
 
     Examples
     --------
@@ -46,11 +49,19 @@ class Exaggeration:
     factor: float = 12.0
     n_iter: int = EXAGGERATION_ITERATIONS
     n_stages: int = 1
+    start_weight: float | None = None
 
     def __post_init__(self) -> None:
         check_positive("factor", self.factor)
+        if self.start_weight is not None:
+            check_positive("start_weight", self.start_weight)
         check_integer("n_iter", self.n_iter, 0)
         check_integer("n_stages", self.n_stages, 1)
+
+    @property
+    def sizing_weight(self) -> float:
+        """The attraction's weight under which the start gets its best size."""
+        return self(0) if self.start_weight is None else float(self.start_weight)
 
     def __call__(self, iteration: int) -> float:
         """Return the attraction's weight at an iteration."""
