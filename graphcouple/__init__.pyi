@@ -23,6 +23,7 @@ from .couplings import ComponentMeans as ComponentMeans
 from .couplings import Coupling as Coupling
 from .couplings import CrossEntropy as CrossEntropy
 from .couplings import CrossEntropyCoupling as CrossEntropyCoupling
+from .couplings import Density as Density
 from .couplings import DistanceShape as DistanceShape
 from .couplings import EffectiveCoupling as EffectiveCoupling
 from .couplings import EffectiveCrossEntropy as EffectiveCrossEntropy

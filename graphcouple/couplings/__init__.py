@@ -6,6 +6,7 @@ from graphcouple.couplings.component_means import ComponentCrossEntropy, Compone
 from graphcouple.couplings.confinement import Confinement
 from graphcouple.couplings.contraction import KernelLaplacian, LaplacianEigenvalues, SpectralContraction
 from graphcouple.couplings.cross_entropy import CrossEntropy
+from graphcouple.couplings.density import Density, LocalRadii
 from graphcouple.couplings.distance_shape import DistanceShape, FreeScaleStress
 from graphcouple.couplings.effective import ChargedPartition, EffectiveCrossEntropy
 from graphcouple.couplings.global_term import GlobalTerm
@@ -41,6 +42,7 @@ __all__ = [
     "Coupling",
     "CrossEntropy",
     "CrossEntropyCoupling",
+    "Density",
     "DistanceShape",
     "EdgeEnergy",
     "EffectiveCoupling",
@@ -53,6 +55,7 @@ __all__ = [
     "LaplacianEigenvalues",
     "LargeScale",
     "LargeScaleCrossEntropy",
+    "LocalRadii",
     "LogPartition",
     "LongEdges",
     "MatchedMeans",

@@ -1,0 +1,87 @@
+"""Whether an embedding is dense where the data are dense."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphcouple._validation import check_integer
+from graphcouple.graphs import FloatArray
+from graphcouple.metrics._relations import as_map
+from graphcouple.neighbors import as_points, nearest_neighbors
+
+
+class DensityMatch(NamedTuple):
+    """How the logarithms of local radii in an embedding depend on those in the data.
+
+    Attributes
+    ----------
+    correlation : float
+        Their correlation; 1 is best, and nan if all radii are equal.
+    slope : float
+        The slope of the line through them: below 1, differences of density look smaller than they are.
+    """
+
+    correlation: float
+    slope: float
+
+
+def density_match(X: Any, Z: Any, K: int = 10, *, metric: str = "euclidean", n_jobs: int | None = None) -> DensityMatch:
+    """Return how the density of an embedding follows the density of the data.
+
+    The local radius of a point is the root mean square of the distances of its K nearest neighbors, those in the data
+    for X and those in the map for Z. Points with K copies have none, and are left out.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, p)
+    Z : array of shape (n, q)
+    K : int, default=10
+        Neighbors of each point, below n.
+    metric : str, default="euclidean"
+        The distance of `X`; see `evaluate`.
+    n_jobs : int, optional
+
+    Returns
+    -------
+    DensityMatch
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an array is not numeric or not finite, the numbers of rows differ, or K is out of range.
+
+    References
+    ----------
+    Narayan, Berger and Cho (2021), who take the radii of UMAP's graph in place of the nearest neighbors.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> match = gc.metrics.density_match(X, 3.0 * X)
+    >>> round(match.correlation, 6), round(match.slope, 6)
+    (1.0, 1.0)
+    """
+    points = as_points(X, at_least=3)
+    n = points.shape[0]
+    Z = as_map(Z, n=n)
+    if check_integer("K", K, 1) >= n:
+        raise ValueError(f"K={K} must be below the number of points, {n}.")
+    data, embedding = _log_radii(points, K, metric, n_jobs), _log_radii(Z, K, "euclidean", n_jobs)
+    finite = np.isfinite(data) & np.isfinite(embedding)
+    data, embedding = (
+        logs[finite] - logs[finite].mean() if finite.any() else np.zeros(0) for logs in (data, embedding)
+    )
+    square, product = float(data @ data), float(data @ embedding)
+    if not square > 0:
+        return DensityMatch(np.nan, np.nan)
+    norm = float(np.sqrt(square * float(embedding @ embedding)))
+    return DensityMatch(product / norm if norm > 0 else np.nan, product / square)
+
+
+def _log_radii(points: Any, K: int, metric: str, n_jobs: int | None) -> FloatArray:
+    sq_dist = nearest_neighbors(points, K, metric, n_jobs)[1].reshape(-1, K)
+    with np.errstate(divide="ignore"):
+        return 0.5 * np.log(sq_dist.mean(axis=1))
