@@ -78,6 +78,7 @@ OBJECTIVES = {
     "shape": lambda: ProcrustesStatistic(X, 0.5),
     "large scale": lambda: LargeScaleCrossEntropy.of(X, 5, np.random.RandomState(0)),
     "long edges": lambda: LongEdges(D),
+    "local radii": lambda: couplings.LocalRadii(D.support, D.edge_means, np.linspace(-1.0, 1.0, N)),
     "gram": lambda: gc.GramMatching(X),
     "anchors": lambda: AnchorEnergy(N, np.array([3, 7]), np.ones((2, 2))),
     "held": lambda: Held(tsne(), np.arange(N) < 5),
