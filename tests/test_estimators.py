@@ -299,6 +299,8 @@ def test_global_random_state_is_left_alone(X):
 def test_names_of_other_libraries_say_what_they_are_here(make, name, ours):
     with pytest.raises(TypeError, match=f"{make.__name__} has no parameter '{name}'.*{ours}"):
         make(**{name: 1})
+    with pytest.raises(ValueError, match=f"{make.__name__} has no parameter '{name}'.*{ours}"):
+        make().set_params(**{name: 1})
 
 
 def test_other_names_are_not_our_own():

@@ -46,6 +46,10 @@ else:
 
         def set_params(self, **params: Any) -> Self:
             """Set parameters, and options of a group by their own name or as ``run__callback``."""
+            names = [*self._get_param_names(), *self._options]
+            for name in params:
+                if name.partition("__")[0] not in names:
+                    raise ValueError(why_unknown(type(self).__name__, name, names))
             return super().set_params(**_grouped(self, params))
 
         def _flat_params(self) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from tests.faults.fault import Fault
 
 FAULTS = [
+    Fault("estimators: unknown parameters are set without a hint", "estimators/_parameters.py",
+          'if name.partition("__")[0] not in names:', "if False:", "test_estimators"),
     Fault("landmarks of chunks: keys of the chunk, not of the row", "distributed/landmarks.py", "[seed, block]", "[seed, block - blocks[0]]",
           "test_distributed"),
     Fault("landmarks of chunks: weights", "distributed/landmarks.py", "-found.keys[n] * found.importance[:n][kept]", "-found.importance[:n][kept]",
