@@ -21,8 +21,11 @@ _STATED_FOR, _UNFOLDING = 50, 40
 # Attributes that snapshots keep.
 _SAVED = (
     *("losses", "first", "last", "iterations", "best", "max_iter", "converged", "before_last_tenth"),
-    *("_reason", "_lowest", "_lowest_at", "_judged"),
+    *("_reason", "_lowest", "_lowest_at", "_judged", "_stood_still"),
 )
+
+# A loss that changes by less than this share of it stands still.
+_SAME = 1e-9
 
 # Share of the gap to the lower bound; points are collapsed if merging them changes the loss by less.
 _FLAT_SHARE = 1e-6
@@ -133,6 +136,7 @@ class Monitor:
         self._lowest, self._lowest_at = np.inf, 0
         self.lower_bound = objective.lower_bound
         self._judged: tuple[int, float, int] | None = None
+        self._stood_still = False
         self.before_last_tenth: float | None = None
 
     def due(self, iteration: int) -> bool:
@@ -203,7 +207,12 @@ class Monitor:
             return False
         if iteration - before[2] < _UNFOLDING:
             return False
-        return 0 <= before[1] - loss <= self._least_fall * self.height(loss)
+        fall = before[1] - loss
+        if abs(fall) <= _SAME * abs(loss) and not self._stood_still:
+            # The optimizer may have taken back steps that raised the loss, and goes on with greater care.
+            self._stood_still = True
+            return False
+        return 0 <= fall <= self._least_fall * self.height(loss)
 
     def converge(self, Z: FloatArray, loss: float, message: str) -> bool:
         """End the run as settled, for this reason, and return True, unless all points are in one place."""

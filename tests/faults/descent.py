@@ -29,6 +29,8 @@ FAULTS = [
           " and False:", "test_on_a_line"),
     Fault("descent: settled before dots unfold", "optimize/monitor.py", "_UNFOLDING = 50, 40", "_UNFOLDING = 50, 0", "test_descent"),
     Fault("descent: four dimensions as slow as two", "optimize/descent.py", "Z.shape[1] >= _FREE_DIMS", "False", "test_descent"),
+    Fault("descent: settled when steps were taken back", "optimize/monitor.py", "if abs(fall) <= _SAME * abs(loss) and", "if False and",
+          "test_descent"),
     Fault("descent: settled above its start", "optimize/monitor.py", " or loss > self.first:", ":", "test_descent"),
     Fault("descent: no more exaggeration than t-SNE's", "optimize/descent.py",
           "_MOST_ATTRACTION = 30.0", "_MOST_ATTRACTION = 12.0", "test_descent"),
