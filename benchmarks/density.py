@@ -1,9 +1,9 @@
-"""Maps that are dense where the data are: `gc.Density` at three weights, beside umap-learn's densMAP.
+"""Maps that are dense where the data are: `gc.Density` at four weights, beside umap-learn's densMAP.
 
     python benchmarks/density.py mnist10k-images-idx3-ubyte.gz
 
-The first 4,000 digits of the file, scikit-learn's digits, and five Gaussian clusters of sizes 0.5 to 8. Correlation and
-slope are those of `gc.metrics.density_match`; R(10) and R(n/2) those of `gc.metrics.evaluate`.
+The first 4,000 digits of the file, scikit-learn's digits, and five Gaussian clusters of sizes 0.5 to 8.
+`gc.metrics.density_match` gives correlation and slope, and `gc.metrics.evaluate` gives R(10) and R(n/2).
 """
 
 from __future__ import annotations
