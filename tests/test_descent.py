@@ -4,17 +4,15 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
 from scipy.spatial import procrustes
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.manifold import TSNE as SklearnTSNE
 
 import graphcouple as gc
-from graphcouple.optimize import LBFGS, best_scale, push_over_pull
+from graphcouple.optimize import LBFGS, push_over_pull
 from graphcouple.optimize.monitor import Monitor, Stopping
 from graphcouple.optimize.solve import _attempts
-from tests.test_descent_grid import KERNELS
 
 
 def noise(n=300, p=5):
@@ -106,26 +104,6 @@ def test_a_kernel_without_scale_bears_no_exaggeration():
     objective = tsne_of(noise(), latent=gc.GraphModel(gc.Odds(gc.Student()), "E"))
     assert push_over_pull(objective, noise()[:, :2]) == pytest.approx(1.0)
     assert gc.Descent().plan(objective, noise()[:, :2], 500)[1].exaggeration.n_iter == 0
-
-
-@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e5])
-@pytest.mark.parametrize("kernel", ["gaussian", "flat", "user"])
-def test_the_start_has_the_size_at_which_the_objective_is_least(unit, kernel):
-    X = noise()
-    objective = tsne_of(X, latent=gc.GraphModel(KERNELS[kernel], "E", gc.ConstantBandwidth(unit)))
-    Z = X[:, :2]
-    wanted = minimize_scalar(lambda e: objective.value(Z * unit * np.exp(e)), bounds=(-6, 6), method="bounded")
-    assert best_scale(objective, Z) == pytest.approx(unit * np.exp(wanted.x), rel=0.1)
-
-
-def test_units_do_not_change_the_embedding():
-    X = noise(100)
-    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(30))
-    metre = gc.GraphCoupling(law, gc.GraphModel(gc.RationalPower(1.0, 1.0), "E"), random_state=0).fit(X)
-    centimetre = gc.GraphCoupling(law, gc.GraphModel(gc.RationalPower(1e-4, 1.0), "E"), random_state=0).fit(X)
-    assert centimetre.loss_ == pytest.approx(metre.loss_, rel=1e-3)
-    assert centimetre.embedding_.std() == pytest.approx(100.0 * metre.embedding_.std(), rel=0.05)
-    assert procrustes(metre.embedding_, centimetre.embedding_)[2] < 0.05
 
 
 def test_a_curve_unrolls_in_a_few_hundred_iterations():
@@ -288,21 +266,6 @@ def test_sampled_in_three_dimensions_and_only_the_total_is_estimated():
     assert row_wise[0] == pytest.approx(row_wise[1], rel=1e-10)
 
 
-@pytest.mark.filterwarnings("ignore:the embedding ")
-@pytest.mark.parametrize(("factor", "word"), [(1e-4, "too small"), (1e4, "too large")])
-def test_an_array_far_from_the_best_size_is_used_with_a_warning(factor, word):
-    X = noise(100)
-    objective = tsne_of(X, 10.0)
-    start = gc.solve(objective, X[:, :2], max_iter=100).Z
-    with pytest.warns(UserWarning, match=word):
-        far = gc.solve(objective, factor * start, LBFGS(), max_iter=1)
-    assert far.loss_history[0] == objective.value(factor * start)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        gc.solve(objective, start, LBFGS(), max_iter=300)
-        gc.solve(objective, factor * start, LBFGS(), max_iter=300, rescale=True)
-
-
 def test_attraction_that_has_no_bound_under_an_unbounded_kernel_is_not_exaggerated():
     X = noise(60)
     Z = X[:, :2]
@@ -391,25 +354,6 @@ class Cliff(gc.Objective):
 def test_a_loss_that_has_risen_behind_the_slopes_back_is_noticed():
     found = gc.solve(Cliff(), np.array([[0.25, 0.0], [-0.25, 0.0]]), LBFGS(), max_iter=100, tol=0.0)
     assert np.exp(-1.0) <= found.loss < 0.4
-
-
-class Falling(gc.Objective):
-    """1/(1 + |Z|²), which falls with every size."""
-
-    n_points = 2
-
-    def value(self, Z):
-        return 1.0 / (1.0 + float(np.square(Z).sum()))
-
-    def value_and_grad(self, Z):
-        return self.value(Z), -2.0 * self.value(Z) ** 2 * Z
-
-
-@pytest.mark.parametrize("size", [1e-6, 1e-3, 1.0])
-def test_along_a_ray_that_only_falls_the_size_is_where_little_is_left_to_fall(size):
-    Z = size * np.array([[1.0, 0.0], [0.0, 0.0]])
-    best = size * best_scale(Falling(), Z)
-    assert 30.0 <= best <= 4 * 32.0
 
 
 def test_further_starts_of_a_given_exaggeration_have_less_of_it():

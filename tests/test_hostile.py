@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -389,23 +388,3 @@ def test_a_graph_without_edges_is_refused():
     places = np.repeat(RNG.normal(size=(2, 3)), 15, axis=0)
     with pytest.raises(ValueError, match="no edges, so there is nothing to embed"):
         gc.UMAP(unique=True, n_neighbors=5).fit(places)
-
-
-def test_half_precision_is_fitted_in_single_precision(rng):
-    X = rng.normal(size=(40, 3)).astype(np.float16)
-    for points in (X, pd.DataFrame(X)):
-        assert gc.TSNE(max_iter=5, random_state=0).fit_transform(points).dtype == np.float32
-
-
-def test_what_new_users_pass_is_named(rng):
-    X = rng.normal(size=(40, 3))
-    dates = pd.DataFrame({"a": X[:, 0], "day": pd.date_range("2020-01-01", periods=40)})
-    for call, error, match in [
-        (lambda: gc.TSNE().fit(dates), TypeError, "columns of dates"),
-        (lambda: gc.TSNE(callback=lambda i, loss, Z: Z).fit(X), TypeError, "callback must return whether to stop"),
-        (lambda: gc.AttractionRepulsionPCA().fit(1e20 * X), ValueError, "rescale X"),
-        (lambda: gc.GraphModel("gaussian", gc.UnitOutDegree), TypeError, r"write UnitOutDegree\(\)"),
-        (lambda: gc.GraphModel("gaussian", "D", 30), TypeError, r"such as Perplexity\(30\)"),
-    ]:
-        with pytest.raises(error, match=match):
-            call()

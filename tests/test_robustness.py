@@ -6,6 +6,7 @@ import sys
 
 import igraph
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.special import logsumexp
@@ -314,3 +315,23 @@ def test_the_command_does_not_ignore_what_it_is_told(tmp_path, monkeypatch, capf
         assert stopped.value.code == 2
         assert capfd.readouterr().err.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_half_precision_is_fitted_in_single_precision(rng):
+    X = rng.normal(size=(40, 3)).astype(np.float16)
+    for points in (X, pd.DataFrame(X)):
+        assert gc.TSNE(max_iter=5, random_state=0).fit_transform(points).dtype == np.float32
+
+
+def test_what_new_users_pass_is_named(rng):
+    X = rng.normal(size=(40, 3))
+    dates = pd.DataFrame({"a": X[:, 0], "day": pd.date_range("2020-01-01", periods=40)})
+    for call, error, match in [
+        (lambda: gc.TSNE().fit(dates), TypeError, "columns of dates"),
+        (lambda: gc.TSNE(callback=lambda i, loss, Z: Z).fit(X), TypeError, "callback must return whether to stop"),
+        (lambda: gc.AttractionRepulsionPCA().fit(1e20 * X), ValueError, "rescale X"),
+        (lambda: gc.GraphModel("gaussian", gc.UnitOutDegree), TypeError, r"write UnitOutDegree\(\)"),
+        (lambda: gc.GraphModel("gaussian", "D", 30), TypeError, r"such as Perplexity\(30\)"),
+    ]:
+        with pytest.raises(error, match=match):
+            call()

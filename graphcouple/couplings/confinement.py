@@ -5,14 +5,15 @@ minimum there: it falls for ever as the components move apart. The gain is small
 of different components over the weight of the others, under prior E. Moving the components to infinity lowers the loss
 by n log(1 + f). With Student's kernel f falls with the square of the size of the map. So descent also counts the size:
 
-    C(Z) = (n/3) log(1 + (D²/L²)³),   D² = (5/n Σ_i |z_i − z̄|⁸)^¼ n/(n − 1),   L² = 540 ℓ² (n/κ)^max(1, 2/q)
+    C(Z) = (n/3) log(1 + (D²/L²)³),   D² = (5/n Σ_i |z_i − z̄|⁸)^¼ n/(n − 1),   L² = 540 ℓ² (n/κ)^max(1, 2/q, 2/t)
 
 In a disc, D² is the mean squared distance of two points. The eighth power also counts a few points far out, which
 barely change the mean square. ℓ is the kernel's length, and κ the number of points in one place that push a point as
 much as its edges pull it: the perplexity, under priors D and E. Student's tail falls as D⁻² in any dimension, so f is
-about nℓ²/(κD²), and the same D² leaves the same f in a plane as in more dimensions. On a line, n/κ neighbourhoods side
-by side need more. The map of a connected graph has D ≈ 0.3 L, where C is next to nothing. At D = L, doubling the size
-must lower the loss by more than 1.2 nats a point. C takes O(n) time: it needs no sum over pairs.
+about nℓ²/(κD²), and the same D² leaves the same f in a plane as in more dimensions. A kernel that falls as D^(−t) with
+t < 2 leaves the same f at a larger D². On a line, n/κ neighbourhoods side by side need more. The map of a connected
+graph has D ≈ 0.3 L, where C is next to nothing. At D = L, doubling the size must lower the loss by more than 1.2 nats a
+point. C takes O(n) time: it needs no sum over pairs.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ _SQ_LENGTH = 540.0
 # C is steep, like a wall. With powers 1 and 2 of D²/L², the loss of the digits would be higher at the same width of
 # separated clusters.
 _POWER = 3
+
+# A kernel that hardly falls would give no bound.
+_LEAST_TAIL = 1.0
 
 # Beyond this, the power would overflow; the gradient has long reached its limit.
 _LARGEST = 1e100
@@ -50,6 +54,8 @@ class Confinement(Objective):
         κ, the number of points in one place that push a point as much as its edges pull it.
     weights : ndarray of shape (n_points,), optional
         How many points each point stands for.
+    tail : float, default=2.0
+        t, the exponent with which the embedding's kernel falls far away; at least 1 counts.
 
     Examples
     --------
@@ -62,8 +68,11 @@ class Confinement(Objective):
 
     lower_bound = 0.0
 
-    def __init__(self, n_points: int, length: float, crowd: float, weights: FloatArray | None = None) -> None:
+    def __init__(
+        self, n_points: int, length: float, crowd: float, weights: FloatArray | None = None, *, tail: float = 2.0
+    ) -> None:
         self._n_points, self.length, self.crowd, self.weights = n_points, length, crowd, weights
+        self._tail_power = 2.0 / max(tail, _LEAST_TAIL)
 
     @property
     def n_points(self) -> int:
@@ -88,7 +97,8 @@ class Confinement(Objective):
             shares = sq_radius / widest
             moment = float(weights @ shares**_HALF)
             sq_size = widest * ((_HALF + 1.0) * moment / total) ** (1.0 / _HALF) * total / pairs
-        sq_length = _SQ_LENGTH * self.length**2 * max(len(Z) / self.crowd, 1.0) ** max(1.0, 2.0 / Z.shape[1])
+        exponent = max(1.0, 2.0 / Z.shape[1], self._tail_power)
+        sq_length = _SQ_LENGTH * self.length**2 * max(len(Z) / self.crowd, 1.0) ** exponent
         power = min(sq_size / sq_length, _LARGEST) ** _POWER
         value = total * float(np.log1p(power)) / _POWER
         if not sq_size > 0:

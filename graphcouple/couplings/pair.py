@@ -251,7 +251,8 @@ class PairCoupling(Placing):
         return (pushes[1] - pushes[0]) / pull if pull > 0 else np.inf
 
     def _confinement(self) -> Confinement:
-        return Confinement(self.n_points, self.scale * self.kernel.length, self.crowd, self.posterior.node_weights)
+        kernel, weights = self.kernel, self.posterior.node_weights
+        return Confinement(self.n_points, self.scale * kernel.length, self.crowd, weights, tail=kernel.tail)
 
     def _points(self, Z: Any) -> FloatArray:
         Z = check_embedding(Z, n_points=self.n_points)

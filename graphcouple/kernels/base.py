@@ -63,6 +63,11 @@ class Kernel(Formula, ABC):
         return measured.length(self)
 
     @property
+    def tail(self) -> float:
+        """The exponent t for which k falls like d^(−t) far away; inf if it falls faster than any power."""
+        return measured.tail(self)
+
+    @property
     def quick(self) -> bool:
         """Whether the formulas are as fast as reading a table; formulas with powers are not."""
         return False

@@ -14,6 +14,7 @@ import numpy as np
 _DISTANCES = 10.0 ** np.arange(-14.0, 15.0, 0.25)
 _NEAR = np.array([1e-5, 1e-4])
 _FLAT = 1e-9
+_FAR = 1e12
 
 
 def _slopes(kernel: Any, dist: Any) -> Any:
@@ -65,8 +66,14 @@ def length(kernel: Any) -> float:
     return _scale(kernel)
 
 
+@lru_cache(maxsize=256)
+def tail(kernel: Any) -> float:
+    """Return the exponent t for which k falls like d^(−t) far away; inf if it falls faster than any power."""
+    far = float(_slopes(kernel, _FAR * _scale(kernel)))
+    return float("inf") if np.isnan(far) or far > _FAR else far
+
+
 def assumptions(kernel: Any, dim: int) -> tuple[bool, bool]:
     """Return whether k is bounded, and integrable on R^dim."""
-    near, far = _slopes(kernel, _scale(kernel) * np.array([1e-12, 1e12]))
-    falls = np.isnan(far) or far > dim + _FLAT
-    return bool(near < _FLAT), bool(near < dim - _FLAT and falls)
+    near = float(_slopes(kernel, _scale(kernel) / _FAR))
+    return near < _FLAT, near < dim - _FLAT and tail(kernel) > dim + _FLAT

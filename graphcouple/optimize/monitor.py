@@ -24,6 +24,9 @@ _SAVED = (
     *("_reason", "_lowest", "_lowest_at", "_judged", "_stood_still"),
 )
 
+# A map of more than this standard deviation is wide. Maps of a hundred separated clusters have 400.
+_WIDE = 1e3
+
 # A loss that changes by less than this share of it stands still.
 _SAME = 1e-9
 
@@ -177,7 +180,8 @@ class Monitor:
             self._lowest, self._lowest_at, self._judged = np.inf, iteration, None
             return False
         tol, patience = self.stopping.tol, self.stopping.patience
-        if grad_norm <= tol:
+        # Where a kernel has no scale, gradients fall as the map grows, minimum or not.
+        if grad_norm * max(1.0, float(Z.std()) / _WIDE) <= tol:
             return self.converge(Z, loss, f"the gradient's norm, {grad_norm:.3g}, is at most tol={tol:.3g}")
         if loss < self._lowest:
             self._lowest, self._lowest_at = loss, iteration
