@@ -196,9 +196,12 @@ def test_many_points_start_larger_unless_their_graph_is_in_pieces(monkeypatch):
     assert gc.Descent().plan(objective, Z, 500)[1].exaggeration.start_weight is None
     monkeypatch.setattr("graphcouple.optimize.descent._GATHERED_UP_TO", 1000)
     schedule = gc.Descent().plan(objective, Z, 500)[1].exaggeration
-    assert schedule.start_weight == pytest.approx(schedule.factor**0.15)
+    assert (schedule.factor, schedule.start_weight) == (6.0, pytest.approx(6.0**0.15))
     given = gc.Descent(early_exaggeration=8.0).plan(objective, Z, 500)[1].exaggeration
     assert given.start_weight == pytest.approx(8.0**0.15)
+    independent = gc.CrossEntropy(objective.posterior, gc.GraphModel(gc.Student(), "B"))
+    schedule = gc.Descent().plan(independent, Z, 500)[1].exaggeration
+    assert (schedule.factor, schedule.start_weight) == (30.0, None)
     pieces = make_blobs(1200, 5, centers=2, center_box=(-50, 50), random_state=0)[0]
     schedule = gc.Descent().plan(tsne_of(pieces), pieces[:, :2], 500)[1].exaggeration
     assert (schedule.factor, schedule.start_weight) == (2.0, None)

@@ -187,8 +187,13 @@ def test_components_that_start_as_dots_do_not_push_each_other_far_out():
     rng = np.random.default_rng(3)
     X = np.repeat(200.0 * rng.normal(size=(2, 10)), (200, 100), axis=0) + rng.normal(size=(300, 10))
     latent = gc.GraphModel(gc.Odds(gc.RationalPower.from_min_dist(0.1)), "B")
-    fitted = gc.GraphCoupling(gc.UMAP().models(300)[0], latent, random_state=0).fit(X)
+    seen = []
+    watched = gc.GraphCoupling(gc.UMAP().models(300)[0], latent, random_state=0)
+    fitted = watched.set_params(callback=lambda iteration, loss, Z: seen.append(Z) and None).fit(X)
     assert np.ptp(fitted.embedding_) < 1000.0
+    bound = gc.Descent().bound(gc.CrossEntropy(fitted.posterior_, latent))
+    falls = [bound.value(size * seen[0]) - bound.value(size / 2 * seen[0]) for size in (1.0, 1e6)]
+    assert falls[0] < falls[1] / 6
     assert fitted.loss_ < 10.0 * 300
     assert fitted.stop_reason_.startswith("settled")
 

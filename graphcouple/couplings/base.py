@@ -46,6 +46,9 @@ class Attraction:
         Whether noise shrinks even without exaggeration, so that it cannot show how much attraction a start bears.
     fades : bool, default=False
         Whether the loss has an upper bound, so that points far apart feel no pull.
+    shares_edges : bool, default=False
+        Whether the embedding's graphs share out a fixed number of edges, as under priors D and E. While a small map
+        grows, points far apart then repel each other most.
     n_jobs : int or None, default=1
         Threads for products with the edges.
     """
@@ -57,6 +60,7 @@ class Attraction:
     confinement: Callable[[], Objective | None] = _nothing
     shrinks_noise: bool = False
     fades: bool = False
+    shares_edges: bool = False
     n_jobs: int | None = 1
 
     @property
@@ -376,5 +380,6 @@ class WeightedSum(Objective):
             confinement=confinement,
             shrinks_noise=any(w > 0 and pull.shrinks_noise for w, _, pull in pulls),
             fades=all(pull is not None and pull.fades for _, _, pull in parts),
+            shares_edges=any(w > 0 and pull.shares_edges for w, _, pull in pulls),
             n_jobs=pulls[0][2].n_jobs,
         )

@@ -200,6 +200,7 @@ class PairCoupling(Placing):
             edges=lambda: self.energy.edges.matrices,
             limit=self._most_attraction,
             confinement=self._confinement,
+            shares_edges=not self.latent.prior.independent_edges,
             n_jobs=self.n_jobs,
         )
 

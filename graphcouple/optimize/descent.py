@@ -46,9 +46,9 @@ _TANGLED_FROM, _UNTANGLING = 3000, 3_000_000
 _GATHERED_UP_TO = 10_000
 
 # While a map grows through the kernel's length, points far apart repel each other most, and many clusters end on a ring
-# with an empty middle. At its best size under this power of the first weight the map starts larger: the losses of
-# 20,000 and 100,000 texts end 0.9 and 0.4 % lower; losses of digits and noise stay the same within 0.2 %.
-_START_POWER = 0.15
+# with an empty middle. So the map starts larger, at its best size under this power of a lower first weight. Losses of
+# texts, clusters and noise end 0.2 to 0.9 % lower, of digits the same; 100·R(n/2) of four curved sheets is 20 higher.
+_START_POWER, _MOST_FROM_LARGE = 0.15, 6.0
 
 # Beyond, attraction has this weight if two points share a piece at least this often, for as long as it takes to
 # untangle them: the loss of 13,000 points in two ends 0.6 % lower. Twelve cell types would lose their arrangement.
@@ -89,8 +89,9 @@ class Descent:
         and (m/10)²; for graphs in pieces of more than 10,000 points at most 2, and 1 if the pieces are many. It falls
         to 1 in ten equal steps of its logarithm over m = 150 iterations (60 from four dimensions on), or the first
         three quarters of a shorter run. If the graph bears less than 30 and (m/10)², m is twice as long for 3,000 to
-        10,000 points, and 3,000,000 / n for more points, but never shorter. More than 10,000 points in one piece then
-        start larger, at the best size under the weight's 0.15th power.
+        10,000 points, and 3,000,000 / n for more points, but never shorter. If the embedding's graphs share out a fixed
+        number of edges (priors D and E), more than 10,000 points in one piece have at most the weight 6, and start
+        larger, at the best size under the weight's 0.15th power.
         A number replaces the first weight, and falls to 1 in the same way.
     confinement : float, default=1.0
         Weight of `Attraction.confinement`, which descent adds to the objective so that the map of a disconnected graph
@@ -193,6 +194,8 @@ class Descent:
         if bears_little and len(Z) > _TANGLED_FROM:
             untangled = min(max(_UNTANGLING // len(Z), staged), 2 * staged)
             length = max(length, min(untangled, 3 * most // 4))
+        starts_large = attraction.shares_edges and strongest == np.inf and len(Z) > _GATHERED_UP_TO
+        factor = min(factor, _MOST_FROM_LARGE) if starts_large else factor
         if self.early_exaggeration == "auto":
             if not factor > 1.0 or (limit == float("inf") and not attraction.shrinks_noise):
                 return NO_EXAGGERATION
@@ -205,8 +208,7 @@ class Descent:
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        grows_long = bears_little and strongest == np.inf and len(Z) > _GATHERED_UP_TO
-        return Exaggeration(factor, length, _STAGES, factor**_START_POWER if grows_long else None)
+        return Exaggeration(factor, length, _STAGES, factor**_START_POWER if starts_large else None)
 
 
 def _size(objective: Objective, Z: FloatArray) -> float:
