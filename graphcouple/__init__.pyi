@@ -48,6 +48,7 @@ from .estimators import TSNE as TSNE
 from .estimators import UMAP as UMAP
 from .estimators import AttractionRepulsionPCA as AttractionRepulsionPCA
 from .estimators import ClassicalMDS as ClassicalMDS
+from .estimators import DensMAP as DensMAP
 from .estimators import GraphCoupling as GraphCoupling
 from .estimators import HierarchicalCoupling as HierarchicalCoupling
 from .estimators import Isomap as Isomap
@@ -58,6 +59,7 @@ from .estimators import LargeVis as LargeVis
 from .estimators import LinearAutoencoder as LinearAutoencoder
 from .estimators import LocallyLinearEmbedding as LocallyLinearEmbedding
 from .estimators import MetricMDS as MetricMDS
+from .estimators import NegTSNE as NegTSNE
 from .estimators import PairwiseMatching as PairwiseMatching
 from .estimators import PrecisionCoupling as PrecisionCoupling
 from .estimators import RunOptions as RunOptions

@@ -73,6 +73,7 @@ METHODS = {
     "symmetric-sne": "SymmetricSNE",
     "largevis": "LargeVis",
     "umap": "UMAP",
+    "neg-tsne": "NegTSNE",
     "laptsne": "LaptSNE",
     "two-kernel-pca": "TwoKernelPCA",
     "two-kernel-lle": "TwoKernelLLE",

@@ -163,6 +163,10 @@ def test_global_structure_from_the_command_is_that_of_python(folder, run, iris):
     both = gc.TSNE(max_iter=20, terms=terms, random_state=0).fit(iris[0])
     np.testing.assert_array_equal(np.load("iris-tsne.npy"), both.embedding_)
     assert f"{both.term_weights_[0]:.3g} × {both.term_losses_[0]:.6g}, 3 × {both.term_losses_[1]:.6g}" in out
+    code, out, _ = run("embed", "iris", "-m", "umap", "--density", 2, "-n", 20, "--no-plot")
+    assert code == 0
+    dense = gc.DensMAP(gc.UMAP(max_iter=20), weight=2.0, random_state=0).fit(iris[0])
+    np.testing.assert_array_equal(np.load("iris-umap.npy"), dense.embedding_)
     code, out, _ = run("embed", "iris", "-m", "ccpca", "--perplexity", 10, "--no-plot")
     assert code == 0
     assert "100 drawn" in out
@@ -235,6 +239,7 @@ def _broken_csv(folder):
         (["iris", "--component-weight", "-1"], "weight"),
         (["iris", "--component-weight", "much"], "neither a number"),
         (["iris", "--large-scale", "-1"], "weight"),
+        (["iris", "--density", "-1"], "--density: weight"),
         (["iris", "-m", "isomap", "--large-scale", "1"], "--large-scale does not apply"),
         (["iris", "--init", "magic"], "magic"),
         (["iris", "-c", "0"], "n_components"),

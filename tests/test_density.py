@@ -95,7 +95,7 @@ def test_what_cannot_be_matched_is_refused():
         gc.Density(-1.0)
     with pytest.raises(ValueError, match="Repeat rows"):
         gc.TSNE(perplexity=5, terms=[gc.Density()]).fit(X, sample_weight=np.full(40, 2.0))
-    with pytest.raises(TypeError, match=r"use terms=\[Density\(\)\]"):
+    with pytest.raises(TypeError, match=r"use DensMAP\(\), or terms=\[Density\(\)\]"):
         gc.UMAP(densmap=True)
 
 
@@ -108,3 +108,15 @@ def test_density_match_against_its_definition():
     assert all(np.isnan(gc.metrics.density_match(np.repeat([[0.0, 1.0]], 20, axis=0), Z[:20])))
     with pytest.raises(ValueError, match="K=40"):
         gc.metrics.density_match(X, Z, K=40)
+
+
+@pytest.mark.parametrize(("plain", "given"), [(gc.UMAP, None), (gc.TSNE, gc.TSNE(max_iter=60))])
+def test_densmap_is_a_method_with_the_term(digits, plain, given):
+    X = digits[0][:200]
+    given = given or gc.UMAP(max_iter=60)
+    preset = gc.DensMAP(given, weight=2.0, slope=0.5, random_state=0).fit(X)
+    term = plain(terms=[gc.Density(2.0, 0.5)], max_iter=60, random_state=0)
+    assert (preset.embedding_ == term.fit_transform(X)).all()
+    bare = gc.DensMAP(given, weight=0.0, random_state=0).fit_transform(X)
+    assert (bare == plain(max_iter=60, random_state=0).fit_transform(X)).all()
+    assert type(gc.DensMAP()._plain()) is gc.UMAP

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse as sp
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, pdist
 
 import graphcouple as gc
 from graphcouple import graphs
@@ -281,3 +281,34 @@ def test_sampled_steps_are_short_where_the_graph_is_connected(rng, monkeypatch):
         assert optimizer.n_pulls == 1
     assert rates["connected"] == pytest.approx(1.0)
     assert rates["pieces"] > 1.2
+
+
+@pytest.mark.parametrize("edge_prior", [0.2, 1.0, 40.0])
+def test_neg_tsne_is_the_papers_loss(rng, edge_prior):
+    """All points have the same degree here, so that sampled pairs are uniform."""
+    n, m = 12, 5
+    ring = 0.5 * np.roll(np.eye(n), 1, axis=1) + 0.5 * np.roll(np.eye(n), -1, axis=1)
+    Z = rng.normal(size=(n, 2))
+    pairs = np.triu_indices(n, 1)
+    q = 1.0 / (1.0 + ((Z[pairs[0]] - Z[pairs[1]]) ** 2).sum(axis=1))
+    # Equation 8 of Damrich et al. (2023), with n² / 2 for the number of pairs.
+    fixed = n**2 / (2 * m * edge_prior)
+    near = q / (q + fixed * m / (n**2 / 2))
+    edges = ring[pairs]
+    paper = -(edges * np.log(near)).sum() - m * edges.sum() / (n**2 / 2) * np.log1p(-near).sum()
+    sentence = gc.NegTSNE(edge_prior=edge_prior).sentence
+    posterior = gc.laws.priors.Binary().around(ring, "graph")
+    objective = gc.EffectiveCrossEntropy(posterior, sentence.latent, sentence.coupling.negative_sample_rate)
+    assert objective.value(Z) == pytest.approx(paper, rel=1e-12)
+
+
+def test_neg_tsne_comes_nearest_to_tsne_at_its_normaliser(digits):
+    X = digits[0][:300]
+    tsne = gc.TSNE(perplexity=10, random_state=0).fit(X)
+    objective = gc.CrossEntropy(tsne.posterior_, gc.GraphModel(gc.Student(), "E"))
+    edge_prior = 300**2 / (2 * 5 * (1.0 / (1.0 + pdist(tsne.embedding_, "sqeuclidean"))).sum())
+    few, tsnes, many = (
+        objective.kl_divergence(gc.NegTSNE(perplexity=10, edge_prior=f * edge_prior, random_state=0).fit_transform(X))
+        for f in (0.02, 1.0, 50.0)
+    )
+    assert tsne.kl_divergence_ < tsnes < 0.8 * min(few, many)

@@ -53,7 +53,7 @@ def test_a_sentence_reads_as_it_is():
 ALL = (gc.GraphCoupling, gc.SNE, gc.SymmetricSNE, gc.TSNE, gc.LargeVis, gc.UMAP, gc.CCPCA, gc.PrecisionCoupling)
 
 
-@pytest.mark.parametrize("cls", [*ALL, gc.HierarchicalCoupling], ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("cls", [*ALL, gc.HierarchicalCoupling, gc.DensMAP], ids=lambda cls: cls.__name__)
 def test_signature_help_and_checks_show_every_parameter(cls):
     names = list(inspect.signature(cls).parameters)
     assert "n_jobs" in names

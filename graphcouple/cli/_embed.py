@@ -95,17 +95,15 @@ def _compose(preset: Any, sides: dict[str, str | None], coupling: str | None) ->
     return GraphCoupling(**sentence.replace(**changes))
 
 
-def _with_terms(estimator: Any, components: float | str | None, large_scale: float | str | None) -> Any:
+def _with_terms(estimator: Any, **weights: float | str | None) -> Any:
     """Return the estimator with the terms whose weights are given."""
-    from graphcouple.couplings import ComponentMeans, LargeScale
+    from graphcouple.couplings import ComponentMeans, Density, LargeScale
 
-    options: dict[str, tuple[Any, Any]] = {
-        "--component-weight": (components, ComponentMeans),
-        "--large-scale": (large_scale, LargeScale),
-    }
-    for option, (weight, term) in options.items():
+    terms: dict[str, Any] = {"component_weight": ComponentMeans, "large_scale": LargeScale, "density": Density}
+    for name, weight in weights.items():
         if weight is None:
             continue
+        option, term = f"--{name.replace('_', '-')}", terms[name]
         if not estimator.couples_laws:
             raise ValueError(f"{option} does not apply to {type(estimator).__name__}, which couples no two laws.")
         try:
@@ -169,6 +167,12 @@ def _weight(context: click.Context, option: click.Parameter, value: str | None) 
     callback=_weight,
     help="Hierarchical coupling: weight of the coupling of component means, a number or auto.  [default: none]",
 )
+@click.option(
+    "--density",
+    metavar="WEIGHT",
+    type=float,
+    help="Make the map dense where the data are, as densMAP does; 3 is usual.  [default: none]",
+)
 @click.option("-c", "--components", "n_components", type=int, help="Dimension of the embedding.  [default: 2]")
 @click.option(
     "-n",
@@ -213,6 +217,7 @@ def embed(
     coupling: str | None,
     component_weight: float | str | None,
     large_scale: float | str | None,
+    density: float | None,
     **options: Any,
 ) -> None:
     """Embed DATA, and write the embedding and a picture.
@@ -242,7 +247,7 @@ def embed(
         check_target(interactive, (".html",), "--interactive")
         require_bokeh()
     plain = _compose(preset(method, options), sides, coupling)
-    estimator = _with_terms(plain, component_weight, large_scale)
+    estimator = _with_terms(plain, component_weight=component_weight, large_scale=large_scale, density=density)
     seconds = fit_reporting(estimator, X)
     before = present(table, picture, interactive)
     with finished_files(table, picture, interactive) as (draft, sketch, page):

@@ -3,10 +3,11 @@
 from graphcouple.estimators.attraction_repulsion import AttractionRepulsionPCA
 from graphcouple.estimators.autoencoder import LinearAutoencoder
 from graphcouple.estimators.base import CouplingEstimator
-from graphcouple.estimators.binary import UMAP, LargeVis
+from graphcouple.estimators.binary import UMAP, LargeVis, NegTSNE
 from graphcouple.estimators.ccpca import CCPCA
 from graphcouple.estimators.contraction import LaptSNE
 from graphcouple.estimators.cost import Estimate, estimate
+from graphcouple.estimators.densmap import DensMAP
 from graphcouple.estimators.gram_methods import ClassicalMDS, KernelPCA
 from graphcouple.estimators.graph_coupling import GraphCoupling
 from graphcouple.estimators.hierarchical import HierarchicalCoupling, TwoScaleCoupling
@@ -28,6 +29,7 @@ __all__ = [
     "AttractionRepulsionPCA",
     "ClassicalMDS",
     "CouplingEstimator",
+    "DensMAP",
     "Estimate",
     "GraphCoupling",
     "HierarchicalCoupling",
@@ -39,6 +41,7 @@ __all__ = [
     "LinearAutoencoder",
     "LocallyLinearEmbedding",
     "MetricMDS",
+    "NegTSNE",
     "PairwiseMatching",
     "PrecisionCoupling",
     "RunOptions",

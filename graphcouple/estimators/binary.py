@@ -1,4 +1,4 @@
-"""Binary latent graphs: LargeVis (prior D given the input) and UMAP (prior B)."""
+"""Binary latent graphs: LargeVis and Neg-t-SNE (prior D given the input), UMAP (prior B)."""
 
 from __future__ import annotations
 
@@ -84,6 +84,55 @@ class LargeVis(SampledRepulsion, PerplexityPreset):
 
     def _latent_law(self) -> GraphModel:
         return GraphModel(Odds(Student()), Binary())
+
+
+@estimator
+class NegTSNE(SampledRepulsion, PerplexityPreset):
+    """Neg-t-SNE: t-SNE's kernel and input, with the edges of prior B told from sampled pairs.
+
+    An edge of the embedding has the probability πk/(1 + πk), with k = 1/(1 + d²) and π the parameter `edge_prior`. It
+    leads from strong attraction (small π) over UMAP's (π = 1) to t-SNE's, which is reached near
+    π = n²/(2mZ), where m is `negative_sample_rate` and Z the sum of t-SNE's kernel over all pairs i < j. In the paper's
+    terms the fixed normaliser is Z̄ = n²/(2mπ).
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    References
+    ----------
+    Damrich, Böhm, Hamprecht and Kobak (2023), From t-SNE to UMAP with contrastive learning, section 5. There the
+    input's graph has equal weights.
+
+    Examples
+    --------
+    The larger π, the larger the map:
+
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> maps = [gc.NegTSNE(edge_prior=prior, random_state=0).fit_transform(X) for prior in (0.1, 1.0, 10.0)]
+    >>> sizes = [Z.std() for Z in maps]
+    >>> sizes == sorted(sizes)
+    True
+    """
+
+    edge_prior: float = parameter(
+        default=1.0, kind="float", doc="π, which scales the odds of each edge.", checks=[ABOVE_0]
+    )
+    repulsion: str = parameter(default="effective")
+    negative_sample_rate: float = parameter(default=5.0)
+    repulsion_strength: float = parameter(default=1.0)
+
+    noise_exponent: ClassVar[float] = 0.0
+    clip: ClassVar[float] = 4.0
+    n_pulls: ClassVar[int] = 1
+
+    def _latent_law(self) -> GraphModel:
+        return GraphModel(Student(), Binary(self.edge_prior))
 
 
 @estimator

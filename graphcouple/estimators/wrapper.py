@@ -39,6 +39,7 @@ class WithTerm(EmbeddingEstimator):
     n_jobs: int | None = parameter(default=None, doc="Overrides the estimator's own, unless None.")
 
     couples_laws: ClassVar[bool] = True
+    plain_method: ClassVar[type[CouplingEstimator]] = TSNE
 
     def report(self) -> list[tuple[str, str]]:
         """Return the laws that were used and the losses, as names and texts."""
@@ -51,7 +52,7 @@ class WithTerm(EmbeddingEstimator):
 
     def _plain(self) -> CouplingEstimator:
         """Return the plain method with the term."""
-        plain = TSNE() if self.estimator is None else clone(self.estimator)
+        plain = self.plain_method() if self.estimator is None else clone(self.estimator)
         for name in ("random_state", "n_jobs"):
             if getattr(self, name) is not None:
                 plain.set_params(**{name: getattr(self, name)})

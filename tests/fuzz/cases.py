@@ -10,7 +10,10 @@ import scipy.sparse as sp
 
 import graphcouple as gc
 
-COUPLINGS = (gc.TSNE, gc.SNE, gc.SymmetricSNE, gc.LargeVis, gc.UMAP, gc.LaptSNE, gc.TwoKernelPCA, gc.TwoKernelLLE)
+COUPLINGS = (
+    *(gc.TSNE, gc.SNE, gc.SymmetricSNE, gc.LargeVis, gc.NegTSNE, gc.UMAP, gc.LaptSNE),
+    *(gc.TwoKernelPCA, gc.TwoKernelLLE),
+)
 CLASSICAL = (
     gc.CCPCA,
     gc.PrecisionCoupling,
@@ -154,11 +157,12 @@ def _elaborate(rng: np.random.Generator, estimator: Any, n: int) -> tuple[Any, A
             gc.DistanceShape(),
             gc.ReferenceShape(),
             gc.SpectralContraction(n_clusters=2),
+            gc.Density(),
         )
         estimator.set_params(terms=[terms[rng.integers(len(terms))]])
     elif which < 0.22:
-        wrappers = (gc.HierarchicalCoupling, gc.TwoScaleCoupling)
-        return wrappers[rng.integers(2)](estimator, random_state=0), None
+        wrappers = (gc.HierarchicalCoupling, gc.TwoScaleCoupling, gc.DensMAP)
+        return wrappers[rng.integers(len(wrappers))](estimator, random_state=0), None
     elif which < 0.32:
         choices = {
             "loss": rng.choice(["square", "kl"]),

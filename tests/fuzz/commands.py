@@ -160,6 +160,7 @@ def _embed(rng: np.random.Generator, folder: Path, name: str, rows: int | None) 
         ("--coupling", _pick(rng, "cross-entropy", "effective", bad=("none",))),
         ("--component-weight", _pick(rng, 0, 1, "auto", bad=(-1, "x"))),
         ("--large-scale", _pick(rng, 0, 7, bad=("nan", "auto"))),
+        ("--density", _pick(rng, 0, 3, bad=("nan", -1))),
     ]
     # The last column of a table holds words.
     table = name.endswith((".csv", ".tsv"))

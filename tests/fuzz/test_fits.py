@@ -28,9 +28,12 @@ def test_fits_are_right_or_refused(first):
 
 
 def test_most_cases_are_fitted():
-    """A library that refused everything would have no failures. Of random pairs of laws a quarter is feasible."""
-    names = {name for name, _ in _ENDED}
-    shares = {name: _ENDED[name, True] / (_ENDED[name, True] + _ENDED[name, False]) for name in names}
+    """A library that refused everything would have no failures. Of random pairs of laws a quarter is feasible.
+
+    Fewer than three cases of an estimator say nothing.
+    """
+    counts = {name: (_ENDED[name, True], _ENDED[name, False]) for name in {name for name, _ in _ENDED}}
+    shares = {name: fitted / (fitted + refused) for name, (fitted, refused) in counts.items() if fitted + refused > 2}
     assert min(shares.values(), default=1.0) >= 0.2, shares
 
 
