@@ -49,6 +49,7 @@ from .estimators import UMAP as UMAP
 from .estimators import AttractionRepulsionPCA as AttractionRepulsionPCA
 from .estimators import ClassicalMDS as ClassicalMDS
 from .estimators import DensMAP as DensMAP
+from .estimators import DiffusionMaps as DiffusionMaps
 from .estimators import GraphCoupling as GraphCoupling
 from .estimators import HierarchicalCoupling as HierarchicalCoupling
 from .estimators import Isomap as Isomap

@@ -84,6 +84,7 @@ METHODS = {
     "isomap": "Isomap",
     "lle": "LocallyLinearEmbedding",
     "eigenmaps": "LaplacianEigenmaps",
+    "diffusion-maps": "DiffusionMaps",
     "kernel-pca": "KernelPCA",
     "autoencoder": "LinearAutoencoder",
 }

@@ -8,11 +8,13 @@ from graphcouple.estimators.ccpca import CCPCA
 from graphcouple.estimators.contraction import LaptSNE
 from graphcouple.estimators.cost import Estimate, estimate
 from graphcouple.estimators.densmap import DensMAP
+from graphcouple.estimators.diffusion import DiffusionMaps
 from graphcouple.estimators.gram_methods import ClassicalMDS, KernelPCA
 from graphcouple.estimators.graph_coupling import GraphCoupling
 from graphcouple.estimators.hierarchical import HierarchicalCoupling, TwoScaleCoupling
 from graphcouple.estimators.isomap import Isomap
-from graphcouple.estimators.laplacian_methods import LaplacianEigenmaps, LocallyLinearEmbedding
+from graphcouple.estimators.laplacian_methods import LaplacianEigenmaps
+from graphcouple.estimators.locally_linear import LocallyLinearEmbedding
 from graphcouple.estimators.matching import PairwiseMatching, TwoKernelLLE, TwoKernelPCA
 from graphcouple.estimators.metric_mds import MetricMDS
 from graphcouple.estimators.precision import PrecisionCoupling
@@ -30,6 +32,7 @@ __all__ = [
     "ClassicalMDS",
     "CouplingEstimator",
     "DensMAP",
+    "DiffusionMaps",
     "Estimate",
     "GraphCoupling",
     "HierarchicalCoupling",

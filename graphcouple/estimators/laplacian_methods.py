@@ -1,9 +1,9 @@
-"""Methods whose embedding is a Laplacian's smallest eigenvectors: Laplacian eigenmaps and locally linear embedding."""
+"""Laplacian eigenmaps, and the shared part of the methods whose embedding is a Laplacian's smallest eigenvectors."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,8 +11,6 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from graphcouple._validation import at_most_others
-from graphcouple.couplings import reconstruction_weights
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import ABOVE_0
 from graphcouple.estimators.embedding import EmbeddingEstimator
@@ -21,13 +19,13 @@ from graphcouple.graphs import FloatArray, IntArray, as_csr
 from graphcouple.kernels import Gaussian
 from graphcouple.laws import GraphLaw, GraphModel, Perplexity
 from graphcouple.laws.priors import RandomGraph, as_prior
-from graphcouple.neighbors import coordinates_of, distances_of, remembered_distances
-from graphcouple.spectral import Eigenmaps, GraphLaplacian, ReconstructionLaplacian, embed_parts, graph_laplacian
+from graphcouple.neighbors import coordinates_of
+from graphcouple.spectral import Eigenmaps, GraphLaplacian, embed_parts, graph_laplacian
 
 # Nyström's formula divides by 1 − λ; where that is smaller, the eigenvector is noise on single nodes.
 _LEAST_SHARE = 0.1
 
-_TOLERANCE = Interval(Real, 0, 1, closed="neither")
+TOLERANCE = Interval(Real, 0, 1, closed="neither")
 
 
 class LaplacianEstimator(EmbeddingEstimator):
@@ -35,6 +33,7 @@ class LaplacianEstimator(EmbeddingEstimator):
 
     n_components: int
     tol: float
+    normalized: bool
     _remedy: ClassVar[str]
 
     def _keep(self, laplacian: GraphLaplacian, X: Any, dtype: Any) -> Self:
@@ -78,49 +77,12 @@ class LaplacianEstimator(EmbeddingEstimator):
 
 
 @estimator
-class LaplacianEigenmaps(LaplacianEstimator):
-    """Laplacian eigenmaps of the mean graph of a law: the least of Σ_ij E[W_ij] |z_i − z_j|² at unit covariance.
-
-    With a Gaussian latent kernel, that sum is the attraction of every coupling of graphs, twice −E[log k]. So eigenmaps
-    are the coupling with a constraint in place of the repulsion. They are what ``init="spectral"`` starts from.
+class LawEigenmaps(LaplacianEstimator):
+    """Base of the methods that decompose the Laplacian of the mean graph of a law.
 
     Parameters
     ----------
     {parameters}
-
-    Attributes
-    ----------
-    embedding_ : ndarray of shape (n_samples, n_components)
-        Of mean 0 and unit covariance, where each point weighs as its degree if `normalized`. If the graph is
-        disconnected, this holds for each component, up to its place and size.
-    eigenvalues_ : ndarray of shape (n_components,)
-        Of D⁻¹ L if `normalized`, else of L; of the largest component.
-    component_labels_ : ndarray of shape (n_samples,)
-        The connected component of each point.
-    posterior_ : RandomGraph
-        The law of the input's graph, unless the input is a graph of your own.
-
-    Warns
-    -----
-    UserWarning
-        When the graph is disconnected: each component is then embedded by itself, around the place of its mean.
-    ConvergenceWarning
-        When eigenvectors have not converged.
-
-    References
-    ----------
-    Lecture notes, section 1.4. Belkin and Niyogi (2003), Laplacian eigenmaps for dimensionality reduction and data
-    representation. Graph-coupling paper, section 3.2.
-
-    Examples
-    --------
-    >>> import graphcouple as gc
-    >>> X, y = gc.datasets.load("digits")
-    >>> eigenmaps = gc.LaplacianEigenmaps().fit(X)
-    >>> eigenmaps.eigenvalues_.round(3)
-    array([0.013, 0.018])
-    >>> eigenmaps.transform(X[:3]).shape
-    (3, 2)
     """
 
     n_components: int = parameter(default=2, kw_only=False)
@@ -142,18 +104,11 @@ class LaplacianEigenmaps(LaplacianEstimator):
         "array), whose weights in both directions are added.",
         checks="no_validation",
     )
-    normalized: bool = parameter(
-        default=True,
-        kind="bool",
-        doc="Whether a point counts as its degree, which keeps points of few edges from standing apart; else all count "
-        "alike.",
-        checks=["boolean"],
-    )
     tol: float = parameter(
         default=1e-10,
         kind="float",
         doc="Residual of the eigenvectors, relative to the largest eigenvalue's bound.",
-        checks=[_TOLERANCE],
+        checks=[TOLERANCE],
     )
     n_jobs: int | None = parameter(default=None)
 
@@ -206,10 +161,19 @@ class LaplacianEigenmaps(LaplacianEstimator):
         else:
             weights = as_csr(self.input, "input")
             laplacian = GraphLaplacian(weights + weights.T, self.normalized)
+        laplacian = self._reweighed(laplacian)
         if X is not None and X.shape[0] != laplacian.n_nodes:
             raise ValueError(f"input has {laplacian.n_nodes} nodes, but X has {X.shape[0]} rows; they must match.")
         points = None if self._takes_distances else coordinates_of(X, self.metric)
         return self._keep(laplacian, points, np.float64 if X is None else X.dtype)
+
+    def _reweighed(self, laplacian: GraphLaplacian) -> GraphLaplacian:
+        """Return the Laplacian of the graph with other weights, if the method has others."""
+        return laplacian
+
+    def _reweighed_edges(self, weights: sp.csr_array) -> sp.csr_array:
+        """Return the edges of new points, one row for each, with the weights that `_reweighed` would give them."""
+        return weights
 
     @property
     def _takes_distances(self) -> bool:
@@ -243,7 +207,7 @@ class LaplacianEigenmaps(LaplacianEstimator):
             raise ValueError("a graph of your own, or a posterior, does not say how new points are linked; give a law.")
         X = self._checked_new(X)
         edges = self._given.new_edges(X, self.n_jobs)
-        weights, part = self._own_part(edges.to_csr())
+        weights, part = self._own_part(self._reweighed_edges(edges.to_csr()))
         mass = np.asarray(weights.sum(axis=1))[:, None]
         origin, values = self._fixed["origins"][part], self._fixed["eigenvalues"][part]
         # Edges of fitted points count in both directions, so a new point's degree is twice its edges'.
@@ -276,11 +240,11 @@ class LaplacianEigenmaps(LaplacianEstimator):
 
 
 @estimator
-class LocallyLinearEmbedding(LaplacianEstimator):
-    """Locally linear embedding: the least of Σ_i |z_i − Σ_j w_ij z_j|² at unit covariance, with the weights of X.
+class LaplacianEigenmaps(LawEigenmaps):
+    """Laplacian eigenmaps of the mean graph of a law: the least of Σ_ij E[W_ij] |z_i − z_j|² at unit covariance.
 
-    The weights W reconstruct each point from its neighbours. The sum is Tr(Zᵀ M Z) with M = (I − W)ᵀ(I − W), a graph's
-    Laplacian with some negative weights.
+    With a Gaussian latent kernel, that sum is the attraction of every coupling of graphs, twice −E[log k]. So eigenmaps
+    are the coupling with a constraint in place of the repulsion. They are what ``init="spectral"`` starts from.
 
     Parameters
     ----------
@@ -289,104 +253,42 @@ class LocallyLinearEmbedding(LaplacianEstimator):
     Attributes
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
-        Of mean 0 and unit covariance. If the neighbourhoods are disconnected, this holds for each component, up to its
-        place and size.
+        Of mean 0 and unit covariance, where each point weighs as its degree if `normalized`. If the graph is
+        disconnected, this holds for each component, up to its place and size.
     eigenvalues_ : ndarray of shape (n_components,)
-        Of M, on the largest component.
-    reconstruction_error_ : float
-        The sum above.
+        Of D⁻¹ L if `normalized`, else of L; of the largest component.
     component_labels_ : ndarray of shape (n_samples,)
         The connected component of each point.
+    posterior_ : RandomGraph
+        The law of the input's graph, unless the input is a graph of your own.
 
     Warns
     -----
     UserWarning
-        When the neighbourhoods are disconnected: each component is then embedded by itself, around the place of its
-        mean.
+        When the graph is disconnected: each component is then embedded by itself, around the place of its mean.
     ConvergenceWarning
         When eigenvectors have not converged.
 
     References
     ----------
-    Lecture notes, section 1.3. Roweis and Saul (2000), Nonlinear dimensionality reduction by locally linear embedding.
+    Lecture notes, section 1.4. Belkin and Niyogi (2003), Laplacian eigenmaps for dimensionality reduction and data
+    representation. Graph-coupling paper, section 3.2.
 
     Examples
     --------
     >>> import graphcouple as gc
-    >>> X, y = gc.datasets.load("swiss_roll")
-    >>> lle = gc.LocallyLinearEmbedding(n_neighbors=12).fit(X)
-    >>> lle.transform(X[:3]).shape
+    >>> X, y = gc.datasets.load("digits")
+    >>> eigenmaps = gc.LaplacianEigenmaps().fit(X)
+    >>> eigenmaps.eigenvalues_.round(3)
+    array([0.013, 0.018])
+    >>> eigenmaps.transform(X[:3]).shape
     (3, 2)
     """
 
-    n_components: int = parameter(default=2, kw_only=False)
-    n_neighbors: int = parameter(
-        default=12,
-        kind="int",
-        doc="Number of neighbours of each point, not counting the point itself; few points lower it, with a warning.",
-        checks=[Interval(Integral, 1, None, closed="left")],
+    normalized: bool = parameter(
+        default=True,
+        kind="bool",
+        doc="Whether a point counts as its degree, which keeps points of few edges from standing apart; else all count "
+        "alike.",
+        checks=["boolean"],
     )
-    reg: float = parameter(
-        default=1e-3,
-        kind="float",
-        doc="Regularisation of the weights, relative to the trace of each neighbourhood's Gram matrix.",
-        checks=[ABOVE_0],
-    )
-    tol: float = parameter(
-        default=1e-10,
-        kind="float",
-        doc="Residual of the eigenvectors, relative to the largest eigenvalue's bound.",
-        checks=[_TOLERANCE],
-    )
-    n_jobs: int | None = parameter(default=None)
-
-    _remedy = "More neighbors may connect them."
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Embed `X`, of shape (n_samples, n_features); `y` is ignored.
-
-        Raises
-        ------
-        ValueError, TypeError
-            When `X` or a parameter is invalid; the message says why.
-        """
-        self._validate_params()
-        X = self._checked(X)
-        self._distances = distances_of(X)
-        support, _ = self._distances.nearest(at_most_others(self.n_neighbors, X.shape[0]), self.n_jobs)
-        laplacian = ReconstructionLaplacian(reconstruction_weights(X, support, self.reg))
-        self._keep(laplacian, X, X.dtype)
-        self.reconstruction_error_ = laplacian.value(self.embedding_)
-        return self
-
-    def transform(self, X: Any) -> FloatArray:
-        """Place new points at the means of their neighbours, with the weights that reconstruct them.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_new, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_new, n_components)
-            No row depends on another. Copies of fitted points get their places.
-        """
-        X = self._checked_new(X)
-        support, sq_dist = self._distances.to(X, self.n_neighbors, self.n_jobs)
-        weights = reconstruction_weights(self._distances.X, support, self.reg, X)
-        inside, _ = self._own_part(weights)
-        mass = np.asarray(inside.sum(axis=1))
-        distances = sq_dist.reshape(X.shape[0], -1)
-        nearest = support.indices.reshape(distances.shape)[np.arange(len(distances)), distances.argmin(axis=1)]
-        # Weights may cancel within a component, and copies have a place.
-        alone = (np.abs(mass) < 0.5) | (distances.min(axis=1) == 0)
-        Z = np.asarray(inside @ self.embedding_.astype(np.float64)) / np.where(alone, 1.0, mass)[:, None]
-        Z[alone] = self.embedding_[nearest[alone]]
-        return Z.astype(X.dtype, copy=False)
-
-    def _remember(self) -> dict[str, Any]:
-        return {**super()._remember(), "distances": self._distances.remembered()}
-
-    def _recall(self, remembered: dict[str, Any]) -> None:
-        super()._recall(remembered)
-        self._distances = remembered_distances(remembered["distances"], "euclidean")

@@ -1,0 +1,106 @@
+"""Diffusion maps: distances on the map are distances of random walks on the input's graph."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils._param_validation import Interval
+
+from graphcouple.estimators._parameters import estimator, parameter
+from graphcouple.estimators.laplacian_methods import LawEigenmaps
+from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.spectral import GraphLaplacian
+
+
+@estimator
+class DiffusionMaps(LawEigenmaps):
+    """Diffusion maps of the mean graph of a law: Laplacian eigenmaps, each coordinate times (1 − λ)^t.
+
+    Let A be the mean graph, both directions added, each weight divided by the degrees of both its ends to the power
+    `alpha`. A random walk steps from i to j with probability P_ij = a_ij / d_i, d_i = Σ_j a_ij. With all n − 1
+    components, the squared distance of two points on the map is
+
+        Σ_k ((Pᵗ)_ik − (Pᵗ)_jk)² Σ_l d_l / d_k,
+
+    so points are near each other if walks of t steps from them end in the same places. The first components hold nearly
+    all of it.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+    eigenvalues_ : ndarray of shape (n_components,)
+        λ, of D⁻¹ L; the walk's eigenvalues are 1 − λ. Of the largest component.
+    component_labels_ : ndarray of shape (n_samples,)
+        The connected component of each point.
+    posterior_ : RandomGraph
+        The law of the input's graph, unless the input is a graph of your own.
+
+    Warns
+    -----
+    UserWarning
+        When the graph is disconnected: no walk leaves a component, so each is embedded by itself, around the place of
+        its mean.
+    ConvergenceWarning
+        When eigenvectors have not converged.
+
+    References
+    ----------
+    Coifman and Lafon (2006), Diffusion maps. Graph-coupling paper, section 3.2, for the mean graph.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.make_branches(300, random_state=0)
+    >>> near, far = (gc.DiffusionMaps(t=t).fit(X).embedding_ for t in (1, 100))
+    >>> bool(far.std(axis=0)[1] / far.std(axis=0)[0] < near.std(axis=0)[1] / near.std(axis=0)[0])
+    True
+    """
+
+    t: float = parameter(
+        default=1.0,
+        kind="float",
+        doc="Number of steps of the walk; the more, the larger the scale that the map shows. 0 is eigenmaps.",
+        checks=[Interval(Real, 0, None, closed="left")],
+    )
+    alpha: float = parameter(
+        default=1.0,
+        kind="float",
+        doc="How much of the density of the points is taken out, in [0, 1]: at 1 the map shows their shape alone, at 0 "
+        "the walk is on the graph as it is.",
+        checks=[Interval(Real, 0, 1, closed="both")],
+    )
+
+    normalized = True
+
+    def _reweighed(self, laplacian: GraphLaplacian) -> GraphLaplacian:
+        degrees = np.where(laplacian.degrees > 0, laplacian.degrees, 1.0)
+        self._shares: FloatArray = (degrees / degrees.max()) ** -float(self.alpha)
+        share = sp.diags_array(self._shares)
+        return laplacian if self.alpha == 0 else GraphLaplacian(share @ laplacian.affinity @ share)
+
+    def _reweighed_edges(self, weights: sp.csr_array) -> sp.csr_array:
+        return sp.csr_array(weights @ sp.diags_array(self._shares))
+
+    def _keep(self, laplacian: GraphLaplacian, X: Any, dtype: Any) -> Self:
+        super()._keep(laplacian, X, dtype)
+        labels: IntArray = self.component_labels_
+        walk = 1.0 - self._fixed["eigenvalues"]
+        # Negative eigenvalues, which small graphs have, have no other powers than whole ones.
+        powers = (walk if float(self.t).is_integer() else np.maximum(walk, 0.0)) ** float(self.t)
+        origins = self._fixed["origins"][labels]
+        self.embedding_ = (origins + powers[labels] * (self.embedding_ - origins)).astype(dtype)
+        return self
+
+    def _remember(self) -> dict[str, Any]:
+        return {**super()._remember(), "shares": self._shares}
+
+    def _recall(self, remembered: dict[str, Any]) -> None:
+        super()._recall(remembered)
+        self._shares = remembered["shares"]

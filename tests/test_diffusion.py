@@ -1,0 +1,89 @@
+"""Diffusion maps: distances against powers of the walk's matrix, and shapes free of the density of their points."""
+
+import networkx as nx
+import numpy as np
+import pytest
+import scanpy as sc
+from scipy.spatial.distance import cdist
+
+import graphcouple as gc
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 3))
+
+
+def walk(weights, alpha):
+    """Return the matrix P of the walk, and the degrees."""
+    weights = weights / np.outer(weights.sum(axis=1), weights.sum(axis=1)) ** alpha
+    degrees = weights.sum(axis=1)
+    return weights / degrees[:, None], degrees
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("t", [1, 3])
+def test_distances_are_those_of_walks(alpha, t):
+    method = gc.DiffusionMaps(39, t=t, alpha=alpha, input=gc.GraphModel(gc.Gaussian(), "E")).fit(X)
+    means = method.posterior_.mean()
+    P, degrees = walk(means + means.T, alpha)
+    ends = np.linalg.matrix_power(P, t) / np.sqrt(degrees / degrees.sum())
+    np.testing.assert_allclose(cdist(method.embedding_, method.embedding_), cdist(ends, ends), atol=1e-9)
+    np.testing.assert_allclose(
+        np.sort(1.0 - method.eigenvalues_), np.sort(np.linalg.eigvals(P).real)[:-1], rtol=1e-8, atol=1e-10
+    )
+
+
+def test_eigenvalues_are_scanpys():
+    cells = sc.datasets.pbmc68k_reduced()
+    sc.tl.diffmap(cells, n_comps=6)
+    ours = gc.DiffusionMaps(5, input=cells.obsp["connectivities"]).fit()
+    np.testing.assert_allclose(1.0 - ours.eigenvalues_, cells.uns["diffmap_evals"][1:], rtol=1e-5)
+
+
+def test_no_steps_are_eigenmaps():
+    eigenmaps = gc.LaplacianEigenmaps(perplexity=8, n_neighbors=15).fit(X)
+    ours = gc.DiffusionMaps(perplexity=8, n_neighbors=15, t=0, alpha=0).fit(X)
+    np.testing.assert_array_equal(ours.embedding_, eigenmaps.embedding_)
+    new = RNG.normal(size=(9, 3))
+    np.testing.assert_allclose(ours.transform(new), eigenmaps.transform(new), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("alpha", "even"), [(1.0, True), (0.0, False)])
+def test_the_density_of_a_circle_is_taken_out(alpha, even):
+    angles = np.sort(2.0 * np.pi * RNG.beta(2.0, 2.0, size=1500))
+    circle = np.column_stack([np.cos(angles), np.sin(angles)])
+    law = gc.GraphModel(gc.Gaussian(), "E", gc.ConstantBandwidth(0.15))
+    Z = gc.DiffusionMaps(alpha=alpha, input=law).fit_transform(circle)
+    radii = np.linalg.norm(Z - 0.5 * (Z.max(axis=0) + Z.min(axis=0)), axis=1)
+    assert (radii.std() < 0.1 * radii.mean()) == even
+
+
+def test_new_points_follow_nystroms_formula():
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(8), 20)
+    points, new = RNG.normal(size=(200, 3)), RNG.normal(size=(7, 3))
+    method = gc.DiffusionMaps(input=law, t=2.0).fit(points)
+    means = method.posterior_.mean()
+    edges = law.new_edges(points, new).toarray() / np.asarray((means + means.T).sum(axis=0)).ravel()
+    steps = edges / edges.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(
+        method.transform(new), steps @ method.embedding_ / (1.0 - method.eigenvalues_), rtol=1e-8
+    )
+
+
+def test_no_walk_leaves_a_component():
+    pieces = nx.disjoint_union(nx.cycle_graph(12), nx.cycle_graph(20))
+    with pytest.warns(UserWarning, match="2 "):
+        few = gc.DiffusionMaps(input=pieces, t=0).fit()
+    with pytest.warns(UserWarning, match="2 "):
+        many = gc.DiffusionMaps(input=pieces, t=4).fit()
+    for part in (np.arange(12), np.arange(12, 32)):
+        length = len(part)
+        shrink = np.cos(2.0 * np.pi / length) ** 4
+        spread = [one.embedding_[part].std(axis=0) for one in (few, many)]
+        np.testing.assert_allclose(spread[1], shrink * spread[0], rtol=1e-6)
+        np.testing.assert_allclose(many.embedding_[part].mean(axis=0), few.embedding_[part].mean(axis=0), atol=1e-9)
+
+
+def test_bad_parameters():
+    for name, value in (("t", -1.0), ("alpha", 1.5)):
+        with pytest.raises(ValueError, match=name):
+            gc.DiffusionMaps(**{name: value}).fit(X)
