@@ -83,6 +83,11 @@ def test_no_walk_leaves_a_component():
         np.testing.assert_allclose(many.embedding_[part].mean(axis=0), few.embedding_[part].mean(axis=0), atol=1e-9)
 
 
+def test_a_walk_that_forgets_its_start_says_so():
+    with pytest.warns(UserWarning, match="end in the same places.*Lower t to some"):
+        gc.DiffusionMaps(perplexity=8, t=1e5).fit(X)
+
+
 def test_bad_parameters():
     for name, value in (("t", -1.0), ("alpha", 1.5)):
         with pytest.raises(ValueError, match=name):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 from typing import Any, Self
 
@@ -13,6 +14,9 @@ from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.laplacian_methods import LawEigenmaps
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.spectral import GraphLaplacian
+
+# Single precision has seven digits.
+_FORGOTTEN = 1e-6
 
 
 @estimator
@@ -46,7 +50,7 @@ class DiffusionMaps(LawEigenmaps):
     -----
     UserWarning
         When the graph is disconnected: no walk leaves a component, so each is embedded by itself, around the place of
-        its mean.
+        its mean. When `t` is so large that all walks end in the same places.
     ConvergenceWarning
         When eigenvectors have not converged.
 
@@ -94,6 +98,13 @@ class DiffusionMaps(LawEigenmaps):
         walk = 1.0 - self._fixed["eigenvalues"]
         # Negative eigenvalues, which small graphs have, have no other powers than whole ones.
         powers = (walk if float(self.t).is_integer() else np.maximum(walk, 0.0)) ** float(self.t)
+        if powers[:, 0].max() < _FORGOTTEN:
+            warnings.warn(
+                f"after t={self.t:g} steps walks from all points end in the same places: coordinates are at most "
+                f"{powers[:, 0].max():.1g}. Lower t to some {1.0 / (1.0 - walk[:, 0].max()):.2g}.",
+                UserWarning,
+                stacklevel=3,
+            )
         origins = self._fixed["origins"][labels]
         self.embedding_ = (origins + powers[labels] * (self.embedding_ - origins)).astype(dtype)
         return self
