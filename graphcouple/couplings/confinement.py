@@ -10,10 +10,10 @@ by n log(1 + f). With Student's kernel f falls with the square of the size of th
 In a disc, D² is the mean squared distance of two points. The eighth power also counts a few points far out, which
 barely change the mean square. ℓ is the kernel's length, and κ the number of points in one place that push a point as
 much as its edges pull it: the perplexity, under priors D and E. Student's tail falls as D⁻² in any dimension, so f is
-about nℓ²/(κD²), and the same D² leaves the same f in a plane as in more dimensions. A kernel that falls as D^(−t) with
-t < 2 leaves the same f at a larger D². On a line, n/κ neighbourhoods side by side need more. The map of a connected
-graph has D ≈ 0.3 L, where C is next to nothing. At D = L, doubling the size must lower the loss by more than 1.2 nats a
-point. C takes O(n) time: it needs no sum over pairs.
+about nℓ²/(κD²), and the same D² leaves the same f in a plane as in more dimensions. Under priors D and E, a kernel that
+falls as D^(−t) with t < 2 leaves the same f at a larger D². On a line, n/κ neighbourhoods side by side need more. The
+map of a connected graph has D ≈ 0.3 L, where C is next to nothing. At D = L, doubling the size must lower the loss by
+more than 1.2 nats a point. C takes O(n) time: it needs no sum over pairs.
 """
 
 from __future__ import annotations

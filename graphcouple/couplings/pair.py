@@ -253,7 +253,9 @@ class PairCoupling(Placing):
 
     def _confinement(self) -> Confinement:
         kernel, weights = self.kernel, self.posterior.node_weights
-        return Confinement(self.n_points, self.scale * kernel.length, self.crowd, weights, tail=kernel.tail)
+        # With sampled repulsion n/κ is a constant, 5 for UMAP, and UMAP's tail of 1.8 would only make its maps sparser.
+        tail = 2.0 if self.latent.prior.independent_edges else kernel.tail
+        return Confinement(self.n_points, self.scale * kernel.length, self.crowd, weights, tail=tail)
 
     def _points(self, Z: Any) -> FloatArray:
         Z = check_embedding(Z, n_points=self.n_points)
