@@ -83,9 +83,32 @@ def test_no_walk_leaves_a_component():
         np.testing.assert_allclose(many.embedding_[part].mean(axis=0), few.embedding_[part].mean(axis=0), atol=1e-9)
 
 
-def test_a_walk_that_forgets_its_start_says_so():
-    with pytest.warns(UserWarning, match="end in the same places.*Lower t to some"):
-        gc.DiffusionMaps(perplexity=8, t=1e5).fit(X)
+def test_a_walk_that_forgets_its_start_says_so(recwarn):
+    path = nx.path_graph(30)
+    path.add_node(99)
+    for method, points in ((gc.DiffusionMaps(perplexity=8, t=1e5), X), (gc.DiffusionMaps(input=path, t=1e7), None)):
+        with pytest.warns(UserWarning, match="end in the same places"):
+            method.fit(points)
+    recwarn.clear()
+    sides = gc.DiffusionMaps(11, alpha=0.0, t=101, input=nx.complete_bipartite_graph(6, 6)).fit()
+    assert abs(sides.embedding_[:, -1]).min() > 0.5
+    assert not recwarn.list
+
+
+def test_small_whole_numbers_do_not_overflow():
+    counts = np.triu(RNG.integers(1, 200, (25, 25)).astype(np.uint8), 1)
+    counts += counts.T
+    found = [gc.DiffusionMaps(alpha=0.0, input=graph).fit() for graph in (counts, counts.astype(float))]
+    np.testing.assert_array_equal(found[0].embedding_, found[1].embedding_)
+    assert found[0].report()[0] == ("input", "a graph or posterior of your own")
+
+
+def test_new_points_stay_among_the_fitted_ones_where_eigenvectors_are_noise():
+    few = gc.DiffusionMaps(11, perplexity=2).fit(X[:12])
+    noise = few.eigenvalues_ > 0.9
+    assert noise.sum() > 4
+    Z = few.transform(X[:12] + 1e-7)[:, noise]
+    assert (np.abs(Z).max(axis=0) < 1.01 * np.abs(few.embedding_[:, noise]).max(axis=0)).all()
 
 
 def test_bad_parameters():

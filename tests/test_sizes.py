@@ -94,6 +94,22 @@ def test_tails_of_kernels(kernel, tail):
     assert kernel.tail == pytest.approx(tail, rel=1e-6)
 
 
+class Compact(gc.extend.Kernel):
+    """(1 − d²/100)², and 0 beyond d = 10."""
+
+    def log(self, sq_dist):
+        with np.errstate(divide="ignore"):
+            return 2.0 * np.log(np.maximum(1.0 - sq_dist / 100.0, 0.0))
+
+    def grad_log(self, sq_dist):
+        return -0.02 / np.maximum(1.0 - sq_dist / 100.0, 1e-12) * (sq_dist < 100.0)
+
+
+def test_a_kernel_that_ends_has_no_tail():
+    assert Compact().tail == np.inf
+    assert Compact().assumptions(2).integrable
+
+
 def test_a_heavy_tail_has_room(digits):
     """The bound of Student's kernel raised the loss of 500 digits with ν = 0.5 by 5 % of its height."""
     fits = [

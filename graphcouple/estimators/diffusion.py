@@ -29,8 +29,9 @@ class DiffusionMaps(LawEigenmaps):
 
         Σ_k ((Pᵗ)_ik − (Pᵗ)_jk)² Σ_l d_l / d_k,
 
-    so points are near each other if walks of t steps from them end in the same places. The first components hold nearly
-    all of it.
+    so points are near each other if walks of t steps from them end in the same places. The components are those of the
+    largest 1 − λ; they hold nearly all of it, unless walks alternate between two sides of the graph. Edges from a point
+    to itself do not count.
 
     Parameters
     ----------
@@ -70,7 +71,8 @@ class DiffusionMaps(LawEigenmaps):
     t: float = parameter(
         default=1.0,
         kind="float",
-        doc="Number of steps of the walk; the more, the larger the scale that the map shows. 0 is eigenmaps.",
+        doc="Number of steps of the walk; the more, the larger the scale that the map shows. 0 is eigenmaps. "
+        "Between whole numbers, negative 1 − λ count as 0.",
         checks=[Interval(Real, 0, None, closed="left")],
     )
     alpha: float = parameter(
@@ -96,12 +98,13 @@ class DiffusionMaps(LawEigenmaps):
         super()._keep(laplacian, X, dtype)
         labels: IntArray = self.component_labels_
         walk = 1.0 - self._fixed["eigenvalues"]
-        # Negative eigenvalues, which small graphs have, have no other powers than whole ones.
+        # Negative eigenvalues have no other powers than whole ones.
         powers = (walk if float(self.t).is_integer() else np.maximum(walk, 0.0)) ** float(self.t)
-        if powers[:, 0].max() < _FORGOTTEN:
+        largest = np.abs(powers[np.bincount(labels).argmax()])[np.isfinite(self.eigenvalues_)]
+        if largest.size and largest.max() < _FORGOTTEN:
             warnings.warn(
-                f"after t={self.t:g} steps walks from all points end in the same places: coordinates are at most "
-                f"{powers[:, 0].max():.1g}. Lower t to some {1.0 / (1.0 - walk[:, 0].max()):.2g}.",
+                f"after t={self.t:g} steps walks from all points end in the same places, to {largest.max():.1g}. Lower "
+                "t; if walks alternate between two sides of the graph, take a whole number and more components.",
                 UserWarning,
                 stacklevel=3,
             )

@@ -22,7 +22,8 @@ from graphcouple.laws.priors import RandomGraph, as_prior
 from graphcouple.neighbors import coordinates_of
 from graphcouple.spectral import Eigenmaps, GraphLaplacian, embed_parts, graph_laplacian
 
-# Nyström's formula divides by 1 − λ; where that is smaller, the eigenvector is noise on single nodes.
+# Nyström's formula divides by 1 − λ. Where that is smaller, the eigenvector is noise on single nodes, and a new point
+# lies at the mean of its neighbours.
 _LEAST_SHARE = 0.1
 
 TOLERANCE = Interval(Real, 0, 1, closed="neither")
@@ -117,7 +118,9 @@ class LawEigenmaps(LaplacianEstimator):
     def report(self) -> list[tuple[str, str]]:
         """Return the law and the eigenvalues, as names and texts."""
         check_is_fitted(self)
-        return [("input", str(self.model(len(self.embedding_)))), *super().report()]
+        n = len(self.embedding_)
+        law = "a graph or posterior of your own" if self._has_own_graph else str(self.model(n))
+        return [("input", law), *super().report()]
 
     def model(self, n_samples: int) -> GraphLaw:
         """Return the law of the graph of this many points, as the parameters describe it."""
@@ -159,7 +162,7 @@ class LawEigenmaps(LaplacianEstimator):
         if self._posterior is not None:
             laplacian = graph_laplacian(self._posterior, self.normalized)
         else:
-            weights = as_csr(self.input, "input")
+            weights = as_csr(self.input, "input").astype(np.float64)
             laplacian = GraphLaplacian(weights + weights.T, self.normalized)
         laplacian = self._reweighed(laplacian)
         if X is not None and X.shape[0] != laplacian.n_nodes:
@@ -213,7 +216,7 @@ class LawEigenmaps(LaplacianEstimator):
         # Edges of fitted points count in both directions, so a new point's degree is twice its edges'.
         share = 1.0 - values / (1.0 if self.normalized else 2.0 * mass)
         mean = np.asarray(weights @ self.embedding_.astype(np.float64)) / mass
-        Z = origin + (mean - origin) / np.maximum(share, _LEAST_SHARE)
+        Z = origin + (mean - origin) / np.where(share < _LEAST_SHARE, 1.0, share)
         same = edges.coincident >= 0
         Z[same] = self.embedding_[edges.coincident[same]]
         return Z.astype(X.dtype, copy=False)

@@ -69,8 +69,9 @@ def length(kernel: Any) -> float:
 @lru_cache(maxsize=256)
 def tail(kernel: Any) -> float:
     """Return the exponent t for which k falls like d^(−t) far away; inf if it falls faster than any power."""
-    far = float(_slopes(kernel, _FAR * _scale(kernel)))
-    return float("inf") if np.isnan(far) or far > _FAR else far
+    dist = np.array([_FAR * _scale(kernel)])
+    far = float(_slopes(kernel, dist)[0])
+    return float("inf") if np.isnan(far) or far > _FAR or _log(kernel, dist)[0] == -np.inf else far
 
 
 def assumptions(kernel: Any, dim: int) -> tuple[bool, bool]:
