@@ -114,7 +114,7 @@ class NegativeSampling(Optimizer):
         """
         if not isinstance(objective, EffectiveCrossEntropy):
             raise TypeError(
-                f"NegativeSampling needs an EffectiveCrossEntropy, the loss that it minimises, got "
+                f"NegativeSampling needs an EffectiveCrossEntropy and no terms, the loss that it minimises, got "
                 f"{type(objective).__name__}; use MomentumGains() or LBFGS(), or an estimator's repulsion='effective'."
             )
         if not float(objective.negative_sample_rate).is_integer():
