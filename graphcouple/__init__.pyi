@@ -65,6 +65,7 @@ from .estimators import PairwiseMatching as PairwiseMatching
 from .estimators import PrecisionCoupling as PrecisionCoupling
 from .estimators import RunOptions as RunOptions
 from .estimators import Sentence as Sentence
+from .estimators import SNEkhorn as SNEkhorn
 from .estimators import SymmetricSNE as SymmetricSNE
 from .estimators import TwoKernelLLE as TwoKernelLLE
 from .estimators import TwoKernelPCA as TwoKernelPCA

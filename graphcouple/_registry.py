@@ -74,6 +74,7 @@ METHODS = {
     "largevis": "LargeVis",
     "umap": "UMAP",
     "neg-tsne": "NegTSNE",
+    "snekhorn": "SNEkhorn",
     "laptsne": "LaptSNE",
     "two-kernel-pca": "TwoKernelPCA",
     "two-kernel-lle": "TwoKernelLLE",

@@ -91,7 +91,7 @@ class LogPartition(Objective):
         n_jobs: int | None = None,
         weights: FloatArray | None = None,
     ) -> None:
-        self.prior, self.summation, self.share = prior, summation, share
+        self.prior, self.summation, self.share = prior.for_run(), summation, share
         self.kernel = prior.latent_kernel(kernel)
         self._n_points, self.weights = n_points, weights
         allowed = prior.edges(n_points)

@@ -22,6 +22,7 @@ from graphcouple.estimators.run_control import RunOptions
 from graphcouple.estimators.saved import load
 from graphcouple.estimators.sentence import Sentence
 from graphcouple.estimators.sne import SNE, TSNE, SymmetricSNE
+from graphcouple.estimators.snekhorn import SNEkhorn
 
 __all__ = [
     "CCPCA",
@@ -48,6 +49,7 @@ __all__ = [
     "PairwiseMatching",
     "PrecisionCoupling",
     "RunOptions",
+    "SNEkhorn",
     "Sentence",
     "SymmetricSNE",
     "TwoKernelLLE",

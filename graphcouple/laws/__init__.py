@@ -5,6 +5,7 @@ from graphcouple.laws.given import ConditionedLaw, NewEdges
 from graphcouple.laws.law import GraphLaw
 from graphcouple.laws.mixture import GraphMixture
 from graphcouple.laws.model import GraphModel
+from graphcouple.laws.symmetric_entropic import SymmetricEntropic
 
 __all__ = [
     "Bandwidth",
@@ -17,4 +18,5 @@ __all__ = [
     "NewEdges",
     "Perplexity",
     "SelfTuning",
+    "SymmetricEntropic",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -177,6 +177,10 @@ class GraphPrior(ABC):
             return self.log_scalar
         at = allowed[0].find(support.rows, support.indices)
         return np.where(at >= 0, allowed[1][at], -np.inf)
+
+    def for_run(self) -> Self:
+        """Return the prior as one objective uses it, again and again at similar embeddings; itself by default."""
+        return self
 
     def latent_kernel(self, kernel: Kernel) -> Kernel:
         """Return π k for an edge prior that treats all pairs alike."""

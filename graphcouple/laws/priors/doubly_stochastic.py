@@ -1,0 +1,250 @@
+"""Prior S: one edge out of every node, and one into it on average."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, cg
+from sklearn.exceptions import ConvergenceWarning
+
+from graphcouple.graphs import FloatArray, Support, cached_if_few
+from graphcouple.kernels import Kernel
+from graphcouple.laws.priors.base import BINARY, N_EDGES, ONE_EACH, GraphPrior, register
+from graphcouple.laws.priors.log_domain import UNDERFLOW, exact_like, mean_forces, row_log_sums
+from graphcouple.laws.priors.posterior import GraphPosterior, sum_x_log_x
+from graphcouple.laws.priors.unit_out_degree import UnitOutDegreePosterior
+from graphcouple.summation import KernelValue, Summation
+from graphcouple.summation.directions import either_direction
+
+BALANCED = "one edge into every node on average"
+
+_TOLERANCE = 1e-9
+_TOLERANCE_OF_RUNS = 1e-4
+_MOST_STEPS = 60
+_MOST_OF_STEP = 20
+_MOST_IN_LOGS = 500
+# Above this residual of a row's sum, a Newton step may overshoot.
+_NEAR = 0.5
+_LONGEST_STEP = 1.0
+
+
+def balance(
+    times: Callable[[FloatArray], FloatArray], u: FloatArray, product: FloatArray, tolerance: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return u and the row sums of u_i K_ij u_j, for the u that makes these sums 1.
+
+    It minimises ½ Σ_ij u_i K_ij u_j − Σ log u_i, which is convex in log u: damped steps of Sinkhorn's kind,
+    u ← u/√r, then Newton's steps, solved by conjugate gradients.
+
+    Parameters
+    ----------
+    times : callable
+        The product of the symmetric matrix K ≥ 0 with a vector.
+    u : ndarray of shape (n,)
+        The start.
+    product : ndarray of shape (n,)
+        K u at the start.
+    tolerance : float
+        The largest difference between a row's sum and 1.
+    """
+    for _ in range(_MOST_STEPS):
+        sums = u * product
+        worst = float(np.abs(sums - 1.0).max())
+        if worst <= tolerance or not np.isfinite(worst):
+            break
+        if worst > _NEAR:
+            u = u / np.sqrt(sums)
+            product = times(u)
+            continue
+        shape, now = (len(u), len(u)), u
+
+        def curvature(v: FloatArray, sums: FloatArray = sums, now: FloatArray = now) -> FloatArray:
+            return sums * v + now * times(now * v)
+
+        scale = LinearOperator(shape, matvec=lambda v, sums=sums: v / (1.0 + sums), dtype=np.float64)
+        operator = LinearOperator(shape, matvec=curvature, dtype=np.float64)
+        step, _ = cg(operator, 1.0 - sums, rtol=min(0.1, worst), maxiter=_MOST_OF_STEP, M=scale)
+        u = u * np.exp(np.clip(step, -_LONGEST_STEP, _LONGEST_STEP))
+        product = times(u)
+    return u, u * product
+
+
+class BalancedPosterior(UnitOutDegreePosterior):
+    """One categorical variable per node, as under prior D, whose means are symmetric with columns that sum to 1 too.
+
+    The means are e^(η_ij + f_i + f_j). η is averaged over both directions of an edge first.
+    """
+
+    def __init__(self, support: Support, natural_parameters: FloatArray) -> None:
+        edges, total = either_direction(support, natural_parameters.astype(np.float64))
+        _, directions = either_direction(support, np.ones(support.n_edges))
+        support = Support(edges.indptr, edges.indices, support.complete)
+        super().__init__(support, total / directions)
+
+    @cached_property
+    def shifts(self) -> FloatArray:
+        """f, the logarithms of the factors that give every row of e^η a sum of 1."""
+        support, eta = self.support, self.natural_parameters
+        starts, f = support.indptr[:-1], np.zeros(self.n_nodes)
+        # A few steps in logarithms first, because e^η may be too small for a number.
+        for _ in range(_MOST_IN_LOGS):
+            shifted = eta + f[support.indices]
+            largest = np.maximum.reduceat(shifted, starts)
+            log_sums = largest + np.log(np.add.reduceat(np.exp(shifted - largest[support.rows]), starts))
+            worst = float(np.abs(f + log_sums).max())
+            f = 0.5 * (f - log_sums)
+            if worst < _NEAR:
+                break
+        ones = np.ones(self.n_nodes)
+        matrix = support.to_csr(np.exp(eta + f[support.rows] + f[support.indices]))
+        factors, sums = balance(lambda v: matrix @ v, ones, matrix @ ones, _TOLERANCE)
+        missed = np.abs(sums - 1.0) > 1e-3
+        if missed.any():
+            warnings.warn(
+                f"the edges allow no graph with one edge into every node: {int(missed.sum())} rows or columns of the "
+                f"mean do not sum to 1, the worst to {sums[np.argmax(np.abs(sums - 1.0))]:.3g}. Raise n_neighbors, or "
+                "use prior D.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return f + np.log(factors)
+
+    def log_partition(self) -> float:
+        """Return max <P, η> − Σ P log P over symmetric P whose rows sum to 1, that is −2 Σ_i f_i, in nats."""
+        return -2.0 * float(self.shifts.sum())
+
+    def _balanced(self) -> FloatArray:
+        f = self.shifts
+        return self.natural_parameters + f[self.support.rows] + f[self.support.indices]
+
+    @cached_if_few
+    def edge_means(self) -> FloatArray:
+        """Edge probabilities e^(η_ij + f_i + f_j) on the edges of `support`."""
+        return np.exp(self._balanced())
+
+    def entropy(self) -> float:
+        """Return the sum of the rows' entropies, in nats."""
+        return -sum_x_log_x(self.edge_means)[0]
+
+    def _log_weight(self, at: Any, counts: FloatArray) -> float:
+        return float(counts @ self._balanced()[at])
+
+
+@register
+@dataclass(frozen=True, eq=False, repr=False)
+class DoublyStochastic(GraphPrior):
+    """Prior S: W_i+ = 1 for every node i, and E[W_+j] = 1 for every node j.
+
+    SNEkhorn has it on both sides. Its mean is the doubly stochastic matrix nearest to the kernel in relative entropy, so
+    that no point is a hub that many edges lead to.
+
+    Parameters
+    ----------
+    edge_prior : float, array, sparse matrix, networkx or igraph graph, optional
+        π, whose pattern must be symmetric; None favours all pairs alike.
+
+    References
+    ----------
+    Van Assel, Vayer, Flamary and Courty (2023), SNEkhorn: dimension reduction with symmetric entropic affinities,
+    section 4; Knight (2008), The Sinkhorn-Knopp algorithm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> X = np.random.default_rng(0).normal(size=(30, 4))
+    >>> law = gc.GraphModel(gc.Gaussian(), "S").posterior(X)
+    >>> bool(np.allclose(law.mean().sum(axis=0), 1.0))
+    True
+    """
+
+    code: ClassVar[str] = "S"
+
+    log_partition_latex: ClassVar[str] = r"\max_{P 1 = P^\top 1 = 1} \sum_{i \neq j} p_{ij} \log (k_{ij} / p_{ij})"
+    constraints: ClassVar[frozenset[str]] = frozenset({BINARY, ONE_EACH, N_EDGES, BALANCED})
+    posterior_class: ClassVar[type[GraphPosterior]] = BalancedPosterior
+    symmetric_mean: ClassVar[bool] = True
+    _memory: ClassVar[Any] = None
+
+    def for_run(self) -> Self:
+        """Return a copy that begins where its last evaluation ended, and then needs a third of the sums."""
+        remembering = copy.copy(self)
+        object.__setattr__(remembering, "_memory", [])
+        return remembering
+
+    def edges(self, n_nodes: int) -> tuple[Support, FloatArray] | None:
+        """Return the edges that π allows, with log π; see `GraphPrior.edges`.
+
+        Raises
+        ------
+        ValueError
+            When π allows an edge and forbids its reverse.
+        """
+        allowed = super().edges(n_nodes)
+        if allowed is not None and (allowed[0].find(allowed[0].indices, allowed[0].rows) < 0).any():
+            raise ValueError("edge_prior must allow both directions of an edge under prior S, whose mean is symmetric.")
+        return allowed
+
+    def least_cross_entropy(
+        self, means: FloatArray, n_nodes: float, share: float = 1.0, pairs: FloatArray | None = None
+    ) -> float:
+        """Return −Σ m log m, which is attained at η = log m for symmetric means whose rows sum to 1."""
+        return -sum_x_log_x(means, share)[0]
+
+    def log_partition_and_grad(
+        self,
+        kernel: Kernel,
+        Z: FloatArray,
+        summation: Summation,
+        *,
+        weights: FloatArray | None = None,
+        with_value: bool = True,
+        with_gradient: bool = True,
+    ) -> tuple[float, FloatArray | None]:
+        """Return −2 Σ_i log u_i, where the rows of u_i k(d²_ij) u_j sum to 1, and its gradient 2 u_i ∇Φ_i[k; u].
+
+        The value is the dual's, whose error is the square of the error of u.
+        """
+        radial = KernelValue(kernel)
+        summation = summation.for_points(Z, radial)
+
+        def times(charges: FloatArray) -> FloatArray:
+            return summation.potential(Z, radial, charges, with_gradient=False)[0]
+
+        memory = self._memory
+        u = memory[0] if memory else np.ones(len(Z))
+        mass = times(u)
+        if not (mass > max(UNDERFLOW, summation.resolution)).all():
+            if summation.resolution > 0:
+                outputs = {"with_value": with_value, "with_gradient": with_gradient}
+                return self.log_partition_and_grad(kernel, Z, exact_like(summation), **outputs)
+            return _in_logs(kernel, Z.astype(np.float64, copy=False), with_gradient)
+        tolerance = _TOLERANCE if memory is None else _TOLERANCE_OF_RUNS
+        u, sums = balance(times, u, mass, max(tolerance, summation.resolution))
+        if memory is not None:
+            memory[:] = [u]
+        value = float((sums - 1.0).sum() - 2.0 * np.log(u).sum())
+        if not with_gradient:
+            return value, None
+        return value, 2.0 * u[:, None] * summation.potential(Z, radial, u, with_potential=False)[1]
+
+
+def _in_logs(kernel: Kernel, Z: FloatArray, with_gradient: bool) -> tuple[float, FloatArray | None]:
+    """Return the log-partition and its gradient by Sinkhorn's steps in logarithms, for kernels that underflow."""
+    f = np.zeros(len(Z))
+    for _ in range(_MOST_IN_LOGS):
+        log_sums = row_log_sums(kernel, Z, f)
+        worst = float(np.abs(f + log_sums).max())
+        if not worst > _TOLERANCE_OF_RUNS:
+            break
+        f = 0.5 * (f - log_sums)
+    value = float(np.expm1(f + log_sums).sum() - 2.0 * f.sum())
+    if not with_gradient:
+        return value, None
+    return value, mean_forces(kernel, Z, lambda logs, rows: logs + (np.log(2.0) + f[rows, None]), f)

@@ -1,0 +1,205 @@
+"""Symmetric entropic affinities: each row has a given perplexity, in a symmetric matrix whose rows sum to 1."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, cg
+from sklearn.exceptions import ConvergenceWarning
+
+from graphcouple._numba.threads import over_rows
+from graphcouple.graphs import FloatArray, Support
+from graphcouple.kernels import Gaussian, Kernel
+from graphcouple.laws.bandwidths import Bandwidth, Perplexity
+from graphcouple.laws.copies import Copies, check_weights
+from graphcouple.laws.given_model import ConditionedModel
+from graphcouple.laws.labels import class_codes
+from graphcouple.laws.model import GraphModel
+from graphcouple.laws.priors import DoublyStochastic, GraphPrior
+from graphcouple.neighbors import Distances
+from graphcouple.summation.directions import either_direction
+
+_TOLERANCE = 1e-7
+_MOST_STEPS = 100
+_MOST_OF_STEP = 60
+# The least γ, in units of its start: below it, a point's row follows from the others'.
+_LEAST = 1e-4
+_MOST_HALVINGS = 30
+_MOST_BALANCING = 8
+_RIDGE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class SymmetricEntropic(GraphModel):
+    """The law of SNEkhorn's input: the doubly stochastic, symmetric mean of least cost whose rows have one perplexity.
+
+    P minimises Σ_ij P_ij d²_ij among symmetric matrices whose rows sum to 1 and have an entropy of at least
+    log(perplexity). So P_ij = exp((λ_i + λ_j − 2 d²_ij)/(γ_i + γ_j)), with λ and γ from the dual, a concave function of
+    2n numbers, by Newton's method. A row whose entropy exceeds log(perplexity) whatever its γ keeps the larger one.
+    New points get the edges of prior D with the same perplexity.
+
+    Parameters
+    ----------
+    kernel : Gaussian
+    prior : DoublyStochastic
+    bandwidth : Perplexity, default=Perplexity(30)
+        The perplexity of each row.
+    n_neighbors, metric, search, metric_params, target_weight
+        See `GraphModel`. With `n_neighbors`, the edges are those of the neighbours' graph, in both directions.
+    symmetrize : None
+        It has no use here.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument has the wrong type or value.
+
+    References
+    ----------
+    Van Assel, Vayer, Flamary and Courty (2023), SNEkhorn: dimension reduction with symmetric entropic affinities,
+    section 3, equations (SEA) and (Dual-SEA).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> X = np.random.default_rng(0).normal(size=(50, 4))
+    >>> P = gc.laws.SymmetricEntropic(bandwidth=gc.Perplexity(10)).posterior(X).mean()
+    >>> bool(np.allclose(P, P.T)), bool(np.allclose(P.sum(axis=1), 1.0))
+    (True, True)
+    >>> entropies = -(P * np.log(P, out=np.zeros_like(P), where=P > 0)).sum(axis=1)
+    >>> round(float(np.exp(np.median(entropies))), 3)
+    10.0
+    """
+
+    kernel: Kernel = field(default_factory=Gaussian)
+    prior: GraphPrior = field(default_factory=DoublyStochastic)
+    bandwidth: Bandwidth | None = field(default_factory=lambda: Perplexity(30.0))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, kind in (("kernel", Gaussian), ("prior", DoublyStochastic), ("bandwidth", Perplexity)):
+            if not isinstance(getattr(self, name), kind):
+                raise ValueError(
+                    f"{name} must be a {kind.__name__} in symmetric entropic affinities, got {getattr(self, name)!r}; "
+                    "for other kernels and bandwidths, use GraphModel with prior S."
+                )
+
+    def given_distances(self, distances: Distances, sample_weight: Any = None, y: Any = None) -> ConditionedModel:
+        """Return the law given the distances between its points and their classes."""
+        weights = None if sample_weight is None else check_weights(sample_weight, distances.n_points)
+        codes = class_codes(y, distances.n_points) if self.target_weight else None
+        return _ConditionedAffinities(self, distances, weights, codes)
+
+
+class _ConditionedAffinities(ConditionedModel):
+    """Symmetric entropic affinities given their points."""
+
+    def _log_kernel(
+        self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None
+    ) -> FloatArray:
+        _, scale = self.model.fitted_bandwidth(support, sq_dist, n_jobs, copies)
+        edges, cost = either_direction(support, sq_dist.astype(np.float64))
+        cost /= either_direction(support, np.ones(support.n_edges))[1]
+        law = _Dual(edges, cost, float(self.model.bandwidth.perplexity), n_jobs).solve(2.0 * scale**2)
+        if edges.n_edges == support.n_edges:
+            return law
+        return law[edges.find(support.rows, support.indices)]
+
+
+class _Dual:
+    """The dual of symmetric entropic affinities, as the minimum of ½ Σ_ij (γ_i + γ_j) P_ij − Σ λ_i − h Σ γ_i."""
+
+    def __init__(self, edges: Support, cost: FloatArray, perplexity: float, n_jobs: int | None) -> None:
+        self.edges, self.cost, self.n_jobs = edges, cost, n_jobs
+        self.goal = np.log(perplexity) + 1.0
+
+    def _over_rows(self, loop: Any, *args: Any) -> None:
+        over_rows(self.edges.n_nodes, self.n_jobs, loop, self.edges.indptr, self.edges.indices, *args)
+
+    def evaluate(self, lam: FloatArray, gamma: FloatArray) -> tuple[float, FloatArray, FloatArray, FloatArray]:
+        """Return the value, its derivatives in λ and γ, and log P."""
+        from graphcouple._numba.entropic import affinity_rows
+
+        log_p, sums, mixed = np.empty_like(self.cost), np.empty_like(lam), np.empty_like(lam)
+        self._over_rows(affinity_rows, self.cost, lam, gamma, log_p, sums, mixed)
+        value = float(gamma @ sums - lam.sum() - self.goal * gamma.sum())
+        return value, sums - 1.0, sums - mixed - self.goal, log_p
+
+    def solve(self, gamma: FloatArray) -> FloatArray:
+        """Return log P; `gamma` is where γ starts: the scale of the distances around each point."""
+        least, lam = _LEAST * gamma, np.zeros_like(gamma)
+        self._balance_roughly(lam, gamma)
+        value, by_lam, by_gamma, log_p = self.evaluate(lam, gamma)
+        for _ in range(_MOST_STEPS):
+            pinned = (gamma <= least) & (by_gamma > 0.0)
+            worst = float(max(np.abs(by_lam).max(), np.abs(by_gamma[~pinned]).max(initial=0.0)))
+            if worst <= _TOLERANCE:
+                return log_p
+            d_lam, d_gamma = self._step(log_p, gamma, by_lam, by_gamma, pinned, min(0.1, worst))
+            for _ in range(_MOST_HALVINGS):
+                there = lam + d_lam, np.clip(gamma + d_gamma, np.maximum(0.1 * gamma, least), 10.0 * gamma)
+                self._balance_roughly(*there)
+                trial = self.evaluate(*there)
+                if trial[0] <= value + 1e-12 * abs(value):
+                    break
+                d_lam, d_gamma = 0.5 * d_lam, 0.5 * d_gamma
+            (lam, gamma), (value, by_lam, by_gamma, log_p) = there, trial
+        warnings.warn(
+            f"the symmetric entropic affinities have not converged after {_MOST_STEPS} steps: rows sum to 1 within "
+            f"{np.abs(by_lam).max():.2g}. Raise n_neighbors or lower the perplexity.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+        return log_p
+
+    def _balance_roughly(self, lam: FloatArray, gamma: FloatArray) -> None:
+        """Change λ until the rows sum to about 1, in logarithms: far points' sums are too small for a number."""
+        from graphcouple._numba.entropic import log_sum_rows
+
+        log_sums = np.empty_like(lam)
+        for _ in range(_MOST_BALANCING):
+            self._over_rows(log_sum_rows, self.cost, lam, gamma, log_sums)
+            if np.abs(log_sums).max() < 1.0:
+                return
+            lam -= gamma * log_sums
+
+    def _step(
+        self,
+        log_p: FloatArray,
+        gamma: FloatArray,
+        by_lam: FloatArray,
+        by_gamma: FloatArray,
+        pinned: Any,
+        rtol: float,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return Newton's step, with the γ of pinned points unchanged."""
+        from graphcouple._numba.entropic import curvature_rows, multiply_curvature_rows
+
+        n = len(gamma)
+        own, product = np.empty((n, 3)), np.empty((n, 2))
+        self._over_rows(curvature_rows, log_p, gamma, own)
+        twice, mixed, both = own.T
+        determinant = np.maximum(twice * both - mixed**2, _RIDGE * twice * both)
+
+        # Where all of a row's edges have one probability, λ and γ do not differ in their effect.
+        ridge = _RIDGE * np.concatenate([twice, np.where(pinned, 0.0, both)])
+
+        def times(v: FloatArray) -> FloatArray:
+            d_gamma = np.where(pinned, 0.0, v[n:])
+            self._over_rows(multiply_curvature_rows, log_p, gamma, v[:n], d_gamma, product)
+            return np.concatenate([product[:, 0], np.where(pinned, v[n:], product[:, 1])]) + ridge * v
+
+        def divide(v: FloatArray) -> FloatArray:
+            u, g = v[:n], v[n:]
+            first = np.where(pinned, u / twice, (both * u - mixed * g) / determinant)
+            return np.concatenate([first, np.where(pinned, g, (twice * g - mixed * u) / determinant)])
+
+        shape, down = (2 * n, 2 * n), -np.concatenate([by_lam, np.where(pinned, 0.0, by_gamma)])
+        operator = LinearOperator(shape, matvec=times, dtype=np.float64)
+        inverse = LinearOperator(shape, matvec=divide, dtype=np.float64)
+        step, _ = cg(operator, down, rtol=rtol, maxiter=_MOST_OF_STEP, M=inverse)
+        return step[:n], step[n:]
