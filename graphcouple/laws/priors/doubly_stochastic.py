@@ -62,17 +62,15 @@ def balance(
             u = u / np.sqrt(sums)
             product = times(u)
             continue
-        shape, now = (len(u), len(u)), u
-
-        def curvature(v: FloatArray, sums: FloatArray = sums, now: FloatArray = now) -> FloatArray:
-            return sums * v + now * times(now * v)
-
-        scale = LinearOperator(shape, matvec=lambda v, sums=sums: v / (1.0 + sums), dtype=np.float64)
-        operator = LinearOperator(shape, matvec=curvature, dtype=np.float64)
-        step, _ = cg(operator, 1.0 - sums, rtol=min(0.1, worst), maxiter=_MOST_OF_STEP, M=scale)
+        step, _ = cg(_curvature(times, u, sums), 1.0 - sums, rtol=min(0.1, worst), maxiter=_MOST_OF_STEP)
         u = u * np.exp(np.clip(step, -_LONGEST_STEP, _LONGEST_STEP))
         product = times(u)
     return u, u * product
+
+
+def _curvature(times: Callable[[FloatArray], FloatArray], u: FloatArray, sums: FloatArray) -> LinearOperator:
+    """Return the second derivatives of `balance`'s function in log u."""
+    return LinearOperator((len(u), len(u)), matvec=lambda v: sums * v + u * times(u * v), dtype=np.float64)
 
 
 class BalancedPosterior(UnitOutDegreePosterior):
@@ -141,8 +139,8 @@ class BalancedPosterior(UnitOutDegreePosterior):
 class DoublyStochastic(GraphPrior):
     """Prior S: W_i+ = 1 for every node i, and E[W_+j] = 1 for every node j.
 
-    SNEkhorn has it on both sides. Its mean is the doubly stochastic matrix nearest to the kernel in relative entropy, so
-    that no point is a hub that many edges lead to.
+    SNEkhorn has it on both sides. Its mean is the doubly stochastic matrix nearest to the kernel in relative entropy:
+    no point is a hub that many edges lead to.
 
     Parameters
     ----------
@@ -220,10 +218,14 @@ class DoublyStochastic(GraphPrior):
         memory = self._memory
         u = memory[0] if memory else np.ones(len(Z))
         mass = times(u)
+        if memory and not (np.abs(u * mass - 1.0) < _NEAR).all():
+            u = np.ones(len(Z))
+            mass = times(u)
         if not (mass > max(UNDERFLOW, summation.resolution)).all():
             if summation.resolution > 0:
-                outputs = {"with_value": with_value, "with_gradient": with_gradient}
-                return self.log_partition_and_grad(kernel, Z, exact_like(summation), **outputs)
+                return self.log_partition_and_grad(
+                    kernel, Z, exact_like(summation), with_value=with_value, with_gradient=with_gradient
+                )
             return _in_logs(kernel, Z.astype(np.float64, copy=False), with_gradient)
         tolerance = _TOLERANCE if memory is None else _TOLERANCE_OF_RUNS
         u, sums = balance(times, u, mass, max(tolerance, summation.resolution))

@@ -1,0 +1,189 @@
+"""Prior S, symmetric entropic affinities and SNEkhorn, against slow references."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
+from scipy.special import xlogy
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
+
+import graphcouple as gc
+from graphcouple.laws import SymmetricEntropic
+from graphcouple.laws.priors import DoublyStochastic
+
+KERNELS = pytest.mark.parametrize("kernel", [gc.Gaussian(), gc.Student()], ids=str)
+
+
+def _balanced(kernel_values):
+    """Return the doubly stochastic scaling of a matrix by alternately dividing rows and columns by their sums."""
+    P = kernel_values.copy()
+    for _ in range(5000):
+        P /= P.sum(axis=1, keepdims=True)
+        P /= P.sum(axis=0, keepdims=True)
+    return 0.5 * (P + P.T)
+
+
+def _symmetric(n, seed=0):
+    eta = np.random.default_rng(seed).normal(size=(n, n))
+    return eta + eta.T
+
+
+def test_the_mean_is_sinkhorns_and_the_partition_the_value_of_transport():
+    eta = _symmetric(9)
+    law = DoublyStochastic().posterior(eta)
+    K = np.exp(eta) * (1.0 - np.eye(9))
+    P = law.mean()
+    np.testing.assert_allclose(P, _balanced(K), atol=1e-9)
+    transport = float((P * eta).sum() - xlogy(P, P).sum())
+    assert law.log_partition() == pytest.approx(transport, abs=1e-8)
+    other = 0.9 * P + 0.1 * (1.0 - np.eye(9)) / 8.0
+    assert float((other * eta).sum() - xlogy(other, other).sum()) < transport
+    assert law.entropy() == pytest.approx(-xlogy(P, P).sum())
+
+
+def test_the_mean_is_the_derivative_of_the_partition():
+    eta, step, prior = _symmetric(7), 1e-5, DoublyStochastic()
+    change = np.zeros((7, 7))
+    change[2, 5] = change[5, 2] = step
+    slope = (prior.posterior(eta + change).log_partition() - prior.posterior(eta - change).log_partition()) / (2 * step)
+    assert slope == pytest.approx(2.0 * prior.posterior(eta).mean()[2, 5], rel=1e-6)
+
+
+def test_samples_have_the_mean_and_the_probability_that_the_law_states():
+    law = DoublyStochastic().posterior(_symmetric(5))
+    graphs = [law.sample(seed) for seed in range(3000)]
+    np.testing.assert_allclose(np.mean([g.toarray() for g in graphs], axis=0), law.mean(), atol=0.05)
+    surprise = -np.mean([law.log_prob(g) for g in graphs])
+    assert surprise == pytest.approx(law.entropy(), rel=0.02)
+
+
+@KERNELS
+def test_gradient(kernel):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(25, 4))
+    law = SymmetricEntropic(bandwidth=gc.Perplexity(6)).posterior(X)
+    objective = gc.CrossEntropy(law, gc.GraphModel(kernel, "S"))
+    Z, step = X[:, :2].copy(), 1e-5
+    loss, gradient = objective.value_and_grad(Z)
+    assert loss >= objective.lower_bound
+    for _ in range(4):
+        d = rng.normal(size=Z.shape)
+        slope = (objective.value(Z + step * d) - objective.value(Z - step * d)) / (2.0 * step)
+        assert float((gradient * d).sum()) == pytest.approx(slope, rel=1e-5, abs=1e-6)
+
+
+@KERNELS
+def test_partition_of_an_embedding_agrees_with_the_dense_law(kernel):
+    Z = np.random.default_rng(1).normal(size=(40, 2))
+    value, gradient = DoublyStochastic().log_partition_and_grad(kernel, Z, gc.Exact())
+    law = DoublyStochastic().posterior(kernel.log(cdist(Z, Z, "sqeuclidean")))
+    assert value == pytest.approx(law.log_partition(), rel=1e-9)
+    weight = 4.0 * law.mean() * kernel.grad_log(cdist(Z, Z, "sqeuclidean"))
+    np.testing.assert_allclose(gradient, weight.sum(axis=1)[:, None] * Z - weight @ Z, atol=1e-6)
+
+
+def test_far_points_do_not_underflow():
+    Z = np.random.default_rng(1).normal(size=(12, 2))
+    Z[:2] += 60.0
+    value, gradient = DoublyStochastic().log_partition_and_grad(gc.Gaussian(), Z, gc.Exact())
+    law = DoublyStochastic().posterior(gc.Gaussian().log(cdist(Z, Z, "sqeuclidean")))
+    assert value == pytest.approx(law.log_partition(), rel=1e-6)
+    assert np.isfinite(gradient).all()
+
+
+def test_affinities_of_few_points_have_the_least_cost():
+    n, perplexity = 5, 2.5
+    X = np.random.default_rng(3).normal(size=(n, 3))
+    cost, pairs = cdist(X, X, "sqeuclidean"), np.triu_indices(n, 1)
+
+    def matrix(values):
+        P = np.zeros((n, n))
+        P[pairs] = values
+        return P + P.T
+
+    def entropies(values):
+        return -xlogy(matrix(values), matrix(values)).sum(axis=1) - np.log(perplexity)
+
+    constraints = [
+        {"type": "eq", "fun": lambda v: matrix(v).sum(axis=1) - 1.0},
+        {"type": "ineq", "fun": entropies},
+    ]
+    start = np.full(len(pairs[0]), 1.0 / (n - 1))
+    options = {"maxiter": 500, "ftol": 1e-12}
+    best = minimize(
+        lambda v: 2.0 * float(v @ cost[pairs]),
+        start,
+        bounds=[(1e-9, 1.0)] * len(start),
+        constraints=constraints,
+        options=options,
+    )
+    P = SymmetricEntropic(bandwidth=gc.Perplexity(perplexity)).posterior(X).mean()
+    assert float((P * cost).sum()) < best.fun + 1e-3
+    np.testing.assert_allclose(P, matrix(best.x), atol=1e-3)
+
+
+KINDS = {
+    "blobs": lambda rng: make_blobs(200, 10, centers=4, cluster_std=0.3, random_state=0)[0],
+    "copies": lambda rng: np.repeat(rng.normal(size=(40, 5)), 5, axis=0),
+    "an outlier": lambda rng: np.vstack([rng.normal(size=(150, 5)), np.full((1, 5), 1000.0)]),
+    "a line": lambda rng: np.arange(200.0)[:, None],
+    "counts": lambda rng: rng.poisson(1.0, size=(200, 20)).astype(float),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_affinities_are_balanced_with_the_perplexity_asked_for(kind):
+    X = KINDS[kind](np.random.default_rng(0))
+    P = SymmetricEntropic(bandwidth=gc.Perplexity(10)).posterior(X).mean()
+    np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-6)
+    np.testing.assert_allclose(P, P.T, atol=1e-12)
+    perplexities = np.exp(-xlogy(P, P).sum(axis=1))
+    # An entropy is at least the one asked for, and nearly all of them are equal to it.
+    assert perplexities.min() > 10.0 - 1e-4
+    assert np.median(perplexities) == pytest.approx(10.0, abs=1e-4)
+
+
+def test_neighbors_give_nearly_the_affinities_of_all_pairs():
+    X = np.random.default_rng(0).normal(size=(300, 5))
+    law = {"bandwidth": gc.Perplexity(10)}
+    dense = SymmetricEntropic(**law).posterior(X).mean()
+    sparse = SymmetricEntropic(**law, n_neighbors=100).posterior(X).mean().toarray()
+    assert np.abs(dense - sparse).sum() < 0.01 * dense.sum()
+
+
+def test_a_graph_without_a_balanced_mean_says_so():
+    star = np.full((5, 5), -np.inf)
+    star[0, 1:] = star[1:, 0] = 0.0
+    with pytest.warns(ConvergenceWarning, match="no graph with one edge into every node"):
+        DoublyStochastic().posterior(star).mean()
+
+
+def test_refusals():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    with pytest.raises(ValueError, match="one edge into every node on average"):
+        gc.GraphCoupling(gc.GraphModel(gc.Gaussian(), "D"), gc.GraphModel(gc.Gaussian(), "S")).fit(X)
+    with pytest.raises(ValueError, match="sample weights need a prior"):
+        gc.SNEkhorn(perplexity=5).fit(X, sample_weight=np.ones(20))
+    with pytest.raises(ValueError, match="bandwidth must be a Perplexity"):
+        SymmetricEntropic(bandwidth=gc.SelfTuning(5))
+    one_way = np.triu(np.ones((20, 20)), 1)
+    with pytest.raises(ValueError, match="both directions"):
+        gc.GraphModel(gc.Gaussian(), DoublyStochastic(one_way)).posterior(X).mean()
+
+
+@KERNELS
+def test_a_fit_ends_at_a_minimum(kernel):
+    X = gc.datasets.load("iris")[0]
+    fitted = gc.SNEkhorn(perplexity=20, latent_kernel=kernel, random_state=0).fit(X)
+    law = SymmetricEntropic(bandwidth=gc.Perplexity(20)).posterior(X)
+    objective = gc.CrossEntropy(law, gc.GraphModel(kernel, "S"))
+    loss, gradient = objective.value_and_grad(fitted.embedding_)
+    assert loss == pytest.approx(fitted.loss_, rel=1e-6)
+    assert fitted.kl_divergence_ == pytest.approx(objective.kl_divergence(fitted.embedding_), abs=1e-5)
+    assert fitted.kl_divergence_ > 0
+    step = fitted.embedding_ - 1e-3 * gradient / np.abs(gradient).max()
+    assert loss - objective.value(step) < 1e-4 * loss
+    placed = fitted.transform(X[:10] + 1e-3)
+    near = np.linalg.norm(placed - fitted.embedding_[:10], axis=1)
+    assert np.median(near) < 0.2 * np.abs(fitted.embedding_).max()
