@@ -39,7 +39,9 @@ def counts(strength: float, few: int, seed: int) -> tuple[np.ndarray, np.ndarray
 def main() -> None:
     """Print a line for each data set and method."""
     warnings.simplefilter("ignore")
-    sys.stdout.write("| difference | few counts | method | Rand index | edges within classes |\n|---|---|---|---|---|\n")
+    sys.stdout.write(
+        "| difference | few counts | method | Rand index | edges within classes |\n|---|---|---|---|---|\n"
+    )
     for strength, few in ((0.8, 60), (0.5, 60), (0.3, 200), (0.3, 60)):
         for name, method in METHODS.items():
             rand, within = [], []

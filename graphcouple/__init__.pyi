@@ -61,6 +61,7 @@ from .estimators import LinearAutoencoder as LinearAutoencoder
 from .estimators import LocallyLinearEmbedding as LocallyLinearEmbedding
 from .estimators import MetricMDS as MetricMDS
 from .estimators import NegTSNE as NegTSNE
+from .estimators import PaCMAP as PaCMAP
 from .estimators import PairwiseMatching as PairwiseMatching
 from .estimators import PrecisionCoupling as PrecisionCoupling
 from .estimators import RunOptions as RunOptions

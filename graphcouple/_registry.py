@@ -75,6 +75,7 @@ METHODS = {
     "umap": "UMAP",
     "neg-tsne": "NegTSNE",
     "snekhorn": "SNEkhorn",
+    "pacmap": "PaCMAP",
     "laptsne": "LaptSNE",
     "two-kernel-pca": "TwoKernelPCA",
     "two-kernel-lle": "TwoKernelLLE",

@@ -15,6 +15,7 @@ from graphcouple.couplings.large_scale import LargeScale, LargeScaleCrossEntropy
 from graphcouple.couplings.long_edges import LongEdges
 from graphcouple.couplings.losses import BinaryKL, MatchingLoss, SquareLoss
 from graphcouple.couplings.matching import MatchedMeans
+from graphcouple.couplings.pacmap import PairwiseControlled, PairwiseControlledCoupling
 from graphcouple.couplings.pair import EdgeEnergy, LogPartition, PairCoupling
 from graphcouple.couplings.precision import PrecisionCrossEntropy
 from graphcouple.couplings.recipes import (
@@ -63,6 +64,8 @@ __all__ = [
     "MatchingLoss",
     "Objective",
     "PairCoupling",
+    "PairwiseControlled",
+    "PairwiseControlledCoupling",
     "PrecisionCrossEntropy",
     "Problem",
     "ProcrustesStatistic",

@@ -59,7 +59,7 @@ class CrossEntropy(PairCoupling):
 
     References
     ----------
-    Graph-coupling paper, section 3; the pairs B–B, D–B, D–D, D–E and E–E are feasible.
+    Graph-coupling paper, section 3; the pairs B–B, D–B, D–D, D–E, E–E and S–S are feasible.
 
     Examples
     --------

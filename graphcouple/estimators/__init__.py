@@ -17,6 +17,7 @@ from graphcouple.estimators.laplacian_methods import LaplacianEigenmaps
 from graphcouple.estimators.locally_linear import LocallyLinearEmbedding
 from graphcouple.estimators.matching import PairwiseMatching, TwoKernelLLE, TwoKernelPCA
 from graphcouple.estimators.metric_mds import MetricMDS
+from graphcouple.estimators.pacmap import PaCMAP
 from graphcouple.estimators.precision import PrecisionCoupling
 from graphcouple.estimators.run_control import RunOptions
 from graphcouple.estimators.saved import load
@@ -46,6 +47,7 @@ __all__ = [
     "LocallyLinearEmbedding",
     "MetricMDS",
     "NegTSNE",
+    "PaCMAP",
     "PairwiseMatching",
     "PrecisionCoupling",
     "RunOptions",

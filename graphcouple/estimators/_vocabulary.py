@@ -156,8 +156,9 @@ VOCABULARY: dict[str, Word] = {
         [ABOVE_0, "array-like"],
     ),
     "prior": Word(
-        '{"D", "B", "E"} or GraphPrior',
-        "The law's prior. D: one edge out of every node. B: independent edges. E: as many edges as nodes.",
+        '{"D", "B", "E", "S"} or GraphPrior',
+        "The law's prior. D: one edge out of every node. B: independent edges. E: as many edges as nodes. "
+        "S: one edge out of every node, and one into it on average.",
         [str, GraphPrior],
     ),
     "random_state": Word(

@@ -1,5 +1,6 @@
 """The loop over iterations, its optimizers and its schedules."""
 
+from graphcouple.optimize.adam import Adam
 from graphcouple.optimize.base import Callback, Optimizer, Run, Solution, State
 from graphcouple.optimize.batches import MiniBatches
 from graphcouple.optimize.descent import Descent
@@ -16,6 +17,7 @@ from graphcouple.optimize.solve import solve
 __all__ = [
     "EXAGGERATION_ITERATIONS",
     "LBFGS",
+    "Adam",
     "Callback",
     "Descent",
     "ExactSteps",

@@ -156,7 +156,7 @@ class Descent:
         ConvergenceWarning
             When the graph does not bear the given exaggeration.
         """
-        any_held, objective = objective.held_points is not None, starting_objective(objective)
+        any_held, objective = objective.held_points is not None, starting_objective(objective, Z)
         attraction = None if self.early_exaggeration == 1.0 else objective.attracting
         smooth = smooth and attraction is not None and not (any_held or attraction.shrinks_noise)
         many = len(Z) > _GATHERED_UP_TO

@@ -99,9 +99,9 @@ def level_exponent(slope: Callable[[float], float]) -> float:
     return min((low, high), key=lambda exponent: abs(slope(exponent)))
 
 
-def starting_objective(objective: Objective, factor: float = 1.0) -> Objective:
-    """Return the objective with exaggerated attraction, without the terms that wait until exaggeration ends."""
-    return objective if objective.attracting is None else objective.attracting.times(factor)
+def starting_objective(objective: Objective, Z: FloatArray, factor: float = 1.0) -> Objective:
+    """Return the objective of the first iteration, without the terms that wait until exaggeration ends."""
+    return objective.at(0, Z) if objective.attracting is None else objective.attracting.times(factor)
 
 
 def shrink_within(bound: Objective, Z: FloatArray) -> FloatArray:

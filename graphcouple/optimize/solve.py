@@ -190,7 +190,7 @@ class _Attempts(NamedTuple):
         runs: list[tuple[Solution, Monitor]] = []
         for Z, optimizer in starts:
             if not rescale and not runs:
-                near = starting_objective(self.objective, optimizer.exaggeration.sizing_weight)
+                near = starting_objective(self.objective, Z, optimizer.exaggeration.sizing_weight)
                 warn_if_far(best_scale(near, Z, precise=False))
             runs.append(self(Z, optimizer, rescale))
             if runs[-1][1].stopped:
@@ -212,7 +212,7 @@ class _Attempts(NamedTuple):
             monitor.recall(end.monitor)
             return end.solution, monitor
         if rescale and self.store.going is None:
-            objective = starting_objective(self.objective, optimizer.exaggeration.sizing_weight)
+            objective = starting_objective(self.objective, Z, optimizer.exaggeration.sizing_weight)
             objective = objective if self.start_bound is None else objective + self.start_bound
             Z = (Z * best_scale(objective, Z, precise=not optimizer.noisy)).astype(Z.dtype)
             Z = Z if self.bound is None else shrink_within(self.bound, Z)

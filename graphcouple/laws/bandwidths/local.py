@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -101,11 +101,13 @@ class SelfTuning(Bandwidth):
         Which neighbour sets the scale. Rows with fewer neighbours use their
         furthest one. A scale of 0 (duplicates) is replaced by the row's smallest
         positive distance, or by 1 if there is none.
+    suited : int, optional
+        How many neighbours suit it; three times k by default.
 
     Raises
     ------
     TypeError, ValueError
-        When `k` is not an integer of at least 1.
+        When a number is not an integer of at least 1.
 
     Examples
     --------
@@ -117,14 +119,17 @@ class SelfTuning(Bandwidth):
     """
 
     k: int = 7
+    suited: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_integer("k", self.k, 1)
+        if self.suited is not None:
+            check_integer("suited", self.suited, 1)
 
     @property
     def suited_neighbors(self) -> int:
-        """Three times k."""
-        return 3 * self.k
+        """`suited`, or three times k."""
+        return 3 * self.k if self.suited is None else self.suited
 
     def fit_edges(
         self,

@@ -179,7 +179,10 @@ class GraphPrior(ABC):
         return np.where(at >= 0, allowed[1][at], -np.inf)
 
     def for_run(self) -> Self:
-        """Return the prior as one objective uses it, again and again at similar embeddings; itself by default."""
+        """Return the prior as one objective uses it, again and again at similar embeddings; itself by default.
+
+        A copy may begin where its last evaluation ended, if its values then differ by less than 1e-7 of n.
+        """
         return self
 
     def latent_kernel(self, kernel: Kernel) -> Kernel:

@@ -1,0 +1,245 @@
+"""PaCMAP's loss: near pairs and mid-near pairs attract, further pairs repel, with weights that change in phases.
+
+    L(Z) = w_near Σ_near d̃/(10 + d̃) + w_mid Σ_mid d̃/(10⁴ + d̃) + w_far Σ_far 1/(1 + d̃),    d̃ = 1 + d².
+
+All three are sums over fixed edges of s_c(d²) = d̃/(c + d̃), for 1/(1 + d̃) = 1 − s_1. The near pairs are each
+point's most likely edges under the input's law; a mid-near pair leads to the second nearest of six random points, a
+further pair to a random point that is no near one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcouple._validation import check_embedding, check_integer
+from graphcouple.couplings.base import Objective
+from graphcouple.couplings.recipes import Coupling, Problem
+from graphcouple.graphs import FloatArray, IntArray, Support, edges_of
+from graphcouple.laws import GraphModel
+from graphcouple.laws.priors import RandomGraph
+from graphcouple.neighbors import distances_of
+from graphcouple.summation import EdgeSum, RadialFunction
+
+PHASES = (100, 200)
+"""The iterations at which the second and the third phase begin."""
+
+_FIRST_MID_WEIGHT = 1000.0
+_DRAWN = 6
+
+
+@dataclass(frozen=True)
+class Saturating(RadialFunction):
+    """The radial function s_c = (1 + d²)/(c + 1 + d²), which no longer grows at distances far above √c.
+
+    Parameters
+    ----------
+    c : float
+    """
+
+    c: float
+
+    def potential(self, sq_dist: Any) -> Any:
+        """Return s_c."""
+        return (1.0 + sq_dist) / (self.c + 1.0 + sq_dist)
+
+    def slope(self, sq_dist: Any) -> Any:
+        """Return c/(c + 1 + d²)²."""
+        return self.c / (self.c + 1.0 + sq_dist) ** 2
+
+    @property
+    def smooth_at_zero(self) -> bool:
+        """It is smooth."""
+        return True
+
+    @property
+    def length(self) -> float:
+        """√(c + 1)."""
+        return float(np.sqrt(self.c + 1.0))
+
+    @property
+    def tabulated(self) -> bool:
+        """A division is faster than a table."""
+        return False
+
+
+def phase_weights(iteration: int) -> tuple[float, float, float]:
+    """Return the weights of near, mid-near and further pairs at an iteration.
+
+    Examples
+    --------
+    >>> from graphcouple.couplings.pacmap import phase_weights
+    >>> [phase_weights(iteration) for iteration in (0, 150, 300)]
+    [(2.0, 1000.0, 1.0), (3.0, 3.0, 1.0), (1.0, 0.0, 1.0)]
+    """
+    first, second = PHASES
+    if iteration < first:
+        done = iteration / first
+        return 2.0, (1.0 - done) * _FIRST_MID_WEIGHT + done * 3.0, 1.0
+    return (3.0, 3.0, 1.0) if iteration < second else (1.0, 0.0, 1.0)
+
+
+class PairwiseControlled(Objective):
+    """PaCMAP's loss, with the weights of its last phase; `at` gives the earlier phases.
+
+    Parameters
+    ----------
+    near, mid, far : EdgeSum
+        Sums of `Saturating` functions with c = 10, 10⁴ and 1 over the three kinds of pairs.
+    n_points, n_far : int
+        The number of points, and of further pairs.
+    weights : tuple of float
+        The weights of the three sums.
+    """
+
+    lower_bound = 0.0
+
+    def __init__(
+        self,
+        near: EdgeSum,
+        mid: EdgeSum,
+        far: EdgeSum,
+        n_points: int,
+        n_far: int,
+        weights: tuple[float, float, float] = (1.0, 0.0, 1.0),
+    ) -> None:
+        self._sums, self._n_points, self._n_far, self.weights = (near, mid, far), n_points, n_far, weights
+
+    @property
+    def n_points(self) -> int:
+        """The number of points of the embedding."""
+        return self._n_points
+
+    def at(self, iteration: int, Z: FloatArray) -> PairwiseControlled:
+        """Return the loss with the weights of the iteration's phase."""
+        return PairwiseControlled(*self._sums, self._n_points, self._n_far, phase_weights(iteration))
+
+    def value(self, Z: FloatArray) -> float:
+        """Return the loss at `Z`."""
+        return self.value_and_grad(Z)[0]
+
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return the loss at `Z` and its gradient."""
+        points = check_embedding(Z, n_points=self.n_points)
+        near, mid, far = self.weights
+        value, gradient = far * self._n_far, np.zeros(points.shape)
+        for weight, pairs in zip((near, mid, -far), self._sums, strict=True):
+            if weight:
+                own, slopes = pairs.evaluate(points)
+                value += weight * own
+                gradient += weight * slopes
+        return value, gradient.astype(points.dtype, copy=False)
+
+
+@dataclass(frozen=True)
+class PairwiseControlledCoupling(Coupling):
+    """PaCMAP's loss, between the most likely edges of the input's law and random pairs; see `PairwiseControlled`.
+
+    The law of the embedding has no part in it.
+
+    Parameters
+    ----------
+    n_near, n_mid, n_far : int, default=10, 5, 20
+        Pairs of each kind for each point; fewer if there are fewer points.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When a number is no integer of at least 1.
+
+    References
+    ----------
+    Wang, Huang, Rudin and Shaposhnik (2021), Understanding how dimension reduction tools work, section 5.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> print(gc.PaCMAP().sentence.coupling)
+    pairwise controlled: 10 near, 5 mid-near and 20 further pairs of each point
+    """
+
+    n_near: int = 10
+    n_mid: int = 5
+    n_far: int = 20
+
+    reads_points: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for name in ("n_near", "n_mid", "n_far"):
+            check_integer(name, getattr(self, name), 1)
+
+    def __str__(self) -> str:
+        pairs = f"{self.n_near} near, {self.n_mid} mid-near and {self.n_far} further pairs"
+        return f"pairwise controlled: {pairs} of each point"
+
+    def bind(self, problem: Problem) -> PairwiseControlled:
+        """Return the loss, with pairs drawn by the problem's source of randomness."""
+        if problem.posterior.node_weights is not None:
+            raise ValueError("PaCMAP's pairs cannot be drawn for weighted points; repeat the rows instead.")
+        n, rng = problem.posterior.n_nodes, np.random.default_rng(problem.seed())
+        return self._among(n)._bound(problem, n, rng)
+
+    def _among(self, n: int) -> PairwiseControlledCoupling:
+        """Return the recipe with numbers that n points allow, in the same proportions."""
+        wanted = self.n_near + self.n_mid + self.n_far
+        if wanted < n:
+            return self
+        return PairwiseControlledCoupling(*(max(1, m * n // (wanted + self.n_near)) for m in dataclasses.astuple(self)))
+
+    def _bound(self, problem: Problem, n: int, rng: np.random.Generator) -> PairwiseControlled:
+        near = most_likely(problem.posterior, self.n_near)
+        mid, n_mid = self._mid_near(problem, n, rng)
+        far, n_far = self._further(near, n, rng)
+        kinds = ((near, np.ones(near.n_edges), 10.0), (mid, n_mid, 1e4), (far, n_far, 1.0))
+        sums = [EdgeSum(pairs, counts, Saturating(c), problem.n_jobs) for pairs, counts, c in kinds]
+        return PairwiseControlled(sums[0], sums[1], sums[2], n, int(n_far.sum()))
+
+    def latex(self, latent: GraphModel) -> str:
+        """Return the loss of the last phase, by d̃ = 1 + d²."""
+        near = r"\sum_{near} \frac{\tilde d_{ij}}{10 + \tilde d_{ij}}"
+        return near + r" + \sum_{far} \frac{1}{1 + \tilde d_{ij}}"
+
+    def _mid_near(self, problem: Problem, n: int, rng: np.random.Generator) -> tuple[Support, FloatArray]:
+        """Return pairs to the second nearest of six random points, and how often each was drawn."""
+        distances = distances_of(problem.X, problem.metric, problem.metric_params)
+        rows, ends = np.repeat(np.arange(n), _DRAWN), []
+        for _ in range(self.n_mid):
+            drawn = _others(rng, n, _DRAWN)
+            pairs, _ = _counted(rows, drawn.ravel(), n)
+            sq_dist = distances.along(pairs, problem.n_jobs)[pairs.find(rows, drawn.ravel())]
+            second = np.argsort(sq_dist.reshape(n, _DRAWN), axis=1)[:, 1]
+            ends.append(drawn[np.arange(n), second])
+        return _counted(np.tile(np.arange(n), self.n_mid), np.concatenate(ends), n)
+
+    def _further(self, near: Support, n: int, rng: np.random.Generator) -> tuple[Support, FloatArray]:
+        """Return pairs to random points that are no near ones, and how often each was drawn."""
+        rows, columns = np.repeat(np.arange(n), self.n_far), _others(rng, n, self.n_far).ravel()
+        free = near.find(rows, columns) < 0
+        return _counted(rows[free], columns[free], n)
+
+
+def most_likely(posterior: RandomGraph, n_edges: int) -> Support:
+    """Return the `n_edges` most likely edges of each row, or all if there are fewer."""
+    support, means = posterior.support, posterior.edge_means
+    order = np.lexsort((-means, support.rows))
+    rank = np.arange(order.size) - support.indptr[support.rows]
+    keep = np.zeros(order.size, dtype=bool)
+    keep[order[rank < n_edges]] = True
+    return support.select(keep)
+
+
+def _others(rng: np.random.Generator, n: int, count: int) -> IntArray:
+    """Return `count` random points for each of n points, none of them itself, of shape (n, count)."""
+    drawn = rng.integers(n - 1, size=(n, count))
+    return drawn + (drawn >= np.arange(n)[:, None])
+
+
+def _counted(rows: IntArray, columns: IntArray, n: int) -> tuple[Support, FloatArray]:
+    """Return each pair once, and how often it occurs."""
+    matrix = sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(n, n))
+    matrix.sum_duplicates()
+    return edges_of(matrix)

@@ -1,0 +1,88 @@
+"""PaCMAP: near, mid-near and further pairs, in phases."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from graphcouple.couplings import PairwiseControlledCoupling
+from graphcouple.couplings.pacmap import PHASES
+from graphcouple.estimators._parameters import estimator, parameter
+from graphcouple.estimators._vocabulary import ABOVE_0
+from graphcouple.estimators.base import CouplingEstimator
+from graphcouple.estimators.sentence import Sentence
+from graphcouple.kernels import Gaussian, Student
+from graphcouple.laws import GraphModel, SelfTuning
+from graphcouple.laws.priors import FixedEdges, UnitOutDegree
+from graphcouple.optimize import Adam, Exaggeration
+
+# Neighbours among which the nearest by scaled distance are sought.
+_MORE_NEIGHBORS = 50
+
+
+@estimator
+class PaCMAP(CouplingEstimator):
+    """PaCMAP: near pairs attract, random pairs repel, and at first mid-near pairs arrange the whole.
+
+    Each point's near pairs are its most likely edges under a law with self-tuning bandwidths. The embedding has no law:
+    the loss is a sum over fixed pairs, whose weights change at iterations 100 and 200. `loss_` is the last phase's.
+    New points cannot be placed.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    References
+    ----------
+    Wang, Huang, Rudin and Shaposhnik (2021), Understanding how dimension reduction tools work.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> gc.PaCMAP(random_state=0).fit_transform(X).shape
+    (150, 2)
+    """
+
+    n_components: int = parameter(default=2, kw_only=False)
+    n_neighbors: Any = parameter(
+        default="auto",
+        kind='int or "auto"',
+        doc='Near pairs of each point. "auto" is 10.',
+        checks=[Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+    )
+    mid_ratio: float = parameter(default=0.5, kind="float", doc="Mid-near pairs for each near pair.", checks=[ABOVE_0])
+    far_ratio: float = parameter(default=2.0, kind="float", doc="Further pairs for each near pair.", checks=[ABOVE_0])
+
+    metric: Any = parameter(default="euclidean")
+    metric_params: dict[str, Any] | None = parameter(default=None)
+    learning_rate: Any = parameter(default="auto")
+    max_iter: Any = parameter(default=450)
+    init: Any = parameter(default="pca")
+
+    @property
+    def sentence(self) -> Sentence:
+        """The method as parameters of `GraphCoupling`."""
+        near = 10 if isinstance(self.n_neighbors, str) else int(self.n_neighbors)
+        mid, far = max(1, round(near * self.mid_ratio)), max(1, round(near * self.far_ratio))
+        candidates = near + _MORE_NEIGHBORS
+        law = {"n_neighbors": candidates, "metric": self.metric, "metric_params": self.metric_params}
+        rate = 1.0 if isinstance(self.learning_rate, str) else float(self.learning_rate)
+        return Sentence(
+            input=GraphModel(Gaussian(), UnitOutDegree(), SelfTuning(5, candidates), **law),
+            latent=GraphModel(Student(), FixedEdges()),
+            coupling=PairwiseControlledCoupling(near, mid, far),
+            terms=self.terms,
+            # The first two phases have other weights, so nothing counts as converged until they end.
+            optimizer=Adam(rate, exaggeration=Exaggeration(1.0, PHASES[1])),
+            init=self.init,
+            max_iter=self.max_iter,
+            n_components=self.n_components,
+            **self._run_options(),
+        )

@@ -1,0 +1,93 @@
+"""Adam: steps that adapt to the size of each coordinate's gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from graphcouple._validation import check_positive
+from graphcouple.couplings import Objective
+from graphcouple.graphs import FloatArray
+from graphcouple.optimize.base import Optimizer, Run
+from graphcouple.optimize.exaggeration import NO_EXAGGERATION, Exaggeration
+
+_TINY = 1e-7
+
+
+class AdamState(NamedTuple):
+    """The state of a run.
+
+    Attributes
+    ----------
+    Z, mean, square : ndarray of shape (n_points, n_components)
+        The embedding, and running means of gradients and of their squares.
+    grad_norm : float
+    """
+
+    Z: FloatArray
+    mean: FloatArray
+    square: FloatArray
+    grad_norm: float = np.inf
+
+
+@dataclass(frozen=True)
+class Adam(Optimizer):
+    """Adam: the running mean of the gradients, divided by the root of the running mean of their squares.
+
+    Parameters
+    ----------
+    learning_rate : float, default=1.0
+        About the length of a step in each coordinate.
+    decay, square_decay : float, default=0.9, 0.999
+        How much of the running means is kept at each step, in [0, 1).
+    exaggeration : Exaggeration, optional
+        The schedule of the attraction's weight; none by default. Nothing counts as converged until it ends.
+
+    Raises
+    ------
+    ValueError
+        When a number is out of range.
+
+    References
+    ----------
+    Kingma and Ba (2015), Adam: a method for stochastic optimization.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> from graphcouple.optimize import Adam
+    >>> X, y = gc.datasets.load("iris")
+    >>> posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(20)).posterior(X)
+    >>> objective = gc.CrossEntropy(posterior, gc.GraphModel(gc.Student(), "E"))
+    >>> solution = gc.solve(objective, X[:, :2], Adam(0.2), max_iter=100)
+    >>> bool(solution.loss < objective.value(X[:, :2]))
+    True
+    """
+
+    learning_rate: float = 1.0
+    decay: float = 0.9
+    square_decay: float = 0.999
+    exaggeration: Exaggeration = NO_EXAGGERATION
+
+    def __post_init__(self) -> None:
+        check_positive("learning_rate", self.learning_rate)
+        for name in ("decay", "square_decay"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name} must lie in [0, 1), got {getattr(self, name)!r}.")
+
+    def init(self, objective: Objective, Z0: FloatArray, run: Run) -> AdamState:
+        """Return the state at the start."""
+        return AdamState(Z0, np.zeros_like(Z0), np.zeros_like(Z0))
+
+    def step(self, objective: Objective, state: AdamState, iteration: int, run: Run) -> AdamState:
+        """Return the state after one step down the objective, with its attraction exaggerated as scheduled."""
+        gradient = objective.exaggerated(self.exaggeration(iteration)).gradient(state.Z)
+        mean = state.mean + (1.0 - self.decay) * (gradient - state.mean)
+        square = state.square + (1.0 - self.square_decay) * (gradient**2 - state.square)
+        unbiased = np.sqrt(1.0 - self.square_decay ** (iteration + 1)) / (1.0 - self.decay ** (iteration + 1))
+        Z = state.Z - self.learning_rate * unbiased * mean / (np.sqrt(square) + _TINY)
+        norm = float(np.linalg.norm(gradient)) / objective.n_points
+        return AdamState(Z.astype(state.Z.dtype, copy=False), mean, square, norm)
