@@ -22,6 +22,7 @@ from graphcouple.couplings.reconstruction import ReconstructionEnergy, reconstru
 from graphcouple.couplings.reference_shape import ProcrustesStatistic
 from graphcouple.graphs import Support
 from graphcouple.kernels import ScaledKernel
+from graphcouple.optimize import Adam
 from graphcouple.summation import KernelValue, LogEdgeProbability, LogKernel, LogOnePlusKernel
 from graphcouple.summation.tabulated import Tabulated
 from tests.contracts import check_objective, check_optimizer, check_prior, check_summation
@@ -49,6 +50,13 @@ def confined():
     wheel = RING + RING @ RING - 2 * np.eye(N)
     model = gc.GraphModel(gc.Gaussian(), gc.UnitOutDegree(edge_prior=wheel), gc.Perplexity(2))
     return gc.CrossEntropy(model.posterior(X), gc.GraphModel(gc.Student(), gc.FixedEdges(edge_prior=wheel)))
+
+
+def pairs():
+    """PaCMAP's pairs."""
+    latent = gc.GraphModel(gc.Student(), "E")
+    problem = couplings.Problem(X, None, D, latent, 2, gc.Exact(), "euclidean", np.random.RandomState(0), 1)
+    return couplings.PairwiseControlledCoupling(3, 2, 5).bind(problem)
 
 
 def tsne():
@@ -79,6 +87,7 @@ OBJECTIVES = {
     "large scale": lambda: LargeScaleCrossEntropy.of(X, 5, np.random.RandomState(0)),
     "long edges": lambda: LongEdges(D),
     "local radii": lambda: couplings.LocalRadii(D.support, D.edge_means, np.linspace(-1.0, 1.0, N)),
+    "pairs": pairs,
     "gram": lambda: gc.GramMatching(X),
     "anchors": lambda: AnchorEnergy(N, np.array([3, 7]), np.ones((2, 2))),
     "held": lambda: Held(tsne(), np.arange(N) < 5),
@@ -112,7 +121,7 @@ def of_the_package(base):
 
 def test_every_objective_and_optimizer_of_the_package_meets_its_contract():
     assert of_the_package(gc.Objective) == {type(make()) for make in OBJECTIVES.values()} - {Stress, Cohesion}
-    apart = {gc.NegativeSampling, gc.MiniBatches, gc.ExactSteps}
+    apart = {gc.NegativeSampling, gc.MiniBatches, gc.ExactSteps, Adam}
     assert of_the_package(gc.Optimizer) == {type(of) for of in OPTIMIZERS.values()} - {Cautious} | apart
 
 
@@ -139,8 +148,8 @@ def test_optimizer(optimizer, make):
 @pytest.mark.filterwarnings("ignore:the embedding is far from its size")
 @pytest.mark.parametrize(
     "optimizer",
-    [gc.NegativeSampling(random_state=3), gc.MiniBatches(batch_size=12, random_state=3)],
-    ids=["edges", "rows"],
+    [gc.NegativeSampling(random_state=3), gc.MiniBatches(batch_size=12, random_state=3), Adam(0.1)],
+    ids=["edges", "rows", "adam"],
 )
 def test_random_steps(optimizer):
     check_optimizer(optimizer, OBJECTIVES["effective" if isinstance(optimizer, gc.NegativeSampling) else "D-D"](), Z)

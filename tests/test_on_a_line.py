@@ -14,7 +14,7 @@ def test_exaggeration_does_not_jumble_the_order_of_points(digits, make):
     fitted, line = make(n_components=1, random_state=0).fit(X), gc.PrecisionCoupling(n_components=1).fit_transform(X)
     best = min(coupling_of(fitted).value(size * line / line.std()) for size in np.logspace(-1, 3, 60))
     assert fitted.loss_ < 0.9 * best
-    assert fitted.stop_reason_ == f"all {fitted.n_iter_} random steps taken"
+    assert fitted.stop_reason_ == f"all {fitted.n_iter_} steps taken"
 
 
 def test_points_pass_each_other_in_a_plane_and_under_bounded_kernels(digits):

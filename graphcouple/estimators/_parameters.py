@@ -219,6 +219,6 @@ n_iter_ : int
 start_losses_ : ndarray of shape (n_starts,)
     The loss at which each start ended.
 stop_reason_ : str
-    Why the run ended: "settled: ..." or "all ... random steps taken" for success, "stopped at max_iter=...", by how
+    Why the run ended: "settled: ..." or "all ... steps taken" for success, "stopped at max_iter=...", by how
     much the loss still fell, "stopped by the callback ...", "interrupted ..." or "collapsed: ...".
 """

@@ -8,7 +8,6 @@ from typing import Any
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphcouple.couplings import PairwiseControlledCoupling
-from graphcouple.couplings.pacmap import PHASES
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import ABOVE_0
 from graphcouple.estimators.base import CouplingEstimator
@@ -16,7 +15,7 @@ from graphcouple.estimators.sentence import Sentence
 from graphcouple.kernels import Gaussian, Student
 from graphcouple.laws import GraphModel, SelfTuning
 from graphcouple.laws.priors import FixedEdges, UnitOutDegree
-from graphcouple.optimize import Adam, Exaggeration
+from graphcouple.optimize import Adam
 
 # Neighbours among which the nearest by scaled distance are sought.
 _MORE_NEIGHBORS = 50
@@ -79,8 +78,7 @@ class PaCMAP(CouplingEstimator):
             latent=GraphModel(Student(), FixedEdges()),
             coupling=PairwiseControlledCoupling(near, mid, far),
             terms=self.terms,
-            # The first two phases have other weights, so nothing counts as converged until they end.
-            optimizer=Adam(rate, exaggeration=Exaggeration(1.0, PHASES[1])),
+            optimizer=Adam(rate),
             init=self.init,
             max_iter=self.max_iter,
             n_components=self.n_components,

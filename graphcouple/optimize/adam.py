@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from graphcouple._validation import check_positive
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer, Run
-from graphcouple.optimize.exaggeration import NO_EXAGGERATION, Exaggeration
 
 _TINY = 1e-7
 
@@ -36,14 +35,14 @@ class AdamState(NamedTuple):
 class Adam(Optimizer):
     """Adam: the running mean of the gradients, divided by the root of the running mean of their squares.
 
+    Steps keep their length near a minimum, so all of them are taken, and the last embedding is the result.
+
     Parameters
     ----------
     learning_rate : float, default=1.0
         About the length of a step in each coordinate.
     decay, square_decay : float, default=0.9, 0.999
         How much of the running means is kept at each step, in [0, 1).
-    exaggeration : Exaggeration, optional
-        The schedule of the attraction's weight; none by default. Nothing counts as converged until it ends.
 
     Raises
     ------
@@ -70,7 +69,7 @@ class Adam(Optimizer):
     learning_rate: float = 1.0
     decay: float = 0.9
     square_decay: float = 0.999
-    exaggeration: Exaggeration = NO_EXAGGERATION
+    noisy: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_positive("learning_rate", self.learning_rate)
@@ -83,8 +82,8 @@ class Adam(Optimizer):
         return AdamState(Z0, np.zeros_like(Z0), np.zeros_like(Z0))
 
     def step(self, objective: Objective, state: AdamState, iteration: int, run: Run) -> AdamState:
-        """Return the state after one step down the objective, with its attraction exaggerated as scheduled."""
-        gradient = objective.exaggerated(self.exaggeration(iteration)).gradient(state.Z)
+        """Return the state after one step down the objective of this iteration."""
+        gradient = objective.gradient(state.Z)
         mean = state.mean + (1.0 - self.decay) * (gradient - state.mean)
         square = state.square + (1.0 - self.square_decay) * (gradient**2 - state.square)
         unbiased = np.sqrt(1.0 - self.square_decay ** (iteration + 1)) / (1.0 - self.decay ** (iteration + 1))

@@ -70,7 +70,7 @@ class Solution:
     converged : bool
         Whether a convergence test ended the run, rather than `max_iter` or the callback.
     message : str
-        Why the run ended: "settled: ...", "all ... random steps taken", "stopped at max_iter=...", "stopped by the
+        Why the run ended: "settled: ...", "all ... steps taken", "stopped at max_iter=...", "stopped by the
         callback ...", "interrupted ...", or "collapsed: ...".
     loss_history : ndarray of shape (n_checks,)
         The objective (not exaggerated) at the start, at every check, and at the end of the run.
@@ -109,7 +109,7 @@ class Optimizer(ABC):
     """
 
     noisy: ClassVar[bool] = False
-    """Whether steps are random and shrink until the end: the last embedding is then the result, settled or not."""
+    """Whether losses on the way say nothing, as for random steps: the last embedding is the result, settled or not."""
 
     @property
     def exaggeration(self) -> Exaggeration:

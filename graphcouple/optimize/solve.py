@@ -314,7 +314,7 @@ def _descend(
     assert Z is not None
     collapsed = is_collapsed(objective, Z, loss)
     complete = optimizer.noisy and not monitor.stopped
-    message, converged = f"all {iteration} random steps taken" if complete else monitor.message, monitor.converged
+    message, converged = f"all {iteration} steps taken" if complete else monitor.message, monitor.converged
     if collapsed:
         message, converged = f"collapsed: all points are in one place ({message})", False
     history = np.array(monitor.losses), np.array(monitor.iterations)

@@ -1,0 +1,130 @@
+"""PaCMAP's pairs and loss, against plain loops and the distributions that they are drawn from."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+import graphcouple as gc
+from graphcouple.couplings import PairwiseControlledCoupling, Problem
+from graphcouple.couplings.pacmap import most_likely, phase_weights
+
+
+def _bound(X, coupling=None, seed=0):
+    sentence = gc.PaCMAP().sentence
+    problem = Problem(
+        X=X,
+        y=None,
+        posterior=sentence.input.posterior(X),
+        latent=sentence.latent,
+        n_components=2,
+        summation=gc.Exact(),
+        metric="euclidean",
+        rng=np.random.RandomState(seed),
+        n_jobs=1,
+    )
+    return (coupling or sentence.coupling).bind(problem)
+
+
+def _pairs(objective):
+    """Return the dense symmetric matrices of the three kinds of pairs, each pair counted in both directions."""
+    return [0.5 * sum(np.asarray(m.todense()) for m in pairs.matrices) for pairs in objective._sums]
+
+
+def _reference(matrices, weights, Z):
+    """Return the loss and its gradient by loops over pairs, as the paper writes them."""
+    value, gradient = 0.0, np.zeros_like(Z)
+    for kind, (matrix, weight) in enumerate(zip(matrices, weights, strict=True)):
+        for i, j in zip(*np.nonzero(matrix), strict=True):
+            d = 1.0 + float(((Z[i] - Z[j]) ** 2).sum())
+            loss, slope = (
+                (d / (10.0 + d), 10.0 / (10.0 + d) ** 2),
+                (d / (10_000.0 + d), 10_000.0 / (10_000.0 + d) ** 2),
+                (1.0 / (1.0 + d), -1.0 / (1.0 + d) ** 2),
+            )[kind]
+            count = 0.5 * weight * matrix[i, j]
+            value += count * loss
+            force = 2.0 * count * slope * (Z[i] - Z[j])
+            gradient[i] += force
+            gradient[j] -= force
+    return value, gradient
+
+
+@pytest.mark.parametrize("iteration", [0, 50, 150, 300])
+def test_loss_and_gradient_are_the_papers(iteration):
+    rng = np.random.default_rng(0)
+    objective = _bound(rng.normal(size=(70, 4)))
+    Z = 5.0 * rng.normal(size=(70, 2))
+    weights = phase_weights(iteration)
+    # Both directions of a pair stand for one pair.
+    value, gradient = _reference([2.0 * m for m in _pairs(objective)], weights, Z)
+    found, slopes = objective.at(iteration, Z).value_and_grad(Z)
+    assert found == pytest.approx(value, rel=1e-9)
+    np.testing.assert_allclose(slopes, gradient, atol=1e-8 * np.abs(gradient).max())
+
+
+def test_the_number_of_pairs():
+    n = 300
+    objective = _bound(np.random.default_rng(0).normal(size=(n, 4)))
+    near, mid, far = (m.sum() for m in _pairs(objective))
+    assert near == pytest.approx(10 * n)
+    assert mid == pytest.approx(5 * n)
+    # Random pairs that are near ones are left out.
+    assert 18 * n < far < 20 * n
+
+
+def test_near_pairs_are_nearest_by_scaled_distance():
+    X = np.random.default_rng(1).normal(size=(200, 3)) ** 3
+    near = most_likely(gc.PaCMAP().sentence.input.posterior(X), 10)
+    distances = cdist(X, X)
+    scale = np.sort(distances, axis=1)[:, 5]
+    for i in (0, 50, 199):
+        candidates = np.argsort(distances[i])[1:61]
+        scaled = distances[i, candidates] ** 2 / (scale[i] * scale[candidates])
+        expected = set(candidates[np.argsort(scaled)[:10]])
+        assert set(near.indices[near.indptr[i] : near.indptr[i + 1]]) == expected
+
+
+def test_mid_near_pairs_lead_to_the_second_nearest_of_six():
+    n = 400
+    # On a ring, a pair has about the same rank in both directions.
+    angles = 2.0 * np.pi * (np.arange(n) + np.random.default_rng(2).uniform(-0.4, 0.4, n)) / n
+    X = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    mid = _pairs(_bound(X))[1]
+    ranks = np.argsort(np.argsort(cdist(X, X), axis=1), axis=1)
+    mean_rank = float((mid * ranks).sum() / mid.sum()) / n
+    # The second smallest of six uniform numbers has the mean 2/7.
+    assert mean_rank == pytest.approx(2.0 / 7.0, abs=0.03)
+
+
+@pytest.mark.filterwarnings("ignore:n_neighbors=60 is lowered")
+@pytest.mark.parametrize("n", [4, 12, 40])
+def test_few_points(n):
+    Z = gc.PaCMAP(random_state=0).fit_transform(np.random.default_rng(0).normal(size=(n, 3)))
+    assert len(np.unique(Z.round(6), axis=0)) == n
+
+
+def test_threads_and_seeds():
+    X = np.random.default_rng(0).normal(size=(500, 5))
+    maps = [gc.PaCMAP(random_state=0, n_jobs=jobs).fit_transform(X) for jobs in (1, 2)]
+    np.testing.assert_array_equal(*maps)
+    assert not np.array_equal(maps[0], gc.PaCMAP(random_state=1).fit_transform(X))
+
+
+def test_it_keeps_neighbourhoods_and_clusters_as_the_original_does():
+    """PaCMAP 0.9.1 has R(10) .43, R(n/2) .36 and 97 % of neighbours of the own class on all digits, over seeds."""
+    X, y = gc.datasets.load("digits")
+    fitted = gc.PaCMAP(random_state=0).fit(X)
+    scores = gc.metrics.evaluate(X, fitted.embedding_)
+    assert scores["R(10)"] > 0.41
+    assert scores["R(n/2)"] > 0.30
+    assert gc.metrics.knn_accuracy(fitted.embedding_, y) > 0.95
+
+
+def test_refusals():
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    with pytest.raises(ValueError, match="weighted points"):
+        gc.PaCMAP().fit(X, sample_weight=np.ones(100))
+    with pytest.raises(ValueError, match="cannot place new points"):
+        gc.PaCMAP(random_state=0).fit(X).transform(X)
+    with pytest.raises(ValueError, match="n_near must be"):
+        PairwiseControlledCoupling(n_near=0)
