@@ -3,6 +3,22 @@
 from tests.faults.fault import Fault
 
 FAULTS = [
+    Fault("doubly stochastic: partition of one factor", "laws/priors/doubly_stochastic.py", "return -2.0 * float(self.shifts.sum())",
+          "return -float(self.shifts.sum())", "test_doubly_stochastic"),
+    Fault("doubly stochastic: directions added", "laws/priors/doubly_stochastic.py", "super().__init__(support, total / directions)",
+          "super().__init__(support, total)", "test_doubly_stochastic"),
+    Fault("doubly stochastic: a force of one end", "laws/priors/doubly_stochastic.py", "return value, 2.0 * u[:, None] *", "return value, u[:, None] *",
+          "test_doubly_stochastic"),
+    Fault("doubly stochastic: value without the dual's rest", "laws/priors/doubly_stochastic.py", "(sums - 1.0).sum() - 2.0 * np.log(u).sum()",
+          "-np.log(u).sum()", "test_doubly_stochastic"),
+    Fault("doubly stochastic: any input is feasible", "laws/priors/doubly_stochastic.py", "frozenset({BINARY, ONE_EACH, N_EDGES, BALANCED})",
+          "frozenset({BINARY, ONE_EACH, N_EDGES})", "test_doubly_stochastic"),
+    Fault("symmetric entropic: half the cost", "_numba/entropic.py", "min((lam[i] + lam[j] - 2.0 * cost[e])", "min((lam[i] + lam[j] - cost[e])",
+          "test_doubly_stochastic"),
+    Fault("symmetric entropic: entropy less one", "laws/symmetric_entropic.py", "self.goal = np.log(perplexity) + 1.0", "self.goal = np.log(perplexity)",
+          "test_doubly_stochastic"),
+    Fault("symmetric entropic: pinned rows forgotten", "laws/symmetric_entropic.py", "pinned = (gamma <= least) & (by_gamma > 0.0)",
+          "pinned = np.zeros(len(gamma), dtype=bool)", "test_doubly_stochastic"),
     Fault("neighbors: dropped points stay away", "neighbors/inverted_file.py", "if len(self.points) < len(self.order):", "if False:",
           "test_merging"),
     Fault("numbers by list: ends keep their old numbers", "_numba/mirror.py", "keys[e] = np.int64(rank[indices[a + e]]) << 32 | e",
