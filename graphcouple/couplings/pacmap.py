@@ -178,6 +178,8 @@ class PairwiseControlledCoupling(Coupling):
 
     def bind(self, problem: Problem) -> PairwiseControlled:
         """Return the loss, with pairs drawn by the problem's source of randomness."""
+        if problem.X is None:
+            raise ValueError("PaCMAP's mid-near pairs are found by distances, so pass the points, or distances, as X.")
         if problem.posterior.node_weights is not None:
             raise ValueError("PaCMAP's pairs cannot be drawn for weighted points; repeat the rows instead.")
         n, rng = problem.posterior.n_nodes, np.random.default_rng(problem.seed())

@@ -27,15 +27,21 @@ BALANCED = "one edge into every node on average"
 _TOLERANCE = 1e-9
 _TOLERANCE_OF_RUNS = 1e-4
 _MOST_STEPS = 60
+_ROUGHLY, _FEW_STEPS = 0.1, 8
 _MOST_OF_STEP = 20
 _MOST_IN_LOGS = 500
+_MOST_PAIRS_IN_LOGS = 10**9
 # Above this residual of a row's sum, a Newton step may overshoot.
 _NEAR = 0.5
 _LONGEST_STEP = 1.0
 
 
 def balance(
-    times: Callable[[FloatArray], FloatArray], u: FloatArray, product: FloatArray, tolerance: float
+    times: Callable[[FloatArray], FloatArray],
+    u: FloatArray,
+    product: FloatArray,
+    tolerance: float,
+    most: int = _MOST_STEPS,
 ) -> tuple[FloatArray, FloatArray]:
     """Return u and the row sums of u_i K_ij u_j, for the u that makes these sums 1.
 
@@ -52,8 +58,10 @@ def balance(
         K u at the start.
     tolerance : float
         The largest difference between a row's sum and 1.
+    most : int
+        The most steps.
     """
-    for _ in range(_MOST_STEPS):
+    for _ in range(most):
         sums = u * product
         worst = float(np.abs(sums - 1.0).max())
         if worst <= tolerance or not np.isfinite(worst):
@@ -209,8 +217,19 @@ class DoublyStochastic(GraphPrior):
 
         The value is the dual's, whose error is the square of the error of u.
         """
+        summation = summation.for_points(Z, KernelValue(kernel))
+        tolerance = max(_TOLERANCE if self._memory is None else _TOLERANCE_OF_RUNS, summation.resolution)
+        found = self._balanced(kernel, Z, summation, tolerance, _MOST_STEPS, with_gradient)
+        if found is None and summation.resolution > 0:
+            # Points are far from all others, as in starts that are too large: a bound of the value turns descent back.
+            found = self._balanced(kernel, Z, exact_like(summation), _ROUGHLY, _FEW_STEPS, with_gradient)
+        return found or _in_logs(kernel, Z.astype(np.float64, copy=False), with_gradient)
+
+    def _balanced(
+        self, kernel: Kernel, Z: FloatArray, summation: Summation, tolerance: float, most: int, with_gradient: bool
+    ) -> tuple[float, FloatArray | None] | None:
+        """Return the log-partition and its gradient, or None if sums are too small for the summation."""
         radial = KernelValue(kernel)
-        summation = summation.for_points(Z, radial)
 
         def times(charges: FloatArray) -> FloatArray:
             return summation.potential(Z, radial, charges, with_gradient=False)[0]
@@ -222,13 +241,8 @@ class DoublyStochastic(GraphPrior):
             u = np.ones(len(Z))
             mass = times(u)
         if not (mass > max(UNDERFLOW, summation.resolution)).all():
-            if summation.resolution > 0:
-                return self.log_partition_and_grad(
-                    kernel, Z, exact_like(summation), with_value=with_value, with_gradient=with_gradient
-                )
-            return _in_logs(kernel, Z.astype(np.float64, copy=False), with_gradient)
-        tolerance = _TOLERANCE if memory is None else _TOLERANCE_OF_RUNS
-        u, sums = balance(times, u, mass, max(tolerance, summation.resolution))
+            return None
+        u, sums = balance(times, u, mass, tolerance, most)
         if memory is not None:
             memory[:] = [u]
         value = float((sums - 1.0).sum() - 2.0 * np.log(u).sum())
@@ -240,7 +254,8 @@ class DoublyStochastic(GraphPrior):
 def _in_logs(kernel: Kernel, Z: FloatArray, with_gradient: bool) -> tuple[float, FloatArray | None]:
     """Return the log-partition and its gradient by Sinkhorn's steps in logarithms, for kernels that underflow."""
     f = np.zeros(len(Z))
-    for _ in range(_MOST_IN_LOGS):
+    # Any f gives an upper bound, and such embeddings are left at once.
+    for _ in range(int(np.clip(_MOST_PAIRS_IN_LOGS // len(Z) ** 2, 2, _MOST_IN_LOGS))):
         log_sums = row_log_sums(kernel, Z, f)
         worst = float(np.abs(f + log_sums).max())
         if not worst > _TOLERANCE_OF_RUNS:
