@@ -162,7 +162,7 @@ def test_a_graph_without_a_balanced_mean_says_so():
 def test_refusals():
     X = np.random.default_rng(0).normal(size=(20, 3))
     with pytest.raises(ValueError, match="one edge into every node on average"):
-        gc.GraphCoupling(gc.GraphModel(gc.Gaussian(), "D"), gc.GraphModel(gc.Gaussian(), "S")).fit(X)
+        gc.GraphCoupling(gc.GraphModel(gc.Gaussian(), "D"), gc.GraphModel(gc.Gaussian(), "S"), max_iter=20).fit(X)
     with pytest.raises(ValueError, match="sample weights need a prior"):
         gc.SNEkhorn(perplexity=5).fit(X, sample_weight=np.ones(20))
     with pytest.raises(ValueError, match="bandwidth must be a Perplexity"):
