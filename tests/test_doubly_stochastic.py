@@ -159,6 +159,14 @@ def test_a_graph_without_a_balanced_mean_says_so():
         DoublyStochastic().posterior(star).mean()
 
 
+@pytest.mark.filterwarnings("ignore:perplexity=30 is lowered")
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_few_points(n):
+    fitted = gc.SNEkhorn(random_state=0).fit(np.random.default_rng(0).normal(size=(n, 3)))
+    np.testing.assert_allclose(fitted.posterior_.mean().sum(axis=0), 1.0, atol=1e-6)
+    assert np.isfinite(fitted.embedding_).all()
+
+
 def test_refusals():
     X = np.random.default_rng(0).normal(size=(20, 3))
     with pytest.raises(ValueError, match="one edge into every node on average"):

@@ -381,5 +381,5 @@ def check_feasible(posterior: RandomGraph, latent: GraphModel) -> None:
             f"the cross-entropy from prior {posterior.code} ({posterior.prior_name}) to prior {latent.prior.code} "
             f"({type(latent.prior).__name__}) is undefined: the embedding's graphs have "
             f"{' and '.join(sorted(missing))}, which the input's graphs need not have, so their support is not "
-            "contained. Feasible pairs (input, embedding) are B–B, D–B, D–D, D–E, E–E, and S with D, E or S."
+            "contained. Feasible pairs (input, embedding) are B–B, D–B, D–D, D–E, E–E, and S with each."
         )

@@ -90,6 +90,12 @@ class SymmetricEntropic(GraphModel):
                     "for other kernels and bandwidths, use GraphModel with prior S."
                 )
 
+    def within(self, n_points: int, n_copies: float | None = None) -> GraphModel:
+        """Lower perplexity and number of neighbours; two points have one law only, and no perplexity."""
+        if n_points == 2:
+            return GraphModel(**self.get_params(deep=False)).within(n_points, n_copies)
+        return super().within(n_points, n_copies)
+
     def given_distances(self, distances: Distances, sample_weight: Any = None, y: Any = None) -> ConditionedModel:
         """Return the law given the distances between its points and their classes."""
         weights = None if sample_weight is None else check_weights(sample_weight, distances.n_points)
@@ -103,10 +109,13 @@ class _ConditionedAffinities(ConditionedModel):
     def _log_kernel(
         self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None
     ) -> FloatArray:
+        bandwidth = self.model.bandwidth
+        if not isinstance(bandwidth, Perplexity):
+            return super()._log_kernel(support, sq_dist, n_jobs, copies)
         _, scale = self.model.fitted_bandwidth(support, sq_dist, n_jobs, copies)
         edges, cost = either_direction(support, sq_dist.astype(np.float64))
         cost /= either_direction(support, np.ones(support.n_edges))[1]
-        law = _Dual(edges, cost, float(self.model.bandwidth.perplexity), n_jobs).solve(2.0 * scale**2)
+        law = _Dual(edges, cost, bandwidth.perplexity, n_jobs).solve(2.0 * scale**2)
         if edges.n_edges == support.n_edges:
             return law
         return law[edges.find(support.rows, support.indices)]
