@@ -301,7 +301,11 @@ class GraphModel(GraphLaw):
         """Return the law given the distances between its points, their weights and classes."""
         weights = None if sample_weight is None else check_weights(sample_weight, distances.n_points)
         codes = class_codes(y, distances.n_points) if self.target_weight else None
-        return ConditionedModel(self, distances, weights, codes)
+        return self._conditioned(self, distances, weights, codes)
+
+    @property
+    def _conditioned(self) -> type[ConditionedModel]:
+        return ConditionedModel
 
     def recall(self, remembered: dict[str, Any]) -> ConditionedModel:
         """Return the law given its points, from the state that `ConditionedLaw.remembered` returned."""

@@ -15,13 +15,11 @@ from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Gaussian, Kernel
 from graphcouple.kernels.base import TINY
 from graphcouple.laws.bandwidths import Bandwidth, Perplexity
-from graphcouple.laws.copies import Copies, check_weights
+from graphcouple.laws.copies import Copies
 from graphcouple.laws.given_model import ConditionedModel
-from graphcouple.laws.labels import class_codes
 from graphcouple.laws.model import GraphModel
 from graphcouple.laws.priors import DoublyStochastic, GraphPrior
-from graphcouple.neighbors import Distances
-from graphcouple.summation.directions import either_direction
+from graphcouple.summation.directions import mean_of_directions
 
 _TOLERANCE = 1e-6
 _MOST_STEPS = 100
@@ -40,7 +38,7 @@ class SymmetricEntropic(GraphModel):
     P minimises Σ_ij P_ij d²_ij among symmetric matrices whose rows sum to 1 and have an entropy of at least
     log(perplexity). So P_ij = exp((λ_i + λ_j − 2 d²_ij)/(γ_i + γ_j)), with λ and γ from the dual, a concave function of
     2n numbers, by Newton's method. A row whose entropy exceeds log(perplexity) whatever its γ keeps the larger one;
-    under a perplexity of 30 there is hardly any, under 5 there are some 7 % of them.
+    hardly any row does at a perplexity of 30, and some 7 % of the rows at 5.
     New points get the edges of prior D with the same perplexity.
 
     Parameters
@@ -50,7 +48,7 @@ class SymmetricEntropic(GraphModel):
     bandwidth : Perplexity, default=Perplexity(30)
         The perplexity of each row.
     n_neighbors, metric, search, metric_params, target_weight
-        See `GraphModel`. With `n_neighbors`, the edges are those of the neighbours' graph, in both directions.
+        See `GraphModel`. With `n_neighbors`, edges join near neighbours, in both directions.
     symmetrize : None
         It has no use here.
 
@@ -96,11 +94,9 @@ class SymmetricEntropic(GraphModel):
             return GraphModel(**self.get_params(deep=False)).within(n_points, n_copies)
         return super().within(n_points, n_copies)
 
-    def given_distances(self, distances: Distances, sample_weight: Any = None, y: Any = None) -> ConditionedModel:
-        """Return the law given the distances between its points and their classes."""
-        weights = None if sample_weight is None else check_weights(sample_weight, distances.n_points)
-        codes = class_codes(y, distances.n_points) if self.target_weight else None
-        return _ConditionedAffinities(self, distances, weights, codes)
+    @property
+    def _conditioned(self) -> type[ConditionedModel]:
+        return _ConditionedAffinities
 
 
 class _ConditionedAffinities(ConditionedModel):
@@ -113,8 +109,7 @@ class _ConditionedAffinities(ConditionedModel):
         if not isinstance(bandwidth, Perplexity):
             return super()._log_kernel(support, sq_dist, n_jobs, copies)
         _, scale = self.model.fitted_bandwidth(support, sq_dist, n_jobs, copies)
-        edges, cost = either_direction(support, sq_dist.astype(np.float64))
-        cost /= either_direction(support, np.ones(support.n_edges))[1]
+        edges, cost = mean_of_directions(support, sq_dist)
         law = _Dual(edges, cost, bandwidth.perplexity, n_jobs).solve(2.0 * scale**2)
         if edges.n_edges == support.n_edges:
             return law

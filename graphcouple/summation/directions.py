@@ -54,6 +54,13 @@ def either_direction(support: Support, weights: FloatArray) -> tuple[Support, Fl
     return Support(indptr.astype(index_dtype(int(indptr[-1]))), columns), entries
 
 
+def mean_of_directions(support: Support, weights: FloatArray) -> tuple[Support, FloatArray]:
+    """Return the edges of m or mᵀ, each with the mean of its entries in the directions that it has."""
+    edges, total = either_direction(support, weights.astype(np.float64))
+    _, directions = either_direction(support, np.ones(support.n_edges))
+    return Support(edges.indptr, edges.indices, support.complete), total / directions
+
+
 def edge_product(matrix: Any, points: FloatArray, n_jobs: int | None = None) -> FloatArray:
     """Return the product of an array or csr matrix with points, in double precision.
 

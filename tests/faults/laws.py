@@ -5,8 +5,8 @@ from tests.faults.fault import Fault
 FAULTS = [
     Fault("doubly stochastic: partition of one factor", "laws/priors/doubly_stochastic.py", "return -2.0 * float(self.shifts.sum())",
           "return -float(self.shifts.sum())", "test_doubly_stochastic"),
-    Fault("doubly stochastic: directions added", "laws/priors/doubly_stochastic.py", "super().__init__(support, total / directions)",
-          "super().__init__(support, total)", "test_doubly_stochastic"),
+    Fault("doubly stochastic: directions added", "summation/directions.py", "support.complete), total / directions",
+          "support.complete), total", "test_doubly_stochastic"),
     Fault("doubly stochastic: a force of one end", "laws/priors/doubly_stochastic.py", "return value, 2.0 * u[:, None] *", "return value, u[:, None] *",
           "test_doubly_stochastic"),
     Fault("doubly stochastic: value without the dual's rest", "laws/priors/doubly_stochastic.py", "(sums - 1.0).sum() - 2.0 * np.log(u).sum()",

@@ -20,7 +20,7 @@ from graphcouple.laws.priors.log_domain import UNDERFLOW, exact_like, mean_force
 from graphcouple.laws.priors.posterior import GraphPosterior, sum_x_log_x
 from graphcouple.laws.priors.unit_out_degree import UnitOutDegreePosterior
 from graphcouple.summation import KernelValue, Summation
-from graphcouple.summation.directions import either_direction
+from graphcouple.summation.directions import mean_of_directions
 
 BALANCED = "one edge into every node on average"
 
@@ -88,10 +88,7 @@ class BalancedPosterior(UnitOutDegreePosterior):
     """
 
     def __init__(self, support: Support, natural_parameters: FloatArray) -> None:
-        edges, total = either_direction(support, natural_parameters.astype(np.float64))
-        _, directions = either_direction(support, np.ones(support.n_edges))
-        support = Support(edges.indptr, edges.indices, support.complete)
-        super().__init__(support, total / directions)
+        super().__init__(*mean_of_directions(support, natural_parameters))
 
     @cached_property
     def shifts(self) -> FloatArray:
