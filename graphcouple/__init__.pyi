@@ -52,6 +52,7 @@ from .estimators import DensMAP as DensMAP
 from .estimators import DiffusionMaps as DiffusionMaps
 from .estimators import GraphCoupling as GraphCoupling
 from .estimators import HierarchicalCoupling as HierarchicalCoupling
+from .estimators import InfoNCTSNE as InfoNCTSNE
 from .estimators import Isomap as Isomap
 from .estimators import KernelPCA as KernelPCA
 from .estimators import LaplacianEigenmaps as LaplacianEigenmaps

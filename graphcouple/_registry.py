@@ -74,6 +74,7 @@ METHODS = {
     "largevis": "LargeVis",
     "umap": "UMAP",
     "neg-tsne": "NegTSNE",
+    "infonc-tsne": "InfoNCTSNE",
     "snekhorn": "SNEkhorn",
     "pacmap": "PaCMAP",
     "laptsne": "LaptSNE",

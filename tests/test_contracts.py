@@ -71,6 +71,8 @@ OBJECTIVES = {
     "D-B": lambda: gc.CrossEntropy(D, gc.GraphModel(gc.Odds(gc.Student()), "B")),
     "confined": confined,
     "effective": lambda: gc.EffectiveCrossEntropy(B, gc.GraphModel(gc.Odds(gc.Student()), "B"), noise_exponent=0.75),
+    "contrastive": lambda: couplings.ContrastiveCrossEntropy(D, gc.GraphModel(gc.Student(), "D")),
+    "drawn": lambda: OBJECTIVES["contrastive"]().partition,
     "partition": lambda: tsne().partition,
     "energy": lambda: tsne().energy,
     "charged": lambda: OBJECTIVES["effective"]().partition,

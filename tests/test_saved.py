@@ -31,6 +31,7 @@ METHODS = {
     "TSNE": gc.TSNE(perplexity=10),
     "scales": gc.TSNE(perplexity=(5, 30)),
     "SNE in float32": gc.SNE(perplexity=10),
+    "infonc-tsne": gc.InfoNCTSNE(perplexity=10, max_iter=50),
     "snekhorn": gc.SNEkhorn(perplexity=10, max_iter=50),
     "UMAP": gc.UMAP(),
     "UMAP full": gc.UMAP(repulsion="full", metric="manhattan"),

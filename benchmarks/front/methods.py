@@ -60,6 +60,7 @@ def _pca(X, seed):
 OURS = {
     "t-SNE": _ours(lambda gc, seed: gc.TSNE(random_state=seed)),
     "UMAP": _ours(lambda gc, seed: gc.UMAP(random_state=seed)),
+    "InfoNC-t-SNE": _ours(lambda gc, seed: gc.InfoNCTSNE(random_state=seed)),
     "our PaCMAP": _ours(lambda gc, seed: gc.PaCMAP(random_state=seed)),
     "SNEkhorn": _ours(lambda gc, seed: gc.SNEkhorn(random_state=seed)),
     "t-SNEkhorn": _ours(lambda gc, seed: gc.SNEkhorn(latent_kernel=gc.Student(), random_state=seed)),

@@ -5,6 +5,7 @@ from graphcouple.couplings.base import Attraction, Objective, WeightedSum
 from graphcouple.couplings.component_means import ComponentCrossEntropy, ComponentMeans
 from graphcouple.couplings.confinement import Confinement
 from graphcouple.couplings.contraction import KernelLaplacian, LaplacianEigenvalues, SpectralContraction
+from graphcouple.couplings.contrastive import ContrastiveCoupling, ContrastiveCrossEntropy
 from graphcouple.couplings.cross_entropy import CrossEntropy
 from graphcouple.couplings.density import Density, LocalRadii
 from graphcouple.couplings.distance_shape import DistanceShape, FreeScaleStress
@@ -40,6 +41,8 @@ __all__ = [
     "ComponentCrossEntropy",
     "ComponentMeans",
     "Confinement",
+    "ContrastiveCoupling",
+    "ContrastiveCrossEntropy",
     "Coupling",
     "CrossEntropy",
     "CrossEntropyCoupling",

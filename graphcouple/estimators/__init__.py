@@ -12,6 +12,7 @@ from graphcouple.estimators.diffusion import DiffusionMaps
 from graphcouple.estimators.gram_methods import ClassicalMDS, KernelPCA
 from graphcouple.estimators.graph_coupling import GraphCoupling
 from graphcouple.estimators.hierarchical import HierarchicalCoupling, TwoScaleCoupling
+from graphcouple.estimators.infonc_tsne import InfoNCTSNE
 from graphcouple.estimators.isomap import Isomap
 from graphcouple.estimators.laplacian_methods import LaplacianEigenmaps
 from graphcouple.estimators.locally_linear import LocallyLinearEmbedding
@@ -38,6 +39,7 @@ __all__ = [
     "Estimate",
     "GraphCoupling",
     "HierarchicalCoupling",
+    "InfoNCTSNE",
     "Isomap",
     "KernelPCA",
     "LaplacianEigenmaps",

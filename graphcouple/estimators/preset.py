@@ -78,16 +78,25 @@ class PerplexityPreset(Preset):
     n_neighbors: Any = parameter(default="auto")
 
     def _input_law(self) -> GraphLaw:
-        laws = [
-            GraphModel(
-                Gaussian(),
-                UnitOutDegree(),
-                Perplexity(perplexity),
-                self.n_neighbors,
-                metric=self.metric,
-                metric_params=self.metric_params,
-                target_weight=self.target_weight,
-            )
-            for perplexity in np.atleast_1d(self.perplexity).tolist()
-        ]
-        return laws[0] if len(laws) == 1 else GraphMixture(laws)
+        return perplexity_law(self)
+
+
+def perplexity_law(estimator: Any, *, sparse: bool = False) -> GraphLaw:
+    """Return the law of an estimator with a perplexity: Gaussian with prior D, mixed if there are several.
+
+    If `sparse`, "auto" neighbours are three times the perplexity for few points too.
+    """
+    sparse = sparse and estimator.n_neighbors == "auto"
+    laws = [
+        GraphModel(
+            Gaussian(),
+            UnitOutDegree(),
+            Perplexity(perplexity),
+            Perplexity(perplexity).suited_neighbors if sparse else estimator.n_neighbors,
+            metric=estimator.metric,
+            metric_params=estimator.metric_params,
+            target_weight=estimator.target_weight,
+        )
+        for perplexity in np.atleast_1d(estimator.perplexity).tolist()
+    ]
+    return laws[0] if len(laws) == 1 else GraphMixture(laws)

@@ -35,7 +35,8 @@ class AdamState(NamedTuple):
 class Adam(Optimizer):
     """Adam: the running mean of the gradients, divided by the root of the running mean of their squares.
 
-    Steps keep their length near a minimum, so all of them are taken, and the last embedding is the result.
+    Steps keep their length near a minimum unless annealed, so all of them are taken, and the last embedding is the
+    result.
 
     Parameters
     ----------
@@ -43,6 +44,8 @@ class Adam(Optimizer):
         About the length of a step in each coordinate.
     decay, square_decay : float, default=0.9, 0.999
         How much of the running means is kept at each step, in [0, 1).
+    annealed : bool, default=False
+        Whether the rate falls linearly to 0 at ``max_iter``, so that steps on random samples come to rest.
 
     Raises
     ------
@@ -69,6 +72,7 @@ class Adam(Optimizer):
     learning_rate: float = 1.0
     decay: float = 0.9
     square_decay: float = 0.999
+    annealed: bool = False
     noisy: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -87,6 +91,7 @@ class Adam(Optimizer):
         mean = state.mean + (1.0 - self.decay) * (gradient - state.mean)
         square = state.square + (1.0 - self.square_decay) * (gradient**2 - state.square)
         unbiased = np.sqrt(1.0 - self.square_decay ** (iteration + 1)) / (1.0 - self.decay ** (iteration + 1))
-        Z = state.Z - self.learning_rate * unbiased * mean / (np.sqrt(square) + _TINY)
+        rate = self.learning_rate * (1.0 - iteration / run.max_iter if self.annealed else 1.0)
+        Z = state.Z - rate * unbiased * mean / (np.sqrt(square) + _TINY)
         norm = float(np.linalg.norm(gradient)) / objective.n_points
         return AdamState(Z.astype(state.Z.dtype, copy=False), mean, square, norm)

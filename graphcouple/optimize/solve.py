@@ -79,7 +79,8 @@ def solve(
         with `Descent` and ``max_iter="auto"``; else 1, as where points are held.
     rescale : bool, default=False
         Start from the multiple of `Z0` at which the (exaggerated) objective is least; `Descent` also smooths a start
-        as rough as noise. Estimators ask for it unless `init` is an array.
+        as rough as noise. If the steps are sampled, the confinement of `Descent` bounds this size. Estimators ask for
+        it unless `init` is an array.
     n_jobs : int or None, default=None
         Threads for the optimizer's own steps; None means every core. Results do not depend on it.
     on_interrupt : {"raise", "return"}, default="raise"
@@ -142,9 +143,10 @@ def solve(
         start, first = optimizer.plan(objective, start, max_iter, most * max_iter, smooth=rescale)
     if most > 1 and first.noisy:
         max_iter = min(max_iter, _MOST_SAMPLED)
-    bound = None if isinstance(optimizer, Optimizer) else optimizer.bound(objective)
-    # Sampled steps ignore the size of the map, so their start is bounded instead.
-    bound, start_bound = (None, bound and _START_WEIGHT * bound) if first.noisy else (bound, None)
+    bound = (Descent() if isinstance(optimizer, Optimizer) else optimizer).bound(objective)
+    # Sampled steps ignore the size of the map, so their start is bounded instead. Other given optimizers have no bound.
+    start_bound = bound and _START_WEIGHT * bound if first.noisy else None
+    bound = None if first.noisy or isinstance(optimizer, Optimizer) else bound
     stated, objective = objective, objective if bound is None else objective + bound
 
     store = NoSnapshots() if snapshots is None else snapshots

@@ -3,6 +3,13 @@
 from tests.faults.fault import Fault
 
 FAULTS = [
+    Fault("InfoNCE: a point draws itself", "couplings/contrastive.py", "shifts = 1 + rng.choice", "shifts = rng.choice", "test_contrastive"),
+    Fault("InfoNCE: the same points at each iteration", "couplings/contrastive.py", "other._draws = [(self.seed, 1, iteration)]", "other._draws = [(self.seed, 1, 0)]", "test_contrastive"),
+    Fault("InfoNCE: no force on drawn points", "_numba/contrastive.py", "for way in (1, -1):", "for way in (1, 1):", "test_contrastive"),
+    Fault("InfoNCE: edges share one end only", "_numba/contrastive.py", "weights[e] * (own + other)", "weights[e] * (own + own)", "test_contrastive"),
+    Fault("InfoNCE: underflow is no force", "_numba/contrastive.py", "return 1.0 / (1.0 + np.exp(log_total - log_kernel.potential(sq_dist)))", "return 1.0", "test_contrastive"),
+    Fault("Adam: the rate does not fall", "optimize/adam.py", "if self.annealed else 1.0", "if False else 1.0", "test_contrastive"),
+    Fault("Sampled steps from starts of any size", "optimize/solve.py", "_START_WEIGHT * bound if first.noisy", "_START_WEIGHT * bound if False", "test_contrastive"),
     Fault("PaCMAP: mid-near pairs to the nearest", "couplings/pacmap.py", "axis=1)[:, 1]", "axis=1)[:, 0]", "test_pacmap"),
     Fault("PaCMAP: near pairs repel as random ones", "couplings/pacmap.py", "free = near.find(rows, columns) < 0", "free = rows >= 0", "test_pacmap"),
     Fault("PaCMAP: least likely edges", "couplings/pacmap.py", "np.lexsort((-means, support.rows))", "np.lexsort((means, support.rows))", "test_pacmap"),

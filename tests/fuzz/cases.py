@@ -11,8 +11,8 @@ import scipy.sparse as sp
 import graphcouple as gc
 
 COUPLINGS = (
-    *(gc.TSNE, gc.SNE, gc.SymmetricSNE, gc.LargeVis, gc.NegTSNE, gc.SNEkhorn, gc.PaCMAP, gc.UMAP, gc.LaptSNE),
-    *(gc.TwoKernelPCA, gc.TwoKernelLLE),
+    *(gc.TSNE, gc.SNE, gc.SymmetricSNE, gc.LargeVis, gc.NegTSNE, gc.SNEkhorn, gc.PaCMAP, gc.InfoNCTSNE),
+    *(gc.UMAP, gc.LaptSNE, gc.TwoKernelPCA, gc.TwoKernelLLE),
 )
 CLASSICAL = (
     gc.CCPCA,
