@@ -88,6 +88,7 @@ METHODS = {
     "lle": "LocallyLinearEmbedding",
     "eigenmaps": "LaplacianEigenmaps",
     "diffusion-maps": "DiffusionMaps",
+    "phate": "PHATE",
     "kernel-pca": "KernelPCA",
     "autoencoder": "LinearAutoencoder",
 }

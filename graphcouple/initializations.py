@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from graphcouple.components.pca import why_constant
 from graphcouple.graphs import FloatArray
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import coordinates_of
-from graphcouple.spectral import embed_parts, graph_laplacian, principal_components
+from graphcouple.spectral import GraphLaplacian, embed_parts, graph_laplacian, principal_components
 
 # Residual of eigenvectors relative to the largest eigenvalue: a start need not be exact.
 _TOLERANCE = 1e-4
@@ -35,7 +36,8 @@ def spectral(
     X: Any, posterior: RandomGraph, n_components: int, rng: np.random.RandomState, n_jobs: int | None = None
 ) -> FloatArray:
     """Return Laplacian eigenmaps of the posterior's mean graph; see `graphcouple.LaplacianEigenmaps`."""
-    return embed_parts(graph_laplacian(posterior), n_components, X, _TOLERANCE).Z
+    embed = partial(GraphLaplacian.embedding, tol=_TOLERANCE)
+    return embed_parts(graph_laplacian(posterior), n_components, X, embed).Z
 
 
 def random(

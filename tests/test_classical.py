@@ -230,6 +230,7 @@ TRANSFORMS = {
     "lle": gc.LocallyLinearEmbedding(n_neighbors=10),
     "eigenmaps": gc.LaplacianEigenmaps(perplexity=8, n_neighbors=20),
     "plain": gc.LaplacianEigenmaps(perplexity=8, n_neighbors=20, normalized=False),
+    "phate": gc.PHATE(perplexity=8, n_neighbors=20),
     "diffusion": gc.DiffusionMaps(perplexity=8, n_neighbors=20, t=5),
     "autoencoder": gc.LinearAutoencoder(),
 }

@@ -44,6 +44,7 @@ METHODS = {
     "isomap": gc.Isomap(n_neighbors=5, n_landmarks=30),
     "lle": gc.LocallyLinearEmbedding(),
     "eigenmaps": gc.LaplacianEigenmaps(perplexity=10),
+    "phate": gc.PHATE(perplexity=10),
     "diffusion": gc.DiffusionMaps(perplexity=10, t=3),
     "autoencoder": gc.LinearAutoencoder(),
     "stress": gc.MetricMDS(weights="sammon"),

@@ -51,6 +51,12 @@ def _trimap(X, seed):
     return trimap.TRIMAP(verbose=False).fit_transform(X.astype(np.float32))
 
 
+def _phate(X, seed):
+    import phate
+
+    return phate.PHATE(random_state=seed, verbose=0, n_jobs=-1).fit_transform(X)
+
+
 def _pca(X, seed):
     from sklearn.decomposition import PCA
 
@@ -61,6 +67,7 @@ OURS = {
     "t-SNE": _ours(lambda gc, seed: gc.TSNE(random_state=seed)),
     "UMAP": _ours(lambda gc, seed: gc.UMAP(random_state=seed)),
     "InfoNC-t-SNE": _ours(lambda gc, seed: gc.InfoNCTSNE(random_state=seed)),
+    "our PHATE": _ours(lambda gc, seed: gc.PHATE(random_state=seed)),
     "our PaCMAP": _ours(lambda gc, seed: gc.PaCMAP(random_state=seed)),
     "SNEkhorn": _ours(lambda gc, seed: gc.SNEkhorn(random_state=seed)),
     "t-SNEkhorn": _ours(lambda gc, seed: gc.SNEkhorn(latent_kernel=gc.Student(), random_state=seed)),
@@ -90,6 +97,7 @@ PEERS = {
     "umap-learn": ("umap", _umap),
     "PaCMAP": ("pacmap", _pacmap),
     "TriMap": ("trimap", _trimap),
+    "PHATE": ("phate", _phate),
 }
 OTHERS = {"PCA": _pca}
 FITS = {**OURS, **{name: fit for name, (_, fit) in PEERS.items()}, **OTHERS}

@@ -19,6 +19,7 @@ from graphcouple.estimators.locally_linear import LocallyLinearEmbedding
 from graphcouple.estimators.matching import PairwiseMatching, TwoKernelLLE, TwoKernelPCA
 from graphcouple.estimators.metric_mds import MetricMDS
 from graphcouple.estimators.pacmap import PaCMAP
+from graphcouple.estimators.phate import PHATE
 from graphcouple.estimators.precision import PrecisionCoupling
 from graphcouple.estimators.run_control import RunOptions
 from graphcouple.estimators.saved import load
@@ -28,6 +29,7 @@ from graphcouple.estimators.snekhorn import SNEkhorn
 
 __all__ = [
     "CCPCA",
+    "PHATE",
     "SNE",
     "TSNE",
     "UMAP",

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 
 from graphcouple.estimators._parameters import estimator, parameter
-from graphcouple.estimators.laplacian_methods import LawEigenmaps
+from graphcouple.estimators.laplacian_methods import RESIDUAL, TOLERANCE, LawEigenmaps
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.spectral import GraphLaplacian
 
@@ -82,6 +82,7 @@ class DiffusionMaps(LawEigenmaps):
         "the walk is on the graph as it is.",
         checks=[Interval(Real, 0, 1, closed="both")],
     )
+    tol: float = parameter(default=1e-10, kind="float", doc=RESIDUAL, checks=[TOLERANCE])
 
     normalized = True
 

@@ -26,6 +26,9 @@ from graphcouple.spectral import Eigenmaps, GraphLaplacian, embed_parts, graph_l
 # lies at the mean of its neighbours.
 _LEAST_SHARE = 0.1
 
+RESIDUAL = "Residual of the eigenvectors, relative to the largest eigenvalue's bound."
+"""The meaning of `tol` for methods that compute eigenvectors."""
+
 TOLERANCE = Interval(Real, 0, 1, closed="neither")
 
 
@@ -41,13 +44,17 @@ class LaplacianEstimator(EmbeddingEstimator):
         """Embed the nodes and keep the result."""
         if self.n_components >= laplacian.n_nodes:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {laplacian.n_nodes}.")
-        found = embed_parts(laplacian, self.n_components, X, self.tol)
+        found = embed_parts(laplacian, self.n_components, X, self._coordinates)
         warn_of_parts(found.parts.n_parts, self._remedy, stacklevel=4)
         self.embedding_ = found.Z.astype(dtype)
         self.eigenvalues_ = found.eigenvalues[int(np.argmax(found.parts.sizes))]
         self.component_labels_: IntArray = found.parts.labels
         self._fixed = self._fixed_map(found)
         return self
+
+    def _coordinates(self, part: GraphLaplacian, n_components: int) -> tuple[FloatArray, FloatArray]:
+        """Return eigenvalues and coordinates of a connected graph."""
+        return part.embedding(n_components, self.tol)
 
     def _fixed_map(self, found: Eigenmaps) -> dict[str, Any]:
         return {"eigenvalues": np.nan_to_num(found.eigenvalues), "origins": found.origins}
@@ -79,7 +86,7 @@ class LaplacianEstimator(EmbeddingEstimator):
 
 @estimator
 class LawEigenmaps(LaplacianEstimator):
-    """Base of the methods that decompose the Laplacian of the mean graph of a law.
+    """Base of the methods that embed the mean graph of a law, by its Laplacian's eigenvectors unless `_keep` differs.
 
     Parameters
     ----------
@@ -104,12 +111,6 @@ class LawEigenmaps(LaplacianEstimator):
         "describe; a posterior computed beforehand; or your own graph (networkx, igraph, a sparse matrix or a square "
         "array), whose weights in both directions are added.",
         checks="no_validation",
-    )
-    tol: float = parameter(
-        default=1e-10,
-        kind="float",
-        doc="Residual of the eigenvectors, relative to the largest eigenvalue's bound.",
-        checks=[TOLERANCE],
     )
     n_jobs: int | None = parameter(default=None)
 
@@ -295,3 +296,4 @@ class LaplacianEigenmaps(LawEigenmaps):
         "alike.",
         checks=["boolean"],
     )
+    tol: float = parameter(default=1e-10, kind="float", doc=RESIDUAL, checks=[TOLERANCE])

@@ -12,7 +12,7 @@ from graphcouple._validation import at_most_others
 from graphcouple.couplings import reconstruction_weights
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import ABOVE_0
-from graphcouple.estimators.laplacian_methods import TOLERANCE, LaplacianEstimator
+from graphcouple.estimators.laplacian_methods import RESIDUAL, TOLERANCE, LaplacianEstimator
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import distances_of, remembered_distances
 from graphcouple.spectral import ReconstructionLaplacian
@@ -75,12 +75,7 @@ class LocallyLinearEmbedding(LaplacianEstimator):
         doc="Regularisation of the weights, relative to the trace of each neighbourhood's Gram matrix.",
         checks=[ABOVE_0],
     )
-    tol: float = parameter(
-        default=1e-10,
-        kind="float",
-        doc="Residual of the eigenvectors, relative to the largest eigenvalue's bound.",
-        checks=[TOLERANCE],
-    )
+    tol: float = parameter(default=1e-10, kind="float", doc=RESIDUAL, checks=[TOLERANCE])
     n_jobs: int | None = parameter(default=None)
 
     _remedy = "More neighbors may connect them."

@@ -6,6 +6,7 @@ all points of a component in one place.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,7 +73,12 @@ class Eigenmaps(NamedTuple):
     radii: FloatArray
 
 
-def embed_parts(laplacian: GraphLaplacian, n_components: int, X: Any = None, tol: float = 1e-10) -> Eigenmaps:
+def embed_parts(
+    laplacian: GraphLaplacian,
+    n_components: int,
+    X: Any = None,
+    embed: Callable[[GraphLaplacian, int], tuple[FloatArray, FloatArray]] = GraphLaplacian.embedding,
+) -> Eigenmaps:
     """Return the eigenmaps of a graph, which may be disconnected.
 
     A connected graph's coordinates have unit covariance (see `GraphLaplacian.embedding`). In a disconnected graph,
@@ -86,7 +92,9 @@ def embed_parts(laplacian: GraphLaplacian, n_components: int, X: Any = None, tol
         q.
     X : array or sparse matrix of shape (n, n_features), optional
         The points, if there are any.
-    tol : float, default=1e-10
+    embed : callable, optional
+        Returns eigenvalues and coordinates of a connected graph, for their number; `GraphLaplacian.embedding` by
+        default. Coordinates of another method are scaled and placed alike.
 
     Warns
     -----
@@ -96,7 +104,7 @@ def embed_parts(laplacian: GraphLaplacian, n_components: int, X: Any = None, tol
     n = laplacian.n_nodes
     parts = Parts(*laplacian.components)
     if parts.n_parts == 1 and n_components < n:
-        values, Z = laplacian.embedding(n_components, tol)
+        values, Z = embed(laplacian, n_components)
         return Eigenmaps(Z, values[None], parts, np.zeros((1, n_components)), np.ones(1))
     radii = (parts.sizes / n) ** (1.0 / n_components)
     origins = places_of(None if X is None else parts.means(X), radii, n_components)
@@ -106,7 +114,7 @@ def embed_parts(laplacian: GraphLaplacian, n_components: int, X: Any = None, tol
         n_dims = min(n_components, len(members) - 1)
         if n_dims < 1 or (X is not None and _equal(X, members)):
             continue
-        eigenvalues[k, :n_dims], coordinates = laplacian.within(members).embedding(n_dims, tol)
+        eigenvalues[k, :n_dims], coordinates = embed(laplacian.within(members), n_dims)
         Z[members, :n_dims] += radii[k] * coordinates
     return Eigenmaps(Z, eigenvalues, parts, origins, radii)
 

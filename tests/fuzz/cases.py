@@ -23,6 +23,7 @@ CLASSICAL = (
     gc.LocallyLinearEmbedding,
     gc.LaplacianEigenmaps,
     gc.DiffusionMaps,
+    gc.PHATE,
     gc.KernelPCA,
     gc.LinearAutoencoder,
 )
@@ -193,6 +194,6 @@ def _classical(rng: np.random.Generator, n: int, options: dict[str, Any]) -> Any
         "normalized": bool(rng.uniform() < 0.5),
         "max_iter": 30,
     }
-    if kind_of in (gc.CCPCA, gc.LaplacianEigenmaps, gc.DiffusionMaps):
+    if kind_of in (gc.CCPCA, gc.LaplacianEigenmaps, gc.DiffusionMaps, gc.PHATE):
         drawn["n_neighbors"] = "auto"
     return kind_of(**options, **{name: value for name, value in drawn.items() if name in known})
