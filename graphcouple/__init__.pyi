@@ -111,6 +111,7 @@ from .optimize import Optimizer as Optimizer
 from .optimize import Solution as Solution
 from .optimize import solve as solve
 from .plotting import plot as plot
+from .searches import search as search
 from .summation import Auto as Auto
 from .summation import BarnesHut as BarnesHut
 from .summation import Exact as Exact

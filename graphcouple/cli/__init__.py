@@ -1,4 +1,4 @@
-"""The command ``graphcouple``: embed data, compare methods, score embeddings, estimate costs."""
+"""The command ``graphcouple``: embed data, compare methods, score embeddings, estimate costs, search over methods."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from graphcouple.cli._compare import compare
 from graphcouple.cli._embed import embed
 from graphcouple.cli._estimate import estimate
 from graphcouple.cli._evaluate import evaluate
+from graphcouple.cli._search import search
 
 __all__ = ["METHODS", "cli", "main"]
 
@@ -52,6 +53,7 @@ cli.add_command(embed)
 cli.add_command(compare)
 cli.add_command(evaluate)
 cli.add_command(estimate)
+cli.add_command(search)
 
 
 # A missing module is an extra that was not installed; its message says which.

@@ -2,6 +2,7 @@
 
 from graphcouple.plotting._animation import Recorder
 from graphcouple.plotting._diagrams import plot_eigenvalues, plot_loss, plot_preservation
+from graphcouple.plotting._front import plot_front
 from graphcouple.plotting._graph import plot_graph
 from graphcouple.plotting._grid import plot_grid
 from graphcouple.plotting._interactive import Map, interactive
@@ -17,6 +18,7 @@ __all__ = [
     "plot_class_means",
     "plot_density",
     "plot_eigenvalues",
+    "plot_front",
     "plot_graph",
     "plot_grid",
     "plot_loss",

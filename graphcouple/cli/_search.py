@@ -1,0 +1,87 @@
+"""The command ``graphcouple search``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from graphcouple.cli._common import (
+    check_target,
+    classes_or_none,
+    columns_option,
+    guard_output,
+    labels_option,
+    load_data,
+    names_of,
+    print_table,
+    refuse_inputs,
+)
+
+
+@click.command()
+@click.argument("data")
+@click.option("--space", type=click.Choice(("laws", "presets")), default="laws", show_default=True, help="Methods.")
+@click.option("--objectives", default="R(10),R(n/2)", show_default=True, help="Scores, with commas between them.")
+@click.option("--budget", default="10min", show_default=True, help='Time, or a number as in "60 trials".')
+@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Fits of the best methods.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the draws.")
+@click.option("-j", "--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")
+@click.option("--store", type=click.Path(path_type=Path), help="Keep each fit in this file, and go on where it ends.")
+@labels_option
+@columns_option
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Report, .html.  [default: DATA-search.html]")
+def search(
+    data: str,
+    space: str,
+    objectives: str,
+    budget: str,
+    seeds: int,
+    seed: int,
+    n_jobs: int | None,
+    store: Path | None,
+    labels: str | None,
+    columns: str | None,
+    output: Path | None,
+) -> None:
+    """Try many methods on DATA, and show which no other surpasses.
+
+    Nine methods at a time are fitted to an eighth of the rows; the better ones go on to a third, and to all with every
+    seed. PCA, a random map, TSNE, UMAP and TwoScaleCoupling are always compared with.
+    """
+    from graphcouple.searches import search as search_methods
+
+    name, X, y = load_data(data, labels, columns)
+    page = Path(f"{name}-search.html") if output is None else output
+    check_target(page, (".html",), "--output")
+    refuse_inputs({"--output": page, "--store": store}, (data, labels))
+    found = search_methods(
+        X,
+        space,
+        names_of(objectives),
+        budget,
+        seeds,
+        y=classes_or_none(y),
+        n_jobs=n_jobs,
+        random_state=seed,
+        store=store,
+        callback=_report,
+    )
+    found.to_html(page)
+    rows = found.rows()
+    cells = [
+        [each, *(f"{rows[each][o]:.3f}±{rows[each][o + ' ±']:.3f}" for o in found.objectives), _seconds(rows[each])]
+        for each in found.front
+    ]
+    print_table(["method"], [*found.objectives, "seconds"], cells)
+    with guard_output():
+        click.echo(f"{len(cells)} of {len(rows)} methods are surpassed by none.\nwritten  {page}")
+
+
+def _seconds(row: dict[str, Any]) -> str:
+    return f"{row['seconds']:.1f}"
+
+
+def _report(fit: Any) -> None:
+    click.echo(f"{fit.name}, {fit.n_points} rows, seed {fit.seed}: {fit.seconds:.1f} s", err=True)

@@ -1,0 +1,86 @@
+"""The front of a search: two scores of many methods, and the maps of the best."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from graphcouple.plotting._scatter import plot
+from graphcouple.plotting._style import PALETTE, line_axes, require_matplotlib
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_IN_A_ROW, _LETTERS = 4, 34
+
+
+def plot_front(
+    scores: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    front: Sequence[str],
+    maps: Mapping[str, ArrayLike],
+    y: ArrayLike | None = None,
+    *,
+    axes: Sequence[str] = ("", ""),
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw two scores of methods with their deviations, and below them numbered maps.
+
+    Parameters
+    ----------
+    scores : mapping of names to (means, deviations)
+        Two numbers each.
+    front : sequence of str
+        The names to emphasise.
+    maps : mapping of names to arrays of shape (n_samples, n_components)
+        Embeddings to draw, by names of `scores`.
+    y : array of shape (n_samples,), optional
+        Labels of the points of the maps.
+    axes : sequence of str
+        The names of the two scores.
+    ax : matplotlib Axes, optional
+        Where to draw the scores; the maps are then left out.
+
+    Returns
+    -------
+    matplotlib Axes
+        Of the scores.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        When matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> scores = {"a": ([0.5, 0.2], [0.01, 0.02]), "b": ([0.4, 0.3], [0.01, 0.01])}
+    >>> gc.plotting.plot_front(scores, ["a"], {"a": np.eye(5)[:, :2]}, axes=("R(10)", "R(n/2)")).get_xlabel()
+    'R(10)'
+    """
+    numbers = {name: str(k) for k, name in enumerate(maps, 1)}
+    if ax is None:
+        n_rows = -(-len(maps) // _IN_A_ROW)
+        figure = require_matplotlib().Figure(figsize=(11, 5.2 + 3.0 * n_rows), layout="constrained")
+        grid = figure.add_gridspec(1 + n_rows, _IN_A_ROW, height_ratios=[5.0] + [3.0] * n_rows)
+        ax = figure.add_subplot(grid[0, :])
+        for k, (name, Z) in enumerate(maps.items()):
+            panel = figure.add_subplot(grid[1 + k // _IN_A_ROW, k % _IN_A_ROW])
+            plot(Z, y, ax=panel, legend=False)
+            title = textwrap.shorten(f"{numbers[name]}  {name}", 3 * _LETTERS, placeholder=" …")
+            panel.set_title(textwrap.fill(title, _LETTERS), fontsize=7, loc="left")
+    for name, (means, deviations) in scores.items():
+        (a, b), (da, db) = np.asarray(means, dtype=float), np.asarray(deviations, dtype=float)
+        strong = name in front
+        color = PALETTE[0] if strong else "0.6"
+        ax.errorbar(
+            a, b, xerr=da, yerr=db, fmt="o", ms=6 if strong else 4, color=color, lw=1, zorder=3 if strong else 2
+        )
+        text = numbers.get(name, "" if strong else textwrap.shorten(name, _LETTERS, placeholder="…"))
+        ax.annotate(text, (a, b), xytext=(5, 4), textcoords="offset points", fontsize=9 if strong else 6, color=color)
+    line_axes(ax, axes[0], axes[1])
+    return ax

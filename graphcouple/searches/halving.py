@@ -1,0 +1,188 @@
+"""The search: many methods on few rows, the better ones on more, the best on all with several seeds."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from graphcouple._validation import check_integer
+from graphcouple.metrics._evaluate import check_scoring
+from graphcouple.neighbors import as_points
+from graphcouple.searches.result import SearchResult
+from graphcouple.searches.runs import Fit, Runner, Store, settings_of
+from graphcouple.searches.space import Candidate, candidates, references
+
+# Shares of the rows in the three rounds, the least number of rows in one, and the share of methods that go on. So a
+# round takes about as long as the next one.
+_SHARES, _LEAST_ROWS, _KEPT = (1 / 8, 1 / 3, 1.0), 400, 1 / 3
+
+# Methods of which the best go on together.
+_BRACKET = 9
+
+_HELD_OUT, _MOST_HELD_OUT = 0.1, 1000
+_UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
+
+
+def search(
+    X: Any,
+    space: Any = "laws",
+    objectives: Sequence[str] = ("R(10)", "R(n/2)"),
+    budget: Any = "10min",
+    n_seeds: int = 3,
+    *,
+    y: Any = None,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    store: Any = None,
+    callback: Callable[[Fit], Any] | None = None,
+) -> SearchResult:
+    """Try many methods on the same data, and show which no other surpasses.
+
+    Methods are tried nine at a time: all on an eighth of the rows, the best third of them on a third of the rows, and
+    the best third of these on all rows, with every seed. "Best" is by layers: those that no other surpasses in all
+    objectives, then those that only these surpass. Lists of up to nine are fitted to all rows at once. PCA, a random
+    map, `TSNE`, `UMAP` and `TwoScaleCoupling` are always in the table. Before anything else, a tenth of the rows is put
+    aside, at most 1,000: finished methods place them by `transform`.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+    space : {"laws", "presets"}, list, mapping, or pair of an estimator and a mapping; default="laws"
+        "laws" draws sentences of `GraphCoupling` from the registered priors, kernels, couplings and starts, and from
+        bandwidths and global terms, as far as they fit together; your own registered parts take part. "presets" are
+        the named couplings. A list holds estimators or sentences. A mapping gives names of an estimator's parameters
+        (such as ``latent__kernel__dof``) lists of values, or distributions of scipy; alone, of `TSNE`.
+    objectives : sequence of str, default=("R(10)", "R(n/2)")
+        Scores of `graphcouple.metrics.evaluate` or registered ones, "seconds", or "stability", the mean similarity of
+        maps from two seeds. Scores of classes need `y`.
+    budget : str, int or float, default="10min"
+        Time, as "90s", "10min" or "2h" or a number of seconds, after which no further fit begins; or "60 trials", the
+        number of methods beside the references. Only a number of trials gives the same table on every machine.
+    n_seeds : int, default=3
+        Fits to all rows of each method that gets so far.
+    y : array of shape (n_samples,), optional
+        Classes, for scores of classes. No method sees them.
+    n_jobs : int or None, default=None
+        Threads. Scores do not depend on it.
+    random_state : int, RandomState or None, default=None
+        Of the draws and subsets.
+    store : str or Path, optional
+        A file that keeps each fit. A search with the same arguments goes on where that file ends.
+    callback : callable, optional
+        Called with each `Fit`; a true return value ends the search.
+
+    Returns
+    -------
+    SearchResult
+        Its `table`, `front`, `plot`, `explain` and `to_html` show what was found.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument is invalid, a score is unknown, or the store belongs to another search.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> found = gc.search(X, {"perplexity": [5, 40], "max_iter": [50]}, budget="2 trials", n_seeds=2, random_state=0)
+    >>> sorted(found.table.index)[:3]
+    ['PCA', 'TSNE', 'TSNE(max_iter=50, perplexity=40)']
+    >>> "random map" in found.front
+    False
+    """
+    points = as_points(X, at_least=20)
+    check_scoring(points, y, None, "auto")
+    n_seeds = check_integer("n_seeds", n_seeds, 1)
+    seconds, trials = _budget(budget)
+    if store is not None and not isinstance(random_state, (int, np.integer)):
+        raise ValueError(
+            f"a search with a store must draw the same again: give an integer random_state, got {random_state!r}."
+        )
+    rng = check_random_state(random_state)
+    n = points.shape[0]
+    order = rng.permutation(n)
+    n_held = min(int(_HELD_OUT * n), _MOST_HELD_OUT)
+    held, kept = np.sort(order[:n_held]), np.sort(order[n_held:])
+    classes = None if y is None else np.asarray(y)[kept]
+    known = settings_of(X, y, space=space, objectives=tuple(objectives), n_seeds=n_seeds, random_state=random_state)
+    fits = Store(store, known)
+    runner = Runner(points[kept], classes, points[held] if n_held >= 20 else None, fits, n_jobs, rng)
+    methods = candidates(space, rng, runner.X)
+    finish = _Deadline(seconds, callback)
+    found = SearchResult(runner, list(objectives), {each.name: each for each in references()}, n_seeds)
+    for each in references():
+        for seed in range(n_seeds):
+            finish(runner.fit(each, len(kept), seed))
+    found.check_objectives()
+    for bracket in _brackets(methods, trials):
+        if finish.over:
+            break
+        _run(bracket, runner, found, n_seeds, finish)
+    return found
+
+
+class _Deadline:
+    """Whether the search is over: its time is spent, or the callback ended it."""
+
+    def __init__(self, seconds: float, callback: Callable[[Fit], Any] | None) -> None:
+        self._end, self._callback, self._stopped = time.perf_counter() + seconds, callback, False
+
+    def __call__(self, fit: Fit) -> Fit:
+        self._stopped |= bool(self._callback is not None and self._callback(fit))
+        return fit
+
+    @property
+    def over(self) -> bool:
+        return self._stopped or time.perf_counter() > self._end
+
+
+def _budget(budget: Any) -> tuple[float, int | None]:
+    """Return the seconds and the number of trials that a budget allows."""
+    if isinstance(budget, (int, float)) and not isinstance(budget, bool) and budget > 0:
+        return float(budget), None
+    words = str(budget).strip().lower()
+    number, unit = words.rstrip("abcdefghijklmnopqrstuvwxyz ").strip(), words.lstrip("0123456789. ").strip()
+    try:
+        size = float(number)
+    except ValueError:
+        size = -1.0
+    if size > 0 and unit in _UNITS:
+        return size * _UNITS[unit], None
+    if size >= 1 and size.is_integer() and unit in ("trial", "trials"):
+        return np.inf, int(size)
+    raise ValueError(
+        f'budget must be a time such as "10min" or a number of trials such as "60 trials", got {budget!r}.'
+    )
+
+
+def _brackets(methods: Iterator[Candidate], trials: int | None) -> Iterator[list[Candidate]]:
+    limited = methods if trials is None else itertools.islice(methods, trials)
+    while bracket := list(itertools.islice(limited, _BRACKET)):
+        yield bracket
+
+
+def _run(bracket: list[Candidate], runner: Runner, found: SearchResult, n_seeds: int, finish: _Deadline) -> None:
+    """Fit the methods to more and more rows, and go on with the better ones."""
+    n = runner.X.shape[0]
+    sizes = [max(_LEAST_ROWS, int(share * n)) for share in _SHARES[:-1]]
+    sizes = [size for size in dict.fromkeys(sizes) if size < 2 * n // 3] if len(bracket) == _BRACKET else []
+    found.methods |= {each.name: each for each in bracket}
+    for size in sizes:
+        fits = []
+        for each in bracket:
+            if finish.over:
+                return
+            fits.append(finish(runner.fit(each, size, 0)))
+        order = found.layers(fits)
+        bracket = [bracket[i] for i in order[: max(1, round(_KEPT * len(bracket)))]]
+    for each in bracket:
+        for seed in range(n_seeds):
+            if finish.over:
+                return
+            finish(runner.fit(each, n, seed))

@@ -1,0 +1,286 @@
+"""What a search found: the table of methods, the front, and which choice moves which score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphcouple._html import html_table
+from graphcouple.graphs import FloatArray
+from graphcouple.metrics import seed_stability
+from graphcouple.metrics._evaluate import as_table
+from graphcouple.searches.runs import Fit
+from graphcouple.searches.space import Candidate
+
+if TYPE_CHECKING:
+    from graphcouple.searches.runs import Runner
+
+_LESS_IS_BETTER = (
+    *("seconds", "torn edges", "flung points", "detached points"),
+    *("Davies-Bouldin", "class-mean disparity"),
+)
+_OF_CLASSES = ("10-NN accuracy", "NMI", "silhouette", "Davies-Bouldin", "class-mean disparity")
+
+# A difference counts from this many standard errors on.
+_SURE = 2.0
+
+
+class SearchResult:
+    """The methods that were tried, as `graphcouple.search` returns them; printing it shows the front.
+
+    ``result[name]`` is the method of that name, fitted to all rows but those put aside.
+
+    Attributes
+    ----------
+    objectives : list of str
+    methods : dict of str to Candidate
+        Every method by its name.
+    """
+
+    def __init__(self, runner: Runner, objectives: list[str], methods: dict[str, Candidate], n_seeds: int) -> None:
+        self._runner, self.objectives, self.methods, self._n_seeds = runner, objectives, methods, n_seeds
+        self._fitted: dict[str, Any] = {}
+
+    def check_objectives(self) -> None:
+        """Raise if an objective is no score of the fits so far."""
+        known = {"seconds", "stability"}.union(*(fit.scores for fit in self.fits))
+        for name in self.objectives:
+            if name not in known:
+                shown = sorted(score for score in known if not score.startswith("held out ") and score[-1] != "±")
+                raise ValueError(
+                    f"objectives holds {name!r}, which is none of {', '.join(shown)}"
+                    f"{'; scores of classes need y' if name in _OF_CLASSES else ''}."
+                )
+        if not self.objectives or ("stability" in self.objectives and self._n_seeds < 2):
+            raise ValueError(
+                f"objectives={self.objectives!r} must name a score"
+                f"{', and stability needs n_seeds of at least 2' if self.objectives else ''}."
+            )
+
+    @property
+    def fits(self) -> list[Fit]:
+        """Every fit, in the order in which they were made."""
+        return [fit for fit in self._runner.store.fits if fit.name in self.methods]
+
+    def _complete(self) -> dict[str, list[Fit]]:
+        """Return the fits to all rows of the methods that have scores for every seed."""
+        n, whole = self._runner.X.shape[0], dict[str, list[Fit]]()
+        for fit in self.fits:
+            if fit.n_points == n and fit.scores:
+                whole.setdefault(fit.name, []).append(fit)
+        return whole
+
+    def _values(self, name: str, fits: list[Fit]) -> tuple[FloatArray, FloatArray]:
+        """Return the mean of each objective over fits, and its standard deviation; NaN where it is unknown."""
+        columns = [self._values_of(objective, fits) for objective in self.objectives]
+        if "stability" in self.objectives:
+            maps = [self._map(name, fit.seed) for fit in fits]
+            stable = seed_stability(maps) if len(maps) > 1 else np.nan
+            columns[self.objectives.index("stability")] = np.array([stable])
+        return np.array([c.mean() for c in columns]), np.array([c.std(ddof=1) if c.size > 1 else 0.0 for c in columns])
+
+    def _values_of(self, objective: str, fits: Sequence[Fit]) -> FloatArray:
+        return np.array([fit.seconds if objective == "seconds" else fit.scores.get(objective, np.nan) for fit in fits])
+
+    @property
+    def _signs(self) -> FloatArray:
+        return np.array([-1.0 if name in _LESS_IS_BETTER else 1.0 for name in self.objectives])
+
+    def layers(self, fits: Sequence[Fit]) -> list[int]:
+        """Return the order of fits to as many rows: those that no other surpasses first, failed ones last."""
+        values = np.stack([self._values_of(objective, fits) for objective in self.objectives], axis=1) * self._signs
+        values = values[:, [name != "stability" for name in self.objectives]]
+        values = np.where(np.isfinite(values), values, -np.inf)
+        ranks = np.sum([(values[:, None, o] < values[None, :, o]).sum(axis=1) for o in range(values.shape[1])], axis=0)
+        order: list[int] = []
+        left = list(range(len(fits)))
+        while left:
+            free = [i for i in left if not any(_surpasses(values[j], values[i]) for j in left)]
+            order += sorted(free, key=lambda i: (ranks[i], i))
+            left = [i for i in left if i not in free]
+        return order
+
+    @property
+    def front(self) -> list[str]:
+        """The methods, fitted to all rows, that no other surpasses.
+
+        One surpasses another if it is better in an objective and worse in none, where differences of up to two standard
+        errors over the seeds do not count.
+        """
+        complete = self._complete()
+        found = {name: (*self._values(name, fits), len(fits)) for name, fits in complete.items()}
+        signs = self._signs
+
+        def surpasses(a: str, b: str) -> bool:
+            (mean_a, sd_a, m_a), (mean_b, sd_b, m_b) = found[a], found[b]
+            return _surpasses(signs * mean_a, signs * mean_b, _SURE * np.sqrt(sd_a**2 / m_a + sd_b**2 / m_b))
+
+        return [name for name in found if not any(surpasses(other, name) for other in found)]
+
+    def rows(self) -> dict[str, dict[str, Any]]:
+        """Return the table as a dict of rows by name; see `table`."""
+        front, whole = self.front, self._complete()
+        rows = {}
+        for name in self.methods:
+            fits = whole.get(name) or [fit for fit in self.fits if fit.name == name][-1:]
+            if not fits:
+                continue
+            means, deviations = self._values(name, fits) if name in whole else (self._only(fits[0]), [np.nan] * 99)
+            row: dict[str, Any] = {}
+            for objective, mean, deviation in zip(self.objectives, means, deviations, strict=False):
+                row |= {objective: float(mean), f"{objective} ±": float(deviation)}
+            held = {f"held out {objective}" for objective in self.objectives} & set(fits[0].scores)
+            row |= {key: fits[0].scores[key] for key in sorted(held)}
+            noted = dict.fromkeys(text for fit in fits for text in fit.warnings)
+            row |= {
+                "seconds": float(np.mean([fit.seconds for fit in fits])),
+                "rows": fits[0].n_points,
+                "seeds": len(fits),
+                "front": name in front,
+                "warnings": "; ".join(noted),
+            }
+            rows[name] = row
+        return rows
+
+    def _only(self, fit: Fit) -> FloatArray:
+        return np.array([self._values_of(objective, [fit])[0] for objective in self.objectives])
+
+    @property
+    def table(self) -> Any:
+        """A row for each method, a pandas.DataFrame; without pandas, a dict of dicts.
+
+        For each objective, the mean over seeds, and after it with "±" the standard deviation; the score of rows that
+        were put aside and placed by `transform`; seconds, rows and seeds; whether the method is on the front; and what
+        its fits warned of. Methods that were stopped early have the scores of fewer rows, which are lower or higher
+        than those of all rows for that reason alone.
+        """
+        return as_table(self.rows(), several=True)
+
+    def explain(self, objective: str | None = None) -> Any:
+        """Return how each choice moves a score: the mean with it less the mean without, and its 95 % interval.
+
+        Parameters
+        ----------
+        objective : str, optional
+            A score of the fits; the first objective by default.
+
+        Returns
+        -------
+        pandas.DataFrame with a row for each choice; without pandas, a dict of dicts
+            Of the first round, in which all methods have the same rows; "low" and "high" are the interval's ends by
+            Welch's t. Choices that fewer than two methods have, or all but one, are left out.
+        """
+        return as_table(self._effects(objective or self.objectives[0]), several=True)
+
+    def _effects(self, objective: str) -> dict[Any, dict[str, float]]:
+        from scipy.stats import ttest_ind
+
+        first: dict[str, Fit] = {}
+        for fit in self.fits:
+            # The references are fitted to all rows only.
+            if set(self.methods[fit.name].parts) != {"method"} and fit.scores:
+                first.setdefault(fit.name, fit)
+        fits = [fit for fit in first.values() if fit.n_points == min(each.n_points for each in first.values())]
+        values = self._values_of(objective, fits)
+        effects = {}
+        parts = [self.methods[fit.name].parts for fit in fits]
+        for part in dict.fromkeys(key for each in parts for key in each):
+            for choice in sorted({each.get(part, "") for each in parts}):
+                with_it = np.array([each.get(part, "") == choice for each in parts])
+                if min(with_it.sum(), (~with_it).sum()) < 2:
+                    continue
+                test = ttest_ind(values[with_it], values[~with_it], equal_var=False)
+                low, high = test.confidence_interval(0.95)
+                effect = float(values[with_it].mean() - values[~with_it].mean())
+                row = {"effect": effect, "low": float(low), "high": float(high), "methods": int(with_it.sum())}
+                effects[f"{part}: {choice}"] = row
+        return effects
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.methods:
+            raise KeyError(f"{name!r} is no method of this search; its methods are the rows of the table.")
+        if name not in self._fitted:
+            self._fitted[name] = self._runner.fitted(self.methods[name], self._runner.X.shape[0], 0)
+        return self._fitted[name]
+
+    def _map(self, name: str, seed: int = 0) -> FloatArray:
+        maps = self._runner.maps
+        if (name, seed) not in maps:
+            method = self._runner.fitted(self.methods[name], self._runner.X.shape[0], seed)
+            maps[name, seed] = np.asarray(method.embedding_)
+        return maps[name, seed]
+
+    def plot(self, *, most: int = 8, ax: Any = None) -> Any:
+        """Draw the first two objectives of all methods, with standard deviations, and maps of the front.
+
+        Parameters
+        ----------
+        most : int, default=8
+            Maps to draw.
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from graphcouple.plotting import plot_front
+
+        if len(self.objectives) < 2:
+            raise ValueError("a front is drawn for two objectives or more; sort the table instead.")
+        whole, front = self._complete(), self.front
+        values = {name: self._values(name, fits) for name, fits in whole.items()}
+        places = {name: (mean[:2], deviation[:2]) for name, (mean, deviation) in values.items()}
+        ordered = sorted(front, key=lambda name: values[name][0][0])
+        step = max(1, -(-len(ordered) // most))
+        maps = {name: self._map(name) for name in ordered[::step]}
+        return plot_front(places, front, maps, self._runner.y, axes=self.objectives[:2], ax=ax)
+
+    def to_html(self, path: Any) -> None:
+        """Write one file with the picture, the table and the effects, which opens without a network."""
+        import base64
+        import io
+
+        page = ["<!doctype html><meta charset='utf-8'><title>Search</title><body style='font-family: sans-serif'>"]
+        if len(self.objectives) > 1:
+            picture = io.BytesIO()
+            self.plot().figure.savefig(picture, format="png", dpi=120)
+            data = base64.b64encode(picture.getvalue()).decode()
+            page.append(f"<img style='max-width: 100%' src='data:image/png;base64,{data}'>")
+        page += ["<h2>Methods</h2>", _table(self.rows())]
+        for objective in self.objectives:
+            if objective != "stability" and (effects := self._effects(objective)):
+                page += [f"<h2>What moves {objective}</h2>", _table(effects)]
+        Path(path).write_text("\n".join(page), encoding="utf-8")
+
+    def __repr__(self) -> str:
+        rows, front = self.rows(), self.front
+        lines = [f"{len(front)} of {len(self.methods)} methods are surpassed by none in {', '.join(self.objectives)}:"]
+        for name in front:
+            row = rows[name]
+            scores = ", ".join(f"{o} {row[o]:.3f}±{row[o + ' ±']:.3f}" for o in self.objectives)
+            lines.append(f"{scores}, {row['seconds']:.1f} s  {name}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return _table({name: row for name, row in self.rows().items() if row["front"]})
+
+
+def _surpasses(a: FloatArray, b: FloatArray, sure: Any = 0.0) -> bool:
+    """Return whether `a` is above `b` by more than `sure` in an objective, and below by more than that in none."""
+    with np.errstate(invalid="ignore"):
+        # Scores of failed fits are −∞, and differ from each other by nothing.
+        ahead = np.nan_to_num(a - b, nan=0.0, posinf=np.inf, neginf=-np.inf)
+    return bool((ahead > sure).any() and not (-ahead > sure).any())
+
+
+def _table(rows: dict[Any, dict[str, Any]]) -> str:
+    header = ["", *next(iter(rows.values()))] if rows else [""]
+    cells = [[str(name), *(_cell(row.get(key)) for key in header[1:])] for name, row in rows.items()]
+    return html_table(header, cells)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else "" if value is None else str(value)

@@ -1,0 +1,251 @@
+"""The methods that a search tries: presets, drawn sentences, a list, or parameters drawn from distributions."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import ParameterSampler
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_array
+
+from graphcouple import estimators
+from graphcouple._registry import METHODS
+from graphcouple.couplings import GlobalTerm
+from graphcouple.couplings.recipes import COUPLINGS
+from graphcouple.graphs import FloatArray
+from graphcouple.initializations import STARTS
+from graphcouple.kernels import Exponential, Gaussian, Kernel, Odds
+from graphcouple.kernels.base import KERNELS
+from graphcouple.laws import GraphModel, LocalConnectivity, Perplexity, SelfTuning
+from graphcouple.laws.priors import PRIORS
+
+_PERPLEXITIES = (10.0, 30.0, 100.0)
+
+# Factors of a kernel's numbers, such as degrees of freedom.
+_FACTORS = (0.5, 1.0, 1.0, 2.0)
+
+# How often a drawn sentence has a term, how often the kernel's value is read as an edge's probability, and how often
+# the coupling is the cross-entropy rather than any registered one.
+_WITH_TERM, _AS_ODDS, _CROSS_ENTROPY = 0.4, 0.5, 0.5
+
+_IN_WORDS = "{input prior}, {bandwidth} → {latent prior}, {latent kernel}; {coupling}; {term}; {start}"
+
+# A drawn sentence is tried on this many rows first; after so many refusals there seems to be none.
+_TRIED_ON, _MOST_REFUSED = 60, 500
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """A method to try.
+
+    Attributes
+    ----------
+    name : str
+        The method in words.
+    estimator : estimator
+    parts : dict of str to str
+        The choices it consists of, in words.
+    """
+
+    name: str
+    estimator: Any
+    parts: dict[str, str]
+
+
+class RandomMap(BaseEstimator):
+    """Points at random, which any method should beat.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+    random_state : int, RandomState or None, default=None
+    """
+
+    def __init__(self, n_components: int = 2, random_state: Any = None) -> None:
+        self.n_components, self.random_state = n_components, random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Draw a place for each row of `X`."""
+        n = check_array(X, accept_sparse=True).shape[0]
+        self.embedding_: FloatArray = check_random_state(self.random_state).normal(size=(n, self.n_components))
+        return self
+
+
+def references() -> list[Candidate]:
+    """Return the methods that every search compares with."""
+    methods = {
+        "PCA": estimators.PrecisionCoupling(),
+        "random map": RandomMap(),
+        "TSNE": estimators.TSNE(),
+        "UMAP": estimators.UMAP(),
+        "TwoScaleCoupling": estimators.TwoScaleCoupling(),
+    }
+    return [Candidate(name, method, {"method": name}) for name, method in methods.items()]
+
+
+def candidates(space: Any, rng: np.random.RandomState, sample: Any) -> Iterator[Candidate]:
+    """Yield the methods of a space, which may be endless.
+
+    Parameters
+    ----------
+    space : {"laws", "presets"}, sequence, mapping or tuple
+        As in `search`.
+    rng : numpy.random.RandomState
+    sample : array
+        A few rows, on which drawn sentences are tried first.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When the space is none of these.
+    """
+    if isinstance(space, str):
+        if space == "laws":
+            return _drawn(rng, sample)
+        if space == "presets":
+            return _presets()
+        raise ValueError(f'space must be "laws", "presets", estimators or distributions, got {space!r}.')
+    if isinstance(space, Mapping):
+        space = (estimators.TSNE(), space)
+    if isinstance(space, tuple) and len(space) == 2 and isinstance(space[1], Mapping):
+        return _sampled(*space, rng)
+    if isinstance(space, Sequence) and len(space):
+        return iter([_given(method) for method in space])
+    raise TypeError(
+        'space must be "laws", "presets", a list of estimators or sentences, or a pair of an estimator and a mapping '
+        f"of its parameters to values, got {space!r}."
+    )
+
+
+def _given(method: Any) -> Candidate:
+    if isinstance(method, estimators.Sentence):
+        method = estimators.GraphCoupling(**method)
+    if isinstance(method, type) or not (hasattr(method, "fit") and hasattr(method, "get_params")):
+        raise TypeError(f"space must hold estimators or sentences, got {method!r}.")
+    name = " ".join(repr(method).split())
+    return Candidate(name, method, {"method": name})
+
+
+def _presets() -> Iterator[Candidate]:
+    for name, kind in METHODS.items():
+        method = getattr(estimators, kind)
+        if method.couples_laws and name != "ccpca":
+            yield Candidate(f"{kind}()", method(), {"method": kind})
+
+
+def _sampled(base: Any, distributions: Mapping[str, Any], rng: np.random.RandomState) -> Iterator[Candidate]:
+    """Yield copies of an estimator with drawn parameters; each once if all have lists of values."""
+    from sklearn.base import clone
+
+    known = base.get_params()
+    for name in distributions:
+        if name not in known:
+            raise ValueError(f"{type(base).__name__} has no parameter {name!r} to search over.")
+    seen: set[str] = set()
+    endless = any(hasattr(values, "rvs") for values in distributions.values())
+    total = 0 if endless else int(np.prod([len(values) for values in distributions.values()]))
+    if not endless:
+        draws: Any = ParameterSampler(distributions, total, random_state=rng)
+    else:
+        draws = (next(iter(ParameterSampler(distributions, 1, random_state=rng))) for _ in iter(int, 1))
+    for drawn in draws:
+        parts = {name: f"{value:.4g}" if isinstance(value, float) else str(value) for name, value in drawn.items()}
+        name = ", ".join(f"{key}={value}" for key, value in sorted(parts.items()))
+        if name not in seen:
+            seen.add(name)
+            yield Candidate(f"{type(base).__name__}({name})", clone(base).set_params(**drawn), parts)
+
+
+def _drawn(rng: np.random.RandomState, sample: Any) -> Iterator[Candidate]:
+    """Yield sentences of registered parts that fit together, each once."""
+    seen: set[str] = set()
+    refused = 0
+    while refused < _MOST_REFUSED:
+        method = _draw(rng)
+        parts = _parts_of(method)
+        name = _IN_WORDS.format(**parts)
+        refused += 1
+        if name not in seen and _is_feasible(method, sample):
+            seen.add(name)
+            refused = 0
+            yield Candidate(name, method, parts)
+
+
+def _draw(rng: np.random.RandomState) -> Any:
+    """Return a sentence of drawn parts, which may not fit together."""
+    terms = [term for term in GlobalTerm.__subclasses__() if _takes_no_arguments(term)]
+    name = "cross-entropy" if rng.uniform() < _CROSS_ENTROPY else str(rng.choice(COUPLINGS.names()))
+    return estimators.GraphCoupling(
+        input=_input_law(rng),
+        latent=_latent_law(rng),
+        coupling=COUPLINGS[name](),
+        terms=(terms[rng.randint(len(terms))](),) if terms and rng.uniform() < _WITH_TERM else (),
+        init=str(rng.choice(STARTS.names())),
+    )
+
+
+def _parts_of(method: Any) -> dict[str, str]:
+    return {
+        "input prior": method.input.prior.code,
+        "bandwidth": _words(method.input.bandwidth),
+        "latent prior": method.latent.prior.code,
+        "latent kernel": _words(method.latent.kernel),
+        "coupling": next(name for name in COUPLINGS.names() if COUPLINGS[name] is type(method.coupling)),
+        "term": type(method.terms[0]).__name__ if method.terms else "no term",
+        "start": str(method.init),
+    }
+
+
+def _words(part: Any) -> str:
+    """Return a dataclass in words: its name, and its numbers if there is one or they are not the defaults."""
+    fields = dataclasses.fields(part)
+    values = [
+        _words(value) if dataclasses.is_dataclass(value) else f"{value:g}"
+        for field in fields
+        if (value := getattr(part, field.name)) is not None and (len(fields) == 1 or value != field.default)
+    ]
+    return f"{type(part).__name__}({', '.join(values)})" if values else type(part).__name__
+
+
+def _input_law(rng: np.random.RandomState) -> GraphModel:
+    prior = PRIORS[rng.choice(PRIORS.names())]()
+    bandwidth: Any = [*map(Perplexity, _PERPLEXITIES), SelfTuning(), LocalConnectivity()][rng.randint(5)]
+    kernel: Kernel = Odds(Exponential()) if isinstance(bandwidth, LocalConnectivity) else Gaussian()
+    undirected = "threshold" if prior.independent_edges else None
+    return GraphModel(kernel, prior, bandwidth, bandwidth.suited_neighbors, symmetrize=undirected)
+
+
+def _latent_law(rng: np.random.RandomState) -> GraphModel:
+    prior = PRIORS[rng.choice(PRIORS.names())]()
+    kinds = [KERNELS[name] for name in KERNELS.names()]
+    kernels = [kind() for kind in kinds if _takes_no_arguments(kind)]
+    kernel = kernels[rng.randint(len(kernels))]
+    for field in dataclasses.fields(kernel):
+        if isinstance(value := getattr(kernel, field.name), float):
+            kernel = dataclasses.replace(kernel, **{field.name: value * float(rng.choice(_FACTORS))})
+    as_odds = prior.independent_edges and rng.uniform() < _AS_ODDS
+    return GraphModel(Odds(kernel) if as_odds else kernel, prior)
+
+
+def _takes_no_arguments(kind: Any) -> bool:
+    required = (p for p in inspect.signature(kind).parameters.values() if p.default is inspect.Parameter.empty)
+    return not any(p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in required)
+
+
+def _is_feasible(method: Any, sample: Any) -> bool:
+    """Return whether the parts fit together, by two iterations on a few rows."""
+    from sklearn.base import clone
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            clone(method).set_params(max_iter=2, random_state=0, n_jobs=1).fit(sample[:_TRIED_ON])
+        except (TypeError, ValueError, FloatingPointError):
+            return False
+    return True

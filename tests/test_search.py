@@ -1,0 +1,277 @@
+"""The search over methods: its fronts by brute force, its rounds, its store, and spaces of one's own."""
+
+import dataclasses
+import itertools
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import norm, ttest_ind, uniform
+from sklearn.datasets import make_blobs
+
+import graphcouple as gc
+from graphcouple.kernels.base import KERNELS
+from graphcouple.searches import Fit, RandomMap, SearchResult, halving
+from graphcouple.searches.runs import Runner, Store
+from graphcouple.searches.space import candidates, references
+from tests.extensions.kernel import Laplace
+
+X, Y = make_blobs(130, 5, centers=6, random_state=0)
+PERPLEXITIES = {"perplexity": [5, 20], "max_iter": [20]}
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def short(space=None, budget="2 trials", **options):
+    return gc.search(
+        X, PERPLEXITIES if space is None else space, budget=budget, **{"n_seeds": 2, "random_state": 0, **options}
+    )
+
+
+@pytest.fixture(scope="module")
+def found():
+    return short(y=Y, objectives=("R(10)", "R(n/2)", "10-NN accuracy"))
+
+
+def _result(fits, objectives, n_points=10, n_seeds=2):
+    """Return a result of made-up fits."""
+    store = Store(None, {})
+    for fit in fits:
+        store.add(fit)
+    runner = Runner(np.zeros((n_points, 2)), None, None, store, 1, np.random.RandomState(0))
+    return SearchResult(runner, objectives, {fit.name: None for fit in fits}, n_seeds)
+
+
+def test_a_row_for_each_method(found):
+    references = ["PCA", "random map", "TSNE", "UMAP", "TwoScaleCoupling"]
+    assert list(found.table.index)[:5] == references
+    assert set(found.table.index) == {*references, *(f"TSNE(max_iter=20, perplexity={p})" for p in (5, 20))}
+    row = found.table.loc["TSNE(max_iter=20, perplexity=20)"]
+    assert (row["rows"], row["seeds"]) == (117, 2)
+    assert "has not settled" in row["warnings"]
+
+
+def test_scores_are_of_the_fitted_method_and_of_rows_put_aside(found):
+    name = "TSNE(max_iter=20, perplexity=20)"
+    method, runner = found[name], found._runner
+    fit = next(fit for fit in found.fits if fit.name == name and fit.seed == 0)
+    assert fit.scores["R(10)"] == pytest.approx(gc.metrics.k_ary_preservation(runner.X, method.embedding_, 10))
+    assert fit.scores["10-NN accuracy"] == pytest.approx(gc.metrics.knn_accuracy(method.embedding_, runner.y, 10))
+    # Thirteen rows are too few to score.
+    assert runner.held_out is None
+    together = np.vstack([runner.X])
+    assert len(np.unique(together, axis=0)) == 117
+    aside = short(space=[gc.TSNE(max_iter=20)], n_seeds=1)
+    assert not any(name.startswith("held out") for fit in aside.fits for name in fit.scores)
+
+
+def test_rows_put_aside_are_placed_and_scored():
+    many = np.random.default_rng(0).normal(size=(300, 4))
+    result = gc.search(many, [gc.UMAP(max_iter=20)], budget=60, n_seeds=1, random_state=0)
+    runner = result._runner
+    assert runner.held_out.shape == (30, 4)
+    both = np.vstack([runner.X, runner.held_out])
+    np.testing.assert_array_equal(np.sort(both[:, 0]), np.sort(many[:, 0]))
+    name = next(name for name in result.methods if name.startswith("UMAP("))
+    placed = result[name].transform(runner.held_out)
+    expected = gc.metrics.k_ary_preservation(runner.held_out, placed, 10)
+    assert result.table.loc[name, "held out R(10)"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_layers_by_brute_force(seed):
+    rng = np.random.default_rng(seed)
+    values = rng.integers(4, size=(12, 2)).astype(float)
+    fits = [Fit(str(k), 10, 0, {"R(10)": a, "torn edges": b}, 0.0, []) for k, (a, b) in enumerate(values)]
+    fits.append(Fit("failed", 10, 0, {}, 0.0, ["failed: no"]))
+    order = _result(fits, ["R(10)", "torn edges"]).layers(fits)
+    assert order[-1] == 12
+    depth, left = {}, set(range(12))
+    for layer in itertools.count():
+        if not left:
+            break
+        free = {
+            i
+            for i in left
+            if not any(
+                values[j, 0] >= values[i, 0] and values[j, 1] <= values[i, 1] and tuple(values[j]) != tuple(values[i])
+                for j in left
+            )
+        }
+        depth |= dict.fromkeys(free, layer)
+        left -= free
+    depths = [depth[i] for i in order[:-1]]
+    assert depths == sorted(depths)
+
+
+def test_differences_within_the_noise_are_ties():
+    def fits(name, mean, spread):
+        return [Fit(name, 10, k, {"R(10)": mean + s, "R(n/2)": 0.5}, 0.0, []) for k, s in enumerate((-spread, spread))]
+
+    made = [*fits("best", 0.6, 0.02), *fits("as good", 0.57, 0.02), *fits("worse", 0.5, 0.02)]
+    assert _result(made, ["R(10)", "R(n/2)"]).front == ["best", "as good"]
+    sure = [*fits("best", 0.6, 0.0), *fits("less", 0.599, 0.0)]
+    assert _result(sure, ["R(10)", "R(n/2)"]).front == ["best"]
+    # Methods without scores of all rows are on no front.
+    assert _result([*made, Fit("few rows", 5, 0, {"R(10)": 1.0, "R(n/2)": 1.0}, 0.0, [])], ["R(10)"]).front == [
+        "best",
+        "as good",
+    ]
+
+
+def test_seconds_and_stability_as_objectives():
+    result = short(objectives=("seconds", "stability"))
+    rows = result.rows()
+    assert rows["PCA"]["stability"] == pytest.approx(1.0)
+    assert rows["random map"]["stability"] < 0.2
+    assert all(row["seconds"] > 0 for row in rows.values())
+
+
+def test_rounds_of_more_and_more_rows(monkeypatch):
+    monkeypatch.setattr(halving, "references", lambda: references()[:1])
+    many = np.random.default_rng(0).normal(size=(3400, 3))
+    seen = []
+    space = [gc.PrecisionCoupling(), *(RandomMap(n_components=q) for q in range(2, 10))]
+    gc.search(many, space, budget="9 trials", n_seeds=2, random_state=0, callback=seen.append)
+    sizes = [fit.n_points for fit in seen if fit.name.startswith(("PrecisionCoupling(", "RandomMap("))]
+    assert sizes == [400] * 9 + [1020] * 3 + [3060] * 2
+    assert seen[-1].name == "PrecisionCoupling()"
+
+
+def test_subsets_are_nested():
+    runner = Runner(np.arange(50.0)[:, None], None, None, Store(None, {}), 1, np.random.RandomState(0))
+    assert set(runner.rows(10)) <= set(runner.rows(30)) <= set(runner.rows(50))
+    assert sorted(runner.rows(50)) == list(range(50))
+
+
+def test_effects_are_differences_of_means(found):
+    effects = short(
+        space=(gc.TSNE(max_iter=20), {"perplexity": [5, 10, 20, 30], "init": ["pca", "random"]}), budget="8 trials"
+    )
+    table = effects.explain("R(10)")
+    first = {fit.name: fit.scores["R(10)"] for fit in effects.fits if fit.seed == 0 and fit.name in effects.methods}
+    made = {name: score for name, score in first.items() if name.startswith("TSNE(")}
+    pca = np.array([score for name, score in made.items() if "init=pca" in name])
+    other = np.array([score for name, score in made.items() if "init=random" in name])
+    row = table.loc["init: pca"]
+    assert row["effect"] == pytest.approx(pca.mean() - other.mean())
+    interval = ttest_ind(pca, other, equal_var=False).confidence_interval()
+    assert (row["low"], row["high"]) == pytest.approx((interval.low, interval.high))
+    assert row["methods"] == 4
+
+
+def _without_seconds(result):
+    return {name: {k: v for k, v in row.items() if k != "seconds"} for name, row in result.rows().items()}
+
+
+def test_a_killed_search_goes_on_to_the_same_table(tmp_path):
+    options = {"store": tmp_path / "fits.jsonl", "space": "laws", "budget": "3 trials"}
+    whole = short(**options)
+    lines = options["store"].read_text().splitlines(keepends=True)
+    options["store"].write_text("".join(lines[:9]) + lines[9][:20])
+    again = []
+    resumed = short(**options, callback=again.append, n_jobs=2)
+    np.testing.assert_equal(_without_seconds(resumed), _without_seconds(whole))
+    after = [json.loads(line) for line in options["store"].read_text().splitlines()]
+    assert len(after) == len(lines)
+    assert json.loads(lines[3]) == dataclasses.asdict(again[2])
+
+
+def test_a_store_of_another_search_is_refused(tmp_path):
+    short(space=[RandomMap()], store=tmp_path / "fits.jsonl")
+    with pytest.raises(ValueError, match=r"another search: n_seeds differs"):
+        short(space=[RandomMap()], store=tmp_path / "fits.jsonl", n_seeds=1)
+    with pytest.raises(ValueError, match="integer random_state"):
+        short(store=tmp_path / "more.jsonl", random_state=None)
+    (tmp_path / "text").write_text("no store\n")
+    with pytest.raises(ValueError, match="another search"):
+        short(store=tmp_path / "text")
+
+
+def test_a_kernel_of_ones_own_takes_part():
+    KERNELS.add("laplace of mine", Laplace)
+    try:
+        drawn = itertools.islice(candidates("laws", np.random.RandomState(0), X), 40)
+        assert any("Laplace" in candidate.parts["latent kernel"] for candidate in drawn)
+    finally:
+        KERNELS.remove("laplace of mine")
+
+
+@pytest.mark.filterwarnings("ignore:n_neighbors=300 is lowered")
+def test_drawn_methods_differ_and_fit_together():
+    drawn = list(itertools.islice(candidates("laws", np.random.RandomState(1), X), 15))
+    assert len({candidate.name for candidate in drawn}) == 15
+    for candidate in drawn[:4]:
+        candidate.estimator.set_params(max_iter=3, random_state=0).fit(X)
+    assert {len(candidate.parts) for candidate in drawn} == {7}
+
+
+def test_distributions_and_nested_parameters():
+    base = gc.GraphCoupling(gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10)), gc.GraphModel(gc.Student(), "E"))
+    space = (base, {"latent__kernel__dof": uniform(0.5, 2.0)})
+    drawn = list(itertools.islice(candidates(space, np.random.RandomState(0), X), 5))
+    dofs = [candidate.estimator.latent.kernel.dof for candidate in drawn]
+    assert len(set(dofs)) == 5
+    assert min(dofs) >= 0.5
+    assert base.latent.kernel.dof == 1.0
+    assert len(list(candidates({"perplexity": [5, 10], "init": ["pca"]}, np.random.RandomState(0), X))) == 2
+
+
+def test_a_failed_method_says_why():
+    result = short(space=[gc.TSNE(max_iter=20), gc.TSNE(init="nonsense")], n_seeds=1)
+    row = next(row for name, row in result.rows().items() if "nonsense" in name)
+    assert row["warnings"].startswith("failed: ")
+    assert not row["front"]
+    assert np.isnan(row["R(10)"])
+
+
+def test_the_callback_ends_the_search():
+    result = short(budget="1h", callback=lambda fit: True)
+    assert set(result.rows()) == {"PCA", "random map", "TSNE", "UMAP", "TwoScaleCoupling"}
+    assert set(short(budget=1e-3).rows()) == set(result.rows())
+
+
+def test_picture_and_page(found, tmp_path):
+    ax = found.plot()
+    assert ax.get_xlabel() == "R(10)"
+    assert len(ax.figure.axes) == 1 + len(found.front)
+    assert len(found.plot(most=1).figure.axes) == 2
+    found.to_html(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "data:image/png;base64," in page
+    assert "http" not in page
+    assert all(name.replace("'", "&#x27;") in page for name in found.methods)
+    assert "methods are surpassed by none" in repr(found)
+    assert found._repr_html_().count("<tr>") == 1 + len(found.front)
+    with pytest.raises(ValueError, match="two objectives"):
+        short(space=[RandomMap()], objectives=["R(10)"]).plot()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"budget": "soon"}, "budget must be a time"),
+        ({"budget": "0.5 trials"}, "budget must be a time"),
+        ({"budget": -1}, "budget must be a time"),
+        ({"space": "everything"}, "space must be"),
+        ({"space": {"nonsense": [1]}}, "no parameter 'nonsense'"),
+        ({"objectives": ("R(11)",)}, "objectives holds 'R\\(11\\)'"),
+        ({"objectives": ("NMI",)}, "scores of classes need y"),
+        ({"objectives": ()}, "must name a score"),
+        ({"objectives": ("stability",), "n_seeds": 1}, "stability needs n_seeds"),
+        ({"n_seeds": 0}, "n_seeds"),
+    ],
+)
+def test_refused_arguments(options, message):
+    with pytest.raises(ValueError, match=message):
+        short(**{"space": [RandomMap()], "callback": lambda fit: True, **options})
+
+
+@pytest.mark.parametrize("space", [3, [], [gc.TSNE], ["tsne"], norm(0, 1)])
+def test_refused_spaces(space):
+    with pytest.raises((TypeError, ValueError), match="space must"):
+        short(space=space)
+
+
+def test_no_method_of_that_name(found):
+    with pytest.raises(KeyError, match="no method of this search"):
+        found["tSNE"]
