@@ -23,8 +23,8 @@ def test_columns_of_a_table_are_points_labels_or_texts(tmp_path, run):
     assert "cell 17" in page
     numbers = [",".join(f"{value:.17g}" for value in row) for row in X]
     rows = [f"cell {i},{row},{kind}" for i, (row, kind) in enumerate(zip(numbers, kinds, strict=True))]
-    (tmp_path / "t.csv").write_text("\n".join(["id,a,b,c,kind", *rows]) + "\n")
-    assert run("embed", "t.csv", "-n", 20, "--no-plot", "--columns", "a,b,3")[0] == 0
+    (tmp_path / "t.csv").write_text("\n".join(['id,"a, first",b,c,kind', *rows]) + "\n")
+    assert run("embed", "t.csv", "-n", 20, "--no-plot", "--columns", '"a, first",b,3')[0] == 0
     np.testing.assert_array_equal(np.load("t-tsne.npy"), np.load("wanted-tsne.npy"))
     code, out, _ = run(
         "embed", "t.csv", "-n", 20, "--no-plot", "-l", "kind", "--hover", "id", "--interactive", "map.html"

@@ -275,3 +275,22 @@ def test_refused_spaces(space):
 def test_no_method_of_that_name(found):
     with pytest.raises(KeyError, match="no method of this search"):
         found["tSNE"]
+
+
+def test_the_command(tmp_path, run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = ("--space", "presets", "--budget", "1 trial", "--seeds", 1, "--store", "fits.jsonl")
+    code, out, err = run("search", "iris", *options)
+    assert code == 0
+    assert "TwoScaleCoupling" in err
+    assert "of 6 methods are surpassed by none" in out
+    assert "R(n/2)" in (tmp_path / "iris-search.html").read_text()
+    assert len((tmp_path / "fits.jsonl").read_text().splitlines()) == 7
+    for arguments, words in (
+        (("--budget", "soon"), "budget must be"),
+        (("-o", "page.txt"), ".html"),
+        (("--objectives", "R(11)"), "objectives holds 'R(11)'"),
+    ):
+        code, _, err = run("search", "iris", *options[:2], "--budget", "1 trial", *arguments)
+        assert code == 2
+        assert words in err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
 import os
 import sys
@@ -68,8 +69,9 @@ def preset(method: str, options: dict[str, Any]) -> Any:
 
 
 def names_of(text: str | None) -> list[str]:
-    """Return the names in a text with commas between them."""
-    return list(dict.fromkeys(name.strip() for name in (text or "").split(",") if name.strip()))
+    """Return the names in a text with commas between them; a name in double quotes may hold commas."""
+    found = next(csv.reader([text or ""], skipinitialspace=True), [])
+    return list(dict.fromkeys(name.strip() for name in found if name.strip()))
 
 
 def load_data(
@@ -253,7 +255,9 @@ labels_option = click.option(
 
 
 columns_option = click.option(
-    "--columns", metavar="COLUMN[,COLUMN...]", help="The columns of a table that are points.  [default: all others]"
+    "--columns",
+    metavar="COLUMN[,COLUMN...]",
+    help="The columns of a table that are points; quote a name with a comma.  [default: all others]",
 )
 
 

@@ -119,7 +119,7 @@ def search(
     for each in references():
         for seed in range(n_seeds):
             finish(runner.fit(each, len(kept), seed))
-    found.check_objectives()
+            found.check_objectives()
     for bracket in _brackets(methods, trials):
         if finish.over:
             break

@@ -1,0 +1,85 @@
+"""How long a search takes beside the same methods run alone, and whether few rows rank methods as all rows do.
+
+    python benchmarks/search.py NAME ... [--files FILE ...] [--points 5000] [--trials 60] [--alone 6] [--ranked 20]
+
+NAME is a data set of `benchmarks/front.py`, which reads --files too. Runs ``gc.search`` with a number of trials; then
+fits and scores some of the same methods alone, each three times on all rows, and multiplies to their number. At last it
+fits `--ranked` methods to an eighth and to all of 2,000 rows, and prints Kendall's tau between both rankings by each
+objective.
+"""
+
+import argparse
+import time
+import warnings
+
+import numpy as np
+from front.data import generated, pictures
+from scipy.stats import kendalltau
+from sklearn.base import clone
+
+import graphcouple as gc
+
+OBJECTIVES = ("R(10)", "R(n/2)")
+
+
+def alone(X, methods, n_seeds=3):
+    """Return the mean seconds of a method's fits and scores."""
+    start = time.perf_counter()
+    for method in methods:
+        for seed in range(n_seeds):
+            fitted = clone(method.estimator).set_params(random_state=seed).fit(X)
+            gc.metrics.evaluate(X, fitted.embedding_)
+    return (time.perf_counter() - start) / len(methods)
+
+
+def taus(X, n_methods, seed):
+    """Return Kendall's tau between scores of an eighth of the rows and of all, by objective."""
+    from graphcouple.searches.runs import Runner, Store
+    from graphcouple.searches.space import candidates
+
+    rng = np.random.RandomState(seed)
+    drawn = candidates("laws", rng, X)
+    runner = Runner(X, None, None, Store(None, {}), None, rng)
+    fits = []
+    while len(fits) < n_methods:
+        method = next(drawn)
+        pair = [runner.fit(method, n, 0) for n in (len(X) // 8, len(X))]
+        if all(fit.scores for fit in pair):
+            fits.append(pair)
+    return {name: kendalltau(*([pair[k].scores[name] for pair in fits] for k in (0, 1)))[0] for name in OBJECTIVES}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="+")
+    parser.add_argument("--files", nargs="*", default=[])
+    for name, default in (("points", 5000), ("trials", 60), ("alone", 6), ("ranked", 20), ("seed", 0)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    sets = {**generated(args.points, args.seed), **pictures(args.files)}
+    for name in args.names:
+        print(name, flush=True)
+        measure(np.ascontiguousarray(sets[name][0][: args.points], dtype=np.float32), args)
+
+
+def measure(X, args):
+    """Print the figures of one data set."""
+    if args.trials:
+        start = time.perf_counter()
+        found = gc.search(X, objectives=OBJECTIVES, budget=f"{args.trials} trials", random_state=args.seed)
+        seconds = time.perf_counter() - start
+        print(f"{args.trials} trials of {len(X)} rows: {seconds:.0f} s", flush=True)
+        print(found, flush=True)
+        tried = [method for name, method in found.methods.items() if "→" in name]
+        # The last drawn are as good a sample as any, and their loops are compiled.
+        each = alone(X, tried[-args.alone :])
+        total = each * args.trials
+        print(f"alone: {each:.1f} s each, {total:.0f} s for {args.trials}: {total / seconds:.1f} times", flush=True)
+    if args.ranked:
+        for name, tau in taus(X[:2000], args.ranked, args.seed).items():
+            print(f"Kendall's tau of {args.ranked} methods by {name}: {tau:.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
