@@ -12,6 +12,7 @@ from sklearn.datasets import make_blobs
 import graphcouple as gc
 from graphcouple.kernels.base import KERNELS
 from graphcouple.searches import Fit, RandomMap, SearchResult, halving
+from graphcouple.searches.draws import Draws, OptunaDraws, draws_of
 from graphcouple.searches.runs import Runner, Store
 from graphcouple.searches.space import candidates, references
 from tests.extensions.kernel import Laplace
@@ -32,13 +33,13 @@ def found():
     return short(y=Y, objectives=("R(10)", "R(n/2)", "10-NN accuracy"))
 
 
-def _result(fits, objectives, n_points=10, n_seeds=2):
+def _result(fits, objectives, n_points=10):
     """Return a result of made-up fits."""
     store = Store(None, {})
     for fit in fits:
         store.add(fit)
     runner = Runner(np.zeros((n_points, 2)), None, None, store, 1, np.random.RandomState(0))
-    return SearchResult(runner, objectives, {fit.name: None for fit in fits}, n_seeds)
+    return SearchResult(runner, objectives, {fit.name: None for fit in fits})
 
 
 def test_a_row_for_each_method(found):
@@ -190,7 +191,7 @@ def test_a_store_of_another_search_is_refused(tmp_path):
 def test_a_kernel_of_ones_own_takes_part():
     KERNELS.add("laplace of mine", Laplace)
     try:
-        drawn = itertools.islice(candidates("laws", np.random.RandomState(0), X), 40)
+        drawn = itertools.islice(candidates("laws", Draws(np.random.RandomState(0)), X), 40)
         assert any("Laplace" in candidate.parts["latent kernel"] for candidate in drawn)
     finally:
         KERNELS.remove("laplace of mine")
@@ -198,22 +199,22 @@ def test_a_kernel_of_ones_own_takes_part():
 
 @pytest.mark.filterwarnings("ignore:n_neighbors=300 is lowered")
 def test_drawn_methods_differ_and_fit_together():
-    drawn = list(itertools.islice(candidates("laws", np.random.RandomState(1), X), 15))
+    drawn = list(itertools.islice(candidates("laws", Draws(np.random.RandomState(1)), X), 15))
     assert len({candidate.name for candidate in drawn}) == 15
     for candidate in drawn[:4]:
-        candidate.estimator.set_params(max_iter=3, random_state=0).fit(X)
+        candidate.estimator.set_params(max_iter=3, random_state=0).fit(X[:120])
     assert {len(candidate.parts) for candidate in drawn} == {7}
 
 
 def test_distributions_and_nested_parameters():
     base = gc.GraphCoupling(gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10)), gc.GraphModel(gc.Student(), "E"))
     space = (base, {"latent__kernel__dof": uniform(0.5, 2.0)})
-    drawn = list(itertools.islice(candidates(space, np.random.RandomState(0), X), 5))
+    drawn = list(itertools.islice(candidates(space, Draws(np.random.RandomState(0)), X), 5))
     dofs = [candidate.estimator.latent.kernel.dof for candidate in drawn]
     assert len(set(dofs)) == 5
     assert min(dofs) >= 0.5
     assert base.latent.kernel.dof == 1.0
-    assert len(list(candidates({"perplexity": [5, 10], "init": ["pca"]}, np.random.RandomState(0), X))) == 2
+    assert len(list(candidates({"perplexity": [5, 10], "init": ["pca"]}, Draws(np.random.RandomState(0)), X))) == 2
 
 
 def test_a_failed_method_says_why():
@@ -259,6 +260,8 @@ def test_picture_and_page(found, tmp_path):
         ({"objectives": ()}, "must name a score"),
         ({"objectives": ("stability",), "n_seeds": 1}, "stability needs n_seeds"),
         ({"n_seeds": 0}, "n_seeds"),
+        ({"sampler": "best"}, "sampler must be"),
+        ({"space": {"perplexity": 5}}, "space\\['perplexity'\\] must be a list"),
     ],
 )
 def test_refused_arguments(options, message):
@@ -294,3 +297,32 @@ def test_the_command(tmp_path, run, monkeypatch):
         code, _, err = run("search", "iris", *options[:2], "--budget", "1 trial", *arguments)
         assert code == 2
         assert words in err
+
+
+def test_optuna_learns_from_the_scores():
+    """Of ten options one is good: later draws have it far more often than chance."""
+    pytest.importorskip("optuna")
+    draws = OptunaDraws(np.random.RandomState(0), 2)
+    chosen = []
+    for k in range(80):
+        draws.begin()
+        option = draws.choose("option", list(range(10)))
+        if option == 3:
+            continue
+        draws.keep(str(k))
+        chosen.append(option)
+        draws.tell(str(k), np.array([1.0, 1.0]) if option == 7 else np.array([0.0, 0.1]))
+    assert np.mean(np.array(chosen[-30:]) == 7) > 0.5
+    assert type(draws_of("random", np.random.RandomState(0), 2)) is Draws
+
+
+def test_optuna_draws_numbers_of_distributions():
+    pytest.importorskip("optuna")
+    draws, numbers = OptunaDraws(np.random.RandomState(0), 1), []
+    for k in range(40):
+        draws.begin()
+        numbers.append(draws.number("number", norm(5.0, 0.1)))
+        draws.keep(str(k))
+        draws.tell(str(k), None)
+    assert abs(np.mean(numbers) - 5.0) < 0.1
+    assert 0.03 < np.std(numbers) < 0.3

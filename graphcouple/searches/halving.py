@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from graphcouple._validation import check_integer
 from graphcouple.metrics._evaluate import check_scoring
 from graphcouple.neighbors import as_points
+from graphcouple.searches.draws import Draws, draws_of
 from graphcouple.searches.result import SearchResult
 from graphcouple.searches.runs import Fit, Runner, Store, settings_of
 from graphcouple.searches.space import Candidate, candidates, references
@@ -39,6 +40,7 @@ def search(
     n_jobs: int | None = None,
     random_state: Any = None,
     store: Any = None,
+    sampler: str = "auto",
     callback: Callable[[Fit], Any] | None = None,
 ) -> SearchResult:
     """Try many methods on the same data, and show which no other surpasses.
@@ -73,6 +75,9 @@ def search(
         Of the draws and subsets.
     store : str or Path, optional
         A file that keeps each fit. A search with the same arguments goes on where that file ends.
+    sampler : {"auto", "random", "optuna"}, default="auto"
+        How "laws" and parameters are drawn: at random, or by Optuna from the scores of the first round; "auto" is
+        Optuna if it is installed.
     callback : callable, optional
         Called with each `Fit`; a true return value ends the search.
 
@@ -99,6 +104,11 @@ def search(
     points = as_points(X, at_least=20)
     check_scoring(points, y, None, "auto")
     n_seeds = check_integer("n_seeds", n_seeds, 1)
+    if not objectives or ("stability" in objectives and n_seeds < 2):
+        raise ValueError(
+            f"objectives={objectives!r} must name a score"
+            f"{', and stability needs n_seeds of at least 2' if objectives else ''}."
+        )
     seconds, trials = _budget(budget)
     if store is not None and not isinstance(random_state, (int, np.integer)):
         raise ValueError(
@@ -110,12 +120,14 @@ def search(
     n_held = min(int(_HELD_OUT * n), _MOST_HELD_OUT)
     held, kept = np.sort(order[:n_held]), np.sort(order[n_held:])
     classes = None if y is None else np.asarray(y)[kept]
-    known = settings_of(X, y, space=space, objectives=tuple(objectives), n_seeds=n_seeds, random_state=random_state)
+    draws = draws_of(sampler, rng, len(objectives))
+    choices = {"space": space, "objectives": tuple(objectives), "n_seeds": n_seeds, "sampler": type(draws).__name__}
+    known = settings_of(X, y, **choices, random_state=random_state)
     fits = Store(store, known)
     runner = Runner(points[kept], classes, points[held] if n_held >= 20 else None, fits, n_jobs, rng)
-    methods = candidates(space, rng, runner.X)
+    methods = candidates(space, draws, runner.X)
     finish = _Deadline(seconds, callback)
-    found = SearchResult(runner, list(objectives), {each.name: each for each in references()}, n_seeds)
+    found = SearchResult(runner, list(objectives), {each.name: each for each in references()})
     for each in references():
         for seed in range(n_seeds):
             finish(runner.fit(each, len(kept), seed))
@@ -123,7 +135,7 @@ def search(
     for bracket in _brackets(methods, trials):
         if finish.over:
             break
-        _run(bracket, runner, found, n_seeds, finish)
+        _run(bracket, runner, found, n_seeds, finish, draws)
     return found
 
 
@@ -167,7 +179,9 @@ def _brackets(methods: Iterator[Candidate], trials: int | None) -> Iterator[list
         yield bracket
 
 
-def _run(bracket: list[Candidate], runner: Runner, found: SearchResult, n_seeds: int, finish: _Deadline) -> None:
+def _run(
+    bracket: list[Candidate], runner: Runner, found: SearchResult, n_seeds: int, finish: _Deadline, draws: Draws
+) -> None:
     """Fit the methods to more and more rows, and go on with the better ones."""
     n = runner.X.shape[0]
     sizes = [max(_LEAST_ROWS, int(share * n)) for share in _SHARES[:-1]]
@@ -179,10 +193,11 @@ def _run(bracket: list[Candidate], runner: Runner, found: SearchResult, n_seeds:
             if finish.over:
                 return
             fits.append(finish(runner.fit(each, size, 0)))
+            draws.tell(each.name, found.signed(fits[-1]))
         order = found.layers(fits)
         bracket = [bracket[i] for i in order[: max(1, round(_KEPT * len(bracket)))]]
     for each in bracket:
         for seed in range(n_seeds):
             if finish.over:
                 return
-            finish(runner.fit(each, n, seed))
+            draws.tell(each.name, found.signed(finish(runner.fit(each, n, seed))))

@@ -40,8 +40,8 @@ class SearchResult:
         Every method by its name.
     """
 
-    def __init__(self, runner: Runner, objectives: list[str], methods: dict[str, Candidate], n_seeds: int) -> None:
-        self._runner, self.objectives, self.methods, self._n_seeds = runner, objectives, methods, n_seeds
+    def __init__(self, runner: Runner, objectives: list[str], methods: dict[str, Candidate]) -> None:
+        self._runner, self.objectives, self.methods = runner, objectives, methods
         self._fitted: dict[str, Any] = {}
 
     def check_objectives(self) -> None:
@@ -54,11 +54,6 @@ class SearchResult:
                     f"objectives holds {name!r}, which is none of {', '.join(shown)}"
                     f"{'; scores of classes need y' if name in _OF_CLASSES else ''}."
                 )
-        if not self.objectives or ("stability" in self.objectives and self._n_seeds < 2):
-            raise ValueError(
-                f"objectives={self.objectives!r} must name a score"
-                f"{', and stability needs n_seeds of at least 2' if self.objectives else ''}."
-            )
 
     @property
     def fits(self) -> list[Fit]:
@@ -88,6 +83,13 @@ class SearchResult:
     @property
     def _signs(self) -> FloatArray:
         return np.array([-1.0 if name in _LESS_IS_BETTER else 1.0 for name in self.objectives])
+
+    def signed(self, fit: Fit) -> FloatArray | None:
+        """Return a fit's scores, with a minus where less is better; None if it failed. Stability is left at 0."""
+        if not fit.scores:
+            return None
+        values = self._only(fit) * self._signs
+        return np.where([name == "stability" for name in self.objectives], 0.0, values)
 
     def layers(self, fits: Sequence[Fit]) -> list[int]:
         """Return the order of fits to as many rows: those that no other surpasses first, failed ones last."""

@@ -8,9 +8,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
-import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.model_selection import ParameterSampler
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
@@ -24,20 +22,17 @@ from graphcouple.kernels import Exponential, Gaussian, Kernel, Odds
 from graphcouple.kernels.base import KERNELS
 from graphcouple.laws import GraphModel, LocalConnectivity, Perplexity, SelfTuning
 from graphcouple.laws.priors import PRIORS
+from graphcouple.searches.draws import Draws
 
 _PERPLEXITIES = (10.0, 30.0, 100.0)
 
 # Factors of a kernel's numbers, such as degrees of freedom.
-_FACTORS = (0.5, 1.0, 1.0, 2.0)
-
-# How often a drawn sentence has a term, how often the kernel's value is read as an edge's probability, and how often
-# the coupling is the cross-entropy rather than any registered one.
-_WITH_TERM, _AS_ODDS, _CROSS_ENTROPY = 0.4, 0.5, 0.5
+_FACTORS = (0.5, 1.0, 2.0)
 
 _IN_WORDS = "{input prior}, {bandwidth} → {latent prior}, {latent kernel}; {coupling}; {term}; {start}"
 
 # A drawn sentence is tried on this many rows first; after so many refusals there seems to be none.
-_TRIED_ON, _MOST_REFUSED = 60, 500
+_TRIED_ON, _MOST_REFUSED = 120, 500
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,14 +84,14 @@ def references() -> list[Candidate]:
     return [Candidate(name, method, {"method": name}) for name, method in methods.items()]
 
 
-def candidates(space: Any, rng: np.random.RandomState, sample: Any) -> Iterator[Candidate]:
+def candidates(space: Any, draws: Draws, sample: Any) -> Iterator[Candidate]:
     """Yield the methods of a space, which may be endless.
 
     Parameters
     ----------
     space : {"laws", "presets"}, sequence, mapping or tuple
         As in `search`.
-    rng : numpy.random.RandomState
+    draws : Draws
     sample : array
         A few rows, on which drawn sentences are tried first.
 
@@ -107,14 +102,14 @@ def candidates(space: Any, rng: np.random.RandomState, sample: Any) -> Iterator[
     """
     if isinstance(space, str):
         if space == "laws":
-            return _drawn(rng, sample)
+            return _drawn(draws, sample)
         if space == "presets":
             return _presets()
         raise ValueError(f'space must be "laws", "presets", estimators or distributions, got {space!r}.')
     if isinstance(space, Mapping):
         space = (estimators.TSNE(), space)
     if isinstance(space, tuple) and len(space) == 2 and isinstance(space[1], Mapping):
-        return _sampled(*space, rng)
+        return _sampled(*space, draws)
     if isinstance(space, Sequence) and len(space):
         return iter([_given(method) for method in space])
     raise TypeError(
@@ -139,54 +134,62 @@ def _presets() -> Iterator[Candidate]:
             yield Candidate(f"{kind}()", method(), {"method": kind})
 
 
-def _sampled(base: Any, distributions: Mapping[str, Any], rng: np.random.RandomState) -> Iterator[Candidate]:
-    """Yield copies of an estimator with drawn parameters; each once if all have lists of values."""
-    from sklearn.base import clone
-
+def _sampled(base: Any, distributions: Mapping[str, Any], draws: Draws) -> Iterator[Candidate]:
+    """Yield copies of an estimator with drawn parameters, each once."""
     known = base.get_params()
-    for name in distributions:
+    for name, values in distributions.items():
         if name not in known:
             raise ValueError(f"{type(base).__name__} has no parameter {name!r} to search over.")
+        if not hasattr(values, "rvs") and not (isinstance(values, Sequence) and len(values)):
+            raise ValueError(f"space[{name!r}] must be a list of values or a distribution of scipy, got {values!r}.")
     seen: set[str] = set()
-    endless = any(hasattr(values, "rvs") for values in distributions.values())
-    total = 0 if endless else int(np.prod([len(values) for values in distributions.values()]))
-    if not endless:
-        draws: Any = ParameterSampler(distributions, total, random_state=rng)
-    else:
-        draws = (next(iter(ParameterSampler(distributions, 1, random_state=rng))) for _ in iter(int, 1))
-    for drawn in draws:
+    repeated = 0
+    while repeated < _MOST_REFUSED:
+        draws.begin()
+        drawn = {
+            name: draws.number(name, values) if hasattr(values, "rvs") else draws.choose(name, values)
+            for name, values in sorted(distributions.items())
+        }
         parts = {name: f"{value:.4g}" if isinstance(value, float) else str(value) for name, value in drawn.items()}
-        name = ", ".join(f"{key}={value}" for key, value in sorted(parts.items()))
+        name = f"{type(base).__name__}({', '.join(f'{key}={value}' for key, value in parts.items())})"
+        repeated += 1
         if name not in seen:
             seen.add(name)
-            yield Candidate(f"{type(base).__name__}({name})", clone(base).set_params(**drawn), parts)
+            repeated = 0
+            draws.keep(name)
+            yield Candidate(name, clone(base).set_params(**drawn), parts)
 
 
-def _drawn(rng: np.random.RandomState, sample: Any) -> Iterator[Candidate]:
+def _drawn(draws: Draws, sample: Any) -> Iterator[Candidate]:
     """Yield sentences of registered parts that fit together, each once."""
     seen: set[str] = set()
     refused = 0
     while refused < _MOST_REFUSED:
-        method = _draw(rng)
+        draws.begin()
+        method = _draw(draws)
         parts = _parts_of(method)
         name = _IN_WORDS.format(**parts)
         refused += 1
         if name not in seen and _is_feasible(method, sample):
             seen.add(name)
             refused = 0
+            draws.keep(name)
             yield Candidate(name, method, parts)
 
 
-def _draw(rng: np.random.RandomState) -> Any:
+def _draw(draws: Draws) -> Any:
     """Return a sentence of drawn parts, which may not fit together."""
-    terms = [term for term in GlobalTerm.__subclasses__() if _takes_no_arguments(term)]
-    name = "cross-entropy" if rng.uniform() < _CROSS_ENTROPY else str(rng.choice(COUPLINGS.names()))
+    terms: list[Any] = [term for term in GlobalTerm.__subclasses__() if _takes_no_arguments(term)]
+    # Half of the sentences have the coupling of the papers, and half have no term.
+    usual = draws.choose("cross-entropy", (True, False))
+    name = "cross-entropy" if usual else draws.choose("coupling", COUPLINGS.names())
+    with_term = bool(terms) and draws.choose("with a term", (False, True))
     return estimators.GraphCoupling(
-        input=_input_law(rng),
-        latent=_latent_law(rng),
+        input=_input_law(draws),
+        latent=_latent_law(draws),
         coupling=COUPLINGS[name](),
-        terms=(terms[rng.randint(len(terms))](),) if terms and rng.uniform() < _WITH_TERM else (),
-        init=str(rng.choice(STARTS.names())),
+        terms=(draws.choose("term", terms)(),) if with_term else (),
+        init=draws.choose("start", STARTS.names()),
     )
 
 
@@ -213,23 +216,23 @@ def _words(part: Any) -> str:
     return f"{type(part).__name__}({', '.join(values)})" if values else type(part).__name__
 
 
-def _input_law(rng: np.random.RandomState) -> GraphModel:
-    prior = PRIORS[rng.choice(PRIORS.names())]()
-    bandwidth: Any = [*map(Perplexity, _PERPLEXITIES), SelfTuning(), LocalConnectivity()][rng.randint(5)]
+def _input_law(draws: Draws) -> GraphModel:
+    prior = PRIORS[draws.choose("input prior", PRIORS.names())]()
+    options: list[Any] = [*map(Perplexity, _PERPLEXITIES), SelfTuning(), LocalConnectivity()]
+    bandwidth = draws.choose("bandwidth", options)
     kernel: Kernel = Odds(Exponential()) if isinstance(bandwidth, LocalConnectivity) else Gaussian()
     undirected = "threshold" if prior.independent_edges else None
     return GraphModel(kernel, prior, bandwidth, bandwidth.suited_neighbors, symmetrize=undirected)
 
 
-def _latent_law(rng: np.random.RandomState) -> GraphModel:
-    prior = PRIORS[rng.choice(PRIORS.names())]()
-    kinds = [KERNELS[name] for name in KERNELS.names()]
-    kernels = [kind() for kind in kinds if _takes_no_arguments(kind)]
-    kernel = kernels[rng.randint(len(kernels))]
+def _latent_law(draws: Draws) -> GraphModel:
+    prior = PRIORS[draws.choose("latent prior", PRIORS.names())]()
+    usable = [name for name in KERNELS.names() if _takes_no_arguments(KERNELS[name])]
+    kernel: Any = KERNELS[draws.choose("latent kernel", usable)]()
     for field in dataclasses.fields(kernel):
         if isinstance(value := getattr(kernel, field.name), float):
-            kernel = dataclasses.replace(kernel, **{field.name: value * float(rng.choice(_FACTORS))})
-    as_odds = prior.independent_edges and rng.uniform() < _AS_ODDS
+            kernel = dataclasses.replace(kernel, **{field.name: value * draws.choose(field.name, _FACTORS)})
+    as_odds = prior.independent_edges and draws.choose("odds", [False, True])
     return GraphModel(Odds(kernel) if as_odds else kernel, prior)
 
 
@@ -240,8 +243,6 @@ def _takes_no_arguments(kind: Any) -> bool:
 
 def _is_feasible(method: Any, sample: Any) -> bool:
     """Return whether the parts fit together, by two iterations on a few rows."""
-    from sklearn.base import clone
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

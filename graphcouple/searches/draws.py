@@ -1,0 +1,111 @@
+"""How the choices of a method are drawn: at random, or by Optuna, which learns from the scores."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from graphcouple.graphs import FloatArray
+
+T = TypeVar("T")
+
+# Scores of methods that cannot be fitted: without any, Optuna would draw the same unknown choice again and again.
+_WORST = -1e6
+
+
+class Draws:
+    """Choices at random, all alike.
+
+    Parameters
+    ----------
+    rng : numpy.random.RandomState
+    """
+
+    def __init__(self, rng: np.random.RandomState) -> None:
+        self.rng = rng
+
+    def begin(self) -> None:
+        """Begin a method; the last one is dropped unless it was `keep`-ed."""
+
+    def choose(self, choice: str, options: Sequence[T]) -> T:
+        """Return one of the options of a choice, which keep their order from method to method."""
+        return options[int(self.rng.randint(len(options)))]
+
+    def number(self, choice: str, distribution: Any) -> Any:
+        """Return a number of a distribution of scipy."""
+        return distribution.rvs(random_state=self.rng)
+
+    def keep(self, name: str) -> None:
+        """Remember the method that was drawn last by its name."""
+
+    def tell(self, name: str, values: FloatArray | None) -> None:
+        """Take note of a method's scores, all of which should be high; None if it failed."""
+
+
+class OptunaDraws(Draws):
+    """Choices by Optuna's tree-structured Parzen estimator for several objectives.
+
+    Parameters
+    ----------
+    rng : numpy.random.RandomState
+    n_objectives : int
+
+    References
+    ----------
+    Ozaki et al. (2022), Multiobjective tree-structured Parzen estimator.
+    """
+
+    def __init__(self, rng: np.random.RandomState, n_objectives: int) -> None:
+        import optuna
+
+        super().__init__(rng)
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        sampler = optuna.samplers.TPESampler(seed=int(rng.randint(2**31)))
+        self._study = optuna.create_study(directions=["maximize"] * n_objectives, sampler=sampler)
+        self._worst = [_WORST] * n_objectives
+        self._trials: dict[str, Any] = {}
+        self._trial: Any = None
+
+    def begin(self) -> None:
+        """Begin a method; the last one counts as the worst unless it was `keep`-ed."""
+        if self._trial is not None:
+            self._study.tell(self._trial, self._worst)
+        self._trial = self._study.ask()
+
+    def choose(self, choice: str, options: Sequence[T]) -> T:
+        """Return one of the options of a choice."""
+        return options[self._trial.suggest_categorical(choice, list(range(len(options))))]
+
+    def number(self, choice: str, distribution: Any) -> Any:
+        """Return a number of a distribution, by its quantile."""
+        return distribution.ppf(self._trial.suggest_float(choice, 1e-6, 1.0 - 1e-6))
+
+    def keep(self, name: str) -> None:
+        """Remember the method that was drawn last by its name."""
+        self._trials[name], self._trial = self._trial, None
+
+    def tell(self, name: str, values: FloatArray | None) -> None:
+        """Take note of a method's scores; None if it failed."""
+        trial = self._trials.pop(name, None)
+        if trial is not None:
+            known = values is not None and np.isfinite(values).all()
+            self._study.tell(trial, self._worst if values is None or not known else values.tolist())
+
+
+def draws_of(sampler: str, rng: np.random.RandomState, n_objectives: int) -> Draws:
+    """Return the sampler of a name; "auto" is Optuna if it is installed.
+
+    Raises
+    ------
+    ModuleNotFoundError, ValueError
+        When Optuna is asked for and not installed, or the name is unknown.
+    """
+    if sampler not in ("auto", "random", "optuna"):
+        raise ValueError(f'sampler must be "auto", "random" or "optuna", got {sampler!r}.')
+    there = importlib.util.find_spec("optuna") is not None
+    if sampler == "optuna" and not there:
+        raise ModuleNotFoundError("sampler=\"optuna\" needs optuna; install it with: pip install 'graphcouple[search]'")
+    return Draws(rng) if sampler == "random" or not there else OptunaDraws(rng, n_objectives)
