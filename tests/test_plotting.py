@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -335,3 +336,23 @@ def test_a_run_is_saved_as_a_moving_picture(rng, tmp_path):
         recorder.save("fit.gif", np.arange(20) % 3)
     with pytest.raises(ValueError, match="nothing was recorded"):
         gc.plotting.Recorder().save("fit.gif")
+
+
+@pytest.mark.parametrize("kind", ["datetime64", "dates", "pandas"])
+def test_dates_get_a_colour_bar_with_dates(kind, tmp_path):
+    Z = np.random.default_rng(0).normal(size=(60, 2))
+    days = np.datetime64("2020-01-01") + np.arange(60) * np.timedelta64(12, "D")
+    y = {"datetime64": days, "dates": days.tolist(), "pandas": pd.Series(days)}[kind]
+    ax = gc.plot(Z, y)
+    ax.figure.canvas.draw()
+    bar = ax.figure.axes[1]
+    assert [tick.get_text() for tick in bar.get_yticklabels()][:2] == ["2020", "May"]
+    np.testing.assert_allclose(sorted(ax.collections[0].get_array()), 18262.0 + 12.0 * np.arange(60))
+    assert len(gc.plotting.plot_density(Z, y).figure.axes) == 2
+    page = tmp_path / "map.html"
+    gc.plotting.interactive(Z, y).save(page)
+    assert "DatetimeTickFormatter" in page.read_text()
+    with pytest.raises(ValueError, match="a date for each of 60 points, got 59, of which 0 are missing"):
+        gc.plot(Z, y[:59])
+    with pytest.raises(ValueError, match="of which 1 are missing"):
+        gc.plot(Z, np.where(np.arange(60) == 3, np.datetime64("NaT"), days))

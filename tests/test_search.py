@@ -326,3 +326,13 @@ def test_optuna_draws_numbers_of_distributions():
         draws.tell(str(k), None)
     assert abs(np.mean(numbers) - 5.0) < 0.1
     assert 0.03 < np.std(numbers) < 0.3
+
+
+def test_slow_methods_are_stopped(monkeypatch):
+    monkeypatch.setattr(halving, "_LEAST_PATIENCE", 0.0)
+    monkeypatch.setattr(halving, "_PATIENCE", 0.0)
+    result = short(space=[gc.TSNE(max_iter=500), RandomMap()])
+    row = next(row for name, row in result.rows().items() if "max_iter=500" in name)
+    assert "stopped, since it takes more than 0 s" in row["warnings"]
+    assert row["seeds"] == 1
+    assert np.isfinite(result.rows()["RandomMap()"]["R(10)"])

@@ -12,11 +12,13 @@ from graphcouple._validation import check_integer
 from graphcouple.plotting._scatter import plot
 from graphcouple.plotting._style import (
     as_text,
+    color_bar,
     is_categorical,
     labels_or_none,
     legend_handles,
     legend_style,
     make_room,
+    numbers_of,
     require_matplotlib,
 )
 
@@ -132,5 +134,6 @@ def _legend(figure: Any, axes: NDArray[Any], labels: NDArray[Any]) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
-    scale = ScalarMappable(Normalize(labels.min(), labels.max()), "viridis")
-    figure.colorbar(scale, ax=axes.ravel().tolist(), shrink=0.8)
+    numbers = numbers_of(labels)
+    scale = ScalarMappable(Normalize(numbers.min(), numbers.max()), "viridis")
+    color_bar(figure, scale, axes.ravel().tolist(), labels)

@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 from graphcouple._validation import check_integer
 from graphcouple.plotting._backends import about_points, handed_over
 from graphcouple.plotting._scatter import opacity
-from graphcouple.plotting._style import GREY, MARKERS, PALETTE, check_points, is_categorical, labels_or_none, palette
+from graphcouple.plotting._style import (
+    GREY,
+    MARKERS,
+    PALETTE,
+    check_points,
+    is_categorical,
+    labels_or_none,
+    numbers_of,
+    palette,
+)
 
 # Points that a browser draws and selects without delay.
 _MOST_POINTS = 200_000
@@ -202,6 +211,15 @@ def _colors_of(labels: NDArray[Any] | None, n: int) -> _Colors:
     return _Colors(labels, [str(name) for name in names], codes)
 
 
+def _are_dates(labels: NDArray[Any]) -> bool:
+    return labels.dtype.kind == "M"
+
+
+def _bar_numbers(labels: NDArray[Any]) -> NDArray[np.float64]:
+    """Return labels that are no classes as numbers; dates as bokeh's milliseconds since 1970."""
+    return numbers_of(labels) * (86_400e3 if _are_dates(labels) else 1.0)
+
+
 def _sampled(n: int, most: int) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(0).choice(n, most, replace=False)) if n > most else np.arange(n)
 
@@ -220,7 +238,7 @@ def _page(
     data: dict[str, Any] = {"row": rows, "code": [str(c) for c in colors.codes[rows]]}
     data |= {f"hover {k}": values for k, values in enumerate(texts.values())}
     if colors.labels is not None and not colors.names:
-        data["number"] = colors.labels[rows].astype(np.float64)
+        data["number"] = _bar_numbers(colors.labels)[rows]
     for k, points in enumerate(maps.values()):
         data[f"x{k}"], data[f"y{k}"] = points[rows, :2].astype(np.float32).T
     source = ColumnDataSource(data)
@@ -263,7 +281,7 @@ def _draw_density(plot: Any, points: NDArray[np.float64]) -> None:
 
 def _figure(source: Any, k: int, name: str, hover: list[str], colors: _Colors, n: int) -> tuple[Any, list[Any]]:
     """Return the k-th figure, and its layer for each class."""
-    from bokeh.models import CDSView, ColorBar, GroupFilter, HoverTool
+    from bokeh.models import CDSView, ColorBar, DatetimeTicker, DatetimeTickFormatter, GroupFilter, HoverTool
     from bokeh.palettes import Viridis256
     from bokeh.plotting import figure
     from bokeh.transform import linear_cmap
@@ -287,12 +305,13 @@ def _figure(source: Any, k: int, name: str, hover: list[str], colors: _Colors, n
         view = {"view": CDSView(filter=GroupFilter(column_name="code", group=str(code)))} if colors.names else {}
         fill: Any = fills[code]
         if colors.labels is not None and not colors.names:
-            low, high = float(colors.labels.min()), float(colors.labels.max())
+            low, high = float(_bar_numbers(colors.labels).min()), float(_bar_numbers(colors.labels).max())
             fill = linear_cmap("number", Viridis256, low, high)
         shape = _SHAPES[MARKERS[code // len(PALETTE) % len(MARKERS)]]
         layers.append(plot.scatter(f"x{k}", f"y{k}", marker=shape, fill_color=fill, **style, **view))
     if colors.labels is not None and not colors.names:
-        plot.add_layout(ColorBar(color_mapper=fill["transform"], width=10), "right")
+        dates = {"ticker": DatetimeTicker(), "formatter": DatetimeTickFormatter()} if _are_dates(colors.labels) else {}
+        plot.add_layout(ColorBar(color_mapper=fill["transform"], width=10, **dates), "right")
     tooltips = [("row", "@row"), *((text, f"@{{hover {j}}}") for j, text in enumerate(hover))]
     plot.add_tools(HoverTool(tooltips=tooltips, renderers=layers))
     return plot, layers

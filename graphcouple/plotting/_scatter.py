@@ -14,11 +14,13 @@ from graphcouple.plotting._style import (
     class_colors,
     class_legend,
     class_marker,
+    color_bar,
     is_categorical,
     label,
     labels_or_none,
     make_room,
     new_axes,
+    numbers_of,
     plain_axes,
 )
 
@@ -52,7 +54,7 @@ def plot(
         `plot_density`.
     y : array of shape (n_samples,), optional
         Labels. Names, or up to 30 different whole numbers, are classes and get a legend beside the axes; other numbers
-        get a colour bar. From the eleventh class on, markers differ too; a legend lists up to 100 classes.
+        and dates get a colour bar. From the eleventh class on, markers differ too; a legend lists up to 100 classes.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default. In a figure of several axes, ``layout="constrained"`` makes room for the
         legend.
@@ -113,9 +115,9 @@ def _scatter(ax: Axes, points: NDArray[np.float64], labels: NDArray[Any] | None,
         return
     point_labels = labels[order]
     if not is_categorical(labels):
-        artist = ax.scatter(x, y, c=point_labels.astype(np.float64), cmap="viridis", **style)
+        artist = ax.scatter(x, y, c=numbers_of(point_labels), cmap="viridis", **style)
         if legend:
-            ax.figure.colorbar(artist, ax=ax, shrink=0.8)
+            color_bar(ax.figure, artist, ax, labels)
         return
     names, codes = np.unique(point_labels, return_inverse=True)
     colors = class_colors(len(names))
@@ -244,10 +246,10 @@ def _mean_colors(
         if legend:
             class_legend(ax, names, markers=False)
         return image
-    values = labels.astype(np.float64)
+    values = numbers_of(labels)
     scale = ScalarMappable(Normalize(values.min(), values.max()), colormaps["viridis"])
     if legend:
-        ax.figure.colorbar(scale, ax=ax, shrink=0.8)
+        color_bar(ax.figure, scale, ax, labels)
     return scale.to_rgba(np.bincount(pixel, values, n_pixels) / counts)
 
 

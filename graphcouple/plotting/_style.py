@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from datetime import date
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
@@ -69,14 +70,49 @@ def check_points(Z: Any) -> NDArray[np.float64]:
 
 
 def labels_or_none(y: Any, n: int) -> NDArray[Any] | None:
-    """Return labels as a flat array with one for each point, or None."""
-    return None if y is None else check_labels(y, n)
+    """Return labels as a flat array with one for each point, or None; dates as datetime64."""
+    if y is None:
+        return None
+    dates = _dates_or_none(y)
+    if dates is None:
+        return check_labels(y, n)
+    if dates.shape != (n,) or np.isnat(dates).any():
+        missing = int(np.isnat(dates).sum())
+        raise ValueError(
+            f"y must have a date for each of {n} points, got {dates.size}, of which {missing} are missing."
+        )
+    return dates
+
+
+def _dates_or_none(y: Any) -> NDArray[Any] | None:
+    values = np.asarray(y)
+    if values.dtype.kind == "O" and values.size and all(isinstance(value, date) for value in values.ravel()):
+        values = values.astype("datetime64[us]")
+    return values if values.dtype.kind == "M" else None
+
+
+def numbers_of(labels: NDArray[Any]) -> NDArray[np.float64]:
+    """Return labels that are no classes as numbers; dates as days since 1970, as matplotlib has them."""
+    if labels.dtype.kind == "M":
+        return labels.astype("datetime64[us]").astype(np.float64) / 86_400e6
+    return labels.astype(np.float64)
+
+
+def color_bar(figure: Any, colors: Any, ax: Any, labels: NDArray[Any]) -> None:
+    """Add a colour bar for labels that are no classes, with dates if they are dates."""
+    bar = figure.colorbar(colors, ax=ax, shrink=0.8)
+    if labels.dtype.kind == "M":
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        ticks = AutoDateLocator(maxticks=7)
+        bar.ax.yaxis.set_major_locator(ticks)
+        bar.ax.yaxis.set_major_formatter(ConciseDateFormatter(ticks))
 
 
 def is_categorical(labels: NDArray[Any]) -> bool:
     """Return whether labels are shown as classes: names, or up to 30 different whole numbers."""
     if labels.dtype.kind not in "iufb":
-        return True
+        return labels.dtype.kind != "M"
     are_whole = labels.dtype.kind in "iub" or bool(np.all(labels == np.floor(labels)))
     return are_whole and np.unique(labels).size <= MAX_CLASSES
 

@@ -25,6 +25,9 @@ _SHARES, _LEAST_ROWS, _KEPT = (1 / 8, 1 / 3, 1.0), 400, 1 / 3
 # Methods of which the best go on together.
 _BRACKET = 9
 
+# A fit is stopped after so many times the seconds of t-SNE on all rows, but not before this many seconds.
+_PATIENCE, _LEAST_PATIENCE = 5.0, 10.0
+
 _HELD_OUT, _MOST_HELD_OUT = 0.1, 1000
 _UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 
@@ -46,7 +49,8 @@ def search(
     """Try many methods on the same data, and show which no other surpasses.
 
     Methods are tried nine at a time: all on an eighth of the rows, the best third of them on a third of the rows, and
-    the best third of these on all rows, with every seed. "Best" is by layers: those that no other surpasses in all
+    the best third of these on all rows, with every seed. A fit that takes five times as long as t-SNE on all rows, and
+    at least ten seconds, is stopped and counts as failed. "Best" is by layers: those that no other surpasses in all
     objectives, then those that only these surpass. Lists of up to nine are fitted to all rows at once. PCA, a random
     map, `TSNE`, `UMAP` and `TwoScaleCoupling` are always in the table. Before anything else, a tenth of the rows is put
     aside, at most 1,000: finished methods place them by `transform`.
@@ -132,6 +136,8 @@ def search(
         for seed in range(n_seeds):
             finish(runner.fit(each, len(kept), seed))
             found.check_objectives()
+    own = [fit.seconds for fit in found.fits if fit.name == "TSNE"]
+    runner.patience = max(_LEAST_PATIENCE, _PATIENCE * min(own, default=0.0))
     for bracket in _brackets(methods, trials):
         if finish.over:
             break
@@ -200,4 +206,7 @@ def _run(
         for seed in range(n_seeds):
             if finish.over:
                 return
-            draws.tell(each.name, found.signed(finish(runner.fit(each, n, seed))))
+            fit = finish(runner.fit(each, n, seed))
+            draws.tell(each.name, found.signed(fit))
+            if not fit.scores:
+                break

@@ -125,14 +125,14 @@ class SearchResult:
     def rows(self) -> dict[str, dict[str, Any]]:
         """Return the table as a dict of rows by name; see `table`."""
         front, whole = self.front, self._complete()
-        rows = {}
+        rows, unknown = {}, np.full(len(self.objectives), np.nan)
         for name in self.methods:
             fits = whole.get(name) or [fit for fit in self.fits if fit.name == name][-1:]
             if not fits:
                 continue
-            means, deviations = self._values(name, fits) if name in whole else (self._only(fits[0]), [np.nan] * 99)
+            means, deviations = self._values(name, fits) if name in whole else (self._only(fits[0]), unknown)
             row: dict[str, Any] = {}
-            for objective, mean, deviation in zip(self.objectives, means, deviations, strict=False):
+            for objective, mean, deviation in zip(self.objectives, means, deviations, strict=True):
                 row |= {objective: float(mean), f"{objective} ±": float(deviation)}
             held = {f"held out {objective}" for objective in self.objectives} & set(fits[0].scores)
             row |= {key: fits[0].scores[key] for key in sorted(held)}

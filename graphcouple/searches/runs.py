@@ -6,6 +6,7 @@ import dataclasses
 import json
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,8 @@ class Runner:
         self._neighbors: dict[Any, Any] = {}
         self.maps: dict[tuple[str, int], FloatArray] = {}
         """The maps of all rows by name and seed, as far as they were made in this process."""
+        self.patience = np.inf
+        """Seconds after which a fit is stopped, and counts as failed."""
 
     def rows(self, n_points: int) -> Any:
         """Return the numbers of the rows of a subset, in ascending order; each contains the smaller ones."""
@@ -150,8 +153,10 @@ class Runner:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                method = self.fitted(candidate, n_points, seed)
+                method = self.fitted(candidate, n_points, seed, self._hurry)
                 seconds = time.perf_counter() - start
+                if str(getattr(method, "stop_reason_", "")).startswith("stopped by the callback"):
+                    raise ValueError(f"stopped, since it takes more than {self.patience:.0f} s")
                 scores = self._scores(method, X, y, n_points, seed)
                 if n_points == self.X.shape[0]:
                     self.maps[candidate.name, seed] = np.asarray(method.embedding_)
@@ -163,9 +168,18 @@ class Runner:
         self.store.add(fit)
         return fit
 
-    def fitted(self, candidate: Candidate, n_points: int, seed: int) -> Any:
-        """Return the candidate's estimator, fitted to a subset."""
+    def _hurry(self) -> Callable[..., bool]:
+        """Return a callback that stops a run when patience is at an end."""
+        end = time.perf_counter() + self.patience
+        return lambda *_: time.perf_counter() > end
+
+    def fitted(
+        self, candidate: Candidate, n_points: int, seed: int, hurry: Callable[[], Callable[..., bool]] | None = None
+    ) -> Any:
+        """Return the candidate's estimator, fitted to a subset, with the callback of `hurry` if it takes one."""
         method = clone(candidate.estimator)
+        if hurry is not None and isinstance(method, CouplingEstimator) and method.callback is None:
+            method.set_params(callback=hurry())
         random = [name for name in method.get_params() if name == "random_state" or name.endswith("__random_state")]
         method.set_params(**dict.fromkeys(random, seed))
         if "n_jobs" in method.get_params():

@@ -46,7 +46,6 @@ FAULTS = [
     Fault("search: rows put aside are fitted too", "searches/halving.py", "np.sort(order[n_held:])", "np.sort(order)", "test_search"),
     Fault("search: noise is a difference", "searches/result.py", "_SURE * np.sqrt", "0.0 * np.sqrt", "test_search"),
     Fault("search: torn edges are welcome", "searches/result.py", "-1.0 if name in _LESS_IS_BETTER", "1.0 if name in _LESS_IS_BETTER", "test_search"),
-    Fault("search: refused choices teach nothing", "searches/draws.py", "self._study.tell(self._trial, self._worst)", "pass", "test_search"),
     Fault("search: less is more for Optuna", "searches/draws.py", "values.tolist()", "(-values).tolist()", "test_search"),
     Fault("search: every subset its own rows", "searches/runs.py", "np.sort(self._order[:n_points])", "np.sort(np.random.default_rng(n_points).permutation(self._order)[:n_points])", "test_search"),
     Fault("search: a part of a line is read", "searches/runs.py", 'self.path.write_text("".join(line for line in lines if line.endswith("\\n")))', "pass", "test_search"),
