@@ -34,11 +34,12 @@ def alone(X, methods, n_seeds=3):
 
 def taus(X, n_methods, seed):
     """Return Kendall's tau between scores of an eighth of the rows and of all, by objective."""
+    from graphcouple.searches.draws import Draws
     from graphcouple.searches.runs import Runner, Store
     from graphcouple.searches.space import candidates
 
     rng = np.random.RandomState(seed)
-    drawn = candidates("laws", rng, X)
+    drawn = candidates("laws", Draws(rng), X)
     runner = Runner(X, None, None, Store(None, {}), None, rng)
     fits = []
     while len(fits) < n_methods:

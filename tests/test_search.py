@@ -6,8 +6,9 @@ import json
 
 import numpy as np
 import pytest
-from scipy.stats import norm, ttest_ind, uniform
+from scipy.stats import norm, randint, ttest_ind, uniform
 from sklearn.datasets import make_blobs
+from sklearn.decomposition import PCA
 
 import graphcouple as gc
 from graphcouple.kernels.base import KERNELS
@@ -33,13 +34,13 @@ def found():
     return short(y=Y, objectives=("R(10)", "R(n/2)", "10-NN accuracy"))
 
 
-def _result(fits, objectives, n_points=10):
+def _result(fits, objectives, n_points=10, n_seeds=2):
     """Return a result of made-up fits."""
     store = Store(None, {})
     for fit in fits:
         store.add(fit)
     runner = Runner(np.zeros((n_points, 2)), None, None, store, 1, np.random.RandomState(0))
-    return SearchResult(runner, objectives, {fit.name: None for fit in fits})
+    return SearchResult(runner, objectives, {fit.name: None for fit in fits}, n_seeds, np.arange(10), np.arange(0))
 
 
 def test_a_row_for_each_method(found):
@@ -47,7 +48,7 @@ def test_a_row_for_each_method(found):
     assert list(found.table.index)[:5] == references
     assert set(found.table.index) == {*references, *(f"TSNE(max_iter=20, perplexity={p})" for p in (5, 20))}
     row = found.table.loc["TSNE(max_iter=20, perplexity=20)"]
-    assert (row["rows"], row["seeds"]) == (117, 2)
+    assert (row["rows"], row["seeds"]) == (130, 2)
     assert "has not settled" in row["warnings"]
 
 
@@ -57,12 +58,10 @@ def test_scores_are_of_the_fitted_method_and_of_rows_put_aside(found):
     fit = next(fit for fit in found.fits if fit.name == name and fit.seed == 0)
     assert fit.scores["R(10)"] == pytest.approx(gc.metrics.k_ary_preservation(runner.X, method.embedding_, 10))
     assert fit.scores["10-NN accuracy"] == pytest.approx(gc.metrics.knn_accuracy(method.embedding_, runner.y, 10))
-    # Thirteen rows are too few to score.
+    # Thirteen rows would be too few to score.
     assert runner.held_out is None
-    together = np.vstack([runner.X])
-    assert len(np.unique(together, axis=0)) == 117
-    aside = short(space=[gc.TSNE(max_iter=20)], n_seeds=1)
-    assert not any(name.startswith("held out") for fit in aside.fits for name in fit.scores)
+    np.testing.assert_array_equal(runner.X, X[found.kept])
+    assert found.held_out.size == 0
 
 
 def test_rows_put_aside_are_placed_and_scored():
@@ -70,6 +69,7 @@ def test_rows_put_aside_are_placed_and_scored():
     result = gc.search(many, [gc.UMAP(max_iter=20)], budget=60, n_seeds=1, random_state=0)
     runner = result._runner
     assert runner.held_out.shape == (30, 4)
+    np.testing.assert_array_equal(runner.held_out, many[result.held_out])
     both = np.vstack([runner.X, runner.held_out])
     np.testing.assert_array_equal(np.sort(both[:, 0]), np.sort(many[:, 0]))
     name = next(name for name in result.methods if name.startswith("UMAP("))
@@ -128,7 +128,7 @@ def test_seconds_and_stability_as_objectives():
 
 
 def test_rounds_of_more_and_more_rows(monkeypatch):
-    monkeypatch.setattr(halving, "references", lambda: references()[:1])
+    monkeypatch.setattr(halving, "references", lambda metric: references()[:1])
     many = np.random.default_rng(0).normal(size=(3400, 3))
     seen = []
     space = [gc.PrecisionCoupling(), *(RandomMap(n_components=q) for q in range(2, 10))]
@@ -184,7 +184,7 @@ def test_a_store_of_another_search_is_refused(tmp_path):
     with pytest.raises(ValueError, match="integer random_state"):
         short(store=tmp_path / "more.jsonl", random_state=None)
     (tmp_path / "text").write_text("no store\n")
-    with pytest.raises(ValueError, match="another search"):
+    with pytest.raises(ValueError, match="is no file of a search"):
         short(store=tmp_path / "text")
 
 
@@ -241,7 +241,7 @@ def test_picture_and_page(found, tmp_path):
     assert "data:image/png;base64," in page
     assert "http" not in page
     assert all(name.replace("'", "&#x27;") in page for name in found.methods)
-    assert "methods are surpassed by none" in repr(found)
+    assert repr(found).startswith("No method surpasses these")
     assert found._repr_html_().count("<tr>") == 1 + len(found.front)
     with pytest.raises(ValueError, match="two objectives"):
         short(space=[RandomMap()], objectives=["R(10)"]).plot()
@@ -261,6 +261,9 @@ def test_picture_and_page(found, tmp_path):
         ({"objectives": ("stability",), "n_seeds": 1}, "stability needs n_seeds"),
         ({"n_seeds": 0}, "n_seeds"),
         ({"sampler": "best"}, "sampler must be"),
+        ({"objectives": "R(10)"}, "must be a list of names"),
+        ({"objectives": ("held out R(10)",)}, "objectives holds"),
+        ({"space": {"init": "pca"}}, "must be a list of values"),
         ({"space": {"perplexity": 5}}, "space\\['perplexity'\\] must be a list"),
     ],
 )
@@ -286,7 +289,7 @@ def test_the_command(tmp_path, run, monkeypatch):
     code, out, err = run("search", "iris", *options)
     assert code == 0
     assert "TwoScaleCoupling" in err
-    assert "of 6 methods are surpassed by none" in out
+    assert "of 6 methods are on the front" in out
     assert "R(n/2)" in (tmp_path / "iris-search.html").read_text()
     assert len((tmp_path / "fits.jsonl").read_text().splitlines()) == 7
     for arguments, words in (
@@ -336,3 +339,84 @@ def test_slow_methods_are_stopped(monkeypatch):
     assert "stopped, since it takes more than 0 s" in row["warnings"]
     assert row["seeds"] == 1
     assert np.isfinite(result.rows()["RandomMap()"]["R(10)"])
+
+
+def test_one_bad_method_does_not_end_the_search():
+    class Raises(RandomMap):
+        def fit(self, X, y=None):
+            raise RuntimeError("out of order")
+
+    space = [Raises(), PCA(2), gc.TSNE(perplexity=[5, 9], max_iter=5), gc.UMAP(unique=True, max_iter=5)]
+    rows = short(space=space, n_seeds=1).rows()
+    failed = [name for name, row in rows.items() if "failed" in row["warnings"]]
+    assert failed == ["Raises()"]
+    assert "out of order" in rows["Raises()"]["warnings"]
+    assert rows["PCA(n_components=2)"]["R(10)"] == pytest.approx(rows["PCA"]["R(10)"])
+
+
+def test_unfinished_methods_and_unknown_scores_are_not_on_the_front():
+    fits = [Fit("three", 10, k, {"R(10)": 0.5 + 0.02 * k}, 0.0, []) for k in range(3)]
+    fits += [Fit("lucky", 10, 0, {"R(10)": 0.9}, 0.0, [])]
+    fits += [Fit("none", 10, k, {"R(n/2)": 0.9}, 0.0, []) for k in range(3)]
+    assert _result(fits, ["R(10)"], n_seeds=3).front == ["three"]
+
+
+def test_the_front_is_never_empty():
+    """Each is better than the next by one sure score, and uncertain in another."""
+    values = {"a": ((1, 0), (0.5, 3), (0, 0)), "b": ((0, 0), (1, 0), (0.5, 3)), "c": ((0.5, 3), (0, 0), (1, 0))}
+    fits = [
+        Fit(name, 10, k, {f"s{o}": mean + sign * spread for o, (mean, spread) in enumerate(scores)}, 0.0, [])
+        for name, scores in values.items()
+        for k, sign in enumerate((-1, 1))
+    ]
+    assert _result(fits, ["s0", "s1", "s2"]).front
+
+
+def test_rounds_with_stability_alone(monkeypatch):
+    monkeypatch.setattr(halving, "references", lambda metric: references()[:2])
+    many = np.random.default_rng(0).normal(size=(800, 3))
+    space = [RandomMap(n_components=q) for q in range(1, 10)]
+    assert len(gc.search(many, space, ["stability"], "9 trials", 2, random_state=0).table) == 11
+
+
+def test_all_are_scored_by_one_metric():
+    result = short(space=[gc.TSNE(metric="cosine", max_iter=20)], metric="cosine", n_seeds=1)
+    name = next(name for name in result.methods if "max_iter=20" in name)
+    expected = gc.metrics.k_ary_preservation(result._runner.X, result[name].embedding_, 10, metric="cosine")
+    assert result.rows()[name]["R(10)"] == pytest.approx(expected)
+    assert result.methods["TSNE"].estimator.metric == "cosine"
+    with pytest.raises(ValueError, match="metric must be the name"):
+        short(metric="precomputed")
+
+
+@pytest.mark.parametrize("sampler", ["random", "optuna"])
+def test_integers_of_a_distribution(sampler):
+    pytest.importorskip("optuna")
+    space = (gc.UMAP(max_iter=5), {"n_neighbors": randint(5, 20)})
+    rows = short(space=space, n_seeds=1, sampler=sampler).rows()
+    assert not any("failed" in row["warnings"] for row in rows.values())
+
+
+def test_a_search_over_a_distribution_goes_on(tmp_path):
+    for _ in range(2):
+        space = (RandomMap(), {"n_components": randint(2, 4)})
+        short(space=space, store=tmp_path / "fits", random_state=np.int64(0), n_seeds=1)
+    (tmp_path / "fits").write_text("")
+    short(space=[RandomMap()], store=tmp_path / "fits", n_seeds=1)
+    (tmp_path / "fits").write_bytes(b"\xff\xfe\n")
+    with pytest.raises(ValueError, match="is no file of a search"):
+        short(space=[RandomMap()], store=tmp_path / "fits", n_seeds=1)
+
+
+def test_repeats_are_no_failures_for_optuna():
+    pytest.importorskip("optuna")
+    draws = OptunaDraws(np.random.RandomState(0), 1)
+    for candidate in candidates((RandomMap(), {"n_components": [1, 2, 3]}), draws, X):
+        draws.tell(candidate.name, np.array([1.0]))
+    values = [trial.value for trial in draws._study.trials if trial.values]
+    assert values == [1.0] * 3
+
+
+def test_explain_names_unknown_scores(found):
+    with pytest.raises(ValueError, match="objective='typo'"):
+        found.explain("typo")

@@ -50,8 +50,10 @@ def search(
     Nine methods at a time are fitted to an eighth of the rows; the better ones go on to a third, and to all with every
     seed. PCA, a random map, TSNE, UMAP and TwoScaleCoupling are always compared with.
     """
+    from graphcouple.plotting import require_matplotlib
     from graphcouple.searches import search as search_methods
 
+    require_matplotlib()
     name, X, y = load_data(data, labels, columns)
     page = Path(f"{name}-search.html") if output is None else output
     check_target(page, (".html",), "--output")
@@ -76,7 +78,7 @@ def search(
     ]
     print_table(["method"], [*found.objectives, "seconds"], cells)
     with guard_output():
-        click.echo(f"{len(cells)} of {len(rows)} methods are surpassed by none.\nwritten  {page}")
+        click.echo(f"{len(cells)} of {len(rows)} methods are on the front.\nwritten  {page}")
 
 
 def _seconds(row: dict[str, Any]) -> str:

@@ -31,14 +31,15 @@ from graphcouple.laws.priors.base import ONE_EACH
 from graphcouple.summation import EdgeSum, KernelValue, LogKernel, Summation
 from graphcouple.summation.directions import Edges
 
-# The stated loss is the mean of draws with this many points in all, so that its standard error is some 0.1 %.
-_DRAWN_IN_ALL = 100_000
+# The stated loss is the mean of draws with this many points in all, so that its standard error is some 0.1 %; of few
+# points that would be many draws.
+_DRAWN_IN_ALL, _MOST_DRAWS = 100_000, 50
 
 
 class ContrastiveCrossEntropy(PairCoupling):
     """The InfoNCE loss of the embedding; `at` draws points anew for each iteration.
 
-    The value itself is a mean over fixed draws, of 100,000 points or more in all.
+    The value itself is a mean over fixed draws, of 100,000 points in all, but at most 50 draws.
 
     Parameters
     ----------
@@ -101,7 +102,9 @@ class ContrastiveCrossEntropy(PairCoupling):
                 "from others of the same point; use coupling='cross-entropy'."
             )
         if posterior.node_weights is not None:
-            raise ValueError("points to tell an edge from are not drawn by sample weights; repeat the rows instead.")
+            raise ValueError(
+                "points to tell an edge from are not drawn by weights: repeat the rows, with unique=False."
+            )
         check_integer("negative_sample_rate", negative_sample_rate, 1)
         edges = EdgeSum(
             posterior.support, self._take_means(), LogKernel(self.kernel), n_jobs, posterior.unordered, overwrite=True
@@ -142,7 +145,8 @@ class SampledPartition(Objective):
     ) -> None:
         self.edges, self._n_points, self.kernel, self.n_drawn = edges, n_points, kernel, n_drawn
         self.seed, self.n_jobs = seed, n_jobs
-        self._draws = [(seed, 0, k) for k in range(-(-_DRAWN_IN_ALL // (n_points * n_drawn)))]
+        n_draws = min(-(-_DRAWN_IN_ALL // (n_points * n_drawn)), _MOST_DRAWS)
+        self._draws = [(seed, 0, k) for k in range(n_draws)]
 
     @property
     def n_points(self) -> int:

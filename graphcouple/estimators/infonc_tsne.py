@@ -63,8 +63,8 @@ class InfoNCTSNE(CouplingEstimator):
     metric: Any = parameter(default="euclidean")
     metric_params: dict[str, Any] | None = parameter(default=None)
     target_weight: float = parameter(default=0.0)
-    learning_rate: Any = parameter(default="auto")
-    max_iter: Any = parameter(default=500)
+    learning_rate: Any = parameter(default="auto", doc='Rate of the first step of Adam, which falls to 0; "auto" is 1.')
+    max_iter: Any = parameter(default=500, doc="Number of steps, all of which are taken.")
     init: Any = parameter(default="pca")
 
     @property

@@ -61,8 +61,8 @@ class PaCMAP(CouplingEstimator):
 
     metric: Any = parameter(default="euclidean")
     metric_params: dict[str, Any] | None = parameter(default=None)
-    learning_rate: Any = parameter(default="auto")
-    max_iter: Any = parameter(default=450)
+    learning_rate: Any = parameter(default="auto", doc='Rate of Adam; "auto" is 1.')
+    max_iter: Any = parameter(default=450, doc="Number of steps, all of which are taken.")
     init: Any = parameter(default="pca")
 
     @property

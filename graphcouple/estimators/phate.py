@@ -21,7 +21,7 @@ from graphcouple.spectral.walks import between_cells, cells, entropies, knee, la
 # A lazy walk takes twice the steps of the original's, which tries 100.
 _MOST_STEPS = 200
 
-# Potentials that differ by less are of walks that have forgotten where they began.
+# Potentials that differ by less, relative to their mean, are of walks that have forgotten where they began.
 _FORGOTTEN = 1e-6
 
 
@@ -50,7 +50,7 @@ class PHATE(LawEigenmaps):
     entropies_ : ndarray of shape (200,)
         The von Neumann entropy of P to the powers 1, 2, …; t_ is where it stops falling fast.
     stress_ : float
-        Kruskal's stress of the map: the root of the squared errors of distances over their squares.
+        Kruskal's stress: the root of the squared errors of distances over their squares, of the landmarks if there are.
     component_labels_ : ndarray of shape (n_samples,)
         The connected component of each point.
     posterior_ : RandomGraph
@@ -141,7 +141,7 @@ class PHATE(LawEigenmaps):
         entropy = entropies(np.linalg.eigvalsh(0.5 * (symmetric + symmetric.T)), _MOST_STEPS)
         t = knee(entropy) + 1 if self.t == "auto" else int(self.t)
         seen = potentials(np.linalg.matrix_power(walk, t), self.gamma)
-        if np.ptp(seen, axis=0).max() <= _FORGOTTEN:
+        if np.ptp(seen, axis=0).max() <= _FORGOTTEN * seen.mean():
             warnings.warn(
                 f"after t={t} steps walks from all {n_points} points of a component end in the same places. Lower t.",
                 UserWarning,

@@ -62,7 +62,7 @@ def plot_front(
     >>> gc.plotting.plot_front(scores, ["a"], {"a": np.eye(5)[:, :2]}, axes=("R(10)", "R(n/2)")).get_xlabel()
     'R(10)'
     """
-    numbers = {name: str(k) for k, name in enumerate(maps, 1)}
+    numbers = {name: str(k) for k, name in enumerate(maps, 1)} if ax is None else {}
     if ax is None:
         n_rows = -(-len(maps) // _IN_A_ROW)
         figure = require_matplotlib().Figure(figsize=(11, 5.2 + 3.0 * n_rows), layout="constrained")
@@ -80,7 +80,7 @@ def plot_front(
         ax.errorbar(
             a, b, xerr=da, yerr=db, fmt="o", ms=6 if strong else 4, color=color, lw=1, zorder=3 if strong else 2
         )
-        text = numbers.get(name, "" if strong else textwrap.shorten(name, _LETTERS, placeholder="…"))
+        text = numbers.get(name, textwrap.shorten(name, _LETTERS, placeholder="…"))
         ax.annotate(text, (a, b), xytext=(5, 4), textcoords="offset points", fontsize=9 if strong else 6, color=color)
     line_axes(ax, axes[0], axes[1])
     return ax

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy.stats import rv_discrete
 
 from graphcouple.graphs import FloatArray
 
@@ -36,7 +37,10 @@ class Draws:
 
     def number(self, choice: str, distribution: Any) -> Any:
         """Return a number of a distribution of scipy."""
-        return distribution.rvs(random_state=self.rng)
+        return _plain(distribution, distribution.rvs(random_state=self.rng))
+
+    def skip(self) -> None:
+        """Drop the method that was drawn last, because it was drawn before."""
 
     def keep(self, name: str) -> None:
         """Remember the method that was drawn last by its name."""
@@ -65,7 +69,7 @@ class OptunaDraws(Draws):
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         sampler = optuna.samplers.TPESampler(seed=int(rng.randint(2**31)))
         self._study = optuna.create_study(directions=["maximize"] * n_objectives, sampler=sampler)
-        self._worst = [_WORST] * n_objectives
+        self._worst, self._dropped = [_WORST] * n_objectives, optuna.trial.TrialState.FAIL
         self._trials: dict[str, Any] = {}
         self._trial: Any = None
 
@@ -81,7 +85,12 @@ class OptunaDraws(Draws):
 
     def number(self, choice: str, distribution: Any) -> Any:
         """Return a number of a distribution, by its quantile."""
-        return distribution.ppf(self._trial.suggest_float(choice, 1e-6, 1.0 - 1e-6))
+        return _plain(distribution, distribution.ppf(self._trial.suggest_float(choice, 1e-6, 1.0 - 1e-6)))
+
+    def skip(self) -> None:
+        """Drop the method that was drawn last, without a judgement."""
+        self._study.tell(self._trial, state=self._dropped)
+        self._trial = None
 
     def keep(self, name: str) -> None:
         """Remember the method that was drawn last by its name."""
@@ -93,6 +102,11 @@ class OptunaDraws(Draws):
         if trial is not None:
             known = values is not None and np.isfinite(values).all()
             self._study.tell(trial, self._worst if values is None or not known else values.tolist())
+
+
+def _plain(distribution: Any, value: Any) -> Any:
+    """Return a number of Python's: an integer of a discrete distribution."""
+    return int(value) if isinstance(getattr(distribution, "dist", None), rv_discrete) else float(value)
 
 
 def draws_of(sampler: str, rng: np.random.RandomState, n_objectives: int) -> Draws:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,12 @@ _SHARES, _LEAST_ROWS, _KEPT = (1 / 8, 1 / 3, 1.0), 400, 1 / 3
 # Methods of which the best go on together.
 _BRACKET = 9
 
-# A fit is stopped after so many times the seconds of t-SNE on all rows, but not before this many seconds.
+# A fit is stopped after this many times the seconds of t-SNE on all rows, but not before this many seconds.
 _PATIENCE, _LEAST_PATIENCE = 5.0, 10.0
 
-_HELD_OUT, _MOST_HELD_OUT = 0.1, 1000
-_UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
+# Fewer than 20 rows put aside would have no scores.
+_HELD_OUT, _MOST_HELD_OUT, _HELD_OUT_FROM = 0.1, 1000, 200
+_UNITS = {"s": 1.0, "sec": 1.0, "second": 1.0, "min": 60.0, "m": 60.0, "minute": 60.0, "h": 3600.0, "hour": 3600.0}
 
 
 def search(
@@ -40,6 +42,7 @@ def search(
     n_seeds: int = 3,
     *,
     y: Any = None,
+    metric: str = "euclidean",
     n_jobs: int | None = None,
     random_state: Any = None,
     store: Any = None,
@@ -49,11 +52,11 @@ def search(
     """Try many methods on the same data, and show which no other surpasses.
 
     Methods are tried nine at a time: all on an eighth of the rows, the best third of them on a third of the rows, and
-    the best third of these on all rows, with every seed. A fit that takes five times as long as t-SNE on all rows, and
-    at least ten seconds, is stopped and counts as failed. "Best" is by layers: those that no other surpasses in all
-    objectives, then those that only these surpass. Lists of up to nine are fitted to all rows at once. PCA, a random
-    map, `TSNE`, `UMAP` and `TwoScaleCoupling` are always in the table. Before anything else, a tenth of the rows is put
-    aside, at most 1,000: finished methods place them by `transform`.
+    the best third of these on all rows, with every seed. Fewer rows get no more iterations than all rows do. A fit that takes five times as long as t-SNE on all rows, and
+    at least ten seconds, is stopped and counts as failed, if its method takes a callback. "Best" is by layers: those
+    that no other surpasses in all objectives, then those that only these surpass. Fewer than nine methods are fitted to
+    all rows at once. PCA, a random map, `TSNE`, `UMAP` and `TwoScaleCoupling` are always in the table. Of 200 rows or
+    more a tenth is put aside before anything else, at most 1,000: finished methods place them by `transform`.
 
     Parameters
     ----------
@@ -64,15 +67,18 @@ def search(
         the named couplings. A list holds estimators or sentences. A mapping gives names of an estimator's parameters
         (such as ``latent__kernel__dof``) lists of values, or distributions of scipy; alone, of `TSNE`.
     objectives : sequence of str, default=("R(10)", "R(n/2)")
-        Scores of `graphcouple.metrics.evaluate` or registered ones, "seconds", or "stability", the mean similarity of
-        maps from two seeds. Scores of classes need `y`.
+        Scores of `graphcouple.metrics.evaluate` or registered ones, of which more is better, "seconds", or "stability",
+        the mean similarity of maps from two seeds, which the first rounds do not see. Scores of classes need `y`.
     budget : str, int or float, default="10min"
-        Time, as "90s", "10min" or "2h" or a number of seconds, after which no further fit begins; or "60 trials", the
-        number of methods beside the references. Only a number of trials gives the same table on every machine.
+        Time, as "90s", "10min" or "2h" or a number of seconds, after which no further fit begins, except for one of
+        each reference; or "60 trials", the number of methods beside the references. Only a number of trials gives the
+        same scores again, as long as no fit is stopped for its time.
     n_seeds : int, default=3
         Fits to all rows of each method that gets so far.
     y : array of shape (n_samples,), optional
         Classes, for scores of classes. No method sees them.
+    metric : str, default="euclidean"
+        Distance of the rows for all scores, and for the references that have a metric; "precomputed" is not possible.
     n_jobs : int or None, default=None
         Threads. Scores do not depend on it.
     random_state : int, RandomState or None, default=None
@@ -83,7 +89,7 @@ def search(
         How "laws" and parameters are drawn: at random, or by Optuna from the scores of the first round; "auto" is
         Optuna if it is installed.
     callback : callable, optional
-        Called with each `Fit`; a true return value ends the search.
+        Called with each `Fit`; a true return value ends the search, as the end of its time does.
 
     Returns
     -------
@@ -106,7 +112,11 @@ def search(
     False
     """
     points = as_points(X, at_least=20)
+    if not isinstance(metric, str) or metric == "precomputed":
+        raise ValueError(f"metric must be the name of a distance between rows, got {metric!r}.")
     check_scoring(points, y, None, "auto")
+    if isinstance(objectives, str):
+        raise ValueError(f"objectives must be a list of names, such as [{objectives!r}].")
     n_seeds = check_integer("n_seeds", n_seeds, 1)
     if not objectives or ("stability" in objectives and n_seeds < 2):
         raise ValueError(
@@ -121,20 +131,24 @@ def search(
     rng = check_random_state(random_state)
     n = points.shape[0]
     order = rng.permutation(n)
-    n_held = min(int(_HELD_OUT * n), _MOST_HELD_OUT)
+    n_held = min(int(_HELD_OUT * n), _MOST_HELD_OUT) if n >= _HELD_OUT_FROM else 0
     held, kept = np.sort(order[:n_held]), np.sort(order[n_held:])
     classes = None if y is None else np.asarray(y)[kept]
     draws = draws_of(sampler, rng, len(objectives))
-    choices = {"space": space, "objectives": tuple(objectives), "n_seeds": n_seeds, "sampler": type(draws).__name__}
-    known = settings_of(X, y, **choices, random_state=random_state)
+    choices = {"space": space, "objectives": tuple(objectives), "n_seeds": n_seeds, "metric": metric}
+    seed = None if store is None else int(random_state)
+    known = settings_of(X, y, **choices, sampler=type(draws).__name__, random_state=seed)
     fits = Store(store, known)
-    runner = Runner(points[kept], classes, points[held] if n_held >= 20 else None, fits, n_jobs, rng)
+    runner = Runner(points[kept], classes, points[held] if n_held else None, fits, n_jobs, rng, metric)
     methods = candidates(space, draws, runner.X)
     finish = _Deadline(seconds, callback)
-    found = SearchResult(runner, list(objectives), {each.name: each for each in references()})
-    for each in references():
-        for seed in range(n_seeds):
-            finish(runner.fit(each, len(kept), seed))
+    compared = references(metric)
+    found = SearchResult(runner, list(objectives), {each.name: each for each in compared}, n_seeds, kept, held)
+    for each in compared:
+        for k in range(n_seeds):
+            if k and finish.over:
+                break
+            finish(runner.fit(each, len(kept), k))
             found.check_objectives()
     own = [fit.seconds for fit in found.fits if fit.name == "TSNE"]
     runner.patience = max(_LEAST_PATIENCE, _PATIENCE * min(own, default=0.0))
@@ -162,7 +176,7 @@ class _Deadline:
 
 def _budget(budget: Any) -> tuple[float, int | None]:
     """Return the seconds and the number of trials that a budget allows."""
-    if isinstance(budget, (int, float)) and not isinstance(budget, bool) and budget > 0:
+    if isinstance(budget, Real) and float(budget) > 0 and budget is not True:
         return float(budget), None
     words = str(budget).strip().lower()
     number, unit = words.rstrip("abcdefghijklmnopqrstuvwxyz ").strip(), words.lstrip("0123456789. ").strip()
@@ -170,8 +184,8 @@ def _budget(budget: Any) -> tuple[float, int | None]:
         size = float(number)
     except ValueError:
         size = -1.0
-    if size > 0 and unit in _UNITS:
-        return size * _UNITS[unit], None
+    if size > 0 and (unit in _UNITS or unit.removesuffix("s") in _UNITS):
+        return size * (_UNITS.get(unit) or _UNITS[unit.removesuffix("s")]), None
     if size >= 1 and size.is_integer() and unit in ("trial", "trials"):
         return np.inf, int(size)
     raise ValueError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphcouple._html import html_table
-from graphcouple.graphs import FloatArray
+from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.metrics import seed_stability
 from graphcouple.metrics._evaluate import as_table
 from graphcouple.searches.runs import Fit
@@ -38,20 +38,33 @@ class SearchResult:
     objectives : list of str
     methods : dict of str to Candidate
         Every method by its name.
+    kept, held_out : ndarray
+        The rows of X that the maps have, in their order, and those put aside.
     """
 
-    def __init__(self, runner: Runner, objectives: list[str], methods: dict[str, Candidate]) -> None:
-        self._runner, self.objectives, self.methods = runner, objectives, methods
+    def __init__(
+        self,
+        runner: Runner,
+        objectives: list[str],
+        methods: dict[str, Candidate],
+        n_seeds: int,
+        kept: IntArray,
+        held_out: IntArray,
+    ) -> None:
+        self._runner, self.objectives, self.methods, self._n_seeds = runner, objectives, methods, n_seeds
+        self.kept, self.held_out = kept, held_out
         self._fitted: dict[str, Any] = {}
 
     def check_objectives(self) -> None:
         """Raise if an objective is no score of the fits so far."""
-        known = {"seconds", "stability"}.union(*(fit.scores for fit in self.fits))
+        if not any(fit.scores for fit in self.fits):
+            raise ValueError(f"the data cannot be scored: {self.fits[0].warnings[0]}")
+        scores = {"seconds", "stability"}.union(*(fit.scores for fit in self.fits))
+        known = sorted(name for name in scores if not name.startswith("held out ") and name[-1] != "±")
         for name in self.objectives:
             if name not in known:
-                shown = sorted(score for score in known if not score.startswith("held out ") and score[-1] != "±")
                 raise ValueError(
-                    f"objectives holds {name!r}, which is none of {', '.join(shown)}"
+                    f"objectives holds {name!r}, which is none of {', '.join(known)}"
                     f"{'; scores of classes need y' if name in _OF_CLASSES else ''}."
                 )
 
@@ -66,7 +79,7 @@ class SearchResult:
         for fit in self.fits:
             if fit.n_points == n and fit.scores:
                 whole.setdefault(fit.name, []).append(fit)
-        return whole
+        return {name: fits for name, fits in whole.items() if len(fits) == self._n_seeds}
 
     def _values(self, name: str, fits: list[Fit]) -> tuple[FloatArray, FloatArray]:
         """Return the mean of each objective over fits, and its standard deviation; NaN where it is unknown."""
@@ -75,7 +88,9 @@ class SearchResult:
             maps = [self._map(name, fit.seed) for fit in fits]
             stable = seed_stability(maps) if len(maps) > 1 else np.nan
             columns[self.objectives.index("stability")] = np.array([stable])
-        return np.array([c.mean() for c in columns]), np.array([c.std(ddof=1) if c.size > 1 else 0.0 for c in columns])
+        return np.array([c.mean() for c in columns]), np.array(
+            [c.std(ddof=1) if c.size > 1 else np.nan for c in columns]
+        )
 
     def _values_of(self, objective: str, fits: Sequence[Fit]) -> FloatArray:
         return np.array([fit.seconds if objective == "seconds" else fit.scores.get(objective, np.nan) for fit in fits])
@@ -96,7 +111,7 @@ class SearchResult:
         values = np.stack([self._values_of(objective, fits) for objective in self.objectives], axis=1) * self._signs
         values = values[:, [name != "stability" for name in self.objectives]]
         values = np.where(np.isfinite(values), values, -np.inf)
-        ranks = np.sum([(values[:, None, o] < values[None, :, o]).sum(axis=1) for o in range(values.shape[1])], axis=0)
+        ranks = (values[:, None] < values[None]).sum(axis=(1, 2))
         order: list[int] = []
         left = list(range(len(fits)))
         while left:
@@ -110,17 +125,24 @@ class SearchResult:
         """The methods, fitted to all rows, that no other surpasses.
 
         One surpasses another if it is better in an objective and worse in none, where differences of up to two standard
-        errors over the seeds do not count.
+        errors over the seeds do not count; with one seed, all differences count. If ties leave none, those that are
+        surpassed by none in their means.
         """
-        complete = self._complete()
-        found = {name: (*self._values(name, fits), len(fits)) for name, fits in complete.items()}
-        signs = self._signs
+        found = {}
+        for name, fits in self._complete().items():
+            means, deviations = self._values(name, fits)
+            known = np.isfinite(means)
+            variances = np.nan_to_num(deviations) ** 2 / len(fits)
+            found[name] = np.where(known, self._signs * means, -np.inf), variances
 
-        def surpasses(a: str, b: str) -> bool:
-            (mean_a, sd_a, m_a), (mean_b, sd_b, m_b) = found[a], found[b]
-            return _surpasses(signs * mean_a, signs * mean_b, _SURE * np.sqrt(sd_a**2 / m_a + sd_b**2 / m_b))
+        def unsurpassed(sure: float) -> list[str]:
+            return [
+                name
+                for name, (mean, variance) in found.items()
+                if not any(_surpasses(other, mean, sure * np.sqrt(variance + more)) for other, more in found.values())
+            ]
 
-        return [name for name in found if not any(surpasses(other, name) for other in found)]
+        return unsurpassed(_SURE) or unsurpassed(0.0)
 
     def rows(self) -> dict[str, dict[str, Any]]:
         """Return the table as a dict of rows by name; see `table`."""
@@ -156,8 +178,8 @@ class SearchResult:
 
         For each objective, the mean over seeds, and after it with "±" the standard deviation; the score of rows that
         were put aside and placed by `transform`; seconds, rows and seeds; whether the method is on the front; and what
-        its fits warned of. Methods that were stopped early have the scores of fewer rows, which are lower or higher
-        than those of all rows for that reason alone.
+        its fits warned of. Methods that did not go on to all rows have the scores of fewer rows, which differ for that
+        reason alone.
         """
         return as_table(self.rows(), several=True)
 
@@ -173,9 +195,18 @@ class SearchResult:
         -------
         pandas.DataFrame with a row for each choice; without pandas, a dict of dicts
             Of the first round, in which all methods have the same rows; "low" and "high" are the interval's ends by
-            Welch's t. Choices that fewer than two methods have, or all but one, are left out.
+            Welch's t. Choices that fewer than two methods have, or all but one, are left out. Optuna draws good choices
+            more often together, so that its intervals are only a guide.
+
+        Raises
+        ------
+        ValueError
+            When no fit has the score.
         """
-        return as_table(self._effects(objective or self.objectives[0]), several=True)
+        name = self.objectives[0] if objective is None else objective
+        if name != "seconds" and not any(name in fit.scores for fit in self.fits):
+            raise ValueError(f"objective={name!r} is no score of the fits.")
+        return as_table(self._effects(name), several=True)
 
     def _effects(self, objective: str) -> dict[Any, dict[str, float]]:
         from scipy.stats import ttest_ind
@@ -185,7 +216,9 @@ class SearchResult:
             # The references are fitted to all rows only.
             if set(self.methods[fit.name].parts) != {"method"} and fit.scores:
                 first.setdefault(fit.name, fit)
-        fits = [fit for fit in first.values() if fit.n_points == min(each.n_points for each in first.values())]
+        fewest = min((fit.n_points for fit in first.values()), default=0)
+        fits = [fit for fit in first.values() if fit.n_points == fewest]
+        fits = [fit for fit in fits if np.isfinite(self._values_of(objective, [fit])[0])]
         values = self._values_of(objective, fits)
         effects = {}
         parts = [self.methods[fit.name].parts for fit in fits]
@@ -205,14 +238,14 @@ class SearchResult:
         if name not in self.methods:
             raise KeyError(f"{name!r} is no method of this search; its methods are the rows of the table.")
         if name not in self._fitted:
-            self._fitted[name] = self._runner.fitted(self.methods[name], self._runner.X.shape[0], 0)
+            self._fitted[name] = self._runner.fitted(self.methods[name])
         return self._fitted[name]
 
     def _map(self, name: str, seed: int = 0) -> FloatArray:
         maps = self._runner.maps
         if (name, seed) not in maps:
-            method = self._runner.fitted(self.methods[name], self._runner.X.shape[0], seed)
-            maps[name, seed] = np.asarray(method.embedding_)
+            candidate, n = self.methods[name], self._runner.X.shape[0]
+            self._runner.fit(candidate, n, seed, again=True)
         return maps[name, seed]
 
     def plot(self, *, most: int = 8, ax: Any = None) -> Any:
@@ -259,7 +292,7 @@ class SearchResult:
 
     def __repr__(self) -> str:
         rows, front = self.rows(), self.front
-        lines = [f"{len(front)} of {len(self.methods)} methods are surpassed by none in {', '.join(self.objectives)}:"]
+        lines = [f"No method surpasses these {len(front)} of {len(rows)} in {', '.join(self.objectives)}:"]
         for name in front:
             row = rows[name]
             scores = ", ".join(f"{o} {row[o]:.3f}±{row[o + ' ±']:.3f}" for o in self.objectives)

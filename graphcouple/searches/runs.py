@@ -6,7 +6,7 @@ import dataclasses
 import json
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from sklearn.base import clone
 
 from graphcouple.estimators import CouplingEstimator
 from graphcouple.graphs import FloatArray
+from graphcouple.laws import GraphModel
 from graphcouple.metrics import evaluate
 from graphcouple.neighbors import nearest_neighbors
 from graphcouple.searches.space import Candidate
@@ -62,37 +63,31 @@ class Store:
     Raises
     ------
     ValueError
-        When the file belongs to another search.
+        When the file belongs to another search, or is damaged.
     """
 
     def __init__(self, path: Any, settings: dict[str, Any]) -> None:
         self.path, self._fits = None if path is None else Path(path), dict[Any, Fit]()
-        if self.path is None:
-            return
-        if self.path.exists():
-            self._read(settings)
-        else:
-            self.path.write_text(json.dumps(settings) + "\n")
+        if self.path is not None:
+            lines = self._read(self.path, settings) if self.path.exists() else []
+            draft = self.path.with_name(self.path.name + ".part")
+            draft.write_text("".join(lines) or json.dumps(settings) + "\n")
+            draft.replace(self.path)
 
-    def _read(self, settings: dict[str, Any]) -> None:
-        assert self.path is not None
-        lines = self.path.read_text().splitlines(keepends=True)
+    def _read(self, path: Path, settings: dict[str, Any]) -> list[str]:
+        """Take in a file's fits, and return its whole lines; a search that was killed may leave a part of one."""
+        remedy = "Name another file, or repeat the search as it was."
         try:
-            found = json.loads(lines[0]) if lines else None
-        except ValueError:
-            found = None
+            lines = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+            found = json.loads(lines[0]) if lines else settings
+            fits = [Fit(**json.loads(line)) for line in lines[1:]]
+        except (OSError, TypeError, ValueError) as error:
+            raise ValueError(f"store={str(path)!r} is no file of a search ({error}). {remedy}") from error
         if found != settings:
-            different = sorted(k for k in settings if not isinstance(found, dict) or found.get(k) != settings[k])
-            raise ValueError(
-                f"store={str(self.path)!r} belongs to another search: {', '.join(different) or 'it'} differs. Name "
-                "another file, or repeat the search as it was."
-            )
-        for line in lines[1:]:
-            # A search that was killed may leave a part of a line behind.
-            if line.endswith("\n"):
-                fit = Fit(**json.loads(line))
-                self._fits[fit.name, fit.n_points, fit.seed] = fit
-        self.path.write_text("".join(line for line in lines if line.endswith("\n")))
+            different = [name for name in settings if not isinstance(found, dict) or found.get(name) != settings[name]]
+            raise ValueError(f"store={str(path)!r} belongs to another search: {', '.join(different)} differs. {remedy}")
+        self._fits = {(fit.name, fit.n_points, fit.seed): fit for fit in fits}
+        return lines
 
     def __getitem__(self, key: tuple[str, int, int]) -> Fit | None:
         return self._fits.get(key)
@@ -125,12 +120,22 @@ class Runner:
     n_jobs : int or None
     rng : numpy.random.RandomState
         Draws the order in which rows enter subsets.
+    metric : str, default="euclidean"
+        Of all scores.
     """
 
     def __init__(
-        self, X: Any, y: Any, held_out: Any, store: Store, n_jobs: int | None, rng: np.random.RandomState
+        self,
+        X: Any,
+        y: Any,
+        held_out: Any,
+        store: Store,
+        n_jobs: int | None,
+        rng: np.random.RandomState,
+        metric: str = "euclidean",
     ) -> None:
         self.X, self.y, self.held_out, self.store, self.n_jobs = X, y, held_out, store, n_jobs
+        self.metric = metric
         self._order = rng.permutation(X.shape[0])
         self._neighbors: dict[Any, Any] = {}
         self.maps: dict[tuple[str, int], FloatArray] = {}
@@ -142,62 +147,73 @@ class Runner:
         """Return the numbers of the rows of a subset, in ascending order; each contains the smaller ones."""
         return np.sort(self._order[:n_points])
 
-    def fit(self, candidate: Candidate, n_points: int, seed: int) -> Fit:
-        """Return a fit and its scores; from the store if it has them."""
+    def fit(self, candidate: Candidate, n_points: int, seed: int, *, again: bool = False) -> Fit:
+        """Return a fit and its scores; from the store if it has them, unless it is to be made again for its map."""
         known = self.store[candidate.name, n_points, seed]
-        if known is not None:
+        if known is not None and not again:
             return known
         rows = self.rows(n_points)
         X, y = self.X[rows], None if self.y is None else self.y[rows]
-        start, scores = time.perf_counter(), {}
+        scores: dict[str, float] = {}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
+            start, late = time.perf_counter(), _Late(self.patience)
+            # Whatever a method of another library raises, the search goes on with the others.
             try:
-                method = self.fitted(candidate, n_points, seed, self._hurry)
+                method, neighbors = self._made(candidate, seed, late), self._neighbors_for(candidate.estimator, X)
+                self._limit_iterations(method, n_points)
+                start = late.start()
+                Z = _fitted(method, X, neighbors)
                 seconds = time.perf_counter() - start
-                if str(getattr(method, "stop_reason_", "")).startswith("stopped by the callback"):
+                if late.stopped:
                     raise ValueError(f"stopped, since it takes more than {self.patience:.0f} s")
-                scores = self._scores(method, X, y, n_points, seed)
+                scores = self._scores(method, Z, X, y, seed)
                 if n_points == self.X.shape[0]:
-                    self.maps[candidate.name, seed] = np.asarray(method.embedding_)
+                    self.maps[candidate.name, seed] = Z
                 noted = [str(each.message) for each in caught]
-            except (ArithmeticError, TypeError, ValueError) as error:
+            except Exception as error:
                 seconds, noted = time.perf_counter() - start, [f"failed: {error}"]
         shown = [text if len(text) <= _LONGEST_WARNING else text[: _LONGEST_WARNING - 1] + "…" for text in noted]
         fit = Fit(candidate.name, n_points, seed, scores, seconds, list(dict.fromkeys(shown)))
-        self.store.add(fit)
+        if known is None:
+            self.store.add(fit)
         return fit
 
-    def _hurry(self) -> Callable[..., bool]:
-        """Return a callback that stops a run when patience is at an end."""
-        end = time.perf_counter() + self.patience
-        return lambda *_: time.perf_counter() > end
-
-    def fitted(
-        self, candidate: Candidate, n_points: int, seed: int, hurry: Callable[[], Callable[..., bool]] | None = None
-    ) -> Any:
-        """Return the candidate's estimator, fitted to a subset, with the callback of `hurry` if it takes one."""
+    def _made(self, candidate: Candidate, seed: int, late: _Late | None = None) -> Any:
+        """Return the candidate's estimator with seed and threads, and a callback for its lateness if it takes one."""
         method = clone(candidate.estimator)
-        if hurry is not None and isinstance(method, CouplingEstimator) and method.callback is None:
-            method.set_params(callback=hurry())
-        random = [name for name in method.get_params() if name == "random_state" or name.endswith("__random_state")]
+        known = method.get_params()
+        random = [name for name in known if name == "random_state" or name.endswith("__random_state")]
         method.set_params(**dict.fromkeys(random, seed))
-        if "n_jobs" in method.get_params():
+        if "n_jobs" in known:
             method.set_params(n_jobs=self.n_jobs)
-        rows = self.rows(n_points)
-        X = self.X[rows]
-        neighbors = self._neighbors_for(method, X)
-        return method.fit(X) if neighbors is None else method.fit(X, neighbors=neighbors)
+        if late is not None and isinstance(method, CouplingEstimator) and method.callback is None:
+            method.set_params(callback=late)
+        return method
+
+    def _limit_iterations(self, method: Any, n_points: int) -> None:
+        """Let a method take no more iterations on few rows than it would on all: by itself it would take many more."""
+        n = self.X.shape[0]
+        if n_points < n and isinstance(method, CouplingEstimator) and isinstance(method.max_iter, str):
+            method.set_params(max_iter=method.sentence.iterations(n))
+
+    def fitted(self, candidate: Candidate, seed: int = 0) -> Any:
+        """Return the candidate's estimator, fitted to all rows."""
+        method = self._made(candidate, seed)
+        _fitted(method, self.X, self._neighbors_for(method, self.X))
+        return method
 
     def _neighbors_for(self, method: Any, X: Any) -> Any:
         """Return shared neighbours, if the method has a law of a few neighbours by the usual search; else None."""
-        if not isinstance(method, CouplingEstimator):
+        if not isinstance(method, CouplingEstimator) or method.unique or method.n_landmarks is not None:
             return None
         law = method.sentence.input
-        wanted = getattr(law, "neighbors_among", lambda n: None)(X.shape[0])
-        metric: Any = getattr(law, "metric", None)
-        usual = isinstance(metric, str) and metric != "precomputed" and not law.metric_params and law.search == "auto"
-        if wanted is None or not usual or not wanted <= min(_SHARED, X.shape[0] - 1):
+        if not isinstance(law, GraphModel) or law.metric_params or law.search != "auto":
+            return None
+        wanted, metric = law.neighbors_among(X.shape[0]), law.metric
+        if not isinstance(metric, str) or metric == "precomputed":
+            return None
+        if wanted is None or wanted > min(_SHARED, X.shape[0] - 1):
             return None
         key = (X.shape[0], metric)
         if key not in self._neighbors:
@@ -206,20 +222,57 @@ class Runner:
             self._neighbors[key] = support.indices.reshape(-1, k), np.sqrt(sq_dist).reshape(-1, k)
         return self._neighbors[key]
 
-    def _scores(self, method: Any, X: Any, y: Any, n_points: int, seed: int) -> dict[str, float]:
-        metric = str(getattr(method, "metric", None) or "euclidean")
-        found = dict(evaluate(X, method.embedding_, y, metric=metric, n_jobs=self.n_jobs))
-        if self.held_out is not None and n_points == self.X.shape[0] and seed == 0:
+    def _scores(self, method: Any, Z: FloatArray, X: Any, y: Any, seed: int) -> dict[str, float]:
+        options: dict[str, Any] = {"metric": self.metric, "n_jobs": self.n_jobs}
+        found = dict(evaluate(X, Z, y, **options))
+        if self.held_out is not None and X.shape[0] == self.X.shape[0] and seed == 0 and hasattr(method, "transform"):
             try:
                 placed = method.transform(self.held_out)
-            except (AttributeError, NotImplementedError, TypeError, ValueError):
-                placed = None
-            if placed is not None:
-                held = dict(evaluate(self.held_out, placed, metric=metric, n_jobs=self.n_jobs))
-                found |= {f"held out {name}": value for name, value in held.items()}
+                held = dict(evaluate(self.held_out, placed, **options))
+            except Exception:
+                # Not every method places new points.
+                held = {}
+            found |= {f"held out {name}": value for name, value in held.items()}
         return {name: float(value) for name, value in found.items() if np.isfinite(value)}
+
+
+class _Late:
+    """A callback that stops a run when patience is at an end."""
+
+    def __init__(self, patience: float) -> None:
+        self._patience, self._end, self.stopped = patience, np.inf, False
+
+    def start(self) -> float:
+        now = time.perf_counter()
+        self._end = now + self._patience
+        return now
+
+    def __call__(self, *_: Any) -> bool:
+        self.stopped = time.perf_counter() > self._end
+        return self.stopped
+
+
+def _fitted(method: Any, X: Any, neighbors: Any) -> FloatArray:
+    """Fit a method, and return its map; other libraries' methods may have no `embedding_`."""
+    if neighbors is not None:
+        return np.asarray(method.fit(X, neighbors=neighbors).embedding_)
+    places = method.fit_transform(X) if hasattr(method, "fit_transform") else method.fit(X)
+    return np.asarray(getattr(method, "embedding_", places))
 
 
 def settings_of(X: Any, y: Any, **others: Any) -> dict[str, Any]:
     """Return the settings that identify a search, with hashes of its data."""
-    return {"X": joblib.hash(X), "y": joblib.hash(y), **{name: repr(value) for name, value in others.items()}}
+    return {"X": joblib.hash(X), "y": joblib.hash(y), **{name: _described(value) for name, value in others.items()}}
+
+
+def _described(value: Any) -> str:
+    """Return a text that is the same in every process: `repr`, but for distributions and functions."""
+    if hasattr(value, "rvs"):
+        return f"{value.dist.name}{value.args}{sorted(value.kwds.items())}"
+    if isinstance(value, Mapping):
+        return str({str(key): _described(each) for key, each in value.items()})
+    if isinstance(value, (list, tuple)):
+        return str([_described(each) for each in value])
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    return repr(value)

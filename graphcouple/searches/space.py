@@ -72,14 +72,14 @@ class RandomMap(BaseEstimator):
         return self
 
 
-def references() -> list[Candidate]:
-    """Return the methods that every search compares with."""
-    methods = {
+def references(metric: str = "euclidean") -> list[Candidate]:
+    """Return the methods that every search compares with; those with a metric have this one."""
+    methods: dict[str, Any] = {
         "PCA": estimators.PrecisionCoupling(),
         "random map": RandomMap(),
-        "TSNE": estimators.TSNE(),
-        "UMAP": estimators.UMAP(),
-        "TwoScaleCoupling": estimators.TwoScaleCoupling(),
+        "TSNE": estimators.TSNE(metric=metric),
+        "UMAP": estimators.UMAP(metric=metric),
+        "TwoScaleCoupling": estimators.TwoScaleCoupling(estimators.TSNE(metric=metric)),
     }
     return [Candidate(name, method, {"method": name}) for name, method in methods.items()]
 
@@ -106,10 +106,15 @@ def candidates(space: Any, draws: Draws, sample: Any) -> Iterator[Candidate]:
         if space == "presets":
             return _presets()
         raise ValueError(f'space must be "laws", "presets", estimators or distributions, got {space!r}.')
+    if isinstance(space, estimators.Sentence):
+        space = [space]
     if isinstance(space, Mapping):
         space = (estimators.TSNE(), space)
     if isinstance(space, tuple) and len(space) == 2 and isinstance(space[1], Mapping):
-        return _sampled(*space, draws)
+        base, distributions = space
+        if isinstance(base, type) or not hasattr(base, "get_params"):
+            raise TypeError(f"space must be a pair of an estimator and a mapping, got {base!r}.")
+        return _sampled(base, distributions, draws)
     if isinstance(space, Sequence) and len(space):
         return iter([_given(method) for method in space])
     raise TypeError(
@@ -140,7 +145,7 @@ def _sampled(base: Any, distributions: Mapping[str, Any], draws: Draws) -> Itera
     for name, values in distributions.items():
         if name not in known:
             raise ValueError(f"{type(base).__name__} has no parameter {name!r} to search over.")
-        if not hasattr(values, "rvs") and not (isinstance(values, Sequence) and len(values)):
+        if not hasattr(values, "rvs") and (isinstance(values, str) or not isinstance(values, Sequence) or not values):
             raise ValueError(f"space[{name!r}] must be a list of values or a distribution of scipy, got {values!r}.")
     seen: set[str] = set()
     repeated = 0
@@ -153,7 +158,9 @@ def _sampled(base: Any, distributions: Mapping[str, Any], draws: Draws) -> Itera
         parts = {name: f"{value:.4g}" if isinstance(value, float) else str(value) for name, value in drawn.items()}
         name = f"{type(base).__name__}({', '.join(f'{key}={value}' for key, value in parts.items())})"
         repeated += 1
-        if name not in seen:
+        if name in seen:
+            draws.skip()
+        else:
             seen.add(name)
             repeated = 0
             draws.keep(name)
@@ -170,7 +177,9 @@ def _drawn(draws: Draws, sample: Any) -> Iterator[Candidate]:
         parts = _parts_of(method)
         name = _IN_WORDS.format(**parts)
         refused += 1
-        if name not in seen and _is_feasible(method, sample):
+        if name in seen:
+            draws.skip()
+        elif _is_feasible(method, sample):
             seen.add(name)
             refused = 0
             draws.keep(name)
@@ -247,6 +256,7 @@ def _is_feasible(method: Any, sample: Any) -> bool:
         warnings.simplefilter("ignore")
         try:
             clone(method).set_params(max_iter=2, random_state=0, n_jobs=1).fit(sample[:_TRIED_ON])
-        except (TypeError, ValueError, FloatingPointError):
+        except Exception:
+            # A part of the user's may raise anything.
             return False
     return True
