@@ -13,6 +13,9 @@ from graphcouple.graphs import FloatArray
 
 T = TypeVar("T")
 
+# After this many methods in a row that are repeats or cannot be fitted, the next are drawn at random.
+_STUCK = 10
+
 # Scores of methods that cannot be fitted: without any, Optuna would draw the same unknown choice again and again.
 _WORST = -1e6
 
@@ -72,29 +75,38 @@ class OptunaDraws(Draws):
         self._worst, self._dropped = [_WORST] * n_objectives, optuna.trial.TrialState.FAIL
         self._trials: dict[str, Any] = {}
         self._trial: Any = None
+        self._in_vain = 0
 
     def begin(self) -> None:
         """Begin a method; the last one counts as the worst unless it was `keep`-ed."""
         if self._trial is not None:
             self._study.tell(self._trial, self._worst)
-        self._trial = self._study.ask()
+        self._trial = self._study.ask() if self._in_vain < _STUCK else None
+        self._in_vain += 1
 
     def choose(self, choice: str, options: Sequence[T]) -> T:
         """Return one of the options of a choice."""
+        if self._trial is None:
+            return super().choose(choice, options)
         return options[self._trial.suggest_categorical(choice, list(range(len(options))))]
 
     def number(self, choice: str, distribution: Any) -> Any:
         """Return a number of a distribution, by its quantile."""
+        if self._trial is None:
+            return super().number(choice, distribution)
         return _plain(distribution, distribution.ppf(self._trial.suggest_float(choice, 1e-6, 1.0 - 1e-6)))
 
     def skip(self) -> None:
         """Drop the method that was drawn last, without a judgement."""
-        self._study.tell(self._trial, state=self._dropped)
+        if self._trial is not None:
+            self._study.tell(self._trial, state=self._dropped)
         self._trial = None
 
     def keep(self, name: str) -> None:
         """Remember the method that was drawn last by its name."""
-        self._trials[name], self._trial = self._trial, None
+        if self._trial is not None:
+            self._trials[name] = self._trial
+        self._trial, self._in_vain = None, 0
 
     def tell(self, name: str, values: FloatArray | None) -> None:
         """Take note of a method's scores; None if it failed."""

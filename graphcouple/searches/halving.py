@@ -52,11 +52,12 @@ def search(
     """Try many methods on the same data, and show which no other surpasses.
 
     Methods are tried nine at a time: all on an eighth of the rows, the best third of them on a third of the rows, and
-    the best third of these on all rows, with every seed. Fewer rows get no more iterations than all rows do. A fit that takes five times as long as t-SNE on all rows, and
-    at least ten seconds, is stopped and counts as failed, if its method takes a callback. "Best" is by layers: those
-    that no other surpasses in all objectives, then those that only these surpass. Fewer than nine methods are fitted to
-    all rows at once. PCA, a random map, `TSNE`, `UMAP` and `TwoScaleCoupling` are always in the table. Of 200 rows or
-    more a tenth is put aside before anything else, at most 1,000: finished methods place them by `transform`.
+    the best third of these on all rows, with every seed. Fewer rows get no more iterations than all rows do. A fit that
+    takes five times as long as t-SNE on all rows, and at least ten seconds, is stopped and counts as failed, if its
+    method takes a callback. "Best" is by layers: those that no other surpasses in all objectives, then those that only
+    these surpass. Fewer than nine methods are fitted to all rows at once. PCA, a random map, `TSNE`, `UMAP` and
+    `TwoScaleCoupling` are always in the table. Of 200 rows or more a tenth is put aside before anything else, at most
+    1,000: finished methods place them by `transform`.
 
     Parameters
     ----------
