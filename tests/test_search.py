@@ -86,6 +86,7 @@ def test_layers_by_brute_force(seed):
     fits.append(Fit("failed", 10, 0, {}, 0.0, ["failed: no"]))
     order = _result(fits, ["R(10)", "torn edges"]).layers(fits)
     assert order[-1] == 12
+    assert _result(fits, ["seconds"]).layers(fits)[-1] == 12
     depth, left = {}, set(range(12))
     for layer in itertools.count():
         if not left:

@@ -110,7 +110,8 @@ class SearchResult:
         """Return the order of fits to as many rows: those that no other surpasses first, failed ones last."""
         values = np.stack([self._values_of(objective, fits) for objective in self.objectives], axis=1) * self._signs
         values = values[:, [name != "stability" for name in self.objectives]]
-        values = np.where(np.isfinite(values), values, -np.inf)
+        failed = np.array([not fit.scores for fit in fits])
+        values = np.where(np.isfinite(values) & ~failed[:, None], values, -np.inf)
         ranks = (values[:, None] < values[None]).sum(axis=(1, 2))
         order: list[int] = []
         left = list(range(len(fits)))
