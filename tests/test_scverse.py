@@ -146,7 +146,7 @@ def test_mistakes_are_named(cells):
         (lambda: gc.scverse.embed(cells, layer="sparse", use_rep="X_pca"), ValueError, "give one of them"),
         (lambda: gc.scverse.embed(cells, n_pcs=30), ValueError, "n_pcs=30, but X_pca has 20 columns"),
         (lambda: gc.scverse.embed(cells, layer="sparse", n_pcs=999), ValueError, "n_pcs=999, but layer sparse has 765"),
-        (lambda: gc.scverse.embed(cells, "phate"), ValueError, "method must be one of tsne"),
+        (lambda: gc.scverse.embed(cells, "phat"), ValueError, "method must be one of tsne"),
         (lambda: gc.scverse.embed(cells, 3), TypeError, "method must be a name"),
         (lambda: gc.scverse.embed(cells, gc.TSNE), TypeError, "method must be a name"),
         (lambda: gc.scverse.embed(cells, neighbors_key="bbknn"), KeyError, "run sc.pp.neighbors"),

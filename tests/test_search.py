@@ -23,6 +23,18 @@ PERPLEXITIES = {"perplexity": [5, 20], "max_iter": [20]}
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
+@pytest.fixture(autouse=True)
+def two_references(request, monkeypatch):
+    """Compare with PCA and a random map alone, which takes no time; `found` and `all_references` have all five."""
+    if "all_references" not in request.fixturenames:
+        monkeypatch.setattr(halving, "references", lambda metric="euclidean": references(metric)[:2])
+
+
+@pytest.fixture
+def all_references():
+    """Compare with all."""
+
+
 def short(space=None, budget="2 trials", **options):
     return gc.search(
         X, PERPLEXITIES if space is None else space, budget=budget, **{"n_seeds": 2, "random_state": 0, **options}
@@ -226,7 +238,7 @@ def test_a_failed_method_says_why():
     assert np.isnan(row["R(10)"])
 
 
-def test_the_callback_ends_the_search():
+def test_the_callback_ends_the_search(all_references):
     result = short(budget="1h", callback=lambda fit: True)
     assert set(result.rows()) == {"PCA", "random map", "TSNE", "UMAP", "TwoScaleCoupling"}
     assert set(short(budget=1e-3).rows()) == set(result.rows())
@@ -284,7 +296,7 @@ def test_no_method_of_that_name(found):
         found["tSNE"]
 
 
-def test_the_command(tmp_path, run, monkeypatch):
+def test_the_command(tmp_path, run, monkeypatch, all_references):
     monkeypatch.chdir(tmp_path)
     options = ("--space", "presets", "--budget", "1 trial", "--seeds", 1, "--store", "fits.jsonl")
     code, out, err = run("search", "iris", *options)
@@ -373,14 +385,13 @@ def test_the_front_is_never_empty():
     assert _result(fits, ["s0", "s1", "s2"]).front
 
 
-def test_rounds_with_stability_alone(monkeypatch):
-    monkeypatch.setattr(halving, "references", lambda metric: references()[:2])
+def test_rounds_with_stability_alone():
     many = np.random.default_rng(0).normal(size=(800, 3))
     space = [RandomMap(n_components=q) for q in range(1, 10)]
     assert len(gc.search(many, space, ["stability"], "9 trials", 2, random_state=0).table) == 11
 
 
-def test_all_are_scored_by_one_metric():
+def test_all_are_scored_by_one_metric(all_references):
     result = short(space=[gc.TSNE(metric="cosine", max_iter=20)], metric="cosine", n_seeds=1)
     name = next(name for name in result.methods if "max_iter=20" in name)
     expected = gc.metrics.k_ary_preservation(result._runner.X, result[name].embedding_, 10, metric="cosine")

@@ -196,4 +196,6 @@ def _classical(rng: np.random.Generator, n: int, options: dict[str, Any]) -> Any
     }
     if kind_of in (gc.CCPCA, gc.LaplacianEigenmaps, gc.DiffusionMaps, gc.PHATE):
         drawn["n_neighbors"] = "auto"
+    if kind_of is gc.PHATE:
+        drawn["n_landmarks"] = max(3, drawn["n_landmarks"] or n)
     return kind_of(**options, **{name: value for name, value in drawn.items() if name in known})
