@@ -443,3 +443,12 @@ def test_optuna_does_not_run_out_of_methods():
         drawn.append(candidate.name)
         draws.tell(candidate.name, np.array([float(candidate.parts["latent prior"] == "E") - 0.01 * len(drawn)]))
     assert len(drawn) == 40
+
+
+def test_a_resumed_search_makes_its_maps_again(tmp_path):
+    options = {"space": [RandomMap()], "store": tmp_path / "fits", "n_seeds": 1}
+    first, again = short(**options), short(**options)
+    assert not again._runner.maps
+    np.testing.assert_array_equal(again["RandomMap()"].embedding_, first["RandomMap()"].embedding_)
+    assert again.plot().figure.axes
+    assert "±" not in repr(again)

@@ -52,6 +52,7 @@ def search(
     """
     from graphcouple.plotting import require_matplotlib
     from graphcouple.searches import search as search_methods
+    from graphcouple.searches.result import spread
 
     require_matplotlib()
     name, X, y = load_data(data, labels, columns)
@@ -73,16 +74,12 @@ def search(
     found.to_html(page)
     rows = found.rows()
     cells = [
-        [each, *(f"{rows[each][o]:.3f}±{rows[each][o + ' ±']:.3f}" for o in found.objectives), _seconds(rows[each])]
+        [each, *(spread(rows[each], objective) for objective in found.objectives), f"{rows[each]['seconds']:.1f}"]
         for each in found.front
     ]
     print_table(["method"], [*found.objectives, "seconds"], cells)
     with guard_output():
         click.echo(f"{len(cells)} of {len(rows)} methods are on the front.\nwritten  {page}")
-
-
-def _seconds(row: dict[str, Any]) -> str:
-    return f"{row['seconds']:.1f}"
 
 
 def _report(fit: Any) -> None:

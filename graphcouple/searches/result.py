@@ -245,8 +245,7 @@ class SearchResult:
     def _map(self, name: str, seed: int = 0) -> FloatArray:
         maps = self._runner.maps
         if (name, seed) not in maps:
-            candidate, n = self.methods[name], self._runner.X.shape[0]
-            self._runner.fit(candidate, n, seed, again=True)
+            self._runner.fitted(self.methods[name], seed)
         return maps[name, seed]
 
     def plot(self, *, most: int = 8, ax: Any = None) -> Any:
@@ -296,12 +295,18 @@ class SearchResult:
         lines = [f"No method surpasses these {len(front)} of {len(rows)} in {', '.join(self.objectives)}:"]
         for name in front:
             row = rows[name]
-            scores = ", ".join(f"{o} {row[o]:.3f}±{row[o + ' ±']:.3f}" for o in self.objectives)
+            scores = ", ".join(f"{objective} {spread(row, objective)}" for objective in self.objectives)
             lines.append(f"{scores}, {row['seconds']:.1f} s  {name}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         return _table({name: row for name, row in self.rows().items() if row["front"]})
+
+
+def spread(row: dict[str, Any], objective: str) -> str:
+    """Return a score of a row in words, with its standard deviation if there is one."""
+    deviation = row[f"{objective} ±"]
+    return f"{row[objective]:.3f}" + (f"±{deviation:.3f}" if np.isfinite(deviation) else "")
 
 
 def _surpasses(a: FloatArray, b: FloatArray, sure: Any = 0.0) -> bool:

@@ -147,10 +147,10 @@ class Runner:
         """Return the numbers of the rows of a subset, in ascending order; each contains the smaller ones."""
         return np.sort(self._order[:n_points])
 
-    def fit(self, candidate: Candidate, n_points: int, seed: int, *, again: bool = False) -> Fit:
-        """Return a fit and its scores; from the store if it has them, unless it is to be made again for its map."""
+    def fit(self, candidate: Candidate, n_points: int, seed: int) -> Fit:
+        """Return a fit and its scores; from the store if it has them."""
         known = self.store[candidate.name, n_points, seed]
-        if known is not None and not again:
+        if known is not None:
             return known
         rows = self.rows(n_points)
         X, y = self.X[rows], None if self.y is None else self.y[rows]
@@ -175,8 +175,7 @@ class Runner:
                 seconds, noted = time.perf_counter() - start, [f"failed: {error}"]
         shown = [text if len(text) <= _LONGEST_WARNING else text[: _LONGEST_WARNING - 1] + "…" for text in noted]
         fit = Fit(candidate.name, n_points, seed, scores, seconds, list(dict.fromkeys(shown)))
-        if known is None:
-            self.store.add(fit)
+        self.store.add(fit)
         return fit
 
     def _made(self, candidate: Candidate, seed: int, late: _Late | None = None) -> Any:
@@ -198,9 +197,9 @@ class Runner:
             method.set_params(max_iter=method.sentence.iterations(n))
 
     def fitted(self, candidate: Candidate, seed: int = 0) -> Any:
-        """Return the candidate's estimator, fitted to all rows."""
+        """Return the candidate's estimator, fitted to all rows; its map joins `maps`."""
         method = self._made(candidate, seed)
-        _fitted(method, self.X, self._neighbors_for(method, self.X))
+        self.maps[candidate.name, seed] = _fitted(method, self.X, self._neighbors_for(method, self.X))
         return method
 
     def _neighbors_for(self, method: Any, X: Any) -> Any:
