@@ -151,14 +151,13 @@ def compare(
     seconds = {}
     for name, method in methods.items():
         for seed, estimator in _seeded(method, seeds):
-            start, places = time.perf_counter(), None
-            if fit is not None:
-                fit(name, seed, estimator, X)
+            start = time.perf_counter()
+            if fit is None:
+                maps[name, seed] = fitted_map(estimator, X)
             else:
-                # Other libraries' methods may have no embedding_.
-                places = estimator.fit_transform(X) if hasattr(estimator, "fit_transform") else estimator.fit(X)
+                fit(name, seed, estimator, X)
+                maps[name, seed] = np.asarray(estimator.embedding_)
             seconds[name, seed] = time.perf_counter() - start
-            maps[name, seed] = np.asarray(getattr(estimator, "embedding_", places))
     options: dict[str, Any] = {"metric": metric, "K": None, "n_rows": n_rows, "random_state": 0, "n_jobs": n_jobs}
     scored = {run: Z for run, Z in maps.items() if np.ptp(Z, axis=0).any()}
     if len(scored) < len(maps):
@@ -170,9 +169,24 @@ def compare(
 
 def _seeded(method: Any, seeds: int) -> Iterator[tuple[int, Any]]:
     """Yield copies of a method with every parameter ``random_state`` set; one copy if there is none."""
-    random = [name for name in method.get_params() if name == "random_state" or name.endswith("__random_state")]
-    for seed in range(seeds if random else 1):
-        yield seed, clone(method).set_params(**dict.fromkeys(random, seed))
+    for seed in range(seeds if _random_names(method) else 1):
+        yield seed, with_seed(method, seed)
+
+
+def with_seed(method: Any, seed: int) -> Any:
+    """Return a copy of a method with every parameter ``random_state`` set."""
+    return clone(method).set_params(**dict.fromkeys(_random_names(method), seed))
+
+
+def fitted_map(method: Any, X: Any, **arguments: Any) -> FloatArray:
+    """Fit a method, and return its map: `embedding_`, or the places that `fit_transform` returns."""
+    fit = method.fit_transform if hasattr(method, "fit_transform") else method.fit
+    places = fit(X, **arguments)
+    return np.asarray(getattr(method, "embedding_", places))
+
+
+def _random_names(method: Any) -> list[str]:
+    return [name for name in method.get_params() if name == "random_state" or name.endswith("__random_state")]
 
 
 def _spread(values: list[float]) -> str:

@@ -21,7 +21,7 @@ _WORST = -1e6
 
 
 class Draws:
-    """Choices at random, all alike.
+    """Choices at random; each option is as likely as any other.
 
     Parameters
     ----------

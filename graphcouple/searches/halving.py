@@ -113,22 +113,9 @@ def search(
     False
     """
     points = as_points(X, at_least=20)
-    if not isinstance(metric, str) or metric == "precomputed":
-        raise ValueError(f"metric must be the name of a distance between rows, got {metric!r}.")
     check_scoring(points, y, None, "auto")
-    if isinstance(objectives, str):
-        raise ValueError(f"objectives must be a list of names, such as [{objectives!r}].")
-    n_seeds = check_integer("n_seeds", n_seeds, 1)
-    if not objectives or ("stability" in objectives and n_seeds < 2):
-        raise ValueError(
-            f"objectives={objectives!r} must name a score"
-            f"{', and stability needs n_seeds of at least 2' if objectives else ''}."
-        )
+    _check(objectives, n_seeds, metric, store, random_state)
     seconds, trials = _budget(budget)
-    if store is not None and not isinstance(random_state, (int, np.integer)):
-        raise ValueError(
-            f"a search with a store must draw the same again: give an integer random_state, got {random_state!r}."
-        )
     rng = check_random_state(random_state)
     n = points.shape[0]
     order = rng.permutation(n)
@@ -158,6 +145,23 @@ def search(
             break
         _run(bracket, runner, found, n_seeds, finish, draws)
     return found
+
+
+def _check(objectives: Any, n_seeds: Any, metric: Any, store: Any, random_state: Any) -> None:
+    check_integer("n_seeds", n_seeds, 1)
+    if not isinstance(metric, str) or metric == "precomputed":
+        raise ValueError(f"metric must be the name of a distance between rows, got {metric!r}.")
+    if isinstance(objectives, str):
+        raise ValueError(f"objectives must be a list of names, such as [{objectives!r}].")
+    if not objectives or ("stability" in objectives and n_seeds < 2):
+        raise ValueError(
+            f"objectives={objectives!r} must name a score"
+            f"{', and stability needs n_seeds of at least 2' if objectives else ''}."
+        )
+    if store is not None and not isinstance(random_state, (int, np.integer)):
+        raise ValueError(
+            f"a search with a store must draw the same again: give an integer random_state, got {random_state!r}."
+        )
 
 
 class _Deadline:

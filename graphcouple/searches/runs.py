@@ -12,8 +12,8 @@ from typing import Any
 
 import joblib
 import numpy as np
-from sklearn.base import clone
 
+from graphcouple.comparison import fitted_map, with_seed
 from graphcouple.estimators import CouplingEstimator
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import GraphModel
@@ -163,7 +163,7 @@ class Runner:
                 method, neighbors = self._made(candidate, seed, late), self._neighbors_for(candidate.estimator, X)
                 self._limit_iterations(method, n_points)
                 start = late.start()
-                Z = _fitted(method, X, neighbors)
+                Z = fitted_map(method, X, **neighbors)
                 seconds = time.perf_counter() - start
                 if late.stopped:
                     raise ValueError(f"stopped, since it takes more than {self.patience:.0f} s")
@@ -180,11 +180,8 @@ class Runner:
 
     def _made(self, candidate: Candidate, seed: int, late: _Late | None = None) -> Any:
         """Return the candidate's estimator with seed and threads, and a callback for its lateness if it takes one."""
-        method = clone(candidate.estimator)
-        known = method.get_params()
-        random = [name for name in known if name == "random_state" or name.endswith("__random_state")]
-        method.set_params(**dict.fromkeys(random, seed))
-        if "n_jobs" in known:
+        method = with_seed(candidate.estimator, seed)
+        if "n_jobs" in method.get_params():
             method.set_params(n_jobs=self.n_jobs)
         if late is not None and isinstance(method, CouplingEstimator) and method.callback is None:
             method.set_params(callback=late)
@@ -199,27 +196,27 @@ class Runner:
     def fitted(self, candidate: Candidate, seed: int = 0) -> Any:
         """Return the candidate's estimator, fitted to all rows; its map joins `maps`."""
         method = self._made(candidate, seed)
-        self.maps[candidate.name, seed] = _fitted(method, self.X, self._neighbors_for(method, self.X))
+        self.maps[candidate.name, seed] = fitted_map(method, self.X, **self._neighbors_for(method, self.X))
         return method
 
-    def _neighbors_for(self, method: Any, X: Any) -> Any:
-        """Return shared neighbours, if the method has a law of a few neighbours by the usual search; else None."""
+    def _neighbors_for(self, method: Any, X: Any) -> dict[str, Any]:
+        """Return shared neighbours as an argument of `fit`, if the law has few neighbours by the usual search."""
         if not isinstance(method, CouplingEstimator) or method.unique or method.n_landmarks is not None:
-            return None
+            return {}
         law = method.sentence.input
         if not isinstance(law, GraphModel) or law.metric_params or law.search != "auto":
-            return None
+            return {}
         wanted, metric = law.neighbors_among(X.shape[0]), law.metric
         if not isinstance(metric, str) or metric == "precomputed":
-            return None
+            return {}
         if wanted is None or wanted > min(_SHARED, X.shape[0] - 1):
-            return None
+            return {}
         key = (X.shape[0], metric)
         if key not in self._neighbors:
             k = min(_SHARED, X.shape[0] - 1)
             support, sq_dist = nearest_neighbors(X, k, metric=metric, n_jobs=self.n_jobs)
             self._neighbors[key] = support.indices.reshape(-1, k), np.sqrt(sq_dist).reshape(-1, k)
-        return self._neighbors[key]
+        return {"neighbors": self._neighbors[key]}
 
     def _scores(self, method: Any, Z: FloatArray, X: Any, y: Any, seed: int) -> dict[str, float]:
         options: dict[str, Any] = {"metric": self.metric, "n_jobs": self.n_jobs}
@@ -249,14 +246,6 @@ class _Late:
     def __call__(self, *_: Any) -> bool:
         self.stopped = time.perf_counter() > self._end
         return self.stopped
-
-
-def _fitted(method: Any, X: Any, neighbors: Any) -> FloatArray:
-    """Fit a method, and return its map; other libraries' methods may have no `embedding_`."""
-    if neighbors is not None:
-        return np.asarray(method.fit(X, neighbors=neighbors).embedding_)
-    places = method.fit_transform(X) if hasattr(method, "fit_transform") else method.fit(X)
-    return np.asarray(getattr(method, "embedding_", places))
 
 
 def settings_of(X: Any, y: Any, **others: Any) -> dict[str, Any]:

@@ -31,7 +31,7 @@ _FACTORS = (0.5, 1.0, 2.0)
 
 _IN_WORDS = "{input prior}, {bandwidth} → {latent prior}, {latent kernel}; {coupling}; {term}; {start}"
 
-# A drawn sentence is tried on this many rows first; after so many refusals there seems to be none.
+# A drawn sentence is tried on this many rows first. After 500 refusals in a row no more are drawn.
 _TRIED_ON, _MOST_REFUSED = 120, 500
 
 

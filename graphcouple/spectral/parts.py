@@ -94,7 +94,7 @@ def embed_parts(
         The points, if there are any.
     embed : callable, optional
         Returns eigenvalues and coordinates of a connected graph, for their number; `GraphLaplacian.embedding` by
-        default. Coordinates of another method are scaled and placed alike.
+        default. Coordinates of another method are scaled and placed in the same way.
 
     Warns
     -----
