@@ -10,7 +10,7 @@ in `components`, the statements of the papers in `theory`, and the bases of part
 
 import lazy_loader as _lazy
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _load, _, _known = _lazy.attach_stub(__name__, __file__)
 

@@ -1,9 +1,12 @@
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
 
 import graphcouple as gc
+from graphcouple.plotting._style import discard
 
 
 @pytest.fixture
@@ -46,6 +49,22 @@ def test_draws_where_it_is_told(Z):
     ax = Figure().add_subplot()
     assert gc.plot(Z, ax=ax, title="here") is ax
     assert ax.get_title() == "here"
+
+
+def test_pyplot_shows_new_figures_where_it_is_in_use(Z, monkeypatch):
+    import matplotlib.pyplot as plt
+
+    shown = [
+        gc.plot(Z).figure,
+        gc.plotting.plot_grid({"a": Z, "b": Z})[0, 0].figure,
+        gc.plotting.plot_loss([2, 1]).figure,
+    ]
+    assert [figure.number in plt.get_fignums() for figure in shown] == [True] * 3
+    discard(shown[0])
+    assert shown[0].number not in plt.get_fignums()
+    plt.close("all")
+    monkeypatch.delitem(sys.modules, "matplotlib.pyplot")
+    assert not hasattr(gc.plot(Z).figure, "number")
 
 
 def test_one_component_and_many_classes(Z):

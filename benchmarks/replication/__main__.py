@@ -1,4 +1,4 @@
-"""Make docs/replication.md: tables and figures of the papers, measured beside the papers' own.
+"""Make docs/evidence/replication.md: tables and figures of the papers, measured beside the papers' own.
 
     python benchmarks/replication --mnist t10k-images-idx3-ubyte.gz --coil20 coil20.mat [--seeds 5]
     python benchmarks/replication --mnist FOLDER --coil20 coil20.mat --data Fashion-MNIST=FOLDER --data CIFAR-10=C.npz

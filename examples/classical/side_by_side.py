@@ -1,18 +1,11 @@
-"""The classical methods side by side on the Swiss roll, the S-curve and digits, with scores.
+"""
+The classical methods
+=====================
 
-    python examples/classical/side_by_side.py [picture.png]
-
-Rows of the picture are data sets, columns methods. R(10) and R(n/2) say how well near and far neighbours are kept (see
-docs/evaluation.md); for the roll and the curve, distances are those along the sheet.
+Ten methods on the swiss roll and on an S-curve, with 100·R(10) and 100·R(n/2) above each map: how well near and far
+neighbours along the sheet are kept.
 """
 
-import sys
-import time
-import warnings
-
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.spatial.distance import pdist
@@ -32,49 +25,17 @@ METHODS = {
     "autoencoder": gc.LinearAutoencoder(),
     "t-SNE": gc.TSNE(random_state=0),
 }
+roll, t = make_swiss_roll(1000, random_state=0)
+curve, s = make_s_curve(1000, random_state=0)
+# A sheet unrolled: the length along the curve, and the height.
+unrolled = np.column_stack([0.5 * (t * np.sqrt(1 + t**2) + np.arcsinh(t)), roll[:, 1]])
+sets = {"swiss roll": (roll, t, unrolled), "S-curve": (curve, s, np.column_stack([s, curve[:, 1]]))}
 
-
-def sheet(X, t, length):
-    """The unrolled sheet: length along the curve, and height."""
-    return np.column_stack([length(t), X[:, 1]])
-
-
-def roll_length(t):
-    return 0.5 * (t * np.sqrt(1 + t**2) + np.arcsinh(t))
-
-
-def data_sets():
-    X, t = make_swiss_roll(1500, random_state=0)
-    yield "Swiss roll", X, t, sheet(X, t, roll_length)
-    X, t = make_s_curve(1500, random_state=0)
-    yield "S-curve", X, t, sheet(X, t, lambda t: t)
-    X, y = gc.datasets.load("digits")
-    yield "digits", X, y, X
-
-
-def main(path):
-    sets = list(data_sets())
-    figure, axes = plt.subplots(len(sets), len(METHODS), figsize=(2 * len(METHODS), 2.3 * len(sets)))
-    for row, (name, X, colour, truth) in zip(axes, sets, strict=True):
-        print(f"{name:12} {'R(10)':>8} {'R(n/2)':>8} {'seconds':>8}")
-        for ax, (title, method) in zip(row, METHODS.items(), strict=True):
-            start = time.perf_counter()
-            # Kernels have a length: points are measured by their typical distance.
-            points = X / np.median(pdist(X)) if title == "kernel PCA" else X
-            Z = method.fit_transform(points)
-            seconds = time.perf_counter() - start
-            near = gc.metrics.k_ary_preservation(truth, Z, 10)
-            far = gc.metrics.k_ary_preservation(truth, Z, len(X) // 2)
-            print(f"  {title:14} {100 * near:6.1f} {100 * far:8.1f} {seconds:8.2f}")
-            ax.scatter(*Z.T, c=colour, s=2, cmap="tab10" if name == "digits" else "viridis", linewidths=0)
-            ax.set(xticks=[], yticks=[], title=f"{title}\n{100 * near:.0f}, {100 * far:.0f}")
-            ax.title.set_fontsize(9)
-        row[0].set_ylabel(name)
-    figure.tight_layout()
-    figure.savefig(path, dpi=150)
-    print(f"written {path}")
-
-
-if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    main(sys.argv[1] if len(sys.argv) > 1 else "classical.png")
+figure, axes = plt.subplots(4, 5, figsize=(13, 11), layout="constrained")
+for rows, (name, (X, colour, truth)) in zip((axes[:2], axes[2:]), sets.items(), strict=True):
+    for ax, (title, method) in zip(rows.flat, METHODS.items(), strict=True):
+        # A kernel has a length: points are measured by their typical distance.
+        Z = method.fit_transform(X / np.median(pdist(X)) if title == "kernel PCA" else X)
+        near, far = 100 * gc.metrics.k_ary_preservation(truth, Z, [10, len(X) // 2])
+        gc.plot(Z, colour, ax=ax, title=f"{title}: {near:.0f}, {far:.0f}", legend=False)
+    rows[0, 0].set_ylabel(name)

@@ -1,16 +1,19 @@
-"""A swiss roll: distances through space, or along the sheet?
-
-    python examples/global_structure/swiss_roll.py [--points 2000] [--output swiss_roll.png]
-
-Peers that are installed (openTSNE, umap-learn, PaCMAP, TriMap) come first. R(n/2) counts distances through space. The
-coupling at two scales keeps those, and tears the sheet for it. To unroll it, ask for the shape of Isomap.
 """
+A swiss roll: through space, or along the sheet?
+================================================
 
-from beside_peers import draw, read_options
+The coupling at two scales keeps distances through space, and tears the sheet for them. To unroll it, ask for the
+shape of Isomap.
+"""
 
 import graphcouple as gc
 
-n_points, output = read_options(__doc__, "swiss_roll.png")
-X, along = gc.datasets.make_swiss_roll(n_points, random_state=0)
-last = {"TSNE with the shape of Isomap": gc.TSNE(terms=[gc.ReferenceShape(reference=gc.Isomap())], random_state=0)}
-draw(X, along, output, **last)
+X, along = gc.datasets.make_swiss_roll(1500, random_state=0)
+methods = {
+    "t-SNE": gc.TSNE(),
+    "two-scale t-SNE": gc.TwoScaleCoupling(),
+    "Isomap": gc.Isomap(),
+    "t-SNE with Isomap's shape": gc.TSNE(terms=[gc.ReferenceShape(reference=gc.Isomap())]),
+}
+maps = {name: method.set_params(random_state=0).fit_transform(X) for name, method in methods.items()}
+gc.plotting.plot_grid(maps, along, n_columns=4, legend=False)

@@ -15,7 +15,7 @@ from graphcouple.graphs import FloatArray, IntArray
 
 
 class AnchorEnergy(Objective):
-    """Σ_i |z_i − a_i|² over some points, as a function of the embedding.
+    """Σ_i ‖z_i − a_i‖² over some points, as a function of the embedding.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class AnchorEnergy(Objective):
 
 @dataclass(frozen=True, eq=False)
 class Anchors(Term):
-    """The term that draws some points to given places: weight · Σ_i |z_i − a_i|².
+    """The term that draws some points to given places: weight · Σ_i ‖z_i − a_i‖².
 
     Any number of points can have a place; the rest of the embedding arranges itself around them. The larger the weight,
     the nearer they stay. Give places at the scale of the embedding without anchors, or start from an array.

@@ -75,7 +75,7 @@ def stress_weights(wanted: FloatArray, power: float) -> FloatArray:
 
 
 class Stress(Objective):
-    """F(Z) = Σ_{i≠j} w_ij F̂(δ_ij, |z_i − z_j|), as a function of the embedding.
+    """F(Z) = Σ_{i≠j} w_ij F̂(δ_ij, ‖z_i − z_j‖), as a function of the embedding.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from graphcouple.spectral import GramMatrix
 
 @estimator
 class LinearAutoencoder(EmbeddingEstimator):
-    """Linear encoder E and decoder D with the least |X − X E D|² + α (|E|² + |D|²), X centred.
+    """Linear encoder E and decoder D with the least ‖X − X E D‖² + α (‖E‖² + ‖D‖²), X centred.
 
     The minimum is known: with X = U Σ Vᵀ, D = Eᵀ = (I − α Σ⁻²)_+^½ Vᵀ of the leading directions. So the codes X E span
     PCA's subspace, and without a penalty are principal components. Training by gradients would only approach it.
@@ -39,7 +39,7 @@ class LinearAutoencoder(EmbeddingEstimator):
     loss_ : float
         The objective.
     reconstruction_error_ : float
-        |X − X E D|², without the penalty.
+        ‖X − X E D‖², without the penalty.
 
     References
     ----------

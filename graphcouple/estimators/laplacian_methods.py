@@ -245,7 +245,7 @@ class LawEigenmaps(LaplacianEstimator):
 
 @estimator
 class LaplacianEigenmaps(LawEigenmaps):
-    """Laplacian eigenmaps of the mean graph of a law: the least of Σ_ij E[W_ij] |z_i − z_j|² at unit covariance.
+    """Laplacian eigenmaps of the mean graph of a law: the least of Σ_ij E[W_ij] ‖z_i − z_j‖² at unit covariance.
 
     With a Gaussian latent kernel, that sum is the attraction of every coupling of graphs, twice −E[log k]. So eigenmaps
     are the coupling with a constraint in place of the repulsion. They are what ``init="spectral"`` starts from.

@@ -20,7 +20,7 @@ from graphcouple.spectral import ReconstructionLaplacian
 
 @estimator
 class LocallyLinearEmbedding(LaplacianEstimator):
-    """Locally linear embedding: the least of Σ_i |z_i − Σ_j w_ij z_j|² at unit covariance, with the weights of X.
+    """Locally linear embedding: the least of Σ_i ‖z_i − Σ_j w_ij z_j‖² at unit covariance, with the weights of X.
 
     The weights W reconstruct each point from its neighbours. The sum is Tr(Zᵀ M Z) with M = (I − W)ᵀ(I − W), a graph's
     Laplacian with some negative weights.

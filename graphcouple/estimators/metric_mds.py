@@ -43,7 +43,7 @@ _POWERS = {"sammon": 1.0, "elastic": 2.0}
 
 @estimator
 class MetricMDS(EmbeddingEstimator):
-    """Metric multidimensional scaling: the least of Σ_{i≠j} w_ij (δ_ij − |z_i − z_j|)².
+    """Metric multidimensional scaling: the least of Σ_{i≠j} w_ij (δ_ij − ‖z_i − z_j‖)².
 
     The embedding's distances match the distances of X. It is pairwise matching with distances in place of edges,
     minimised by L-BFGS from classical scaling. The loss of two distances may be another than the square.

@@ -13,7 +13,7 @@ from graphcouple.graphs import FloatArray, IntArray
 def align(Z: Any, to: Any, shared: Any = None, scale: bool = False) -> FloatArray:
     """Rotate, reflect and shift an embedding so that shared points lie as near as possible to their places in another.
 
-    It minimises Σ |s (z_i − z̄) R + t − w_j|² over the shared points (i, j), with an orthogonal matrix R and a shift t
+    It minimises Σ ‖s (z_i − z̄) R + t − w_j‖² over the shared points (i, j), with an orthogonal matrix R and a shift t
     (Procrustes). Losses and neighbourhoods do not change, only the way the embedding lies.
 
     Parameters

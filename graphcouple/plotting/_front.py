@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from graphcouple.plotting._scatter import plot
-from graphcouple.plotting._style import PALETTE, line_axes, require_matplotlib
+from graphcouple.plotting._style import PALETTE, line_axes, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +65,7 @@ def plot_front(
     numbers = {name: str(k) for k, name in enumerate(maps, 1)} if ax is None else {}
     if ax is None:
         n_rows = -(-len(maps) // _IN_A_ROW)
-        figure = require_matplotlib().Figure(figsize=(11, 5.2 + 3.0 * n_rows), layout="constrained")
+        figure = new_figure(11, 5.2 + 3.0 * n_rows)
         grid = figure.add_gridspec(1 + n_rows, _IN_A_ROW, height_ratios=[5.0] + [3.0] * n_rows)
         ax = figure.add_subplot(grid[0, :])
         for k, (name, Z) in enumerate(maps.items()):

@@ -18,6 +18,7 @@ from graphcouple.plotting._style import (
     legend_handles,
     legend_style,
     make_room,
+    new_figure,
     numbers_of,
     require_matplotlib,
 )
@@ -113,8 +114,7 @@ def _layout(names: list[Any], n_columns: int | None) -> tuple[list[tuple[int, in
 
 def _axes(ax: Any, shape: tuple[int, int], n_panels: int) -> NDArray[Any]:
     if ax is None:
-        size = (_PANEL * shape[1] + 1.2, _PANEL * shape[0] + 0.3)
-        return require_matplotlib().Figure(figsize=size, layout="constrained").subplots(*shape, squeeze=False)
+        return new_figure(_PANEL * shape[1] + 1.2, _PANEL * shape[0] + 0.3).subplots(*shape, squeeze=False)
     axes = np.asarray(ax, dtype=object)
     if axes.size != n_panels:
         raise ValueError(f"ax must hold {n_panels} axes, one for each embedding, got {axes.size}.")

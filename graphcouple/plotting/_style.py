@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from datetime import date
 from textwrap import shorten
@@ -50,12 +51,28 @@ def require_matplotlib() -> Any:
     return figure
 
 
+def new_figure(width: float, height: float) -> Any:
+    """Return a new figure; pyplot's where it is in use, so that notebooks and `plt.show` show it."""
+    size: Any = {"figsize": (width, height), "layout": "constrained"}
+    figure = require_matplotlib()
+    if not {"matplotlib.pyplot", "ipykernel"} & sys.modules.keys():
+        return figure.Figure(**size)
+    from matplotlib import pyplot
+
+    return pyplot.figure(**size)
+
+
+def discard(figure: Any) -> None:
+    """Let pyplot forget a figure that has been saved, so that no notebook shows it."""
+    if hasattr(figure, "number"):
+        sys.modules["matplotlib.pyplot"].close(figure)
+
+
 def new_axes(ax: Axes | None, width: float = 7.5, height: float = 6.0) -> Axes:
     """Return the given axes, or the axes of a new figure."""
-    figure = require_matplotlib()
     if ax is not None and not hasattr(ax, "get_position"):
         raise TypeError(f"ax must be matplotlib Axes, got {ax!r} of type {type(ax).__name__}.")
-    return figure.Figure(figsize=(width, height), layout="constrained").add_subplot() if ax is None else ax
+    return new_figure(width, height).add_subplot() if ax is None else ax
 
 
 def check_points(Z: Any) -> NDArray[np.float64]:

@@ -278,10 +278,14 @@ class SearchResult:
         import base64
         import io
 
+        from graphcouple.plotting._style import discard
+
         page = ["<!doctype html><meta charset='utf-8'><title>Search</title><body style='font-family: sans-serif'>"]
         if len(self.objectives) > 1:
             picture = io.BytesIO()
-            self.plot().figure.savefig(picture, format="png", dpi=120)
+            figure = self.plot().figure
+            figure.savefig(picture, format="png", dpi=120)
+            discard(figure)
             data = base64.b64encode(picture.getvalue()).decode()
             page.append(f"<img style='max-width: 100%' src='data:image/png;base64,{data}'>")
         page += ["<h2>Methods</h2>", _table(self.rows())]

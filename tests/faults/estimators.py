@@ -130,6 +130,8 @@ FAULTS = [
     Fault("compare: one seed for all", "comparison.py", "yield seed, with_seed(method, seed)", "yield seed, with_seed(method, 0)", "test_comparison"),
     Fault("scorer: y is always looked at", "metrics/_evaluate.py", "score_each(X, Z, None, **options)", "score_each(X, Z, y, **options)",
           "test_comparison"),
+    Fault("plots: figures that no notebook shows", "plotting/_style.py", "if not {\"matplotlib.pyplot\", \"ipykernel\"} & sys.modules.keys():",
+          "if True:", "test_plotting"),
     Fault("recorder: maps at uneven distances", "plotting/_animation.py", "self.frames[::2], 2 * self._every",
           "self.frames[1::2], 2 * self._every", "test_plotting"),
     Fault("interactive: names that are taken", "plotting/_interactive.py", 'f"{name} ({kind})" if name in texts else name', "name",

@@ -1,0 +1,84 @@
+"""Sphinx's configuration: `python -m sphinx -W -n docs docs/_build/html` builds the site."""
+
+import os
+import sys
+
+import graphcouple as gc
+
+sys.path.insert(0, os.path.dirname(__file__))
+
+project = "graphcouple"
+author = "The graphcouple developers"
+release = gc.__version__
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+    "sphinxcontrib.bibtex",
+]
+exclude_patterns = ["_build", "_templates", "**/GALLERY_HEADER.rst"]
+source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
+templates_path = ["_templates"]
+bibtex_bibfiles = ["references.bib"]
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+copybutton_prompt_text = ">>> |\\.\\.\\. |\\$ "
+copybutton_prompt_is_regexp = True
+# Fitted attributes have no page of their own, and there is no network to look up scikit-learn.
+nitpick_ignore_regex = [("py:obj", r".*_"), ("py:obj", r"sklearn\..*")]
+
+autosummary_generate = True
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = "graphcouple"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "navbar_align": "left",
+    "show_toc_level": 2,
+    "header_links_before_dropdown": 8,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"start": [], "problems": [], "coming_from": []}
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "plot_gallery": os.environ.get("GRAPHCOUPLE_GALLERY", "True"),
+    "download_all_examples": False,
+    "show_memory": False,
+    "min_reported_time": 60,
+    "reference_url": {"graphcouple": None},
+    "remove_config_comments": True,
+    "within_subsection_order": "FileNameSortKey",
+    "subsection_order": [
+        f"../examples/{name}"
+        for name in (
+            "compose",
+            "maps",
+            "global_structure",
+            "classical",
+            "theory",
+            "attraction_repulsion",
+            "contraction",
+            "texts",
+        )
+    ],
+}
+
+
+def setup(app):
+    """Write the reference before Sphinx reads it."""
+    from _reference import write
+
+    app.connect("config-inited", lambda app, config: write(app))
