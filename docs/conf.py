@@ -28,10 +28,11 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 copybutton_prompt_text = ">>> |\\.\\.\\. |\\$ "
 copybutton_prompt_is_regexp = True
-# Fitted attributes have no page of their own, and there is no network to look up scikit-learn.
-nitpick_ignore_regex = [("py:obj", r".*_"), ("py:obj", r"sklearn\..*")]
+# A name in backticks is a link if it has a page, and plain text if not.
+nitpick_ignore_regex = [("py:obj", r".*")]
 
 autosummary_generate = True
+default_role = "autolink"
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
@@ -44,7 +45,7 @@ html_show_sourcelink = False
 html_theme_options = {
     "navbar_align": "left",
     "show_toc_level": 2,
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 7,
     "footer_start": ["copyright"],
     "footer_end": [],
 }

@@ -54,7 +54,7 @@ def embed(
         If only connectivities are stored, they are the mean of the input's graph, and a `GraphCoupling` of the method's
         sentence is fitted, not the estimator itself.
     key_added : str, optional
-        The key of `obsm` and `uns`. By default "X_" and the method's name in `obsm`, and the name in `uns`.
+        The key of `obsm` and `uns`. By default ``"X_"`` and the method's name in `obsm`, and the name in `uns`.
     random_state : int or RandomState, default=0
         For methods by name or sentence; an estimator has its own.
     copy : bool, default=False

@@ -126,7 +126,7 @@ def make_waveform(
     """Draw noisy waves of three classes with 21 features.
 
     A wave is u h_a(i) + (1 − u) h_b(i) + ε_i for i = 1 … 21, with u uniform on [0, 1] and ε standard normal. The
-    triangles are h₁(i) = max(6 − |i − 7|, 0), h₂(i) = h₁(i − 8) and h₃(i) = h₁(i − 4). The class (a, b) is (1, 2),
+    triangles are h₁(i) = max(6 − abs(i − 7), 0), h₂(i) = h₁(i − 8) and h₃(i) = h₁(i − 4). The class (a, b) is (1, 2),
     (1, 3) or (2, 3) with equal probability.
 
     Parameters

@@ -51,7 +51,7 @@ class CCPCA(EmbeddingEstimator):
         The standard error of all points together, divided by the norm of the embedding.
     n_samples_ : int
         Number of graphs drawn.
-    component_counts_ : ndarray of shape (n_samples_,)
+    component_counts_ : ndarray of shape ``(n_samples_,)``
         Number of components of each graph.
     component_sizes_ : list of ndarray
         Sizes of each graph's components, largest first.

@@ -48,7 +48,7 @@ class PHATE(LawEigenmaps):
     t_ : int
         The number of steps; in the largest component, as the next two.
     entropies_ : ndarray of shape (200,)
-        The von Neumann entropy of P to the powers 1, 2, …; t_ is where it stops falling fast.
+        The von Neumann entropy of P to the powers 1, 2, …; `t_` is where it stops falling fast.
     stress_ : float
         Kruskal's stress: the root of the squared errors of distances over their squares, of the landmarks if there are.
     component_labels_ : ndarray of shape (n_samples,)

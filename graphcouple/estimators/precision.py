@@ -36,12 +36,12 @@ class PrecisionCoupling(EmbeddingEstimator):
 
     Attributes
     ----------
-    embedding_ : ndarray of shape (n_samples, n_components_)
-    components_ : ndarray of shape (n_components_, n_features)
+    embedding_ : ndarray of shape ``(n_samples, n_components_)``
+    components_ : ndarray of shape ``(n_components_, n_features)``
         Right singular vectors of X.
-    singular_values_ : ndarray of shape (n_components_,)
+    singular_values_ : ndarray of shape ``(n_components_,)``
         Singular values of X, centred if `center`.
-    eigenvalues_ : ndarray of shape (n_components_,)
+    eigenvalues_ : ndarray of shape ``(n_components_,)``
         λ, the squared singular values of the embedding.
     gamma_ : float
     mean_ : ndarray of shape (n_features,)

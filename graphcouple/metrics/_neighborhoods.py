@@ -186,7 +186,7 @@ def k_ary_preservation(
 ) -> float | FloatArray:
     """Return R(K), the agreement of K-ary neighborhoods, rescaled so that 1 is perfect and 0 is chance.
 
-    With Q(K) = (1/nK) Σ_i |N_X^K(i) ∩ N_Z^K(i)| over the K nearest other points of each point in X and in Z,
+    With Q(K) = (1/nK) Σ_i #(N_X^K(i) ∩ N_Z^K(i)) over the K nearest other points of each point in X and in Z,
 
         R(K) = ((n − 1) Q(K) − K) / (n − 1 − K).
 
