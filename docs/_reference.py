@@ -43,7 +43,7 @@ def page(folder, title, opening, module, names):
     stem = title.lower().replace(" ", "_")
     rows = "\n".join(f"   {name}" for name in sorted(names, key=str.lower))
     text = f"{title}\n{'=' * len(title)}\n\n{opening}\n\n.. currentmodule:: {module}\n\n"
-    text += f".. autosummary::\n   :toctree: names\n   :template: name.rst\n\n{rows}\n"
+    text += f".. autosummary::\n   :toctree: names\n   :template: autosummary/name.rst\n\n{rows}\n"
     (folder / f"{stem}.rst").write_text(text)
     return stem
 

@@ -153,7 +153,7 @@ class PrecisionCoupling(EmbeddingEstimator):
         self._ratio = remembered["ratio"]
 
     def transform(self, X: Any) -> FloatArray:
-        """Embed new points: (x − mean) B diag(λ^½ / s), of shape (n_samples, n_components_)."""
+        """Embed new points: (x − mean) B diag(λ^½ / s), of shape ``(n_samples, n_components_)``."""
         X = self._checked_new(X)
         if issparse(X):
             scores = product_of_rows(X, self.components_.T) - self.mean_ @ self.components_.T

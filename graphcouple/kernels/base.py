@@ -59,7 +59,7 @@ class Kernel(Formula, ABC):
 
     @property
     def length(self) -> float:
-        """The distance over which k varies: |ψ(0)|^(−1/2) if k is smooth, else where k has fallen by a factor e."""
+        """The distance over which k varies: abs(ψ(0))^(−1/2) if k is smooth, else where k has fallen by a factor e."""
         return measured.length(self)
 
     @property

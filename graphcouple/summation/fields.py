@@ -25,7 +25,7 @@ class Field(ABC):
 
     @abstractmethod
     def at(self, places: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return Σ_j c_j φ(|y − z_j|²) and its gradient in y.
+        """Return Σ_j c_j φ(‖y − z_j‖²) and its gradient in y.
 
         Parameters
         ----------

@@ -32,7 +32,7 @@ class EnumeratedPosterior:
         return np.einsum("g,gij->ij", self.probabilities, self.graphs)
 
     def total_variation(self, other: EnumeratedPosterior) -> float:
-        """Return ½ Σ |p − q|, the total variation distance to a law over the same graphs."""
+        """Return ½ Σ abs(p − q), the total variation distance to a law over the same graphs."""
         if self.graphs.shape != other.graphs.shape or (self.graphs != other.graphs).any():
             raise ValueError("total variation needs two laws over the same graphs: the same prior and number of nodes.")
         return 0.5 * float(np.abs(self.probabilities - other.probabilities).sum())
