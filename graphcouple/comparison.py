@@ -103,7 +103,8 @@ def compare(
         returns. Names that are pairs (row, column) make the picture a table.
     X : array or sparse matrix of shape (n_samples, n_features)
     y : array of shape (n_samples,), optional
-        Classes, for scores of classes and the colours of the picture. No method sees them.
+        Classes, for scores of classes and the colours of the picture; numbers that are not whole are colours only. No
+        method sees them.
     seeds : int, default=1
         Fits of each method, with every ``random_state`` 0, 1, …; one of a method without this parameter.
     metric, n_rows, n_jobs
@@ -146,7 +147,8 @@ def compare(
             raise ValueError(f"methods[{name!r}] has metric={own!r}, but the scores have metric={metric!r}.")
     check_integer("seeds", seeds, 1)
     # Refuse data that cannot be scored before any fit.
-    check_scoring(X, y, None, n_rows)
+    classes = None if y is None or _are_measured(y) else y
+    check_scoring(X, classes, None, n_rows)
     maps: dict[Any, FloatArray] = {}
     seconds = {}
     for name, method in methods.items():
@@ -163,8 +165,13 @@ def compare(
     if len(scored) < len(maps):
         flat = ", ".join(dict.fromkeys(_text(name) for name, seed in maps if (name, seed) not in scored))
         warnings.warn(f"all points of a map are in one place, which has no scores: {flat}.", UserWarning, stacklevel=2)
-    scores = score_each(X, scored, y, **options) if scored else {}
+    scores = score_each(X, scored, classes, **options) if scored else {}
     return Comparison(maps, {run: {"seconds": seconds[run], **scores.get(run, {})} for run in maps}, y)
+
+
+def _are_measured(y: Any) -> bool:
+    values = np.asarray(y)
+    return values.dtype.kind == "f" and bool(np.isfinite(values).all() and (values != np.floor(values)).any())
 
 
 def _seeded(method: Any, seeds: int) -> Iterator[tuple[int, Any]]:

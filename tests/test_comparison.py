@@ -43,6 +43,13 @@ def test_pipelines_and_methods_of_other_libraries_are_compared(rng):
     assert not np.array_equal(compared.embeddings["ours", 0], compared.embeddings["ours", 1])
 
 
+def test_numbers_that_are_no_classes_are_colours(rng):
+    X, along = rng.normal(size=(30, 3)), rng.normal(size=30)
+    compared = gc.compare({"PCA": PCA(2)}, X, along)
+    assert compared.scores["PCA", 0].keys() == gc.compare({"PCA": PCA(2)}, X).scores["PCA", 0].keys()
+    np.testing.assert_array_equal(np.sort(compared.plot().flat[0].collections[0].get_array()), np.sort(along))
+
+
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 def test_a_map_in_one_place_has_no_scores_and_costs_the_others_none(rng):
     flat = make_pipeline(FunctionTransformer(np.zeros_like), PCA(2))

@@ -214,6 +214,15 @@ def test_two_columns_of_one_name():
         gc.TSNE().fit(frame)
 
 
+@pytest.mark.parametrize(
+    ("values", "match"), [(["x", "y", "z"], "'x' in column 'b'"), ([0, 1, np.nan], "NaN in column 'b'")]
+)
+def test_a_column_that_cannot_be_used_is_named(values, match):
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match=match):
+        gc.TSNE().fit(pandas.DataFrame({"a": [0.0, 1.0, 3.0], "b": values}))
+
+
 def test_complex_weights():
     with pytest.raises(TypeError, match="real numbers"):
         gc.TSNE(perplexity=8).fit(X, sample_weight=np.ones(60) * 1j)

@@ -1,6 +1,7 @@
 """Terms that arrange an embedding at large: shapes of references and of distances, and what all of them share."""
 
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -165,7 +166,17 @@ def test_weight_0_is_the_plain_method_from_any_start(term, rng):
     np.testing.assert_array_equal(plain, without)
 
 
+@dataclass(frozen=True)
+class NothingBound(gc.Term):
+    weight: float = 1.0
+
+    def bind(self, problem):
+        return None
+
+
 def test_errors_name_the_term(rng):
+    with pytest.raises(TypeError, match="NothingBound in terms: bind must return an Objective, got None"):
+        gc.TSNE(perplexity=5, terms=[NothingBound()]).fit(rng.normal(size=(30, 3)))
     distances = cdist(X := rng.normal(size=(40, 3)), X)
     for term in (gc.LargeScale(), gc.ReferenceShape(), gc.ComponentMeans()):
         with pytest.raises(ValueError, match=f"{type(term).__name__} in terms: this needs points"):

@@ -71,6 +71,8 @@ def test_the_page_holds_the_rows_and_asks_nothing_of_a_network(rng, tmp_path):
     drawn.save(tmp_path / "map.html")
     assert (tmp_path / "map.html").read_text(encoding="utf-8") == drawn.html
     assert "<iframe srcdoc=" in drawn._repr_html_()
+    with pytest.raises(ValueError, match=r"must end in \.html, got 'map\.png'"):
+        drawn.save("map.png")
 
 
 def test_each_class_has_a_layer_in_each_map_and_a_button(rng):

@@ -308,7 +308,7 @@ def test_new_points_minimise_their_own_terms(method, loss, tmp_path):
 
 def test_means_that_depend_on_all_points_place_no_new_ones():
     fitted = gc.PairwiseMatching(reading="neighborhood", bandwidth=gc.Perplexity(4), random_state=0, max_iter=20).fit(X)
-    with pytest.raises(ValueError, match="cannot place new points"):
+    with pytest.raises(ValueError, match="has no law that places new points; use transform_method='mlp'"):
         fitted.transform(X)
 
 

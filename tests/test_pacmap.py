@@ -124,7 +124,7 @@ def test_refusals():
     X = np.random.default_rng(0).normal(size=(100, 3))
     with pytest.raises(ValueError, match="weighted points"):
         gc.PaCMAP().fit(X, sample_weight=np.ones(100))
-    with pytest.raises(ValueError, match="cannot place new points"):
+    with pytest.raises(ValueError, match="has no law that places new points"):
         gc.PaCMAP(random_state=0).fit(X).transform(X)
     with pytest.raises(ValueError, match="n_near must be"):
         PairwiseControlledCoupling(n_near=0)

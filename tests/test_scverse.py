@@ -124,6 +124,13 @@ def test_a_query_is_projected_on_the_references_components(cells):
     gc.scverse.transform(query, tsne, reference=reference)
     near = np.linalg.norm(query.obsm["X_map"] - reference.obsm["X_tsne"][30:60], axis=1)
     assert near.max() < 0.02 * np.ptp(reference.obsm["X_tsne"])
+    # scanpy leaves NaN where a gene took no part in the components.
+    places = []
+    for loading in (0.0, np.nan):
+        reference.varm["PCs"][:3] = loading
+        gc.scverse.transform(query, tsne, reference=reference)
+        places.append(query.obsm["X_map"])
+    np.testing.assert_array_equal(*places)
     with pytest.raises(KeyError, match=r"lacks 2 of the reference's variables"):
         gc.scverse.transform(query[:, 2:], tsne, reference=reference)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -138,9 +139,11 @@ class EmbeddingEstimator(ScikitTransformer):
         except ValueError as error:
             # scikit-learn goes on about other estimators.
             if "contains NaN" in str(error):
-                raise ValueError("X holds NaN; impute or drop those entries first.") from None
+                where = _first_column(X, names, lambda values: np.isnan(values).any())
+                raise ValueError(f"X holds NaN{where}; impute or drop those entries first.") from None
             if "could not convert" in str(error):
-                raise ValueError(f"X must be numeric: {error}. Encode or drop those columns first.") from None
+                where = _first_column(X, names, lambda values: False)
+                raise ValueError(f"X must be numeric: {error}{where}. Encode or drop those columns first.") from None
             raise
 
     def _saved(self) -> dict[str, Any]:
@@ -191,3 +194,15 @@ class EmbeddingEstimator(ScikitTransformer):
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _first_column(X: Any, names: list[Any], bad: Callable[[FloatArray], Any]) -> str:
+    """Return the words for the first column of a frame that holds no numbers, or bad ones; "" without one."""
+    for name in names:
+        try:
+            found = bool(bad(np.asarray(X[name], dtype=np.float64)))
+        except (TypeError, ValueError):
+            found = True
+        if found:
+            return f" in column {name!r}"
+    return ""

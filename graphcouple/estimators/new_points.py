@@ -133,7 +133,9 @@ class PlacesNewPoints(EmbeddingEstimator):
                 raise ValueError(f"transform_method={self.transform_method!r} has no loss; use 'law'.")
             return self._trained(given).predict(X).astype(self.embedding_.dtype).reshape(X.shape[0], -1)
         if self._map is None:
-            raise ValueError(f"{type(self).__name__} cannot place new points: its coupling has no fixed_map.")
+            raise ValueError(
+                f"{type(self).__name__} has no law that places new points; use transform_method='mlp', or fit all rows."
+            )
         n_new, q = X.shape[0], self.embedding_.shape[1]
         Z, loss = np.empty((n_new, q), dtype=self.embedding_.dtype), np.empty(n_new)
         for a in range(0, n_new, _ROWS_AT_ONCE):

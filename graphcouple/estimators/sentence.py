@@ -342,6 +342,8 @@ def _of_terms(sentence: Sentence, problem: Problem) -> tuple[tuple[float, Object
 def _weighed(term: Term, problem: Problem) -> tuple[float, Objective]:
     try:
         objective = term.bind(problem)
+        if not isinstance(objective, Objective):
+            raise TypeError(f"bind must return an Objective, got {objective!r}.")
         return term.weight_of(objective, problem), objective
     except (TypeError, ValueError) as error:
         if type(error) not in (TypeError, ValueError):

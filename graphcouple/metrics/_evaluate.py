@@ -201,9 +201,16 @@ def score_each(
         scores |= {"torn edges": tears.edges, "flung points": tears.flung, "detached points": tears.detached}
         if y is not None:
             scores |= _classes(None if metric == "precomputed" else points, embedding, y, random_state, n_jobs)
-        own_scores = {score: SCORES[score](points, embedding, y) for score in SCORES.names()}
+        own_scores = {score: _registered(score, points, embedding, y) for score in SCORES.names()}
         table[name] = scores | {score: float(value) for score, value in own_scores.items() if value is not None}
     return table
+
+
+def _registered(name: str, points: Any, embedding: Any, y: Any) -> float | None:
+    try:
+        return SCORES[name](points, embedding, y)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"the registered score {name!r} of X, Z and y failed: {error}") from error
 
 
 def check_scoring(X: Any, y: Any, K: Any, n_rows: Any) -> tuple[Any, dict[str, int], int | None]:

@@ -61,7 +61,15 @@ class Map:
         self.html = html
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the map to one file, which opens without a network."""
+        """Write the map to one file, which opens without a network.
+
+        Raises
+        ------
+        ValueError
+            When the path does not end in .html or .htm.
+        """
+        if Path(path).suffix.lower() not in (".html", ".htm"):
+            raise ValueError(f"path must end in .html, got {os.fspath(path)!r}: gc.plot draws pictures.")
         Path(path).write_text(self.html, encoding="utf-8")
 
     def _repr_html_(self) -> str:
