@@ -54,7 +54,7 @@ def test_points_that_were_not_fitted_have_no_loss(rng):
     np.testing.assert_array_equal(equal.point_losses()[40:60], equal.point_losses()[:20])
     part = gc.TSNE(perplexity=5, n_landmarks=30, max_iter=5, random_state=0).fit(X)
     assert np.isfinite(part.point_losses()).nonzero()[0].tolist() == part.landmarks_.tolist()
-    assert np.isfinite(part.isolation()).sum() == 30
+    assert np.isfinite(part.isolation()).sum() == len(part.landmarks_) > 25
 
 
 def test_notebooks_show_sentences_reports_and_ends(rng):

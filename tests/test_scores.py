@@ -244,7 +244,7 @@ def test_scores_that_say_nothing_are_left_out(rng):
 def test_a_registered_score_that_fails_is_named(rng):
     gc.metrics.register("one argument")(lambda Z: 1.0)
     try:
-        with pytest.raises(TypeError, match="the registered score 'one argument' of X, Z and y failed: .*takes 1"):
+        with pytest.raises(TypeError, match=r"the registered score 'one argument' of X, Z and y failed: .*takes 1"):
             gc.metrics.evaluate(X := rng.normal(size=(20, 3)), X[:, :2])
     finally:
         gc.metrics.unregister("one argument")
