@@ -140,9 +140,13 @@ def test_what_a_latent_law_cannot_use_is_refused(iris):
 @pytest.mark.nightly
 def test_type_checkers_see_the_constructors(tmp_path):
     good, bad = tmp_path / "good.py", tmp_path / "bad.py"
-    good.write_text("import graphcouple as gc\ngc.TSNE(2, perplexity=3.0, n_jobs=1)\ngc.UMAP(min_dist=0.2)\n")
+    good.write_text(
+        "import graphcouple as gc\ngc.TSNE(2, perplexity=3.0, n_jobs=1)\ngc.UMAP(min_dist=0.2)\n"
+        "law = gc.GraphModel('student', 'E', n_neighbors='auto')\n"
+        "gc.GraphCoupling(law, law, terms=[gc.LargeScale(1.0)])\n"
+    )
     bad.write_text("import graphcouple as gc\ngc.TSNE(2, perplexty=3.0)\n")
-    assert api.run([str(good)])[2] == 0
+    assert api.run(["--strict", str(good)])[2] == 0
     out, _, status = api.run([str(bad)])
     assert status == 1
     assert "perplexty" in out

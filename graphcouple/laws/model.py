@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -101,6 +101,21 @@ class GraphModel(GraphLaw):
     search: Any = "auto"
     metric_params: dict[str, Any] | None = None
     target_weight: float = 0.0
+
+    if TYPE_CHECKING:
+        # Names are taken, and become objects.
+        def __init__(
+            self,
+            kernel: Kernel | str,
+            prior: GraphPrior | str,
+            bandwidth: Bandwidth | None = None,
+            n_neighbors: int | str | None = None,
+            symmetrize: str | None = None,
+            metric: Any = "euclidean",
+            search: Any = "auto",
+            metric_params: dict[str, Any] | None = None,
+            target_weight: float = 0.0,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         if isinstance(self.kernel, str):
