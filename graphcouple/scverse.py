@@ -249,7 +249,7 @@ def _representation(adata: Any, use_rep: str | None, n_pcs: int | None, layer: s
 
 def _entry(container: Any, key: str, name: str) -> Any:
     if key not in container:
-        raise KeyError(f"{name} has no {key!r}; it has {sorted(container.keys())}.")
+        raise KeyError(f"{name} has no {key!r}; it has {sorted(map(str, container.keys()))}.")
     return container[key]
 
 

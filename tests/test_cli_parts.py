@@ -1,7 +1,14 @@
 """The command with columns of a table, and with parts of one's own."""
 
+import re
+
+import click
 import numpy as np
 import pytest
+
+from graphcouple import cli
+from graphcouple._registry import METHODS
+from graphcouple.kernels import KERNELS
 
 
 @pytest.fixture(autouse=True)
@@ -101,3 +108,26 @@ def test_a_kernel_from_a_file_can_be_named(tmp_path, run):
         from graphcouple.kernels import KERNELS
 
         KERNELS.remove("quartic-of-mine")
+
+
+@pytest.mark.parametrize("name", sorted(cli.cli.commands))
+def test_help_names_every_option_once(name, capsys):
+    """Groups leave out nothing, whatever they name."""
+    command = cli.cli.commands[name]
+    with pytest.raises(SystemExit):
+        command.main([name, "--help"][1:], prog_name=name)
+    shown = capsys.readouterr().out.partition("Examples:")[0]
+    for part in command.params:
+        assert isinstance(part, click.Argument) or len(re.findall(rf"^ .*{part.opts[-1]}\b", shown, re.M)) >= 1, (
+            part.name
+        )
+    first_words = [line.split()[0].rstrip(",") for line in shown.splitlines() if line.startswith("  -")]
+    assert len(set(first_words)) == len(first_words)
+
+
+def test_registered_parts_are_listed(capsys):
+    for name, found in (("methods", METHODS), ("kernels", KERNELS.names()), ("priors", "BDES")):
+        cli.cli.commands[name].main([], prog_name=name, standalone_mode=False)
+        lines = capsys.readouterr().out.splitlines()
+        assert {line.split()[0] for line in lines} >= set(found)
+        assert all(len(line.split()) > 3 for line in lines)

@@ -1,5 +1,7 @@
 """Landmarks of chunked rows: the same sample and the same places whatever the chunks, and fair weights."""
 
+import os
+import signal
 import warnings
 
 import dask
@@ -141,5 +143,5 @@ def test_a_cluster_places_rows_to_the_same_bits_though_a_worker_dies():
     options = {"dashboard_address": ":0", "threads_per_worker": 1, "processes": True}
     with dask.config.set(scheduler=None), LocalCluster(n_workers=2, **options) as cluster, Client(cluster) as client:
         places = client.compute(fit.embedding)
-        next(iter(cluster.workers.values())).process.process.kill()
+        os.kill(next(iter(cluster.workers.values())).process.pid, signal.SIGKILL)
         np.testing.assert_array_equal(places.result(timeout=120), fit.estimator.transform(ROWS))

@@ -1,5 +1,6 @@
 """Every preset is a sentence that GraphCoupling carries out to the same bits; parameters are declared once."""
 
+import dataclasses
 import inspect
 
 import networkx as nx
@@ -11,6 +12,8 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
 import graphcouple as gc
+from graphcouple.estimators._parameters import documented
+from graphcouple.estimators._vocabulary import Word
 
 PRESETS = {
     "SNE": gc.SNE(perplexity=8),
@@ -65,6 +68,15 @@ def test_signature_help_and_checks_show_every_parameter(cls):
             shown = f'"{parameter.default}"' if isinstance(parameter.default, str) else repr(parameter.default)
             assert line.endswith(f"default={shown}")
     assert "{" not in section.replace("{", "", section.count('{"'))
+
+
+def test_docstrings_may_be_indented_or_not():
+    """Python 3.13 takes the indentation off before a decorator sees it."""
+    fields = dataclasses.fields(gc.RunOptions)
+    words = {field.name: Word("kind", "What it does.", []) for field in fields}
+    one, two = (documented(f"Title.\n\n{indent}{{parameters}}\n", fields, words) for indent in ("", "    "))
+    assert one == two
+    assert "\nn_starts : kind, default=" in one
 
 
 def test_laws_can_be_searched_over(iris):

@@ -16,12 +16,17 @@ from graphcouple.cli._compare import compare
 from graphcouple.cli._embed import embed
 from graphcouple.cli._estimate import estimate
 from graphcouple.cli._evaluate import evaluate
+from graphcouple.cli._help import LISTINGS
 from graphcouple.cli._search import search
 
 __all__ = ["METHODS", "cli", "main"]
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Example: graphcouple embed digits. For completion in bash, put this into ~/.bashrc: "
+    'eval "$(_GRAPHCOUPLE_COMPLETE=bash_source graphcouple)"; zsh and fish have zsh_source and fish_source.',
+)
 @click.version_option(package_name="graphcouple")
 @click.option(
     "--import", "modules", multiple=True, metavar="MODULE", help="A module or .py file with parts that it registers."
@@ -49,11 +54,8 @@ def _import(module: str) -> None:
         raise ValueError(f"--import {module}: another module has the name {name}; rename the file.")
 
 
-cli.add_command(embed)
-cli.add_command(compare)
-cli.add_command(evaluate)
-cli.add_command(estimate)
-cli.add_command(search)
+for _command in (embed, compare, evaluate, estimate, search, *LISTINGS):
+    cli.add_command(_command)
 
 
 # A missing module is an extra that was not installed; its message says which.

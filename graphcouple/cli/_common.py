@@ -48,9 +48,10 @@ def registry(kind: str) -> Any:
     """Return the registry of a kind; imported here, so that --help stays fast."""
     from graphcouple.couplings.recipes import COUPLINGS
     from graphcouple.initializations import STARTS
+    from graphcouple.kernels import KERNELS
     from graphcouple.laws.priors import PRIORS
 
-    return {"coupling": COUPLINGS, "init": STARTS, "prior": PRIORS}[kind]
+    return {"coupling": COUPLINGS, "init": STARTS, "kernel": KERNELS, "prior": PRIORS}[kind]
 
 
 def preset(method: str, options: dict[str, Any]) -> Any:

@@ -25,6 +25,7 @@ from graphcouple.cli._common import (
     targets,
     written,
 )
+from graphcouple.cli._help import Grouped
 
 _OWN = "default"
 
@@ -37,9 +38,13 @@ def _names(text: str | None, choices: tuple[str, ...], option: str) -> list[str]
     return names
 
 
-@click.command()
+@click.command(
+    cls=Grouped,
+    examples="""graphcouple compare digits --methods tsne,umap --inits pca,ccpca --seeds 5
+        graphcouple compare cells.csv --labels type -o scores.csv""",
+)
 @click.argument("data")
-@click.option("-m", "--methods", default="tsne,umap", show_default=True, help=f"From {', '.join(METHODS)}.")
+@click.option("-m", "--methods", default="tsne,umap", show_default=True, help="Of `graphcouple methods`.")
 @click.option("-i", "--inits", help="Starts, from ccpca, pca, random, spectral.  [default: each method's own]")
 @click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Fits of each; seeds 0, 1, …")
 @click.option("--perplexity", type=float, help="For the methods that have one.")

@@ -25,6 +25,7 @@ from graphcouple.cli._common import (
     targets,
     written,
 )
+from graphcouple.cli._help import Grouped
 
 KERNELS = "gaussian, exponential, student[:DOF], rational:A:B, odds-KERNEL"
 
@@ -121,9 +122,29 @@ def _weight(context: click.Context, option: click.Parameter, value: str | None) 
         raise click.BadParameter(f"{value!r} is neither a number nor 'auto'.") from None
 
 
-@click.command()
+@click.command(
+    cls=Grouped,
+    groups={
+        "Method": "method perplexity n_neighbors metric n_components init max_iter random_state n_jobs",
+        "Another sentence": "input_prior input_kernel latent_prior latent_kernel coupling",
+        "Terms": "large_scale component_weight density",
+        "Data and files": "labels columns hover output plot no_plot interactive",
+    },
+    examples="""graphcouple embed digits
+        graphcouple embed cells.csv --labels type --method umap -o cells-umap.csv
+        graphcouple embed texts.npy --metric cosine --interactive map.html
+        graphcouple embed digits --latent-kernel student:0.5 --large-scale auto""",
+)
 @click.argument("data")
-@click.option("-m", "--method", type=click.Choice(list(METHODS)), default="tsne", show_default=True)
+@click.option(
+    "-m",
+    "--method",
+    type=click.Choice(list(METHODS)),
+    metavar="METHOD",
+    default="tsne",
+    show_default=True,
+    help="One of `graphcouple methods`.",
+)
 @click.option(
     "--input-prior",
     metavar="PRIOR",

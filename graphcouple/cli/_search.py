@@ -18,9 +18,10 @@ from graphcouple.cli._common import (
     print_table,
     refuse_inputs,
 )
+from graphcouple.cli._help import Grouped
 
 
-@click.command()
+@click.command(cls=Grouped, examples="graphcouple search cells.csv --budget 10min -o report.html")
 @click.argument("data")
 @click.option("--space", type=click.Choice(("laws", "presets")), default="laws", show_default=True, help="Methods.")
 @click.option("--objectives", default="R(10),R(n/2)", show_default=True, help="Scores, with commas between them.")

@@ -295,13 +295,14 @@ class WeightedSum(Objective):
 
     def value(self, Z: FloatArray) -> float:
         """Return the weighted sum of the values."""
-        return sum(weight * term.value(Z) for weight, term in self.terms)
+        # From Python 3.12 on, `sum` rounds floats otherwise than NumPy's scalars.
+        return float(np.sum([weight * term.value(Z) for weight, term in self.terms]))
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return the weighted sums of the values and of the gradients."""
         results = [term.value_and_grad(Z) for _, term in self.terms]
-        value = sum(weight * value for (weight, _), (value, _) in zip(self.terms, results, strict=True))
-        return value, self._weighted([gradient for _, gradient in results])
+        values = [weight * value for (weight, _), (value, _) in zip(self.terms, results, strict=True)]
+        return float(np.sum(values)), self._weighted([gradient for _, gradient in results])
 
     def gradient(self, Z: FloatArray) -> FloatArray:
         """Return the weighted sum of the gradients."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import textwrap
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, dataclass_transform
 
@@ -185,10 +186,11 @@ def documented(template: str, fields: tuple[Any, ...], words: dict[str, Word]) -
     for field in sorted(fields, key=lambda field: field.name in RUN_OPTIONS):
         kind, doc, _ = words[field.name]
         optional = field.default is dataclasses.MISSING or field.default is None
-        head = f"    {field.name} : {kind}{'' if optional else f', default={_shown(field.default)}'}"
-        entries.append(head + "\n" + textwrap.indent(textwrap.fill(doc, _WIDTH), "        "))
-    text = template.replace("    {parameters}", "\n".join(entries))
-    return text.replace("    {attributes}", textwrap.indent(_ATTRIBUTES.strip("\n"), "    "))
+        head = f"{field.name} : {kind}{'' if optional else f', default={_shown(field.default)}'}"
+        entries.append(head + "\n" + textwrap.indent(textwrap.fill(doc, _WIDTH), "    "))
+    # Python 3.13 takes the indentation off docstrings by itself.
+    text = inspect.cleandoc(template).replace("{parameters}", "\n".join(entries))
+    return text.replace("{attributes}", _ATTRIBUTES.strip("\n"))
 
 
 def _shown(default: Any) -> str:

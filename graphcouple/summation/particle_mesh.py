@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -351,27 +352,30 @@ class ParticleMesh(Summation):
         padded_rows, padded_columns = transform.padded
         spectrum = work.spectrum
 
-        def rows_forward(start: int, stop: int) -> None:
-            for a in range(start, stop, _STRIP):
-                rows = slice(a, min(a + _STRIP, stop))
-                spectrum[rows] = rfft(work.charges[rows].astype(transform.values.dtype), padded_columns, axis=1)
+        def rows_forward(rows: slice) -> None:
+            spectrum[rows] = rfft(work.charges[rows].astype(transform.values.dtype), padded_columns, axis=1)
 
-        def columns_through(start: int, stop: int) -> None:
-            for a in range(start, stop, _STRIP):
-                columns = slice(a, min(a + _STRIP, stop))
-                strip = fft(spectrum[:, columns], padded_rows, axis=0)
-                strip *= transform.values[:, columns]
-                spectrum[:, columns] = ifft(strip, axis=0, overwrite_x=True)[:n_rows]
+        def columns_through(columns: slice) -> None:
+            strip = fft(spectrum[:, columns], padded_rows, axis=0)
+            strip *= transform.values[:, columns]
+            spectrum[:, columns] = ifft(strip, axis=0, overwrite_x=True)[:n_rows]
 
-        def rows_back(start: int, stop: int) -> None:
-            for a in range(start, stop, _STRIP):
-                rows = slice(a, min(a + _STRIP, stop))
-                work.field[rows] = irfft(spectrum[rows], padded_columns, axis=1)[:, :n_columns]
+        def rows_back(rows: slice) -> None:
+            work.field[rows] = irfft(spectrum[rows], padded_columns, axis=1)[:, :n_columns]
 
-        over_rows(n_rows, self.n_jobs, rows_forward, at_least=_NODES_WORTH_THREADS)
-        over_rows(spectrum.shape[1], self.n_jobs, columns_through, at_least=_NODES_WORTH_THREADS)
-        over_rows(n_rows, self.n_jobs, rows_back, at_least=_NODES_WORTH_THREADS)
+        for size, step in ((n_rows, rows_forward), (spectrum.shape[1], columns_through), (n_rows, rows_back)):
+            _by_strips(size, step, self.n_jobs)
         return work.field
+
+
+def _by_strips(size: int, step: Callable[[slice], None], n_jobs: int | None) -> None:
+    """Take a step on each strip. Strips do not depend on the threads, since an FFT rounds a row by those beside it."""
+
+    def loop(start: int, stop: int) -> None:
+        for a in range(_STRIP * start, _STRIP * stop, _STRIP):
+            step(slice(a, min(a + _STRIP, size)))
+
+    over_rows(-(-size // _STRIP), n_jobs, loop, at_least=_NODES_WORTH_THREADS // _STRIP)
 
 
 def _of_page(low: FloatArray, high: FloatArray, spacing: float, dtype: Any, edge: float | None) -> Grid:

@@ -1,0 +1,75 @@
+"""Help by groups with examples, and lists of the registered parts."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+
+from graphcouple._registry import METHODS
+from graphcouple.cli._common import registry
+
+
+class Grouped(click.Command):
+    """A command whose help has its options under headings, and examples at the end.
+
+    Parameters
+    ----------
+    groups : mapping of headings to the names of parameters
+        Parameters that no heading names come last.
+    examples : str
+        A line for each.
+    """
+
+    def __init__(self, *args: Any, groups: Mapping[str, str] | None = None, examples: str = "", **options: Any) -> None:
+        self.groups, self.examples = dict(groups or {}), examples
+        super().__init__(*args, **options)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options by groups."""
+        records = {part.name: part.get_help_record(ctx) for part in self.get_params(ctx)}
+        for heading, names in {**self.groups, "Options": " ".join(str(name) for name in records)}.items():
+            found = [records.pop(name, None) for name in names.split()]
+            if rows := [record for record in found if record is not None]:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples."""
+        if self.examples:
+            with formatter.section("Examples"):
+                for line in self.examples.splitlines():
+                    formatter.write(f"  {line.strip()}\n")
+
+
+def listing(name: str, summary: str, parts: Callable[[], Mapping[str, Any]]) -> click.Command:
+    """Return a command that prints a line for each part: its name, and the first line of its docstring."""
+
+    @click.command(name, help=summary)
+    def command() -> None:
+        lines = {key: (inspect.getdoc(part) or "").partition("\n")[0] for key, part in parts().items()}
+        width = max(map(len, lines), default=0)
+        for key, line in lines.items():
+            click.echo(f"{key:{width}}  {line}".rstrip())
+
+    return command
+
+
+def _methods() -> dict[str, Any]:
+    from graphcouple import estimators
+
+    return {name: getattr(estimators, target) for name, target in METHODS.items()}
+
+
+def _registered(kind: str) -> Callable[[], dict[str, Any]]:
+    return lambda: {name: registry(kind)[name] for name in registry(kind).names()}
+
+
+LISTINGS = (
+    listing("methods", "List the methods that have a name.", _methods),
+    listing("kernels", "List the registered kernels.", _registered("kernel")),
+    listing("priors", "List the registered priors of graphs.", _registered("prior")),
+    listing("starts", "List the registered starts.", _registered("init")),
+)
