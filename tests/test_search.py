@@ -385,6 +385,18 @@ def test_the_front_is_never_empty():
     assert _result(fits, ["s0", "s1", "s2"]).front
 
 
+def test_maps_of_half_of_the_rows_are_compared_with_the_map_of_all():
+    space = [gc.PrecisionCoupling(), gc.TSNE(perplexity=5, max_iter=30)]
+    found = gc.search(X, space, ["half stability", "R(10)"], "2 trials", 1, random_state=0)
+    rows, runner = found.rows(), found._runner
+    half = runner.rows(len(runner.X) // 2)
+    whole, part = (gc.PrecisionCoupling().fit_transform(points) for points in (runner.X, runner.X[half]))
+    assert rows["PrecisionCoupling()"]["half stability"] == pytest.approx(
+        gc.metrics.seed_stability([whole[half], part])
+    )
+    assert rows["random map"]["half stability"] < 0.2 < 0.9 < rows["PrecisionCoupling()"]["half stability"] < 1.0
+
+
 def test_rounds_with_stability_alone():
     many = np.random.default_rng(0).normal(size=(800, 3))
     space = [RandomMap(n_components=q) for q in range(1, 10)]

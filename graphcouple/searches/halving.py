@@ -68,8 +68,9 @@ def search(
         the named couplings. A list holds estimators or sentences. A mapping gives names of an estimator's parameters
         (such as ``latent__kernel__dof``) lists of values, or distributions of scipy; alone, of `TSNE`.
     objectives : sequence of str, default=("R(10)", "R(n/2)")
-        Scores of `graphcouple.metrics.evaluate` or registered ones, of which more is better, "seconds", or "stability",
-        the mean similarity of maps from two seeds, which the first rounds do not see. Scores of classes need `y`.
+        Scores of `graphcouple.metrics.evaluate` or registered ones, of which more is better, "seconds", "stability",
+        the mean similarity of maps from two seeds, or "half stability", that of the map of half of the rows to the map
+        of all. The first rounds see neither. Scores of classes need `y`.
     budget : str, int or float, default="10min"
         Time, as "90s", "10min" or "2h" or a number of seconds, after which no further fit begins, except for one of
         each reference; or "60 trials", the number of methods beside the references. Only a number of trials gives the
@@ -127,7 +128,16 @@ def search(
     seed = None if store is None else int(random_state)
     known = settings_of(X, y, **choices, sampler=type(draws).__name__, random_state=seed)
     fits = Store(store, known)
-    runner = Runner(points[kept], classes, points[held] if n_held else None, fits, n_jobs, rng, metric)
+    runner = Runner(
+        points[kept],
+        classes,
+        points[held] if n_held else None,
+        fits,
+        n_jobs,
+        rng,
+        metric,
+        "half stability" in objectives,
+    )
     methods = candidates(space, draws, runner.X)
     finish = _Deadline(seconds, callback)
     compared = references(metric)

@@ -18,6 +18,9 @@ from graphcouple.searches.space import Candidate
 if TYPE_CHECKING:
     from graphcouple.searches.runs import Runner
 
+# The first rounds have one map of each method.
+_OF_ALL_ROWS = ("stability", "half stability")
+
 _LESS_IS_BETTER = (
     *("seconds", "torn edges", "flung points", "detached points"),
     *("Davies-Bouldin", "class-mean disparity"),
@@ -59,7 +62,7 @@ class SearchResult:
         """Raise if an objective is no score of the fits so far."""
         if not any(fit.scores for fit in self.fits):
             raise ValueError(f"the data cannot be scored: {self.fits[0].warnings[0]}")
-        scores = {"seconds", "stability"}.union(*(fit.scores for fit in self.fits))
+        scores = {"seconds", *_OF_ALL_ROWS}.union(*(fit.scores for fit in self.fits))
         known = sorted(name for name in scores if not name.startswith("held out ") and name[-1] != "±")
         for name in self.objectives:
             if name not in known:
@@ -100,16 +103,16 @@ class SearchResult:
         return np.array([-1.0 if name in _LESS_IS_BETTER else 1.0 for name in self.objectives])
 
     def signed(self, fit: Fit) -> FloatArray | None:
-        """Return a fit's scores, with a minus where less is better; None if it failed. Stability is left at 0."""
+        """Return a fit's scores, with a minus where less is better; None if it failed. Stabilities are left at 0."""
         if not fit.scores:
             return None
         values = self._only(fit) * self._signs
-        return np.where([name == "stability" for name in self.objectives], 0.0, values)
+        return np.where([name in _OF_ALL_ROWS for name in self.objectives], 0.0, values)
 
     def layers(self, fits: Sequence[Fit]) -> list[int]:
         """Return the order of fits to as many rows: those that no other surpasses first, failed ones last."""
         values = np.stack([self._values_of(objective, fits) for objective in self.objectives], axis=1) * self._signs
-        values = values[:, [name != "stability" for name in self.objectives]]
+        values = values[:, [name not in _OF_ALL_ROWS for name in self.objectives]]
         failed = np.array([not fit.scores for fit in fits])
         values = np.where(np.isfinite(values) & ~failed[:, None], values, -np.inf)
         ranks = (values[:, None] < values[None]).sum(axis=(1, 2))
@@ -290,7 +293,7 @@ class SearchResult:
             page.append(f"<img style='max-width: 100%' src='data:image/png;base64,{data}'>")
         page += ["<h2>Methods</h2>", _table(self.rows())]
         for objective in self.objectives:
-            if objective != "stability" and (effects := self._effects(objective)):
+            if objective not in _OF_ALL_ROWS and (effects := self._effects(objective)):
                 page += [f"<h2>What moves {objective}</h2>", _table(effects)]
         Path(path).write_text("\n".join(page), encoding="utf-8")
 

@@ -17,7 +17,7 @@ from graphcouple.comparison import fitted_map, with_seed
 from graphcouple.estimators import CouplingEstimator
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import GraphModel
-from graphcouple.metrics import evaluate
+from graphcouple.metrics import evaluate, seed_stability
 from graphcouple.neighbors import nearest_neighbors
 from graphcouple.searches.space import Candidate
 
@@ -122,6 +122,8 @@ class Runner:
         Draws the order in which rows enter subsets.
     metric : str, default="euclidean"
         Of all scores.
+    halves : bool, default=False
+        Whether fits to all rows have the score "half stability".
     """
 
     def __init__(
@@ -133,9 +135,10 @@ class Runner:
         n_jobs: int | None,
         rng: np.random.RandomState,
         metric: str = "euclidean",
+        halves: bool = False,
     ) -> None:
         self.X, self.y, self.held_out, self.store, self.n_jobs = X, y, held_out, store, n_jobs
-        self.metric = metric
+        self.metric, self.halves = metric, halves
         self._order = rng.permutation(X.shape[0])
         self._neighbors: dict[Any, Any] = {}
         self.maps: dict[tuple[str, int], FloatArray] = {}
@@ -170,6 +173,8 @@ class Runner:
                 scores = self._scores(method, Z, X, y, seed)
                 if n_points == self.X.shape[0]:
                     self.maps[candidate.name, seed] = Z
+                    if self.halves:
+                        scores["half stability"] = self._half_stability(candidate, seed, Z)
                 noted = [str(each.message) for each in caught]
             except Exception as error:
                 seconds, noted = time.perf_counter() - start, [f"failed: {error}"]
@@ -177,6 +182,14 @@ class Runner:
         fit = Fit(candidate.name, n_points, seed, scores, seconds, list(dict.fromkeys(shown)))
         self.store.add(fit)
         return fit
+
+    def _half_stability(self, candidate: Candidate, seed: int, Z: FloatArray) -> float:
+        """Return how similar the map of half of the rows is to their places in the map of all."""
+        half = self.rows(self.X.shape[0] // 2)
+        X = self.X[half]
+        return seed_stability(
+            [Z[half], fitted_map(self._made(candidate, seed), X, **self._neighbors_for(candidate.estimator, X))]
+        )
 
     def _made(self, candidate: Candidate, seed: int, late: _Late | None = None) -> Any:
         """Return the candidate's estimator with seed and threads, and a callback for its lateness if it takes one."""

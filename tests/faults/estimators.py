@@ -139,6 +139,7 @@ FAULTS = [
     Fault("mesh: strips that depend on the threads", "summation/particle_mesh.py", "for a in range(_STRIP * start, _STRIP * stop, _STRIP):\n            step(slice(a, min(a + _STRIP, size)))",
           "step(slice(_STRIP * start, min(_STRIP * stop, size)))", "test_particle_mesh"),
     Fault("help: options that no group names are left out", "cli/_help.py", "{**self.groups, \"Options\": \" \".join(str(name) for name in records)}", "self.groups or {\"Options\": \" \".join(str(name) for name in records)}", "test_cli_parts"),
+    Fault("search: half of the rows beside others of the whole", "searches/runs.py", "[Z[half], fitted_map", "[Z[: len(half)], fitted_map", "test_search"),
     Fault("plots: figures that no notebook shows", "plotting/_style.py", "if not {\"matplotlib.pyplot\", \"ipykernel\"} & sys.modules.keys():",
           "if True:", "test_plotting"),
     Fault("recorder: maps at uneven distances", "plotting/_animation.py", "self.frames[::2], 2 * self._every",
