@@ -385,6 +385,14 @@ def test_the_front_is_never_empty():
     assert _result(fits, ["s0", "s1", "s2"]).front
 
 
+def test_a_mapping_names_methods():
+    methods = {"linear": gc.PrecisionCoupling(), "short": gc.TSNE(perplexity=5, max_iter=30).sentence}
+    found = gc.search(X, methods, ["R(10)", "R(n/2)"], "2 trials", 1, random_state=0)
+    assert {"linear", "short"} <= set(found.rows())
+    assert found.rows()["linear"]["R(10)"] == found.rows()["PCA"]["R(10)"]
+    assert found["short"].max_iter == 30
+
+
 def test_maps_of_half_of_the_rows_are_compared_with_the_map_of_all():
     space = [gc.PrecisionCoupling(), gc.TSNE(perplexity=5, max_iter=30)]
     found = gc.search(X, space, ["half stability", "R(10)"], "2 trials", 1, random_state=0)

@@ -65,7 +65,8 @@ def search(
     space : {"laws", "presets"}, list, mapping, or pair of an estimator and a mapping; default="laws"
         "laws" draws sentences of `GraphCoupling` from the registered priors, kernels, couplings and starts, and from
         bandwidths and global terms, as far as they fit together; your own registered parts take part. "presets" are
-        the named couplings. A list holds estimators or sentences. A mapping gives names of an estimator's parameters
+        the named couplings. A list holds estimators or sentences; a mapping of names to them also says how the result
+        calls them. Another mapping gives names of an estimator's parameters
         (such as ``latent__kernel__dof``) lists of values, or distributions of scipy; alone, of `TSNE`.
     objectives : sequence of str, default=("R(10)", "R(n/2)")
         Scores of `graphcouple.metrics.evaluate` or registered ones, of which more is better, "seconds", "stability",

@@ -108,6 +108,8 @@ def candidates(space: Any, draws: Draws, sample: Any) -> Iterator[Candidate]:
         raise ValueError(f'space must be "laws", "presets", estimators or distributions, got {space!r}.')
     if isinstance(space, estimators.Sentence):
         space = [space]
+    if isinstance(space, Mapping) and space and all(map(_is_method, space.values())):
+        return iter([_given(method, str(name)) for name, method in space.items()])
     if isinstance(space, Mapping):
         space = (estimators.TSNE(), space)
     if isinstance(space, tuple) and len(space) == 2 and isinstance(space[1], Mapping):
@@ -123,12 +125,17 @@ def candidates(space: Any, draws: Draws, sample: Any) -> Iterator[Candidate]:
     )
 
 
-def _given(method: Any) -> Candidate:
+def _is_method(method: Any) -> bool:
+    takes_data = not isinstance(method, type) and hasattr(method, "fit") and hasattr(method, "get_params")
+    return isinstance(method, estimators.Sentence) or takes_data
+
+
+def _given(method: Any, name: str | None = None) -> Candidate:
+    if not _is_method(method):
+        raise TypeError(f"space must hold estimators or sentences, got {method!r}.")
     if isinstance(method, estimators.Sentence):
         method = estimators.GraphCoupling(**method)
-    if isinstance(method, type) or not (hasattr(method, "fit") and hasattr(method, "get_params")):
-        raise TypeError(f"space must hold estimators or sentences, got {method!r}.")
-    name = " ".join(repr(method).split())
+    name = name or " ".join(repr(method).split())
     return Candidate(name, method, {"method": name})
 
 
