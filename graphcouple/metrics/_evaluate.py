@@ -210,6 +210,8 @@ def _registered(name: str, points: Any, embedding: Any, y: Any) -> float | None:
     try:
         return SCORES[name](points, embedding, y)
     except (TypeError, ValueError) as error:
+        if type(error) not in (TypeError, ValueError):
+            raise
         raise type(error)(f"the registered score {name!r} of X, Z and y failed: {error}") from error
 
 
