@@ -11,7 +11,7 @@ import numpy as np
 
 import graphcouple as gc
 
-epsilons = np.logspace(1, -5, 13)
+epsilons = np.logspace(1, -5, 9)
 kernels = {"Gaussian": gc.Gaussian(), "Student(1)": gc.Student(), "Exponential": gc.Exponential()}
 X = np.random.default_rng(0).normal(size=(4, 2))
 _, ax = plt.subplots(figsize=(7, 5), layout="constrained")
