@@ -3,6 +3,8 @@
 import os
 import sys
 
+from pybtex.database import parse_file
+
 import graphcouple as gc
 
 sys.path.insert(0, os.path.dirname(__file__))
@@ -78,8 +80,27 @@ sphinx_gallery_conf = {
 }
 
 
+BIBLIOGRAPHY = parse_file(os.path.join(os.path.dirname(__file__), "references.bib")).entries
+
+
+def first_author(paper):
+    """Return the last name of the first author."""
+    name = paper.persons["author"][0]
+    return " ".join(name.prelast_names + name.last_names)
+
+
+def cite(app, what, name, obj, options, lines):
+    """Link a paper that a docstring names, its first author and year in one line, to the bibliography."""
+    for k, line in enumerate(lines):
+        for key, paper in BIBLIOGRAPHY.items():
+            year = f"({paper.fields['year']})"
+            if first_author(paper) in line and year in line:
+                lines[k] = lines[k].replace(year, f"{year} :cite:p:`{key}`", 1)
+
+
 def setup(app):
-    """Write the reference before Sphinx reads it."""
+    """Write the reference before Sphinx reads it, and cite papers once numpydoc is done."""
     from _reference import write
 
     app.connect("config-inited", lambda app, config: write(app))
+    app.connect("autodoc-process-docstring", cite, priority=900)

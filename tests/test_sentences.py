@@ -7,6 +7,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
 from mypy import api
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
@@ -68,6 +69,15 @@ def test_signature_help_and_checks_show_every_parameter(cls):
             shown = f'"{parameter.default}"' if isinstance(parameter.default, str) else repr(parameter.default)
             assert line.endswith(f"default={shown}")
     assert "{" not in section.replace("{", "", section.count('{"'))
+
+
+def test_metadata_take_a_line_of_help_and_are_routed():
+    with sklearn.config_context(enable_metadata_routing=True):
+        tsne = gc.TSNE()
+        assert "\n" not in tsne.set_fit_request.__doc__
+        assert tsne.set_fit_request(neighbors=True) is tsne
+        assert tsne.get_metadata_routing().fit.requests["neighbors"] is True
+        assert gc.TSNE().get_metadata_routing().fit.requests["neighbors"] is None
 
 
 def test_docstrings_may_be_indented_or_not():

@@ -182,6 +182,13 @@ class EffectiveCoupling(Coupling):
         Weight of the repulsion.
     noise_exponent : float, default=0.0
         Points repel in proportion to this power of their degree; 0 in UMAP, ¾ in LargeVis.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> weaker = gc.UMAP().sentence.replace(coupling=gc.EffectiveCoupling(negative_sample_rate=2.0))
+    >>> gc.GraphCoupling(**weaker).coupling
+    EffectiveCoupling(negative_sample_rate=2.0, repulsion_strength=1.0, noise_exponent=0.0)
     """
 
     reads_points: ClassVar[bool] = False
@@ -231,6 +238,13 @@ class MatchingCoupling(Coupling):
     ------
     TypeError, ValueError
         When a loss or a symmetrization is unknown.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> law, latent = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(20)), gc.GraphModel(gc.Student(), "D")
+    >>> gc.GraphCoupling(law, latent, coupling=gc.MatchingCoupling("kl")).coupling
+    MatchingCoupling(loss='kl', symmetrize='mean')
     """
 
     reads_points: ClassVar[bool] = False
@@ -267,6 +281,12 @@ class ReconstructionCoupling(Coupling):
     ----------
     reg : float, default=1e-3
         Regularisation of the weights.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> gc.TwoKernelLLE().sentence.coupling
+    ReconstructionCoupling(reg=0.001)
     """
 
     reg: float = 1e-3

@@ -21,6 +21,19 @@ from graphcouple.estimators._vocabulary import VOCABULARY, Word
 
 T = TypeVar("T", bound=type)
 
+
+class _Brief:
+    """A method that chooses metadata, with one line in place of the forty of scikit-learn."""
+
+    def __init__(self, method: Any) -> None:
+        self.method = method
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        bound = self.method.__get__(instance, owner)
+        bound.__doc__ = "Choose the metadata that a pipeline passes on; see scikit-learn's metadata routing."
+        return bound
+
+
 if TYPE_CHECKING:
 
     class ScikitTransformer:
@@ -44,6 +57,12 @@ else:
         """A transformer with scikit-learn's conventions, whose features are named after its class."""
 
         _options: ClassVar[dict[str, Option]] = {}
+
+        def __init_subclass__(cls, **options: Any) -> None:
+            super().__init_subclass__(**options)
+            for name, method in list(vars(cls).items()):
+                if name.startswith("set_") and name.endswith("_request"):
+                    setattr(cls, name, _Brief(method))
 
         def set_params(self, **params: Any) -> Self:
             """Set parameters, and options of a group by their own name or as ``run__callback``."""

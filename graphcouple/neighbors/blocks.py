@@ -40,6 +40,12 @@ class Block:
     ------
     TypeError, ValueError
         When a parameter has the wrong type or makes no sense.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> gc.Block([2], "categorical", bandwidth=2.0)
+    Block(columns=(2,), metric='categorical', bandwidth=2.0, metric_params=None)
     """
 
     columns: Any

@@ -82,6 +82,15 @@ class Solution:
         The loss that each start ended at.
     stopped : bool
         Whether the callback or Ctrl-C ended the run.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, _ = gc.datasets.load("iris")
+    >>> objective = gc.PrecisionCrossEntropy(X - X.mean(axis=0))
+    >>> solution = gc.solve(objective, X[:, :2] - X[:, :2].mean(axis=0), gc.LBFGS(), max_iter=500)
+    >>> solution.Z.shape, solution.loss == objective.value(solution.Z)
+    ((150, 2), True)
     """
 
     Z: FloatArray

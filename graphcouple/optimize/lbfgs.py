@@ -132,6 +132,12 @@ class LBFGS(Optimizer):
     ----------
     Nocedal and Wright (2006), Numerical optimization, algorithms 7.4 and 7.5. Hager and Zhang (2005), A new conjugate
     gradient method with guaranteed descent and an efficient line search, for the test of slopes.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> gc.GraphCoupling(**gc.TSNE().sentence.replace(optimizer=gc.LBFGS(memory=20))).optimizer.memory
+    20
     """
 
     memory: int = 10

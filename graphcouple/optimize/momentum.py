@@ -68,6 +68,15 @@ class MomentumGains(Optimizer):
     ----------
     Jacobs (1988), Increased rates of convergence through learning rate adaptation; constants as in
     van der Maaten's t-SNE: gains +0.2 and ×0.8, at least 0.01.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, _ = gc.datasets.load("iris")
+    >>> objective = gc.PrecisionCrossEntropy(X - X.mean(axis=0))
+    >>> start = X[:, :2] - X[:, :2].mean(axis=0)
+    >>> gc.solve(objective, start, gc.MomentumGains(), max_iter=100).loss < objective.value(start)
+    True
     """
 
     learning_rate: float | str = "auto"
