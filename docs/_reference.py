@@ -33,7 +33,7 @@ MODULES = {
 
 
 def documented(module, names):
-    """Return those of the names that are classes or functions."""
+    """Return the names of classes and functions."""
     values = {name: getattr(module, name) for name in names}
     return [name for name, value in values.items() if inspect.isclass(value) or inspect.isroutine(value)]
 

@@ -13,7 +13,7 @@ from sklearn.decomposition import PCA
 import graphcouple as gc
 from graphcouple.kernels.base import KERNELS
 from graphcouple.searches import Fit, RandomMap, SearchResult, halving
-from graphcouple.searches.draws import Draws, OptunaDraws, draws_of
+from graphcouple.searches.draws import Draws
 from graphcouple.searches.runs import Runner, Store
 from graphcouple.searches.space import candidates, references
 from tests.extensions.kernel import Laplace
@@ -210,15 +210,6 @@ def test_a_kernel_of_ones_own_takes_part():
         KERNELS.remove("laplace of mine")
 
 
-@pytest.mark.filterwarnings("ignore:n_neighbors=300 is lowered")
-def test_drawn_methods_differ_and_fit_together():
-    drawn = list(itertools.islice(candidates("laws", Draws(np.random.RandomState(1)), X), 15))
-    assert len({candidate.name for candidate in drawn}) == 15
-    for candidate in drawn[:4]:
-        candidate.estimator.set_params(max_iter=3, random_state=0).fit(X[:120])
-    assert {len(candidate.parts) for candidate in drawn} == {7}
-
-
 def test_distributions_and_nested_parameters():
     base = gc.GraphCoupling(gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10)), gc.GraphModel(gc.Student(), "E"))
     space = (base, {"latent__kernel__dof": uniform(0.5, 2.0)})
@@ -315,35 +306,6 @@ def test_the_command(tmp_path, run, monkeypatch, all_references):
         assert words in err
 
 
-def test_optuna_learns_from_the_scores():
-    """Of ten options one is good: later draws have it far more often than chance."""
-    pytest.importorskip("optuna")
-    draws = OptunaDraws(np.random.RandomState(0), 2)
-    chosen = []
-    for k in range(80):
-        draws.begin()
-        option = draws.choose("option", list(range(10)))
-        if option == 3:
-            continue
-        draws.keep(str(k))
-        chosen.append(option)
-        draws.tell(str(k), np.array([1.0, 1.0]) if option == 7 else np.array([0.0, 0.1]))
-    assert np.mean(np.array(chosen[-30:]) == 7) > 0.5
-    assert type(draws_of("random", np.random.RandomState(0), 2)) is Draws
-
-
-def test_optuna_draws_numbers_of_distributions():
-    pytest.importorskip("optuna")
-    draws, numbers = OptunaDraws(np.random.RandomState(0), 1), []
-    for k in range(40):
-        draws.begin()
-        numbers.append(draws.number("number", norm(5.0, 0.1)))
-        draws.keep(str(k))
-        draws.tell(str(k), None)
-    assert abs(np.mean(numbers) - 5.0) < 0.1
-    assert 0.03 < np.std(numbers) < 0.3
-
-
 def test_slow_methods_are_stopped(monkeypatch):
     monkeypatch.setattr(halving, "_LEAST_PATIENCE", 0.0)
     monkeypatch.setattr(halving, "_PATIENCE", 0.0)
@@ -421,14 +383,6 @@ def test_all_are_scored_by_one_metric(all_references):
         short(metric="precomputed")
 
 
-@pytest.mark.parametrize("sampler", ["random", "optuna"])
-def test_integers_of_a_distribution(sampler):
-    pytest.importorskip("optuna")
-    space = (gc.UMAP(max_iter=5), {"n_neighbors": randint(5, 20)})
-    rows = short(space=space, n_seeds=1, sampler=sampler).rows()
-    assert not any("failed" in row["warnings"] for row in rows.values())
-
-
 def test_a_search_over_a_distribution_goes_on(tmp_path):
     for _ in range(2):
         space = (RandomMap(), {"n_components": randint(2, 4)})
@@ -440,29 +394,9 @@ def test_a_search_over_a_distribution_goes_on(tmp_path):
         short(space=[RandomMap()], store=tmp_path / "fits", n_seeds=1)
 
 
-def test_repeats_are_no_failures_for_optuna():
-    pytest.importorskip("optuna")
-    draws = OptunaDraws(np.random.RandomState(0), 1)
-    for candidate in candidates((RandomMap(), {"n_components": [1, 2, 3]}), draws, X):
-        draws.tell(candidate.name, np.array([1.0]))
-    values = [trial.value for trial in draws._study.trials if trial.values]
-    assert set(values) == {1.0}
-
-
 def test_explain_names_unknown_scores(found):
     with pytest.raises(ValueError, match="objective='typo'"):
         found.explain("typo")
-
-
-def test_optuna_does_not_run_out_of_methods():
-    """Though every score says that the first method is the best, there are others."""
-    pytest.importorskip("optuna")
-    draws = OptunaDraws(np.random.RandomState(0), 1)
-    drawn = []
-    for candidate in itertools.islice(candidates("laws", draws, X[:40]), 40):
-        drawn.append(candidate.name)
-        draws.tell(candidate.name, np.array([float(candidate.parts["latent prior"] == "E") - 0.01 * len(drawn)]))
-    assert len(drawn) == 40
 
 
 def test_a_resumed_search_makes_its_maps_again(tmp_path):

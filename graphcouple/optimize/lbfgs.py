@@ -131,7 +131,7 @@ class LBFGS(Optimizer):
     References
     ----------
     Nocedal and Wright (2006), Numerical optimization, algorithms 7.4 and 7.5. Hager and Zhang (2005), A new conjugate
-    gradient method with guaranteed descent and an efficient line search, for the test of slopes.
+    gradient method, for the test of slopes.
 
     Examples
     --------

@@ -1,0 +1,86 @@
+"""The methods that a search draws: sentences, numbers of distributions, and Optuna's choices."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.stats import norm, randint
+from sklearn.datasets import make_blobs
+
+import graphcouple as gc
+from graphcouple.searches import RandomMap
+from graphcouple.searches.draws import Draws, OptunaDraws, draws_of
+from graphcouple.searches.space import candidates
+
+X, _ = make_blobs(130, 5, centers=6, random_state=0)
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@pytest.mark.filterwarnings("ignore:n_neighbors=300 is lowered")
+def test_drawn_methods_differ_and_fit_together():
+    drawn = list(itertools.islice(candidates("laws", Draws(np.random.RandomState(1)), X), 15))
+    assert len({candidate.name for candidate in drawn}) == 15
+    for candidate in drawn[:4]:
+        candidate.estimator.set_params(max_iter=3, random_state=0).fit(X[:120])
+    assert {len(candidate.parts) for candidate in drawn} == {7}
+
+
+def test_optuna_learns_from_the_scores():
+    """Of ten options one is good: later draws have it far more often than chance."""
+    pytest.importorskip("optuna")
+    draws = OptunaDraws(np.random.RandomState(0), 2)
+    chosen = []
+    for k in range(80):
+        draws.begin()
+        option = draws.choose("option", list(range(10)))
+        if option == 3:
+            continue
+        draws.keep(str(k))
+        chosen.append(option)
+        draws.tell(str(k), np.array([1.0, 1.0]) if option == 7 else np.array([0.0, 0.1]))
+    assert np.mean(np.array(chosen[-30:]) == 7) > 0.5
+    assert type(draws_of("random", np.random.RandomState(0), 2)) is Draws
+
+
+def test_optuna_draws_numbers_of_distributions():
+    pytest.importorskip("optuna")
+    draws, numbers = OptunaDraws(np.random.RandomState(0), 1), []
+    for k in range(40):
+        draws.begin()
+        numbers.append(draws.number("number", norm(5.0, 0.1)))
+        draws.keep(str(k))
+        draws.tell(str(k), None)
+    assert abs(np.mean(numbers) - 5.0) < 0.1
+    assert 0.03 < np.std(numbers) < 0.3
+
+
+@pytest.mark.parametrize("sampler", ["random", "optuna"])
+def test_integers_of_a_distribution(sampler):
+    pytest.importorskip("optuna")
+    space, draws = (
+        (gc.UMAP(max_iter=5), {"n_neighbors": randint(5, 20)}),
+        draws_of(sampler, np.random.RandomState(0), 1),
+    )
+    for candidate in itertools.islice(candidates(space, draws, X), 2):
+        candidate.estimator.set_params(random_state=0).fit(X)
+        draws.tell(candidate.name, np.array([1.0]))
+
+
+def test_repeats_are_no_failures_for_optuna():
+    pytest.importorskip("optuna")
+    draws = OptunaDraws(np.random.RandomState(0), 1)
+    for candidate in candidates((RandomMap(), {"n_components": [1, 2, 3]}), draws, X):
+        draws.tell(candidate.name, np.array([1.0]))
+    values = [trial.value for trial in draws._study.trials if trial.values]
+    assert set(values) == {1.0}
+
+
+def test_optuna_does_not_run_out_of_methods():
+    """Though every score says that the first method is the best, there are others."""
+    pytest.importorskip("optuna")
+    draws = OptunaDraws(np.random.RandomState(0), 1)
+    drawn = []
+    for candidate in itertools.islice(candidates("laws", draws, X[:40]), 40):
+        drawn.append(candidate.name)
+        draws.tell(candidate.name, np.array([float(candidate.parts["latent prior"] == "E") - 0.01 * len(drawn)]))
+    assert len(drawn) == 40
