@@ -55,6 +55,12 @@ def check_integer(name: str, value: Any, minimum: int) -> int:
     return int(value)
 
 
+def check_unmasked(X: Any, name: str) -> None:
+    """Raise if an entry of a masked array is masked: NumPy drops the mask and keeps the value."""
+    if np.ma.is_masked(X):
+        raise ValueError(f"{name} has masked entries; impute or drop them first.")
+
+
 def check_sparse(matrix: Any, name: str) -> None:
     """Raise unless every index of a sparse matrix lies within it: compiled loops trust them.
 

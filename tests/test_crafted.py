@@ -139,6 +139,18 @@ def test_metrics_that_fail_later_are_refused_too():
         gc.TSNE(perplexity=8, metric=lambda a, b: float(np.linalg.norm(a - b) - 20.0 * (a[0] > 1.0))).fit(ordered)
 
 
+def test_metrics_of_ones_own_are_symmetric():
+    with pytest.raises(ValueError, match=r"must be symmetric, but is .* take the mean of both directions"):
+        gc.TSNE(perplexity=8, metric=lambda a, b: float(np.abs(a - b).sum() * (1 + (a[0] > b[0])))).fit(X)
+
+
+def test_masked_entries_are_refused():
+    with pytest.raises(ValueError, match="X has masked entries; impute or drop"):
+        gc.TSNE(perplexity=8).fit(np.ma.masked_greater(X, 1.0))
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(8))
+    np.testing.assert_array_equal(law.posterior(np.ma.masked_greater(X, 1e9)).edge_means, law.posterior(X).edge_means)
+
+
 def test_mahalanobis_takes_the_covariance():
     V = np.cov(X.T)
     by_V, by_inverse = (

@@ -9,7 +9,6 @@ from sklearn.utils._param_validation import Interval
 
 from graphcouple.couplings import Density
 from graphcouple.estimators._parameters import estimator, parameter
-from graphcouple.estimators._vocabulary import ABOVE_0
 from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.estimators.binary import UMAP
 from graphcouple.estimators.wrapper import WithTerm
@@ -63,7 +62,10 @@ class DensMAP(WithTerm):
         checks=[Interval(Real, 0, None, closed="left")],
     )
     slope: float = parameter(
-        default=1.0, kind="float", doc="A radius twice as large in X is 2^slope times as large.", checks=[ABOVE_0]
+        default=1.0,
+        kind="float",
+        doc="A radius twice as large in X is 2^slope times as large.",
+        checks=[Interval(Real, 0, 10, closed="right")],
     )
 
     def _term(self) -> Density | None:

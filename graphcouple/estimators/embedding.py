@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from graphcouple._validation import check_sparse
+from graphcouple._validation import check_sparse, check_unmasked
 from graphcouple.estimators._parameters import ScikitTransformer
 from graphcouple.estimators._peers import why_missing
 from graphcouple.graphs import FloatArray
@@ -122,6 +122,7 @@ class EmbeddingEstimator(ScikitTransformer):
     def _validated(self, X: Any, **options: Any) -> Any:
         if issparse(X):
             check_sparse(X, "X")
+        check_unmasked(X, "X")
         if hasattr(X, "obsm"):
             raise TypeError(
                 "X is annotated data; pass its points, as adata.obsm['X_pca'], or use gc.scverse.embed(adata, method)."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import warnings
 from functools import cached_property
 from numbers import Real
@@ -30,6 +31,9 @@ _EXACT_WORK = 1e11
 
 # Distances that differ by less than this share of the largest are taken as equal.
 _ROUNDING = 1e-5
+
+# A metric of one's own is called for this many rows at first: it must be symmetric.
+_ROWS_TRIED = 10
 
 # Squared distances below this share of a row's largest are taken as rounding of 0 in single precision.
 _SINGLE_COINCIDENT = 1e-12
@@ -72,7 +76,7 @@ class ByMetric(Searched):
             # Not every search takes the covariance itself.
             params = {**{name: value for name, value in params.items() if name != "V"}, "VI": _inverse(params["V"])}
         if callable(metric) and X.shape[0] > 1:
-            _check_own(metric, metric(X[0], X[1], **(params or {})))
+            _check_own(metric, X[:_ROWS_TRIED], params or {})
         self.metric, self.params = metric, params or None
         self._by_direction = not params and (metric == "cosine" or (metric == "correlation" and not sp.issparse(X)))
         if self._by_direction and (zero := zero_rows(self._centred(X))).any():
@@ -119,9 +123,9 @@ class ByMetric(Searched):
     def _check_distances(self, distances: FloatArray) -> FloatArray:
         """Return the distances; raise if one is NaN, or if one of a callable metric is negative or infinite."""
         if callable(self.metric) and not (distances >= 0).all():
-            _check_own(self.metric, float(distances[~(distances >= 0)][0]))
+            _check_value(self.metric, float(distances[~(distances >= 0)][0]))
         if callable(self.metric) and np.isinf(distances).any():
-            _check_own(self.metric, np.inf)
+            _check_value(self.metric, np.inf)
         is_nan = np.isnan(distances)
         if is_nan.any():
             row = int(np.argmax(is_nan.any(axis=tuple(range(1, distances.ndim)))))
@@ -244,7 +248,21 @@ class ByMetric(Searched):
             ) from error
 
 
-def _check_own(metric: Any, value: Any) -> None:
+def _check_own(metric: Any, rows: Any, params: dict[str, Any]) -> None:
+    """Raise unless the user's own metric gives distances between a few rows, the same in both directions."""
+    for one, other in itertools.pairwise(rows):
+        there, back = metric(one, other, **params), metric(other, one, **params)
+        for value in (there, back):
+            _check_value(metric, value)
+        if abs(there - back) > _ROUNDING * max(there, back):
+            name = getattr(metric, "__name__", repr(metric))
+            raise ValueError(
+                f"metric={name} must be symmetric, but is {there:.6g} from one row to another and {back:.6g} back; "
+                "take the mean of both directions."
+            )
+
+
+def _check_value(metric: Any, value: Any) -> None:
     """Raise unless a value of the user's own metric is a distance."""
     real = isinstance(value, (Real, np.number)) and not isinstance(value, np.complexfloating)
     if not real or not 0 <= float(value) < np.inf:

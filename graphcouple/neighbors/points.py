@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from graphcouple._validation import check_sparse
+from graphcouple._validation import check_sparse, check_unmasked
 from graphcouple.graphs import FloatArray
 
 # Entries above this have squares, and sums of squares, that overflow in single precision.
@@ -23,8 +23,9 @@ def as_points(X: Any, name: str = "X", at_least: int = 2) -> Any:
     TypeError
         When `X` is not numeric.
     ValueError
-        When `X` is not 2-D, has fewer rows than needed, no columns, or an entry that is NaN or infinite.
+        When `X` is not 2-D, has fewer rows than needed, no columns, or an entry that is NaN, infinite or masked.
     """
+    check_unmasked(X, name)
     if sp.issparse(X):
         check_sparse(X, name)
         X = X.tocsr()

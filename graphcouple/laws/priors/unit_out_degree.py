@@ -32,7 +32,7 @@ class UnitOutDegreePosterior(GraphPosterior):
         isolated = np.flatnonzero(np.diff(support.indptr) == 0)
         if isolated.size:
             raise ValueError(
-                f"prior D needs an edge out of every node, but {isolated.size} node(s) are allowed none; "
+                f"every node needs an edge out of it, but {isolated.size} node(s) are allowed none; "
                 f"the first is node {isolated[0]}; give each an edge with positive edge_prior and kernel, or use "
                 "prior B or E."
             )
