@@ -87,6 +87,7 @@ from .laws import Bandwidth as Bandwidth
 from .laws import ConstantBandwidth as ConstantBandwidth
 from .laws import GraphMixture as GraphMixture
 from .laws import GraphModel as GraphModel
+from .laws import LeaveOneOut as LeaveOneOut
 from .laws import LocalConnectivity as LocalConnectivity
 from .laws import Perplexity as Perplexity
 from .laws import SelfTuning as SelfTuning

@@ -250,3 +250,31 @@ def count_nearest_copies(start, stop, sq_dist, indptr, counts, room, reach):
         for s in order:
             reach[first + s] = min(max(room[i] - nearer, 0.0), counts[first + s])
             nearer += counts[first + s]
+
+
+@jit
+def likelihood_rows(start, stop, sq_dist, indptr, kernel, log_scale, value, effective, counts=None):
+    """Return log mean_j k(d_ij²/τ_i²) of each row over the points in other places, and the perplexity of the row's law.
+
+    Rows whose points are all in one place get NaN. With `counts`, an entry stands for that many points.
+    """
+    for i in range(start, stop):
+        shrink = np.exp(-2.0 * log_scale[i])
+        largest = -np.inf
+        for j in range(indptr[i], indptr[i + 1]):
+            if sq_dist[j] > 0.0 and (counts is None or counts[j] > 0.0):
+                largest = max(largest, kernel.log(sq_dist[j] * shrink))
+        mass = 0.0
+        mean = 0.0
+        total = 0.0
+        for j in range(indptr[i], indptr[i + 1]):
+            if sq_dist[j] > 0.0:
+                count = 1.0 if counts is None else counts[j]
+                excess = kernel.log(sq_dist[j] * shrink) - largest
+                weight = count * np.exp(excess)
+                total += count
+                mass += weight
+                if weight > 0.0:
+                    mean += weight * excess
+        value[i] = largest + np.log(mass / total) if mass > 0.0 else np.nan
+        effective[i] = np.exp(np.log(mass) - mean / mass) if mass > 0.0 else np.nan

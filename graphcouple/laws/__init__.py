@@ -1,6 +1,13 @@
 """Laws of hidden graphs: a kernel, a prior and a bandwidth."""
 
-from graphcouple.laws.bandwidths import Bandwidth, ConstantBandwidth, LocalConnectivity, Perplexity, SelfTuning
+from graphcouple.laws.bandwidths import (
+    Bandwidth,
+    ConstantBandwidth,
+    LeaveOneOut,
+    LocalConnectivity,
+    Perplexity,
+    SelfTuning,
+)
 from graphcouple.laws.given import ConditionedLaw, NewEdges
 from graphcouple.laws.law import GraphLaw
 from graphcouple.laws.mixture import GraphMixture
@@ -14,6 +21,7 @@ __all__ = [
     "GraphLaw",
     "GraphMixture",
     "GraphModel",
+    "LeaveOneOut",
     "LocalConnectivity",
     "NewEdges",
     "Perplexity",

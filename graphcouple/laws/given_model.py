@@ -15,6 +15,9 @@ from graphcouple.laws.priors import RandomGraph, RepeatedPosterior
 from graphcouple.laws.priors.binary import symmetrized
 from graphcouple.neighbors import Distances, OwnNeighbors, as_points
 
+# Bandwidths that look at all points see up to this many distances, of this many rows.
+_MOST_DISTANCES, _LEAST_ROWS, _MOST_ROWS = 20_000_000, 100, 500
+
 
 class ConditionedModel(ConditionedLaw):
     """A model and the distances between its points.
@@ -64,6 +67,8 @@ class ConditionedModel(ConditionedLaw):
         if self.weights is not None:
             k = model.neighbors_among(self.distances.n_points)
             support, sq_dist, copies = nearest_copies(support, sq_dist, self.weights, self.weights, k)
+        if model.bandwidth is not None:
+            model = self.model = self._settled(support, sq_dist, n_jobs, copies)
         log_kernel = self._log_kernel(support, sq_dist, n_jobs, copies)
         del sq_dist
         if self.labels is not None:
@@ -75,6 +80,23 @@ class ConditionedModel(ConditionedLaw):
             return RepeatedPosterior.of(model.prior, support, log_kernel, copies, own, model.symmetrize)
         posterior = model.prior.posterior_on(support, log_kernel)
         return symmetrized(posterior, model.symmetrize) if model.symmetrize else posterior
+
+    def _settled(self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None) -> Any:
+        """Return the model with the numbers of its bandwidth that all rows choose together."""
+        model, n = self.model, self.distances.n_points
+        if not model.bandwidth.looks_at_all or support.complete:
+            return model.settled(support, sq_dist, n_jobs, copies)
+        if isinstance(self.distances, OwnNeighbors) or n > _MOST_DISTANCES // _LEAST_ROWS:
+            raise ValueError(
+                f"{model.bandwidth} needs distances to all points: it takes no neighbors of your own, and at most "
+                f"{_MOST_DISTANCES // _LEAST_ROWS} points. Choose the scale on fewer points, or take Perplexity."
+            )
+        kept = int(np.diff(support.indptr).min())
+        rows = np.random.default_rng(0).permutation(n)[: np.clip(_MOST_DISTANCES // n, _LEAST_ROWS, _MOST_ROWS)]
+        support, sq_dist = self.distances.to(self.X[rows], None, n_jobs)
+        if self.weights is not None:
+            copies = Copies(self.weights[rows], self.weights[support.indices], np.zeros(rows.size))
+        return model.settled(support, sq_dist, n_jobs, copies, kept=kept)
 
     def _log_kernel(
         self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None
@@ -94,7 +116,8 @@ class ConditionedModel(ConditionedLaw):
     def remembered(self) -> dict[str, Any]:
         """Return the state that new edges need, as arrays and plain values."""
         arrays = {"scales": self._scales, "spread": self._spread, "weights": self.weights}
-        return {"points": self.distances.remembered(), "labels": self.labels, **arrays}
+        settled = {"bandwidth": self.model.bandwidth}
+        return {"points": self.distances.remembered(), "labels": self.labels, **arrays, **settled}
 
     def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
         """Return the mean edges from new points; see `ConditionedLaw.new_edges`."""

@@ -330,6 +330,7 @@ class GraphModel(GraphLaw):
             warnings.simplefilter("ignore")
             law = self.given_distances(distances, remembered["weights"], remembered["labels"])
         law._scales, law._spread = remembered["scales"], remembered["spread"]
+        law.model = dataclasses.replace(law.model, bandwidth=remembered.get("bandwidth", law.model.bandwidth))
         return law
 
     def new_edges(self, X: Any, X_new: Any, n_jobs: int | None = None) -> sp.csr_array:
@@ -381,9 +382,25 @@ class GraphModel(GraphLaw):
         Under independent edges, it is fitted to the edge probabilities, not to their odds (THESIS, section 5.1).
         """
         assert self.bandwidth is not None
-        kernel = self.kernel.membership if self.prior.independent_edges else self.kernel
         weighted = {} if copies is None else {"copies": copies}
-        return self.bandwidth.fit_edges(support, sq_dist, kernel, n_jobs, **weighted)
+        return self.bandwidth.fit_edges(support, sq_dist, self._scaled_kernel, n_jobs, **weighted)
+
+    def settled(
+        self,
+        support: Support,
+        sq_dist: FloatArray,
+        n_jobs: int | None,
+        copies: Copies | None,
+        kept: int | None = None,
+    ) -> GraphModel:
+        """Return the model with the numbers of its bandwidth that all rows choose together; see `Bandwidth.settled`."""
+        assert self.bandwidth is not None
+        bandwidth = self.bandwidth.settled(support, sq_dist, self._scaled_kernel, n_jobs, copies, kept)
+        return self if bandwidth is self.bandwidth else dataclasses.replace(self, bandwidth=bandwidth)
+
+    @property
+    def _scaled_kernel(self) -> Kernel:
+        return self.kernel.membership if self.prior.independent_edges else self.kernel
 
 
 def _arguments(params: dict[str, Any] | None) -> list[tuple[str, Any]]:

@@ -3,6 +3,18 @@
 from tests.faults.fault import Fault
 
 FAULTS = [
+    Fault("leave one out: copies count", "_numba/calibration.py", "if sq_dist[j] > 0.0 and (counts is None or counts[j] > 0.0):",
+          "if counts is None or counts[j] > 0.0:", "test_leave_one_out"),
+    Fault("leave one out: outliers count", "laws/bandwidths/likelihood.py", "max(_TRIMMED * total[-1], 1.0)", "0.0", "test_leave_one_out"),
+    Fault("leave one out: one dimension", "laws/bandwidths/likelihood.py", "return value - self.dim * log_scale", "return value - log_scale",
+          "test_leave_one_out"),
+    Fault("leave one out: the largest maximum", "laws/bandwidths/likelihood.py", "if flat[:first].any():", "if False:", "test_leave_one_out"),
+    Fault("leave one out: near points alone", "laws/given_model.py", "if not model.bandwidth.looks_at_all or support.complete:", "if True:",
+          "test_leave_one_out"),
+    Fault("leave one out: new rows choose anew", "laws/given_model.py", "model = self.model = self._settled(support, sq_dist, n_jobs, copies)",
+          "model = self._settled(support, sq_dist, n_jobs, copies)", "test_leave_one_out"),
+    Fault("leave one out: a file forgets the scale", "laws/model.py", 'bandwidth=remembered.get("bandwidth", law.model.bandwidth)',
+          "bandwidth=law.model.bandwidth", "test_leave_one_out"),
     Fault("doubly stochastic: partition of one factor", "laws/priors/doubly_stochastic.py", "return -2.0 * float(self.shifts.sum())",
           "return -float(self.shifts.sum())", "test_doubly_stochastic"),
     Fault("doubly stochastic: directions added", "summation/directions.py", "support.complete), total / directions",

@@ -84,6 +84,26 @@ class Bandwidth(ABC):
         """Lower the bandwidth's numbers to what rows of `n_neighbors` given neighbours allow, with a warning."""
         return self
 
+    def settled(
+        self,
+        support: Support,
+        sq_dist: FloatArray,
+        kernel: Kernel,
+        n_jobs: int | None = None,
+        copies: Copies | None = None,
+        kept: int | None = None,
+    ) -> Bandwidth:
+        """Return the bandwidth with the numbers that all rows choose together; new rows take these as they are.
+
+        If it `looks_at_all`, rows may be a sample, with distances to all points; `kept` is then their number of edges.
+        """
+        return self
+
+    @property
+    def looks_at_all(self) -> bool:
+        """Whether `settled` needs distances to all points, even if edges lead to near points only."""
+        return False
+
     pairs_scales: ClassVar[bool] = False
     """Whether rescaling an edge needs the scales of both its nodes."""
 
