@@ -21,13 +21,14 @@ from graphcouple.estimators.memory import warn_if_too_large
 from graphcouple.estimators.new_points import PlacesNewPoints
 from graphcouple.estimators.rows import EqualRows, Rows, warn_if_places_are_shared
 from graphcouple.estimators.run_control import RunOptions, continued, same, snapshots_of
-from graphcouple.estimators.sentence import Result, Sentence, carry_out
+from graphcouple.estimators.sentence import Result, Sentence, carry_out, objective_of
 from graphcouple.graphs import IntArray
 from graphcouple.initializations import is_made
 from graphcouple.laws import GraphLaw, GraphModel
 from graphcouple.laws.priors import RandomGraph
-from graphcouple.optimize import Callback, Snapshots
+from graphcouple.optimize import Callback, PositionUncertainty, Snapshots, position_uncertainty
 from graphcouple.optimize.monitor import SETTLE_SPAN
+from graphcouple.summation import Exact
 
 # Iterations between evaluations of the loss, if there is a callback. The gradient needs no logarithms; the loss does.
 _CALLBACK_EVERY = 10
@@ -259,6 +260,48 @@ class CouplingEstimator(PlacesNewPoints):
                 raise AttributeError("the law of a graph of your own is not saved; it is the input of the estimator.")
             self._posterior = self._given.posterior(self.n_jobs)
         return self._posterior
+
+    def uncertainty(self, temperature: float | str = "auto") -> PositionUncertainty:
+        """Return how sure the positions are: the normal law that exp(−H/T) has around the map, for its loss H.
+
+        Parameters
+        ----------
+        temperature : float or "auto", default="auto"
+            T. At 1/m, positions are as sure as m drawn graphs make them; "auto" takes as many graphs as show each edge
+            of the input's law once, 1/T = exp(−Σ p log p)/Σ E[W], where p are the shares of the edges. For t-SNE this
+            is the perplexity.
+
+        Returns
+        -------
+        PositionUncertainty
+            With `covariances()`, `radii()`, `stability()` and `sample()`; `plotting.plot_uncertainty` draws it.
+
+        Raises
+        ------
+        NotFittedError, TypeError, ValueError
+            When the estimator is not fitted, has more than 4,000 coordinates, or was fitted to landmarks; see
+            `optimize.position_uncertainty`.
+
+        Examples
+        --------
+        >>> import graphcouple as gc
+        >>> X, y = gc.datasets.load("iris")
+        >>> law = gc.TSNE(random_state=0).fit(X).uncertainty()
+        >>> law.covariances().shape, round(law.temperature, 4)
+        ((150, 2, 2), 0.0333)
+        """
+        check_is_fitted(self)
+        if self._landmarks is not None:
+            raise ValueError("the rows beyond n_landmarks were placed and not fitted; fit a sample of them alone.")
+        X, posterior = None if self._given is None else self._given.X, self.posterior_
+        if temperature == "auto":
+            means = posterior.edge_means[posterior.edge_means > 0]
+            shares = means / means.sum()
+            temperature = float(means.sum() * np.exp(shares @ np.log(shares)))
+        sentence = self.sentence.replace(summation=Exact())
+        objective = objective_of(sentence, X, posterior, check_random_state(self.random_state))
+        law = position_uncertainty(objective, self._places, temperature)  # type: ignore[arg-type]
+        return law if self._rows is None else law.at(self._rows.point)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]

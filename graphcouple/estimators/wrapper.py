@@ -16,6 +16,7 @@ from graphcouple.estimators.sentence import Sentence
 from graphcouple.estimators.sne import TSNE
 from graphcouple.graphs import FloatArray
 from graphcouple.laws.priors import RandomGraph
+from graphcouple.optimize import PositionUncertainty
 
 
 @estimator
@@ -142,3 +143,8 @@ class WithTerm(EmbeddingEstimator):
         """Return what the place of each fitted point costs; see `CouplingEstimator.point_losses`."""
         check_is_fitted(self)
         return self.estimator_.point_losses()
+
+    def uncertainty(self, temperature: float | str = "auto") -> PositionUncertainty:
+        """Return how sure the positions are; see `CouplingEstimator.uncertainty`."""
+        check_is_fitted(self)
+        return self.estimator_.uncertainty(temperature)

@@ -6,6 +6,7 @@ from graphcouple.optimize.batches import MiniBatches
 from graphcouple.optimize.descent import Descent
 from graphcouple.optimize.exact_steps import ExactSteps
 from graphcouple.optimize.exaggeration import EXAGGERATION_ITERATIONS, Exaggeration, push_over_pull
+from graphcouple.optimize.laplace import PositionUncertainty, position_uncertainty
 from graphcouple.optimize.lbfgs import LBFGS
 from graphcouple.optimize.momentum import MomentumGains, MomentumState
 from graphcouple.optimize.monitor import Stopping, is_collapsed
@@ -27,6 +28,7 @@ __all__ = [
     "MomentumState",
     "NegativeSampling",
     "Optimizer",
+    "PositionUncertainty",
     "Run",
     "Snapshots",
     "Solution",
@@ -34,6 +36,7 @@ __all__ = [
     "Stopping",
     "best_scale",
     "is_collapsed",
+    "position_uncertainty",
     "push_over_pull",
     "solve",
 ]

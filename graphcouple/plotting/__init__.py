@@ -8,6 +8,7 @@ from graphcouple.plotting._grid import plot_grid
 from graphcouple.plotting._interactive import Map, interactive
 from graphcouple.plotting._scatter import plot, plot_class_means, plot_density
 from graphcouple.plotting._style import PALETTE, require_matplotlib
+from graphcouple.plotting._uncertainty import plot_uncertainty
 
 __all__ = [
     "PALETTE",
@@ -23,5 +24,6 @@ __all__ = [
     "plot_grid",
     "plot_loss",
     "plot_preservation",
+    "plot_uncertainty",
     "require_matplotlib",
 ]

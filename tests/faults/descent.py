@@ -3,6 +3,18 @@
 from tests.faults.fault import Fault
 
 FAULTS = [
+    Fault("uncertainty: turns have curvature", "optimize/laplace.py", "for b in range(a):", "for b in range(0):", "test_uncertainty"),
+    Fault("uncertainty: the root twice", "optimize/laplace.py", "np.sqrt(float(temperature) / eigenvalues[kept])",
+          "(float(temperature) / eigenvalues[kept])", "test_uncertainty"),
+    Fault("uncertainty: differences over one step", "optimize/laplace.py", "/ (2.0 * step)", "/ step", "test_uncertainty"),
+    Fault("uncertainty: the map is free to grow", "estimators/sentence.py", "return objective if bound is None else objective + bound",
+          "return objective", "test_uncertainty"),
+    Fault("uncertainty: neighbours stand still", "optimize/laplace.py", "return self.modes - np.stack(", "return self.modes - 0.0 * np.stack(",
+          "test_uncertainty"),
+    Fault("uncertainty: temperature of one graph", "estimators/base.py", "temperature = float(means.sum() * np.exp(shares @ np.log(shares)))",
+          "temperature = 1.0", "test_uncertainty"),
+    Fault("uncertainty: ellipses along the other axis", "plotting/_uncertainty.py", "np.arctan2(axes[:, 1, 1], axes[:, 0, 1])",
+          "np.arctan2(axes[:, 1, 0], axes[:, 0, 0])", "test_uncertainty"),
     Fault("sampling: long steps on a connected graph", "optimize/descent.py", "draws = 1.0 if in_pieces else", "draws = 1.0 if True else",
           "test_effective"),
     Fault("descent: points on a line are drawn past each other", "couplings/pair.py", "if Z.shape[1] == 1 and np.diff", "if False and np.diff",
