@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import xlogy
 
+from graphcouple._validation import check_positive
 from graphcouple.couplings.pair import EdgeEnergy, LogPartition, PairCoupling
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.laws import GraphModel
@@ -47,15 +48,18 @@ class CrossEntropy(PairCoupling):
         How sums over all pairs are computed.
     n_jobs : int or None, default=None
         Threads; None means every core. Results do not depend on it.
+    exaggeration : float, default=1.0
+        ρ ≥ 1: the value is A_Z(η_Z) − ρ <M_X, η_Z>, and attraction prevails. Needs a fixed number of edges (a latent
+        prior such as D or E) and a bounded kernel.
 
     Raises
     ------
     TypeError
         When an argument has the wrong type.
     ValueError
-        When the pair of priors is infeasible (supp P_X not within supp P_Z), the
-        latent edge prior forbids an edge of the input's graph, or the latent
-        model sets parameters that a latent model cannot have.
+        When `exaggeration` is below 1 or does not suit the latent law, the pair of priors is infeasible (supp P_X not
+        within supp P_Z), the latent edge prior forbids an edge of the input's graph, or the latent model sets
+        parameters that a latent model cannot have.
 
     References
     ----------
@@ -81,8 +85,10 @@ class CrossEntropy(PairCoupling):
         latent_model: GraphModel,
         summation: str | Summation = "exact",
         n_jobs: int | None = None,
+        exaggeration: float = 1.0,
     ) -> None:
         super().__init__(posterior, latent_model, summation, n_jobs)
+        self.exaggeration = self.stated_exaggeration = _checked_exaggeration(exaggeration, latent_model)
         prior, kernel, n = latent_model.prior, latent_model.kernel, posterior.n_nodes
         weights = posterior.node_weights
         self.partition = LogPartition(prior, kernel, n, self.summation, self._share, n_jobs, weights)
@@ -159,7 +165,8 @@ class CrossEntropy(PairCoupling):
             )
         weights = self.posterior.node_weights
         n = self.n_points if weights is None else float(weights.sum())
-        divergence = float((self.value(Z) - self.lower_bound) / n)
+        plain = self if self.stated_exaggeration == 1.0 else self._exaggerated_by(1.0)
+        divergence = float((plain.value(Z) - self.lower_bound) / n)
         if divergence < _SMALL_DIVERGENCE and not isinstance(self.summation, Exact):
             exact = CrossEntropy(self.posterior, self.latent, Exact(self.n_jobs), self.n_jobs)
             return float((exact.value(Z.astype(np.float64)) - self.lower_bound) / n)
@@ -195,3 +202,19 @@ class CrossEntropy(PairCoupling):
         pairs = np.concatenate([weights[support.rows] * weights[support.indices], weights * (weights - 1.0)])
         means = np.concatenate([means, posterior.own_means / share])
         return prior.least_cross_entropy(means, float(weights.sum()), share, np.maximum(pairs, 0.0))
+
+
+def _checked_exaggeration(exaggeration: float, latent: GraphModel) -> float:
+    """Return ρ; below 1, or where the kernel is infinite at 0, the loss has no lower bound."""
+    check_positive("exaggeration", exaggeration)
+    if exaggeration == 1.0:
+        return 1.0
+    if exaggeration < 1.0:
+        raise ValueError(f"exaggeration must be at least 1, got {exaggeration}: points would fly apart.")
+    if not latent.prior.normalized or not latent.kernel.assumptions(1).bounded:
+        raise ValueError(
+            f"exaggeration={exaggeration:g} needs a latent prior with a fixed number of edges, such as D or E, and a "
+            f"bounded kernel; got {latent}. For prior B use its edge prior, or the repulsion_strength of "
+            "EffectiveCoupling."
+        )
+    return float(exaggeration)

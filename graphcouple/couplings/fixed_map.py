@@ -102,6 +102,9 @@ class FixedMap:
     weights: FloatArray | None = None
     """How many points each point stands for; None if one each."""
 
+    exaggeration: float = 1.0
+    """How many times attraction counts."""
+
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the field, which can be computed again."""
         return {name: value for name, value in self.__dict__.items() if name != "field"}
@@ -152,7 +155,8 @@ class FixedMap:
         arrays = (rows, edges.ends, edges.indptr, edges.means, self.attraction, attraction, pull, stiffness)
         over_rows(len(places), self.summation.n_jobs, edge_sums_at, places, *arrays)
         repulsion, push = self._repel(self.field.at(places), edges.mass[rows], places)
-        return repulsion - attraction, push - pull, stiffness
+        times = self.exaggeration
+        return repulsion - times * attraction, push - times * pull, times * stiffness
 
     def own_losses(self, edges: sp.csr_array) -> FloatArray:
         """Return the loss of each point of the map at its own place, for the means of its edges to the others."""
@@ -165,7 +169,7 @@ class FixedMap:
             sq_dist = np.square(starts - self.points[part.indices]).sum(axis=1)
             part.data = part.data * self.attraction.potential(sq_dist)
             attraction[a : a + _ROWS_AT_ONCE] = part.sum(axis=1)
-        return repulsion - attraction
+        return repulsion - self.exaggeration * attraction
 
     def _repel(self, at: Any, mass: FloatArray, places: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         """Return the repulsion, by the potentials and their gradients, and its gradient.
@@ -203,6 +207,23 @@ class NormalizedMap(AdditiveMap):
     """A map whose law has a fixed number of edges: repulsion is the logarithm of a potential."""
 
     repelled_by: ClassVar[Any] = KernelValue
+
+    def __init__(
+        self,
+        points: FloatArray,
+        attraction: RadialFunction,
+        kernel: Kernel,
+        summation: Summation,
+        weights: FloatArray | None = None,
+        exaggeration: float = 1.0,
+    ) -> None:
+        super().__init__(points, attraction, kernel, summation, weights)
+        self.exaggeration = exaggeration
+
+    def without_points(self) -> partial[Any]:
+        """Return a function that rebuilds the map from its points."""
+        plain = super().without_points()
+        return plain if self.exaggeration == 1.0 else partial(plain, exaggeration=self.exaggeration)
 
     def own_losses(self, edges: sp.csr_array) -> FloatArray:
         """Return the loss of each point of the map at its own place, as if its edges summed to 1."""

@@ -146,6 +146,8 @@ class PairCoupling(Placing):
         How many points in one place push a point as much as its edges pull it.
     scale : float
         The bandwidth of the embedding's graph; distances are divided by it before kernels see them.
+    stated_exaggeration : float
+        How many times attraction counts in the stated loss; `exaggeration` is more while a run begins.
     """
 
     partition: Objective
@@ -170,7 +172,7 @@ class PairCoupling(Placing):
         self.summation = as_summation(summation, n_jobs)
         self.n_jobs = n_jobs
         self.scale = 1.0 if latent_model.bandwidth is None else float(latent_model.bandwidth.scale)  # type: ignore[attr-defined]
-        self.exaggeration = 1.0
+        self.exaggeration = self.stated_exaggeration = 1.0
 
     @property
     def n_points(self) -> int:
@@ -213,11 +215,15 @@ class PairCoupling(Placing):
         """
         if factor == 1.0:
             return self
-        weighted = copy.copy(self)
-        weighted.exaggeration = self.exaggeration * factor
+        weighted = self._exaggerated_by(self.exaggeration * factor)
         partition: Any = copy.copy(self.partition)
         partition.summation = self.summation.coarse()
         weighted.partition = partition
+        return weighted
+
+    def _exaggerated_by(self, factor: float) -> Self:
+        weighted = copy.copy(self)
+        weighted.exaggeration = factor
         return weighted
 
     def _most_attraction(self, Z: FloatArray) -> float:
@@ -327,9 +333,11 @@ class PairCoupling(Placing):
 
     def fixed_map(self, Z: FloatArray) -> FixedMap:
         """Return the embedding as it attracts and repels new points; see `graphcouple.couplings.fixed_map`."""
-        kind = NormalizedMap if self.latent.prior.normalized else AdditiveMap
-        weights = self.posterior.node_weights
-        return kind(self._points(Z), self.energy.edges.radial, self.kernel, self.summation, weights)
+        weights, points = self.posterior.node_weights, self._points(Z)
+        laws = (self.energy.edges.radial, self.kernel, self.summation)
+        if self.latent.prior.normalized:
+            return NormalizedMap(points, *laws, weights, self.stated_exaggeration)
+        return AdditiveMap(points, *laws, weights)
 
     @property
     @abstractmethod

@@ -149,25 +149,37 @@ class Term(Recipe):
 class CrossEntropyCoupling(Coupling):
     """The cross-entropy, with equal weights for all pairs of points; see `CrossEntropy`.
 
+    Parameters
+    ----------
+    exaggeration : float, default=1.0
+        How many times attraction counts; see `CrossEntropy`.
+
     Examples
     --------
     >>> import graphcouple as gc
     >>> gc.TSNE().sentence.coupling
-    CrossEntropyCoupling()
+    CrossEntropyCoupling(exaggeration=1.0)
     """
 
     reads_points: ClassVar[bool] = False
 
+    exaggeration: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_positive("exaggeration", self.exaggeration)
+
     def bind(self, problem: Problem) -> CrossEntropy:
         """Return the cross-entropy of the problem's laws."""
-        return CrossEntropy(problem.posterior, problem.latent, problem.summation, problem.n_jobs)
+        laws = (problem.posterior, problem.latent)
+        return CrossEntropy(*laws, problem.summation, problem.n_jobs, self.exaggeration)
 
     def latex(self, latent: GraphModel) -> str:
         """Return the loss; see `Coupling.latex`."""
-        return rf"{latent.prior.log_partition_latex} - \sum_{{i \neq j}} w_{{ij}} \log k_{{ij}}"
+        times = "" if self.exaggeration == 1 else rf"{self.exaggeration:g} "
+        return rf"{latent.prior.log_partition_latex} - {times}\sum_{{i \neq j}} w_{{ij}} \log k_{{ij}}"
 
     def __str__(self) -> str:
-        return "cross-entropy"
+        return "cross-entropy" + ("" if self.exaggeration == 1 else f", attraction × {self.exaggeration:g}")
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,6 @@ PEERS: dict[str, str] = {
     "normalized_stress": _NOTHING + ": see normalized_stress_",
     # openTSNE
     "early_exaggeration_iter": _MOMENTUM.replace("...", "exaggeration=Exaggeration(factor, n_iter)"),
-    "exaggeration": _MOMENTUM.replace("...", "exaggeration=Exaggeration(factor, n_iter)"),
     "negative_gradient_method": "summation: 'exact', 'barnes_hut' or 'particle_mesh'",
     "n_interpolation_points": _MESH,
     "min_num_intervals": _MESH,

@@ -44,6 +44,12 @@ VOCABULARY: dict[str, Word] = {
         "Degrees of freedom of the embedding's Student kernel; values below 1 give heavier tails and finer clusters.",
         [ABOVE_0],
     ),
+    "exaggeration": Word(
+        "float",
+        "How many times attraction counts throughout, as in openTSNE: 4 gives maps like UMAP's, more like the leading "
+        "Laplacian eigenvectors, until all points lie in one place.",
+        [Interval(Real, 1, None, closed="left")],
+    ),
     "early_exaggeration": Word(
         'float or "auto"',
         'Weight of the attraction at first; 1 for none. "auto" is 0.6 of what the graph bears. It falls to 1 in ten '

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphcouple.couplings import Coupling, CrossEntropyCoupling
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.preset import PerplexityPreset
 from graphcouple.kernels import Gaussian, Student
@@ -77,8 +78,8 @@ class SymmetricSNE(PerplexityPreset):
 class TSNE(PerplexityPreset):
     """t-SNE: prior D given the input, E given the embedding, Gaussian and Student kernels.
 
-    The loss is n times t-SNE's cross-entropy of joint probabilities; `kl_divergence_` is on the
-    usual scale, as scikit-learn reports it. Other programs always restrict the input's graph to a few
+    The loss is n times t-SNE's cross-entropy of joint probabilities; `kl_divergence_` is on the usual scale, as
+    scikit-learn reports it, and without exaggeration. Other programs always restrict the input's graph to a few
     neighbours; this one uses every pair of up to 2,000 points.
 
     Parameters
@@ -91,8 +92,8 @@ class TSNE(PerplexityPreset):
 
     References
     ----------
-    van der Maaten and Hinton (2008), Visualizing data using t-SNE; graph-coupling
-    paper, section 3.1 (the pair D–E).
+    van der Maaten and Hinton (2008), Visualizing data using t-SNE; graph-coupling paper, section 3.1 (the pair D–E).
+    Böhm, Berens and Kobak (2022), Attraction-repulsion spectrum in neighbor embeddings, for `exaggeration`.
 
     Examples
     --------
@@ -106,6 +107,10 @@ class TSNE(PerplexityPreset):
     """
 
     dof: float = parameter(default=1.0)
+    exaggeration: float = parameter(default=1.0)
 
     def _latent_law(self) -> GraphModel:
         return GraphModel(Student(self.dof), FixedEdges())
+
+    def _coupling(self) -> Coupling:
+        return CrossEntropyCoupling(float(self.exaggeration))

@@ -96,8 +96,8 @@ def restarted(objective: Objective, start: FloatArray, attempt: Attempt) -> tupl
             return solution, monitor
     raise ValueError(
         "no start ends in anything better than all points in one place: the input's graph is nearly uniform, or the "
-        "embedding's kernel cannot show what it holds. Lower the perplexity, choose another kernel, or raise an "
-        "edge_prior that is a number."
+        "embedding's kernel cannot show what it holds. Lower the perplexity or the exaggeration, choose another "
+        "kernel, or raise an edge_prior that is a number."
     )
 
 
