@@ -58,16 +58,16 @@ def test_the_scale_of_each_row_maximises_its_likelihood():
 
 def test_a_wider_kernel_across_a_gap_is_no_better():
     """Two sheets side by side see two dimensions, and far more at the scale of the gap between them."""
-    roll, _ = gc.datasets.make_swiss_roll(1000, random_state=0)
+    roll, _ = gc.datasets.make_swiss_roll(700, random_state=0)
     law = gc.GraphModel(gc.Gaussian(), "D", gc.LeaveOneOut()).posterior(roll)
-    assert 10 < np.exp(law.entropy() / 1000) < 100
+    assert 10 < np.exp(law.entropy() / 700) < 100
 
 
 def test_the_dimension_is_that_of_the_points():
-    sheet = np.random.default_rng(0).uniform(size=(1500, 2)) @ np.random.default_rng(1).normal(size=(2, 20))
+    sheet = np.random.default_rng(0).uniform(size=(700, 2)) @ np.random.default_rng(1).normal(size=(2, 20))
     law = gc.GraphModel(gc.Gaussian(), "D", gc.LeaveOneOut(by_row=True)).given(sheet)
     law.posterior()
-    assert law.law.bandwidth.dim == pytest.approx(2.0, abs=0.15)
+    assert law.law.bandwidth.dim == pytest.approx(2.0, abs=0.2)
     simplex = gc.LeaveOneOut().fit(2.0 - 2.0 * np.eye(40))[1]
     np.testing.assert_allclose(simplex, np.sqrt(2.0 / 39.0), rtol=1e-5)
 
@@ -83,7 +83,7 @@ def test_copies_of_points_and_one_far_point_leave_the_scale():
 
 @pytest.mark.filterwarnings("ignore:the scale of largest likelihood")
 def test_few_neighbors_give_the_scale_of_all_pairs():
-    points = np.random.default_rng(1).normal(size=(1500, 5))
+    points = np.random.default_rng(1).normal(size=(800, 5))
     scales = []
     for k in (None, 100, 30):
         law = gc.GraphModel(gc.Gaussian(), "D", gc.LeaveOneOut(dim=5), k).given(points)

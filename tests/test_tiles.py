@@ -51,8 +51,20 @@ PAGES = {
 }
 
 
-@pytest.mark.parametrize("radial", [STUDENT, UMAP], ids=["student", "umap"])
-@pytest.mark.parametrize("name", PAGES)
+RADIALS = {"student": STUDENT, "umap": UMAP}
+FAST = (("clusters wider than a tile", "umap"), ("clusters of a few nodes", "student"), ("connected", "student"))
+
+
+@pytest.mark.parametrize(
+    ("name", "radial"),
+    [
+        pytest.param(
+            name, RADIALS[radial], marks=[] if (name, radial) in FAST else pytest.mark.nightly, id=f"{name}-{radial}"
+        )
+        for name in PAGES
+        for radial in RADIALS
+    ],
+)
 def test_forces_are_as_accurate_as_of_a_grid_of_the_whole_page(name, radial, in_tiles):
     dtype = np.float32 if (radial is UMAP) == (name == "connected") else np.float64
     Z, mesh = page(*PAGES[name]).astype(dtype), ParticleMesh(n_jobs=1)
