@@ -4,7 +4,9 @@ import networkx as nx
 import numpy as np
 import pytest
 import scanpy as sc
+import scipy.sparse as sp
 from scipy.spatial.distance import cdist
+from scipy.stats import spearmanr
 
 import graphcouple as gc
 
@@ -32,11 +34,38 @@ def test_distances_are_those_of_walks(alpha, t):
     )
 
 
-def test_eigenvalues_are_scanpys():
+def test_eigenvalues_and_pseudotimes_are_scanpys():
     cells = sc.datasets.pbmc68k_reduced()
     sc.tl.diffmap(cells, n_comps=6)
     ours = gc.DiffusionMaps(5, input=cells.obsp["connectivities"]).fit()
     np.testing.assert_allclose(1.0 - ours.eigenvalues_, cells.uns["diffmap_evals"][1:], rtol=1e-5)
+    cells.uns["iroot"] = 3
+    sc.tl.dpt(cells, n_dcs=6)
+    assert spearmanr(ours.pseudotime(3, 5), cells.obs["dpt_pseudotime"])[0] > 0.97
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_pseudotimes_are_distances_of_walks_of_all_lengths(alpha, tmp_path):
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(6))
+    method = gc.DiffusionMaps(2, alpha=alpha, input=law).fit(X)
+    means = method.posterior_.mean()
+    P, degrees = walk(means + means.T, alpha)
+    stationary = degrees / degrees.sum()
+    all_steps = np.linalg.inv(np.eye(40) - P + stationary) - np.eye(40)
+    expected = np.linalg.norm((all_steps - all_steps[7]) / np.sqrt(stationary), axis=1)
+    np.testing.assert_allclose(method.pseudotime(7, 39), expected / expected.max(), rtol=1e-7, atol=1e-12)
+    method.save(tmp_path / "map.gc")
+    np.testing.assert_allclose(gc.load(tmp_path / "map.gc").pseudotime(7, 39), method.pseudotime(7, 39), rtol=1e-9)
+
+
+def test_pseudotimes_of_other_components_are_infinite():
+    own = sp.block_diag([np.ones((5, 5)) - np.eye(5), np.ones((4, 4)) - np.eye(4), np.zeros((1, 1))]).tocsr()
+    with pytest.warns(UserWarning, match="disconnected|components"):
+        method = gc.DiffusionMaps(2, input=own).fit()
+    assert np.isfinite(method.pseudotime(1)).tolist() == [True] * 5 + [False] * 5
+    for root, why in ((9, "has no edges"), (10, "must be a row of the 10 points")):
+        with pytest.raises(ValueError, match=why):
+            method.pseudotime(root)
 
 
 def test_no_steps_are_eigenmaps():

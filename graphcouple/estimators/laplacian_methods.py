@@ -157,19 +157,23 @@ class LawEigenmaps(LaplacianEstimator):
         self._given, self._posterior = None, None
         if not self._has_own_graph:
             self._given = self.model(X.shape[0]).given(X)
-            self._posterior = self._given.posterior(self.n_jobs)
         elif isinstance(self.input, RandomGraph):
             self._posterior = self.input
-        if self._posterior is not None:
-            laplacian = graph_laplacian(self._posterior, self.normalized)
-        else:
-            weights = as_csr(self.input, "input").astype(np.float64)
-            laplacian = GraphLaplacian(weights + weights.T, self.normalized)
-        laplacian = self._reweighed(laplacian)
+        laplacian = self._laplacian()
         if X is not None and X.shape[0] != laplacian.n_nodes:
             raise ValueError(f"input has {laplacian.n_nodes} nodes, but X has {X.shape[0]} rows; they must match.")
         points = None if self._takes_distances else coordinates_of(X, self.metric)
         return self._keep(laplacian, points, np.float64 if X is None else X.dtype)
+
+    def _laplacian(self) -> GraphLaplacian:
+        """Return the Laplacian of the mean graph, or of the graph of one's own."""
+        if self._posterior is None and self._given is not None:
+            self._posterior = self._given.posterior(self.n_jobs)
+        posterior = self.input if isinstance(self.input, RandomGraph) else self._posterior
+        if posterior is not None:
+            return self._reweighed(graph_laplacian(posterior, self.normalized))
+        weights = as_csr(self.input, "input").astype(np.float64)
+        return self._reweighed(GraphLaplacian(weights + weights.T, self.normalized))
 
     def _reweighed(self, laplacian: GraphLaplacian) -> GraphLaplacian:
         """Return the Laplacian of the graph with other weights, if the method has others."""
