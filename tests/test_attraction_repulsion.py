@@ -54,6 +54,27 @@ def test_the_objective_is_the_distance_of_centred_gram_matrices(form):
     assert relative_error(gradient, numerical_gradient(objective.value, Y)) < 1e-6
 
 
+@pytest.mark.parametrize("form", ["points", "sparse", "matrix"])
+def test_without_centring_the_minimum_is_that_of_the_gram_matrix_itself(form):
+    """Theorem 1 and corollary 1 of the thesis."""
+    far = X + 3.0
+    S = far @ far.T
+    given = {"points": far, "sparse": sp.csr_array(far), "matrix": GramMatrix(matrix=S, centred=False)}[form]
+    objective = GramMatching(given, centred=False)
+    assert objective.value(Y) == pytest.approx(np.square(S - Y @ Y.T).sum(), rel=1e-10)
+    assert relative_error(objective.gradient(Y), -4 * (S - Y @ Y.T) @ Y) < 1e-10
+    direction = RNG.normal(size=Y.shape)
+    expected = objective.value(Y + 0.3 * direction) - objective.value(Y)
+    assert np.polynomial.polynomial.polyval(0.3, objective.along(Y, direction)) == pytest.approx(expected, rel=1e-9)
+    Z = gc.solve(objective, Y, gc.ExactSteps(), settled_within=0.0, max_iter=2000).Z
+    values, vectors = np.linalg.eigh(S)
+    best = (vectors * values)[:, -2:] @ vectors[:, -2:].T
+    np.testing.assert_allclose(Z @ Z.T, best, atol=1e-4 * np.abs(best).max())
+    np.testing.assert_allclose(objective.similarities.placement(2).eigenvalues, values[:-3:-1], rtol=1e-8)
+    with pytest.raises(ValueError, match="no sum over pairs"):
+        objective.forces(Y)
+
+
 def test_the_gradient_is_a_sum_of_attractions_and_repulsions():
     S = rbf_kernel(X, gamma=0.05)
     for given in (X, GramMatrix(matrix=S)):

@@ -2,12 +2,14 @@
 
     L(Y) = ‖C (S − Y Yᵀ) C‖²_F,   ∇L = −4 C (S − Y Yᵀ) C Y
 
-C subtracts means. For S = X Xᵀ the minimum is PCA's embedding, up to an orthogonal map, and for a kernel matrix kernel
-PCA's; S may be any symmetric matrix. Each step takes a product S Y, which is X̃(X̃ᵀY) for points: no n × n matrix.
+C subtracts means, or is the identity. For S = X Xᵀ the minimum is PCA's embedding, up to an orthogonal map, and for a
+kernel matrix kernel PCA's; without C it is uncentred multidimensional scaling. S may be any symmetric matrix. Each step
+takes a product S Y, which is X̃(X̃ᵀY) for points: no n × n matrix.
 
 References
 ----------
-Draganov and Dohn (2023), Unexplainable explanations, section 4: lemmas 1 to 3 and theorem 1.
+Draganov and Dohn (2023), Unexplainable explanations, section 4: lemmas 1 to 3 and theorem 1. Draganov's thesis,
+theorem 1 and corollary 1, without C.
 """
 
 from __future__ import annotations
@@ -38,6 +40,8 @@ class GramMatching(Polynomial):
     ----------
     similarities : GramMatrix, or array of shape (n, p)
         S, or points X for S = X Xᵀ.
+    centred : bool, default=True
+        Whether C subtracts means; a `GramMatrix` says so itself.
 
     Examples
     --------
@@ -52,8 +56,9 @@ class GramMatching(Polynomial):
     True
     """
 
-    def __init__(self, similarities: Any) -> None:
-        self.similarities = similarities if isinstance(similarities, GramMatrix) else GramMatrix(similarities)
+    def __init__(self, similarities: Any, centred: bool = True) -> None:
+        known = isinstance(similarities, GramMatrix)
+        self.similarities = similarities if known else GramMatrix(similarities, centred=centred)
 
     @property
     def n_points(self) -> int:
@@ -61,8 +66,7 @@ class GramMatching(Polynomial):
         return self.similarities.n_points
 
     def _centred(self, Z: FloatArray) -> FloatArray:
-        points = check_embedding(Z, n_points=self.n_points).astype(np.float64)
-        return points - points.mean(axis=0)
+        return self.similarities.less_mean(check_embedding(Z, n_points=self.n_points).astype(np.float64))
 
     def value(self, Z: FloatArray) -> float:
         """Return L at `Z`."""
@@ -73,7 +77,7 @@ class GramMatching(Polynomial):
         return self.similarities.sq_norm - 2.0 * float((Y * product).sum()) + float(np.square(Y.T @ Y).sum())
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return L and its gradient −4 (C S C Y − Y YᵀY), for centred Y."""
+        """Return L and its gradient −4 (C S C Y − Y YᵀY), for Y less its mean."""
         Y = self._centred(Z)
         product = self.similarities.times(Y)
         gradient = -4.0 * (product - Y @ (Y.T @ Y))
@@ -81,7 +85,7 @@ class GramMatching(Polynomial):
 
     def along(self, Z: FloatArray, direction: FloatArray) -> FloatArray:
         """Return the coefficients of L(Z + t·direction) − L(Z), a quartic in t, the constant 0 first."""
-        Y, D = self._centred(Z), direction - direction.mean(axis=0)
+        Y, D = self._centred(Z), self.similarities.less_mean(direction)
         product = self.similarities.times(D)
         A, E = Y.T @ Y, D.T @ D
         B = Y.T @ D
@@ -98,8 +102,10 @@ class GramMatching(Polynomial):
     def forces(self, Z: FloatArray) -> FloatArray:
         """Return the gradient as attractions and repulsions, Σ_j l_ij (z_i − z_j), in O(n²): lemma 2, for comparison.
 
-        The coefficients are l_ij = 4 [C (S − Y Yᵀ) C]_ij.
+        The coefficients are l_ij = 4 [C (S − Y Yᵀ) C]_ij, whose rows sum to 0 only if C subtracts means.
         """
+        if not self.similarities.centred:
+            raise ValueError("centred=False pulls points to the origin too, so its gradient is no sum over pairs.")
         Y = self._centred(Z)
         whole = self.similarities.times(np.eye(self.n_points) - 1.0 / self.n_points)
         pull = 4.0 * (whole - Y @ Y.T)

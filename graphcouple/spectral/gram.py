@@ -61,6 +61,8 @@ class GramMatrix:
         F, for S = F Fᵀ: points, or a low-rank approximation.
     matrix : ndarray of shape (n, n), optional
         S.
+    centred : bool, default=True
+        Whether means are subtracted; if not, C is the identity.
 
     Examples
     --------
@@ -73,24 +75,25 @@ class GramMatrix:
     True
     """
 
-    def __init__(self, factor: Any = None, matrix: Any = None) -> None:
+    def __init__(self, factor: Any = None, matrix: Any = None, centred: bool = True) -> None:
         if (factor is None) == (matrix is None):
             raise ValueError("give either a factor or a matrix of similarities.")
         self.mean: FloatArray | float = 0.0
+        self.centred = centred
         if matrix is not None:
             S = np.asarray(matrix, dtype=np.float64)
             if S.ndim != 2 or S.shape[0] != S.shape[1] or not np.isfinite(S).all():
                 raise ValueError(f"similarities must be a finite square array, got shape {S.shape}.")
             if np.abs(S - S.T).max(initial=0.0) > _SYMMETRIC * max(np.abs(S).max(initial=0.0), 1e-300):
                 raise ValueError("similarities must be symmetric; take (S + S.T) / 2.")
-            self.rows = S.mean(axis=0)
+            self.rows = S.mean(axis=0) if centred else np.zeros(len(S))
             self.matrix: FloatArray | None = S - self.rows - self.rows[:, None] + self.rows.mean()
             self.factor = None
             return
         self.matrix = None
         points = as_points(factor, "factor")
         self.factor = sp.csr_array(points, dtype=np.float64) if sp.issparse(points) else points.astype(np.float64)
-        self.mean = np.asarray(self.factor.mean(axis=0)).ravel()
+        self.mean = np.asarray(self.factor.mean(axis=0)).ravel() if centred else np.zeros(points.shape[1])
         if not sp.issparse(self.factor):
             self.factor = self.factor - self.mean
             self.mean = 0.0
@@ -105,8 +108,12 @@ class GramMatrix:
         """n."""
         return (self.factor if self.matrix is None else self.matrix).shape[0]  # type: ignore[union-attr]
 
+    def less_mean(self, Y: FloatArray) -> FloatArray:
+        """Return C Y."""
+        return Y - Y.mean(axis=0) if self.centred else Y
+
     def times(self, Y: FloatArray) -> FloatArray:
-        """Return C S C Y, for centred Y of shape (n,) or (n, m)."""
+        """Return C S C Y, for Y of shape (n,) or (n, m), centred if S is."""
         if self.matrix is not None:
             return self.matrix @ Y
         assert self.factor is not None
@@ -180,8 +187,8 @@ class GramMatrix:
         else:
 
             def times(V: FloatArray) -> FloatArray:
-                inner = self.times(V - V.mean(axis=0))
-                return inner - inner.mean(axis=0)
+                inner = self.times(self.less_mean(V))
+                return self.less_mean(inner)
 
             return (*largest(times, n, k), _NEGLIGIBLE)
         missing = k - values.size
