@@ -38,7 +38,7 @@ def main() -> None:
             kept = gc.metrics.evaluate(points, fitted.embedding_)
             perplexity = np.exp(fitted.posterior_.entropy() / len(points))
             scores.append([float(perplexity), 100 * float(kept["R(10)"]), 100 * float(kept["R(n/2)"])])
-        dim = law.bandwidth.settled(*law.given(points).distances.all_pairs(), gc.Gaussian()).dim
+        dim = law.bandwidth.settled(law.rows(*law.given(points).distances.all_pairs(), None, None)).dim
         everything.append(scores)
         cells = "; ".join("{:.0f}, {:.1f}, {:.1f}".format(*row) for row in scores)
         sys.stdout.write(f"| {name} | {dim:.1f} | {cells} |\n")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import graphcouple as gc
+from graphcouple.laws.bandwidths import DistanceRows
 from graphcouple.neighbors import nearest_neighbors
 from graphcouple.optimize.momentum import MomentumState
 from graphcouple.summation import BarnesHut, Exact, ParticleMesh
@@ -83,4 +84,4 @@ def test_neighbors(benchmark, data, search):
 
 def test_perplexity(benchmark, data):
     support, sq_dist = nearest_neighbors(data, 90)
-    benchmark(gc.Perplexity(30).fit_edges, support, sq_dist, gc.Gaussian())
+    benchmark(gc.Perplexity(30).fit_rows, DistanceRows(support, sq_dist, gc.Gaussian()))

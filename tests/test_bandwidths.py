@@ -4,6 +4,7 @@ import scipy.sparse as sp
 
 import graphcouple as gc
 from graphcouple._numba.calibration import perplexity_rows
+from graphcouple.laws.bandwidths import DistanceRows
 from graphcouple.neighbors import nearest_neighbors
 from tests.reference import literal_kernel
 
@@ -112,7 +113,7 @@ def test_local_connectivity_meets_its_definition(digits):
     X = np.concatenate([digits[0][:200], digits[0][:20]])
     support, sq_dist = nearest_neighbors(X, 14)
     law = gc.LocalConnectivity(15)
-    shift, scale = law.fit_edges(support, sq_dist, gc.Odds(gc.Exponential()))
+    shift, scale = law.fit_rows(DistanceRows(support, sq_dist, gc.Odds(gc.Exponential())))
     dist = np.sqrt(sq_dist).reshape(-1, 14)
     np.testing.assert_allclose(shift, np.where(dist > 0, dist, np.inf).min(axis=1), rtol=1e-12)
     excess = np.maximum(dist - shift[:, None], 0.0) / scale[:, None]
@@ -137,7 +138,7 @@ def test_local_connectivity_has_umaps_values(digits, local_connectivity, duplica
     sigma, rho = smooth_knn_dist(own, 15.0, local_connectivity=local_connectivity)
     support, sq_dist = nearest_neighbors(X, 14)
     bandwidth = gc.LocalConnectivity(15, local_connectivity)
-    shift, scale = bandwidth.fit_edges(support, sq_dist, gc.Odds(gc.Exponential()))
+    shift, scale = bandwidth.fit_rows(DistanceRows(support, sq_dist, gc.Odds(gc.Exponential())))
     np.testing.assert_allclose(shift, rho, rtol=1e-5)
     np.testing.assert_allclose(scale, sigma, rtol=2e-4)
 

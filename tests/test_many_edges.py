@@ -197,8 +197,9 @@ def test_a_renumbered_law_is_the_law_of_the_points_in_another_order(points, name
     assert law.unordered == (name == "B")
 
 
+# More iterations would let rounding grow: two threads of BLAS round sums of rows in another order.
 def searched_in_lists(method, **parameters):
-    stated = method(random_state=0, max_iter=12, **parameters).sentence
+    stated = method(random_state=0, max_iter=6, **parameters).sentence
     wanted = {
         "search": "approximate",
         "n_neighbors": 100 if stated.input.n_neighbors == "auto" else stated.input.n_neighbors,

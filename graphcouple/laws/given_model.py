@@ -85,7 +85,7 @@ class ConditionedModel(ConditionedLaw):
         """Return the model with the numbers of its bandwidth that all rows choose together."""
         model, n = self.model, self.distances.n_points
         if not model.bandwidth.looks_at_all or support.complete:
-            return model.settled(support, sq_dist, n_jobs, copies)
+            return model.settled(model.rows(support, sq_dist, n_jobs, copies))
         if isinstance(self.distances, OwnNeighbors) or n > _MOST_DISTANCES // _LEAST_ROWS:
             raise ValueError(
                 f"{model.bandwidth} needs distances to all points: it takes no neighbors of your own, and at most "
@@ -96,7 +96,7 @@ class ConditionedModel(ConditionedLaw):
         support, sq_dist = self.distances.to(self.X[rows], None, n_jobs)
         if self.weights is not None:
             copies = Copies(self.weights[rows], self.weights[support.indices], np.zeros(rows.size))
-        return model.settled(support, sq_dist, n_jobs, copies, kept=kept)
+        return model.settled(model.rows(support, sq_dist, n_jobs, copies), kept)
 
     def _log_kernel(
         self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None

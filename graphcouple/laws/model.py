@@ -14,7 +14,7 @@ from graphcouple._validation import at_most_others, check_integer
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.kernels.base import KERNELS
-from graphcouple.laws.bandwidths import Bandwidth
+from graphcouple.laws.bandwidths import Bandwidth, DistanceRows
 from graphcouple.laws.copies import Copies, check_weights
 from graphcouple.laws.given_model import ConditionedModel
 from graphcouple.laws.labels import class_codes
@@ -374,33 +374,26 @@ class GraphModel(GraphLaw):
             return allowed[0], distances.along(allowed[0], n_jobs)
         return distances.all_pairs()
 
-    def fitted_bandwidth(
-        self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the shift and the scale of each row, by the model's bandwidth.
+    def rows(self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None) -> DistanceRows:
+        """Return rows of distances as the bandwidth takes them.
 
         Under independent edges, it is fitted to the edge probabilities, not to their odds (THESIS, section 5.1).
         """
-        assert self.bandwidth is not None
-        weighted = {} if copies is None else {"copies": copies}
-        return self.bandwidth.fit_edges(support, sq_dist, self._scaled_kernel, n_jobs, **weighted)
+        kernel = self.kernel.membership if self.prior.independent_edges else self.kernel
+        return DistanceRows(support, sq_dist, kernel, n_jobs, copies)
 
-    def settled(
-        self,
-        support: Support,
-        sq_dist: FloatArray,
-        n_jobs: int | None,
-        copies: Copies | None,
-        kept: int | None = None,
-    ) -> GraphModel:
+    def fitted_bandwidth(
+        self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the shift and the scale of each row, by the model's bandwidth."""
+        assert self.bandwidth is not None
+        return self.bandwidth.fit_rows(self.rows(support, sq_dist, n_jobs, copies))
+
+    def settled(self, rows: DistanceRows, kept: int | None = None) -> GraphModel:
         """Return the model with the numbers of its bandwidth that all rows choose together; see `Bandwidth.settled`."""
         assert self.bandwidth is not None
-        bandwidth = self.bandwidth.settled(support, sq_dist, self._scaled_kernel, n_jobs, copies, kept)
+        bandwidth = self.bandwidth.settled(rows, kept)
         return self if bandwidth is self.bandwidth else dataclasses.replace(self, bandwidth=bandwidth)
-
-    @property
-    def _scaled_kernel(self) -> Kernel:
-        return self.kernel.membership if self.prior.independent_edges else self.kernel
 
 
 def _arguments(params: dict[str, Any] | None) -> list[tuple[str, Any]]:

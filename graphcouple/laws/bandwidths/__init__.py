@@ -1,6 +1,6 @@
 """How each point rescales its distances."""
 
-from graphcouple.laws.bandwidths.base import Bandwidth, ConstantBandwidth
+from graphcouple.laws.bandwidths.base import Bandwidth, ConstantBandwidth, DistanceRows
 from graphcouple.laws.bandwidths.likelihood import LeaveOneOut
 from graphcouple.laws.bandwidths.local import LocalConnectivity, SelfTuning
 from graphcouple.laws.bandwidths.perplexity import ENTROPY_TOLERANCE, Perplexity
@@ -9,6 +9,7 @@ __all__ = [
     "ENTROPY_TOLERANCE",
     "Bandwidth",
     "ConstantBandwidth",
+    "DistanceRows",
     "LeaveOneOut",
     "LocalConnectivity",
     "Perplexity",

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._validation import check_positive
-from graphcouple.graphs import FloatArray, Support, as_csr, edges_of, off_diagonal
+from graphcouple.graphs import FloatArray, IntArray, Support, as_csr, edges_of, off_diagonal
 from graphcouple.kernels import Gaussian, Kernel
 from graphcouple.laws.copies import Copies
 
@@ -32,6 +32,33 @@ def _split(sq_dist_graph: Any) -> tuple[Support, FloatArray]:
     if not (np.isfinite(sq_dist).all() and (sq_dist >= 0).all()):
         raise ValueError("sq_dist_graph must hold finite squared distances of at least 0.")
     return support, sq_dist.astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceRows:
+    """Squared distances along the edges of a graph, and the kernel that will see them rescaled.
+
+    Attributes
+    ----------
+    support : Support
+    sq_dist : ndarray of shape (n_edges,)
+    kernel : Kernel
+    n_jobs : int or None
+    copies : Copies or None
+        The numbers of copies of weighted points.
+    """
+
+    support: Support
+    sq_dist: FloatArray
+    kernel: Kernel
+    n_jobs: int | None = None
+    copies: Copies | None = None
+
+    def counted(self) -> tuple[IntArray, FloatArray, FloatArray | None]:
+        """Return row pointers, distances and how many points each stands for; own copies, at 0, end a row."""
+        if self.copies is None:
+            return self.support.indptr, self.sq_dist, None
+        return self.copies.beside(self.support, self.sq_dist)
 
 
 @dataclass(frozen=True)
@@ -55,21 +82,11 @@ class Bandwidth(ABC):
             In units of distance.
         """
         support, sq_dist = _split(sq_dist_graph)
-        return self.fit_edges(support, sq_dist, Gaussian() if kernel is None else kernel)
+        return self.fit_rows(DistanceRows(support, sq_dist, Gaussian() if kernel is None else kernel))
 
     @abstractmethod
-    def fit_edges(
-        self,
-        support: Support,
-        sq_dist: FloatArray,
-        kernel: Kernel,
-        n_jobs: int | None = None,
-        copies: Copies | None = None,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Choose every node's shift and scale from the flat squared distances of a support.
-
-        `copies` holds the numbers of copies of weighted points; it is passed only if points are weighted.
-        """
+    def fit_rows(self, rows: DistanceRows) -> tuple[FloatArray, FloatArray]:
+        """Return every node's shift and scale; see `fit`."""
 
     @property
     def suited_neighbors(self) -> int | None:
@@ -84,15 +101,7 @@ class Bandwidth(ABC):
         """Lower the bandwidth's numbers to what rows of `n_neighbors` given neighbours allow, with a warning."""
         return self
 
-    def settled(
-        self,
-        support: Support,
-        sq_dist: FloatArray,
-        kernel: Kernel,
-        n_jobs: int | None = None,
-        copies: Copies | None = None,
-        kept: int | None = None,
-    ) -> Bandwidth:
+    def settled(self, rows: DistanceRows, kept: int | None = None) -> Bandwidth:
         """Return the bandwidth with the numbers that all rows choose together; new rows take these as they are.
 
         If it `looks_at_all`, rows may be a sample, with distances to all points; `kept` is then their number of edges.
@@ -152,13 +161,6 @@ class ConstantBandwidth(Bandwidth):
     def __post_init__(self) -> None:
         check_positive("scale", self.scale)
 
-    def fit_edges(
-        self,
-        support: Support,
-        sq_dist: FloatArray,
-        kernel: Kernel,
-        n_jobs: int | None = None,
-        copies: Copies | None = None,
-    ) -> tuple[FloatArray, FloatArray]:
+    def fit_rows(self, rows: DistanceRows) -> tuple[FloatArray, FloatArray]:
         """Return no shift and the constant scale."""
-        return np.zeros(support.n_nodes), np.full(support.n_nodes, float(self.scale))
+        return np.zeros(rows.support.n_nodes), np.full(rows.support.n_nodes, float(self.scale))

@@ -11,9 +11,7 @@ import numpy as np
 from graphcouple._numba.threads import over_rows
 from graphcouple._validation import check_integer, check_positive
 from graphcouple.graphs import FloatArray, Support
-from graphcouple.kernels import Kernel
-from graphcouple.laws.bandwidths.base import Bandwidth, ConstantBandwidth
-from graphcouple.laws.copies import Copies
+from graphcouple.laws.bandwidths.base import Bandwidth, ConstantBandwidth, DistanceRows
 
 # The share of rows, the least likely, that the likelihood leaves out: one far outlier would set the scale otherwise. Of
 # 1,500 normal points in the plane, 1 % gives the scale of Silverman's rule, 0 and 5 % one a quarter larger and smaller.
@@ -111,25 +109,17 @@ class LeaveOneOut(Bandwidth):
         """Whether the shared scale is chosen from distances to all points; see `Bandwidth`."""
         return not self.by_row
 
-    def settled(
-        self,
-        support: Support,
-        sq_dist: FloatArray,
-        kernel: Kernel,
-        n_jobs: int | None = None,
-        copies: Copies | None = None,
-        kept: int | None = None,
-    ) -> Bandwidth:
+    def settled(self, rows: DistanceRows, kept: int | None = None) -> Bandwidth:
         """Return the constant scale of all rows, or the bandwidth by row with its dimension; see `Bandwidth`."""
-        dim = _intrinsic_dimension(support, sq_dist) if self.dim is None else float(self.dim)
-        if not all(kernel.assumptions(int(np.ceil(dim)))):
+        dim = _intrinsic_dimension(rows.support, rows.sq_dist) if self.dim is None else float(self.dim)
+        if not all(rows.kernel.assumptions(int(np.ceil(dim)))):
             raise ValueError(
-                f"{kernel!r} gives points no density in {dim:.3g} dimensions, for it is not bounded and integrable "
-                "there; choose a faster decay, a smaller dim, or Perplexity."
+                f"{rows.kernel!r} gives points no density in {dim:.3g} dimensions, for it is not bounded and "
+                "integrable there; choose a faster decay, a smaller dim, or Perplexity."
             )
         if self.by_row:
-            return replace(self, dim=dim, n_points=support.n_nodes)
-        scale, effective = _Rows(support, sq_dist, kernel, n_jobs, copies, dim).shared_scale()
+            return replace(self, dim=dim, n_points=rows.support.n_nodes)
+        scale, effective = _Likelihoods(rows, dim).shared_scale()
         if kept is not None and effective > 0.5 * kept:
             warnings.warn(
                 f"the scale of largest likelihood, {scale:.3g}, has {effective:.0f} effective neighbors, and rows keep "
@@ -139,43 +129,28 @@ class LeaveOneOut(Bandwidth):
             )
         return ConstantBandwidth(scale)
 
-    def fit_edges(
-        self,
-        support: Support,
-        sq_dist: FloatArray,
-        kernel: Kernel,
-        n_jobs: int | None = None,
-        copies: Copies | None = None,
-    ) -> tuple[FloatArray, FloatArray]:
+    def fit_rows(self, rows: DistanceRows) -> tuple[FloatArray, FloatArray]:
         """Return no shift and the scales."""
         if not self.by_row or self.dim is None or self.n_points is None:
-            settled = self.settled(support, sq_dist, kernel, n_jobs, copies)
-            return settled.fit_edges(support, sq_dist, kernel, n_jobs, copies)
-        fewest = int(np.diff(support.indptr).min())
+            return self.settled(rows).fit_rows(rows)
+        fewest = int(np.diff(rows.support.indptr).min())
         if fewest < self.n_points - 1:
             raise ValueError(
                 f"LeaveOneOut(by_row=True) compares each row with all others, but a row has {fewest} neighbors of "
                 f"{self.n_points} points; pass n_neighbors=None, or by_row=False."
             )
-        rows = _Rows(support, sq_dist, kernel, n_jobs, copies, self.dim)
-        return np.zeros(support.n_nodes), rows.own_scales()
+        return np.zeros(rows.support.n_nodes), _Likelihoods(rows, self.dim).own_scales()
 
 
-class _Rows:
+class _Likelihoods:
     """The likelihoods of rows of distances, at any scales."""
 
-    def __init__(
-        self,
-        support: Support,
-        sq_dist: FloatArray,
-        kernel: Kernel,
-        n_jobs: int | None,
-        copies: Copies | None,
-        dim: float,
-    ) -> None:
-        self.n, self.indptr, self.kernel, self.n_jobs = support.n_nodes, support.indptr, kernel, n_jobs
-        self.sq_dist, self.dim, self.counts = sq_dist, dim, None if copies is None else copies.edges
-        self.weights: FloatArray = np.ones(self.n) if copies is None else copies.weights
+    def __init__(self, rows: DistanceRows, dim: float) -> None:
+        self.n, self.indptr, self.kernel = rows.support.n_nodes, rows.support.indptr, rows.kernel
+        self.n_jobs, self.sq_dist, self.dim = rows.n_jobs, rows.sq_dist, dim
+        # Own copies, at distance 0, do not count.
+        self.counts = None if rows.copies is None else rows.copies.edges
+        self.weights: FloatArray = np.ones(self.n) if rows.copies is None else rows.copies.weights
         positive = np.where(self.sq_dist > 0, self.sq_dist, np.inf)
         with np.errstate(divide="ignore"):
             self.nearest = 0.5 * np.log(np.minimum.reduceat(positive, self.indptr[:-1]))

@@ -10,9 +10,7 @@ import numpy as np
 from graphcouple._numba.threads import over_rows
 from graphcouple._validation import check_integer, check_positive
 from graphcouple.graphs import FloatArray, Support
-from graphcouple.kernels import Kernel
-from graphcouple.laws.bandwidths.base import Bandwidth
-from graphcouple.laws.copies import Copies
+from graphcouple.laws.bandwidths.base import Bandwidth, DistanceRows
 
 
 @dataclass(frozen=True)
@@ -60,27 +58,19 @@ class LocalConnectivity(Bandwidth):
         """`n_neighbors` without the point itself."""
         return self.n_neighbors - 1
 
-    def fit_edges(
-        self,
-        support: Support,
-        sq_dist: FloatArray,
-        kernel: Kernel,
-        n_jobs: int | None = None,
-        copies: Copies | None = None,
-    ) -> tuple[FloatArray, FloatArray]:
+    def fit_rows(self, rows: DistanceRows) -> tuple[FloatArray, FloatArray]:
         """Return ρ and σ."""
         from graphcouple._numba.calibration import connectivity_rows
 
-        n, indptr, counts = support.n_nodes, support.indptr, None
+        n, (indptr, sq_dist, counts) = rows.support.n_nodes, rows.counted()
         totals: FloatArray = np.diff(indptr).astype(np.float64)
         weights: FloatArray = np.ones(n)
-        if copies is not None:
-            indptr, sq_dist, counts = copies.beside(support, sq_dist)
-            totals, weights = np.add.reduceat(counts, indptr[:-1]), copies.weights
+        if rows.copies is not None and counts is not None:
+            totals, weights = np.add.reduceat(counts, indptr[:-1]), rows.copies.weights
         shift, scale, sums = np.empty(n), np.empty(n), np.empty(n)
         target, connectivity = float(np.log2(self.n_neighbors)), float(self.local_connectivity)
-        equation = (kernel.membership, target, connectivity)
-        over_rows(n, n_jobs, connectivity_rows, sq_dist, indptr, *equation, shift, scale, sums, counts)
+        equation = (rows.kernel.membership, target, connectivity)
+        over_rows(n, rows.n_jobs, connectivity_rows, sq_dist, indptr, *equation, shift, scale, sums, counts)
         # UMAP's lower bound; its means include the point itself, at distance 0.
         overall = float(weights @ sums) / float(weights @ (totals + 1.0))
         floor = 1e-3 * np.where(shift > 0, sums / (totals + 1.0), overall)
@@ -131,25 +121,16 @@ class SelfTuning(Bandwidth):
         """`suited`, or three times k."""
         return 3 * self.k if self.suited is None else self.suited
 
-    def fit_edges(
-        self,
-        support: Support,
-        sq_dist: FloatArray,
-        kernel: Kernel,
-        n_jobs: int | None = None,
-        copies: Copies | None = None,
-    ) -> tuple[FloatArray, FloatArray]:
+    def fit_rows(self, rows: DistanceRows) -> tuple[FloatArray, FloatArray]:
         """Return no shift and the distance to the k-th neighbour."""
         from graphcouple._numba.calibration import neighbor_rows
 
-        n_edges = np.diff(support.indptr)
+        n_edges = np.diff(rows.support.indptr)
         if (n_edges == 0).any():
             raise ValueError(f"node {int(np.argmin(n_edges))} has no neighbor to set its scale; give it an edge.")
-        n, indptr, counts = support.n_nodes, support.indptr, None
-        if copies is not None:
-            indptr, sq_dist, counts = copies.beside(support, sq_dist)
+        n, (indptr, sq_dist, counts) = n_edges.size, rows.counted()
         scale = np.empty(n)
-        over_rows(n, n_jobs, neighbor_rows, sq_dist, indptr, self.k - 1.0, scale, counts)
+        over_rows(n, rows.n_jobs, neighbor_rows, sq_dist, indptr, self.k - 1.0, scale, counts)
         return np.zeros(n), scale
 
     pairs_scales: ClassVar[bool] = True

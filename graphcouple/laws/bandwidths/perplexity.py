@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphcouple._validation import check_positive
-from graphcouple.graphs import FloatArray, Support
+from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Kernel
-from graphcouple.laws.bandwidths.base import Bandwidth, ConstantBandwidth
-from graphcouple.laws.copies import Copies
+from graphcouple.laws.bandwidths.base import Bandwidth, ConstantBandwidth, DistanceRows
 
 ENTROPY_TOLERANCE = 1e-5  # nats
 _SEARCH_TOLERANCE = 1e-10
@@ -94,33 +93,23 @@ class Perplexity(Bandwidth):
         )
         return Perplexity(reduced)
 
-    def fit_edges(
-        self,
-        support: Support,
-        sq_dist: FloatArray,
-        kernel: Kernel,
-        n_jobs: int | None = None,
-        copies: Copies | None = None,
-    ) -> tuple[FloatArray, FloatArray]:
+    def fit_rows(self, rows: DistanceRows) -> tuple[FloatArray, FloatArray]:
         """Return no shift and the calibrated scales."""
         from graphcouple._numba.calibration import perplexity_rows
         from graphcouple._numba.threads import over_rows
 
-        n, indptr, counts = support.n_nodes, support.indptr, None
-        totals = np.diff(indptr)
-        if copies is not None:
-            indptr, sq_dist, counts = copies.beside(support, sq_dist)
-            totals = np.add.reduceat(counts, indptr[:-1])
+        n, (indptr, sq_dist, counts) = rows.support.n_nodes, rows.counted()
+        totals = np.diff(indptr) if counts is None else np.add.reduceat(counts, indptr[:-1])
         self._check_enough(float(totals.min()), n)
         scale, error, tied = np.empty(n), np.empty(n), np.empty(n)
         target = float(np.log(self.perplexity))
         over_rows(
             n,
-            n_jobs,
+            rows.n_jobs,
             perplexity_rows,
             sq_dist,
             indptr,
-            kernel,
+            rows.kernel,
             target,
             _SEARCH_TOLERANCE,
             scale,
@@ -128,7 +117,7 @@ class Perplexity(Bandwidth):
             tied,
             counts,
         )
-        self._check_reached(kernel, np.where(tied > 0, 0.0, error))
+        self._check_reached(rows.kernel, np.where(tied > 0, 0.0, error))
         self._warn_of_ties(tied)
         return np.zeros(n), scale
 
