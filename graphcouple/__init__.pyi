@@ -61,6 +61,7 @@ from .estimators import LaptSNE as LaptSNE
 from .estimators import LargeVis as LargeVis
 from .estimators import LinearAutoencoder as LinearAutoencoder
 from .estimators import LocallyLinearEmbedding as LocallyLinearEmbedding
+from .estimators import LocalMAP as LocalMAP
 from .estimators import MetricMDS as MetricMDS
 from .estimators import NegTSNE as NegTSNE
 from .estimators import PaCMAP as PaCMAP

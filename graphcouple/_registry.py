@@ -76,6 +76,7 @@ METHODS = {
     "neg-tsne": "NegTSNE",
     "infonc-tsne": "InfoNCTSNE",
     "snekhorn": "SNEkhorn",
+    "localmap": "LocalMAP",
     "pacmap": "PaCMAP",
     "laptsne": "LaptSNE",
     "two-kernel-pca": "TwoKernelPCA",

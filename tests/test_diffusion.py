@@ -34,6 +34,7 @@ def test_distances_are_those_of_walks(alpha, t):
     )
 
 
+@pytest.mark.filterwarnings("ignore:5 eigenvectors give a rough pseudotime")
 def test_eigenvalues_and_pseudotimes_are_scanpys():
     cells = sc.datasets.pbmc68k_reduced()
     sc.tl.diffmap(cells, n_comps=6)
@@ -53,9 +54,24 @@ def test_pseudotimes_are_distances_of_walks_of_all_lengths(alpha, tmp_path):
     stationary = degrees / degrees.sum()
     all_steps = np.linalg.inv(np.eye(40) - P + stationary) - np.eye(40)
     expected = np.linalg.norm((all_steps - all_steps[7]) / np.sqrt(stationary), axis=1)
-    np.testing.assert_allclose(method.pseudotime(7, 39), expected / expected.max(), rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(method.pseudotime(7), expected / expected.max(), rtol=1e-7, atol=1e-12)
     method.save(tmp_path / "map.gc")
-    np.testing.assert_allclose(gc.load(tmp_path / "map.gc").pseudotime(7, 39), method.pseudotime(7, 39), rtol=1e-9)
+    loaded, places = gc.load(tmp_path / "map.gc"), method.transform(X[:5] + 0.1)
+    np.testing.assert_allclose(loaded.pseudotime(7), method.pseudotime(7), rtol=1e-9)
+    # Parameters that are set later are those of the next fit.
+    np.testing.assert_array_equal(method.set_params(alpha=1.0 - alpha).pseudotime(7), loaded.pseudotime(7))
+    np.testing.assert_array_equal(method.transform(X[:5] + 0.1), places)
+
+
+def test_pseudotimes_of_alike_eigenvalues_are_exact():
+    star = gc.DiffusionMaps(t=1, input=nx.star_graph(30))
+    with pytest.warns(UserWarning, match="after t=1 steps"):
+        star.fit()
+    np.testing.assert_allclose(star.pseudotime(0), [0.0] + [1.0] * 30, atol=1e-9)
+    np.testing.assert_allclose(star.pseudotime(1), [1.0] + [0.0] * 30, atol=1e-9)
+    method = gc.DiffusionMaps(perplexity=10).fit(RNG.normal(size=(200, 10)))
+    with pytest.warns(UserWarning, match="10 eigenvectors give a rough pseudotime"):
+        method.pseudotime(0, 10)
 
 
 def test_pseudotimes_of_other_components_are_infinite():

@@ -68,7 +68,8 @@ def test_the_dimension_is_that_of_the_points():
     law = gc.GraphModel(gc.Gaussian(), "D", gc.LeaveOneOut(by_row=True)).given(sheet)
     law.posterior()
     assert law.law.bandwidth.dim == pytest.approx(2.0, abs=0.2)
-    simplex = gc.LeaveOneOut().fit(2.0 - 2.0 * np.eye(40))[1]
+    with pytest.warns(UserWarning, match="makes neighbors of 39 of 39 points"):
+        simplex = gc.LeaveOneOut().fit(2.0 - 2.0 * np.eye(40))[1]
     np.testing.assert_allclose(simplex, np.sqrt(2.0 / 39.0), rtol=1e-5)
 
 
@@ -77,6 +78,10 @@ def test_copies_of_points_and_one_far_point_leave_the_scale():
     for others in (X[:30], [[1e6, 0.0, 0.0]]):
         more = np.vstack([X, others])
         assert gc.LeaveOneOut(dim=3).fit(cdist(more, more, "sqeuclidean"))[1][0] == pytest.approx(plain, rel=0.1)
+    # Copies are in one place, which counts once for the dimension; several outliers share a floor of the density.
+    copied, outlying = np.tile(X, (4, 1)), np.vstack([X, 1e3 * RNG.normal(size=(6, 3))])
+    scales = [gc.LeaveOneOut().fit(cdist(of, of, "sqeuclidean"))[1][0] for of in (X, copied, outlying)]
+    np.testing.assert_allclose(scales, scales[0], rtol=0.15)
     with pytest.raises(ValueError, match="all points are in one place"):
         gc.LeaveOneOut(dim=3).fit(np.zeros((5, 5)))
 
@@ -99,6 +104,14 @@ def test_weights_count_copies():
     for law in (weighted, copied):
         law.posterior()
     assert weighted.law.bandwidth.scale == pytest.approx(copied.law.bandwidth.scale, rel=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:the scale of largest likelihood")
+def test_scales_that_are_as_likely_are_told():
+    sphere = np.random.default_rng(0).normal(size=(2100, 3))
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.LeaveOneOut(), metric="cosine")
+    with pytest.warns(UserWarning, match="are as likely as .*; other rows may ask for another"):
+        law.posterior(sphere)
 
 
 @pytest.mark.parametrize("by_row", [False, True])
@@ -130,8 +143,14 @@ def test_refusals_and_warnings():
     )
     with pytest.raises(ValueError, match="takes no neighbors of your own"):
         own.posterior()
-    with pytest.raises(ValueError, match="dim must be"):
-        gc.LeaveOneOut(dim=0.0)
+    stored = kneighbors_graph(X, 20, mode="distance")
+    with pytest.raises(ValueError, match="no sparse graph of distances"):
+        gc.GraphModel(gc.Gaussian(), "D", gc.LeaveOneOut(), 10, metric="precomputed").posterior(stored)
+    for dim in (0.0, 0.5):
+        with pytest.raises(ValueError, match="dim must be"):
+            gc.LeaveOneOut(dim=dim)
+    with pytest.raises(TypeError, match="by_row must be True or False"):
+        gc.LeaveOneOut(by_row="yes")
     with pytest.warns(UserWarning, match=r"effective neighbors, and rows keep 5\. Set n_neighbors to"):
         gc.GraphModel(gc.Gaussian(), "D", gc.LeaveOneOut(dim=3), n_neighbors=5).posterior(X)
     with warnings.catch_warnings():

@@ -12,20 +12,20 @@ X = RNG.normal(size=(40, 4))
 
 
 class Quadratic(gc.extend.Objective):
-    """½ zᵀAz for a matrix A of the size of all coordinates."""
+    """½ (z − c)ᵀA(z − c) for a matrix A of the size of all coordinates."""
 
-    def __init__(self, matrix, dim):
-        self.matrix, self.dim = matrix, dim
+    def __init__(self, matrix, dim, centre=0.0):
+        self.matrix, self.dim, self.centre = matrix, dim, centre
 
     @property
     def n_points(self):
         return len(self.matrix) // self.dim
 
     def value(self, Z):
-        return 0.5 * float(Z.ravel() @ self.matrix @ Z.ravel())
+        return 0.5 * float((Z - self.centre).ravel() @ self.matrix @ (Z - self.centre).ravel())
 
     def value_and_grad(self, Z):
-        return self.value(Z), (self.matrix @ Z.ravel()).reshape(Z.shape)
+        return self.value(Z), (self.matrix @ (Z - self.centre).ravel()).reshape(Z.shape)
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
@@ -35,7 +35,7 @@ def test_springs_have_the_inverse_of_their_stiffness(dim):
     stiffness = np.abs(RNG.normal(size=(n, n)))
     laplacian = np.diag((stiffness + stiffness.T).sum(axis=1)) - stiffness - stiffness.T
     A, Z = np.kron(laplacian, np.eye(dim)), RNG.normal(size=(n, dim))
-    law = position_uncertainty(Quadratic(A, dim), Z, temperature=0.3)
+    law = position_uncertainty(Quadratic(A, dim, Z), Z, temperature=0.3)
     centred, moves = Z - Z.mean(axis=0), [np.tile(np.eye(dim)[a], n) for a in range(dim)]
     for a in range(dim):
         for b in range(a):
@@ -97,7 +97,7 @@ def test_groups_that_move_as_one_are_stable():
     groups = np.kron(np.eye(2), np.ones((5, 5))) * 100.0 + 1e-3
     laplacian = np.diag(groups.sum(axis=1)) - groups
     Z = np.r_[np.zeros((5, 2)), np.full((5, 2), 30.0)] + RNG.normal(size=(10, 2))
-    law = position_uncertainty(Quadratic(np.kron(laplacian, np.eye(2)), 2), Z)
+    law = position_uncertainty(Quadratic(np.kron(laplacian, np.eye(2)), 2, Z), Z)
     assert law.radii().min() > 3.0
     assert law.stability(4).min() > 0.9
     assert law.stability(9).max() < 0.99
@@ -109,6 +109,27 @@ def test_copies_of_a_row_share_its_law():
     law = gc.TSNE(perplexity=8, unique=True, random_state=0).fit(twice).uncertainty()
     np.testing.assert_array_equal(law.covariances()[40:], law.covariances()[:5])
     assert law.embedding.shape == (45, 2)
+
+
+def test_copies_in_one_place_are_one_neighbour():
+    copied = np.vstack([X, np.tile(X[:1], (12, 1))])
+    with pytest.warns(UserWarning, match="neighbors are tied"):
+        law = gc.TSNE(perplexity=8, unique=True, random_state=0).fit(copied).uncertainty()
+    assert 0.1 < law.stability()[0] == law.stability()[-1]
+    assert np.trace(law.covariances(10)[0]) > 0.01
+
+
+@pytest.mark.parametrize("perplexity", [2.0, 8.0])
+def test_the_temperature_counts_copies(perplexity):
+    weighted = gc.TSNE(perplexity=perplexity, random_state=0, max_iter=200).fit(X, sample_weight=np.full(40, 3.0))
+    assert 1.0 / weighted.uncertainty().temperature == pytest.approx(perplexity, rel=1e-3)
+
+
+def test_a_loaded_map_has_the_same_law(tmp_path):
+    own = gc.GraphCoupling(gc.TSNE(perplexity=8).models(40)[0].posterior(X).mean(), gc.GraphModel(gc.Student(), "E"))
+    fitted = own.set_params(random_state=0, init="random").fit()
+    fitted.save(tmp_path / "map.gc")
+    np.testing.assert_array_equal(gc.load(tmp_path / "map.gc").uncertainty().radii(), fitted.uncertainty().radii())
 
 
 def test_maps_of_bootstrapped_data_move_the_same_points():
@@ -136,14 +157,23 @@ def test_refusals_and_warnings():
         position_uncertainty(Quadratic(RNG.normal(size=(8, 8)), 2), RNG.normal(size=(4, 2)))
     with pytest.raises(ValueError, match="temperature must be"):
         position_uncertainty(Quadratic(np.eye(8), 2), np.zeros((4, 2)), temperature=0.0)
-    with pytest.warns(UserWarning, match="falls in 1 of 8 directions from Z, which is no minimum"):
-        position_uncertainty(Quadratic(np.diag([-1.0, 1, 2, 3, 4, 5, 6, 7]), 1), RNG.normal(size=(8, 1)))
+    Z = RNG.normal(size=(8, 1))
+    with pytest.warns(UserWarning, match="Z is no minimum: the objective falls in 1 of 8 directions"):
+        position_uncertainty(Quadratic(np.diag([-1.0, 1, 2, 3, 4, 5, 6, 7]), 1, Z), Z)
+    slope = Quadratic(np.kron([[1.0, -1.0], [-1.0, 1.0]], np.eye(1)), 1)
+    with pytest.warns(UserWarning, match="its slope is that of .* standard deviations from a minimum"):
+        position_uncertainty(slope, np.array([[3.0], [-3.0]]), temperature=2.0)
+    with pytest.raises(ValueError, match="temperature must be a number above 0, or 'auto', got 'x'"):
+        gc.TSNE(perplexity=5, random_state=0).fit(X).uncertainty("x")
+    with pytest.raises(ValueError, match="its random draws are forgotten"):
+        gc.PaCMAP().fit(np.vstack([X, X + 0.1])).uncertainty()
     with pytest.raises(ValueError, match="beyond n_landmarks were placed and not fitted"):
         gc.TSNE(perplexity=5, n_landmarks=30, random_state=0).fit(X).uncertainty()
 
 
 def test_ellipses_are_drawn():
-    law = position_uncertainty(Quadratic(np.diag(np.arange(1.0, 21.0)), 2), RNG.normal(size=(10, 2)))
+    Z = RNG.normal(size=(10, 2))
+    law = position_uncertainty(Quadratic(np.diag(np.arange(1.0, 21.0)), 2, Z), Z)
     ellipses = gc.plotting.plot_uncertainty(law, n_neighbors=None, n_std=2.0).collections[-1]
     angle = np.radians(ellipses.get_angles())
     turns = np.stack([np.stack([np.cos(angle), -np.sin(angle)], 1), np.stack([np.sin(angle), np.cos(angle)], 1)], 1)
@@ -153,4 +183,4 @@ def test_ellipses_are_drawn():
     with pytest.raises(TypeError, match=r"estimator\.uncertainty"):
         gc.plotting.plot_uncertainty(law.embedding)
     with pytest.raises(ValueError, match="ellipses need two components"):
-        gc.plotting.plot_uncertainty(position_uncertainty(Quadratic(np.eye(6), 1), RNG.normal(size=(6, 1))))
+        gc.plotting.plot_uncertainty(position_uncertainty(Quadratic(np.eye(6), 1, Z[:6, :1]), Z[:6, :1]))

@@ -13,6 +13,7 @@ from graphcouple.couplings.effective import ChargedPartition, EffectiveCrossEntr
 from graphcouple.couplings.global_term import GlobalTerm
 from graphcouple.couplings.gram import GramMatching
 from graphcouple.couplings.large_scale import LargeScale, LargeScaleCrossEntropy
+from graphcouple.couplings.local_map import LocallyAdjusted, LocallyAdjustedCoupling
 from graphcouple.couplings.long_edges import LongEdges
 from graphcouple.couplings.losses import BinaryKL, MatchingLoss, SquareLoss
 from graphcouple.couplings.matching import MatchedMeans
@@ -60,6 +61,8 @@ __all__ = [
     "LargeScale",
     "LargeScaleCrossEntropy",
     "LocalRadii",
+    "LocallyAdjusted",
+    "LocallyAdjustedCoupling",
     "LogPartition",
     "LongEdges",
     "MatchedMeans",

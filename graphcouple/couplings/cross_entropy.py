@@ -88,7 +88,8 @@ class CrossEntropy(PairCoupling):
         exaggeration: float = 1.0,
     ) -> None:
         super().__init__(posterior, latent_model, summation, n_jobs)
-        self.exaggeration = self.stated_exaggeration = _checked_exaggeration(exaggeration, latent_model)
+        self.exaggeration = self.stated_exaggeration = check_exaggeration(exaggeration)
+        _check_exaggerated(exaggeration, latent_model)
         prior, kernel, n = latent_model.prior, latent_model.kernel, posterior.n_nodes
         weights = posterior.node_weights
         self.partition = LogPartition(prior, kernel, n, self.summation, self._share, n_jobs, weights)
@@ -204,17 +205,19 @@ class CrossEntropy(PairCoupling):
         return prior.least_cross_entropy(means, float(weights.sum()), share, np.maximum(pairs, 0.0))
 
 
-def _checked_exaggeration(exaggeration: float, latent: GraphModel) -> float:
-    """Return ρ; below 1, or where the kernel is infinite at 0, the loss has no lower bound."""
-    check_positive("exaggeration", exaggeration)
-    if exaggeration == 1.0:
-        return 1.0
-    if exaggeration < 1.0:
+def check_exaggeration(exaggeration: float) -> float:
+    """Return ρ as a float; below 1, the loss has no lower bound."""
+    if check_positive("exaggeration", exaggeration) < 1.0:
         raise ValueError(f"exaggeration must be at least 1, got {exaggeration}: points would fly apart.")
-    if not latent.prior.normalized or not latent.kernel.assumptions(1).bounded:
-        raise ValueError(
-            f"exaggeration={exaggeration:g} needs a latent prior with a fixed number of edges, such as D or E, and a "
-            f"bounded kernel; got {latent}. For prior B use its edge prior, or the repulsion_strength of "
-            "EffectiveCoupling."
-        )
     return float(exaggeration)
+
+
+def _check_exaggerated(exaggeration: float, latent: GraphModel) -> None:
+    """Raise where the exaggerated loss is not that of t-SNE's attraction, or has no lower bound."""
+    plain = latent.prior.normalized and not latent.prior.log_scalar
+    if exaggeration > 1.0 and not (plain and latent.kernel.assumptions(1).bounded):
+        raise ValueError(
+            f"exaggeration={exaggeration:g} needs a latent prior with a fixed number of edges, such as D or E, without "
+            f"a number as its edge prior, and a bounded kernel; got {latent}. For prior B use its edge prior, or the "
+            "repulsion_strength of EffectiveCoupling."
+        )

@@ -107,7 +107,7 @@ class PairwiseControlled(Objective):
         n_far: int,
         weights: tuple[float, float, float] = (1.0, 0.0, 1.0),
     ) -> None:
-        self._sums, self._n_points, self._n_far, self.weights = (near, mid, far), n_points, n_far, weights
+        self.sums, self._n_points, self._n_far, self.weights = (near, mid, far), n_points, n_far, weights
 
     @property
     def n_points(self) -> int:
@@ -116,7 +116,7 @@ class PairwiseControlled(Objective):
 
     def at(self, iteration: int, Z: FloatArray) -> PairwiseControlled:
         """Return the loss with the weights of the iteration's phase."""
-        return PairwiseControlled(*self._sums, self._n_points, self._n_far, phase_weights(iteration))
+        return PairwiseControlled(*self.sums, self._n_points, self._n_far, phase_weights(iteration))
 
     def value(self, Z: FloatArray) -> float:
         """Return the loss at `Z`."""
@@ -127,7 +127,7 @@ class PairwiseControlled(Objective):
         points = check_embedding(Z, n_points=self.n_points)
         near, mid, far = self.weights
         value, gradient = far * self._n_far, np.zeros(points.shape)
-        for weight, pairs in zip((near, mid, -far), self._sums, strict=True):
+        for weight, pairs in zip((near, mid, -far), self.sums, strict=True):
             if weight:
                 own, slopes = pairs.evaluate(points)
                 value += weight * own
@@ -190,15 +190,21 @@ class PairwiseControlledCoupling(Coupling):
         wanted = self.n_near + self.n_mid + self.n_far
         if wanted < n:
             return self
-        return PairwiseControlledCoupling(*(max(1, m * n // (wanted + self.n_near)) for m in dataclasses.astuple(self)))
+        names = ("n_near", "n_mid", "n_far")
+        fewer = {name: max(1, getattr(self, name) * n // (wanted + self.n_near)) for name in names}
+        return dataclasses.replace(self, **fewer)
 
     def _bound(self, problem: Problem, n: int, rng: np.random.Generator) -> PairwiseControlled:
-        near = most_likely(problem.posterior, self.n_near)
+        near = self._near(problem)
         mid, n_mid = self._mid_near(problem, n, rng)
         far, n_far = self._further(near, n, rng)
         kinds = ((near, np.ones(near.n_edges), 10.0), (mid, n_mid, 1e4), (far, n_far, 1.0))
         sums = [_edge_sum(pairs, counts, c, problem.n_jobs) for pairs, counts, c in kinds]
         return PairwiseControlled(sums[0], sums[1], sums[2], n, int(n_far.sum()))
+
+    def _near(self, problem: Problem) -> Support:
+        """Return the near pairs."""
+        return most_likely(problem.posterior, self.n_near)
 
     def latex(self, latent: GraphModel) -> str:
         """Return the loss of the last phase, by d̃ = 1 + d²."""

@@ -16,7 +16,7 @@ import numpy as np
 from graphcouple._registry import Registry
 from graphcouple._validation import check_positive
 from graphcouple.couplings.base import Objective
-from graphcouple.couplings.cross_entropy import CrossEntropy
+from graphcouple.couplings.cross_entropy import CrossEntropy, check_exaggeration
 from graphcouple.couplings.effective import EffectiveCrossEntropy
 from graphcouple.couplings.losses import as_loss
 from graphcouple.couplings.matching import SYMMETRIZATIONS, MatchedMeans
@@ -152,7 +152,7 @@ class CrossEntropyCoupling(Coupling):
     Parameters
     ----------
     exaggeration : float, default=1.0
-        How many times attraction counts; see `CrossEntropy`.
+        How many times attraction counts, at least 1; see `CrossEntropy`.
 
     Examples
     --------
@@ -166,7 +166,7 @@ class CrossEntropyCoupling(Coupling):
     exaggeration: float = 1.0
 
     def __post_init__(self) -> None:
-        check_positive("exaggeration", self.exaggeration)
+        check_exaggeration(self.exaggeration)
 
     def bind(self, problem: Problem) -> CrossEntropy:
         """Return the cross-entropy of the problem's laws."""

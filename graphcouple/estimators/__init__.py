@@ -18,7 +18,7 @@ from graphcouple.estimators.laplacian_methods import LaplacianEigenmaps
 from graphcouple.estimators.locally_linear import LocallyLinearEmbedding
 from graphcouple.estimators.matching import PairwiseMatching, TwoKernelLLE, TwoKernelPCA
 from graphcouple.estimators.metric_mds import MetricMDS
-from graphcouple.estimators.pacmap import PaCMAP
+from graphcouple.estimators.pacmap import LocalMAP, PaCMAP
 from graphcouple.estimators.phate import PHATE
 from graphcouple.estimators.precision import PrecisionCoupling
 from graphcouple.estimators.run_control import RunOptions
@@ -48,6 +48,7 @@ __all__ = [
     "LaptSNE",
     "LargeVis",
     "LinearAutoencoder",
+    "LocalMAP",
     "LocallyLinearEmbedding",
     "MetricMDS",
     "NegTSNE",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
@@ -21,10 +22,11 @@ from graphcouple.estimators.memory import warn_if_too_large
 from graphcouple.estimators.new_points import PlacesNewPoints
 from graphcouple.estimators.rows import EqualRows, Rows, warn_if_places_are_shared
 from graphcouple.estimators.run_control import RunOptions, continued, same, snapshots_of
-from graphcouple.estimators.sentence import Result, Sentence, carry_out, objective_of
+from graphcouple.estimators.sentence import Result, Sentence, carry_out, objective_of, posterior_of
 from graphcouple.graphs import IntArray
 from graphcouple.initializations import is_made
 from graphcouple.laws import GraphLaw, GraphModel
+from graphcouple.laws.copies import effective_graphs
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.optimize import Callback, PositionUncertainty, Snapshots, position_uncertainty
 from graphcouple.optimize.monitor import SETTLE_SPAN
@@ -32,6 +34,9 @@ from graphcouple.summation import Exact
 
 # Iterations between evaluations of the loss, if there is a callback. The gradient needs no logarithms; the loss does.
 _CALLBACK_EVERY = 10
+
+# Losses that differ by more than this share are not the same function.
+_SAME_LOSS = 1e-3
 
 
 @estimator
@@ -267,9 +272,9 @@ class CouplingEstimator(PlacesNewPoints):
         Parameters
         ----------
         temperature : float or "auto", default="auto"
-            T. At 1/m, positions are as sure as m drawn graphs make them; "auto" takes as many graphs as show each edge
-            of the input's law once, 1/T = exp(−Σ p log p)/Σ E[W], where p are the shares of the edges. For t-SNE this
-            is the perplexity.
+            T. At 1/m, positions are as sure as m drawn graphs make them. "auto" takes the number of graphs that have as
+            many edges as the input's law has effective ones, 1/T = exp(−Σ p log p)/Σ E[W], where p are the shares of
+            the edges. For t-SNE this is the perplexity.
 
         Returns
         -------
@@ -279,8 +284,9 @@ class CouplingEstimator(PlacesNewPoints):
         Raises
         ------
         NotFittedError, TypeError, ValueError
-            When the estimator is not fitted, has more than 4,000 coordinates, or was fitted to landmarks; see
-            `optimize.position_uncertainty`.
+            When the estimator is not fitted, has more than 4,000 coordinates, was fitted to landmarks, or its loss
+            cannot be made again, because its parameters have changed or its draws are forgotten
+            (``random_state=None``). See `optimize.position_uncertainty`.
 
         Examples
         --------
@@ -293,15 +299,22 @@ class CouplingEstimator(PlacesNewPoints):
         check_is_fitted(self)
         if self._landmarks is not None:
             raise ValueError("the rows beyond n_landmarks were placed and not fitted; fit a sample of them alone.")
-        X, posterior = None if self._given is None else self._given.X, self.posterior_
-        if temperature == "auto":
-            means = posterior.edge_means[posterior.edge_means > 0]
-            shares = means / means.sum()
-            temperature = float(means.sum() * np.exp(shares @ np.log(shares)))
+        if isinstance(temperature, str) and temperature != "auto":
+            raise ValueError(f"temperature must be a number above 0, or 'auto', got {temperature!r}.")
+        X = None if self._given is None else self._given.X
+        posterior = posterior_of(self.sentence, None, None) if self._given is None else self.posterior_
+        value = 1.0 / effective_graphs(posterior) if isinstance(temperature, str) else temperature
         sentence = self.sentence.replace(summation=Exact())
-        objective = objective_of(sentence, X, posterior, check_random_state(self.random_state))
-        law = position_uncertainty(objective, self._places, temperature)  # type: ignore[arg-type]
-        return law if self._rows is None else law.at(self._rows.point)
+        rng = check_random_state(copy.deepcopy(self.random_state))
+        objective, bound = objective_of(sentence, X, posterior, rng)
+        loss = objective.value(self._places.astype(np.float64))
+        if abs(loss - self.loss_) > _SAME_LOSS * max(abs(loss), abs(self.loss_)):
+            raise ValueError(
+                f"the loss was {self.loss_:.6g}, and is {loss:.6g} now: parameters have changed since `fit`, or its "
+                "random draws are forgotten. Fit again, with an integer as random_state."
+            )
+        law = position_uncertainty(objective if bound is None else objective + bound, self._places, value)
+        return law if self._rows is None else law._at(self._rows.point)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]

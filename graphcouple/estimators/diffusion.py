@@ -20,6 +20,10 @@ from graphcouple.spectral import GraphLaplacian
 # Single precision has seven digits.
 _FORGOTTEN = 1e-6
 
+# Pseudotime sums over all eigenvectors of up to this many points, else over this many; those left out weigh little if
+# they weigh less than this share of the first.
+_ALL, _LEADING, _LITTLE = 1000, 50, 0.1
+
 
 @estimator
 class DiffusionMaps(LawEigenmaps):
@@ -91,8 +95,12 @@ class DiffusionMaps(LawEigenmaps):
     def _reweighed(self, laplacian: GraphLaplacian) -> GraphLaplacian:
         degrees = np.where(laplacian.degrees > 0, laplacian.degrees, 1.0)
         self._shares: FloatArray = (degrees / degrees.max()) ** -float(self.alpha)
+        return self._shared(laplacian)
+
+    def _shared(self, laplacian: GraphLaplacian) -> GraphLaplacian:
+        """Return the Laplacian with each weight multiplied by the shares of both ends."""
         share = sp.diags_array(self._shares)
-        return laplacian if self.alpha == 0 else GraphLaplacian(share @ laplacian.affinity @ share)
+        return GraphLaplacian(share @ laplacian.affinity @ share) if np.ptp(self._shares) else laplacian
 
     def _reweighed_edges(self, weights: sp.csr_array) -> sp.csr_array:
         return sp.csr_array(weights @ sp.diags_array(self._shares))
@@ -115,7 +123,7 @@ class DiffusionMaps(LawEigenmaps):
         self.embedding_ = (origins + powers[labels] * (self.embedding_ - origins)).astype(dtype)
         return self
 
-    def pseudotime(self, root: int, n_eigenvectors: int = 15) -> FloatArray:
+    def pseudotime(self, root: int, n_eigenvectors: int | None = None) -> FloatArray:
         """Return how far each point is from a root along the data: the distance of walks of all lengths from both.
 
         With S = Σ_t≥1 (Pᵗ − P^∞), the squared distance of i and j is Σ_k (S_ik − S_jk)² Σ_l d_l / d_k, the square of
@@ -126,8 +134,9 @@ class DiffusionMaps(LawEigenmaps):
         ----------
         root : int
             The row of a point where a progression begins.
-        n_eigenvectors : int, default=15
-            Eigenvectors that are summed over, of the smallest λ; the weights of others are small.
+        n_eigenvectors : int, optional
+            Eigenvectors that are summed over, of the smallest λ. By default all of a component of up to 1,000 points,
+            and 50 beyond.
 
         Returns
         -------
@@ -137,6 +146,11 @@ class DiffusionMaps(LawEigenmaps):
         ------
         NotFittedError, TypeError, ValueError
             When the estimator is not fitted, `root` is no row, or the root has no edges.
+
+        Warns
+        -----
+        UserWarning
+            When the eigenvectors left out weigh more than a tenth of the first.
 
         References
         ----------
@@ -152,18 +166,27 @@ class DiffusionMaps(LawEigenmaps):
         (0.0, 1.0)
         """
         check_is_fitted(self)
-        labels, k = self.component_labels_, check_integer("n_eigenvectors", n_eigenvectors, 1)
+        labels = self.component_labels_
         if check_integer("root", root, 0) >= labels.size:
             raise ValueError(f"root={root} must be a row of the {labels.size} points.")
         members = np.flatnonzero(labels == labels[root])
         if members.size < 2:
             raise ValueError(f"root={root} has no edges; take another point, or more neighbors.")
-        eigenvalues, places = self._laplacian().within(members).embedding(min(k, members.size - 1), self.tol)
-        steps = (1.0 - eigenvalues) / eigenvalues * (places - places[members == root])
+        few = members.size - 1 if members.size <= _ALL else _LEADING
+        k = few if n_eigenvectors is None else check_integer("n_eigenvectors", n_eigenvectors, 1)
+        part = self._shared(self._laplacian()).within(members)
+        eigenvalues, places = part.embedding(min(k, members.size - 1), self.tol)
+        weights = (1.0 - eigenvalues) / eigenvalues
+        if k < members.size - 1 and max(abs(weights[-1]), 0.5) > _LITTLE * weights[0]:
+            warnings.warn(
+                f"{k} eigenvectors give a rough pseudotime: those left out weigh up to "
+                f"{max(abs(weights[-1]), 0.5) / weights[0]:.0%} of the first. Raise n_eigenvectors.",
+                UserWarning,
+                stacklevel=2,
+            )
         time = np.full(labels.size, np.inf)
-        time[members] = np.linalg.norm(steps, axis=1)
-        time[members] /= time[members].max()
-        return time
+        time[members] = np.linalg.norm(weights * (places - places[members == root]), axis=1)
+        return time / (time[members].max() or 1.0)
 
     def _remember(self) -> dict[str, Any]:
         return {**super()._remember(), "shares": self._shares}

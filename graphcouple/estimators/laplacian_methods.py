@@ -159,7 +159,7 @@ class LawEigenmaps(LaplacianEstimator):
             self._given = self.model(X.shape[0]).given(X)
         elif isinstance(self.input, RandomGraph):
             self._posterior = self.input
-        laplacian = self._laplacian()
+        laplacian = self._reweighed(self._laplacian())
         if X is not None and X.shape[0] != laplacian.n_nodes:
             raise ValueError(f"input has {laplacian.n_nodes} nodes, but X has {X.shape[0]} rows; they must match.")
         points = None if self._takes_distances else coordinates_of(X, self.metric)
@@ -171,9 +171,9 @@ class LawEigenmaps(LaplacianEstimator):
             self._posterior = self._given.posterior(self.n_jobs)
         posterior = self.input if isinstance(self.input, RandomGraph) else self._posterior
         if posterior is not None:
-            return self._reweighed(graph_laplacian(posterior, self.normalized))
+            return graph_laplacian(posterior, self.normalized)
         weights = as_csr(self.input, "input").astype(np.float64)
-        return self._reweighed(GraphLaplacian(weights + weights.T, self.normalized))
+        return GraphLaplacian(weights + weights.T, self.normalized)
 
     def _reweighed(self, laplacian: GraphLaplacian) -> GraphLaplacian:
         """Return the Laplacian of the graph with other weights, if the method has others."""

@@ -1,4 +1,4 @@
-"""PaCMAP: near, mid-near and further pairs, in phases."""
+"""PaCMAP and LocalMAP: near, mid-near and further pairs, in phases."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from graphcouple.couplings import PairwiseControlledCoupling
+from graphcouple.couplings import LocallyAdjustedCoupling, PairwiseControlledCoupling
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import ABOVE_0
 from graphcouple.estimators.base import CouplingEstimator
@@ -65,6 +65,9 @@ class PaCMAP(CouplingEstimator):
     max_iter: Any = parameter(default=450, doc="Number of steps, all of which are taken.")
     init: Any = parameter(default="pca")
 
+    def _coupling(self, near: int, mid: int, far: int) -> PairwiseControlledCoupling:
+        return PairwiseControlledCoupling(near, mid, far)
+
     @property
     def sentence(self) -> Sentence:
         """The method as parameters of `GraphCoupling`."""
@@ -76,7 +79,7 @@ class PaCMAP(CouplingEstimator):
         return Sentence(
             input=GraphModel(Gaussian(), UnitOutDegree(), SelfTuning(5, candidates), **law),
             latent=GraphModel(Student(), FixedEdges()),
-            coupling=PairwiseControlledCoupling(near, mid, far),
+            coupling=self._coupling(near, mid, far),
             terms=self.terms,
             optimizer=Adam(rate),
             init=self.init,
@@ -84,3 +87,41 @@ class PaCMAP(CouplingEstimator):
             n_components=self.n_components,
             **self._run_options(),
         )
+
+
+@estimator
+class LocalMAP(PaCMAP):
+    """LocalMAP: PaCMAP, then near pairs that lie far apart pull less, and only points nearby on the map repel.
+
+    Clusters that touch on PaCMAP's map come apart. `loss_` is the last phase's, for one draw of the points nearby. New
+    points cannot be placed.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    References
+    ----------
+    Wang, Sun, Huang and Rudin (2025), Dimension reduction with locally adjusted graphs.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> gc.LocalMAP(random_state=0).fit_transform(X).shape
+    (150, 2)
+    """
+
+    reach: float = parameter(
+        default=10.0,
+        kind="float",
+        doc="Distance on the map within which points repel each other in the last phase.",
+        checks=[ABOVE_0],
+    )
+
+    def _coupling(self, near: int, mid: int, far: int) -> PairwiseControlledCoupling:
+        return LocallyAdjustedCoupling(near, mid, far, float(self.reach))

@@ -273,13 +273,15 @@ def carry_out(
     return Result(replace(solution, Z=solution.Z[np.argsort(order)]), None, coupling, terms, given, order)
 
 
-def objective_of(sentence: Sentence, X: Any, posterior: RandomGraph, rng: np.random.RandomState) -> Objective:
-    """Return the function that descent minimises: the coupling, its terms, and the bound on the size of the map."""
+def objective_of(
+    sentence: Sentence, X: Any, posterior: RandomGraph, rng: np.random.RandomState
+) -> tuple[Objective, Objective | None]:
+    """Return the loss, the coupling with its terms, and the bound on the size of the map that descent adds."""
     problem = _problem(sentence, Rows(X), posterior, rng)
     objective = with_terms(as_coupling(sentence.coupling).bind(problem), _of_terms(sentence, problem))
     optimizer = _optimizer(sentence)
     bound = optimizer.bound(objective) if isinstance(optimizer, Descent) else None
-    return objective if bound is None else objective + bound
+    return objective, bound
 
 
 def _start(sentence: Sentence, problem: Problem) -> FloatArray:

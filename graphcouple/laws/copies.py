@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import xlogy
 
 from graphcouple.graphs import FloatArray, IntArray, Support
 
@@ -111,3 +112,19 @@ def nearest_copies(
     over_rows(support.n_nodes, 1, count_nearest_copies, sq_dist, support.indptr, counts, n_neighbors - own, reach)
     keep = reach > 0
     return support.select(keep), sq_dist[keep], Copies(weights, reach[keep], own)
+
+
+def effective_graphs(posterior: Any) -> float:
+    """Return how many graphs have as many edges as a law has effective ones: exp(−Σ p log p) over the mean number.
+
+    p are the shares of the edges among all copies of weighted points.
+    """
+    means, weights, pairs = posterior.edge_means.astype(np.float64), posterior.node_weights, np.ones(1)
+    if weights is not None:
+        pairs = np.concatenate(
+            [weights[posterior.support.rows] * weights[posterior.support.indices], weights * (weights - 1.0)]
+        )
+        means = np.concatenate([means, posterior.own_means])
+    total = float(means.sum())
+    shares = means / total
+    return float(np.exp(xlogy(shares, pairs).sum() - xlogy(shares, shares).sum())) / total

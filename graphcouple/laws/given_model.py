@@ -14,9 +14,10 @@ from graphcouple.laws.labels import log_factor, own_log_factor
 from graphcouple.laws.priors import RandomGraph, RepeatedPosterior
 from graphcouple.laws.priors.binary import symmetrized
 from graphcouple.neighbors import Distances, OwnNeighbors, as_points
+from graphcouple.neighbors.precomputed import StoredDistances
 
 # Bandwidths that look at all points see up to this many distances, of this many rows.
-_MOST_DISTANCES, _LEAST_ROWS, _MOST_ROWS = 20_000_000, 100, 500
+_MOST_DISTANCES, _LEAST_ROWS, _MOST_ROWS = 20_000_000, 100, 2000
 
 
 class ConditionedModel(ConditionedLaw):
@@ -86,17 +87,22 @@ class ConditionedModel(ConditionedLaw):
         model, n = self.model, self.distances.n_points
         if not model.bandwidth.looks_at_all or support.complete:
             return model.settled(model.rows(support, sq_dist, n_jobs, copies))
-        if isinstance(self.distances, OwnNeighbors) or n > _MOST_DISTANCES // _LEAST_ROWS:
+        if isinstance(self.distances, OwnNeighbors | StoredDistances) or n > _MOST_DISTANCES // _LEAST_ROWS:
             raise ValueError(
-                f"{model.bandwidth} needs distances to all points: it takes no neighbors of your own, and at most "
-                f"{_MOST_DISTANCES // _LEAST_ROWS} points. Choose the scale on fewer points, or take Perplexity."
+                f"{model.bandwidth} needs distances to all points: it takes no neighbors of your own, no sparse graph "
+                f"of distances, and at most {_MOST_DISTANCES // _LEAST_ROWS} points. Choose the scale on fewer points, "
+                "or take Perplexity."
             )
-        kept = int(np.diff(support.indptr).min())
+        limited = model.prior.edges(n) is None
+        kept, places = (
+            int(np.diff(support.indptr).min()) if limited else None,
+            model.rows(support, sq_dist).end_places()[0],
+        )
         rows = np.random.default_rng(0).permutation(n)[: np.clip(_MOST_DISTANCES // n, _LEAST_ROWS, _MOST_ROWS)]
         support, sq_dist = self.distances.to(self.X[rows], None, n_jobs)
         if self.weights is not None:
             copies = Copies(self.weights[rows], self.weights[support.indices], np.zeros(rows.size))
-        return model.settled(model.rows(support, sq_dist, n_jobs, copies), kept)
+        return model.settled(replace(model.rows(support, sq_dist, n_jobs, copies), places=places), kept)
 
     def _log_kernel(
         self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None

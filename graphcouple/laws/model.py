@@ -374,7 +374,9 @@ class GraphModel(GraphLaw):
             return allowed[0], distances.along(allowed[0], n_jobs)
         return distances.all_pairs()
 
-    def rows(self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None) -> DistanceRows:
+    def rows(
+        self, support: Support, sq_dist: FloatArray, n_jobs: int | None = None, copies: Copies | None = None
+    ) -> DistanceRows:
         """Return rows of distances as the bandwidth takes them.
 
         Under independent edges, it is fitted to the edge probabilities, not to their odds (THESIS, section 5.1).

@@ -22,6 +22,9 @@ _STEP = 1e-5
 # Eigenvalues are rounding below this share of the largest; the Hessian is symmetric to this share if H is smooth.
 _ROUNDING, _SYMMETRIC = 1e-7, 1e-3
 
+# Curvature below this share of the objective over the squared size of the map is rounding.
+_FLAT = 1e-10
+
 # A negative eigenvalue above this share of the largest is more than an unfinished descent leaves.
 _FALLING = 1e-4
 
@@ -39,7 +42,8 @@ class PositionUncertainty:
     temperature : float
         T.
     n_loose : int
-        Directions that the objective leaves free, beyond moving and turning the whole map; they are left out.
+        Directions in which the objective does not rise, beyond moving and turning the whole map; they are left out, so
+        positions are less sure than they seem.
     """
 
     embedding: FloatArray
@@ -49,9 +53,10 @@ class PositionUncertainty:
 
     def __repr__(self) -> str:
         n, dim, _ = self.modes.shape
-        return f"<PositionUncertainty of {n} points in {dim}-D at temperature {self.temperature:.3g}>"
+        loose = f", {self.n_loose} directions left out" if self.n_loose else ""
+        return f"<PositionUncertainty of {n} points in {dim}-D at temperature {self.temperature:.3g}{loose}>"
 
-    def at(self, rows: ArrayLike) -> PositionUncertainty:
+    def _at(self, rows: ArrayLike) -> PositionUncertainty:
         """Return the law of some points, or of points that occur more than once."""
         at = np.asarray(rows)
         return replace(self, embedding=self.embedding[at], modes=self.modes[at])
@@ -89,14 +94,18 @@ class PositionUncertainty:
         dist, nearest = self._neighbors(n_neighbors)
         d2 = np.square(dist.mean(axis=1))
         r2 = np.square(self._against(nearest)).sum(axis=(1, 2))
-        return d2 / np.maximum(d2 + r2, np.finfo(np.float64).tiny)
+        return np.divide(d2, d2 + r2, out=np.ones_like(d2), where=d2 > 0)
 
     def _neighbors(self, n_neighbors: int) -> tuple[FloatArray, IntArray]:
+        """Return the distances of each point to the nearest other places, and a point in each of these."""
         from sklearn.neighbors import NearestNeighbors
 
-        k = min(check_integer("n_neighbors", n_neighbors, 1), len(self.embedding) - 1)
-        dist, nearest = NearestNeighbors(n_neighbors=k).fit(self.embedding).kneighbors()
-        return dist, nearest
+        places, first, place = np.unique(self.embedding, axis=0, return_index=True, return_inverse=True)
+        k = min(check_integer("n_neighbors", n_neighbors, 1), len(places) - 1)
+        if k < 1:
+            return np.zeros((place.size, 1)), np.arange(place.size)[:, None]
+        dist, nearest = NearestNeighbors(n_neighbors=k).fit(places).kneighbors()
+        return dist[place.ravel()], first[nearest[place.ravel()]]
 
     def _against(self, nearest: IntArray) -> FloatArray:
         """Return the modes of each point less the mean of its neighbours."""
@@ -142,7 +151,8 @@ def position_uncertainty(objective: Objective, Z: ArrayLike, temperature: float 
     Warns
     -----
     UserWarning
-        When the objective falls in some directions, so that `Z` is no minimum.
+        When `Z` is no minimum: the objective falls in some directions, or its slope is that of more than a standard
+        deviation, on average over the modes.
 
     References
     ----------
@@ -183,18 +193,24 @@ def position_uncertainty(objective: Objective, Z: ArrayLike, temperature: float 
         )
     free = _rigid_motions(points)
     eigenvalues, vectors = np.linalg.eigh(_without(free, 0.5 * (hessian + hessian.T)))
-    largest = max(float(np.abs(eigenvalues).max()), np.finfo(np.float64).tiny)
-    falling = int((eigenvalues < -_FALLING * largest).sum())
-    if falling:
+    # Values of H are known to 16 digits, so a curvature below this is rounding.
+    floor = _FLAT * max(abs(float(objective.value(points))), 1.0) / (float(np.square(points).mean()) or 1.0)
+    kept = eigenvalues > max(_ROUNDING * float(np.abs(eigenvalues).max()), floor)
+    modes = vectors[:, kept] * np.sqrt(float(temperature) / eigenvalues[kept])
+    loose = points.size - int(kept.sum()) - free.shape[1]
+    uphill = (
+        float(np.square(modes.T @ objective.gradient(points).ravel().astype(np.float64)).mean()) if kept.any() else 0.0
+    )
+    falling = int((eigenvalues < -max(_FALLING * float(np.abs(eigenvalues).max()), floor)).sum())
+    if falling or np.sqrt(uphill) > temperature:
+        slope = f"its slope is that of {np.sqrt(uphill) / temperature:.2g} standard deviations from a minimum"
+        where = f"the objective falls in {falling} of {points.size} directions" if falling else slope
         warnings.warn(
-            f"the objective falls in {falling} of {points.size} directions from Z, which is no minimum; these are left "
-            "out. Descend further, with a smaller tol.",
+            f"Z is no minimum: {where}. The law leaves that out, so positions are less sure than it says. Descend "
+            "further: fit again with warm_start=True, or with other points free to move.",
             UserWarning,
             stacklevel=2,
         )
-    kept = eigenvalues > _ROUNDING * largest
-    modes = vectors[:, kept] * np.sqrt(float(temperature) / eigenvalues[kept])
-    loose = points.size - int(kept.sum()) - free.shape[1]
     return PositionUncertainty(points, modes.reshape(*points.shape, -1), float(temperature), loose)
 
 

@@ -3,9 +3,9 @@
 from tests.faults.fault import Fault
 
 FAULTS = [
-    Fault("pseudotime: walks of one step", "estimators/diffusion.py", "(1.0 - eigenvalues) / eigenvalues *", "(1.0 - eigenvalues) *", "test_diffusion"),
-    Fault("pseudotime: the graph as it is", "estimators/laplacian_methods.py", "return self._reweighed(graph_laplacian(posterior, self.normalized))",
-          "return graph_laplacian(posterior, self.normalized)", "test_diffusion"),
+    Fault("pseudotime: walks of one step", "estimators/diffusion.py", "weights = (1.0 - eigenvalues) / eigenvalues", "weights = 1.0 - eigenvalues", "test_diffusion"),
+    Fault("pseudotime: the graph as it is", "estimators/diffusion.py", "part = self._shared(self._laplacian()).within(members)",
+          "part = self._laplacian().within(members)", "test_diffusion"),
     Fault("estimators: unknown parameters are set without a hint", "estimators/_parameters.py",
           'if name.partition("__")[0] not in names:', "if False:", "test_estimators"),
     Fault("landmarks of chunks: keys of the chunk, not of the row", "distributed/landmarks.py", "[seed, block]", "[seed, block - blocks[0]]",

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from graphcouple._validation import check_positive
 from graphcouple.graphs import FloatArray, IntArray, Support, as_csr, edges_of, off_diagonal
@@ -46,6 +47,8 @@ class DistanceRows:
     n_jobs : int or None
     copies : Copies or None
         The numbers of copies of weighted points.
+    places : ndarray of shape (n_nodes,), optional
+        A number for the place of each end node, if rows are some of the nodes; else distances of 0 tell.
     """
 
     support: Support
@@ -53,6 +56,15 @@ class DistanceRows:
     kernel: Kernel
     n_jobs: int | None = None
     copies: Copies | None = None
+    places: IntArray | None = None
+
+    def end_places(self) -> tuple[IntArray, int]:
+        """Return a number for the place of each end node, and the number of places."""
+        if self.places is not None:
+            return self.places, int(np.unique(self.places).size)
+        together = self.support.select(self.sq_dist == 0.0)
+        n_places, place = connected_components(together.to_csr(np.ones(together.n_edges)), directed=False)
+        return place, int(n_places)
 
     def counted(self) -> tuple[IntArray, FloatArray, FloatArray | None]:
         """Return row pointers, distances and how many points each stands for; own copies, at 0, end a row."""

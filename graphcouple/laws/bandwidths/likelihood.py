@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphcouple._numba.threads import over_rows
 from graphcouple._validation import check_integer, check_positive
-from graphcouple.graphs import FloatArray, Support
+from graphcouple.graphs import FloatArray
 from graphcouple.laws.bandwidths.base import Bandwidth, ConstantBandwidth, DistanceRows
 
 # The share of rows, the least likely, that the likelihood leaves out: one far outlier would set the scale otherwise. Of
 # 1,500 normal points in the plane, 1 % gives the scale of Silverman's rule, 0 and 5 % one a quarter larger and smaller.
 _TRIMMED = 0.01
+
+# The share of a row's density that points far from all others have: without it, a few outliers would ask for a scale as
+# wide as the data.
+_ANYWHERE = 0.01
+
+# Scales whose likelihoods differ by less than a standard error lie this far apart at most, or a warning says so.
+_FLAT = 4.0
+
+# Of fewer other points than twice as many, most are neighbours.
+_FEW = 10
 
 # Neighbours whose distances give the intrinsic dimension.
 _NEAR = 20
@@ -38,8 +48,9 @@ class LeaveOneOut(Bandwidth):
     If there are several maxima, the first is taken, from small scales to large: a wider kernel reaches across gaps and
     sees more dimensions. For the same reason the search ends where the dimension seen stops falling just above d.
 
-    Points at distance 0 of i are left out together with it, since copies would ask for τ = 0, and the 1 % of rows that
-    are least likely, at least one, count as outliers.
+    Points at distance 0 of i are left out together with it, since copies would ask for τ = 0. For the sake of outliers,
+    the 1 % of rows that are least likely, at least one, do not count, and each p has a share of 1 % of the density at
+    the largest scale tried.
 
     Parameters
     ----------
@@ -47,24 +58,29 @@ class LeaveOneOut(Bandwidth):
         Whether each row has a scale of its own, which maximises p(x_i | x_−i). A row is one draw, so these scales
         vary by more than the density does.
     dim : float, optional
-        The dimension d of the kernel. By default the intrinsic dimension, by maximum likelihood from the 20 nearest
-        distances of each point. The number of columns gives perplexities near 1 if there are many.
+        The dimension d of the kernel, at least 1. By default the intrinsic dimension, by maximum likelihood from the
+        distances of each point to its 20 nearest places. The number of columns gives perplexities near 1 if there are
+        many.
 
     Raises
     ------
     ValueError
-        When `dim` is not above 0; in `fit`, when the kernel is not bounded and integrable in d dimensions, or all
-        points are in one place.
+        When `dim` is below 1; in `fit`, when the kernel is not bounded and integrable in d dimensions, or all points
+        are in one place.
+    TypeError
+        When `by_row` is no truth value.
 
     Warns
     -----
     UserWarning
-        When the scale has more effective neighbours than half of those that rows keep; raise `n_neighbors` then.
+        When the scale has more effective neighbours than half of those that rows keep; when scales that differ by a
+        factor of 4 are as likely as each other, or the likeliest makes neighbours of most points.
 
     Notes
     -----
-    The shared scale looks at distances to all points. Where a graph has edges to near points only, 500 of its rows do;
-    they are as many as have 2e7 distances, and a graph has at most 200,000 points then. Scales by row need all pairs.
+    The shared scale needs distances to all points. If a graph has edges to near points only, the scale is chosen on up
+    to 2,000 rows of these distances, 20 million in all; more than 200,000 points are refused. Scales by row need all
+    pairs.
 
     References
     ----------
@@ -94,8 +110,10 @@ class LeaveOneOut(Bandwidth):
     n_points: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if self.dim is not None:
-            check_positive("dim", self.dim)
+        if not isinstance(self.by_row, bool | np.bool_):
+            raise TypeError(f"by_row must be True or False, got {self.by_row!r}.")
+        if self.dim is not None and check_positive("dim", self.dim) < 1.0:
+            raise ValueError(f"dim must be at least 1, got {self.dim}.")
         if self.n_points is not None:
             check_integer("n_points", self.n_points, 2)
 
@@ -111,7 +129,7 @@ class LeaveOneOut(Bandwidth):
 
     def settled(self, rows: DistanceRows, kept: int | None = None) -> Bandwidth:
         """Return the constant scale of all rows, or the bandwidth by row with its dimension; see `Bandwidth`."""
-        dim = _intrinsic_dimension(rows.support, rows.sq_dist) if self.dim is None else float(self.dim)
+        dim = _intrinsic_dimension(rows) if self.dim is None else float(self.dim)
         if not all(rows.kernel.assumptions(int(np.ceil(dim)))):
             raise ValueError(
                 f"{rows.kernel!r} gives points no density in {dim:.3g} dimensions, for it is not bounded and "
@@ -119,8 +137,19 @@ class LeaveOneOut(Bandwidth):
             )
         if self.by_row:
             return replace(self, dim=dim, n_points=rows.support.n_nodes)
-        scale, effective = _Likelihoods(rows, dim).shared_scale()
-        if kept is not None and effective > 0.5 * kept:
+        found = _Likelihoods(rows, dim)
+        scale, effective, (low, high) = found.shared_scale()
+        if high > _FLAT * low:
+            message = (
+                f"scales from {low:.3g} to {high:.3g} are as likely as {scale:.3g}; other rows may ask for another."
+            )
+            warnings.warn(
+                f"{message} Set a ConstantBandwidth or a Perplexity if it matters.", UserWarning, stacklevel=5
+            )
+        if effective > 0.5 * found.n_points >= _FEW:
+            message = f"the likeliest scale, {scale:.3g}, makes neighbors of {effective:.0f} of {found.n_points} points"
+            warnings.warn(f"{message}: they have no structure of {dim:.3g} dimensions.", UserWarning, stacklevel=5)
+        elif kept is not None and effective > 0.5 * kept:
             warnings.warn(
                 f"the scale of largest likelihood, {scale:.3g}, has {effective:.0f} effective neighbors, and rows keep "
                 f"{kept}. Set n_neighbors to {3 * round(effective)}.",
@@ -148,6 +177,7 @@ class _Likelihoods:
     def __init__(self, rows: DistanceRows, dim: float) -> None:
         self.n, self.indptr, self.kernel = rows.support.n_nodes, rows.support.indptr, rows.kernel
         self.n_jobs, self.sq_dist, self.dim = rows.n_jobs, rows.sq_dist, dim
+        self.n_points = int(np.diff(self.indptr).max())
         # Own copies, at distance 0, do not count.
         self.counts = None if rows.copies is None else rows.copies.edges
         self.weights: FloatArray = np.ones(self.n) if rows.copies is None else rows.copies.weights
@@ -167,22 +197,44 @@ class _Likelihoods:
         over_rows(self.n, self.n_jobs, likelihood_rows, *edges, log_scale, value, effective, self.counts)
         return value - self.dim * log_scale, effective
 
-    def shared_scale(self) -> tuple[float, float]:
-        """Return the scale of largest likelihood of all rows but outliers, and its effective number of neighbours."""
-
-        def loss(log_scale: float) -> float:
-            values, _ = self.likelihoods(np.full(self.n, log_scale))
-            order = np.argsort(values)[: np.isfinite(values).sum()]
-            total = np.cumsum(self.weights[order])
-            kept = np.clip(total - max(_TRIMMED * total[-1], 1.0), 0.0, self.weights[order])
-            return -float(kept @ values[order] / kept.sum())
+    def shared_scale(self) -> tuple[float, float, tuple[float, float]]:
+        """Return the likeliest scale, its effective number of neighbours, and the scales that are about as likely."""
+        from scipy.optimize import minimize_scalar
 
         known = np.isfinite(self.furthest)
-        low = float(np.median(self.nearest[known])) - 0.5 * np.log(self.dim) - 2.0
-        tried = np.linspace(low, np.median(self.furthest[known]) + 2.0, _TRIED)
-        log_scale = _first_maximum(loss, tried, self.dim)
+        middle = {"weights": self.weights[known], "method": "inverted_cdf"}
+        low = float(np.quantile(self.nearest[known], 0.5, **middle)) - 0.5 * np.log(self.dim) - 2.0
+        tried = np.linspace(low, np.quantile(self.furthest[known], 0.5, **middle) + 2.0, _TRIED)
+        anywhere = np.log(_ANYWHERE) + self.likelihoods(np.full(self.n, tried[-1]))[0][known]
+
+        def values(log_scale: float) -> FloatArray:
+            own = self.likelihoods(np.full(self.n, log_scale))[0][known]
+            return np.logaddexp(np.log1p(-_ANYWHERE) + own, anywhere)
+
+        def loss(log_scale: float) -> float:
+            return -self._trimmed_mean(values(log_scale), known)
+
+        rows = np.array([values(at) for at in tried])
+        # At smaller scales, most points might as well be anywhere.
+        begin = int(np.argmax((rows > anywhere + np.log(2.0)).mean(axis=1) > 0.5))
+        tried, rows = tried[begin:], rows[begin:]
+        losses = -np.array([self._trimmed_mean(row, known) for row in rows])
+        bounds = _first_maximum(losses, np.diff(rows, axis=0).std(axis=1) / np.sqrt(known.sum()), tried, self.dim)
+        log_scale = float(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-6}).x)
+        drops = values(log_scale) - rows
+        unlike = np.abs(drops.mean(axis=1)) > drops.std(axis=1) / np.sqrt(known.sum())
+        # The scales around the likeliest, up to those that are less or more likely by more than a standard error.
+        near = np.exp(tried[np.cumsum(unlike) == np.interp(log_scale, tried, np.cumsum(unlike)).round()])
+        near = near if near.size else np.exp([log_scale])
         effective = self.likelihoods(np.full(self.n, log_scale))[1]
-        return float(np.exp(log_scale)), float(np.nanmedian(effective))
+        return float(np.exp(log_scale)), float(np.nanmedian(effective)), (float(near.min()), float(near.max()))
+
+    def _trimmed_mean(self, values: FloatArray, known: NDArray[np.bool_]) -> float:
+        """Return the mean over the copies of rows without the least likely."""
+        weights, order = self.weights[known], np.argsort(values)
+        total = np.cumsum(weights[order])
+        kept = np.clip(total - max(_TRIMMED * total[-1], 1.0), 0.0, weights[order])
+        return float(kept @ values[order] / kept.sum())
 
     def own_scales(self) -> FloatArray:
         """Return each row's scale of largest likelihood; rows without one get the median of the others."""
@@ -204,35 +256,44 @@ class _Likelihoods:
         return np.where(known, scale, np.median(scale[known]) if known.any() else 1.0)
 
 
-def _first_maximum(loss: Callable[[float], float], tried: FloatArray, dim: float) -> float:
-    """Return the smallest scale at which the dimension seen has fallen to `dim`, or stops falling just above it."""
-    from scipy.optimize import minimize_scalar
+def _first_maximum(losses: FloatArray, errors: FloatArray, tried: FloatArray, dim: float) -> tuple[float, float]:
+    """Return an interval of scales: where the dimension seen first falls to `dim`, or stops falling just above it."""
+    steps = np.diff(tried)
+    seen, errors = dim - np.diff(losses) / steps, errors / steps
+    least = 0
+    for at in range(seen.size):
+        if seen[at] <= dim:
+            return float(tried[max(at - 1, 0)]), float(tried[at + 1])
+        if seen[at] < seen[least]:
+            least = at
+        elif seen[least] < _JUST_ABOVE * dim and seen[at] > seen[least] + 2.0 * errors[at]:
+            # The middle of the step, since the likelihood has no maximum there.
+            middle = 0.5 * float(tried[least] + tried[least + 1])
+            return middle - 1e-6, middle + 1e-6
+    return float(tried[-2]), float(tried[-1])
 
-    seen = dim - np.diff([loss(at) for at in tried]) / np.diff(tried)
-    fallen = seen <= dim
-    flat = (seen[:-1] < _JUST_ABOVE * dim) & (np.diff(seen) > 0.0)
-    first = int(np.argmax(fallen)) if fallen.any() else seen.size - 1
-    if flat[:first].any():
-        at = int(np.argmax(flat))
-        return float(0.5 * (tried[at] + tried[at + 1]))
-    bounds = tried[max(first - 1, 0)], tried[first + 1]
-    return float(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-6}).x)
 
-
-def _intrinsic_dimension(support: Support, sq_dist: FloatArray) -> float:
-    """Return the dimension in which distances to near points grow as they do, at most that of a simplex."""
+def _intrinsic_dimension(rows: DistanceRows) -> float:
+    """Return the dimension in which distances to near places grow as they do, at least 1, at most that of a simplex."""
     inverses, counts = 0.0, 0
-    for _, edges, part in support.in_parts():
-        order = np.lexsort((sq_dist[edges], part.rows))
-        positive = order[sq_dist[edges][order] > 0]
-        rows = part.rows[positive]
-        rank = np.arange(rows.size) - np.searchsorted(rows, np.arange(part.n_nodes))[rows]
+    place, n_places = rows.end_places()
+    for _, edges, part in rows.support.in_parts():
+        sq_dist, ends = rows.sq_dist[edges], place[part.indices]
+        if n_places < place.size:
+            _, first = np.unique(part.rows * np.int64(place.size) + ends, return_index=True)
+            starts, sq_dist = part.rows[first], sq_dist[first]
+        else:
+            starts = part.rows
+        order = np.lexsort((sq_dist, starts))
+        order = order[sq_dist[order] > 0]
+        starts, logs = starts[order], 0.5 * np.log(sq_dist[order])
+        rank = np.arange(starts.size) - np.searchsorted(starts, np.arange(part.n_nodes))[starts]
         near = rank < _NEAR
-        logs, rows, rank = 0.5 * np.log(sq_dist[edges][positive[near]]), rows[near], rank[near]
-        starts = np.flatnonzero(rank == 0)
-        lengths = np.diff(np.append(starts, rows.size))
-        furthest = np.repeat(logs[starts + lengths - 1], lengths)
+        logs, rank = logs[near], rank[near]
+        begin = np.flatnonzero(rank == 0)
+        lengths = np.diff(np.append(begin, rank.size))
+        furthest = np.repeat(logs[begin + lengths - 1], lengths)
         inverses += float((furthest - logs).sum())
         counts += int((lengths - 1).sum())
-    most = support.n_nodes - 1.0
-    return min(counts / inverses, most) if inverses > counts / most else most
+    most = max(n_places - 1.0, 1.0)
+    return max(min(counts / inverses, most), 1.0) if inverses > counts / most else most

@@ -1,0 +1,67 @@
+"""Points drawn from those nearby on the map, with the same bits for any number of threads.
+
+The candidates of i are the points `shifts` places behind it in a random order, so that i also knows whose candidate it
+is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphcouple._numba.jit import jit
+
+
+@jit
+def _sq_dist(points, i, j):
+    total = 0.0
+    for a in range(points.shape[1]):
+        difference = np.float64(points[i, a]) - np.float64(points[j, a])
+        total += difference * difference
+    return total
+
+
+@jit
+def _is_near(indptr, indices, i, j):
+    found = False
+    for e in range(indptr[i], indptr[i + 1]):
+        found |= indices[e] == j
+    return found
+
+
+@jit
+def draw_nearby(start, stop, points, order, shifts, sq_reach, n_drawn, indptr, indices, drawn):
+    """Mark the first `n_drawn` candidates of each point that lie within reach and are none of its near pairs.
+
+    Where there are fewer, the first candidates beyond reach make up the number. `points` have the random order, so that
+    memory is read in one direction; `drawn` has a row for each shift.
+    """
+    n = points.shape[0]
+    left = np.full(stop - start, n_drawn)
+    for within in (True, False):
+        for s in range(shifts.size):
+            for p in range(start, stop):
+                if not left[p - start]:
+                    continue
+                # A remainder takes longer than the distance.
+                other = p + shifts[s] - (n if p + shifts[s] >= n else 0)
+                fits = (_sq_dist(points, p, other) <= sq_reach) == within
+                if fits and not _is_near(indptr, indices, order[p], order[other]):
+                    drawn[s, p] = True
+                    left[p - start] -= 1
+
+
+@jit
+def repel_drawn(start, stop, points, shifts, drawn, value, gradient):
+    """Fill Σ 1/(2 + d²) over the points that each drew, and the gradient of the whole sum in its place."""
+    n, n_dims = points.shape
+    for s in range(shifts.size):
+        for p in range(start, stop):
+            for back in range(2):
+                other = p - shifts[s] if back else p + shifts[s]
+                other += n if other < 0 else (-n if other >= n else 0)
+                if drawn[s, other if back else p]:
+                    nearness = 1.0 / (2.0 + _sq_dist(points, p, other))
+                    value[p] += 0.0 if back else nearness
+                    for a in range(n_dims):
+                        difference = np.float64(points[p, a]) - np.float64(points[other, a])
+                        gradient[p, a] -= 2.0 * nearness * nearness * difference
