@@ -52,11 +52,11 @@ def confined():
     return gc.CrossEntropy(model.posterior(X), gc.GraphModel(gc.Student(), gc.FixedEdges(edge_prior=wheel)))
 
 
-def pairs():
+def pairs(recipe=couplings.PairwiseControlledCoupling):
     """PaCMAP's pairs."""
     latent = gc.GraphModel(gc.Student(), "E")
     problem = couplings.Problem(X, None, D, latent, 2, gc.Exact(), "euclidean", np.random.RandomState(0), 1)
-    return couplings.PairwiseControlledCoupling(3, 2, 5).bind(problem)
+    return recipe(3, 2, 5).bind(problem)
 
 
 def tsne():
@@ -90,6 +90,7 @@ OBJECTIVES = {
     "long edges": lambda: LongEdges(D),
     "local radii": lambda: couplings.LocalRadii(D.support, D.edge_means, np.linspace(-1.0, 1.0, N)),
     "pairs": pairs,
+    "local pairs": lambda: pairs(couplings.LocallyAdjustedCoupling),
     "gram": lambda: gc.GramMatching(X),
     "anchors": lambda: AnchorEnergy(N, np.array([3, 7]), np.ones((2, 2))),
     "held": lambda: Held(tsne(), np.arange(N) < 5),

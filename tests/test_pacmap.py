@@ -27,7 +27,7 @@ def _bound(X, coupling=None, seed=0):
 
 def _pairs(objective):
     """Return the dense symmetric matrices of the three kinds of pairs, each pair counted in both directions."""
-    return [0.5 * sum(np.asarray(m.todense()) for m in pairs.matrices) for pairs in objective._sums]
+    return [0.5 * sum(np.asarray(m.todense()) for m in pairs.matrices) for pairs in objective.sums]
 
 
 def _reference(matrices, weights, Z):

@@ -166,7 +166,7 @@ def test_refusals_and_warnings():
     with pytest.raises(ValueError, match="temperature must be a number above 0, or 'auto', got 'x'"):
         gc.TSNE(perplexity=5, random_state=0).fit(X).uncertainty("x")
     with pytest.raises(ValueError, match="its random draws are forgotten"):
-        gc.PaCMAP().fit(np.vstack([X, X + 0.1])).uncertainty()
+        gc.PaCMAP(random_state=np.random.RandomState(0)).fit(np.vstack([X, X + 0.1])).uncertainty()
     with pytest.raises(ValueError, match="beyond n_landmarks were placed and not fitted"):
         gc.TSNE(perplexity=5, n_landmarks=30, random_state=0).fit(X).uncertainty()
 

@@ -43,6 +43,12 @@ def _pacmap(X, seed):
     return pacmap.PaCMAP(random_state=seed).fit_transform(X.astype(np.float32), init="pca")
 
 
+def _localmap(X, seed):
+    import pacmap
+
+    return pacmap.LocalMAP(random_state=seed).fit_transform(X.astype(np.float32), init="pca")
+
+
 def _trimap(X, seed):
     import trimap
 
@@ -69,6 +75,7 @@ OURS = {
     "InfoNC-t-SNE": _ours(lambda gc, seed: gc.InfoNCTSNE(random_state=seed)),
     "our PHATE": _ours(lambda gc, seed: gc.PHATE(random_state=seed)),
     "our PaCMAP": _ours(lambda gc, seed: gc.PaCMAP(random_state=seed)),
+    "our LocalMAP": _ours(lambda gc, seed: gc.LocalMAP(random_state=seed)),
     "SNEkhorn": _ours(lambda gc, seed: gc.SNEkhorn(random_state=seed)),
     "t-SNEkhorn": _ours(lambda gc, seed: gc.SNEkhorn(latent_kernel=gc.Student(), random_state=seed)),
     "two-scale t-SNE": _ours(lambda gc, seed: gc.TwoScaleCoupling(random_state=seed)),
@@ -96,6 +103,7 @@ PEERS = {
     "openTSNE": ("openTSNE", _opentsne),
     "umap-learn": ("umap", _umap),
     "PaCMAP": ("pacmap", _pacmap),
+    "LocalMAP": ("pacmap", _localmap),
     "TriMap": ("trimap", _trimap),
     "PHATE": ("phate", _phate),
 }

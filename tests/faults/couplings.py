@@ -3,6 +3,11 @@
 from tests.faults.fault import Fault
 
 FAULTS = [
+    Fault("LocalMAP: near pairs repel", "_numba/nearby.py", "if fits and not _is_near(indptr, indices, order[p], order[other]):", "if fits:",
+          "test_local_map"),
+    Fault("LocalMAP: only own draws repel", "_numba/nearby.py", "for back in range(2):", "for back in range(1):", "test_local_map"),
+    Fault("LocalMAP: points of any distance", "couplings/local_map.py", "limits = (self._reach**2,", "limits = (1e9,", "test_local_map"),
+    Fault("LocalMAP: near pairs as in PaCMAP", "couplings/local_map.py", ".of(Fading(10.0, reach))", "", "test_local_map"),
     Fault("InfoNCE: a point draws itself", "couplings/contrastive.py", "shifts = 1 + rng.choice", "shifts = rng.choice", "test_contrastive"),
     Fault("InfoNCE: the same points at each iteration", "couplings/contrastive.py", "other._draws = [(self.seed, 1, iteration)]", "other._draws = [(self.seed, 1, 0)]", "test_contrastive"),
     Fault("InfoNCE: no force on drawn points", "_numba/contrastive.py", "for way in (1, -1):", "for way in (1, 1):", "test_contrastive"),
