@@ -16,8 +16,8 @@ from graphcouple.laws.priors.binary import symmetrized
 from graphcouple.neighbors import Distances, OwnNeighbors, as_points
 from graphcouple.neighbors.precomputed import StoredDistances
 
-# Bandwidths that look at all points see up to this many distances, of this many rows.
-_MOST_DISTANCES, _LEAST_ROWS, _MOST_ROWS = 20_000_000, 100, 2000
+# Bandwidths that look at all points see about this many distances, of this many rows; more points are refused.
+_DISTANCES, _LEAST_ROWS, _MOST_ROWS, _MOST_POINTS = 5_000_000, 100, 2000, 200_000
 
 
 class ConditionedModel(ConditionedLaw):
@@ -85,24 +85,33 @@ class ConditionedModel(ConditionedLaw):
     def _settled(self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None) -> Any:
         """Return the model with the numbers of its bandwidth that all rows choose together."""
         model, n = self.model, self.distances.n_points
-        if not model.bandwidth.looks_at_all or support.complete:
-            return model.settled(model.rows(support, sq_dist, n_jobs, copies))
-        if isinstance(self.distances, OwnNeighbors | StoredDistances) or n > _MOST_DISTANCES // _LEAST_ROWS:
-            raise ValueError(
-                f"{model.bandwidth} needs distances to all points: it takes no neighbors of your own, no sparse graph "
-                f"of distances, and at most {_MOST_DISTANCES // _LEAST_ROWS} points. Choose the scale on fewer points, "
-                "or take Perplexity."
-            )
-        limited = model.prior.edges(n) is None
-        kept, places = (
-            int(np.diff(support.indptr).min()) if limited else None,
-            model.rows(support, sq_dist).end_places()[0],
-        )
-        rows = np.random.default_rng(0).permutation(n)[: np.clip(_MOST_DISTANCES // n, _LEAST_ROWS, _MOST_ROWS)]
-        support, sq_dist = self.distances.to(self.X[rows], None, n_jobs)
+        everything = model.rows(support, sq_dist, n_jobs, copies)
+        if not model.bandwidth.looks_at_all or (support.complete and support.n_edges <= _DISTANCES):
+            return model.settled(everything)
+        limited = not support.complete and model.prior.edges(n) is None
+        kept, places = int(np.diff(support.indptr).min()) if limited else None, everything.end_places()[0]
+        chosen = np.random.default_rng(0).permutation(n)[: np.clip(_DISTANCES // n, _LEAST_ROWS, _MOST_ROWS)]
+        support, sq_dist = self._to_all(support, sq_dist, chosen, n_jobs)
         if self.weights is not None:
-            copies = Copies(self.weights[rows], self.weights[support.indices], np.zeros(rows.size))
+            copies = Copies(self.weights[chosen], self.weights[support.indices], np.zeros(chosen.size))
         return model.settled(replace(model.rows(support, sq_dist, n_jobs, copies), places=places), kept)
+
+    def _to_all(
+        self, support: Support, sq_dist: FloatArray, chosen: IntArray, n_jobs: int | None
+    ) -> tuple[Support, FloatArray]:
+        """Return the squared distances of some points to all others, as rows."""
+        n = self.distances.n_points
+        if support.complete:
+            ends = support.indices.reshape(n, n - 1)[chosen]
+            starts = np.arange(chosen.size + 1) * (n - 1)
+            return Support(starts, ends.ravel()), sq_dist.reshape(n, n - 1)[chosen].ravel()
+        if isinstance(self.distances, OwnNeighbors | StoredDistances) or n > _MOST_POINTS:
+            raise ValueError(
+                f"{self.model.bandwidth} needs distances to all points: it takes no neighbors of your own, no sparse "
+                f"graph of distances, and at most {_MOST_POINTS} points. Choose the scale on fewer points, or take "
+                "Perplexity."
+            )
+        return self.distances.to(self.X[chosen], None, n_jobs)
 
     def _log_kernel(
         self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None

@@ -78,9 +78,9 @@ class LeaveOneOut(Bandwidth):
 
     Notes
     -----
-    The shared scale needs distances to all points. If a graph has edges to near points only, the scale is chosen on up
-    to 2,000 rows of these distances, 20 million in all; more than 200,000 points are refused. Scales by row need all
-    pairs.
+    The shared scale needs distances to all points. If a graph has edges to near points only, the scale is chosen on 100
+    to 2,000 rows of these distances, some 5 million in all; more than 200,000 points are refused. Scales by row need
+    all pairs.
 
     References
     ----------
@@ -202,9 +202,11 @@ class _Likelihoods:
         from scipy.optimize import minimize_scalar
 
         known = np.isfinite(self.furthest)
-        middle = {"weights": self.weights[known], "method": "inverted_cdf"}
-        low = float(np.quantile(self.nearest[known], 0.5, **middle)) - 0.5 * np.log(self.dim) - 2.0
-        tried = np.linspace(low, np.quantile(self.furthest[known], 0.5, **middle) + 2.0, _TRIED)
+        nearest, furthest = (
+            float(np.quantile(logs[known], 0.5, method="inverted_cdf", weights=self.weights[known]))
+            for logs in (self.nearest, self.furthest)
+        )
+        tried = np.linspace(nearest - 0.5 * np.log(self.dim) - 2.0, furthest + 2.0, _TRIED)
         anywhere = np.log(_ANYWHERE) + self.likelihoods(np.full(self.n, tried[-1]))[0][known]
 
         def values(log_scale: float) -> FloatArray:
