@@ -261,7 +261,8 @@ class PairCoupling(Placing):
         kernel, weights = self.kernel, self.posterior.node_weights
         # With sampled repulsion n/κ is a constant, 5 for UMAP, and UMAP's tail of 1.8 would only make its maps sparser.
         tail = 2.0 if self.latent.prior.independent_edges else kernel.tail
-        return Confinement(self.n_points, self.scale * kernel.length, self.crowd, weights, tail=tail)
+        crowd = self.crowd * self.stated_exaggeration
+        return Confinement(self.n_points, self.scale * kernel.length, crowd, weights, tail=tail)
 
     def _points(self, Z: Any) -> FloatArray:
         Z = check_embedding(Z, n_points=self.n_points)
