@@ -198,16 +198,15 @@ def position_uncertainty(objective: Objective, Z: ArrayLike, temperature: float 
     kept = eigenvalues > max(_ROUNDING * float(np.abs(eigenvalues).max()), floor)
     modes = vectors[:, kept] * np.sqrt(float(temperature) / eigenvalues[kept])
     loose = points.size - int(kept.sum()) - free.shape[1]
-    uphill = (
-        float(np.square(modes.T @ objective.gradient(points).ravel().astype(np.float64)).mean()) if kept.any() else 0.0
-    )
+    slopes = modes.T @ objective.gradient(points).ravel().astype(np.float64) / temperature
+    away = float(np.sqrt(np.square(slopes).mean())) if kept.any() else 0.0
     falling = int((eigenvalues < -max(_FALLING * float(np.abs(eigenvalues).max()), floor)).sum())
-    if falling or np.sqrt(uphill) > temperature:
-        slope = f"its slope is that of {np.sqrt(uphill) / temperature:.2g} standard deviations from a minimum"
+    if falling or away > 1.0:
+        slope = f"its slope is that of a place {away:.2g} standard deviations from a minimum"
         where = f"the objective falls in {falling} of {points.size} directions" if falling else slope
         warnings.warn(
-            f"Z is no minimum: {where}. The law leaves that out, so positions are less sure than it says. Descend "
-            "further: fit again with warm_start=True, or with other points free to move.",
+            f"Z is no minimum: {where}. Positions are less sure than the law says. Descend further: fit again with "
+            "warm_start=True, and hold no points.",
             UserWarning,
             stacklevel=2,
         )

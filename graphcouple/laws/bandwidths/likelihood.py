@@ -61,6 +61,8 @@ class LeaveOneOut(Bandwidth):
         The dimension d of the kernel, at least 1. By default the intrinsic dimension, by maximum likelihood from the
         distances of each point to its 20 nearest places. The number of columns gives perplexities near 1 if there are
         many.
+    n_points : int, optional
+        The number of points that chose `dim`, for scales by row; by default the number of rows.
 
     Raises
     ------
@@ -85,7 +87,7 @@ class LeaveOneOut(Bandwidth):
     References
     ----------
     Habbema, Hermans and van den Broek (1974) for the likelihood; Levina and Bickel (2005) for the dimension, with the
-    mean of MacKay and Ghahramani. Graph-coupling paper, section 7, names bandwidths as future work.
+    mean of MacKay and Ghahramani. Graph-coupling paper, remark 1, for the bandwidths of a law.
 
     Examples
     --------
@@ -143,9 +145,8 @@ class LeaveOneOut(Bandwidth):
             message = (
                 f"scales from {low:.3g} to {high:.3g} are as likely as {scale:.3g}; other rows may ask for another."
             )
-            warnings.warn(
-                f"{message} Set a ConstantBandwidth or a Perplexity if it matters.", UserWarning, stacklevel=5
-            )
+            remedy = "Set a ConstantBandwidth or a Perplexity if it matters."
+            warnings.warn(f"{message} {remedy}", UserWarning, stacklevel=5)
         if effective > 0.5 * found.n_points >= _FEW:
             message = f"the likeliest scale, {scale:.3g}, makes neighbors of {effective:.0f} of {found.n_points} points"
             warnings.warn(f"{message}: they have no structure of {dim:.3g} dimensions.", UserWarning, stacklevel=5)
