@@ -4,8 +4,9 @@
 
 Rows are drawn with replacement, and each sample is embedded anew (cold) or from the map of all rows (warm). A point's
 spread is the root mean square displacement against the mean of its ten neighbours on the map of all rows. Rank
-correlations over points: of the spreads of warm with those of the law, of the losses by point, of the distances to the
-neighbours, and of the warm and cold maps' two halves with each other, which is as much as can be expected.
+correlations over points: the spreads of warm maps with the spreads of the law, with the losses by point and with the
+distances to the neighbours; then the two halves of the warm and of the cold maps, whose correlation is the best that
+can be expected.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ def test_refusals_and_warnings():
     with pytest.warns(UserWarning, match="Z is no minimum: the objective falls in 1 of 8 directions"):
         position_uncertainty(Quadratic(np.diag([-1.0, 1, 2, 3, 4, 5, 6, 7]), 1, Z), Z)
     slope = Quadratic(np.kron([[1.0, -1.0], [-1.0, 1.0]], np.eye(1)), 1)
-    with pytest.warns(UserWarning, match="its slope is that of a place .* standard deviations from a minimum"):
+    with pytest.warns(UserWarning, match="by its slope, it lies .* standard deviations from a minimum"):
         position_uncertainty(slope, np.array([[3.0], [-3.0]]), temperature=2.0)
     with pytest.raises(ValueError, match="temperature must be a number above 0, or 'auto', got 'x'"):
         gc.TSNE(perplexity=5, random_state=0).fit(X).uncertainty("x")

@@ -15,7 +15,8 @@ _SMALL = 1e-200
 
 
 @jit
-def _sq_dist(points, i, j):
+def sq_dist_between(points, i, j):
+    """Return the squared distance of two points, in double precision."""
     total = 0.0
     for a in range(points.shape[1]):
         difference = np.float64(points[i, a]) - np.float64(points[j, a])
@@ -40,7 +41,7 @@ def drawn_rows(start, stop, points, log_kernel, order, place, shifts, total, log
     for i in range(start, stop):
         largest = -np.inf
         for s in range(shifts.size):
-            logs[s] = log_kernel.potential(_sq_dist(points, i, order[(place[i] + shifts[s]) % n]))
+            logs[s] = log_kernel.potential(sq_dist_between(points, i, order[(place[i] + shifts[s]) % n]))
             largest = max(largest, logs[s])
         relative = 0.0
         for s in range(shifts.size):
@@ -55,7 +56,7 @@ def contrast_values(start, stop, points, log_kernel, log_total, indptr, indices,
     for i in range(start, stop):
         loss = 0.0
         for e in range(indptr[i], indptr[i + 1]):
-            above = log_kernel.potential(_sq_dist(points, i, indices[e])) - log_total[i]
+            above = log_kernel.potential(sq_dist_between(points, i, indices[e])) - log_total[i]
             loss += weights[e] * (log_total[i] + max(above, 0.0) + np.log1p(np.exp(-abs(above))))
         value[i] = loss
 
@@ -72,7 +73,7 @@ def contrast_edges(
         lost = 0.0
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
-            sq_dist = _sq_dist(points, i, j)
+            sq_dist = sq_dist_between(points, i, j)
             own = _share(log_kernel, kernel, sq_dist, total[i], log_total[i])
             other = _share(log_kernel, kernel, sq_dist, total[j], log_total[j])
             lost += weights[e] * (1.0 - own)
@@ -94,7 +95,7 @@ def add_drawn(start, stop, points, log_kernel, order, place, shifts, log_total, 
                 # First the point that i drew, then the point that drew i.
                 j = order[(place[i] + way * shifts[s]) % n]
                 drew = i if way == 1 else j
-                sq_dist = _sq_dist(points, i, j)
+                sq_dist = sq_dist_between(points, i, j)
                 share = np.exp(log_kernel.potential(sq_dist) - log_total[drew])
                 push = 2.0 * pull[drew] * share * log_kernel.slope(sq_dist)
                 for a in range(n_dims):

@@ -8,16 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from graphcouple._numba.contrastive import sq_dist_between
 from graphcouple._numba.jit import jit
-
-
-@jit
-def _sq_dist(points, i, j):
-    total = 0.0
-    for a in range(points.shape[1]):
-        difference = np.float64(points[i, a]) - np.float64(points[j, a])
-        total += difference * difference
-    return total
 
 
 @jit
@@ -44,7 +36,7 @@ def draw_nearby(start, stop, points, order, shifts, sq_reach, n_drawn, indptr, i
                     continue
                 # A remainder takes longer than the distance.
                 other = p + shifts[s] - (n if p + shifts[s] >= n else 0)
-                fits = (_sq_dist(points, p, other) <= sq_reach) == within
+                fits = (sq_dist_between(points, p, other) <= sq_reach) == within
                 if fits and not _is_near(indptr, indices, order[p], order[other]):
                     drawn[s, p] = True
                     left[p - start] -= 1
@@ -60,7 +52,7 @@ def repel_drawn(start, stop, points, shifts, drawn, value, gradient):
                 other = p - shifts[s] if back else p + shifts[s]
                 other += n if other < 0 else (-n if other >= n else 0)
                 if drawn[s, other if back else p]:
-                    nearness = 1.0 / (2.0 + _sq_dist(points, p, other))
+                    nearness = 1.0 / (2.0 + sq_dist_between(points, p, other))
                     value[p] += 0.0 if back else nearness
                     for a in range(n_dims):
                         difference = np.float64(points[p, a]) - np.float64(points[other, a])

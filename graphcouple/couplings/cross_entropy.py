@@ -213,7 +213,7 @@ def check_exaggeration(exaggeration: float) -> float:
 
 
 def _check_exaggerated(exaggeration: float, latent: GraphModel) -> None:
-    """Raise where the exaggerated loss is not that of t-SNE's attraction, or has no lower bound."""
+    """Raise if the exaggerated loss has no lower bound, or the latent law no plain attraction to multiply."""
     plain = latent.prior.normalized and not latent.prior.log_scalar
     if exaggeration > 1.0 and not (plain and latent.kernel.assumptions(1).bounded):
         raise ValueError(

@@ -384,12 +384,10 @@ class GraphModel(GraphLaw):
         kernel = self.kernel.membership if self.prior.independent_edges else self.kernel
         return DistanceRows(support, sq_dist, kernel, n_jobs, copies)
 
-    def fitted_bandwidth(
-        self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None
-    ) -> tuple[FloatArray, FloatArray]:
+    def fitted_bandwidth(self, rows: DistanceRows) -> tuple[FloatArray, FloatArray]:
         """Return the shift and the scale of each row, by the model's bandwidth."""
         assert self.bandwidth is not None
-        return self.bandwidth.fit_rows(self.rows(support, sq_dist, n_jobs, copies))
+        return self.bandwidth.fit_rows(rows)
 
     def settled(self, rows: DistanceRows, kept: int | None = None) -> GraphModel:
         """Return the model with the numbers of its bandwidth that all rows choose together; see `Bandwidth.settled`."""

@@ -108,7 +108,7 @@ class _ConditionedAffinities(ConditionedModel):
         bandwidth = self.model.bandwidth
         if not isinstance(bandwidth, Perplexity):
             return super()._log_kernel(support, sq_dist, n_jobs, copies)
-        _, scale = self.model.fitted_bandwidth(support, sq_dist, n_jobs, copies)
+        _, scale = self.model.fitted_bandwidth(self.model.rows(support, sq_dist, n_jobs, copies))
         edges, cost = mean_of_directions(support, sq_dist)
         law = _Dual(edges, cost, bandwidth.perplexity, n_jobs).solve(2.0 * scale**2)
         if edges.n_edges == support.n_edges:

@@ -151,8 +151,8 @@ def position_uncertainty(objective: Objective, Z: ArrayLike, temperature: float 
     Warns
     -----
     UserWarning
-        When `Z` is no minimum: the objective falls in some directions, or its slope is that of more than a standard
-        deviation, on average over the modes.
+        When `Z` is no minimum: the objective falls in some directions, or, by its slope, `Z` lies more than a standard
+        deviation from a minimum, on average over the modes.
 
     References
     ----------
@@ -202,7 +202,7 @@ def position_uncertainty(objective: Objective, Z: ArrayLike, temperature: float 
     away = float(np.sqrt(np.square(slopes).mean())) if kept.any() else 0.0
     falling = int((eigenvalues < -max(_FALLING * float(np.abs(eigenvalues).max()), floor)).sum())
     if falling or away > 1.0:
-        slope = f"its slope is that of a place {away:.2g} standard deviations from a minimum"
+        slope = f"by its slope, it lies {away:.2g} standard deviations from a minimum"
         where = f"the objective falls in {falling} of {points.size} directions" if falling else slope
         warnings.warn(
             f"Z is no minimum: {where}. Positions are less sure than the law says. Descend further: fit again with "
