@@ -7,7 +7,7 @@ as flat arrays beside a `Support`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -206,35 +206,24 @@ def off_diagonal(matrix: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(matrix).ravel()[1:].reshape(n - 1, n + 1)[:, :-1].ravel()
 
 
-def _from_networkx(graph: Any, name: str) -> sp.coo_array:
-    index = {node: i for i, node in enumerate(graph.nodes)}
+def _from_library(graph: Any, kind: str, name: str) -> sp.coo_array:
+    """Return the edges of a networkx or igraph graph, both directions of each if it is undirected."""
+    edges: Any
+    if kind == "networkx":
+        index = {node: i for i, node in enumerate(graph.nodes)}
+        n_nodes = len(index)
+        edges = [(index[u], index[v], w) for u, v, w in graph.edges(data="weight", default=1.0)]
+    else:
+        n_nodes = graph.vcount()
+        weights = graph.es["weight"] if "weight" in graph.es.attributes() else [1.0] * graph.ecount()
+        edges = [(*ends, w) for ends, w in zip(graph.get_edgelist(), weights, strict=True)]
     try:
-        triples = [(index[u], index[v], float(w)) for u, v, w in graph.edges(data="weight", default=1.0)]
+        edges = np.array([(u, v, float(w)) for u, v, w in edges], dtype=np.float64).reshape(-1, 3)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{name}: every networkx edge attribute 'weight' must be a number ({error}).") from None
-    return _from_edge_list(triples, len(index), directed=graph.is_directed())
-
-
-def _from_igraph(graph: Any, name: str) -> sp.coo_array:
-    weights = graph.es["weight"] if "weight" in graph.es.attributes() else np.ones(graph.ecount())
-    try:
-        triples = [(u, v, float(w)) for (u, v), w in zip(graph.get_edgelist(), weights, strict=True)]
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name}: every igraph edge attribute 'weight' must be a number ({error}).") from None
-    return _from_edge_list(triples, graph.vcount(), directed=graph.is_directed())
-
-
-def _from_edge_list(triples: Sequence[tuple[int, int, float]], n_nodes: int, directed: bool) -> sp.coo_array:
-    edges = np.array(triples, dtype=np.float64).reshape(-1, 3)
-    rows, columns, weights = edges[:, 0].astype(np.int64), edges[:, 1].astype(np.int64), edges[:, 2]
-    if not directed:
-        back = rows != columns
-        rows, columns, weights = (
-            np.concatenate([rows, columns[back]]),
-            np.concatenate([columns, rows[back]]),
-            np.concatenate([weights, weights[back]]),
-        )
-    return sp.coo_array((weights, (rows, columns)), shape=(n_nodes, n_nodes))
+        raise TypeError(f"{name}: every {kind} edge attribute 'weight' must be a number ({error}).") from None
+    if not graph.is_directed():
+        edges = np.concatenate([edges, edges[edges[:, 0] != edges[:, 1]][:, [1, 0, 2]]])
+    return sp.coo_array((edges[:, 2], edges[:, :2].T.astype(np.int64)), shape=(n_nodes, n_nodes))
 
 
 def as_csr(graph: GraphLike, name: str, n_nodes: int | None = None) -> sp.csr_array:
@@ -263,10 +252,8 @@ def as_csr(graph: GraphLike, name: str, n_nodes: int | None = None) -> sp.csr_ar
     if sp.issparse(graph):
         check_sparse(graph, name)
         matrix = sp.csr_array(graph)
-    elif kind == "networkx":
-        matrix = sp.csr_array(_from_networkx(graph, name))
-    elif kind == "igraph":
-        matrix = sp.csr_array(_from_igraph(graph, name))
+    elif kind in ("networkx", "igraph"):
+        matrix = sp.csr_array(_from_library(graph, kind, name))
     else:
         array: NDArray[Any] = np.asarray(graph)
         if array.dtype.kind not in "iufb" or array.ndim != 2:
@@ -295,3 +282,15 @@ def edges_of(matrix: sp.csr_array) -> tuple[Support, FloatArray]:
     support = Support(matrix.indptr.copy(), matrix.indices.copy())
     keep = support.rows != support.indices
     return support.select(keep), matrix.data[keep]
+
+
+def pairs_of(matrix: Any, name: str) -> tuple[Support, FloatArray]:
+    """Return the off-diagonal entries of a square array, or the stored ones of a sparse matrix."""
+    if sp.issparse(matrix):
+        return edges_of(as_csr(matrix, name))
+    array = np.asarray(matrix)
+    if array.dtype.kind not in "iufb":
+        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}.")
+    if array.ndim != 2 or array.shape[0] != array.shape[1]:
+        raise ValueError(f"{name} must be square, got shape {array.shape}.")
+    return Support.all_pairs(len(array)), off_diagonal(array)

@@ -164,23 +164,23 @@ def initialize(
     check_integer("n_components", n_components, 1)
     points = coordinates_of(X, metric)
     if not is_made(init):
-        Z = check_embedding(init, "init", n).astype(dtype)
-        if Z.shape[1] != n_components:
-            raise ValueError(f"init has {Z.shape[1]} columns, but n_components={n_components}.")
-        return Z
+        return given_start(init, n, n_components).astype(dtype)
     if not isinstance(init, str):
         Z = _estimator_start(init, points, n_components, rng)
     else:
         make = STARTS[init]
         if init in _NEED_POINTS and points is None:
             if init not in _SPECTRAL_INSTEAD:
-                raise ValueError(f"init={init!r} needs points, {_lack_of_points(X)}; use init='spectral' or 'random'.")
+                lack = "X is None" if X is None else "X holds precomputed distances"
+                raise ValueError(f"init={init!r} needs points, but {lack}; use init='spectral' or 'random'.")
             make = spectral
         Z = np.asarray(make(points, posterior, n_components, rng, n_jobs), dtype=np.float64)
     if Z.shape != (n, n_components):
         raise ValueError(f"init={init!r} must return an array of shape {(n, n_components)}, got {Z.shape}.")
+    if not np.isfinite(Z).all():
+        raise ValueError(f"init={init!r} must return finite numbers, but the start holds NaN or infinity.")
     spread = float(Z[:, 0].std())
-    if spread > 0 and np.isfinite(spread):
+    if spread > 0:
         Z = Z * (scale / spread)
     else:
         Z = scale * random(X, posterior, n_components, rng)
@@ -190,13 +190,17 @@ def initialize(
     return _separate(Z, 1e-4 * scale, rng).astype(dtype)
 
 
+def given_start(init: Any, n_points: int, n_components: int) -> FloatArray:
+    """Return a start that is an array, in double precision; raise unless it has one finite row for each point."""
+    Z = check_embedding(init, "init", n_points)
+    if Z.shape[1] != n_components:
+        raise ValueError(f"init has {Z.shape[1]} columns, but n_components={n_components}.")
+    return Z.astype(np.float64)
+
+
 def is_made(init: Any) -> bool:
     """Return whether a name or an estimator computes the start, so that it has no size of its own, unlike an array."""
     return isinstance(init, str) or hasattr(init, "fit_transform")
-
-
-def _lack_of_points(X: Any) -> str:
-    return "but X is None" if X is None else "but X holds precomputed distances"
 
 
 def _estimator_start(estimator: Any, X: Any, n_components: int, rng: np.random.RandomState) -> FloatArray:

@@ -14,6 +14,7 @@ from sklearn import manifold
 from sklearn.datasets import make_swiss_roll
 from sklearn.decomposition import PCA
 from sklearn.decomposition import KernelPCA as ScikitKernelPCA
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 import graphcouple as gc
@@ -356,3 +357,37 @@ def test_conforms_to_scikit_learn(estimator):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check_estimator(estimator, on_skip=None)
+
+
+def test_components_with_few_nodes_are_saved(tmp_path):
+    X = np.repeat(100.0 * np.arange(5), 4)[:, None] + np.random.default_rng(0).normal(size=(20, 3))
+    with pytest.warns(UserWarning, match="components"):
+        method = gc.DiffusionMaps(5, n_neighbors=2, perplexity=1.5).fit(X)
+    assert method.eigenvalues_.shape == (3,)
+    method.save(tmp_path / "m.gc")
+    np.testing.assert_array_equal(gc.load(tmp_path / "m.gc").embedding_, method.embedding_)
+
+
+def test_parameters_of_the_linear_kernel_and_starts_of_another_size_are_refused():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    for method in (gc.KernelPCA, gc.AttractionRepulsionPCA):
+        with pytest.raises(ValueError, match="has no parameters"):
+            method(kernel_params={"gamma": 1.0}).fit(X)
+    with pytest.raises(ValueError, match="init has 3 columns, but n_components=2"):
+        gc.AttractionRepulsionPCA(init=X).fit(X)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        gc.DensMAP(gc.UMAP(metric="precomputed")),
+        gc.Isomap(metric="precomputed"),
+        gc.LaplacianEigenmaps(metric="precomputed"),
+        gc.KernelPCA(kernel="precomputed"),
+        gc.MetricMDS(metric="precomputed"),
+    ],
+)
+def test_numbers_of_pairs_are_split_on_both_axes(method):
+    assert get_tags(method).input_tags.pairwise
+    assert method.takes_distances
+    assert not get_tags(type(method)()).input_tags.pairwise

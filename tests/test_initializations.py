@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
+from sklearn.preprocessing import FunctionTransformer
 
 import graphcouple as gc
 from graphcouple.initializations import initialize
@@ -57,3 +58,8 @@ def test_only_coincident_points_are_moved(rng):
     np.testing.assert_allclose(np.abs(Z[2:20]), np.abs(wanted[2:20]), rtol=1e-9)
     assert len(np.unique(Z, axis=0)) == 22
     assert np.abs(np.abs(Z[:2]) - np.abs(wanted[:2])).max() < 1e-3
+
+
+def test_starts_that_are_not_finite_are_refused(iris):
+    with pytest.raises(ValueError, match="must return finite numbers"):
+        gc.TSNE(init=FunctionTransformer(lambda X: np.full((len(X), 2), np.nan)), max_iter=5).fit(iris[0])

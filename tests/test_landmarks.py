@@ -94,3 +94,26 @@ def test_landmarks_survive_a_file(tmp_path):
     again = gc.load(tmp_path / "some.gc")
     np.testing.assert_array_equal(again.landmarks_, fitted.landmarks_)
     np.testing.assert_array_equal(again.transform(X[200:220]), fitted.transform(X[200:220]))
+
+
+def test_a_failed_fit_leaves_the_earlier_one():
+    tsne = gc.TSNE(n_landmarks=60, max_iter=20, random_state=0).fit(X)
+    before = tsne.transform(X[:3] + 0.1)
+    tsne.set_params(n_landmarks=None)
+    with pytest.raises(ValueError, match="neighbors must be"):
+        tsne.fit(X, neighbors=(np.zeros((3, 2), int), np.zeros((3, 2))))
+    np.testing.assert_array_equal(tsne.transform(X[:3] + 0.1), before)
+    np.testing.assert_array_equal(tsne.transform(X[tsne.landmarks_[:3]]), tsne.embedding_[tsne.landmarks_[:3]])
+
+
+def test_methods_without_a_law_for_new_points_refuse_landmarks_at_once():
+    pacmap = gc.PaCMAP(n_landmarks=80)
+    with pytest.raises(ValueError, match="PaCMAP has no law that places the rows beyond n_landmarks=80"):
+        pacmap.fit(X)
+    assert not hasattr(pacmap, "embedding_")
+
+
+def test_presets_name_their_landmarks():
+    coupling = gc.TwoScaleCoupling(gc.TSNE(n_landmarks=60, max_iter=5), random_state=0).fit(X)
+    assert len(coupling.landmarks_) == 60
+    assert coupling.embedding_.shape == (600, 2)

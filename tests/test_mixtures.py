@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.neighbors import kneighbors_graph
 
 import graphcouple as gc
 from graphcouple.laws.priors import as_prior
@@ -164,3 +165,22 @@ def test_laws_that_do_not_go_together():
         gc.GraphMixture([B, threshold]).posterior(X)
     with pytest.raises(ValueError, match="no closed form"):
         gc.GraphMixture([D, B]).posterior(X).entropy()
+
+
+def test_parts_know_what_the_mixture_does_not():
+    X = points(40)
+    graph = kneighbors_graph(X, 20, mode="distance")
+    laws = [gc.GraphModel(gc.Gaussian(), "D", gc.LeaveOneOut(dim=4), metric="precomputed") for _ in range(2)]
+    with pytest.raises(ValueError, match="needs distances to all points"):
+        gc.GraphMixture(laws).posterior(graph)
+
+
+def test_weights_of_mixtures_are_checked_first():
+    X = points(20)
+    with pytest.raises(ValueError, match="sample_weight must be finite"):
+        gc.TSNE(perplexity=(2, 3)).fit(X, sample_weight=[np.nan] * 20)
+    laws = [gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5))] * 2
+    with pytest.raises(TypeError, match="weights must hold a number"):
+        gc.GraphMixture(laws, weights=["a", "b"])
+    assert gc.GraphMixture(laws, [1, 2]) == gc.GraphMixture(laws, np.array([2.0, 4.0]))
+    assert gc.GraphMixture(laws, [1, 2]) != gc.GraphMixture(laws, [2, 1])

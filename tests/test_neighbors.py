@@ -8,8 +8,9 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
 import graphcouple as gc
-from graphcouple.graphs import off_diagonal
-from graphcouple.neighbors import InvertedFile, as_points, distances_of, nearest_neighbors
+from graphcouple.graphs import Support, off_diagonal
+from graphcouple.neighbors import InvertedFile, as_points, distances_of, graph_distances, nearest_neighbors
+from graphcouple.neighbors.neighbor_graph import suits
 
 K = 20
 
@@ -303,3 +304,28 @@ def test_a_point_whose_nearest_lists_are_short_searches_more(rng):
     found, sq_dist = index.of_each_other()
     assert np.isfinite(sq_dist).all()
     assert all(np.unique(row).size == 100 for row in found)
+
+
+@pytest.mark.parametrize("metric", ["seuclidean", "mahalanobis"])
+def test_metrics_take_their_scales_from_all_points(metric, rng):
+    X, few = rng.normal(size=(60, 4)) * [1, 2, 3, 4], rng.normal(size=(5, 4))
+    scales = {"V": X.var(axis=0, ddof=1)} if metric == "seuclidean" else {"VI": np.linalg.inv(np.cov(X.T))}
+    distances = distances_of(X, metric)
+    support, sq_dist = distances.nearest(3)
+    expected = cdist(X, X, metric, **scales)
+    np.testing.assert_allclose(sq_dist, expected[support.rows, support.indices] ** 2)
+    support, sq_dist = distances.to(few, 4)
+    np.testing.assert_allclose(sq_dist, cdist(few, X, metric, **scales)[support.rows, support.indices] ** 2)
+    assert gc.TSNE(perplexity=5, n_neighbors=15, metric=metric, max_iter=5).fit(X).transform(few).shape == (5, 2)
+
+
+def test_edges_beyond_the_points_are_refused():
+    with pytest.raises(ValueError, match="support has node 3, but X has 3 rows"):
+        graph_distances(np.eye(3), Support.all_pairs(4))
+
+
+def test_arguments_that_pynndescent_lacks_are_searched_exactly():
+    weights = {"p": 3, "w": np.ones(4)}
+    assert suits(np.eye(4), "minkowski", {"p": 3})
+    assert not suits(np.eye(4), "minkowski", weights)
+    assert not suits(np.eye(4), "hamming", {"w": np.ones(4)})

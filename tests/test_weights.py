@@ -300,3 +300,26 @@ def test_a_pipeline_passes_weights_on():
 def test_weights_that_sum_to_one_are_refused(rng, method):
     with pytest.raises(ValueError, match=r"sums to 1, fewer than two points.* weights / weights.mean\(\)"):
         method.fit(rng.normal(size=(40, 3)), sample_weight=np.full(40, 1 / 40))
+
+
+def test_copies_at_an_infinite_distance_are_left_out():
+    """With equal weights the pairs of copies, which are left out, leave a multiple of the sum without weights."""
+    kernel, latent = gc.Odds(gc.Student()), gc.GraphModel(gc.Odds(gc.Student()), "E")
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5))
+    plain = gc.CrossEntropy(law.posterior(X), latent)
+    double = gc.CrossEntropy(law.posterior(X, sample_weight=np.full(17, 2.0)), latent)
+    np.testing.assert_allclose(double.partition.gradient(Z), 2.0 * plain.partition.gradient(Z), rtol=1e-10)
+    assert kernel.value(0.0) > 1e30
+
+
+def test_graphs_of_copies_are_checked_as_other_graphs_are():
+    law = law_of("D", "none").posterior(X, sample_weight=np.full(17, 2.0))
+    W = law.sample(0)
+    assert np.isfinite(law.log_prob(W))
+    for wrong in (W * 0.5, -1 * W):
+        with pytest.raises(ValueError, match="non-negative integers"):
+            law.log_prob(wrong)
+    law = law_of("~B", "none").posterior(X, sample_weight=np.full(17, 2.0))
+    W = law.sample(0)
+    assert np.isfinite(law.log_prob(W))
+    assert law.log_prob(sp.triu(W)) == -np.inf

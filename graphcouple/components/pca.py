@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.extmath import svd_flip
 
 from graphcouple.components.projection import AveragedProjection, sample_components
 from graphcouple.graphs import FloatArray
@@ -258,34 +259,21 @@ def component_pca(
     sums -= sums.mean(axis=1, keepdims=True)
     counts = np.diff(M.batch_bounds())
     total = sums.sum(axis=0)
-    scores, singular, rotation = _leading(total / M.n_samples, n_components)
+    left, singular, right = np.linalg.svd(total / M.n_samples, full_matrices=False)
+    singular, scores = singular[:n_components], left[:, :n_components] * singular[:n_components]
     singular = np.where(singular > data.rounding(), singular, 0.0)
     scores = scores * (singular > 0)
     error = _jackknife(scores, total, sums, counts)
     norm = float(np.linalg.norm(scores))
-    components = (basis @ rotation).T
+    scores, components = svd_flip(scores, (basis @ right[:n_components].T).T, u_based_decision=False)
     return ComponentPCA(
-        embedding=_fix_signs(scores, components),
+        embedding=scores,
         singular_values=singular,
         components=components,
         mean=data.mean,
         standard_error=error,
         relative_error=float(np.linalg.norm(error)) / norm if norm > 0 else np.nan,
     )
-
-
-def _leading(A: FloatArray, q: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the q leading principal scores of a tall array, its singular values and right vectors."""
-    left, singular, right = np.linalg.svd(A, full_matrices=False)
-    return left[:, :q] * singular[:q], singular[:q], right[:q].T
-
-
-def _fix_signs(scores: FloatArray, components: FloatArray) -> FloatArray:
-    """Flip components in place so that each one's largest entry is positive; return the scores flipped alike."""
-    largest = np.abs(components).argmax(axis=1)
-    signs = np.where(components[np.arange(len(components)), largest] < 0, -1.0, 1.0)
-    components *= signs[:, None]
-    return scores * signs
 
 
 def _jackknife(scores: FloatArray, total: FloatArray, sums: FloatArray, counts: FloatArray) -> FloatArray:

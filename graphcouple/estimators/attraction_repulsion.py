@@ -15,7 +15,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from threadpoolctl import threadpool_limits
 
-from graphcouple._validation import check_embedding
 from graphcouple.couplings import GramMatching
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._progress import watched
@@ -23,10 +22,11 @@ from graphcouple.estimators._vocabulary import AT_LEAST_1
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.spectral import kernel_values
 from graphcouple.graphs import FloatArray
+from graphcouple.initializations import given_start
 from graphcouple.kernels import Kernel
 from graphcouple.neighbors import product_of_rows
 from graphcouple.optimize import ExactSteps, best_scale, solve
-from graphcouple.spectral import GramMatrix, Nystroem, nystroem, pivoted_cholesky
+from graphcouple.spectral import GramMatrix, nystroem, nystroem_places, pivoted_cholesky
 
 # Up to 5,000 points, the true gradient is computed beside the approximate one to see the angle between them.
 _MONITORED = 5000
@@ -120,6 +120,8 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
     verbose: int = parameter(default=0)
     callback: Callable[[int, float, FloatArray], Any] | None = parameter(default=None)
 
+    _remembered = ("_fixed",)
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Embed `X`, of shape (n_samples, n_features), or a matrix of similarities; `y` is ignored.
 
@@ -136,7 +138,7 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
         self._validate_params()
         X = self._checked(X)
         n = X.shape[0]
-        if self.kernel == "linear" and (largest := float(abs(X).max())) and not 1e-12 < largest < 1e12:
+        if self._linear and (largest := float(abs(X).max())) and not 1e-12 < largest < 1e12:
             raise ValueError(f"the largest entry of X is {largest:.3g}, whose fourth power rounds away; rescale X.")
         if self.n_components >= n:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")
@@ -147,15 +149,16 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
             start = rng.normal(size=(n, self.n_components))
             start *= best_scale(objective, start)
         else:
-            start = check_embedding(self.init, "init", n).astype(np.float64)
-        cosines, watch = self._watch(exact, objective)
+            start = given_start(self.init, n, self.n_components)
+        true, cosines = None if exact is None else GramMatching(exact), []
         first = float(np.linalg.norm(objective.gradient(start))) / n
         # Two threads wait for each other longer than small products take.
         one = threadpool_limits(1, "blas") if n * max(n, X.shape[1]) <= _ONE_THREAD else nullcontext()
         with one, watched(self, self.max_iter) as show:
 
             def each(iteration: int, loss: float, Z: FloatArray) -> Any:
-                watch(Z)
+                if true is not None:
+                    cosines.append(_cosine(true.gradient(Z), objective.gradient(Z)))
                 return show(iteration, loss, Z)
 
             solution = solve(
@@ -187,13 +190,13 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
         """Return the similarities if they are monitored or used, and those that are used."""
         n = X.shape[0]
         if self.approximation is None:
-            whole = GramMatrix(X) if self.kernel == "linear" else GramMatrix(matrix=self._kernel(X))
+            whole = GramMatrix(X) if self._linear else GramMatrix(matrix=self._kernel(X))
             return None, whole
-        if self.kernel == "precomputed":
+        if self.takes_distances:
             GramMatrix(matrix=X)  # raises unless X is symmetric
 
         def columns(at: Any) -> FloatArray:
-            return np.asarray(X[:, at] if self.kernel == "precomputed" else self._kernel(X, X[at]), dtype=np.float64)
+            return np.asarray(X[:, at] if self.takes_distances else self._kernel(X, X[at]), dtype=np.float64)
 
         if self.approximation == "nystroem":
             factor = nystroem(columns, n, self.rank, rng)
@@ -202,37 +205,32 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
         exact = GramMatrix(matrix=self._kernel(X)) if n <= _MONITORED else None
         return exact, GramMatrix(factor)
 
+    @property
+    def takes_distances(self) -> bool:
+        """Whether `X` holds similarities."""
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    @property
+    def _linear(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "linear" and not self.kernel_params
+
     def _kernel(self, X: Any, Y: Any = None) -> FloatArray:
         return kernel_values(self.kernel, self.kernel_params, X, Y)
 
     def _diagonal(self, X: Any) -> FloatArray:
-        if self.kernel == "precomputed":
+        if self.takes_distances:
             return np.diag(np.asarray(X))
         return np.array([self._kernel(X[i : i + 1])[0, 0] for i in range(X.shape[0])])
-
-    def _watch(self, exact: GramMatrix | None, objective: GramMatching) -> tuple[list[float], Callable[[Any], None]]:
-        """Return a list of cosines, and a function that adds the cosine at an embedding to this list."""
-        cosines: list[float] = []
-        true = None if exact is None else GramMatching(exact)
-
-        def watch(Z: FloatArray) -> None:
-            if true is None:
-                return
-            left, right = true.gradient(Z), objective.gradient(Z)
-            norm = float(np.linalg.norm(left) * np.linalg.norm(right))
-            cosines.append(float(np.vdot(left, right)) / norm if norm > 0 else 1.0)
-
-        return cosines, watch
 
     def _keep_map(self, X: Any) -> None:
         """Keep what `transform` needs: the least-squares map from similarities to places."""
         Y = self.embedding_.astype(np.float64)
         back = np.linalg.pinv(Y.T @ Y)
-        if self.kernel == "linear":
+        if self._linear:
             mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
             self._fixed: dict[str, Any] = {"mean": mean, "onto": np.asarray(X.T @ (Y @ back))}
             return
-        points = None if self.kernel == "precomputed" else X
+        points = None if self.takes_distances else X
         self._fixed = {"X": points, "rows": self._kernel(X).mean(axis=0), "onto": Y @ back}
 
     def transform(self, X: Any) -> FloatArray:
@@ -252,16 +250,10 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
         if "mean" in known:
             scores = product_of_rows(X, known["onto"]) - known["mean"] @ known["onto"]
             return np.asarray(scores).astype(X.dtype, copy=False)
-        places = Nystroem(known["rows"], known["onto"]).places(self._kernel(X, known["X"]))
+        places = nystroem_places(self._kernel(X, known["X"]), known["rows"], known["onto"])
         return places.astype(X.dtype, copy=False)
 
-    def _remember(self) -> dict[str, Any]:
-        return {"fixed": self._fixed}
 
-    def _recall(self, remembered: dict[str, Any]) -> None:
-        self._fixed = remembered["fixed"]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
+def _cosine(left: FloatArray, right: FloatArray) -> float:
+    norm = float(np.linalg.norm(left) * np.linalg.norm(right))
+    return float(np.vdot(left, right)) / norm if norm > 0 else 1.0

@@ -51,6 +51,7 @@ class CouplingEstimator(PlacesNewPoints):
     """
 
     couples_laws: ClassVar[bool] = True
+    _law_places: ClassVar[bool] = True
 
     terms: Any = parameter(default=())
     unique: bool = parameter(default=False)
@@ -78,11 +79,6 @@ class CouplingEstimator(PlacesNewPoints):
         return (
             sentence.input.for_points(n_samples) if isinstance(sentence.input, GraphLaw) else sentence.input
         ), sentence.latent
-
-    @property
-    def takes_distances(self) -> bool:
-        """Whether `X` holds precomputed distances instead of points."""
-        return getattr(getattr(self, "input", self), "metric", None) == "precomputed"
 
     @property
     def _has_own_graph(self) -> bool:
@@ -158,28 +154,33 @@ class CouplingEstimator(PlacesNewPoints):
         kept, rng = snapshots_of(
             self, begun, resume, X=X, y=y, start=sentence.init, neighbors=neighbors, sample_weight=sample_weight
         )
-        rows = Rows(X, y, neighbors, sample_weight)
-        self._forget_rows()
+        rows, equal, landmarks = Rows(X, y, neighbors, sample_weight), None, None
         if self.n_landmarks is not None and X is not None and self.n_landmarks < X.shape[0]:
-            rows, sentence = self._of_landmarks(rows, sentence, rng)
+            rows, sentence, landmarks = self._of_landmarks(rows, sentence, rng)
         if self.unique and X is not None:
-            rows, sentence = self._gathered(rows, sentence)
+            rows, sentence, equal = self._gathered(rows, sentence)
         result = self._carry_out(sentence, rows, rng, kept)
         if X is not None and result.solution.converged and not self.terms:
             warn_if_places_are_shared(rows.X, result.solution.Z)
+        # Only a finished run changes what an earlier fit has left.
+        self._rows, self._landmarks = equal, landmarks
         self._keep(result, np.float64 if X is None else X.dtype)
-        if self._landmarks is not None:
-            self._place_the_others(X, self._landmarks)
+        if landmarks is not None:
+            self._place_the_others(X, landmarks)
         return self
 
     def _heed(self, y: Any) -> None:
         """Say if `y` is ignored where users of another library expect otherwise."""
 
-    def _forget_rows(self) -> None:
-        self._rows, self._landmarks = None, None
-
-    def _of_landmarks(self, rows: Rows, sentence: Sentence, rng: np.random.RandomState) -> tuple[Rows, Sentence]:
-        """Return the landmarks alone, and the sentence for them."""
+    def _of_landmarks(
+        self, rows: Rows, sentence: Sentence, rng: np.random.RandomState
+    ) -> tuple[Rows, Sentence, IntArray]:
+        """Return the landmarks alone, the sentence for them, and their row numbers."""
+        if self.transform_method == "law" and not self._law_places:
+            raise ValueError(
+                f"{type(self).__name__} has no law that places the rows beyond n_landmarks={self.n_landmarks}; use "
+                "transform_method='mlp', or leave n_landmarks out."
+            )
         named = [str(term) for term in self.terms if getattr(term, "names_rows", False)]
         if rows.neighbors is not None or named or self.unique or self.takes_distances or self._has_own_graph:
             raise ValueError(
@@ -188,10 +189,10 @@ class CouplingEstimator(PlacesNewPoints):
             )
         start = None if is_made(sentence.init) else np.asarray(sentence.init)
         check_consistent_length(rows.X, rows.y, rows.weights, start)
-        self._landmarks = nearest_to_means(rows.X, int(self.n_landmarks or 0), rng)
+        landmarks = nearest_to_means(rows.X, int(self.n_landmarks or 0), rng)
         if start is not None:
-            sentence = sentence.replace(init=start[self._landmarks])
-        return rows.at(self._landmarks), sentence
+            sentence = sentence.replace(init=start[landmarks])
+        return rows.at(landmarks), sentence, landmarks
 
     def _place_the_others(self, X: Any, rows: IntArray) -> None:
         """Extend the embedding from the landmarks to all points."""
@@ -201,22 +202,21 @@ class CouplingEstimator(PlacesNewPoints):
         Z[rows], Z[others] = fitted, self.transform(X[others])
         self.embedding_ = Z
 
-    def _gathered(self, rows: Rows, sentence: Sentence) -> tuple[Rows, Sentence]:
-        """Return one row for all equal ones, whose weights are added, and the sentence for them."""
+    def _gathered(self, rows: Rows, sentence: Sentence) -> tuple[Rows, Sentence, EqualRows | None]:
+        """Return one row for all equal ones, whose weights are added, the sentence for them, and which are equal."""
         equal = EqualRows.of(rows.X)
         if equal is None:
-            return rows, sentence
+            return rows, sentence, None
         if rows.neighbors is not None or self.terms or not isinstance(sentence.input, GraphLaw) or self.takes_distances:
             raise ValueError(
                 f"unique=True makes one point of equal rows, {equal.n_rows - equal.first.size} of which are copies "
                 "here; terms count each row once, and neighbors, graphs and distances of your own name rows, so remove "
                 "the copies yourself."
             )
-        self._rows = equal
         labels = equal.agreed(rows.y) if sentence.input.uses_classes else rows.y
         if not is_made(sentence.init):
             sentence = sentence.replace(init=np.asarray(sentence.init)[equal.first])
-        return Rows(rows.X[equal.first], labels, weights=equal.added(rows.weights)), sentence
+        return Rows(rows.X[equal.first], labels, weights=equal.added(rows.weights)), sentence, equal
 
     # `sample_weight` is not in the signature, because scikit-learn's checks would then require the same embedding from
     # weights as from copies. Both have the same loss, but descent finds different ones of its many minima.
@@ -364,8 +364,3 @@ class CouplingEstimator(PlacesNewPoints):
         fixed = remembered["map"]
         self._map = None if fixed is None else fixed(self._places / np.asarray(self._scale, self.embedding_.dtype))
         self._posterior, self._regressor = None, None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.takes_distances
-        return tags

@@ -91,6 +91,7 @@ class DiffusionMaps(LawEigenmaps):
     tol: float = parameter(default=1e-10, kind="float", doc=RESIDUAL, checks=[TOLERANCE])
 
     normalized = True
+    _remembered = ("_fixed", "_shares")
 
     def _reweighed(self, laplacian: GraphLaplacian) -> GraphLaplacian:
         degrees = np.where(laplacian.degrees > 0, laplacian.degrees, 1.0)
@@ -111,7 +112,7 @@ class DiffusionMaps(LawEigenmaps):
         walk = 1.0 - self._fixed["eigenvalues"]
         # Negative eigenvalues have no other powers than whole ones.
         powers = (walk if float(self.t).is_integer() else np.maximum(walk, 0.0)) ** float(self.t)
-        largest = np.abs(powers[np.bincount(labels).argmax()])[np.isfinite(self.eigenvalues_)]
+        largest = np.abs(powers[np.bincount(labels).argmax()])[: self.eigenvalues_.size]
         if largest.size and largest.max() < _FORGOTTEN:
             warnings.warn(
                 f"after t={self.t:g} steps walks from all points end in the same places, to {largest.max():.1g}. Lower "
@@ -174,7 +175,8 @@ class DiffusionMaps(LawEigenmaps):
             raise ValueError(f"root={root} has no edges; take another point, or more neighbors.")
         few = members.size - 1 if members.size <= _ALL else _LEADING
         k = few if n_eigenvectors is None else check_integer("n_eigenvectors", n_eigenvectors, 1)
-        part = self._shared(self._laplacian()).within(members)
+        law = None if self._given is None and self._posterior is None else self.posterior_
+        part = self._shared(self._laplacian(law)).within(members)
         eigenvalues, places = part.embedding(min(k, members.size - 1), self.tol)
         weights = (1.0 - eigenvalues) / eigenvalues
         if k < members.size - 1 and max(abs(weights[-1]), 0.5) > _LITTLE * weights[0]:
@@ -187,10 +189,3 @@ class DiffusionMaps(LawEigenmaps):
         time = np.full(labels.size, np.inf)
         time[members] = np.linalg.norm(weights * (places - places[members == root]), axis=1)
         return time / (time[members].max() or 1.0)
-
-    def _remember(self) -> dict[str, Any]:
-        return {**super()._remember(), "shares": self._shares}
-
-    def _recall(self, remembered: dict[str, Any]) -> None:
-        super()._recall(remembered)
-        self._shares = remembered["shares"]

@@ -175,12 +175,17 @@ class EmbeddingEstimator(ScikitTransformer):
         made._recall(saved["remembered"])
         return made
 
+    _remembered: ClassVar[tuple[str, ...]] = ()
+    """The private attributes that new points need beside the fitted ones."""
+
     def _remember(self) -> dict[str, Any]:
         """Return what new points need beside the fitted attributes."""
-        return {}
+        return {name[1:]: getattr(self, name) for name in self._remembered}
 
     def _recall(self, remembered: dict[str, Any]) -> None:
         """Take back what `_remember` returned."""
+        for name in self._remembered:
+            setattr(self, name, remembered[name[1:]])
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there is an embedding: an interrupted first fit leaves none."""
@@ -190,9 +195,17 @@ class EmbeddingEstimator(ScikitTransformer):
     def _n_features_out(self) -> int:
         return self.embedding_.shape[1]
 
+    @property
+    def takes_distances(self) -> bool:
+        """Whether `X` holds one number for each pair of points instead of points."""
+        law = getattr(self, "input", None)
+        metric = getattr(self if law is None else law, "metric", None)
+        return isinstance(metric, str) and metric == "precomputed"
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.takes_distances
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

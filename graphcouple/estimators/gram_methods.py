@@ -26,7 +26,7 @@ from graphcouple.estimators.spectral import (
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
 from graphcouple.neighbors import distances_of, product_of_rows
-from graphcouple.spectral import GramMatrix, Nystroem
+from graphcouple.spectral import GramMatrix, nystroem_places
 
 
 class GramEstimator(EmbeddingEstimator):
@@ -41,10 +41,7 @@ class GramEstimator(EmbeddingEstimator):
     n_landmarks: Any
     random_state: Any
 
-    @property
-    @abstractmethod
-    def _given_pairs(self) -> bool:
-        """Whether `X` holds one number for each pair of points instead of points."""
+    _remembered: ClassVar[tuple[str, ...]] = ("_fixed",)
 
     _zero_diagonal: ClassVar[bool] = False
     """Whether the number of a point and itself is 0."""
@@ -74,20 +71,20 @@ class GramEstimator(EmbeddingEstimator):
         self._validate_params()
         X = self._checked(X)
         n = X.shape[0]
-        if self._given_pairs and X.shape[0] != X.shape[1]:
+        if self.takes_distances and X.shape[0] != X.shape[1]:
             raise ValueError(f"X holds one number for each pair, so it must be square, got shape {X.shape}.")
         if self.n_components >= n:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")
-        if self._given_pairs and self._zero_diagonal and issparse(X):
+        if self.takes_distances and self._zero_diagonal and issparse(X):
             raise ValueError("all distances are needed, and a sparse graph of distances stores some; see Isomap.")
-        if self._given_pairs and self._zero_diagonal:
+        if self.takes_distances and self._zero_diagonal:
             distances_of(X, "precomputed")  # raises unless they are distances
         if self._linear:
             self.landmarks_: IntArray | None = None
             gram = GramMatrix(X)
         else:
             rng = check_random_state(self.random_state)
-            self.landmarks_ = choose_landmarks(X, self.n_landmarks, rng, points=not self._given_pairs)
+            self.landmarks_ = choose_landmarks(X, self.n_landmarks, rng, points=not self.takes_distances)
             gram = self._of_pairs(X)
         if self.n_components >= gram.n_points:
             raise ValueError(f"n_components={self.n_components} must be below the {gram.n_points} landmarks.")
@@ -98,8 +95,7 @@ class GramEstimator(EmbeddingEstimator):
             mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
             self._fixed: dict[str, Any] = {"mean": mean, "onto": gram.directions(placement)}
         else:
-            formula = Nystroem.of(gram, placement)
-            self._fixed = {"points": self._base, "rows": formula.rows, "onto": formula.onto}
+            self._fixed = {"points": self._base, "rows": gram.rows, "onto": placement.onto}
         Z = placement.Z
         if self.landmarks_ is not None:
             whole = np.empty((n, self.n_components))
@@ -111,21 +107,21 @@ class GramEstimator(EmbeddingEstimator):
 
     def _of_pairs(self, X: Any) -> GramMatrix:
         base = X if self.landmarks_ is None else X[self.landmarks_]
-        self._base = None if self._given_pairs else base
+        self._base = None if self.takes_distances else base
         return GramMatrix(matrix=self._similarities(self._columns(base), self._base))
 
     def _columns(self, X: Any) -> Any:
         """Return the columns that belong to the landmarks, of numbers for pairs."""
-        return X[:, self.landmarks_] if self._given_pairs and self.landmarks_ is not None else X
+        return X[:, self.landmarks_] if self.takes_distances and self.landmarks_ is not None else X
 
     def _placed(self, X: Any) -> FloatArray:
         known = self._fixed
         if "mean" in known:
             return np.asarray(product_of_rows(X, known["onto"]) - known["mean"] @ known["onto"])
-        formula = Nystroem(known["rows"], known["onto"])
-        Z = np.empty((X.shape[0], formula.onto.shape[1]))
-        for rows in in_blocks(X.shape[0], formula.rows.size):
-            Z[rows] = formula.places(self._similarities(X[rows], known["points"]))
+        Z = np.empty((X.shape[0], known["onto"].shape[1]))
+        for rows in in_blocks(X.shape[0], known["rows"].size):
+            similarities = self._similarities(X[rows], known["points"])
+            Z[rows] = nystroem_places(similarities, known["rows"], known["onto"])
         return Z
 
     def transform(self, X: Any) -> FloatArray:
@@ -143,17 +139,6 @@ class GramEstimator(EmbeddingEstimator):
         """
         X = self._checked_new(X)
         return self._placed(self._columns(X)).astype(X.dtype, copy=False)
-
-    def _remember(self) -> dict[str, Any]:
-        return {"fixed": self._fixed}
-
-    def _recall(self, remembered: dict[str, Any]) -> None:
-        self._fixed = remembered["fixed"]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._given_pairs
-        return tags
 
 
 @estimator
@@ -198,15 +183,11 @@ class ClassicalMDS(GramEstimator):
     _zero_diagonal = True
 
     @property
-    def _given_pairs(self) -> bool:
-        return isinstance(self.metric, str) and self.metric == "precomputed"
-
-    @property
     def _linear(self) -> bool:
         return isinstance(self.metric, str) and self.metric == "euclidean" and not self.metric_params
 
     def _similarities(self, X: Any, fitted: Any) -> FloatArray:
-        if self._given_pairs:
+        if self.takes_distances:
             dense = np.asarray(X.toarray() if issparse(X) else X, dtype=np.float64)
             if (dense < 0).any():
                 raise ValueError("precomputed distances must not be negative; pass distances, not similarities.")
@@ -262,7 +243,8 @@ class KernelPCA(GramEstimator):
     random_state: Any = parameter(default=None, doc="Seed of the landmarks.")
 
     @property
-    def _given_pairs(self) -> bool:
+    def takes_distances(self) -> bool:
+        """Whether `X` holds similarities."""
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     @property

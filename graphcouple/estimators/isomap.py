@@ -24,7 +24,7 @@ from graphcouple.estimators.spectral import (
 )
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.neighbors import coordinates_of, distances_of, remembered_distances
-from graphcouple.spectral import GramMatrix, Nystroem, Parts, places_of
+from graphcouple.spectral import GramMatrix, Parts, nystroem_places, places_of
 
 # A component has at least 30 landmarks, or all of its nodes.
 _FEWEST = 30
@@ -86,10 +86,6 @@ class Isomap(EmbeddingEstimator):
     random_state: Any = parameter(default=None, doc="Seed of the landmarks.")
     n_jobs: int | None = parameter(default=None)
 
-    @property
-    def _takes_distances(self) -> bool:
-        return isinstance(self.metric, str) and self.metric == "precomputed"
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Embed `X`, of shape (n_samples, n_features), or of distances; `y` is ignored.
 
@@ -108,7 +104,7 @@ class Isomap(EmbeddingEstimator):
         parts = Parts(*sp.csgraph.connected_components(graph, directed=False))
         warn_of_parts(parts.n_parts, "More neighbors may connect them.")
         rng = check_random_state(self.random_state)
-        self.landmarks_: IntArray | None = choose_landmarks(X, self.n_landmarks, rng, points=not self._takes_distances)
+        self.landmarks_: IntArray | None = choose_landmarks(X, self.n_landmarks, rng, points=not self.takes_distances)
         if self.landmarks_ is not None:
             self.landmarks_ = _some_of_each(parts, self.landmarks_)
         self.component_labels_: IntArray = parts.labels
@@ -117,7 +113,7 @@ class Isomap(EmbeddingEstimator):
         self.geodesics_ = _geodesics(graph, rows, dtype)
         Z = self._of_components(parts, rows)
         radii = np.array([Z[members].std() for members in parts.members()])
-        means = None if self._takes_distances or parts.n_parts == 1 else parts.means(coordinates_of(X, self.metric))
+        means = None if self.takes_distances or parts.n_parts == 1 else parts.means(coordinates_of(X, self.metric))
         if parts.n_parts > 1:
             self._origins = places_of(means, radii, self.n_components, shrink=False)
         else:
@@ -149,8 +145,7 @@ class Isomap(EmbeddingEstimator):
             similarities = -0.5 * np.square(self.geodesics_[np.ix_(own, rows[own])].astype(np.float64))
             gram = GramMatrix(matrix=0.5 * (similarities + similarities.T))
             placement = gram.placement(q)
-            formula = Nystroem.of(gram, placement)
-            self._formulas.append({"own": own, "rows": formula.rows, "onto": formula.onto})
+            self._formulas.append({"own": own, "rows": gram.rows, "onto": placement.onto})
             Z[members, :q] = self._placed(k, self.geodesics_[own][:, members].T)
             if k == largest:
                 self.eigenvalues_ = np.pad(placement.eigenvalues, (0, self.n_components - q))
@@ -161,10 +156,10 @@ class Isomap(EmbeddingEstimator):
     def _placed(self, part: int, geodesics: FloatArray) -> FloatArray:
         """Return the places, around 0, of points with these geodesic distances to a component's landmarks."""
         known = self._formulas[part]
-        formula = Nystroem(known["rows"], known["onto"])
-        Z = np.empty((len(geodesics), formula.onto.shape[1]))
-        for rows in in_blocks(len(geodesics), formula.rows.size):
-            Z[rows] = formula.places(-0.5 * np.square(geodesics[rows].astype(np.float64)))
+        Z = np.empty((len(geodesics), known["onto"].shape[1]))
+        for rows in in_blocks(len(geodesics), known["rows"].size):
+            similarities = -0.5 * np.square(geodesics[rows].astype(np.float64))
+            Z[rows] = nystroem_places(similarities, known["rows"], known["onto"])
         return Z
 
     def transform(self, X: Any) -> FloatArray:
@@ -200,11 +195,6 @@ class Isomap(EmbeddingEstimator):
     def _recall(self, remembered: dict[str, Any]) -> None:
         self._distances = remembered_distances(remembered["distances"], self.metric, self.metric_params)
         self._formulas, self._origins = remembered["formulas"], remembered["origins"]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._takes_distances
-        return tags
 
 
 def _some_of_each(parts: Parts, landmarks: IntArray) -> IntArray:

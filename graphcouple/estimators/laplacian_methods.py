@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -20,7 +19,7 @@ from graphcouple.kernels import Gaussian
 from graphcouple.laws import GraphLaw, GraphModel, Perplexity
 from graphcouple.laws.priors import RandomGraph, as_prior
 from graphcouple.neighbors import coordinates_of
-from graphcouple.spectral import Eigenmaps, GraphLaplacian, embed_parts, graph_laplacian
+from graphcouple.spectral import GraphLaplacian, embed_parts, graph_laplacian
 
 # Nyström's formula divides by 1 − λ. Where that is smaller, the eigenvector is noise on single nodes, and a new point
 # lies at the mean of its neighbours.
@@ -39,6 +38,7 @@ class LaplacianEstimator(EmbeddingEstimator):
     tol: float
     normalized: bool
     _remedy: ClassVar[str]
+    _remembered: ClassVar[tuple[str, ...]] = ("_fixed",)
 
     def _keep(self, laplacian: GraphLaplacian, X: Any, dtype: Any) -> Self:
         """Embed the nodes and keep the result."""
@@ -47,17 +47,16 @@ class LaplacianEstimator(EmbeddingEstimator):
         found = embed_parts(laplacian, self.n_components, X, self._coordinates)
         warn_of_parts(found.parts.n_parts, self._remedy, stacklevel=4)
         self.embedding_ = found.Z.astype(dtype)
-        self.eigenvalues_ = found.eigenvalues[int(np.argmax(found.parts.sizes))]
+        of_largest = found.eigenvalues[int(np.argmax(found.parts.sizes))]
+        # A component of few nodes has fewer eigenvalues than the embedding has columns.
+        self.eigenvalues_ = of_largest[np.isfinite(of_largest)]
         self.component_labels_: IntArray = found.parts.labels
-        self._fixed = self._fixed_map(found)
+        self._fixed: dict[str, Any] = {"eigenvalues": np.nan_to_num(found.eigenvalues), "origins": found.origins}
         return self
 
     def _coordinates(self, part: GraphLaplacian, n_components: int) -> tuple[FloatArray, FloatArray]:
         """Return eigenvalues and coordinates of a connected graph."""
         return part.embedding(n_components, self.tol)
-
-    def _fixed_map(self, found: Eigenmaps) -> dict[str, Any]:
-        return {"eigenvalues": np.nan_to_num(found.eigenvalues), "origins": found.origins}
 
     def _own_part(self, weights: sp.csr_array) -> tuple[sp.csr_array, IntArray]:
         """Return each row of weights within the component that holds most of its weight, and these components."""
@@ -72,16 +71,6 @@ class LaplacianEstimator(EmbeddingEstimator):
         kept = labels[weights.indices] == most[rows]
         inside = (weights.data[kept], (rows[kept], weights.indices[kept]))
         return sp.csr_array(inside, shape=weights.shape), most
-
-    def _remember(self) -> dict[str, Any]:
-        return {"fixed": self._fixed}
-
-    def _recall(self, remembered: dict[str, Any]) -> None:
-        self._fixed = remembered["fixed"]
-
-    @abstractmethod
-    def transform(self, X: Any) -> FloatArray:
-        """Place new points."""
 
 
 @estimator
@@ -154,22 +143,19 @@ class LawEigenmaps(LaplacianEstimator):
             raise ValueError("X is None, and input is no graph; give points, or a graph as input.")
         if X is not None:
             X = self._checked(X)
-        self._given, self._posterior = None, None
-        if not self._has_own_graph:
-            self._given = self.model(X.shape[0]).given(X)
-        elif isinstance(self.input, RandomGraph):
-            self._posterior = self.input
-        laplacian = self._reweighed(self._laplacian())
+        given = None if self._has_own_graph else self.model(X.shape[0]).given(X)
+        law = None if given is None else given.posterior(self.n_jobs)
+        posterior = self.input if isinstance(self.input, RandomGraph) else law
+        laplacian = self._reweighed(self._laplacian(posterior))
         if X is not None and X.shape[0] != laplacian.n_nodes:
             raise ValueError(f"input has {laplacian.n_nodes} nodes, but X has {X.shape[0]} rows; they must match.")
-        points = None if self._takes_distances else coordinates_of(X, self.metric)
-        return self._keep(laplacian, points, np.float64 if X is None else X.dtype)
+        points = None if self.takes_distances else coordinates_of(X, self.metric)
+        self._keep(laplacian, points, np.float64 if X is None else X.dtype)
+        self._given, self._posterior = given, posterior
+        return self
 
-    def _laplacian(self) -> GraphLaplacian:
+    def _laplacian(self, posterior: RandomGraph | None) -> GraphLaplacian:
         """Return the Laplacian of the mean graph, or of the graph of one's own."""
-        if self._posterior is None and self._given is not None:
-            self._posterior = self._given.posterior(self.n_jobs)
-        posterior = self.input if isinstance(self.input, RandomGraph) else self._posterior
         if posterior is not None:
             return graph_laplacian(posterior, self.normalized)
         weights = as_csr(self.input, "input").astype(np.float64)
@@ -182,11 +168,6 @@ class LawEigenmaps(LaplacianEstimator):
     def _reweighed_edges(self, weights: sp.csr_array) -> sp.csr_array:
         """Return the edges of new points, one row for each, with the weights that `_reweighed` would give them."""
         return weights
-
-    @property
-    def _takes_distances(self) -> bool:
-        law = self.input if isinstance(self.input, GraphLaw) else self
-        return isinstance(getattr(law, "metric", None), str) and law.metric == "precomputed"
 
     @property
     def posterior_(self) -> RandomGraph:
@@ -240,11 +221,6 @@ class LawEigenmaps(LaplacianEstimator):
         given = remembered["given"]
         self._posterior = None
         self._given = None if given is None else self.model(len(self.embedding_)).recall(given)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._takes_distances
-        return tags
 
 
 @estimator

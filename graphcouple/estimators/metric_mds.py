@@ -13,7 +13,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from graphcouple._validation import check_embedding
 from graphcouple.couplings import MatchingLoss, Stress, sampled_pairs
 from graphcouple.couplings.losses import SquareLoss, as_loss
 from graphcouple.couplings.stress import stress_weights
@@ -25,6 +24,7 @@ from graphcouple.estimators.gram_methods import ClassicalMDS
 from graphcouple.estimators.run_control import snapshots_of
 from graphcouple.estimators.spectral import MOST_PAIRS, choose_landmarks, in_blocks, squared_distances
 from graphcouple.graphs import FloatArray, Support
+from graphcouple.initializations import given_start
 from graphcouple.neighbors import distances_of, remembered_distances
 from graphcouple.optimize import LBFGS, best_scale, solve
 
@@ -133,10 +133,6 @@ class MetricMDS(EmbeddingEstimator):
     on_interrupt: str = parameter(default="raise")
 
     @property
-    def _takes_distances(self) -> bool:
-        return isinstance(self.metric, str) and self.metric == "precomputed"
-
-    @property
     def _power(self) -> float:
         return _POWERS.get(self.weights, 0.0) if isinstance(self.weights, str) else float(self.weights or 0.0)
 
@@ -154,7 +150,7 @@ class MetricMDS(EmbeddingEstimator):
         kept, rng = snapshots_of(self, check_random_state(self.random_state), resume, X=X)
         if self.n_components >= n:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")
-        if self._takes_distances and issparse(X):
+        if self.takes_distances and issparse(X):
             raise ValueError("stress compares all pairs, and a sparse graph of distances stores some; see Isomap.")
         self._distances = distances_of(X, self.metric, self.metric_params)
         wanted = (None if n <= MOST_PAIRS else _SAMPLED) if self.pairs_per_point == "auto" else self.pairs_per_point
@@ -208,10 +204,7 @@ class MetricMDS(EmbeddingEstimator):
     def _start(self, X: Any, rng: np.random.RandomState) -> tuple[FloatArray, bool]:
         """Return the start, and whether it was given."""
         if not isinstance(self.init, str):
-            given = check_embedding(self.init, "init", X.shape[0]).astype(np.float64)
-            if given.shape[1] != self.n_components:
-                raise ValueError(f"init has {given.shape[1]} columns, but n_components={self.n_components}.")
-            return given, True
+            return given_start(self.init, X.shape[0], self.n_components), True
         if self.init == "random":
             return rng.normal(size=(X.shape[0], self.n_components)), False
         first = ClassicalMDS(
@@ -269,11 +262,6 @@ class MetricMDS(EmbeddingEstimator):
     def _recall(self, remembered: dict[str, Any]) -> None:
         self._distances = remembered_distances(remembered["distances"], self.metric, self.metric_params)
         self._compared = remembered["compared"]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._takes_distances
-        return tags
 
 
 def _majorized(wanted: FloatArray, weights: FloatArray, fixed: FloatArray) -> FloatArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +14,7 @@ from graphcouple.couplings.fixed_map import FixedMap
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.landmarks import regressor
 from graphcouple.estimators.rows import EqualRows, Rows
-from graphcouple.estimators.sentence import Result, Sentence, carry_out
+from graphcouple.estimators.sentence import carry_out
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Gaussian
 from graphcouple.laws import ConditionedLaw, GraphModel, NewEdges, Perplexity
@@ -34,9 +33,6 @@ _NEARBY = 10.0
 class PlacesNewPoints(EmbeddingEstimator):
     """Base of estimators with a law of the input's graph, which gives new points their edges to the fitted ones."""
 
-    n_jobs: int | None
-    random_state: Any
-
     _given: ConditionedLaw | None
     """The input's law with its points; None if the input is a graph or a posterior."""
 
@@ -51,8 +47,6 @@ class PlacesNewPoints(EmbeddingEstimator):
 
     _landmarks: IntArray | None
     """The rows that were fitted; None if all were."""
-
-    transform_method: Any
 
     posterior_: Any
     """The law of the input's graph."""
@@ -72,20 +66,6 @@ class PlacesNewPoints(EmbeddingEstimator):
         if self._landmarks is not None and len(self._landmarks) < len(self.embedding_):
             return self.embedding_[self._landmarks]
         return self.embedding_ if self._rows is None else self.embedding_[self._rows.first]
-
-    @property
-    @abstractmethod
-    def sentence(self) -> Sentence:
-        """The method as parameters of `GraphCoupling`."""
-
-    @property
-    @abstractmethod
-    def takes_distances(self) -> bool:
-        """Whether `X` holds precomputed distances instead of points."""
-
-    @abstractmethod
-    def _keep(self, result: Result, dtype: Any) -> None:
-        """Keep the result of carrying out the sentence."""
 
     def transform(self, X: Any, return_loss: bool = False) -> Any:
         """Place new points in the embedding, which stays as it is.

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from graphcouple._numba.threads import effective_n_jobs
+from graphcouple._validation import check_embedding
 from graphcouple.couplings.precision import shrunk_eigenvalues
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import AT_LEAST_1
@@ -91,6 +92,8 @@ class PrecisionCoupling(EmbeddingEstimator):
         default=None, doc="Threads of matrix products; None means every core. The last bits may depend on it."
     )
 
+    _remembered = ("_ratio",)
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Compute the coupling's minimiser from `X`, of shape (n_samples, n_features); `y` is ignored."""
         self._validate_params()
@@ -146,12 +149,6 @@ class PrecisionCoupling(EmbeddingEstimator):
                 return q
         return 1
 
-    def _remember(self) -> dict[str, Any]:
-        return {"ratio": self._ratio}
-
-    def _recall(self, remembered: dict[str, Any]) -> None:
-        self._ratio = remembered["ratio"]
-
     def transform(self, X: Any) -> FloatArray:
         """Embed new points: (x − mean) B diag(λ^½ / s), of shape ``(n_samples, n_components_)``."""
         X = self._checked_new(X)
@@ -164,8 +161,8 @@ class PrecisionCoupling(EmbeddingEstimator):
     def inverse_transform(self, Z: Any) -> FloatArray:
         """Map embedded points back to the data's space, in the span of the kept components."""
         check_is_fitted(self)
-        points = np.asarray(Z)
-        if points.ndim != 2 or points.shape[1] != self.n_components_:
+        points = check_embedding(Z)
+        if points.shape[1] != self.n_components_:
             raise ValueError(f"Z must have {self.n_components_} columns, got shape {points.shape}.")
         back = np.where(self._ratio > 0, 1.0 / np.where(self._ratio > 0, self._ratio, 1.0), 0.0)
         return (points * back.astype(self._ratio.dtype)) @ self.components_ + self.mean_

@@ -14,7 +14,7 @@ from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.sentence import Sentence
 from graphcouple.estimators.sne import TSNE
-from graphcouple.graphs import FloatArray
+from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.optimize import PositionUncertainty
 
@@ -46,6 +46,21 @@ class WithTerm(EmbeddingEstimator):
         """Return the laws that were used and the losses, as names and texts."""
         check_is_fitted(self)
         return self.estimator_.report()
+
+    @property
+    def takes_distances(self) -> bool:
+        """Whether `X` holds distances instead of points."""
+        return self._plain().takes_distances
+
+    @property
+    def landmarks_(self) -> IntArray | None:
+        """The rows of X that were fitted, ascending; None if all were."""
+        return self._fitted.landmarks_
+
+    @property
+    def _fitted(self) -> CouplingEstimator:
+        check_is_fitted(self)
+        return self.estimator_
 
     @abstractmethod
     def _term(self) -> Term | None:
@@ -108,8 +123,7 @@ class WithTerm(EmbeddingEstimator):
     @property
     def posterior_(self) -> RandomGraph:
         """The law of the input's graph."""
-        check_is_fitted(self)
-        return self.estimator_.posterior_
+        return self._fitted.posterior_
 
     _not_saved: ClassVar[frozenset[str]] = frozenset({"estimator_"})
 
@@ -121,30 +135,24 @@ class WithTerm(EmbeddingEstimator):
 
     def transform(self, X: Any, return_loss: bool = False) -> Any:
         """Place new points by the plain method's law of their edges; see `CouplingEstimator.transform`."""
-        check_is_fitted(self)
-        return self.estimator_.transform(X, return_loss)
+        return self._fitted.transform(X, return_loss)
 
     def update(self, X: Any, move: str = "none", sample_weight: Any = None) -> Self:
         """Add points to the embedding; see `CouplingEstimator.update`."""
-        check_is_fitted(self)
-        return self._take_from(self.estimator_.update(X, move, sample_weight))
+        return self._take_from(self._fitted.update(X, move, sample_weight))
 
     def inverse_transform(self, Z: Any) -> FloatArray:
         """Return means of the fitted points for places in the embedding; see `CouplingEstimator.inverse_transform`."""
-        check_is_fitted(self)
-        return self.estimator_.inverse_transform(Z)
+        return self._fitted.inverse_transform(Z)
 
     def isolation(self, X: Any = None) -> FloatArray:
         """Return how far points are from the fitted ones; see `CouplingEstimator.isolation`."""
-        check_is_fitted(self)
-        return self.estimator_.isolation(X)
+        return self._fitted.isolation(X)
 
     def point_losses(self) -> FloatArray:
         """Return what the place of each fitted point costs; see `CouplingEstimator.point_losses`."""
-        check_is_fitted(self)
-        return self.estimator_.point_losses()
+        return self._fitted.point_losses()
 
     def uncertainty(self, temperature: float | str = "auto") -> PositionUncertainty:
         """Return how sure the positions are; see `CouplingEstimator.uncertainty`."""
-        check_is_fitted(self)
-        return self.estimator_.uncertainty(temperature)
+        return self._fitted.uncertainty(temperature)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphcouple._validation import check_integer, check_positive
+from graphcouple._validation import check_integer, check_positive, check_weight
 from graphcouple.kernels.base import TINY, Assumptions, Kernel, register
 
 
@@ -264,7 +264,8 @@ class RationalPower(Kernel):
         from scipy.optimize import curve_fit
 
         check_positive("spread", spread)
-        if not 0.0 <= min_dist <= spread:
+        check_weight(min_dist, name="min_dist")
+        if min_dist > spread:
             raise ValueError(f"min_dist must lie between 0 and spread={spread}, got {min_dist!r}.")
         # In units of the spread, so that the fit does not depend on the scale.
         dist, plateau = np.linspace(0.0, 3.0, 300), min_dist / spread

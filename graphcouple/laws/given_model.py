@@ -14,7 +14,6 @@ from graphcouple.laws.labels import log_factor, own_log_factor
 from graphcouple.laws.priors import RandomGraph, RepeatedPosterior
 from graphcouple.laws.priors.binary import symmetrized
 from graphcouple.neighbors import Distances, OwnNeighbors, as_points
-from graphcouple.neighbors.precomputed import StoredDistances
 
 # Bandwidths that look at all points see about this many distances, of this many rows; more points are refused.
 _DISTANCES, _LEAST_ROWS, _MOST_ROWS, _MOST_POINTS = 5_000_000, 100, 2000, 200_000
@@ -105,7 +104,7 @@ class ConditionedModel(ConditionedLaw):
             ends = support.indices.reshape(n, n - 1)[chosen]
             starts = np.arange(chosen.size + 1) * (n - 1)
             return Support(starts, ends.ravel()), sq_dist.reshape(n, n - 1)[chosen].ravel()
-        if isinstance(self.distances, OwnNeighbors | StoredDistances) or n > _MOST_POINTS:
+        if not self.distances.knows_all or n > _MOST_POINTS:
             raise ValueError(
                 f"{self.model.bandwidth} needs distances to all points: it takes no neighbors of your own, no sparse "
                 f"graph of distances, and at most {_MOST_POINTS} points. Choose the scale on fewer points, or take "

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
+from graphcouple.laws.copies import check_weights
 from graphcouple.laws.given import ConditionedLaw, NewEdges, mean_of_edges
 from graphcouple.laws.law import GraphLaw
 from graphcouple.laws.model import GraphModel
@@ -71,7 +72,7 @@ class GraphMixture(GraphLaw):
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return self.laws == other.laws and self.weights == other.weights
+        return self.laws == other.laws and np.array_equal(self.probabilities, other.probabilities)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -133,7 +134,7 @@ class GraphMixture(GraphLaw):
         """Return the mixture given its points; see `GraphModel.given`."""
         X = as_points(X)
         distances = {law.distance_key: law.distances(X, neighbors) for law in self.laws}
-        total = None if sample_weight is None else float(np.sum(sample_weight))
+        total = None if sample_weight is None else float(check_weights(sample_weight, X.shape[0]).sum())
         laws = tuple(law.within(distances[law.distance_key].n_points, total) for law in self.laws)
         _share_searches(laws, distances)
         parts = [law.given_distances(distances[law.distance_key], sample_weight, y) for law in laws]
@@ -200,6 +201,7 @@ class _SharedSearch(Distances):
 
     def __init__(self, distances: Distances, n_neighbors: int) -> None:
         super().__init__(distances.X)
+        self.knows_all = distances.knows_all
         self._distances, self._largest = distances, n_neighbors
         self._results: dict[str, tuple[Support, FloatArray]] = {}
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._validation import at_most_others, check_integer
+from graphcouple._validation import at_most_others, check_integer, check_weight
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.kernels.base import KERNELS
@@ -139,8 +139,9 @@ class GraphModel(GraphLaw):
             raise TypeError(f"metric must be a name, a function of two rows, or Blocks, got {self.metric!r}.")
         if self.metric_params is not None and not isinstance(self.metric_params, dict):
             raise TypeError(f"metric_params must be a dict or None, got {self.metric_params!r}.")
-        if not 0.0 <= self.target_weight < 1.0:
-            raise ValueError(f"target_weight must be at least 0 and below 1, got {self.target_weight!r}.")
+        check_weight(self.target_weight, name="target_weight")
+        if self.target_weight >= 1.0:
+            raise ValueError(f"target_weight must be below 1, got {self.target_weight!r}.")
         if self.symmetrize not in (None, "threshold", "mutual"):
             raise ValueError(f"symmetrize must be None, 'threshold' or 'mutual', got {self.symmetrize!r}.")
         if self.symmetrize and not self.prior.independent_edges:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,7 +104,7 @@ class Blocks:
     blocks: Sequence[Block]
 
     def __post_init__(self) -> None:
-        blocks = (self.blocks,) if isinstance(self.blocks, Block) else tuple(self.blocks)
+        blocks = tuple(self.blocks) if isinstance(self.blocks, Iterable) else (self.blocks,)
         if not blocks or not all(isinstance(block, Block) for block in blocks):
             raise TypeError(f"blocks must hold Blocks of columns, got {self.blocks!r}.")
         object.__setattr__(self, "blocks", blocks)

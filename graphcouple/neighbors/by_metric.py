@@ -72,12 +72,9 @@ class ByMetric(Searched):
             )
         if params and isinstance(metric, str) and metric in _WITHOUT_PARAMETERS:
             raise ValueError(f"metric={metric!r} has no parameters, got metric_params={params!r}.")
-        if metric == "mahalanobis" and params and "V" in params:
-            # Not every search takes the covariance itself.
-            params = {**{name: value for name, value in params.items() if name != "V"}, "VI": _inverse(params["V"])}
         if callable(metric) and X.shape[0] > 1:
             _check_own(metric, X[:_ROWS_TRIED], params or {})
-        self.metric, self.params = metric, params or None
+        self.metric, self.params = metric, _complete(X, metric, params or {}) or None
         self._by_direction = not params and (metric == "cosine" or (metric == "correlation" and not sp.issparse(X)))
         if self._by_direction and (zero := zero_rows(self._centred(X))).any():
             kind = "zero" if metric == "cosine" else "constant"
@@ -213,22 +210,13 @@ class ByMetric(Searched):
         from scipy.spatial import distance
         from sklearn.metrics.pairwise import PAIRED_DISTANCES
 
-        params = self.full_params()
+        params = self.params or {}
         if not params and not callable(self.metric) and self.metric in PAIRED_DISTANCES:
             return self.metric
         function = self.metric if callable(self.metric) else getattr(distance, self.metric, None)
         if function is None:
             raise ValueError(f"scipy.spatial.distance has no {self.metric!r}.")
         return functools.partial(function, **params)
-
-    def full_params(self) -> dict[str, Any]:
-        """Return the metric's arguments, and the defaults that scikit-learn computes from all points."""
-        params = dict(self.params or {})
-        if self.metric == "seuclidean" and "V" not in params:
-            params["V"] = np.var(self.X, axis=0, ddof=1, dtype=np.float64)
-        if self.metric == "mahalanobis" and not {"V", "VI"} & set(params):
-            params["VI"] = np.linalg.inv(np.cov(self.X.T)).T
-        return params
 
     def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         """Return the squared distances of edges; see `Distances`."""
@@ -268,6 +256,18 @@ def _check_value(metric: Any, value: Any) -> None:
     if not real or not 0 <= float(value) < np.inf:
         name = getattr(metric, "__name__", repr(metric))
         raise ValueError(f"metric={name} must return a finite number of at least 0 for two rows, got {value!r}.")
+
+
+def _complete(X: Any, metric: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a metric, with the variances or the inverse covariance of all points if it needs them."""
+    if metric == "seuclidean" and "V" not in params:
+        return {**params, "V": np.var(X.toarray() if sp.issparse(X) else X, axis=0, ddof=1, dtype=np.float64)}
+    if metric == "mahalanobis" and "VI" not in params:
+        # Not every search takes the covariance itself.
+        others = {name: value for name, value in params.items() if name != "V"}
+        covariance = params["V"] if "V" in params else np.cov(X.toarray().T if sp.issparse(X) else X.T)
+        return {**others, "VI": _inverse(covariance)}
+    return params
 
 
 def _inverse(covariance: Any) -> FloatArray:

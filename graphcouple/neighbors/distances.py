@@ -47,6 +47,9 @@ class Distances(ABC):
     searched: ClassVar[bool] = True
     """Whether neighbours are searched for, rather than given."""
 
+    knows_all: bool = True
+    """Whether the distances of all pairs are known, or can be computed."""
+
     def __init__(self, X: Any) -> None:
         self.X = X
 

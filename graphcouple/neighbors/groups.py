@@ -136,7 +136,7 @@ def _by_metric(distances: Distances, places: IntArray, n_jobs: int | None) -> Fl
     sq_dist = np.empty((distances.n_points, k))
     targets = None
     if isinstance(distances, ByMetric):
-        targets = ByMetric(X[places], distances.metric, distances.full_params())
+        targets = ByMetric(X[places], distances.metric, distances.params)
     for a in range(0, len(sq_dist), _ROWS):
         rows = sq_dist[a : a + _ROWS]
         if targets is None:

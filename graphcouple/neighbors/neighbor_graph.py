@@ -98,7 +98,7 @@ class NeighborGraph:
 
 def suits(X: Any, metric: Any, params: dict[str, Any] | None) -> bool:
     """Return whether PyNNDescent has the metric with these arguments, and the points fit in single precision."""
-    if not isinstance(metric, str) or metric not in METRICS or set(params or ()) > {"p"}:
+    if not isinstance(metric, str) or metric not in METRICS or set(params or ()) - {"p"}:
         return False
     entries = X.data if sp.issparse(X) else X
     return not entries.size or float(max(abs(entries.min()), abs(entries.max()))) < _LARGEST

@@ -60,7 +60,8 @@ def _from_arrays(indices: Any, distances: Any, n_points: int) -> tuple[Support, 
     if ends.ndim != 2 or ends.shape != dist.shape or ends.shape[0] != n_points:
         raise ValueError(f"neighbors must be two arrays of shape ({n_points}, k), got {ends.shape} and {dist.shape}.")
     if ends.size and not (ends.min() >= -1 and ends.max() < n_points):
-        raise ValueError(f"neighbors names row {int(ends.max())}, but X has {n_points} rows.")
+        worst = int(ends.min() if ends.min() < -1 else ends.max())
+        raise ValueError(f"neighbors names row {worst}, but X has {n_points} rows, and -1 stands for no neighbor.")
     columns = np.empty(ends.size, dtype=index_dtype(n_points))
     values = np.empty(ends.size, dtype=dist.dtype if dist.dtype == np.float32 else np.float64)
     starts = np.zeros(n_points + 1, dtype=index_dtype(ends.size))
@@ -112,6 +113,7 @@ class OwnNeighbors(Distances):
     """
 
     searched = False
+    knows_all = False
     _finder: Any = None
 
     def __init__(self, X: Any, metric: Any, neighbors: Any, metric_params: dict[str, Any] | None = None) -> None:

@@ -69,6 +69,8 @@ def stored_nearest(X_new: Any, k: int) -> tuple[Support, FloatArray]:
 class StoredDistances(Distances):
     """Precomputed distances in the stored entries of a sparse matrix; other pairs carry no edge."""
 
+    knows_all = False
+
     def _edges(self) -> tuple[Support, FloatArray]:
         return edges_of(as_csr(self.X, "X"))
 

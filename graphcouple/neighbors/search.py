@@ -88,9 +88,13 @@ def graph_distances(X: Any, support: Support, metric: str = "euclidean", n_jobs:
     Raises
     ------
     ValueError
-        When a precomputed sparse graph lacks one of the edges.
+        When the edges are not between rows of `X`, or a precomputed sparse graph lacks one of them.
     """
-    return _distances(X, metric).along(support, n_jobs)
+    distances = _distances(X, metric)
+    largest = max(support.n_nodes - 1, int(support.indices.max(initial=0)))
+    if largest >= distances.n_points:
+        raise ValueError(f"support has node {largest}, but X has {distances.n_points} rows.")
+    return distances.along(support, n_jobs)
 
 
 def neighbors_among(
@@ -115,9 +119,8 @@ def neighbors_among(
     sq_dist : ndarray of shape (n_edges,)
         Zero where two points coincide; for other metrics than the Euclidean, below 1e-12 of the largest distance.
     """
-    X_new = X_new if metric == "precomputed" else as_points(X_new, "X_new", at_least=1)
-    return _distances(X, metric).to(X_new, n_neighbors, n_jobs)
+    return _distances(X, metric).to(as_points(X_new, "X_new", at_least=1), n_neighbors, n_jobs)
 
 
 def _distances(X: Any, metric: str) -> Distances:
-    return distances_of(X if metric == "precomputed" else as_points(X, at_least=1), metric)
+    return distances_of(as_points(X, at_least=1), metric)

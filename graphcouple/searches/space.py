@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
@@ -109,16 +110,16 @@ def candidates(space: Any, draws: Draws, sample: Any) -> Iterator[Candidate]:
     if isinstance(space, estimators.Sentence):
         space = [space]
     if isinstance(space, Mapping) and space and all(map(_is_method, space.values())):
-        return iter([_given(method, str(name)) for name, method in space.items()])
+        return iter(_unlike([_given(method, str(name)) for name, method in space.items()]))
     if isinstance(space, Mapping):
         space = (estimators.TSNE(), space)
-    if isinstance(space, tuple) and len(space) == 2 and isinstance(space[1], Mapping):
+    if isinstance(space, tuple) and len(space) == 2 and isinstance(space[1], Mapping) and not _is_method(space[1]):
         base, distributions = space
         if isinstance(base, type) or not hasattr(base, "get_params"):
             raise TypeError(f"space must be a pair of an estimator and a mapping, got {base!r}.")
         return _sampled(base, distributions, draws)
     if isinstance(space, Sequence) and len(space):
-        return iter([_given(method) for method in space])
+        return iter(_unlike([_given(method) for method in space]))
     raise TypeError(
         'space must be "laws", "presets", a list of estimators or sentences, or a pair of an estimator and a mapping '
         f"of its parameters to values, got {space!r}."
@@ -137,6 +138,18 @@ def _given(method: Any, name: str | None = None) -> Candidate:
         method = estimators.GraphCoupling(**method)
     name = name or " ".join(repr(method).split())
     return Candidate(name, method, {"method": name})
+
+
+def _unlike(methods: list[Candidate]) -> list[Candidate]:
+    """Number methods that are written alike, as long arrays are shortened; refuse the names of references."""
+    compared, seen, unlike = {each.name for each in references()}, Counter[str](), []
+    for each in methods:
+        if each.name in compared:
+            raise ValueError(f"{each.name!r} is the name of a method that is always compared; choose another name.")
+        seen[each.name] += 1
+        name = each.name if seen[each.name] == 1 else f"{each.name} ({seen[each.name]})"
+        unlike.append(Candidate(name, each.estimator, {"method": name}))
+    return unlike
 
 
 def _presets() -> Iterator[Candidate]:

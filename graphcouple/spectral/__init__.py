@@ -1,7 +1,7 @@
 """Spectral problems: Gram matrices and graph Laplacians, and embeddings by their eigenvectors."""
 
 from graphcouple.spectral.eigen import Eigenpairs
-from graphcouple.spectral.gram import GramMatrix, Nystroem, Placement
+from graphcouple.spectral.gram import GramMatrix, Placement, nystroem_places
 from graphcouple.spectral.laplacian import (
     GraphLaplacian,
     ReconstructionLaplacian,
@@ -21,7 +21,6 @@ __all__ = [
     "GramMatrix",
     "GraphLaplacian",
     "LeadingSVD",
-    "Nystroem",
     "Parts",
     "Placement",
     "ReconstructionLaplacian",
@@ -32,6 +31,7 @@ __all__ = [
     "leading_svd",
     "normalized_similarity",
     "nystroem",
+    "nystroem_places",
     "pivoted_cholesky",
     "places_of",
     "principal_components",

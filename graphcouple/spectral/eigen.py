@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -85,40 +85,18 @@ def largest(times: Callable[[FloatArray], FloatArray], n: int, k: int, tol: floa
     return Eigenpairs(values, fixed_signs(vectors))
 
 
-class Sparse(Protocol):
-    """A symmetric matrix without negative eigenvalues."""
-
-    def times(self, V: FloatArray) -> FloatArray:
-        """Return the matrix times an array of shape (n,) or (n, m)."""
-
-    def flipped(self, v: FloatArray) -> FloatArray:
-        """Return (c − matrix) v for a number c, so that the smallest eigenvalues become the largest."""
-
-    @property
-    def matrix(self) -> sp.csr_array:
-        """Its entries, needed only to decompose or factorise it."""
-
-    @property
-    def pattern(self) -> sp.csr_array:
-        """A matrix with entries in the same places, none below 0."""
-
-    @property
-    def bound(self) -> float:
-        """A number that no eigenvalue exceeds."""
-
-
-def smallest(operator: Sparse, k: int, null_vector: FloatArray, tol: float = 1e-10) -> Eigenpairs:
+def smallest(operator: Any, k: int, null_vector: FloatArray, tol: float = 1e-10) -> Eigenpairs:
     """Return the k smallest eigenvalues of a sparse matrix without negative ones, apart from a known one of 0.
 
     Parameters
     ----------
-    operator : Sparse
+    operator : GraphLaplacian
     k : int
         Below n.
     null_vector : ndarray of shape (n,)
         A unit vector with eigenvalue 0; the other eigenvectors are orthogonal to it.
     tol : float
-        Residual, relative to `Sparse.bound`.
+        Residual, relative to its `bound`.
 
     Returns
     -------
@@ -149,7 +127,7 @@ def smallest(operator: Sparse, k: int, null_vector: FloatArray, tol: float = 1e-
     return Eigenpairs(np.maximum(values[:k], 0.0), fixed_signs(vectors[:, :k]))
 
 
-def _ritz_pairs(operator: Sparse, null_vector: FloatArray, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _ritz_pairs(operator: Any, null_vector: FloatArray, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the Ritz values, in ascending order, and the Ritz vectors of a span without the null vector."""
     left, singular, _ = np.linalg.svd(vectors - np.outer(null_vector, null_vector @ vectors), full_matrices=False)
     basis = left[:, singular > 0.5]

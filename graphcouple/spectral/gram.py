@@ -185,39 +185,16 @@ class GramMatrix:
             vectors = factor @ (right / np.sqrt(np.where(values > 0, values, 1.0)))
             negligible = max(factor.shape) * _EPS
         else:
-
-            def times(V: FloatArray) -> FloatArray:
-                inner = self.times(self.less_mean(V))
-                return self.less_mean(inner)
-
-            return (*largest(times, n, k), _NEGLIGIBLE)
+            return (*largest(lambda V: self.less_mean(self.times(self.less_mean(V))), n, k), _NEGLIGIBLE)
         missing = k - values.size
         return np.pad(values, (0, missing)), np.pad(fixed_signs(vectors), ((0, 0), (0, missing))), negligible
 
 
-class Nystroem:
-    """Nyström's formula: places of new points by their similarities to fitted ones.
+def nystroem_places(similarities: FloatArray, rows: FloatArray, onto: FloatArray) -> FloatArray:
+    """Return the places of points with these similarities to the fitted ones, of shape (n_new, n): Nyström's formula.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n,)
-        Mean similarity of each fitted point to all.
-    onto : ndarray of shape (n, q)
-        See `Placement`.
+    `rows` are the mean similarities of the fitted points to all, and `onto` is from `Placement`. No row depends on
+    another.
     """
-
-    def __init__(self, rows: FloatArray, onto: FloatArray) -> None:
-        self.rows, self.onto = rows, onto
-
-    @classmethod
-    def of(cls, gram: GramMatrix, placement: Placement) -> Nystroem:
-        """Return the formula of a placement by a matrix of similarities."""
-        return cls(gram.rows, placement.onto)
-
-    def places(self, similarities: FloatArray) -> FloatArray:
-        """Return the places of points with these similarities to the fitted ones, of shape (n_new, n).
-
-        No row depends on another.
-        """
-        centred = similarities - similarities.mean(axis=1, keepdims=True) - self.rows + self.rows.mean()
-        return product_of_rows(centred, self.onto)
+    centred = similarities - similarities.mean(axis=1, keepdims=True) - rows + rows.mean()
+    return product_of_rows(centred, onto)

@@ -4,7 +4,7 @@ from tests.faults.fault import Fault
 
 FAULTS = [
     Fault("pseudotime: walks of one step", "estimators/diffusion.py", "weights = (1.0 - eigenvalues) / eigenvalues", "weights = 1.0 - eigenvalues", "test_diffusion"),
-    Fault("pseudotime: the graph as it is", "estimators/diffusion.py", "part = self._shared(self._laplacian()).within(members)",
+    Fault("pseudotime: the graph as it is", "estimators/diffusion.py", "part = self._shared(self._laplacian(law)).within(members)",
           "part = self._laplacian().within(members)", "test_diffusion"),
     Fault("estimators: unknown parameters are set without a hint", "estimators/_parameters.py",
           'if name.partition("__")[0] not in names:', "if False:", "test_estimators"),
@@ -39,8 +39,8 @@ FAULTS = [
           "Z[rows], Z[others] = fitted, self.transform(X[others])[::-1]", "test_landmarks"),
     Fault("spectral: the largest gap", "spectral/laplacian.py", "np.diff(np.asarray(eigenvalues, dtype=np.float64))[1:]",
           "np.diff(np.asarray(eigenvalues, dtype=np.float64))", "test_contraction"),
-    Fault("spectral: Nyström without the mean of rows", "spectral/gram.py", "- self.rows + self.rows.mean()",
-          "+ self.rows.mean()", "test_classical test_spectral"),
+    Fault("spectral: Nyström without the mean of rows", "spectral/gram.py", "- rows + rows.mean()",
+          "+ rows.mean()", "test_classical test_spectral"),
     Fault("spectral: eigenvectors of L for those of D⁻¹ L", "spectral/laplacian.py", "(norm / roots)[:, None]", "norm",
           "test_classical test_spectral"),
     Fault("spectral: the known vector comes back", "spectral/eigen.py", "vectors - np.outer(null_vector, null_vector @ vectors)", "vectors",

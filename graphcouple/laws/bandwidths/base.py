@@ -11,23 +11,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from graphcouple._validation import check_positive
-from graphcouple.graphs import FloatArray, IntArray, Support, as_csr, edges_of, off_diagonal
+from graphcouple.graphs import FloatArray, IntArray, Support, pairs_of
 from graphcouple.kernels import Gaussian, Kernel
 from graphcouple.laws.copies import Copies
 
 
 def _split(sq_dist_graph: Any) -> tuple[Support, FloatArray]:
-    if sp.issparse(sq_dist_graph):
-        support, sq_dist = edges_of(as_csr(sq_dist_graph, "sq_dist_graph"))
-    else:
-        matrix = np.asarray(sq_dist_graph, dtype=np.float64)
-        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-            raise ValueError(f"sq_dist_graph must be square, got shape {matrix.shape}.")
-        support, sq_dist = Support.all_pairs(matrix.shape[0]), off_diagonal(matrix)
+    support, sq_dist = pairs_of(sq_dist_graph, "sq_dist_graph")
     if support.n_nodes < 2 or (np.diff(support.indptr) == 0).any():
         raise ValueError("sq_dist_graph must give every node at least one neighbor.")
     if not (np.isfinite(sq_dist).all() and (sq_dist >= 0).all()):

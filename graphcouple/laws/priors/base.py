@@ -8,12 +8,11 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.special import xlogy
 
 from graphcouple._registry import Registry
 from graphcouple._validation import check_positive
-from graphcouple.graphs import FloatArray, GraphLike, IntArray, Support, as_csr, edges_of
+from graphcouple.graphs import FloatArray, GraphLike, IntArray, Support, as_csr, edges_of, pairs_of
 from graphcouple.kernels import Kernel, ScaledKernel
 from graphcouple.laws.priors.posterior import GraphPosterior
 from graphcouple.summation import LogKernel, RadialFunction, Summation
@@ -144,18 +143,7 @@ class GraphPrior(ABC):
         ValueError
             When an entry is NaN or +inf, or no graph can obey the prior's constraint.
         """
-        matrix: Any
-        if sp.issparse(log_kernel):
-            matrix = as_csr(log_kernel, "log_kernel")
-            support, values = edges_of(matrix)
-        else:
-            matrix = np.asarray(log_kernel)
-            if matrix.dtype.kind not in "iufb":
-                raise TypeError(f"log_kernel must hold real numbers, got dtype {matrix.dtype}.")
-            if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-                raise ValueError(f"log_kernel must be square, got shape {matrix.shape}.")
-            support = Support.all_pairs(matrix.shape[0])
-            values = matrix[support.rows, support.indices]
+        support, values = pairs_of(log_kernel, "log_kernel")
         return self.posterior_on(support, values.astype(np.float64))
 
     def posterior_on(self, support: Support, log_kernel: FloatArray) -> GraphPosterior:
@@ -309,7 +297,8 @@ def with_copies(
 
 def at_zero(radial: RadialFunction) -> float:
     """Return the value of a radial function at distance 0; 0 if it is infinite there."""
-    near = radial.potential(np.array([0.0, 1e-200, 1e-100]))
+    # Kernels are capped below squared distances of 1e-37.
+    near = radial.potential(np.array([0.0, 1e-30, 1e-20]))
     unbounded = not np.isfinite(near).all() or abs(near[1] - near[2]) > 1.0
     return 0.0 if unbounded else float(near[0])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -18,12 +18,15 @@ def mixture_weights(weights: Any, n_parts: int) -> FloatArray:
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
         When they are not one positive number for each part.
     """
     if weights is None:
         return np.full(n_parts, 1.0 / n_parts)
-    w = np.asarray(weights, dtype=np.float64)
+    try:
+        w = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"weights must hold a number for each law, got {weights!r}.") from None
     if w.shape != (n_parts,) or not np.isfinite(w).all() or (w <= 0).any():
         raise ValueError(f"weights must hold a positive number for each of the {n_parts} laws, got {weights!r}.")
     return w / w.sum()
@@ -65,7 +68,7 @@ class MixturePosterior(RandomGraph):
     """
 
     def __init__(self, laws: Sequence[RandomGraph], weights: Sequence[float] | None = None) -> None:
-        laws = tuple(laws)
+        laws = tuple(laws) if isinstance(laws, Iterable) else (laws,)
         if not laws or not all(isinstance(law, RandomGraph) for law in laws):
             raise TypeError(f"laws must hold at least one law of a graph, such as model.posterior(X), got {laws!r}.")
         if len({law.n_nodes for law in laws}) > 1:

@@ -176,21 +176,12 @@ class GraphPosterior(RandomGraph):
             When `W` has the wrong number of nodes, or counts that are negative or
             not integers.
         """
-        graph = as_csr(W, "W", self.n_nodes)
-        if (graph.data < 0).any() or (graph.data != np.floor(graph.data)).any():
-            raise ValueError("W must hold non-negative integers, the number of edges from i to j.")
-        present = graph.data > 0
-        edges = Support(graph.indptr, graph.indices)
-        rows, columns, counts = (
-            edges.rows[present],
-            edges.indices[present],
-            graph.data[present].astype(np.float64),
-        )
+        rows, columns, counts = counted_edges(W, self.n_nodes)
         at = self.support.find(rows, columns)
         if (at < 0).any():
             return -np.inf
         base = self._log_base_measure(rows, counts)
-        if base == -np.inf or (self.unordered and not _is_symmetric(rows, columns)):
+        if base == -np.inf or (self.unordered and not is_symmetric(rows, columns)):
             return -np.inf
         return self._log_weight(at, counts) + base
 
@@ -200,7 +191,18 @@ class GraphPosterior(RandomGraph):
         return float(share * (counts @ self.natural_parameters[at])) - self.log_partition()
 
 
-def _is_symmetric(rows: IntArray, columns: IntArray) -> bool:
+def counted_edges(W: GraphLike, n_nodes: int) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return the starts, ends and numbers of the edges of a graph; raise unless the numbers are counts."""
+    graph = as_csr(W, "W", n_nodes)
+    if (graph.data < 0).any() or (graph.data != np.floor(graph.data)).any():
+        raise ValueError("W must hold non-negative integers, the number of edges from i to j.")
+    present = graph.data > 0
+    edges = Support(graph.indptr, graph.indices)
+    return edges.rows[present], edges.indices[present], graph.data[present].astype(np.float64)
+
+
+def is_symmetric(rows: IntArray, columns: IntArray) -> bool:
+    """Return whether every edge has its reverse."""
     order = np.lexsort((columns, rows))
     back = np.lexsort((rows, columns))
     return bool(np.array_equal(rows[order], columns[back]) and np.array_equal(columns[order], rows[back]))

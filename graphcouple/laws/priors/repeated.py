@@ -13,11 +13,11 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 from scipy.stats import binom
 
-from graphcouple.graphs import FloatArray, Graph, GraphLike, IntArray, Support, as_csr
+from graphcouple.graphs import FloatArray, Graph, GraphLike, IntArray, Support
 from graphcouple.laws.copies import Copies
 from graphcouple.laws.priors.base import BINARY, GraphPrior
 from graphcouple.laws.priors.binary import symmetrized
-from graphcouple.laws.priors.posterior import GraphPosterior, draw_by_inversion
+from graphcouple.laws.priors.posterior import GraphPosterior, counted_edges, draw_by_inversion, is_symmetric
 from graphcouple.laws.priors.random_graph import RandomGraph, Rng
 
 
@@ -221,14 +221,12 @@ class RepeatedPosterior(RandomGraph):
         weights = self.copies.weights
         if (weights != np.floor(weights)).any():
             raise ValueError("the probability of a graph needs integer sample weights: fractions are no copies.")
-        graph = as_csr(W, "W", self.n_nodes)
-        edges = Support(graph.indptr, graph.indices)
-        at = self.law.support.find(edges.rows, edges.indices)
-        present = graph.data > 0
-        if (at[present] < 0).any() or (edges.rows == edges.indices)[present].any():
+        rows, columns, numbers = counted_edges(W, self.n_nodes)
+        at = self.law.support.find(rows, columns)
+        if (at < 0).any() or (rows == columns).any() or (self.unordered and not is_symmetric(rows, columns)):
             return -np.inf
         counts = np.zeros(self.law.support.n_edges)
-        counts[at[present]] = graph.data[present]
+        counts[at] = numbers
         if self.prior.drawn_by == "pair":
             once = ~self._is_own & ((self.law.support.rows < self.law.support.indices) | (not self.unordered))
             pairs = self._factor[once]
