@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from importlib import import_module
 from numbers import Integral, Real
 from typing import Any
 
@@ -23,6 +24,15 @@ def check_positive(name: str, value: Any) -> float:
 
 MOST_BYTES = int(os.environ.get("GRAPHCOUPLE_MOST_BYTES", 16 * 2**30))
 """The largest size of a file in memory, known before it is read; GRAPHCOUPLE_MOST_BYTES in the environment sets it."""
+
+
+def require(module: str, need: str, package: str) -> Any:
+    """Return a module that an extra installs; raise with the command to install it if it is missing."""
+    try:
+        import_module(module.partition(".")[0])
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(f"{need}; install it with: pip install '{package}'") from error
 
 
 def check_weight(value: Any, *words: str, name: str = "weight") -> None:

@@ -160,12 +160,11 @@ def compare(
                 fit(name, seed, estimator, X)
                 maps[name, seed] = np.asarray(estimator.embedding_)
             seconds[name, seed] = time.perf_counter() - start
-    options: dict[str, Any] = {"metric": metric, "K": None, "n_rows": n_rows, "random_state": 0, "n_jobs": n_jobs}
     scored = {run: Z for run, Z in maps.items() if np.ptp(Z, axis=0).any()}
     if len(scored) < len(maps):
         flat = ", ".join(dict.fromkeys(_text(name) for name, seed in maps if (name, seed) not in scored))
         warnings.warn(f"all points of a map are in one place, which has no scores: {flat}.", UserWarning, stacklevel=2)
-    scores = score_each(X, scored, classes, **options) if scored else {}
+    scores = score_each(X, scored, classes, metric=metric, n_rows=n_rows, n_jobs=n_jobs) if scored else {}
     return Comparison(maps, {run: {"seconds": seconds[run], **scores.get(run, {})} for run in maps}, y)
 
 

@@ -100,7 +100,7 @@ def test_compare_with_own_starts_and_no_picture(run, tmp_path):
         (["evaluate", "iris", "short.npy"], "Z['short.npy'] has 3 rows, but X has 150"),
         (["evaluate", "iris", "nan.npy"], "Z['nan.npy'] holds NaN"),
         (["evaluate", "iris", "good.npy", "-k", 149], "K=149 must be at most"),
-        (["evaluate", "iris", "good.npy", "-o", "out.txt"], "the ending must be .csv"),
+        (["evaluate", "iris", "good.npy", "-o", "out.txt"], "the ending must be one of .csv"),
         (["evaluate", "iris", "good.npy", "-o", "no/out.csv"], "folder no does not exist"),
         (["evaluate", "iris", "good.npy", "--metric", "fast"], "metric"),
     ],
@@ -117,3 +117,29 @@ def test_failures_are_one_line_and_write_nothing(run, tmp_path, arguments, messa
     assert err.count("\n") == 1
     assert message in err
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_scores_of_some_maps_only_are_shown(tmp_path, run):
+    for name in ("a", "b"):
+        np.save(tmp_path / f"{name}.npy", np.random.default_rng(len(name)).normal(size=(150, 2)))
+    seen = []
+
+    @gc.metrics.register("only once")
+    def once(X, Z, y):
+        seen.append(0)
+        return None if len(seen) == 1 else 0.5
+
+    try:
+        _, out, _ = run("evaluate", "iris", str(tmp_path / "a.npy"), str(tmp_path / "b.npy"))
+    finally:
+        gc.metrics.unregister("only once")
+    assert [line.split() for line in out.splitlines() if "only once" in line] == [["only", "once", "0.5000"]]
+
+
+def test_missing_labels_are_refused_before_the_fit(tmp_path, run):
+    rows = "\n".join(f"{i},{i % 7},{'nan' if i == 5 else 1}" for i in range(40))
+    (tmp_path / "d.csv").write_text(f"a,b,l\n{rows}\n")
+    code, _, err = run("embed", str(tmp_path / "d.csv"), "-l", "l", "-n", "100000")
+    assert code == 2
+    assert "y holds NaN or infinity" in err
+    assert list(tmp_path.glob("*.npy")) == []

@@ -314,10 +314,10 @@ def _bombs(folder, monkeypatch):
 
 @pytest.mark.parametrize("name", ["wide.mtx", "dense.mtx", "long.csv.gz", "packed.npz", "first.csv"])
 def test_files_that_unfold_without_end_are_refused_before_they_do(tmp_path, monkeypatch, name):
-    from graphcouple.datasets import _files
+    from graphcouple.datasets import _columns, _files
 
     _bombs(tmp_path, monkeypatch)
-    monkeypatch.setattr(_files, "MOST_BYTES", 2**21)
+    monkeypatch.setattr(_columns, "MOST_BYTES", 2**21)
     with pytest.raises(ValueError, match=r"unfolds to .* GiB|cannot be read") as said:
         _files.read_points(tmp_path / name, None)
     assert "\n" not in str(said.value)

@@ -5,7 +5,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.integrate import quad
+from scipy.integrate import dblquad, quad
 
 import graphcouple as gc
 from graphcouple.theory.field import component_indicators, laplacian, split
@@ -269,3 +269,17 @@ def test_finite_epsilon_posterior_is_the_literal_product(rng):
 def test_bad_arguments_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_box_makes_every_integral_of_a_bounded_kernel_finite():
+    """Against quadrature over the difference of the two points; Student's kernel is not integrable on the plane."""
+    W, kernel = np.array([[0, 1], [0, 0]]), gc.Student()
+    assert not kernel.assumptions(2).integrable
+    exact = dblquad(lambda u, v: 4 * (10 - u) * (10 - v) * kernel.value(u * u + v * v), 0, 10, 0, 10)[0]
+    found = gc.PairwiseMRF(kernel).log_box_integral(W, 2, 10.0, rng=0)
+    assert 0 < found.standard_error < 0.02
+    assert found.value == pytest.approx(np.log(exact), abs=4 * found.standard_error)
+    assert np.isinf(gc.PairwiseMRF(kernel).log_normalizer(W, 2, method="monte carlo", n_samples=10, rng=0).value)
+    with pytest.raises(ValueError, match="n_samples must be at least 2"):
+        gc.PairwiseMRF(kernel).log_box_integral(W, 2, 10.0, n_samples=0)
+    assert gc.PairwiseMRF(gc.Gaussian(), covariance=[[2.0]]).log_density([[0.0], [2.0]], W) == -1.0

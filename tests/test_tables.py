@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from graphcouple.datasets import _files
+from graphcouple.datasets import _columns
 from graphcouple.datasets._files import read_points
 
 pl = pytest.importorskip("polars")
@@ -85,7 +85,7 @@ def test_damaged_and_large_files_are_refused_in_words(table, tmp_path, monkeypat
     # A constant column takes a few bytes, however long.
     pl.DataFrame({"a": np.zeros(10**6)}).write_parquet(path)
     assert path.stat().st_size < 10**5
-    monkeypatch.setattr(_files, "MOST_BYTES", 10**6)
+    monkeypatch.setattr(_columns, "MOST_BYTES", 10**6)
     with pytest.raises(ValueError, match="GRAPHCOUPLE_MOST_BYTES"):
         read_points(path, None)
 
@@ -139,3 +139,19 @@ def test_tables_of_pandas_lose_neither_rows_nor_columns(tmp_path, index, columns
         points, _ = read_points(path, None)
     np.testing.assert_allclose(points, X)
     assert [str(message.message)[:32] for message in messages] == ["the first column of t.csv has no"] * index
+
+
+def test_files_of_another_kind_than_their_ending(tmp_path):
+    np.savez(tmp_path / "a.npz", X=np.eye(3))
+    (tmp_path / "a.npz").rename(tmp_path / "a.npy")
+    np.save(tmp_path / "b.npy", np.eye(3))
+    (tmp_path / "b.npy").rename(tmp_path / "b.npz")
+    for name in ("a.npy", "b.npz"):
+        with pytest.raises(ValueError, match="its content is that of another ending"):
+            read_points(tmp_path / name, None)
+    (tmp_path / "blank.csv").write_text("\na,b\n1,2\n")
+    (tmp_path / "header.csv").write_text("a,b\n")
+    with pytest.raises(ValueError, match="is empty, or its first line is"):
+        read_points(tmp_path / "blank.csv", None)
+    with pytest.raises(ValueError, match="has a header, but no rows"):
+        read_points(tmp_path / "header.csv", None)

@@ -16,6 +16,9 @@ from typing import Any
 import click
 
 from graphcouple._registry import METHODS
+from graphcouple._validation import check_labels
+
+PATH = click.Path(path_type=Path)
 
 OPTIONS = {"max_iter": "iterations", "n_components": "components", "n_jobs": "jobs", "random_state": "seed"}
 PLOT_ENDINGS = (".png", ".svg", ".pdf")
@@ -25,7 +28,7 @@ def check_name(kind: str, *, upper: bool = False) -> Any:
     """Return the check of an option whose value must be a registered "prior", "init" or "coupling"."""
 
     def check(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-        name = value.upper() if value and upper else value
+        name = value.upper() if value and upper and value not in registry(kind) else value
         if name is not None and name not in registry(kind):
             raise click.BadParameter(f"{value!r} is not one of {', '.join(registry(kind).names())}.")
         return name
@@ -110,6 +113,8 @@ def load_data(
         raise ValueError(f"--labels {labels}: no such file, and {data} has no labels to choose from.")
     if y is not None and len(y) != X.shape[0]:
         raise ValueError(f"there are {len(y)} labels, but {X.shape[0]} rows of data.")
+    if y is not None:
+        check_labels(y, X.shape[0])
     return name, X, y
 
 

@@ -10,6 +10,7 @@ import click
 
 from graphcouple.cli._common import (
     METHODS,
+    PATH,
     classes_or_none,
     columns_option,
     fit_reporting,
@@ -31,7 +32,7 @@ _OWN = "default"
 
 
 def _names(text: str | None, choices: tuple[str, ...], option: str) -> list[str]:
-    names = names_of((text or "").lower())
+    names = [name if name in choices else name.lower() for name in names_of(text)]
     for name in names:
         if name not in choices:
             raise ValueError(f"{option} {name!r} must be one of {', '.join(choices)}.")
@@ -55,12 +56,8 @@ def _names(text: str | None, choices: tuple[str, ...], option: str) -> list[str]
 @click.option("--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")
 @labels_option
 @columns_option
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Scores, .csv, a line per fit.  [default: DATA-compare.csv]"
-)
-@click.option(
-    "-p", "--plot", type=click.Path(path_type=Path), help="Picture, .png, .svg or .pdf.  [default: beside the scores]"
-)
+@click.option("-o", "--output", type=PATH, help="Scores, .csv, a line per fit.  [default: DATA-compare.csv]")
+@click.option("-p", "--plot", type=PATH, help="Picture, .png, .svg or .pdf.  [default: beside the scores]")
 @click.option("--no-plot", is_flag=True, help="Make no picture.")
 def compare(
     data: str,

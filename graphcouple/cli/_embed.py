@@ -10,6 +10,7 @@ import click
 
 from graphcouple.cli._common import (
     METHODS,
+    PATH,
     check_name,
     check_target,
     columns_option,
@@ -50,9 +51,10 @@ def _usage(name: str) -> str:
 def _parse_kernel(text: str) -> Any:
     from graphcouple import kernels
 
-    name, *parts = text.lower().split(":")
+    name, *parts = text.split(":")
+    name = name if name in kernels.KERNELS else name.lower()
     if name.startswith("odds-"):
-        return kernels.Odds(_parse_kernel(text.lower().removeprefix("odds-")))
+        return kernels.Odds(_parse_kernel(text[len("odds-") :]))
     if name not in kernels.KERNELS:
         raise ValueError(f"unknown kernel {text!r}; it must be one of {_kernel_usage()}.")
     kernel = kernels.KERNELS[name]
@@ -205,20 +207,10 @@ def _weight(context: click.Context, option: click.Parameter, value: str | None) 
 @click.option("-s", "--seed", "random_state", type=int, default=0, show_default=True, help="Seed of all randomness.")
 @click.option("--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")
 @labels_option
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="Embedding file, .npy or .csv.  [default: DATA-METHOD.npy]",
-)
-@click.option(
-    "-p",
-    "--plot",
-    type=click.Path(path_type=Path),
-    help="Picture, .png, .svg or .pdf.  [default: beside the embedding]",
-)
+@click.option("-o", "--output", type=PATH, help="Embedding file, .npy or .csv.  [default: DATA-METHOD.npy]")
+@click.option("-p", "--plot", type=PATH, help="Picture, .png, .svg or .pdf.  [default: beside the embedding]")
 @click.option("--no-plot", is_flag=True, help="Make no picture.")
-@click.option("--interactive", type=click.Path(path_type=Path), help="Map to zoom and search in, .html.")
+@click.option("--interactive", type=PATH, help="Map to zoom and search in, .html.")
 @columns_option
 @click.option("--hover", metavar="COLUMN[,COLUMN...]", help="Columns of a table that --interactive shows; no points.")
 def embed(
@@ -231,14 +223,7 @@ def embed(
     interactive: Path | None,
     columns: str | None,
     hover: str | None,
-    input_prior: str | None,
-    input_kernel: str | None,
-    latent_prior: str | None,
-    latent_kernel: str | None,
     coupling: str | None,
-    component_weight: float | str | None,
-    large_scale: float | str | None,
-    density: float | None,
     **options: Any,
 ) -> None:
     """Embed DATA, and write the embedding and a picture.
@@ -253,12 +238,8 @@ def embed(
         raise ValueError("--hover is shown on the map of --interactive; name one.")
     name, X, y = load_data(data, labels, columns, texts)
     beside = read_texts(Path(data), texts) if texts else None
-    sides = {
-        "input_prior": input_prior,
-        "input_kernel": input_kernel,
-        "latent_prior": latent_prior,
-        "latent_kernel": latent_kernel,
-    }
+    sides = {name: options.pop(name) for name in ("input_prior", "input_kernel", "latent_prior", "latent_kernel")}
+    weights = {name: options.pop(name) for name in ("component_weight", "large_scale", "density")}
     is_composed = any((*sides.values(), coupling)) and preset(method, {}).couples_laws
     default = f"{name}-{'composed' if is_composed else method}.npy"
     table, picture = targets(default, (".npy", ".csv"), output, plot, no_plot, inputs=(data, labels))
@@ -268,7 +249,7 @@ def embed(
         check_target(interactive, (".html",), "--interactive")
         require_bokeh()
     plain = _compose(preset(method, options), sides, coupling)
-    estimator = _with_terms(plain, component_weight=component_weight, large_scale=large_scale, density=density)
+    estimator = _with_terms(plain, **weights)
     seconds = fit_reporting(estimator, X)
     before = present(table, picture, interactive)
     with finished_files(table, picture, interactive) as (draft, sketch, page):

@@ -7,19 +7,27 @@ from typing import Any
 
 import click
 
-from graphcouple.cli._common import classes_or_none, labels_option, load_data, print_table, refuse_inputs
+from graphcouple.cli._common import (
+    PATH,
+    check_target,
+    classes_or_none,
+    labels_option,
+    load_data,
+    print_table,
+    refuse_inputs,
+)
 
 
 @click.command()
 @click.argument("data")
-@click.argument("embeddings", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("embeddings", nargs=-1, required=True, type=PATH)
 @labels_option
 @click.option("--metric", default="euclidean", show_default=True, help="Distance of the points of DATA.")
 @click.option("-k", "sizes", type=int, multiple=True, help="Size of a neighborhood; repeat for several.")
 @click.option("--rows", type=int, help="Score only this many random points.  [default: all to 12,000, then 1,280]")
 @click.option("-s", "--seed", type=int, default=0, show_default=True, help="Seed of all randomness.")
 @click.option("--jobs", type=int, help="Threads.  [default: every core]")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Also write the scores to this .csv file.")
+@click.option("-o", "--output", type=PATH, help="Also write the scores to this .csv file.")
 def evaluate(
     data: str,
     embeddings: tuple[Path, ...],
@@ -39,12 +47,8 @@ def evaluate(
     from graphcouple.datasets._files import finished_files, read_points, write_table
     from graphcouple.metrics._evaluate import score_each
 
-    if output is not None and output.suffix.lower() != ".csv":
-        raise ValueError(f"--output {output}: the ending must be .csv.")
-    if output is not None and not output.parent.is_dir():
-        raise ValueError(f"--output {output}: the folder {output.parent} does not exist.")
-    if output is not None and output.is_dir():
-        raise ValueError(f"--output {output} is a folder.")
+    if output is not None:
+        check_target(output, (".csv",), "--output")
     refuse_inputs({"--output": output}, (data, labels, *embeddings))
     _, X, y = load_data(data, labels)
     maps: dict[str, Any] = {}
@@ -72,12 +76,13 @@ def evaluate(
 
 def _print(scores: dict[str, dict[str, float]]) -> None:
     rows = []
-    for score in next(iter(scores.values())):
+    for score in dict.fromkeys(name for row in scores.values() for name in row):
         if score.endswith(" ±"):
             continue
         cells = []
         for row in scores.values():
             error = row.get(f"{score} ±")
-            cells.append(f"{row[score]:.4f}" + (f" ± {error:.4f}" if error is not None else ""))
+            shown = f"{row[score]:.4f}" if score in row else ""
+            cells.append(shown + (f" ± {error:.4f}" if error is not None else ""))
         rows.append([score, *cells])
     print_table([""], list(scores), rows)

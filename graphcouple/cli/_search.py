@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from graphcouple.cli._common import (
+    PATH,
     check_target,
     classes_or_none,
     columns_option,
@@ -29,10 +30,10 @@ from graphcouple.cli._help import Grouped
 @click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Fits of the best methods.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the draws.")
 @click.option("-j", "--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")
-@click.option("--store", type=click.Path(path_type=Path), help="Keep each fit in this file, and go on where it ends.")
+@click.option("--store", type=PATH, help="Keep each fit in this file, and go on where it ends.")
 @labels_option
 @columns_option
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Report, .html.  [default: DATA-search.html]")
+@click.option("-o", "--output", type=PATH, help="Report, .html.  [default: DATA-search.html]")
 def search(
     data: str,
     space: str,

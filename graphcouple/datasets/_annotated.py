@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from graphcouple._validation import require
+from graphcouple.datasets._columns import check_size
 
 # Data with more columns than this are represented by their principal components, as in scanpy.
 MOST_COLUMNS = 50
@@ -25,7 +27,14 @@ def in_memory(points: Any) -> Any:
     return points.tocsr() if sp.issparse(points) else np.asarray(points)
 
 
-def read_h5ad(path: Path, labels: str | None, check_size: Callable[[Path, int], None]) -> tuple[Any, Any]:
+def as_names(column: Any) -> NDArray[Any]:
+    """Return the labels of a pandas column as texts, None where one is missing."""
+    names = np.asarray(column.astype(str), dtype=object)
+    names[np.asarray(column.isna())] = None
+    return names if column.isna().any() else names.astype(np.str_)
+
+
+def read_h5ad(path: Path, labels: str | None) -> tuple[Any, Any]:
     """Return the points, and the column `labels` of ``obs`` as text.
 
     Raises
@@ -35,17 +44,12 @@ def read_h5ad(path: Path, labels: str | None, check_size: Callable[[Path, int], 
     ValueError
         When the file is damaged, or has no points or no such column.
     """
-    try:
-        import anndata
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "reading .h5ad needs anndata; install it with pip install 'graphcouple[scverse]'"
-        ) from None
+    anndata = require("anndata", "reading .h5ad needs anndata", "graphcouple[scverse]")
     try:
         data = anndata.read_h5ad(path, backed="r")
         if labels is not None and labels not in data.obs:
             raise ValueError(f"it has no column {labels!r} for labels, but {', '.join(data.obs.columns) or 'none'}")
-        y: NDArray[Any] | None = None if labels is None else np.asarray(data.obs[labels].astype(str))
+        y: NDArray[Any] | None = None if labels is None else as_names(data.obs[labels])
         key = default_representation(data)
         points = data.X if key == "X" else data.obsm[key]
         if points is None:

@@ -3,8 +3,41 @@
 from __future__ import annotations
 
 import difflib
+import gzip
 from collections.abc import Sequence
 from pathlib import Path
+
+from graphcouple._validation import MOST_BYTES
+
+LONGEST_LABEL = 1000
+"""Characters of a label; each entry of an array of text takes as much room as the longest."""
+
+
+def check_size(path: Path, n_bytes: int) -> None:
+    """Raise if a file would take more memory than it may."""
+    if n_bytes > MOST_BYTES:
+        raise ValueError(
+            f"{path.name} unfolds to {n_bytes / 2**30:.3g} GiB, and at most {MOST_BYTES / 2**30:.3g} are read. Set the "
+            "environment variable GRAPHCOUPLE_MOST_BYTES to a larger number of bytes if that is what you want"
+        )
+
+
+def unfolded_size(path: Path) -> int:
+    """Return the number of bytes in a text file, or in a compressed one as far as the limit."""
+    if not is_gzip(path):
+        return path.stat().st_size
+    size = 0
+    with gzip.open(path, "rb") as file:
+        while part := file.read(2**24):
+            size += len(part)
+            if size > MOST_BYTES:
+                break
+    return size
+
+
+def is_gzip(path: Path) -> bool:
+    """Return whether a path names a compressed file."""
+    return path.name.lower().endswith(".gz")
 
 
 def column_of(path: Path, name: str, first: Sequence[str], header: bool = True) -> int:

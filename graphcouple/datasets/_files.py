@@ -9,7 +9,7 @@ import tempfile
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._validation import MOST_BYTES, check_sparse
+from graphcouple._validation import check_sparse
 from graphcouple.datasets._annotated import read_h5ad
-from graphcouple.datasets._columns import column_of, roles_of
+from graphcouple.datasets._columns import LONGEST_LABEL, check_size, column_of, is_gzip, roles_of, unfolded_size
 from graphcouple.datasets._parquet import ROLES, parquet_texts, read_parquet
 
 ENCODING = "utf-8-sig"
@@ -28,8 +28,6 @@ UNREADABLE = (ValueError, OverflowError, EOFError, OSError, KeyError, zipfile.Ba
 
 _MISSING = ("", "na", "n/a", "#n/a", "null", "none", "missing", "?", "-", ".")
 
-# Characters of a label; each entry of an array of text takes as much room as the longest.
-_LONGEST_LABEL = 1000
 _TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 READABLE = (".npy", ".npz", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".mtx", ".h5ad")
 
@@ -88,35 +86,29 @@ def read_points(
 
         try:
             rows, columns, entries, kind, *_ = mminfo(path)
-            _check_size(path, 8 * rows * columns if kind == "array" else 8 * (rows + 1) + 24 * entries)
+            check_size(path, 8 * rows * columns if kind == "array" else 8 * (rows + 1) + 24 * entries)
             matrix = mmread(path)
         except UNREADABLE as error:
             raise ValueError(f"{path.name} is not a Matrix Market file: {_one_line(error)}.") from None
         return matrix.tocsr() if hasattr(matrix, "tocsr") else matrix, None
     if suffix == ".h5ad":
-        return read_h5ad(path, labels, _check_size)
+        return read_h5ad(path, labels)
     if suffix == ".parquet":
-        return read_parquet(path, labels, columns, apart, _check_size, _LONGEST_LABEL)
+        return read_parquet(path, labels, columns, apart)
     if suffix in (".csv", ".csv.gz", ".tsv", ".tsv.gz"):
         return _read_csv(path, labels, columns, apart)
     raise ValueError(f"cannot read {path.name}: the ending must be one of {', '.join(READABLE)}.")
-
-
-def _check_size(path: Path, n_bytes: int) -> None:
-    """Raise if a file would take more memory than it may."""
-    if n_bytes > MOST_BYTES:
-        raise ValueError(
-            f"{path.name} unfolds to {n_bytes / 2**30:.3g} GiB, and at most {MOST_BYTES / 2**30:.3g} are read. Set the "
-            "environment variable GRAPHCOUPLE_MOST_BYTES to a larger number of bytes if that is what you want"
-        )
 
 
 def _load_numpy(path: Path) -> Any:
     try:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
-                _check_size(path, sum(entry.file_size for entry in archive.infolist()))
-        return np.load(path, allow_pickle=False)
+                check_size(path, sum(entry.file_size for entry in archive.infolist()))
+        loaded = np.load(path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray) != (suffix_of(path) == ".npy"):
+            raise ValueError("its content is that of another ending; .npy holds one array, .npz several")
+        return loaded
     except UNREADABLE as error:
         # NumPy takes an unknown format for a pickle, and advises to load it.
         reason = "it holds no array" if "pickle" in str(error) else _one_line(error)
@@ -150,29 +142,12 @@ def _read_npz(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | None]
 def text_of(path: Path, n_lines: int | None = None) -> list[str]:
     """Return the (first) lines of a text file, without a byte-order mark."""
     try:
-        if n_lines is None or _is_gzip(path):
-            _check_size(path, _unfolded_size(path))
-        with (gzip.open if _is_gzip(path) else open)(path, "rt", encoding=ENCODING) as lines:
+        if n_lines is None or is_gzip(path):
+            check_size(path, unfolded_size(path))
+        with (gzip.open if is_gzip(path) else open)(path, "rt", encoding=ENCODING) as lines:
             return [line.rstrip("\r\n") for line in islice(lines, n_lines)]
     except UNREADABLE as error:
         raise ValueError(f"{path.name} cannot be read: {_one_line(error)}.") from None
-
-
-def _unfolded_size(path: Path) -> int:
-    """Return the number of bytes in a text file, or in a compressed one as far as the limit."""
-    if not _is_gzip(path):
-        return path.stat().st_size
-    size = 0
-    with gzip.open(path, "rb") as file:
-        while part := file.read(2**24):
-            size += len(part)
-            if size > MOST_BYTES:
-                break
-    return size
-
-
-def _is_gzip(path: Path) -> bool:
-    return path.name.lower().endswith(".gz")
 
 
 def _is_name(cell: str) -> bool:
@@ -205,7 +180,7 @@ def _head(path: Path) -> tuple[list[str], list[str], bool]:
         cells = list(csv.reader(text_of(path, 2), delimiter=_mark_of(path)))
     except csv.Error as error:
         raise ValueError(f"{path.name} cannot be read: {_one_line(error)}.") from None
-    first = [cell.strip() for cell in cells[0]] if cells else [""]
+    first = [cell.strip() for cell in cells[0]] if cells and cells[0] else [""]
     second = [cell.strip() for cell in cells[1]] if len(cells) > 1 else []
     # Data have a number in every line, so a first line without any is a header. pandas numbers nameless columns.
     named = first[1:] if first[0] == "" else first
@@ -217,7 +192,7 @@ def _head(path: Path) -> tuple[list[str], list[str], bool]:
 def _cells(path: Path, at: int, header: bool) -> list[str]:
     """Return the texts of a column; of a row that ends before it, an empty one."""
     try:
-        with (gzip.open if _is_gzip(path) else open)(path, "rt", encoding=ENCODING, newline="") as lines:
+        with (gzip.open if is_gzip(path) else open)(path, "rt", encoding=ENCODING, newline="") as lines:
             rows = islice(csv.reader(lines, delimiter=_mark_of(path)), int(header), None)
             return [row[at] if at < len(row) else "" for row in rows if row]
     except csv.Error as error:
@@ -230,7 +205,9 @@ def _read_csv(
     first, second, header = _head(path)
     mark = _mark_of(path)
     if first == [""]:
-        raise ValueError(f"{path} is empty.")
+        raise ValueError(f"{path} is empty, or its first line is.")
+    if header and not second:
+        raise ValueError(f"{path.name} has a header, but no rows.")
     if len(first) == 1 and any(other in first[0] for other in ";\t,"):
         separator = "commas" if mark == "," else "tabs"
         raise ValueError(f"{path.name} seems to be separated by something else than {separator}; use {separator}.")
@@ -257,8 +234,8 @@ def _read_csv(
 def _short(path: Path, labels: list[str]) -> NDArray[np.str_]:
     """Return labels as an array; raise if one is too long to be a label."""
     longest = max(map(len, labels), default=0)
-    if longest > _LONGEST_LABEL:
-        raise ValueError(f"{path.name} has a label of {longest} characters; {_LONGEST_LABEL} are the most.")
+    if longest > LONGEST_LABEL:
+        raise ValueError(f"{path.name} has a label of {longest} characters; {LONGEST_LABEL} are the most.")
     return np.array(labels)
 
 
@@ -282,7 +259,7 @@ def read_labels(path: Path, n_points: int) -> NDArray[Any]:
     if suffix_of(path) not in (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz"):
         raise ValueError(f"labels are read from .npy, .txt, .csv and .tsv files, got {path.name}.")
     rows = _short(path, [line.strip().strip('"') for line in text_of(path) if line.strip()])
-    mark = "\t" if suffix_of(path).startswith(".tsv") else ","
+    mark = _mark_of(path)
     if path.suffix != ".txt" and rows.size and all(mark in row for row in rows):
         raise ValueError(f"{path.name} has several columns; keep the one with labels, or name it with the data's file.")
     return _as_labels(rows[1:] if rows.size == n_points + 1 else rows)
@@ -319,23 +296,13 @@ def finished_files(*targets: Path | None) -> Iterator[list[Path | None]]:
 
 def write_embedding(path: Path, target: Path, Z: NDArray[Any]) -> None:
     """Write an embedding to `path` in the format given by the ending of `target`."""
-    writers: dict[str, Callable[[], None]] = {
-        ".npy": lambda: _save_npy(path, Z),
-        ".csv": lambda: np.savetxt(
-            path,
-            Z,
-            delimiter=",",
-            fmt="%.9g",
-            comments="",
-            header=",".join(f"z{i}" for i in range(Z.shape[1])),
-        ),
-    }
-    writers[target.suffix.lower()]()
-
-
-def _save_npy(path: Path, Z: NDArray[Any]) -> None:
-    with open(path, "wb") as file:
-        np.save(file, Z)
+    if target.suffix.lower() == ".npy":
+        # To a path that ends in .NPY, np.save would add an ending.
+        with open(path, "wb") as file:
+            np.save(file, Z)
+    else:
+        header = ",".join(f"z{i}" for i in range(Z.shape[1]))
+        np.savetxt(path, Z, fmt="%.9g", delimiter=",", header=header, comments="")
 
 
 def write_table(path: Path, rows: list[dict[str, Any]]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -92,15 +91,10 @@ def load(
         raise ValueError(f"{name!r} comes with scikit-learn: leave out path and data_home.")
     from sklearn import datasets
 
-    loaders: dict[str, Callable[[], tuple[Any, Any]]] = {
-        "breast_cancer": lambda: datasets.load_breast_cancer(return_X_y=True),
-        "diabetes": lambda: datasets.load_diabetes(return_X_y=True),
-        "digits": lambda: datasets.load_digits(return_X_y=True),
-        "iris": lambda: datasets.load_iris(return_X_y=True),
-        "swiss_roll": lambda: datasets.make_swiss_roll(1500, random_state=0),
-        "wine": lambda: datasets.load_wine(return_X_y=True),
-    }
-    X, y = loaders[name]()
+    if name == "swiss_roll":
+        X, y = datasets.make_swiss_roll(1500, random_state=0)
+    else:
+        X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
     return np.asarray(X, dtype=np.float64), np.asarray(y)
 
 

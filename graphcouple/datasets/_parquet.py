@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple.datasets._columns import column_of, roles_of
+from graphcouple._validation import require
+from graphcouple.datasets._columns import LONGEST_LABEL, check_size, column_of, roles_of
 
 ROLES = "name labels with --labels, texts with --hover, or points with --columns"
 """What a user of the command can say of columns that are not numeric."""
@@ -23,8 +24,6 @@ def read_parquet(
     labels: str | None,
     chosen: Sequence[str] | None,
     apart: Sequence[str],
-    check_size: Callable[[Path, int], None],
-    longest_label: int,
 ) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Return the numeric columns as points, and the column of labels.
 
@@ -37,10 +36,6 @@ def read_parquet(
         The columns that are points; None for all except the labels and `apart`.
     apart : sequence of str
         Columns that are not points.
-    check_size : callable
-        Called with the path and the bytes that reading takes, known from the file's header.
-    longest_label : int
-        Characters of the longest label that is read.
 
     Raises
     ------
@@ -49,12 +44,7 @@ def read_parquet(
     ValueError
         When the file is damaged or a column besides the labels is not numeric.
     """
-    try:
-        import polars as pl
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "reading Parquet needs polars; install it with pip install 'graphcouple[parquet]'"
-        ) from None
+    pl = require("polars", "reading Parquet needs polars", "graphcouple[parquet]")
     try:
         lazy = pl.scan_parquet(path, glob=False)
         schema = {name: dtype for name, dtype in lazy.collect_schema().items() if not name.startswith(_INDEX)}
@@ -70,7 +60,7 @@ def read_parquet(
         width = _width(lazy, columns[0], pl) if is_list else len(columns)
         check_size(path, 8 * n_rows * (width + (at is not None)))
         X = _numbers(lazy, columns, width, is_list, pl)
-        return X, None if at is None else _labels(path, lazy, at, schema[at], longest_label, pl)
+        return X, None if at is None else _labels(path, lazy, at, schema[at], pl)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise ValueError(f"{path.name} is not a Parquet file: {' '.join(str(error).split())[:200]}.") from None
 
@@ -129,12 +119,12 @@ def _numbers(lazy: Any, columns: list[str], width: int, is_list: bool, pl: Any) 
     return np.ascontiguousarray(table.to_numpy())
 
 
-def _labels(path: Path, lazy: Any, column: str, dtype: Any, longest: int, pl: Any) -> NDArray[Any]:
+def _labels(path: Path, lazy: Any, column: str, dtype: Any, pl: Any) -> NDArray[Any]:
     values = lazy.select(pl.col(column))
     if dtype.is_numeric():
         return np.asarray(values.collect().to_series().to_numpy())
     texts = values.select(pl.col(column).cast(pl.String).fill_null(""))
     most = texts.select(pl.col(column).str.len_chars().max()).collect().item() or 0
-    if most > longest:
-        raise ValueError(f"{path.name} has a label of {most} characters; {longest} are the most.")
+    if most > LONGEST_LABEL:
+        raise ValueError(f"{path.name} has a label of {most} characters; {LONGEST_LABEL} are the most.")
     return np.array(texts.collect().to_series().to_list(), dtype=np.str_)

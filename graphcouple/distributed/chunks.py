@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from graphcouple._validation import require
+
 
 def as_chunks(X: Any) -> Any:
     """Return rows as a dask array of known chunks, none of which cuts a row."""
-    try:
-        import dask.array as da
-    except ImportError as error:
-        raise ImportError("graphcouple.distributed needs dask: pip install 'graphcouple[dask]'.") from error
+    da = require("dask.array", "graphcouple.distributed needs dask", "graphcouple[dask]")
     if isinstance(X, (str, os.PathLike)):
         if Path(X).suffix == ".zarr":
             X = da.from_zarr(os.fspath(X))
@@ -28,4 +27,5 @@ def as_chunks(X: Any) -> Any:
         raise ValueError(f"X must have shape (n_rows, n_features), got {X.shape}.")
     if np.isnan(X.shape[0]):
         raise ValueError("X has chunks of unknown size; call X.compute_chunk_sizes() first.")
-    return X.rechunk({1: -1})
+    # Filters leave empty chunks, which have no rows to sample.
+    return X.rechunk({0: tuple(size for size in X.chunks[0] if size), 1: -1})

@@ -78,7 +78,8 @@ def _shared_rows(shared: Any, n_points: int, n_others: int) -> tuple[IntArray, I
         if rows.ndim != 1 or rows.dtype.kind not in "iu":
             raise TypeError(f"shared must hold row numbers, got an array of dtype {rows.dtype} and shape {rows.shape}.")
         if rows.size and not (rows.min() >= 0 and rows.max() < n):
-            raise ValueError(f"shared names row {int(rows.max())} of {name}, which has {n} rows.")
+            worst = int(rows.min() if rows.min() < 0 else rows.max())
+            raise ValueError(f"shared names row {worst} of {name}, which has {n} rows.")
     if first.size != second.size or not first.size:
         raise ValueError(f"shared must pair at least one row, got {first.size} of Z and {second.size} of `to`.")
     return first, second

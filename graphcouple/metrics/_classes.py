@@ -149,6 +149,7 @@ def cluster_scores(
     """
     from sklearn.cluster import KMeans
     from sklearn.metrics import davies_bouldin_score, normalized_mutual_info_score, silhouette_score
+    from sklearn.utils import check_random_state as sklearn_random_state
 
     points = as_map(Z).astype(np.float64, copy=False)
     n = points.shape[0]
@@ -166,10 +167,15 @@ def cluster_scores(
     if not (isinstance(seed, np.random.RandomState) or (isinstance(seed, (int, np.integer)) and 0 <= seed < 2**32)):
         seed = int(check_random_state(random_state).integers(2**31))
     clusters = KMeans(k, n_init=n_init, random_state=seed).fit_predict(points)
-    sample = _SILHOUETTE_ROWS if n > _SILHOUETTE_ROWS else None
+    rows = np.arange(n)
+    if n > _SILHOUETTE_ROWS:
+        rows = sklearn_random_state(seed).permutation(n)[:_SILHOUETTE_ROWS]
+        if np.unique(clusters[rows]).size < 2:
+            # The sample misses the small clusters.
+            rows = np.union1d(rows, np.unique(clusters, return_index=True)[1])
     return ClusterScores(
         float("nan") if classes is None else float(normalized_mutual_info_score(classes, clusters)),
-        float(silhouette_score(points, clusters, sample_size=sample, random_state=seed)),
+        float(silhouette_score(points[rows], clusters[rows])),
         float(davies_bouldin_score(points, clusters)),
     )
 

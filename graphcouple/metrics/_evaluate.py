@@ -156,18 +156,11 @@ class scorer:
 
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
         """Return the score of the places of `X`; `y` is looked at by scores of classes only."""
-        options: dict[str, Any] = {
-            "metric": self.metric,
-            "K": None,
-            "n_rows": "auto",
-            "random_state": 0,
-            "n_jobs": None,
-        }
         Z = {"": estimator.transform(X)}
-        scores = score_each(X, Z, None, **options)[""]
+        scores = score_each(X, Z, None, metric=self.metric)[""]
         # Only scores of classes look at y, which may be no classes.
         if self._find(scores) is None and y is not None:
-            scores = score_each(X, Z, y, **options)[""]
+            scores = score_each(X, Z, y, metric=self.metric)[""]
         name = self._find(scores)
         if name is None:
             raise ValueError(f"score must be one of {', '.join(scores)}, got {self.score!r}.")
@@ -182,7 +175,15 @@ class scorer:
 
 
 def score_each(
-    X: Any, maps: dict[Any, Any], y: Any, *, metric: str, K: Any, n_rows: Any, random_state: Any, n_jobs: int | None
+    X: Any,
+    maps: dict[Any, Any],
+    y: Any,
+    *,
+    metric: str = "euclidean",
+    K: Any = None,
+    n_rows: Any = "auto",
+    random_state: Any = 0,
+    n_jobs: int | None = None,
 ) -> dict[Any, dict[str, float]]:
     """Return the scores of each embedding by its name."""
     points, sizes, n_rows = check_scoring(X, y, K, n_rows)

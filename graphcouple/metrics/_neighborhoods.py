@@ -228,14 +228,6 @@ def k_ary_preservation(
     return _curve("preservation", X, Z, K, metric, n_rows, random_state, n_jobs)
 
 
-def _check_below_half(K: int | Sequence[int], X: Any) -> None:
-    """Raise if K is half of the points or more, where trustworthiness says little."""
-    n = np.shape(X)[0]
-    sizes = np.asarray(K)
-    if sizes.dtype.kind in "iu" and ((sizes >= n / 2) & (sizes <= n - 2)).any():
-        raise ValueError(f"K={K!r} must be below half the number of points, {n}, for ranks beyond K to tell anything.")
-
-
 def trustworthiness(
     X: Any,
     Z: Any,
@@ -278,7 +270,6 @@ def trustworthiness(
     >>> round(gc.metrics.trustworthiness(X, X[:, 2:], K=5), 3)
     0.92
     """
-    _check_below_half(K, X)
     return _curve("trustworthiness", X, Z, K, metric, n_rows, random_state, n_jobs)
 
 
@@ -322,11 +313,12 @@ def continuity(
     >>> gc.metrics.continuity(X, 2.0 * X, K=5)
     1.0
     """
-    _check_below_half(K, X)
     return _curve("continuity", X, Z, K, metric, n_rows, random_state, n_jobs)
 
 
 def _curve(name: str, X: Any, Z: Any, K: Any, metric: str, n_rows: Any, random_state: Any, n_jobs: Any) -> Any:
-    check_sizes(K, as_points(X, at_least=3).shape[0])
+    n = as_points(X, at_least=3).shape[0]
+    if max(check_sizes(K, n)) >= n / 2 and name != "preservation":
+        raise ValueError(f"K={K!r} must be below half the number of points, {n}, for ranks beyond K to tell anything.")
     curves = neighborhood_curves(X, Z, metric=metric, n_rows=n_rows, random_state=random_state, n_jobs=n_jobs)
     return pick(getattr(curves, name), K)

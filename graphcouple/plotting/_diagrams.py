@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple.plotting._style import PALETTE, as_text, label, line_axes, line_legend, new_axes
+from graphcouple.plotting._style import PALETTE, as_text, label, line_axes, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,11 +71,7 @@ def plot_preservation(curves: Any, *, ax: Axes | None = None, title: str | None 
             ax.fill_between(curve.K, low, high, color=PALETTE[c % len(PALETTE)], alpha=0.2, linewidth=0)
     ax.set_xscale("log")
     ax.set_ylim(min(0.0, *(float(curve.preservation.min()) for curve in by_name.values())), 1.0)
-    line_axes(ax, "neighbors K", "preservation R(K)")
-    line_legend(ax, list(by_name))
-    if title:
-        ax.set_title(as_text(title))
-    return ax
+    return _finish(ax, "neighbors K", "preservation R(K)", by_name, title)
 
 
 def plot_loss(history: Any, *, ax: Axes | None = None, title: str | None = None) -> Axes:
@@ -112,11 +108,7 @@ def plot_loss(history: Any, *, ax: Axes | None = None, title: str | None = None)
     for c, (name, run) in enumerate(by_name.items()):
         iterations, losses = _history(run)
         ax.plot(iterations, losses, label=label(name), **_line_style(c))
-    line_axes(ax, "iteration", "loss (nats)")
-    line_legend(ax, list(by_name))
-    if title:
-        ax.set_title(as_text(title))
-    return ax
+    return _finish(ax, "iteration", "loss (nats)", by_name, title)
 
 
 def plot_eigenvalues(
@@ -162,8 +154,14 @@ def plot_eigenvalues(
         position = getattr(source, "n_clusters_", None) if n_clusters is None else n_clusters
         if position is not None:
             ax.axvline(position + 0.5, color="#888888", linewidth=1.0, linestyle=":")
-    line_axes(ax, "number of the eigenvalue", "eigenvalue of the Laplacian")
-    line_legend(ax, list(by_name))
+    return _finish(ax, "number of the eigenvalue", "eigenvalue of the Laplacian", by_name, title)
+
+
+def _finish(ax: Axes, x: str, y: str, names: Any, title: str | None) -> Axes:
+    """Name the axes, list the lines beside the diagram if they have names, and add the title."""
+    line_axes(ax, x, y)
+    if any(names):
+        ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
     if title:
         ax.set_title(as_text(title))
     return ax

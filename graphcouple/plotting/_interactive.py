@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._validation import check_integer
+from graphcouple._validation import check_integer, require
 from graphcouple.plotting._backends import about_points, handed_over
 from graphcouple.plotting._scatter import opacity
 from graphcouple.plotting._style import (
     GREY,
     MARKERS,
-    PALETTE,
     check_points,
+    class_marker,
     is_categorical,
     labels_or_none,
     numbers_of,
@@ -79,11 +79,12 @@ class Map:
 
 
 class _Colors(NamedTuple):
-    """What colours and shapes the points have: classes by code, or numbers."""
+    """The classes of points by code, or their numbers; dates are milliseconds since 1970, as bokeh has them."""
 
-    labels: NDArray[Any] | None
     names: list[str]
     codes: NDArray[np.int64]
+    numbers: NDArray[np.float64] | None = None
+    are_dates: bool = False
 
 
 def interactive(
@@ -154,15 +155,15 @@ def interactive(
     if len(sizes) != 1:
         raise ValueError(f"the embeddings must have the same number of rows, got {sorted(sizes)}.")
     n = sizes.pop()
-    rows = _sampled(n, _MOST_POINTS if max_points is None else check_integer("max_points", max_points, 1))
-    texts = _hover_columns(hover, n, rows)
-    if labels is not None:
-        named_labels: NDArray[Any] = labels_or_none(labels, n)[rows]  # type: ignore[index]
-        texts = _beside({"label": [str(value) for value in named_labels]}, texts, "hover")
+    most = _MOST_POINTS if max_points is None else check_integer("max_points", max_points, 1)
+    rows = np.sort(np.random.default_rng(0).choice(n, most, replace=False)) if n > most else np.arange(n)
+    texts, known = _hover_columns(hover, n, rows), labels_or_none(labels, n)
+    if known is not None:
+        texts = _beside({"label": [str(value) for value in known[rows]]}, texts, "hover")
     for name, estimator in fitted.items():
         about = about_points(estimator, rows)
         texts = _beside(texts, {f"{name} {what}".strip(): values for what, values in about.items()}, "fit")
-    shown = labels_or_none(labels if color is None else color, n)
+    shown = known if color is None else labels_or_none(color, n)
     if backend not in ("auto", "bokeh"):
         points = {name: each[rows] for name, each in maps.items()}
         return handed_over(backend, points, None if shown is None else shown[rows], texts, title)
@@ -177,12 +178,7 @@ def interactive(
 
 def require_bokeh() -> None:
     """Raise with the install command if bokeh is missing."""
-    try:
-        import bokeh  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "interactive maps need bokeh; install it with: pip install 'graphcouple[interactive]'"
-        ) from error
+    require("bokeh", "interactive maps need bokeh", "graphcouple[interactive]")
 
 
 def _hover_columns(hover: Any, n: int, rows: NDArray[np.int64]) -> dict[str, list[str]]:
@@ -213,23 +209,12 @@ def _beside(texts: dict[str, list[str]], more: dict[str, list[str]], kind: str) 
 
 
 def _colors_of(labels: NDArray[Any] | None, n: int) -> _Colors:
-    if labels is None or not is_categorical(labels):
-        return _Colors(labels, [], np.zeros(n, dtype=np.int64))
-    names, codes = np.unique(labels, return_inverse=True)
-    return _Colors(labels, [str(name) for name in names], codes)
-
-
-def _are_dates(labels: NDArray[Any]) -> bool:
-    return labels.dtype.kind == "M"
-
-
-def _bar_numbers(labels: NDArray[Any]) -> NDArray[np.float64]:
-    """Return labels that are no classes as numbers; dates as bokeh's milliseconds since 1970."""
-    return numbers_of(labels) * (86_400e3 if _are_dates(labels) else 1.0)
-
-
-def _sampled(n: int, most: int) -> NDArray[np.int64]:
-    return np.sort(np.random.default_rng(0).choice(n, most, replace=False)) if n > most else np.arange(n)
+    if labels is not None and is_categorical(labels):
+        names, codes = np.unique(labels, return_inverse=True)
+        return _Colors([str(name) for name in names], codes)
+    are_dates = labels is not None and labels.dtype.kind == "M"
+    numbers = None if labels is None else numbers_of(labels) * (86_400e3 if are_dates else 1.0)
+    return _Colors([], np.zeros(n, dtype=np.int64), numbers, are_dates)
 
 
 def _page(
@@ -245,8 +230,8 @@ def _page(
 
     data: dict[str, Any] = {"row": rows, "code": [str(c) for c in colors.codes[rows]]}
     data |= {f"hover {k}": values for k, values in enumerate(texts.values())}
-    if colors.labels is not None and not colors.names:
-        data["number"] = _bar_numbers(colors.labels)[rows]
+    if colors.numbers is not None:
+        data["number"] = colors.numbers[rows]
     for k, points in enumerate(maps.values()):
         data[f"x{k}"], data[f"y{k}"] = points[rows, :2].astype(np.float32).T
     source = ColumnDataSource(data)
@@ -308,18 +293,17 @@ def _figure(source: Any, k: int, name: str, hover: list[str], colors: _Colors, n
     size = float(np.clip(400.0 / np.sqrt(n), 2.0, 10.0))
     style: dict[str, Any] = {"size": size, "line_color": None, "fill_alpha": 0.8, "nonselection_fill_color": GREY}
     style |= {"nonselection_fill_alpha": 0.3, "source": source}
-    layers, fills = [], palette(max(len(colors.names), 1))
-    for code in range(len(fills)):
+    layers, fills = [], cast("list[Any]", palette(max(len(colors.names), 1)))
+    if colors.numbers is not None:
+        low, high = float(colors.numbers.min()), float(colors.numbers.max())
+        fills = [linear_cmap("number", Viridis256, low, high)]
+    for code, fill in enumerate(fills):
         view = {"view": CDSView(filter=GroupFilter(column_name="code", group=str(code)))} if colors.names else {}
-        fill: Any = fills[code]
-        if colors.labels is not None and not colors.names:
-            low, high = float(_bar_numbers(colors.labels).min()), float(_bar_numbers(colors.labels).max())
-            fill = linear_cmap("number", Viridis256, low, high)
-        shape = _SHAPES[MARKERS[code // len(PALETTE) % len(MARKERS)]]
+        shape = _SHAPES[class_marker(code)]
         layers.append(plot.scatter(f"x{k}", f"y{k}", marker=shape, fill_color=fill, **style, **view))
-    if colors.labels is not None and not colors.names:
-        dates = {"ticker": DatetimeTicker(), "formatter": DatetimeTickFormatter()} if _are_dates(colors.labels) else {}
-        plot.add_layout(ColorBar(color_mapper=fill["transform"], width=10, **dates), "right")
+    if colors.numbers is not None:
+        dates = {"ticker": DatetimeTicker(), "formatter": DatetimeTickFormatter()} if colors.are_dates else {}
+        plot.add_layout(ColorBar(color_mapper=fills[0]["transform"], width=10, **dates), "right")
     tooltips = [("row", "@row"), *((text, f"@{{hover {j}}}") for j, text in enumerate(hover))]
     plot.add_tools(HoverTool(tooltips=tooltips, renderers=layers))
     return plot, layers

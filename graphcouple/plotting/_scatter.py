@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphcouple._validation import check_integer, check_labels
+from graphcouple._validation import check_integer, check_labels, require
 from graphcouple.plotting._style import (
     PALETTE,
     check_points,
@@ -325,12 +325,7 @@ def plot_class_means(
 
 def _keep_apart(ax: Axes, texts: list[Any]) -> None:
     """Move names so that none covers another; a line leads from a moved name to its place."""
-    try:
-        from adjustText import adjust_text
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "names on a map need adjustText; install it with: pip install 'graphcouple[plot]'"
-        ) from error
+    adjust_text = require("adjustText", "names on a map need adjustText", "graphcouple[plot]").adjust_text
     # The layout moves the axes, and with them the names.
     ax.figure.get_figure(root=True).draw_without_rendering()
     if len(texts) > _MOST_APART:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._validation import check_embedding, check_labels, refuse_estimator
+from graphcouple._validation import check_embedding, check_labels, refuse_estimator, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,13 +42,7 @@ GREY = "#cccccc"
 
 def require_matplotlib() -> Any:
     """Return the module `matplotlib.figure`; raise with the install command if it is missing."""
-    try:
-        from matplotlib import figure
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "plotting needs matplotlib; install it with: pip install 'graphcouple[plot]'"
-        ) from error
-    return figure
+    return require("matplotlib.figure", "plotting needs matplotlib", "graphcouple[plot]")
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -90,8 +84,10 @@ def labels_or_none(y: Any, n: int) -> NDArray[Any] | None:
     """Return labels as a flat array with one for each point, or None; dates as datetime64."""
     if y is None:
         return None
-    dates = _dates_or_none(y)
-    if dates is None:
+    dates = np.asarray(y)
+    if dates.dtype.kind == "O" and dates.size and all(isinstance(value, date) for value in dates.ravel()):
+        dates = dates.astype("datetime64[us]")
+    if dates.dtype.kind != "M":
         return check_labels(y, n)
     if dates.shape != (n,) or np.isnat(dates).any():
         missing = int(np.isnat(dates).sum())
@@ -99,13 +95,6 @@ def labels_or_none(y: Any, n: int) -> NDArray[Any] | None:
             f"y must have a date for each of {n} points, got {dates.size}, of which {missing} are missing."
         )
     return dates
-
-
-def _dates_or_none(y: Any) -> NDArray[Any] | None:
-    values = np.asarray(y)
-    if values.dtype.kind == "O" and values.size and all(isinstance(value, date) for value in values.ravel()):
-        values = values.astype("datetime64[us]")
-    return values if values.dtype.kind == "M" else None
 
 
 def numbers_of(labels: NDArray[Any]) -> NDArray[np.float64]:
@@ -141,10 +130,8 @@ def palette(n: int) -> list[str]:
     """
     if n <= len(PALETTE):
         return list(PALETTE[:n])
-    try:
-        from colorcet import b_glasbey_bw_minc_20_maxl_70 as colors
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("colours for more than ten classes need: pip install colorcet") from error
+    colors = require("colorcet", "colours for more than ten classes need colorcet", "graphcouple[plot]")
+    colors = colors.b_glasbey_bw_minc_20_maxl_70
     return [colors[c % len(colors)] for c in range(n)]
 
 
@@ -250,9 +237,3 @@ def line_axes(ax: Axes, x: str, y: str) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(color="#eeeeee", linewidth=0.8)
     ax.set_axisbelow(True)
-
-
-def line_legend(ax: Axes, names: list[str]) -> None:
-    """List the lines beside the diagram if they have names."""
-    if any(names):
-        ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)

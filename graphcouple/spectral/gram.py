@@ -132,6 +132,9 @@ class GramMatrix:
             n, p = self.factor.shape
             gram = self.factor @ self.factor.T if n < p else self.factor.T @ self.factor
             return float(np.square(gram).sum())
+        if self.n_points < self.factor.shape[1]:
+            gram = np.asarray((self.factor @ self.factor.T).todense())
+            return float(np.square(self.less_mean(self.less_mean(gram).T)).sum())
         gram = np.asarray((self.factor.T @ self.factor).todense()) - self.n_points * np.outer(self.mean, self.mean)
         return float(np.square(gram).sum())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,11 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphcouple._html import html_table
+from graphcouple._validation import check_labels
 from graphcouple.components import AveragedProjection, sample_components
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Assumptions, Kernel
 from graphcouple.laws import GraphLaw, GraphModel
 from graphcouple.laws.priors import RandomGraph
+from graphcouple.neighbors import as_points
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,10 +100,9 @@ class DegeneracyReport:
         if self.classes.size:
             diagonal = np.diag(self.class_co_membership)
             off = self.class_co_membership[~np.eye(self.classes.size, dtype=bool)]
-            text = f"one component with probability {np.nanmean(diagonal):.2f} within a class"
-            if off.size:
-                text += f", {off.mean():.2f} across classes"
-            rows.append(("labels", text))
+            shares = [(diagonal[np.isfinite(diagonal)], "within a class"), (off, "across classes")]
+            texts = [f"{share.mean():.2f} {where}" for share, where in shares if share.size]
+            rows.append(("labels", f"one component with probability {', '.join(texts)}"))
         return rows
 
     def __str__(self) -> str:
@@ -110,12 +111,7 @@ class DegeneracyReport:
         return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
 
     def _repr_html_(self) -> str:
-        cells = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
-            for name, text in self._rows()
-        )
-        return f"<table>{cells}</table>"
+        return html_table([], self._rows())
 
 
 def degeneracy_report(
@@ -178,13 +174,16 @@ def degeneracy_report(
         raise TypeError(
             f"model_or_posterior must be a GraphModel or a GraphPosterior, got {type(model_or_posterior).__name__}."
         )
-    n_nodes, n_features = X.shape if hasattr(X, "shape") else np.asarray(X).shape
+    n_nodes, n_features = as_points(X).shape
     if n_nodes != posterior.n_nodes:
         raise ValueError(f"X has {n_nodes} rows, but the posterior has {posterior.n_nodes} nodes.")
-    endpoints = np.asarray([] if pairs is None else pairs, dtype=np.int64).reshape(-1, 2)
+    endpoints = np.asarray([] if pairs is None else pairs, dtype=np.int64)
+    endpoints = endpoints.reshape(-1, 2) if not endpoints.size else endpoints
+    if endpoints.ndim != 2 or endpoints.shape[1] != 2:
+        raise ValueError(f"pairs must hold two points each, got an array of shape {endpoints.shape}.")
     if endpoints.size and (endpoints.min() < 0 or endpoints.max() >= n_nodes):
         raise ValueError(f"pairs must name points 0 to {n_nodes - 1}, got {endpoints.min()} to {endpoints.max()}.")
-    classes, codes = _classes(y, n_nodes)
+    classes, codes = np.unique([] if y is None else check_labels(y, n_nodes), return_inverse=True)
     generator = np.random.default_rng(rng)
     seed = int(generator.integers(np.iinfo(np.int32).max))
     projection = AveragedProjection(sample_components(posterior, n_samples, seed))
@@ -203,15 +202,6 @@ def degeneracy_report(
         classes=classes,
         class_co_membership=_class_co_membership(projection.labels, codes, classes.size),
     )
-
-
-def _classes(y: Any, n_nodes: int) -> tuple[NDArray[Any], IntArray]:
-    if y is None:
-        return np.empty(0), np.empty(0, dtype=np.int64)
-    labels = np.asarray(y).ravel()
-    if labels.size != n_nodes:
-        raise ValueError(f"y has {labels.size} labels, but X has {n_nodes} rows.")
-    return np.unique(labels, return_inverse=True)
 
 
 def _class_co_membership(labels: IntArray, codes: IntArray, n_classes: int) -> FloatArray:

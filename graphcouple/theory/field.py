@@ -16,7 +16,6 @@ import scipy.sparse as sp
 from scipy.sparse import csgraph
 
 from graphcouple._validation import check_integer, check_positive
-from graphcouple.components import weak_components
 from graphcouple.graphs import FloatArray, GraphLike, IntArray, as_csr
 from graphcouple.kernels import Gaussian, Kernel
 from graphcouple.theory.normalizers import LogNormalizer, log_normalizer, monte_carlo
@@ -55,9 +54,7 @@ def _undirected(W: GraphLike) -> sp.csr_array:
 
 def component_labels(W: GraphLike) -> tuple[int, IntArray]:
     """Return the number R of weak components, and each node's component in 0 … R − 1."""
-    edges = _undirected(W).tocoo()
-    labels = weak_components(edges.shape[0], edges.row, edges.col)
-    return int(labels.max()) + 1, labels
+    return csgraph.connected_components(_undirected(W), directed=False)
 
 
 def component_indicators(W: GraphLike) -> sp.csr_array:
@@ -82,23 +79,19 @@ def component_indicators(W: GraphLike) -> sp.csr_array:
 
 def split(X: Any, W: GraphLike) -> tuple[FloatArray, FloatArray]:
     """Return X_M = UUᵀX, the component means, and X_C = X − X_M, the points around them."""
-    points = _dense_points(X)
     U = component_indicators(W)
-    _check_nodes(points, U.shape[0])
+    points = _dense_points(X, U.shape[0])
     means = U @ (U.T @ points)
     return means, points - means
 
 
-def _dense_points(X: Any) -> FloatArray:
+def _dense_points(X: Any, n_nodes: int) -> FloatArray:
     points = np.asarray(X, dtype=np.float64)
     if points.ndim != 2 or not np.isfinite(points).all():
         raise ValueError(f"X must be a finite array of shape (n_points, n_features), got shape {points.shape}.")
+    if points.shape[0] != n_nodes:
+        raise ValueError(f"X has {points.shape[0]} rows, but W has {n_nodes} nodes.")
     return points
-
-
-def _check_nodes(X: FloatArray, n_nodes: int) -> None:
-    if X.shape[0] != n_nodes:
-        raise ValueError(f"X has {X.shape[0]} rows, but W has {n_nodes} nodes.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +146,7 @@ class PairwiseMRF:
                 raise ValueError(f"covariance must be a symmetric (p, p) array, got shape {sigma.shape}.")
             if np.linalg.eigvalsh(sigma)[0] <= 0:
                 raise ValueError("covariance must be positive definite, but its smallest eigenvalue is not above 0.")
+            object.__setattr__(self, "covariance", sigma)
 
     laplacian = staticmethod(laplacian)
     component_indicators = staticmethod(component_indicators)
@@ -173,10 +167,8 @@ class PairwiseMRF:
         X : array of shape (n, p)
         W : array, sparse matrix, networkx or igraph graph of n nodes
         """
-        points = _dense_points(X)
         edges = _undirected(W).tocoo()
-        _check_nodes(points, edges.shape[0])
-        white = self._whiten(points)
+        white = self._whiten(_dense_points(X, edges.shape[0]))
         sq_dist = ((white[edges.row] - white[edges.col]) ** 2).sum(axis=1)
         return 0.5 * float(edges.data @ self.kernel.log(sq_dist))
 

@@ -13,6 +13,7 @@ from scipy.sparse import csgraph
 from scipy.special import gammaln
 from scipy.stats.sampling import NumericalInversePolynomial
 
+from graphcouple._validation import check_integer
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Gaussian, Kernel
 
@@ -159,6 +160,7 @@ def monte_carlo(
     The differences along a spanning forest are drawn from their own normalised laws. The estimate is the mean of the
     product of the kernels on the remaining edges, times, for a box, the indicator that all points lie in it.
     """
+    check_integer("n_samples", n_samples, 2)
     generator = np.random.default_rng(rng)
     n_components, labels = csgraph.connected_components(graph, directed=False)
     heaviest = graph.copy()
@@ -166,6 +168,7 @@ def monte_carlo(
     tree = csgraph.minimum_spanning_tree(heaviest).tocoo()
     in_tree = sp.csr_array((np.ones(tree.nnz), (tree.row, tree.col)), shape=graph.shape)
     in_tree = sp.csr_array(in_tree + in_tree.T)
+    bounded = kernel.assumptions(dim).bounded
     log_constant = n_components * dim * math.log(box) if box is not None else _sizes_term(labels, dim)
     points = np.zeros((n_samples, graph.shape[0], dim))
     for root in (int(np.argmax(labels == c)) for c in range(n_components)):
@@ -174,6 +177,12 @@ def monte_carlo(
         order, parents = csgraph.breadth_first_order(in_tree, root, directed=False)
         for node in order[1:]:
             law = _RadialLaw(kernel, float(graph[node, parents[node]]), dim)
+            if box is not None and bounded and not law.integrable:
+                # Only the whole space makes this integral infinite: draw in the box, and weigh the edge as the others.
+                points[:, node] = generator.uniform(0.0, box, size=(n_samples, dim))
+                log_constant += dim * math.log(box)
+                in_tree[node, parents[node]] = in_tree[parents[node], node] = 0.0
+                continue
             log_constant += law.log_integral()
             if not law.integrable:
                 return LogNormalizer(math.inf, 0.0, "monte carlo")

@@ -131,7 +131,7 @@ FAULTS = [
     Fault("points: losses of heavy rows", "couplings/fixed_map.py", "return super().own_losses(edges) / edges.sum(axis=1)",
           "return super().own_losses(edges)", "test_points"),
     Fault("compare: one seed for all", "comparison.py", "yield seed, with_seed(method, seed)", "yield seed, with_seed(method, 0)", "test_comparison"),
-    Fault("scorer: y is always looked at", "metrics/_evaluate.py", "score_each(X, Z, None, **options)", "score_each(X, Z, y, **options)",
+    Fault("scorer: y is always looked at", "metrics/_evaluate.py", "score_each(X, Z, None, metric=self.metric)", "score_each(X, Z, y, metric=self.metric)",
           "test_comparison"),
     Fault("scverse: genes without a loading make NaN", "scverse.py", "np.nan_to_num(np.asarray(_entry(reference.varm, \"PCs\", \"varm\"))[:, :n_pcs])",
           "np.asarray(_entry(reference.varm, \"PCs\", \"varm\"))[:, :n_pcs]", "test_scverse"),
