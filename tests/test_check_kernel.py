@@ -135,3 +135,10 @@ def test_a_scalar_edge_prior_counts_where_kernels_underflow():
             for law in (prior(), prior(edge_prior=0.25))
         )
         assert weighted == pytest.approx(plain + 3 * np.log(0.25), rel=1e-12)
+
+
+def test_numbers_that_are_measured_are_exact():
+    gaussian, exponential = gc.Gaussian(), gc.Exponential()
+    assert (gaussian.order_at_zero, gaussian.length, exponential.order_at_zero) == (2.0, 2.0**0.5, 1.0)
+    with pytest.raises(ValueError, match="dim must be at least 1"):
+        gaussian.assumptions(0)

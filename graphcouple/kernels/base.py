@@ -10,6 +10,7 @@ import numpy as np
 
 from graphcouple._numba.base import Formula
 from graphcouple._registry import Registry
+from graphcouple._validation import check_integer
 from graphcouple.kernels import measured
 
 # Formulas that are singular at zero use at least this squared distance. It is a normal number in float32 too.
@@ -50,7 +51,7 @@ class Kernel(Formula, ABC):
 
     def assumptions(self, dim: int) -> Assumptions:
         """Return whether k is bounded, and integrable on R^dim (graph-coupling paper, theorem 1)."""
-        return Assumptions(*measured.assumptions(self, dim))
+        return Assumptions(*measured.assumptions(self, check_integer("dim", dim, 1)))
 
     @property
     def order_at_zero(self) -> float:

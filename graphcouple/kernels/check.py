@@ -99,16 +99,14 @@ def require_sound(kernel: Kernel) -> None:
     ):
         return
     try:
-        _checked(kernel)
+        _check_once(kernel)
     except TypeError as error:
         if "unhashable" not in str(error):
             raise
         check_kernel(kernel)
 
 
-@lru_cache(maxsize=256)
-def _checked(kernel: Kernel) -> None:
-    check_kernel(kernel)
+_check_once = lru_cache(maxsize=256)(check_kernel)
 
 
 def _name(kernel: Any) -> str:

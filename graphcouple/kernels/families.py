@@ -36,25 +36,10 @@ class Gaussian(Kernel):
         # min(d², 0) is a zero of the argument's shape and dtype, even for an infinite distance.
         return np.minimum(sq_dist, 0.0) - 0.5
 
-    def assumptions(self, dim: int) -> Assumptions:
-        """Bounded and integrable for every `dim`."""
-        check_integer("dim", dim, 1)
-        return Assumptions(bounded=True, integrable=True)
-
     @property
     def quick(self) -> bool:
         """True."""
         return True
-
-    @property
-    def order_at_zero(self) -> float:
-        """1 − k behaves like d²."""
-        return 2.0
-
-    @property
-    def length(self) -> float:
-        """√2."""
-        return 2.0**0.5
 
 
 @register("exponential")
@@ -79,16 +64,6 @@ class Exponential(Kernel):
     def grad_log(self, sq_dist: Any) -> Any:
         """Return −1/(2d)."""
         return -0.5 / np.sqrt(np.maximum(sq_dist, TINY))
-
-    def assumptions(self, dim: int) -> Assumptions:
-        """Bounded and integrable for every `dim`."""
-        check_integer("dim", dim, 1)
-        return Assumptions(bounded=True, integrable=True)
-
-    @property
-    def order_at_zero(self) -> float:
-        """1 − k behaves like d."""
-        return 1.0
 
     @property
     def length(self) -> float:
@@ -188,11 +163,6 @@ class Student(Kernel):
         """Bounded; integrable on R^dim for dim < ν + 1."""
         check_integer("dim", dim, 1)
         return Assumptions(bounded=True, integrable=dim < self.dof + 1.0)
-
-    @property
-    def order_at_zero(self) -> float:
-        """1 − k behaves like d²."""
-        return 2.0
 
     @property
     def length(self) -> float:

@@ -41,10 +41,6 @@ class Copies:
         ends = support.indptr[1:]
         return support.with_one_more(), np.insert(values, ends, 0.0), np.insert(self.edges, ends, self.own)
 
-    def select(self, keep: Any) -> Copies:
-        """Return the copies of some of the edges."""
-        return Copies(self.weights, self.edges[keep], self.own)
-
 
 def check_weights(weights: Any, n_points: int) -> FloatArray:
     """Return weights as a float array.

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from graphcouple.graphs import FloatArray, IntArray, Support, off_diagonal
 from graphcouple.neighbors.distances import Distances, Euclidean, Searched, in_chunks, regular_support
 from graphcouple.neighbors.neighbor_graph import NeighborGraph, suits
-from graphcouple.neighbors.points import largest_of_rows, unit_rows, zero_rows
+from graphcouple.neighbors.points import largest_of_rows, unit_rows
 from graphcouple.neighbors.precomputed import SquareDistances, StoredDistances
 
 # Metrics for which scikit-learn takes sparse points, and metrics of truth values.
@@ -76,7 +76,7 @@ class ByMetric(Searched):
             _check_own(metric, X[:_ROWS_TRIED], params or {})
         self.metric, self.params = metric, _complete(X, metric, params or {}) or None
         self._by_direction = not params and (metric == "cosine" or (metric == "correlation" and not sp.issparse(X)))
-        if self._by_direction and (zero := zero_rows(self._centred(X))).any():
+        if self._by_direction and (zero := largest_of_rows(self._centred(X)) == 0).any():
             kind = "zero" if metric == "cosine" else "constant"
             warnings.warn(
                 f"rows of X that are {kind} throughout: {zero.sum()}, the first of them row {zero.argmax()}. "

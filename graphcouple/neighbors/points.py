@@ -111,11 +111,6 @@ def fits_in_single(X: Any) -> bool:
     return 1e-12 < max(float(abs(X.min())), float(abs(X.max()))) < 1e12
 
 
-def zero_rows(X: Any) -> Any:
-    """Return which rows hold zeros only."""
-    return largest_of_rows(X) == 0
-
-
 def largest_of_rows(X: Any) -> FloatArray:
     """Return the largest absolute entry of each row."""
     if sp.issparse(X):

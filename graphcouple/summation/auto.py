@@ -11,10 +11,9 @@ from graphcouple.graphs import FloatArray
 from graphcouple.summation.accuracy import TOLERATED, AccuracyWarning, error_of_unit_charges, force_error, is_crowded
 from graphcouple.summation.barnes_hut import BarnesHut
 from graphcouple.summation.base import Summation, register, weighed
-from graphcouple.summation.fields import Field, sampled_field
+from graphcouple.summation.fields import Field, sampled_field, sampled_total
 from graphcouple.summation.particle_mesh import MESH_FROM, ParticleMesh
 from graphcouple.summation.radials import RadialFunction
-from graphcouple.summation.sampled import SampledRows
 from graphcouple.summation.tabulated import Tabulated
 
 TREE_FROM = 20_000
@@ -38,7 +37,7 @@ class Auto(Summation):
     are compared with exact ones, and another summation is used if they are off by more than 1e-2.
 
     In more than two dimensions, from 2,000 points on, the repulsive part of `EffectiveCrossEntropy`, which sampling
-    minimises there, is estimated from the potentials of 1,000 points (`SampledRows`). Its standard error is 1 to 3 %.
+    minimises there, is estimated from the potentials of 1,000 points. Its standard error is 1 to 3 %.
     Potentials and gradients of a fit are never estimated. But where the repulsive part is estimated, new points are
     repelled by 4,000 points in place of all.
 
@@ -69,7 +68,6 @@ class Auto(Summation):
         self._exact = Tabulated(n_jobs)
         self._mesh = ParticleMesh(n_jobs)
         self._tree = BarnesHut(n_jobs)
-        self._sampled = SampledRows(n_jobs)
         self._checks = True
 
     checks_accuracy = True
@@ -116,16 +114,10 @@ class Auto(Summation):
         return best
 
     def coarse(self) -> Auto:
-        """Return the same choice with a coarse mesh."""
+        """Return the same choice with a coarse mesh, whose accuracy is not checked."""
         coarse = copy.copy(self)
-        coarse._mesh = self._mesh.coarse()
-        return coarse._unchecked()
-
-    def _unchecked(self) -> Auto:
-        """Return the same choice without checks of accuracy, where it does not matter."""
-        unchecked = copy.copy(self)
-        unchecked._checks = False
-        return unchecked
+        coarse._mesh, coarse._checks = self._mesh.coarse(), False
+        return coarse
 
     def potential(
         self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **outputs: bool
@@ -141,7 +133,7 @@ class Auto(Summation):
     def total(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, weights: FloatArray) -> float:
         """Return Σ_i w_i Φ_i, or an estimate where no sum is fast; see `Summation.total`."""
         if self._estimates(Z, radial):
-            return self._sampled.total(Z, radial, charges, weights)
+            return sampled_total(Z, radial, charges, weights, self.n_jobs)
         return super().total(Z, radial, charges, weights)
 
     def potentials(

@@ -13,6 +13,9 @@ from graphcouple.summation.near_cells import NearCells, bounds
 from graphcouple.summation.radials import RadialFunction
 from graphcouple.summation.tiles import TileField
 
+# Points whose potentials estimate a sum over all.
+_SAMPLED_ROWS = 1000
+
 
 class Field(ABC):
     """The potentials of sets of charges at the points of a fixed embedding, read at any place.
@@ -74,6 +77,24 @@ def sampled_field(
     """Return the estimate of a field from a fixed random sample of the points, whose charges are scaled up."""
     sample = np.sort(np.random.default_rng(0).choice(len(Z), min(n_sampled, len(Z)), replace=False))
     return ExactField(Z[sample], radial, charges[:, sample] * (len(Z) / len(sample)), n_jobs)
+
+
+def sampled_total(
+    Z: FloatArray, radial: RadialFunction, charges: FloatArray, weights: FloatArray, n_jobs: int | None
+) -> float:
+    """Estimate Σ_i w_i Φ_i: exact potentials of 1,000 points drawn at random, and their mean for every other point.
+
+    Its relative standard error is about the potentials' coefficient of variation over the root of 1,000.
+    """
+    from graphcouple._numba.pairs import sum_pairs
+
+    n_rows, c = min(_SAMPLED_ROWS, len(Z)), np.ascontiguousarray(charges, dtype=np.float64)
+    # The drawn points come first, and only their rows are summed.
+    order = np.random.default_rng(0).permutation(len(Z))
+    sums, _ = sum_pairs(Z[order], radial, c[order][None], n_jobs, True, False, n_rows=n_rows)
+    potential = np.full(len(Z), sums[:n_rows].mean())
+    potential[order[:n_rows]] = sums[:n_rows]
+    return float(weights @ potential)
 
 
 class MeshField(Field):

@@ -26,7 +26,7 @@ from graphcouple.summation.near_pairs import (
     tiled_spacings,
 )
 from graphcouple.summation.radials import RadialFunction
-from graphcouple.summation.tiles import TILE, TileField, Tiles, core_of, holds_tiles
+from graphcouple.summation.tiles import MOST_FIELDS, TILE, TileField, Tiles, core_of, n_tiles
 from graphcouple.summation.transforms import Grid, Transform, kernel_transform, tile_transform
 
 MESH_FROM = 2000
@@ -272,7 +272,7 @@ class ParticleMesh(Summation):
         ):
             return grid
         widths = tiled_spacings(points, low, high - low, spacing, resolved, core, _fits(grid))
-        if not widths or (fixed and not (widths[0] <= resolved and holds_tiles(points, low, core * widths[0]))):
+        if not widths or (fixed and (widths[0] > resolved or n_tiles(points, low, core * widths[0]) > MOST_FIELDS)):
             return grid
         grid = _of_page(low, high, widths[-1], dtype, (self.near * widths[-1]) ** 2)
         for width in widths[-2::-1]:

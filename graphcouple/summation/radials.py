@@ -44,6 +44,7 @@ class RadialFunction(Formula):
         return True
 
 
+@dataclass(frozen=True)
 class _KernelFunction(RadialFunction):
     """Base of the radial functions of a kernel."""
 
@@ -65,11 +66,8 @@ class _KernelFunction(RadialFunction):
         return not self.kernel.quick
 
 
-@dataclass(frozen=True)
 class LogKernel(_KernelFunction):
     """The radial function log k; weighted by expected edges, it sums to the attraction <M, log k>."""
-
-    kernel: Kernel
 
     def potential(self, sq_dist: Any) -> Any:
         """Return log k."""
@@ -80,11 +78,8 @@ class LogKernel(_KernelFunction):
         return self.kernel.grad_log(sq_dist)
 
 
-@dataclass(frozen=True)
 class KernelValue(_KernelFunction):
     """The radial function k: its potential S_i = Σ_j k(d²_ij) gives the log-partitions of priors D and E."""
-
-    kernel: Kernel
 
     def potential(self, sq_dist: Any) -> Any:
         """Return k."""
@@ -95,11 +90,8 @@ class KernelValue(_KernelFunction):
         return self.kernel.value(sq_dist) * self.kernel.grad_log(sq_dist)
 
 
-@dataclass(frozen=True)
 class LogOnePlusKernel(_KernelFunction):
     """The radial function log(1 + k): its potential sums to the log-partition of prior B."""
-
-    kernel: Kernel
 
     def potential(self, sq_dist: Any) -> Any:
         """Return log(1 + k)."""
@@ -110,11 +102,8 @@ class LogOnePlusKernel(_KernelFunction):
         return self.kernel.edge_probability(sq_dist) * self.kernel.grad_log(sq_dist)
 
 
-@dataclass(frozen=True)
 class LogEdgeProbability(_KernelFunction):
     """The radial function log(k / (1 + k)): the log-likelihood of an edge under prior B."""
-
-    kernel: Kernel
 
     def potential(self, sq_dist: Any) -> Any:
         """Return log(k / (1 + k))."""

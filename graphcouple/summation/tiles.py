@@ -33,7 +33,7 @@ _LEAST_CORE = 32
 _MOST_BINS = 2**22
 
 # A field of a tile takes 68 kB, and there are about as many tiles around those with points.
-_MOST_FIELDS = 2000
+MOST_FIELDS = 2000
 
 
 def core_of(near: float) -> int:
@@ -54,11 +54,6 @@ def n_tiles(points: FloatArray, low: FloatArray, side: float) -> int:
     """Return the number of tiles with points; tiles are as wide as `side` without their margins."""
     numbers, width, n_rows = _tile_of(points, low, side)
     return int(np.unique(numbers).size if width * n_rows > len(points) else np.count_nonzero(np.bincount(numbers)))
-
-
-def holds_tiles(points: FloatArray, low: FloatArray, side: float) -> bool:
-    """Return whether the fields of all tiles, and of those around them, take at most some 300 MB."""
-    return n_tiles(points, low, side) <= _MOST_FIELDS
 
 
 def _by_tile(points: FloatArray, low: FloatArray, side: float) -> tuple[NDArray[Any], NDArray[np.int64], int]:

@@ -315,6 +315,20 @@ def same_weights(left: Any, right: Any) -> bool:
     return first.shape == second.shape and not (first != second).nnz
 
 
+def check_enumerable(name: str, n_nodes: int, most: int) -> None:
+    """Raise unless there are few enough nodes to list all graphs."""
+    if not 2 <= n_nodes <= most:
+        raise ValueError(f"prior {name} is enumerated for 2 to {most} nodes, got {n_nodes}.")
+
+
+def graphs_of_counts(n_nodes: int, counts: IntArray) -> IntArray:
+    """Return graphs, of shape (n_graphs, n, n), from the counts of their ordered pairs."""
+    graphs = np.zeros((len(counts), n_nodes, n_nodes), dtype=np.int64)
+    rows, columns = np.nonzero(~np.eye(n_nodes, dtype=bool))
+    graphs[:, rows, columns] = counts
+    return graphs
+
+
 PRIORS: Registry[type[GraphPrior]] = Registry("prior", "a graph prior")
 
 

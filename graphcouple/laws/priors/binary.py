@@ -11,8 +11,7 @@ from scipy.special import expit, logit, xlogy
 
 from graphcouple.graphs import FloatArray, IntArray, Support, cached_if_few
 from graphcouple.kernels import Kernel
-from graphcouple.laws.priors.base import BINARY, GraphPrior, register, with_copies
-from graphcouple.laws.priors.enumeration import check_enumerable, graphs_of_counts
+from graphcouple.laws.priors.base import BINARY, GraphPrior, check_enumerable, graphs_of_counts, register, with_copies
 from graphcouple.laws.priors.posterior import GraphPosterior, sum_x_log_x
 from graphcouple.summation import LogEdgeProbability, LogOnePlusKernel, RadialFunction, Summation
 from graphcouple.summation.directions import either_direction

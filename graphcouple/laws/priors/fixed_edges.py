@@ -13,8 +13,15 @@ from scipy.stats import binom
 
 from graphcouple.graphs import FloatArray, IntArray, Support, cached_if_few
 from graphcouple.kernels import Kernel
-from graphcouple.laws.priors.base import N_EDGES, GraphPrior, per_pair, register, with_copies
-from graphcouple.laws.priors.enumeration import check_enumerable, graphs_of_counts
+from graphcouple.laws.priors.base import (
+    N_EDGES,
+    GraphPrior,
+    check_enumerable,
+    graphs_of_counts,
+    per_pair,
+    register,
+    with_copies,
+)
 from graphcouple.laws.priors.log_domain import UNDERFLOW, exact_like, mean_forces, row_log_sums
 from graphcouple.laws.priors.posterior import GraphPosterior, draw_by_inversion, sum_x_log_x
 from graphcouple.summation import KernelValue, Summation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +32,6 @@ class GraphPosterior(RandomGraph):
     natural_parameters : ndarray of shape (n_edges,)
         The natural parameters η, finite.
     """
-
-    prior_class: ClassVar[Any]
-    """The class of the prior, a subclass of `GraphPrior`."""
 
     recompute: Callable[[], FloatArray] | None = None
     """Computes the natural parameters again. If it is known, they are dropped once a coupling has very many means."""
@@ -86,21 +83,6 @@ class GraphPosterior(RandomGraph):
 
     def _on(self, support: Support, natural_parameters: FloatArray) -> GraphPosterior:
         return type(self)(support, natural_parameters)
-
-    @property
-    def code(self) -> str:
-        """The name of the prior: its letter in the graph-coupling paper."""
-        return self.prior_class.code
-
-    @property
-    def prior_name(self) -> str:
-        """The name of the prior's class."""
-        return self.prior_class.__name__
-
-    @property
-    def constraints(self) -> frozenset[str]:
-        """The constraints that every graph of the law obeys."""
-        return self.prior_class.constraints
 
     @abstractmethod
     def log_partition(self) -> float:

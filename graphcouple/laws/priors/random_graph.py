@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,20 +27,23 @@ class RandomGraph(ABC):
     def __init__(self, support: Support) -> None:
         self.support = support
 
+    prior_class: Any
+    """The class of the prior, a subclass of `GraphPrior`."""
+
     @property
-    @abstractmethod
     def code(self) -> str:
         """The name of the prior: its letter in the graph-coupling paper."""
+        return self.prior_class.code
 
     @property
-    @abstractmethod
     def prior_name(self) -> str:
         """The name of the prior's class."""
+        return self.prior_class.__name__
 
     @property
-    @abstractmethod
     def constraints(self) -> frozenset[str]:
         """The constraints that every graph of the law obeys."""
+        return self.prior_class.constraints
 
     @cached_property
     @abstractmethod

@@ -8,6 +8,7 @@ lower the means of the others.
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, xlogy
@@ -95,19 +96,9 @@ class RepeatedPosterior(RandomGraph):
         return cls(law, _between(law.support), copies, prior)
 
     @property
-    def code(self) -> str:
-        """The name of the prior."""
-        return self.prior.code
-
-    @property
-    def prior_name(self) -> str:
-        """The name of the prior's class."""
-        return type(self.prior).__name__
-
-    @property
-    def constraints(self) -> frozenset[str]:
-        """The constraints that the graphs of all copies obey."""
-        return self.prior.constraints
+    def prior_class(self) -> Any:
+        """The class of the prior."""
+        return type(self.prior)
 
     @property
     def unordered(self) -> bool:

@@ -12,8 +12,16 @@ import numpy as np
 
 from graphcouple.graphs import FloatArray, IntArray, Support, cached_if_few
 from graphcouple.kernels import Kernel
-from graphcouple.laws.priors.base import BINARY, N_EDGES, ONE_EACH, GraphPrior, per_pair, register, with_copies
-from graphcouple.laws.priors.enumeration import check_enumerable
+from graphcouple.laws.priors.base import (
+    BINARY,
+    N_EDGES,
+    ONE_EACH,
+    GraphPrior,
+    check_enumerable,
+    per_pair,
+    register,
+    with_copies,
+)
 from graphcouple.laws.priors.log_domain import UNDERFLOW, exact_like, isolated_terms
 from graphcouple.laws.priors.posterior import GraphPosterior, draw_by_inversion, sum_x_log_x
 from graphcouple.summation import KernelValue, Summation
