@@ -121,10 +121,10 @@ class CrossEntropy(PairCoupling):
 
     def _log_prior_energy(self, means: FloatArray) -> float:
         """Return <M_X, log π_Z>, M_X given by its means."""
-        prior, posterior, confined = self.latent.prior, self.posterior, self.partition.confined
-        if confined is None:
+        prior, posterior = self.latent.prior, self.posterior
+        if self.partition.allowed is None:
             return prior.log_scalar * (float(means.sum()) + self._share * float(posterior.own_means.sum()))
-        support, log_prior = confined.support, confined.log_prior
+        support, log_prior = self.partition.allowed
         at = support.find(posterior.support.rows, posterior.support.indices)
         forbidden = (at < 0) & (means > 0)
         if forbidden.any():
@@ -176,7 +176,7 @@ class CrossEntropy(PairCoupling):
     @property
     def _is_symmetric(self) -> bool:
         """Whether the embedding's mean graph is symmetric, and comparable with the input's."""
-        return self.has_kl_divergence and self.latent.prior.symmetric_mean and self.partition.confined is None
+        return self.has_kl_divergence and self.latent.prior.symmetric_mean and self.partition.allowed is None
 
     @cached_property
     def lower_bound(self) -> float:

@@ -19,7 +19,7 @@ from graphcouple.couplings.fixed_map import AdditiveMap, FixedMap, NormalizedMap
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Kernel
 from graphcouple.laws import ConstantBandwidth, GraphModel
-from graphcouple.laws.priors import ConfinedPartition, GraphPrior, RandomGraph
+from graphcouple.laws.priors import GraphPrior, RandomGraph, confined_partition
 from graphcouple.summation import EdgeSum, Summation, as_summation
 
 # Two distances, relative to the embedding's size. A kernel that still grows from one to the other counts as unbounded.
@@ -94,9 +94,9 @@ class LogPartition(Objective):
         self.prior, self.summation, self.share = prior.for_run(), summation, share
         self.kernel = prior.latent_kernel(kernel)
         self._n_points, self.weights = n_points, weights
-        allowed = prior.edges(n_points)
-        self.confined = None if allowed is None else ConfinedPartition(prior, *allowed, kernel, n_jobs)
-        if weights is not None and (allowed is not None or prior.drawn_by is None):
+        self.allowed, self.n_jobs = prior.edges(n_points), n_jobs
+        """The edges that π allows, and log π on them; None if all."""
+        if weights is not None and (self.allowed is not None or prior.drawn_by is None):
             raise ValueError(
                 f"points with sample weights cannot be coupled to {prior!r}: the embedding's prior must say how "
                 "its edges are drawn (drawn_by), and have no graph as its edge prior."
@@ -108,8 +108,8 @@ class LogPartition(Objective):
         return self._n_points
 
     def _evaluate(self, Z: FloatArray, **parts: bool) -> tuple[float, Any]:
-        if self.confined is not None:
-            value, gradient = self.confined.evaluate(Z, **parts)
+        if self.allowed is not None:
+            value, gradient = confined_partition(self.prior, self.allowed, self.kernel, Z, self.n_jobs, **parts)
         else:
             options: dict[str, Any] = parts if self.weights is None else {"weights": self.weights, **parts}
             value, gradient = self.prior.log_partition_and_grad(self.kernel, Z, self.summation, **options)

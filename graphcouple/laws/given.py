@@ -121,10 +121,8 @@ class ConditionedLaw(ABC):
 
 def mean_of_edges(parts: Sequence[NewEdges], weights: FloatArray) -> NewEdges:
     """Return the weighted mean of several laws' edges from the same new points."""
-    total = sum(
-        (w * part.to_csr() for w, part in zip(weights[1:], parts[1:], strict=True)), weights[0] * parts[0].to_csr()
-    )
-    total = sp.csr_array(total)
+    first, *others = (w * part.to_csr() for w, part in zip(weights, parts, strict=True))
+    total = sp.csr_array(sum(others, first))
     total.sort_indices()
     support = Support(total.indptr, total.indices)
     return NewEdges(support, np.asarray(total.data), parts[0].n_points, parts[0].coincident, parts[0].isolation)

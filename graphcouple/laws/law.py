@@ -46,7 +46,30 @@ class GraphLaw(ABC):
         """Return the law given its points, from the state that `ConditionedLaw.remembered` returned."""
 
     def posterior(self, X: Any, n_jobs: int | None = None, sample_weight: Any = None, y: Any = None) -> RandomGraph:
-        """Return the law of the graph given the points `X`, sample weights and classes."""
+        """Return the law of the graph given the points `X`; laws of one metric share one search for neighbours.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Or distances, for ``metric="precomputed"``.
+        n_jobs : int or None, default=None
+            Threads; None means every core.
+        sample_weight : array of shape (n_samples,), optional
+            How many points in one place each row stands for, above 0. The graph has all of these points,
+            but one node for each row; see `RepeatedPosterior`.
+        y : array of shape (n_samples,), optional
+            The classes, if `target_weight` is above 0; −1, None or NaN where unknown.
+
+        Returns
+        -------
+        GraphPosterior, RepeatedPosterior or MixturePosterior
+
+        Raises
+        ------
+        TypeError, ValueError
+            When `X` is not numeric, not finite, has a single row, or has fewer rows
+            than the model's neighbours or perplexity need.
+        """
         return self.given(X, sample_weight=sample_weight, y=y).posterior(n_jobs)
 
     @abstractmethod

@@ -109,27 +109,6 @@ class GraphMixture(GraphLaw):
         """Return the mixture with "auto" replaced by its value for this many points."""
         return dataclasses.replace(self, laws=tuple(law.for_points(n_points) for law in self.laws))
 
-    def posterior(
-        self, X: Any, n_jobs: int | None = None, sample_weight: Any = None, y: Any = None
-    ) -> MixturePosterior:
-        """Return the law of the graph given the points `X`; laws of one metric share one search for neighbours.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-        n_jobs : int or None, default=None
-        sample_weight : array of shape (n_samples,), optional
-            How many points in one place each row stands for.
-        y : array of shape (n_samples,), optional
-            The classes, for laws with a `target_weight`.
-
-        Raises
-        ------
-        TypeError, ValueError
-            As `GraphModel.posterior`.
-        """
-        return self.given(X, sample_weight=sample_weight, y=y).posterior(n_jobs)
-
     def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> _ConditionedMixture:
         """Return the mixture given its points; see `GraphModel.given`."""
         X = as_points(X)
@@ -151,11 +130,10 @@ class GraphMixture(GraphLaw):
 
     def new_edges(self, X: Any, X_new: Any, n_jobs: int | None = None) -> sp.csr_array:
         """Return the weighted mean of the laws' edges from new points; see `GraphModel.new_edges`."""
-        edges = [w * law.new_edges(X, X_new, n_jobs) for w, law in zip(self.probabilities, self.laws, strict=True)]
-        total = edges[0]
-        for part in edges[1:]:
-            total = total + part
-        return total
+        first, *others = (
+            w * law.new_edges(X, X_new, n_jobs) for w, law in zip(self.probabilities, self.laws, strict=True)
+        )
+        return sum(others, first)
 
 
 class _ConditionedMixture(ConditionedLaw):

@@ -19,7 +19,7 @@ from graphcouple.laws.copies import Copies, check_weights
 from graphcouple.laws.given_model import ConditionedModel
 from graphcouple.laws.labels import class_codes
 from graphcouple.laws.law import GraphLaw
-from graphcouple.laws.priors import GraphPrior, RandomGraph, as_prior
+from graphcouple.laws.priors import GraphPrior, as_prior
 from graphcouple.neighbors import (
     SEARCHES,
     Distances,
@@ -250,33 +250,6 @@ class GraphModel(GraphLaw):
         if matches and isinstance(self.n_neighbors, int):
             changes["n_neighbors"] = at_most_others(self.n_neighbors, total)
         return dataclasses.replace(self, **changes)
-
-    def posterior(self, X: Any, n_jobs: int | None = None, sample_weight: Any = None, y: Any = None) -> RandomGraph:
-        """Return the law of the graph given the points `X`.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Or distances, for ``metric="precomputed"``.
-        n_jobs : int or None, default=None
-            Threads; None means every core.
-        sample_weight : array of shape (n_samples,), optional
-            How many points in one place each row stands for, above 0. The graph has all of these points,
-            but one node for each row; see `RepeatedPosterior`.
-        y : array of shape (n_samples,), optional
-            The classes, if `target_weight` is above 0; −1, None or NaN where unknown.
-
-        Returns
-        -------
-        GraphPosterior or RepeatedPosterior
-
-        Raises
-        ------
-        TypeError, ValueError
-            When `X` is not numeric, not finite, has a single row, or has fewer rows
-            than the model's neighbours or perplexity need.
-        """
-        return self.given(X, sample_weight=sample_weight, y=y).posterior(n_jobs)
 
     def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> ConditionedModel:
         """Return the law given its points, for its posterior and the edges of new points.

@@ -15,23 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-METRICS = {
-    "braycurtis": "braycurtis",
-    "canberra": "canberra",
-    "chebyshev": "chebyshev",
-    "cityblock": "manhattan",
-    "correlation": "correlation",
-    "dice": "dice",
-    "hamming": "hamming",
-    "jaccard": "jaccard",
-    "l1": "manhattan",
-    "manhattan": "manhattan",
-    "minkowski": "minkowski",
-    "rogerstanimoto": "rogerstanimoto",
-    "russellrao": "russellrao",
-    "sokalmichener": "sokalmichener",
-    "yule": "yule",
-}
+_SAME = "braycurtis canberra chebyshev correlation dice hamming jaccard manhattan minkowski rogerstanimoto russellrao"
+METRICS = {name: name for name in (*_SAME.split(), "sokalmichener", "yule")} | dict.fromkeys(
+    ("cityblock", "l1"), "manhattan"
+)
 """Metrics by their names in scikit-learn, with PyNNDescent's names."""
 
 # Largest entry, as PyNNDescent works in single precision.

@@ -100,94 +100,6 @@ def as_distances(graph: Any, n_rows: int, n_points: int) -> sp.csr_array:
     return matrix
 
 
-class OwnNeighbors(Distances):
-    """Distances of points with given neighbours, which are the only edges.
-
-    Parameters
-    ----------
-    X : array or sparse matrix
-        The points, with which new points are compared.
-    metric : str or callable
-    neighbors : tuple of arrays, or sparse matrix
-        See `neighbor_distances`.
-    """
-
-    searched = False
-    knows_all = False
-    _finder: Any = None
-
-    def __init__(self, X: Any, metric: Any, neighbors: Any, metric_params: dict[str, Any] | None = None) -> None:
-        super().__init__(X)
-        self._points = distances_of(X, metric, metric_params)
-        self._support, distances = neighbor_distances(neighbors, X.shape[0])
-        self._sq_dist = squares_of(distances)
-        self._most = int(np.diff(self._support.indptr).max())
-
-    @classmethod
-    def by_transformer(
-        cls, X: Any, metric: Any, transformer: Any, n_neighbors: int | None, metric_params: dict[str, Any] | None = None
-    ) -> OwnNeighbors:
-        """Return points with the neighbours from a clone of a transformer, such as a `KNeighborsTransformer`.
-
-        Parameters
-        ----------
-        X : array or sparse matrix
-        metric : str or callable
-            Only for edges that the transformer does not find; it has its own metric.
-        transformer : object
-            Its ``fit_transform`` and ``transform`` return sparse matrices of distances.
-        n_neighbors : int or None
-            Neighbours of each point; None for the transformer's own number.
-        metric_params : dict, optional
-        """
-        from sklearn.base import clone
-
-        finder = clone(transformer)
-        if n_neighbors is not None:
-            finder.set_params(n_neighbors=n_neighbors)
-        distances = cls(X, metric, finder.fit_transform(X), metric_params)
-        distances._finder = finder
-        return distances
-
-    def remembered(self) -> dict[str, Any]:
-        """Return the points and the number of neighbours of a new point, without the given edges."""
-        if self._finder is not None:
-            raise TypeError(
-                f"search={type(self._finder).__name__} is an object of another library, which cannot be saved; pickle "
-                "the estimator, or fit it with search='auto'."
-            )
-        return {**self._points.remembered(), "most": self._most}
-
-    def all_pairs(self) -> tuple[Support, FloatArray]:
-        """Return the given edges."""
-        return self._support, self._sq_dist
-
-    def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
-        """Return the nearest of the given neighbours; all of them where a point has fewer."""
-        return nearest_edges(self._support, self._sq_dist, n_neighbors)
-
-    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
-        """Return the distances of edges between the points."""
-        return self._points.along(support, n_jobs)
-
-    def to(
-        self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None, search: str = "auto"
-    ) -> tuple[Support, FloatArray]:
-        """Return the points nearest to each new point, which are searched."""
-        k = self._most if n_neighbors is None else min(n_neighbors, self._most)
-        if self._finder is None:
-            return self._points.to(X_new, k, n_jobs, search)
-        graph = as_distances(self._finder.transform(X_new), X_new.shape[0], self.n_points)
-        order = np.lexsort((graph.data, np.repeat(np.arange(X_new.shape[0]), np.diff(graph.indptr))))
-        counts = np.diff(graph.indptr)
-        if counts.min() < k:
-            raise ValueError(f"the search found {counts.min()} neighbors of a new point, fewer than {k}.")
-        at = np.sort((graph.indptr[:-1, None] + np.arange(k)).ravel())
-        nearest = np.sort(order[at].reshape(-1, k), axis=1).ravel()
-        support = Support(np.arange(0, nearest.size + 1, k, dtype=graph.indices.dtype), graph.indices[nearest])
-        return support, squares_of(graph.data[nearest])
-
-
 class ForgottenNeighbors(Distances):
     """Points whose given neighbours were not kept; a new point gets as many neighbours as any point had.
 
@@ -231,6 +143,85 @@ class ForgottenNeighbors(Distances):
         """Return the points nearest to each new point, which are searched."""
         k = self._most if n_neighbors is None else min(n_neighbors, self._most)
         return self._points.to(X_new, k, n_jobs, search)
+
+
+class OwnNeighbors(ForgottenNeighbors):
+    """Distances of points with given neighbours, which are the only edges.
+
+    Parameters
+    ----------
+    X : array or sparse matrix
+        The points, with which new points are compared.
+    metric : str or callable
+    neighbors : tuple of arrays, or sparse matrix
+        See `neighbor_distances`.
+    """
+
+    knows_all = False
+    _finder: Any = None
+
+    def __init__(self, X: Any, metric: Any, neighbors: Any, metric_params: dict[str, Any] | None = None) -> None:
+        points = distances_of(X, metric, metric_params)
+        self._support, distances = neighbor_distances(neighbors, X.shape[0])
+        super().__init__(points, int(np.diff(self._support.indptr).max()))
+        self._sq_dist = squares_of(distances)
+
+    @classmethod
+    def by_transformer(
+        cls, X: Any, metric: Any, transformer: Any, n_neighbors: int | None, metric_params: dict[str, Any] | None = None
+    ) -> OwnNeighbors:
+        """Return points with the neighbours from a clone of a transformer, such as a `KNeighborsTransformer`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix
+        metric : str or callable
+            Only for edges that the transformer does not find; it has its own metric.
+        transformer : object
+            Its ``fit_transform`` and ``transform`` return sparse matrices of distances.
+        n_neighbors : int or None
+            Neighbours of each point; None for the transformer's own number.
+        metric_params : dict, optional
+        """
+        from sklearn.base import clone
+
+        finder = clone(transformer)
+        if n_neighbors is not None:
+            finder.set_params(n_neighbors=n_neighbors)
+        distances = cls(X, metric, finder.fit_transform(X), metric_params)
+        distances._finder = finder
+        return distances
+
+    def remembered(self) -> dict[str, Any]:
+        """Return the points and the number of neighbours of a new point, without the given edges."""
+        if self._finder is not None:
+            raise TypeError(
+                f"search={type(self._finder).__name__} is an object of another library, which cannot be saved; pickle "
+                "the estimator, or fit it with search='auto'."
+            )
+        return super().remembered()
+
+    def all_pairs(self) -> tuple[Support, FloatArray]:
+        """Return the given edges."""
+        return self._support, self._sq_dist
+
+    def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
+        """Return the nearest of the given neighbours; all of them where a point has fewer."""
+        return nearest_edges(self._support, self._sq_dist, n_neighbors)
+
+    def to(
+        self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None, search: str = "auto"
+    ) -> tuple[Support, FloatArray]:
+        """Return the points nearest to each new point, which are searched."""
+        if self._finder is None:
+            return super().to(X_new, n_neighbors, n_jobs, search)
+        k = self._most if n_neighbors is None else min(n_neighbors, self._most)
+        graph = as_distances(self._finder.transform(X_new), X_new.shape[0], self.n_points)
+        fewest = int(np.diff(graph.indptr).min())
+        if fewest < k:
+            raise ValueError(f"the search found {fewest} neighbors of a new point, fewer than {k}.")
+        support, dist = nearest_edges(Support(graph.indptr, graph.indices), graph.data, k)
+        return support, squares_of(dist)
 
 
 def remembered_distances(

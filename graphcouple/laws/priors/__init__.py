@@ -16,7 +16,7 @@ S      W_i+ = 1, E[W_+j] = 1      −2 Σ_i f_i                 e^(η_ij + f_i +
 
 from graphcouple.laws.priors.base import BINARY, N_EDGES, ONE_EACH, PRIORS, GraphPrior, as_prior, register
 from graphcouple.laws.priors.binary import Binary, BinaryPosterior
-from graphcouple.laws.priors.confined import ConfinedPartition
+from graphcouple.laws.priors.confined import confined_partition
 from graphcouple.laws.priors.doubly_stochastic import BalancedPosterior, DoublyStochastic
 from graphcouple.laws.priors.fixed_edges import FixedEdges, FixedEdgesPosterior
 from graphcouple.laws.priors.mixture import MixturePosterior
@@ -33,7 +33,6 @@ __all__ = [
     "BalancedPosterior",
     "Binary",
     "BinaryPosterior",
-    "ConfinedPartition",
     "DoublyStochastic",
     "FixedEdges",
     "FixedEdgesPosterior",
@@ -45,6 +44,7 @@ __all__ = [
     "UnitOutDegree",
     "UnitOutDegreePosterior",
     "as_prior",
+    "confined_partition",
     "draw_by_inversion",
     "register",
 ]

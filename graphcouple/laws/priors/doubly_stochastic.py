@@ -261,4 +261,4 @@ def _in_logs(kernel: Kernel, Z: FloatArray, with_gradient: bool) -> tuple[float,
     value = float(np.expm1(f + log_sums).sum() - 2.0 * f.sum())
     if not with_gradient:
         return value, None
-    return value, mean_forces(kernel, Z, lambda logs, rows: logs + (np.log(2.0) + f[rows, None]), f)
+    return value, mean_forces(kernel, Z, np.log(2.0) + f, f)

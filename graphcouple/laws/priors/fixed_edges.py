@@ -84,10 +84,6 @@ class FixedEdgesPosterior(GraphPosterior):
         log_base = gammaln(self.n_nodes + 1.0) - expected_log_factorial(self.n_nodes, self.edge_means / self.n_nodes)
         return surprise - float(log_base)
 
-    @cached_property
-    def _cumulative(self) -> FloatArray:
-        return np.cumsum(self.edge_means, dtype=np.float64)
-
     def _draw(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         edges = draw_by_inversion(self._cumulative, self._cumulative[-1] * rng.random(self.n_nodes))
         at, counts = np.unique(edges, return_counts=True)
@@ -182,9 +178,4 @@ class FixedEdges(GraphPrior):
         log_total = float(logsumexp(row_log_sums(kernel, Z, logs) + logs))
         if not with_gradient:
             return n * log_total, None
-        shift = float(np.log(2.0 * n)) - log_total + logs
-
-        def log_mean(log_kernel: FloatArray, rows: slice) -> FloatArray:
-            return log_kernel + shift[rows, None]
-
-        return n * log_total, mean_forces(kernel, Z, log_mean, logs)
+        return n * log_total, mean_forces(kernel, Z, float(np.log(2.0 * n)) - log_total + logs, logs)

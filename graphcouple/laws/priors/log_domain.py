@@ -6,7 +6,7 @@ kernels matter. The fast sums add k; where these vanish, this module adds in log
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -68,18 +68,13 @@ def row_log_sums(kernel: Kernel, Z: FloatArray, log_weights: FloatArray) -> Floa
     return np.concatenate([logsumexp(log_kernel, axis=1) for _, _, log_kernel in _blocks(kernel, Z, log_weights)])
 
 
-def mean_forces(
-    kernel: Kernel,
-    Z: FloatArray,
-    log_mean: Callable[[FloatArray, slice], FloatArray],
-    log_weights: FloatArray,
-) -> FloatArray:
-    """Return Σ_j m_ij 2 ψ(d²_ij) (z_i − z_j); `log_mean` maps a block of log w_j k and its rows to log m."""
+def mean_forces(kernel: Kernel, Z: FloatArray, shift: FloatArray, log_weights: FloatArray) -> FloatArray:
+    """Return Σ_j m_ij 2 ψ(d²_ij) (z_i − z_j), log m_ij = s_i + log w_j k(d²_ij), where s is the shift."""
     gradient = np.empty(Z.shape)
     for rows, sq_dist, log_kernel in _blocks(kernel, Z, log_weights):
         # Squared distances that overflow give nan, which solvers report.
         with np.errstate(invalid="ignore", over="ignore"):
-            weight = 2.0 * np.exp(log_mean(log_kernel, rows)) * kernel.grad_log(sq_dist)
+            weight = 2.0 * np.exp(log_kernel + shift[rows, None]) * kernel.grad_log(sq_dist)
             # Subtract first: where ψ is singular, a product of matrices would lose near pairs to cancellation.
             for a in range(Z.shape[1]):
                 gradient[rows, a] = (weight * (Z[rows, a, None] - Z[:, a])).sum(axis=1)

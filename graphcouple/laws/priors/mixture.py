@@ -84,9 +84,8 @@ class MixturePosterior(RandomGraph):
             support = laws[0].support
             means = sum(w * law.edge_means for w, law in zip(self.weights, laws, strict=True))
         else:
-            total = self.weights[0] * laws[0].support.to_csr(laws[0].edge_means)
-            for w, law in zip(self.weights[1:], laws[1:], strict=True):
-                total = total + w * law.support.to_csr(law.edge_means)
+            first, *others = (w * law.support.to_csr(law.edge_means) for w, law in zip(self.weights, laws, strict=True))
+            total = sum(others, first)
             total.sort_indices()
             support, means = Support(total.indptr, total.indices, total.nnz == n * (n - 1)), total.data
         super().__init__(support)

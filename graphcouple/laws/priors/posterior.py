@@ -93,6 +93,10 @@ class GraphPosterior(RandomGraph):
     def edge_means(self) -> FloatArray:
         """E[W_ij] = ∂A/∂η_ij on the edges of `support`."""
 
+    @cached_property
+    def _cumulative(self) -> FloatArray:
+        return np.cumsum(self.edge_means, dtype=np.float64)
+
     @abstractmethod
     def entropy(self) -> float:
         """Return −E[log P(W)], in nats."""
@@ -188,6 +192,13 @@ def is_symmetric(rows: IntArray, columns: IntArray) -> bool:
     order = np.lexsort((columns, rows))
     back = np.lexsort((rows, columns))
     return bool(np.array_equal(rows[order], columns[back]) and np.array_equal(columns[order], rows[back]))
+
+
+def draw_in_rows(cumulative: FloatArray, first: IntArray, end: IntArray, rng: np.random.Generator) -> IntArray:
+    """Return one position from `first` to `end` for each row, with probabilities in proportion to the increments."""
+    below = np.where(first > 0, cumulative[first - 1], 0.0)
+    at = draw_by_inversion(cumulative, below + (cumulative[end - 1] - below) * rng.random(first.size))
+    return np.clip(at, first, end - 1)
 
 
 def draw_by_inversion(cumulative: FloatArray, uniforms: FloatArray) -> NDArray[np.int64]:

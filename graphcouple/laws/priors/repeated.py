@@ -18,7 +18,13 @@ from graphcouple.graphs import FloatArray, Graph, GraphLike, IntArray, Support
 from graphcouple.laws.copies import Copies
 from graphcouple.laws.priors.base import BINARY, GraphPrior
 from graphcouple.laws.priors.binary import symmetrized
-from graphcouple.laws.priors.posterior import GraphPosterior, counted_edges, draw_by_inversion, is_symmetric
+from graphcouple.laws.priors.posterior import (
+    GraphPosterior,
+    counted_edges,
+    draw_by_inversion,
+    draw_in_rows,
+    is_symmetric,
+)
 from graphcouple.laws.priors.random_graph import RandomGraph, Rng
 
 
@@ -175,10 +181,7 @@ class RepeatedPosterior(RandomGraph):
         copies *= self.prior.draws
         if self.prior.drawn_by == "row":
             senders = np.repeat(np.arange(self.n_nodes), copies)
-            first, end = support.indptr[senders], support.indptr[senders + 1]
-            below = np.where(first > 0, cumulative[first - 1], 0.0)
-            uniforms = below + (cumulative[end - 1] - below) * rng.random(senders.size)
-            edges = np.clip(draw_by_inversion(cumulative, uniforms), first, end - 1)
+            edges = draw_in_rows(cumulative, support.indptr[senders], support.indptr[senders + 1], rng)
         else:
             edges = draw_by_inversion(cumulative, cumulative[-1] * rng.random(int(copies.sum())))
         return np.unique(edges, return_counts=True)

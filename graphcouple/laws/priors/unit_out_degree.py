@@ -23,7 +23,7 @@ from graphcouple.laws.priors.base import (
     with_copies,
 )
 from graphcouple.laws.priors.log_domain import UNDERFLOW, exact_like, isolated_terms
-from graphcouple.laws.priors.posterior import GraphPosterior, draw_by_inversion, sum_x_log_x
+from graphcouple.laws.priors.posterior import GraphPosterior, draw_in_rows, sum_x_log_x
 from graphcouple.summation import KernelValue, Summation
 
 _MOST_ENUMERATED = 4
@@ -87,16 +87,9 @@ class UnitOutDegreePosterior(GraphPosterior):
         below = self.natural_parameters[at] - self._largest[self.support.rows[at]]
         return float(counts @ below - self._log_mass.sum())
 
-    @cached_property
-    def _cumulative(self) -> FloatArray:
-        return np.cumsum(self.edge_means, dtype=np.float64)
-
     def _draw(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-        first, end = self.support.indptr[:-1], self.support.indptr[1:]
-        below = np.where(first > 0, self._cumulative[first - 1], 0.0)
-        mass = self._cumulative[end - 1] - below
-        at = draw_by_inversion(self._cumulative, below + mass * rng.random(self.n_nodes))
-        return np.clip(at, first, end - 1), np.ones(self.n_nodes, dtype=np.int32)
+        at = draw_in_rows(self._cumulative, self.support.indptr[:-1], self.support.indptr[1:], rng)
+        return at, np.ones(self.n_nodes, dtype=np.int32)
 
     def _log_base_measure(self, rows: IntArray, counts: FloatArray) -> float:
         degrees = np.bincount(rows, weights=counts, minlength=self.n_nodes)
