@@ -8,7 +8,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import pairwise_distances
 
 import graphcouple as gc
-from graphcouple.estimators.landmarks import nearest_to_means
+from graphcouple.estimators.rows import nearest_to_means
 
 DIGITS, LABELS = gc.datasets.load("digits")
 X, Y = DIGITS[:600], LABELS[:600]

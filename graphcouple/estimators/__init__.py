@@ -7,11 +7,10 @@ from graphcouple.estimators.binary import UMAP, LargeVis, NegTSNE
 from graphcouple.estimators.ccpca import CCPCA
 from graphcouple.estimators.contraction import LaptSNE
 from graphcouple.estimators.cost import Estimate, estimate
-from graphcouple.estimators.densmap import DensMAP
 from graphcouple.estimators.diffusion import DiffusionMaps
 from graphcouple.estimators.gram_methods import ClassicalMDS, KernelPCA
 from graphcouple.estimators.graph_coupling import GraphCoupling
-from graphcouple.estimators.hierarchical import HierarchicalCoupling, TwoScaleCoupling
+from graphcouple.estimators.hierarchical import DensMAP, HierarchicalCoupling, TwoScaleCoupling
 from graphcouple.estimators.infonc_tsne import InfoNCTSNE
 from graphcouple.estimators.isomap import Isomap
 from graphcouple.estimators.laplacian_methods import LaplacianEigenmaps
@@ -24,8 +23,7 @@ from graphcouple.estimators.precision import PrecisionCoupling
 from graphcouple.estimators.run_control import RunOptions
 from graphcouple.estimators.saved import load
 from graphcouple.estimators.sentence import Sentence
-from graphcouple.estimators.sne import SNE, TSNE, SymmetricSNE
-from graphcouple.estimators.snekhorn import SNEkhorn
+from graphcouple.estimators.sne import SNE, TSNE, SNEkhorn, SymmetricSNE
 
 __all__ = [
     "CCPCA",

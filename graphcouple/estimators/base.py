@@ -17,10 +17,9 @@ from graphcouple.couplings import Term
 from graphcouple.couplings.fixed_map import Placing
 from graphcouple.estimators._parameters import RUN_OPTIONS, estimator, option, parameter
 from graphcouple.estimators._progress import watched
-from graphcouple.estimators.landmarks import nearest_to_means
 from graphcouple.estimators.memory import warn_if_too_large
 from graphcouple.estimators.new_points import PlacesNewPoints
-from graphcouple.estimators.rows import EqualRows, Rows, warn_if_places_are_shared
+from graphcouple.estimators.rows import EqualRows, Rows, nearest_to_means, warn_if_places_are_shared
 from graphcouple.estimators.run_control import RunOptions, continued, same, snapshots_of
 from graphcouple.estimators.sentence import Result, Sentence, carry_out, objective_of, posterior_of
 from graphcouple.graphs import IntArray
@@ -83,7 +82,13 @@ class CouplingEstimator(PlacesNewPoints):
     @property
     def _has_own_graph(self) -> bool:
         """Whether the input is a graph or a posterior, so that `X` is not needed for it."""
-        return False
+        return not isinstance(self.sentence.input, GraphLaw)
+
+    def _stated(self, input: Any, latent: GraphModel, coupling: Any, optimizer: Any) -> Sentence:
+        """Return the sentence of these laws, this coupling and optimizer, with the estimator's other parameters."""
+        laws = {"input": input, "latent": latent, "coupling": coupling, "terms": self.terms, "optimizer": optimizer}
+        others = {name: getattr(self, name) for name in ("init", "max_iter", "n_components")}
+        return Sentence(**laws, **others, **self._run_options())
 
     def _run_options(self) -> dict[str, Any]:
         """Return the run options that differ from their defaults, for the sentence."""

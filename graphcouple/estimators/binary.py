@@ -11,24 +11,29 @@ from sklearn.utils._param_validation import Interval
 from graphcouple.couplings import Coupling, CrossEntropyCoupling, EffectiveCoupling
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import ABOVE_0
-from graphcouple.estimators.preset import PerplexityPreset, Preset
-from graphcouple.kernels import Exponential, Odds, RationalPower, Student
-from graphcouple.laws import GraphLaw, GraphMixture, GraphModel, LocalConnectivity
+from graphcouple.estimators.preset import PerplexityPreset, Preset, fuzzy_law
+from graphcouple.kernels import Odds, RationalPower, Student
+from graphcouple.laws import GraphLaw, GraphMixture, GraphModel
 from graphcouple.laws.priors import Binary
 from graphcouple.optimize import NegativeSampling
 
 
-class SampledRepulsion:
-    """The shared part of methods with latent prior B: their repulsion and its optimizer."""
+@estimator
+class SampledRepulsion(Preset):
+    """Base of the methods with latent prior B: their repulsion and its optimizer.
 
-    repulsion: str
-    negative_sample_rate: float
-    repulsion_strength: float
-    learning_rate: Any
+    Parameters
+    ----------
+    {parameters}
+    """
 
-    noise_exponent: ClassVar[float]
-    clip: ClassVar[float]
-    n_pulls: ClassVar[int]
+    repulsion: str = parameter(default="effective")
+    negative_sample_rate: float = parameter(default=5.0)
+    repulsion_strength: float = parameter(default=1.0)
+
+    noise_exponent: ClassVar[float] = 0.0
+    clip: ClassVar[float] = 4.0
+    n_pulls: ClassVar[int] = 1
 
     def _coupling(self) -> Coupling:
         if self.repulsion == "full":
@@ -39,7 +44,7 @@ class SampledRepulsion:
 
     def _optimizer(self) -> Any:
         if self.repulsion != "sampled":
-            return super()._optimizer()  # type: ignore[misc]
+            return super()._optimizer()
         rate = 1.0 if self.learning_rate == "auto" else float(self.learning_rate)
         return NegativeSampling(rate, clip=self.clip, n_pulls=self.n_pulls, random_state=None)
 
@@ -73,14 +78,11 @@ class LargeVis(SampledRepulsion, PerplexityPreset):
     """
 
     perplexity: Any = parameter(default=50.0)
-    repulsion: str = parameter(default="effective")
-    negative_sample_rate: float = parameter(default=5.0)
     repulsion_strength: float = parameter(default=7.0)
 
+    # LargeVis moves both points of a repelling pair, so each is repelled twice as often as it draws another: one pull.
     noise_exponent: ClassVar[float] = 0.75
     clip: ClassVar[float] = 5.0
-    # LargeVis moves both points of a repelling pair, so each is repelled twice as often as it draws another.
-    n_pulls: ClassVar[int] = 1
 
     def _latent_law(self) -> GraphModel:
         return GraphModel(Odds(Student()), Binary())
@@ -123,20 +125,13 @@ class NegTSNE(SampledRepulsion, PerplexityPreset):
     edge_prior: float = parameter(
         default=1.0, kind="float", doc="π, which scales the odds of each edge.", checks=[ABOVE_0]
     )
-    repulsion: str = parameter(default="effective")
-    negative_sample_rate: float = parameter(default=5.0)
-    repulsion_strength: float = parameter(default=1.0)
-
-    noise_exponent: ClassVar[float] = 0.0
-    clip: ClassVar[float] = 4.0
-    n_pulls: ClassVar[int] = 1
 
     def _latent_law(self) -> GraphModel:
         return GraphModel(Student(), Binary(self.edge_prior))
 
 
 @estimator
-class UMAP(SampledRepulsion, Preset):
+class UMAP(SampledRepulsion):
     """UMAP: prior B on both sides, with the input's graph thresholded to an undirected one.
 
     The input's edge probabilities are umap-learn's fuzzy graph; the embedding's are
@@ -190,12 +185,7 @@ class UMAP(SampledRepulsion, Preset):
         "that of pairs linked in both.",
         checks=[Interval(Real, 0, 1, closed="both")],
     )
-    repulsion: str = parameter(default="effective")
-    negative_sample_rate: float = parameter(default=5.0)
-    repulsion_strength: float = parameter(default=1.0)
 
-    noise_exponent: ClassVar[float] = 0.0
-    clip: ClassVar[float] = 4.0
     n_pulls: ClassVar[int] = 2
 
     def _heed(self, y: Any) -> None:
@@ -208,22 +198,9 @@ class UMAP(SampledRepulsion, Preset):
 
     def _input_law(self) -> GraphLaw:
         mix = float(self.set_op_mix_ratio)
-        laws = {
-            how: GraphModel(
-                Odds(Exponential()),
-                Binary(),
-                LocalConnectivity(self.n_neighbors, self.local_connectivity),
-                n_neighbors=self.n_neighbors - 1,
-                symmetrize=how,
-                metric=self.metric,
-                metric_params=self.metric_params,
-                target_weight=self.target_weight,
-            )
-            for how, share in (("threshold", mix), ("mutual", 1.0 - mix))
-            if share > 0.0
-        }
-        parts = tuple(laws.values())
-        return parts[0] if len(parts) == 1 else GraphMixture(parts, (mix, 1.0 - mix))
+        shares = {how: share for how, share in (("threshold", mix), ("mutual", 1.0 - mix)) if share > 0.0}
+        parts = [fuzzy_law(self, how, self.local_connectivity) for how in shares]
+        return parts[0] if len(parts) == 1 else GraphMixture(parts, tuple(shares.values()))
 
     def _latent_law(self) -> GraphModel:
         if (self.a is None) != (self.b is None):

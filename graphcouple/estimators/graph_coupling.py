@@ -7,7 +7,7 @@ from typing import Any
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.estimators.sentence import Sentence
-from graphcouple.laws import GraphLaw, GraphModel
+from graphcouple.laws import GraphModel
 from graphcouple.optimize import Descent
 
 
@@ -64,20 +64,7 @@ class GraphCoupling(CouplingEstimator):
     n_components: int = parameter(default=2)
 
     @property
-    def _has_own_graph(self) -> bool:
-        return not isinstance(self.input, GraphLaw)
-
-    @property
     def sentence(self) -> Sentence:
         """The estimator's own parameters."""
-        return Sentence(
-            input=self.input,
-            latent=self.latent,
-            coupling=self.coupling,
-            terms=self.terms,
-            optimizer=Descent() if isinstance(self.optimizer, str) else self.optimizer,
-            init=self.init,
-            max_iter=self.max_iter,
-            n_components=self.n_components,
-            **self._run_options(),
-        )
+        optimizer = Descent() if isinstance(self.optimizer, str) else self.optimizer
+        return self._stated(self.input, self.latent, self.coupling, optimizer)

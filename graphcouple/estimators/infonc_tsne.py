@@ -71,14 +71,5 @@ class InfoNCTSNE(CouplingEstimator):
     def sentence(self) -> Sentence:
         """The method as parameters of `GraphCoupling`."""
         rate = 1.0 if isinstance(self.learning_rate, str) else float(self.learning_rate)
-        return Sentence(
-            input=perplexity_law(self, sparse=True),
-            latent=GraphModel(Student(), UnitOutDegree()),
-            coupling=ContrastiveCoupling(self.negative_sample_rate),
-            terms=self.terms,
-            optimizer=Adam(rate, annealed=True),
-            init=self.init,
-            max_iter=self.max_iter,
-            n_components=self.n_components,
-            **self._run_options(),
-        )
+        latent, coupling = GraphModel(Student(), UnitOutDegree()), ContrastiveCoupling(self.negative_sample_rate)
+        return self._stated(perplexity_law(self, sparse=True), latent, coupling, Adam(rate, annealed=True))

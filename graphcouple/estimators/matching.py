@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from graphcouple.couplings import Coupling, MatchingCoupling, MatchingLoss, ReconstructionCoupling
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import ABOVE_0
-from graphcouple.estimators.preset import Preset
+from graphcouple.estimators.preset import Preset, fuzzy_law, of_points
 from graphcouple.kernels import Exponential, Gaussian, Kernel, Odds, RationalPower, Student
 from graphcouple.laws import Bandwidth, GraphModel, LocalConnectivity, Perplexity
 from graphcouple.laws.priors import Binary, UnitOutDegree
@@ -96,10 +96,9 @@ class PairwiseMatching(Preset):
     n_neighbors: Any = parameter(default="auto")
 
     def _input_law(self) -> GraphModel:
-        options = {"metric": self.metric, "metric_params": self.metric_params, "target_weight": self.target_weight}
         bandwidth = self.bandwidth or Perplexity(self.perplexity)
         kernel = self.kernel or Gaussian()
-        return _law(kernel, self.reading, bandwidth=bandwidth, n_neighbors=self.n_neighbors, **options)
+        return _law(kernel, self.reading, bandwidth=bandwidth, n_neighbors=self.n_neighbors, **of_points(self))
 
     def _latent_law(self) -> GraphModel:
         return _law(self.latent_kernel or Student(), self.latent_reading or self.reading)
@@ -152,16 +151,7 @@ class TwoKernelPCA(Preset):
     )
 
     def _input_law(self) -> GraphModel:
-        return GraphModel(
-            Odds(Exponential()),
-            Binary(),
-            LocalConnectivity(self.n_neighbors),
-            n_neighbors=self.n_neighbors - 1,
-            symmetrize="threshold",
-            metric=self.metric,
-            metric_params=self.metric_params,
-            target_weight=self.target_weight,
-        )
+        return fuzzy_law(self)
 
     def _latent_law(self) -> GraphModel:
         return GraphModel(Odds(self._kernel), Binary())
@@ -209,20 +199,11 @@ class TwoKernelLLE(TwoKernelPCA):
     )
 
     def _input_law(self) -> GraphModel:
-        return GraphModel(
-            Exponential(),
-            UnitOutDegree(),
-            LocalConnectivity(self.n_neighbors),
-            n_neighbors=self.n_neighbors - 1,
-            metric=self.metric,
-            metric_params=self.metric_params,
-            target_weight=self.target_weight,
-        )
+        k = self.n_neighbors
+        return GraphModel(Exponential(), UnitOutDegree(), LocalConnectivity(k), k - 1, **of_points(self))
 
     def _latent_law(self) -> GraphModel:
-        return GraphModel(
-            self.latent_kernel or RationalPower.from_min_dist(self.min_dist, self.spread), UnitOutDegree()
-        )
+        return GraphModel(self._kernel, UnitOutDegree())
 
     def _coupling(self) -> Coupling:
         return ReconstructionCoupling(self.reg)

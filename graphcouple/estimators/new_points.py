@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.fixed_map import FixedMap
 from graphcouple.estimators.embedding import EmbeddingEstimator
-from graphcouple.estimators.landmarks import regressor
 from graphcouple.estimators.rows import EqualRows, Rows
 from graphcouple.estimators.sentence import carry_out
 from graphcouple.graphs import FloatArray, IntArray
@@ -28,6 +27,10 @@ _ROWS_AT_ONCE = 16_384
 
 # Perplexity of the law that turns places into points.
 _NEARBY = 10.0
+
+
+# Layer sizes of the network of Sun, Han and Fan (2022), as shares of the number of features.
+_LAYERS = (2 / 3, 1 / 2, 1 / 3, 1 / 5)
 
 
 class PlacesNewPoints(EmbeddingEstimator):
@@ -336,3 +339,21 @@ def _joined(old: FloatArray | None, n_old: int, new: Any, n_new: int) -> FloatAr
         return None
     more = np.ones(n_new) if new is None else check_weights(new, n_new)
     return np.concatenate([np.ones(n_old) if old is None else old, more])
+
+
+def regressor(wanted: Any, n_features: int, seed: int) -> Any:
+    """Return an unfitted regressor: a clone of the one wanted, or the paper's network on standardised values."""
+    from sklearn.base import clone
+
+    if not isinstance(wanted, str):
+        return clone(wanted)
+    from sklearn.compose import TransformedTargetRegressor
+    from sklearn.neural_network import MLPRegressor
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    sizes = tuple(max(2, int(share * n_features)) for share in _LAYERS)
+    network = MLPRegressor(hidden_layer_sizes=sizes, max_iter=1000, random_state=seed)
+    # Sparse points stay sparse if their means are not subtracted.
+    scaled = make_pipeline(StandardScaler(with_mean=False), network)
+    return TransformedTargetRegressor(scaled, transformer=StandardScaler())

@@ -78,16 +78,11 @@ class PaCMAP(CouplingEstimator):
         candidates = near + _MORE_NEIGHBORS
         law = {"n_neighbors": candidates, "metric": self.metric, "metric_params": self.metric_params}
         rate = 1.0 if isinstance(self.learning_rate, str) else float(self.learning_rate)
-        return Sentence(
-            input=GraphModel(Gaussian(), UnitOutDegree(), SelfTuning(5, candidates), **law),
-            latent=GraphModel(Student(), FixedEdges()),
-            coupling=self._coupling(near, mid, far),
-            terms=self.terms,
-            optimizer=Adam(rate),
-            init=self.init,
-            max_iter=self.max_iter,
-            n_components=self.n_components,
-            **self._run_options(),
+        return self._stated(
+            GraphModel(Gaussian(), UnitOutDegree(), SelfTuning(5, candidates), **law),
+            GraphModel(Student(), FixedEdges()),
+            self._coupling(near, mid, far),
+            Adam(rate),
         )
 
 

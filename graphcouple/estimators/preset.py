@@ -11,9 +11,9 @@ from graphcouple.couplings import Coupling, CrossEntropyCoupling
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.estimators.sentence import Sentence
-from graphcouple.kernels import Gaussian
-from graphcouple.laws import GraphLaw, GraphMixture, GraphModel, Perplexity
-from graphcouple.laws.priors import UnitOutDegree
+from graphcouple.kernels import Exponential, Gaussian, Odds
+from graphcouple.laws import GraphLaw, GraphMixture, GraphModel, LocalConnectivity, Perplexity
+from graphcouple.laws.priors import Binary, UnitOutDegree
 from graphcouple.optimize import Descent
 
 
@@ -52,17 +52,7 @@ class Preset(CouplingEstimator):
     @property
     def sentence(self) -> Sentence:
         """The method as parameters of `GraphCoupling`."""
-        return Sentence(
-            input=self._input_law(),
-            latent=self._latent_law(),
-            coupling=self._coupling(),
-            terms=self.terms,
-            optimizer=self._optimizer(),
-            init=self.init,
-            max_iter=self.max_iter,
-            n_components=self.n_components,
-            **self._run_options(),
-        )
+        return self._stated(self._input_law(), self._latent_law(), self._coupling(), self._optimizer())
 
 
 @estimator
@@ -81,6 +71,18 @@ class PerplexityPreset(Preset):
         return perplexity_law(self)
 
 
+def of_points(estimator: Any) -> dict[str, Any]:
+    """Return the parameters of an estimator that say how its law sees points."""
+    return {name: getattr(estimator, name) for name in ("metric", "metric_params", "target_weight")}
+
+
+def fuzzy_law(estimator: Any, symmetrize: str = "threshold", local_connectivity: float = 1.0) -> GraphModel:
+    """Return the law of umap-learn's fuzzy graph, for an estimator with `n_neighbors`."""
+    k = estimator.n_neighbors
+    bandwidth = LocalConnectivity(k, local_connectivity)
+    return GraphModel(Odds(Exponential()), Binary(), bandwidth, k - 1, symmetrize=symmetrize, **of_points(estimator))
+
+
 def perplexity_law(estimator: Any, *, sparse: bool = False) -> GraphLaw:
     """Return the law of an estimator with a perplexity: Gaussian with prior D, mixed if there are several.
 
@@ -93,9 +95,7 @@ def perplexity_law(estimator: Any, *, sparse: bool = False) -> GraphLaw:
             UnitOutDegree(),
             Perplexity(perplexity),
             Perplexity(perplexity).suited_neighbors if sparse else estimator.n_neighbors,
-            metric=estimator.metric,
-            metric_params=estimator.metric_params,
-            target_weight=estimator.target_weight,
+            **of_points(estimator),
         )
         for perplexity in np.atleast_1d(estimator.perplexity).tolist()
     ]

@@ -47,6 +47,29 @@ class Rows:
         return Rows(self.X[chosen], y, weights=weights)
 
 
+def nearest_to_means(X: Any, n_landmarks: int, rng: np.random.RandomState) -> IntArray:
+    """Return the rows nearest to the centres of k-means, ascending; fewer if centres share their nearest point.
+
+    Parameters
+    ----------
+    X : array or csr matrix of shape (n_samples, n_features)
+    n_landmarks : int
+    rng : numpy.random.RandomState
+
+    References
+    ----------
+    Sun, Han and Fan (2022), Laplacian-based cluster-contractive t-SNE, algorithm 2.
+    """
+    from sklearn.cluster import MiniBatchKMeans
+    from sklearn.metrics import pairwise_distances_argmin
+
+    means = MiniBatchKMeans(
+        n_landmarks, batch_size=max(1024, 3 * n_landmarks), n_init=1, random_state=rng, init="random"
+    )
+    centres = means.fit(X).cluster_centers_
+    return np.unique(pairwise_distances_argmin(centres, X))
+
+
 @dataclass(frozen=True, eq=False)
 class EqualRows:
     """Which rows are equal.

@@ -15,10 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-_SAME = "braycurtis canberra chebyshev correlation dice hamming jaccard manhattan minkowski rogerstanimoto russellrao"
-METRICS = {name: name for name in (*_SAME.split(), "sokalmichener", "yule")} | dict.fromkeys(
-    ("cityblock", "l1"), "manhattan"
-)
+_ALIKE = ("braycurtis", "canberra", "chebyshev", "correlation", "dice", "hamming", "jaccard", "manhattan")
+_OTHER = ("minkowski", "rogerstanimoto", "russellrao", "sokalmichener", "yule")
+
+METRICS = {name: name for name in (*_ALIKE, *_OTHER)} | {"cityblock": "manhattan", "l1": "manhattan"}
 """Metrics by their names in scikit-learn, with PyNNDescent's names."""
 
 # Largest entry, as PyNNDescent works in single precision.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -209,15 +209,22 @@ class ParticleMesh(Summation):
             potential, gradient = self._read(points, charges, grid.coarse, radial)
             Tiles(points, charges, grid, core_of(self.near), transform).add(self.n_jobs, potential, gradient)
             return potential, gradient
-        work = self._workspace(grid.shape, transform.padded, grid.dtype)
         potential, gradient = np.empty(charges.shape), np.empty((len(charges), *points.shape))
         places, at_least = (points, grid.origin, grid.spacing), POINTS_WORTH_THREADS
-        for row, *sums in zip(charges, potential, gradient, strict=True):
-            self._spread(points, row, grid, work.charges)
-            field = self._convolve(work, transform)
+        fields = self._convolved(points, charges, grid, transform)
+        for row, field, *sums in zip(charges, fields, potential, gradient, strict=True):
             over_rows(len(points), self.n_jobs, gather, *places, row, field, transform.own, *sums, at_least=at_least)
-        self._idle.append(work)
         return potential, gradient
+
+    def _convolved(
+        self, points: FloatArray, charges: FloatArray, grid: Grid, transform: Transform
+    ) -> Iterator[FloatArray]:
+        """Yield the field of each set of charges, in memory that the next one overwrites."""
+        work = self._workspace(grid, transform)
+        for row in charges:
+            self._spread(points, row, grid, work.charges)
+            yield self._convolve(work, transform)
+        self._idle.append(work)
 
     def field(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray) -> Field:
         """Return the potentials of sets of charges, read off the grid; see `Summation.field`."""
@@ -232,12 +239,7 @@ class ParticleMesh(Summation):
             tiles.append(TileField(here, self.n_jobs))
             grid = grid.coarse
         transform = self._transform(radial, grid)
-        fields = []
-        for row in exact.charges:
-            work = self._workspace(grid.shape, transform.padded, grid.dtype)
-            self._spread(points, row, grid, work.charges)
-            fields.append(self._convolve(work, transform).copy())
-            self._idle.append(work)
+        fields = [field.copy() for field in self._convolved(points, exact.charges, grid, transform)]
         near = None
         if transform.near is not None and not tiles:
             assert grid.edge is not None
@@ -315,20 +317,15 @@ class ParticleMesh(Summation):
             size -= self._transforms.popitem(last=False)[1].values.nbytes
         return transform
 
-    def _workspace(self, shape: tuple[int, int], padded: tuple[int, int], dtype: Any) -> _Workspace:
+    def _workspace(self, grid: Grid, transform: Transform) -> _Workspace:
         """Return a workspace that no other thread uses."""
+        dtype, half = np.result_type(grid.dtype, np.complex64), (grid.shape[0], transform.padded[1] // 2 + 1)
         while self._idle:
             work = self._idle.pop()
-            fits = work.charges.shape == shape and work.spectrum.dtype == np.result_type(dtype, np.complex64)
-            if fits and work.spectrum.shape == (shape[0], padded[1] // 2 + 1):
+            if (work.charges.shape, work.spectrum.shape, work.spectrum.dtype) == (grid.shape, half, dtype):
                 return work
-        complex_dtype = np.result_type(dtype, np.complex64)
         # Compiled loops always see grids in double precision, so that they are compiled only once.
-        return _Workspace(
-            np.empty(shape),
-            np.empty((shape[0], padded[1] // 2 + 1), dtype=complex_dtype),
-            np.empty(shape),
-        )
+        return _Workspace(np.empty(grid.shape), np.empty(half, dtype=dtype), np.empty(grid.shape))
 
     def _spread(self, points: FloatArray, charges: FloatArray, grid: Grid, field: FloatArray) -> None:
         from graphcouple._numba.mesh import grid_rows, spread
