@@ -24,7 +24,7 @@ from graphcouple.graphs import Support
 from graphcouple.kernels import ScaledKernel
 from graphcouple.optimize import Adam
 from graphcouple.summation import KernelValue, LogEdgeProbability, LogKernel, LogOnePlusKernel
-from graphcouple.summation.tabulated import Tabulated
+from graphcouple.summation.exact import Tabulated
 from tests.contracts import check_objective, check_optimizer, check_prior, check_summation
 from tests.extensions.kernel import Laplace
 from tests.extensions.objective import Stress

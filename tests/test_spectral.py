@@ -96,7 +96,7 @@ def test_factors_are_decomposed_alike_whatever_their_shape():
 
 
 def test_lanczos_iteration_has_the_same_bits_where_its_start_spans_too_little():
-    from graphcouple.spectral.arpack import lanczos
+    from graphcouple.spectral.eigen import lanczos
 
     # Three eigenvalues, so that every start spans three dimensions.
     basis = np.linalg.qr(np.random.default_rng(1).normal(size=(300, 300)))[0]

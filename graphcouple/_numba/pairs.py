@@ -271,3 +271,11 @@ def edge_sq_dists(start, stop, points, indptr, indices, sq_dist):
                 difference = np.float64(points[i, a]) - np.float64(points[j, a])
                 total += difference * difference
             sq_dist[e] = total
+
+
+@jit
+def probe(kernel, sq_dist, log, slope):
+    """Fill log k and ψ."""
+    for i in range(sq_dist.size):
+        log[i] = kernel.log(sq_dist[i])
+        slope[i] = kernel.grad_log(sq_dist[i])

@@ -34,7 +34,7 @@ from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Kernel, Student
 from graphcouple.spectral import eigengaps, laplacian_eigenvalues
-from graphcouple.spectral.arpack import lanczos
+from graphcouple.spectral.eigen import lanczos
 from graphcouple.summation import KernelValue, Summation, as_summation
 
 # Up to 400 points, or for more than a fifth of the eigenvalues, the matrix is decomposed whole.

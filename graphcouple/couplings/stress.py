@@ -182,7 +182,7 @@ class Stress(Objective):
         ----------
         Z : array of shape (n_points, n_components)
         """
-        from graphcouple._numba.stress import matched_distances
+        from graphcouple._numba.matching import matched_distances
         from graphcouple._numba.threads import over_rows
 
         points = check_embedding(Z, n_points=self.n_points)

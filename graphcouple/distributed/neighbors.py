@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._validation import check_integer
-from graphcouple.distributed.chunks import as_chunks
-from graphcouple.distributed.landmarks import sampled
+from graphcouple.distributed.landmarks import as_chunks, sampled
 from graphcouple.neighbors.inverted_file import InvertedFile
 from graphcouple.neighbors.merging import Nearest, merge, partial
 from graphcouple.neighbors.points import shift_of, shifted

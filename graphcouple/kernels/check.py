@@ -208,7 +208,7 @@ def _check_statements(kernel: Kernel) -> None:
 def _check_compilation(kernel: Kernel) -> None:
     from numba.core.errors import NumbaError
 
-    from graphcouple._numba.probe import probe
+    from graphcouple._numba.pairs import probe
 
     s = np.square(_distances(kernel))
     log, slope = np.empty_like(s), np.empty_like(s)

@@ -8,8 +8,7 @@ from graphcouple.laws.bandwidths import (
     Perplexity,
     SelfTuning,
 )
-from graphcouple.laws.given import ConditionedLaw, NewEdges
-from graphcouple.laws.law import GraphLaw
+from graphcouple.laws.given import ConditionedLaw, GraphLaw, NewEdges
 from graphcouple.laws.mixture import GraphMixture
 from graphcouple.laws.model import GraphModel
 from graphcouple.laws.symmetric_entropic import SymmetricEntropic

@@ -1,4 +1,4 @@
-"""A law of a hidden graph given its points: its posterior, and the edges of new points."""
+"""A law of a hidden graph, before and after its points are known: its posterior, and the edges of new points."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._numba.threads import over_rows
 from graphcouple.graphs import FloatArray, IntArray, Support
+from graphcouple.kernels import Kernel
 from graphcouple.laws.priors import RandomGraph
 
 # Number of nearest neighbours whose distances tell whether a point is isolated.
@@ -135,3 +136,68 @@ def nearest_spread(support: Support, sq_dist: FloatArray, n_jobs: int | None = N
     smallest, mean = np.empty((support.n_nodes, FEW)), np.empty(support.n_nodes)
     over_rows(support.n_nodes, n_jobs, mean_nearest, sq_dist, support.indptr, smallest, mean)
     return mean
+
+
+class GraphLaw(ABC):
+    """A law of a hidden graph whose points are not known yet: a `GraphModel`, or a `GraphMixture` of them.
+
+    Attributes
+    ----------
+    metric : str or callable
+        The distance between points; "precomputed" if `X` holds distances.
+    """
+
+    metric: Any
+
+    @property
+    @abstractmethod
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels that the law uses."""
+
+    @property
+    @abstractmethod
+    def uses_classes(self) -> bool:
+        """Whether the law depends on classes `y`."""
+
+    @abstractmethod
+    def for_points(self, n_points: int) -> Self:
+        """Return the law with "auto" replaced by its value for this many points."""
+
+    @abstractmethod
+    def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> ConditionedLaw:
+        """Return the law given its points, and optionally their neighbours, weights and classes."""
+
+    @abstractmethod
+    def recall(self, remembered: dict[str, Any]) -> ConditionedLaw:
+        """Return the law given its points, from the state that `ConditionedLaw.remembered` returned."""
+
+    def posterior(self, X: Any, n_jobs: int | None = None, sample_weight: Any = None, y: Any = None) -> RandomGraph:
+        """Return the law of the graph given the points `X`; laws of one metric share one search for neighbours.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Or distances, for ``metric="precomputed"``.
+        n_jobs : int or None, default=None
+            Threads; None means every core.
+        sample_weight : array of shape (n_samples,), optional
+            How many points in one place each row stands for, above 0. The graph has all of these points,
+            but one node for each row; see `RepeatedPosterior`.
+        y : array of shape (n_samples,), optional
+            The classes, if `target_weight` is above 0; −1, None or NaN where unknown.
+
+        Returns
+        -------
+        GraphPosterior, RepeatedPosterior or MixturePosterior
+
+        Raises
+        ------
+        TypeError, ValueError
+            When `X` is not numeric, not finite, has a single row, or has fewer rows
+            than the model's neighbours or perplexity need.
+        """
+        return self.given(X, sample_weight=sample_weight, y=y).posterior(n_jobs)
+
+    @abstractmethod
+    def new_edges(self, X: Any, X_new: Any, n_jobs: int | None = None) -> sp.csr_array:
+        """Return the mean edges from new points to the points of `X`, divided by each row's sum."""

@@ -13,8 +13,7 @@ import scipy.sparse as sp
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.laws.copies import check_weights
-from graphcouple.laws.given import ConditionedLaw, NewEdges, mean_of_edges
-from graphcouple.laws.law import GraphLaw
+from graphcouple.laws.given import ConditionedLaw, GraphLaw, NewEdges, mean_of_edges
 from graphcouple.laws.model import GraphModel
 from graphcouple.laws.priors import MixturePosterior
 from graphcouple.laws.priors.mixture import mixture_weights

@@ -16,9 +16,9 @@ from graphcouple.kernels import Kernel
 from graphcouple.kernels.base import KERNELS
 from graphcouple.laws.bandwidths import Bandwidth, DistanceRows
 from graphcouple.laws.copies import Copies, check_weights
+from graphcouple.laws.given import GraphLaw
 from graphcouple.laws.given_model import ConditionedModel
 from graphcouple.laws.labels import class_codes
-from graphcouple.laws.law import GraphLaw
 from graphcouple.laws.priors import GraphPrior, as_prior
 from graphcouple.neighbors import (
     SEARCHES,

@@ -3,12 +3,11 @@
 from graphcouple.plotting._animation import Recorder
 from graphcouple.plotting._diagrams import plot_eigenvalues, plot_loss, plot_preservation
 from graphcouple.plotting._front import plot_front
-from graphcouple.plotting._graph import plot_graph
+from graphcouple.plotting._graph import plot_graph, plot_uncertainty
 from graphcouple.plotting._grid import plot_grid
 from graphcouple.plotting._interactive import Map, interactive
 from graphcouple.plotting._scatter import plot, plot_class_means, plot_density
 from graphcouple.plotting._style import PALETTE, require_matplotlib
-from graphcouple.plotting._uncertainty import plot_uncertainty
 
 __all__ = [
     "PALETTE",

@@ -12,8 +12,7 @@ from graphcouple.spectral.laplacian import (
 )
 from graphcouple.spectral.low_rank import nystroem, pivoted_cholesky
 from graphcouple.spectral.parts import Eigenmaps, Parts, embed_parts, places_of
-from graphcouple.spectral.principal import principal_components
-from graphcouple.spectral.svd import LeadingSVD, leading_svd
+from graphcouple.spectral.svd import LeadingSVD, leading_svd, principal_components
 
 __all__ = [
     "Eigenmaps",

@@ -9,8 +9,10 @@ of the two on 70,000 points of a roll, of a cube of five dimensions and of image
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +20,6 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from graphcouple.graphs import FloatArray
-from graphcouple.spectral.arpack import lanczos
 
 # Up to 800 rows, a matrix is decomposed whole.
 DENSE = 800
@@ -81,7 +82,7 @@ def largest(times: Callable[[FloatArray], FloatArray], n: int, k: int, tol: floa
     if n <= DENSE or 4 * k > n:
         values, vectors = np.linalg.eigh(times(np.eye(n)))
         return Eigenpairs(values[: -k - 1 : -1], fixed_signs(vectors[:, : -k - 1 : -1]))
-    values, vectors = _lanczos(times, n, k, tol)
+    values, vectors = _largest_by_lanczos(times, n, k, tol)
     return Eigenpairs(values, fixed_signs(vectors))
 
 
@@ -122,7 +123,7 @@ def smallest(operator: Any, k: int, null_vector: FloatArray, tol: float = 1e-10)
     if width <= _THIN:
         values, vectors = by_factors()
     else:
-        span = _lanczos(operator.flipped, n, k + 1, tol, by_factors if width <= _STILL_FACTORISED else None)[1]
+        span = _largest_by_lanczos(operator.flipped, n, k + 1, tol, by_factors if width <= _STILL_FACTORISED else None)[1]
         values, vectors = _ritz_pairs(operator, null_vector, span)
     return Eigenpairs(np.maximum(values[:k], 0.0), fixed_signs(vectors[:, :k]))
 
@@ -170,7 +171,7 @@ def _invert(matrix: sp.csr_array, k: int, null_vector: FloatArray, bound: float)
     return values, vectors @ rotation
 
 
-def _lanczos(
+def _largest_by_lanczos(
     times: Callable[[FloatArray], FloatArray],
     n: int,
     k: int,
@@ -215,3 +216,46 @@ def _roughly(operator: Any, n: int, k: int, ncv: int) -> tuple[FloatArray, Float
         stacklevel=2,
     )
     return values, vectors
+
+
+# A residual this small, relative to the eigenvalue, is rounding error. ARPACK's own limit, 1.1e-16, is never reached
+# where eigenvalues coincide.
+_ROUNDING = 1e-15
+
+
+def lanczos(matrix: Any, k: int, start: FloatArray, tol: float = 0.0, **options: Any) -> tuple[FloatArray, FloatArray]:
+    """Return the k largest eigenvalues of a symmetric matrix, and their vectors, from a start.
+
+    Where the start spans too small a space, as when many eigenvalues coincide, ARPACK goes on from random vectors,
+    which are the same in every call.
+
+    Parameters
+    ----------
+    matrix : array, sparse matrix or LinearOperator
+    k : int
+        Below the number of rows.
+    start : ndarray of shape (n,)
+    tol : float, default=0.0
+        Residual of the eigenvectors, relative to their eigenvalues; at least rounding error.
+    **options : any
+        Other arguments of `scipy.sparse.linalg.eigsh`.
+    """
+    from scipy.sparse.linalg import eigsh
+
+    if not np.any(matrix @ start):
+        # The start has a share of every eigenvector, so only the zero matrix maps it to 0. ARPACK refuses that matrix.
+        columns = np.random.default_rng(0).normal(size=(start.size, k))
+        return np.zeros(k), np.linalg.qr(columns)[0]
+    generator = {"rng": np.random.default_rng(0)} if _takes_rng() else {}
+    pairs: tuple[FloatArray, FloatArray] = eigsh(
+        matrix, k, which="LA", v0=start, tol=max(tol, _ROUNDING), **generator, **options
+    )
+    return pairs
+
+
+@cache
+def _takes_rng() -> bool:
+    """Return whether this SciPy takes a generator; without one, its random vectors differ from call to call."""
+    from scipy.sparse.linalg import eigsh
+
+    return "rng" in inspect.signature(eigsh).parameters

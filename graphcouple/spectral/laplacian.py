@@ -23,8 +23,7 @@ import scipy.sparse as sp
 
 from graphcouple._validation import check_integer
 from graphcouple.graphs import FloatArray, IntArray
-from graphcouple.spectral.arpack import lanczos
-from graphcouple.spectral.eigen import smallest
+from graphcouple.spectral.eigen import lanczos, smallest
 
 # Up to 300 nodes all eigenvalues are computed.
 _DENSE = 300

@@ -11,10 +11,10 @@ from graphcouple.graphs import FloatArray
 from graphcouple.summation.accuracy import TOLERATED, AccuracyWarning, error_of_unit_charges, force_error, is_crowded
 from graphcouple.summation.barnes_hut import BarnesHut
 from graphcouple.summation.base import Summation, register, weighed
+from graphcouple.summation.exact import Tabulated
 from graphcouple.summation.fields import Field, sampled_field, sampled_total
 from graphcouple.summation.particle_mesh import MESH_FROM, ParticleMesh
 from graphcouple.summation.radials import RadialFunction
-from graphcouple.summation.tabulated import Tabulated
 
 TREE_FROM = 20_000
 """Number of points above which Barnes–Hut, in O(n log n), replaces exact sums, in O(n²)."""

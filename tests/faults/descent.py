@@ -13,7 +13,7 @@ FAULTS = [
           "test_uncertainty"),
     Fault("uncertainty: temperature of one graph", "estimators/base.py", "1.0 / effective_graphs(posterior)",
           "1.0", "test_uncertainty"),
-    Fault("uncertainty: ellipses along the other axis", "plotting/_uncertainty.py", "np.arctan2(axes[:, 1, 1], axes[:, 0, 1])",
+    Fault("uncertainty: ellipses along the other axis", "plotting/_graph.py", "np.arctan2(axes[:, 1, 1], axes[:, 0, 1])",
           "np.arctan2(axes[:, 1, 0], axes[:, 0, 0])", "test_uncertainty"),
     Fault("sampling: long steps on a connected graph", "optimize/descent.py", "draws = 1.0 if in_pieces else", "draws = 1.0 if True else",
           "test_effective"),
