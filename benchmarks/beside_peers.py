@@ -53,11 +53,7 @@ OURS = {
 }
 
 
-DATA = {
-    "cells": gc.datasets.make_cells,
-    "tree": gc.datasets.make_branches,
-    "swiss_roll": gc.datasets.make_swiss_roll,
-}
+DATA = {"cells": gc.datasets.make_cells, "tree": gc.datasets.make_branches, "swiss_roll": gc.datasets.make_swiss_roll}
 
 
 def draw(X, y, output, **more):

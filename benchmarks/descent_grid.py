@@ -149,12 +149,7 @@ class Composition:
 
     def estimator(self, **options: Any) -> gc.GraphCoupling:
         return gc.GraphCoupling(
-            self.input(),
-            self.latent(),
-            coupling=self.coupling,
-            n_components=self.q,
-            terms=self.terms(),
-            **options,
+            self.input(), self.latent(), coupling=self.coupling, n_components=self.q, terms=self.terms(), **options
         )
 
     def objective(self) -> Objective:

@@ -227,8 +227,7 @@ def test_gradient_keeps_float32_and_agrees_with_float64(rng):
 
 
 @pytest.mark.parametrize(
-    ("Z", "error"),
-    [(np.zeros((3, 2)), ValueError), (np.zeros(N), ValueError), (np.full((N, 2), "a"), TypeError)],
+    ("Z", "error"), [(np.zeros((3, 2)), ValueError), (np.zeros(N), ValueError), (np.full((N, 2), "a"), TypeError)]
 )
 def test_bad_embeddings_are_refused(Z, error):
     with pytest.raises(error, match="Z"):

@@ -48,12 +48,7 @@ GRID = {
     for kernel in KERNELS
     for q in (1, 2, 3)
 }
-FAST = (
-    "D5-E-student-2",
-    "D40-D-gaussian-2",
-    "B-B-umap-2",
-    "D40-E-flat-3",
-)
+FAST = ("D5-E-student-2", "D40-D-gaussian-2", "B-B-umap-2", "D40-E-flat-3")
 
 
 @pytest.mark.parametrize("cell", fast_and_nightly(GRID, fast=FAST))

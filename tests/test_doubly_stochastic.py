@@ -105,10 +105,7 @@ def test_affinities_of_few_points_have_the_least_cost():
     def entropies(values):
         return -xlogy(matrix(values), matrix(values)).sum(axis=1) - np.log(perplexity)
 
-    constraints = [
-        {"type": "eq", "fun": lambda v: matrix(v).sum(axis=1) - 1.0},
-        {"type": "ineq", "fun": entropies},
-    ]
+    constraints = [{"type": "eq", "fun": lambda v: matrix(v).sum(axis=1) - 1.0}, {"type": "ineq", "fun": entropies}]
     start = np.full(len(pairs[0]), 1.0 / (n - 1))
     options = {"maxiter": 500, "ftol": 1e-12}
     best = minimize(

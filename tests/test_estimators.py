@@ -12,10 +12,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import graphcouple as gc
 from tests.reference import coupling_of, pairwise
 
-MODELS = {
-    "input": gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(2)),
-    "latent": gc.GraphModel(gc.Student(), "E"),
-}
+MODELS = {"input": gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(2)), "latent": gc.GraphModel(gc.Student(), "E")}
 PRESETS = {
     "SNE": gc.SNE(perplexity=2, max_iter=20),
     "SymmetricSNE": gc.SymmetricSNE(perplexity=2, max_iter=20),
@@ -71,10 +68,7 @@ def test_loss_is_the_objective_at_the_embedding(name, X):
 
 # In 20 iterations, 15 of them exaggerated, a map on a line may end above its start.
 @pytest.mark.filterwarnings("ignore:the embedding is far from its size", "ignore:no embedding with a lower loss")
-@pytest.mark.parametrize(
-    ("name", "init", "n_components"),
-    pairwise(PRESETS, STARTS, (1, 2, 3)),
-)
+@pytest.mark.parametrize(("name", "init", "n_components"), pairwise(PRESETS, STARTS, (1, 2, 3)))
 def test_a_seed_fixes_every_bit_whatever_the_threads(name, init, n_components):
     X = np.random.default_rng(0).normal(size=(150, 5))
     fits = [_preset(name, init=init, n_components=n_components, n_jobs=jobs).fit(X) for jobs in (1, 2)]

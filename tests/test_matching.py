@@ -61,11 +61,9 @@ def law_of(prior, kernel, **options):
 def slowly(posterior, prior, kernel, loss, how, places):
     strength = kernel.value(cdist(places, places, "sqeuclidean"))
     np.fill_diagonal(strength, 0.0)
-    means = {
-        "B": strength,
-        "D": strength / strength.sum(axis=1, keepdims=True),
-        "E": N * strength / strength.sum(),
-    }[prior]
+    means = {"B": strength, "D": strength / strength.sum(axis=1, keepdims=True), "E": N * strength / strength.sum()}[
+        prior
+    ]
     given = np.asarray(posterior.mean().toarray() if sp.issparse(posterior.mean()) else posterior.mean())
     join = SYMMETRIC[how]
     wanted = given if posterior.unordered else join(given, given.T)

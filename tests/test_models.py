@@ -47,11 +47,7 @@ def test_every_edge_prior_route_agrees(X):
     d2 = pairwise_distances(X) ** 2
     wanted = pi * np.exp(-d2 / 2)
     wanted /= wanted.sum(1, keepdims=True)
-    for metric, points in (
-        ("euclidean", X),
-        ("precomputed", pairwise_distances(X)),
-        ("euclidean", sp.csr_matrix(X)),
-    ):
+    for metric, points in (("euclidean", X), ("precomputed", pairwise_distances(X)), ("euclidean", sp.csr_matrix(X))):
         model = gc.GraphModel(gc.Gaussian(), gc.UnitOutDegree(pi), metric=metric)
         np.testing.assert_allclose(model.posterior(points).mean().toarray(), wanted, rtol=1e-8)
 
@@ -95,11 +91,7 @@ def test_bad_points_are_refused(X, error, message):
 
 @pytest.mark.parametrize(
     ("D", "message"),
-    [
-        (np.ones((3, 4)), "square"),
-        (-np.ones((3, 3)), "negative"),
-        (sp.csr_matrix(np.diag([1.0, 1.0], 1)), "stores"),
-    ],
+    [(np.ones((3, 4)), "square"), (-np.ones((3, 3)), "negative"), (sp.csr_matrix(np.diag([1.0, 1.0], 1)), "stores")],
 )
 def test_bad_distances_are_refused(D, message):
     n_neighbors = 1 if sp.issparse(D) else None

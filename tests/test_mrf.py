@@ -89,9 +89,7 @@ def test_indicators_span_the_null_space_and_split_the_points(rng):
     ),
 )
 @pytest.mark.parametrize(
-    "kernel",
-    [gc.Student(6.0), pytest.param(gc.Gaussian(), marks=pytest.mark.nightly)],
-    ids=["student", "gaussian"],
+    "kernel", [gc.Student(6.0), pytest.param(gc.Gaussian(), marks=pytest.mark.nightly)], ids=["student", "gaussian"]
 )
 def test_normaliser_against_independent_quadrature(kernel, W):
     """p = 1: over coordinates of an orthonormal basis of the complement of the null space."""

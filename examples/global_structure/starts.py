@@ -9,11 +9,7 @@ The table says how well a map keeps the arrangement of the class means: 1 is per
 import graphcouple as gc
 
 X, y = gc.datasets.load("digits")
-starts = {
-    "PCA": gc.PrecisionCoupling(),
-    "eigenmaps": gc.LaplacianEigenmaps(),
-    "ccPCA": gc.CCPCA(random_state=0),
-}
+starts = {"PCA": gc.PrecisionCoupling(), "eigenmaps": gc.LaplacianEigenmaps(), "ccPCA": gc.CCPCA(random_state=0)}
 maps = {("start", name): method.fit_transform(X) for name, method in starts.items()}
 for name, init in zip(starts, ("pca", "spectral", "ccpca"), strict=True):
     maps["t-SNE from it", name] = gc.TSNE(init=init, random_state=0).fit_transform(X)

@@ -59,15 +59,7 @@ for _command in (embed, compare, evaluate, estimate, search, *LISTINGS):
 
 
 # A missing module is an extra that was not installed; its message says which.
-_REFUSED = (
-    ValueError,
-    TypeError,
-    OSError,
-    FloatingPointError,
-    MemoryError,
-    ModuleNotFoundError,
-    click.ClickException,
-)
+_REFUSED = (ValueError, TypeError, OSError, FloatingPointError, MemoryError, ModuleNotFoundError, click.ClickException)
 
 
 def _fail(message: str) -> NoReturn:

@@ -280,11 +280,7 @@ class MatchedMeans(Placing):
         sure, *absent = (float(self.loss.cost(1.0, p)) for p in (1.0, *_IMPROBABLE))
         fades = absent[1] - sure < 2.0 * (absent[0] - sure)
         return Attraction(
-            source=self,
-            times=self._times,
-            edges=lambda: self.strength.edges.matrices,
-            fades=fades,
-            n_jobs=self.n_jobs,
+            source=self, times=self._times, edges=lambda: self.strength.edges.matrices, fades=fades, n_jobs=self.n_jobs
         )
 
     def _times(self, factor: float) -> Objective:

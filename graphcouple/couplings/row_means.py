@@ -20,12 +20,7 @@ _PAIRS_AT_ONCE = 2**20
 
 
 def match_latent_means(
-    loss: Any,
-    kernel: Kernel,
-    Z: FloatArray,
-    edges: tuple[Support, FloatArray],
-    symmetrize: str,
-    total: float | None,
+    loss: Any, kernel: Kernel, Z: FloatArray, edges: tuple[Support, FloatArray], symmetrize: str, total: float | None
 ) -> tuple[float, FloatArray]:
     """Return Σ_{i≠j} F̂(e_ij, S(a_ij, a_ji)) and its gradient in the embedding.
 

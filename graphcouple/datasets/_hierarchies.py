@@ -198,12 +198,7 @@ def make_rings(
 
 
 def make_unequal_blobs(
-    n_samples: int = 2000,
-    n_features: int = 20,
-    *,
-    n_blobs: int = 8,
-    spread: float = 6.0,
-    random_state: Any = None,
+    n_samples: int = 2000, n_features: int = 20, *, n_blobs: int = 8, spread: float = 6.0, random_state: Any = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Draw points from spherical Gaussians of unequal size and number.
 

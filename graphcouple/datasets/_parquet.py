@@ -20,10 +20,7 @@ _INDEX = "__index_level_"
 
 
 def read_parquet(
-    path: Path,
-    labels: str | None,
-    chosen: Sequence[str] | None,
-    apart: Sequence[str],
+    path: Path, labels: str | None, chosen: Sequence[str] | None, apart: Sequence[str]
 ) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Return the numeric columns as points, and the column of labels.
 

@@ -112,11 +112,7 @@ class PrecisionCoupling(EmbeddingEstimator):
         limit = nullcontext() if self.n_jobs is None else threadpool_limits(effective_n_jobs(self.n_jobs), "blas")
         with limit:
             found = leading_svd(
-                X,
-                wanted,
-                center=self.center,
-                svd_solver=self.svd_solver,
-                rng=check_random_state(self.random_state),
+                X, wanted, center=self.center, svd_solver=self.svd_solver, rng=check_random_state(self.random_state)
             )
         scores, singular, components, self.mean_, squared = found
         # A Gram matrix gives singular values only to the square root of the precision.

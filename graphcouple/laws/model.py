@@ -20,14 +20,7 @@ from graphcouple.laws.given import GraphLaw
 from graphcouple.laws.given_model import ConditionedModel
 from graphcouple.laws.labels import class_codes
 from graphcouple.laws.priors import GraphPrior, as_prior
-from graphcouple.neighbors import (
-    SEARCHES,
-    Distances,
-    OwnNeighbors,
-    as_points,
-    distances_of,
-    remembered_distances,
-)
+from graphcouple.neighbors import SEARCHES, Distances, OwnNeighbors, as_points, distances_of, remembered_distances
 
 _SYMMETRIZED = {None: "", "threshold": ", thresholded", "mutual": ", mutual edges"}
 

@@ -189,13 +189,7 @@ class _Dual:
             lam -= gamma * log_sums
 
     def _step(
-        self,
-        log_p: FloatArray,
-        gamma: FloatArray,
-        by_lam: FloatArray,
-        by_gamma: FloatArray,
-        pinned: Any,
-        rtol: float,
+        self, log_p: FloatArray, gamma: FloatArray, by_lam: FloatArray, by_gamma: FloatArray, pinned: Any, rtol: float
     ) -> tuple[FloatArray, FloatArray]:
         """Return Newton's step, with the γ of pinned points unchanged."""
         from graphcouple._numba.entropic import curvature_rows, multiply_curvature_rows

@@ -38,12 +38,7 @@ _NAME_SIZE, _MOST_MOVES, _MOST_APART = 11, 500, 100
 
 
 def plot(
-    Z: ArrayLike,
-    y: ArrayLike | None = None,
-    *,
-    ax: Axes | None = None,
-    title: str | None = None,
-    legend: bool = True,
+    Z: ArrayLike, y: ArrayLike | None = None, *, ax: Axes | None = None, title: str | None = None, legend: bool = True
 ) -> Axes:
     """Draw an embedding as a scatter plot, coloured by labels.
 

@@ -17,18 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Paul Tol's "muted" scheme, distinct under the common colour-vision deficiencies, and black.
-PALETTE = (
-    "#332288",
-    "#88ccee",
-    "#44aa99",
-    "#117733",
-    "#999933",
-    "#ddcc77",
-    "#cc6677",
-    "#882255",
-    "#aa4499",
-    "#000000",
-)
+PALETTE = ("#332288", "#88ccee", "#44aa99", "#117733", "#999933", "#ddcc77", "#cc6677", "#882255", "#aa4499", "#000000")
 MARKERS = ("o", "^", "s")
 MAX_CLASSES = len(PALETTE) * len(MARKERS)
 

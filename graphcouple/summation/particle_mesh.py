@@ -124,12 +124,7 @@ class ParticleMesh(Summation):
     _softens = False
 
     def __init__(
-        self,
-        n_jobs: int | None = None,
-        *,
-        spacing: float = _SPACING,
-        n_cells: int = 64,
-        near: float | None = None,
+        self, n_jobs: int | None = None, *, spacing: float = _SPACING, n_cells: int = 64, near: float | None = None
     ) -> None:
         super().__init__(n_jobs)
         self.spacing = check_positive("spacing", spacing)
