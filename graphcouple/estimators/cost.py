@@ -17,6 +17,7 @@ from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.estimators.memory import free_memory, memory_of, remedy
 from graphcouple.estimators.sentence import Sentence
 from graphcouple.estimators.wrapper import WithTerm
+from graphcouple.initializations import is_made
 from graphcouple.laws import GraphLaw
 from graphcouple.summation import Exact, KernelValue, as_summation
 
@@ -124,7 +125,13 @@ def estimate(estimator: CouplingEstimator | WithTerm, n: int, p: int, dtype: Any
         or model.takes_distances
     ):
         raise TypeError(f"estimate needs an estimator that finds its graph among points, as TSNE(), got {estimator!r}.")
+    if (model.n_landmarks or n) < n:
+        raise ValueError(
+            f"n_landmarks={model.n_landmarks} fits some of the {n} rows: estimate as many rows, without it."
+        )
     sentence = model.sentence
+    if not is_made(sentence.init):
+        raise ValueError("init is an array of places, which has a size of its own; estimate with init='random'.")
     memory = memory_of(sentence, n, p, np.dtype(dtype).itemsize)
     trial = min(n, _TRIAL)
     law, start, descent = _seconds(model, trial, p, dtype)

@@ -15,6 +15,7 @@ import numpy as np
 
 from graphcouple.comparison import fitted_map, with_seed
 from graphcouple.estimators import CouplingEstimator
+from graphcouple.estimators.wrapper import WithTerm
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import GraphModel
 from graphcouple.metrics import evaluate, seed_stability
@@ -196,15 +197,17 @@ class Runner:
         method = with_seed(candidate.estimator, seed)
         if "n_jobs" in method.get_params():
             method.set_params(n_jobs=self.n_jobs)
-        if late is not None and isinstance(method, CouplingEstimator) and method.callback is None:
-            method.set_params(callback=late)
+        plain = _plain_of(method)
+        if late is not None and isinstance(plain, CouplingEstimator) and plain.callback is None:
+            plain.set_params(callback=late)
         return method
 
     def _limit_iterations(self, method: Any, n_points: int) -> None:
         """Let a method take no more iterations on few rows than it would on all: by itself it would take many more."""
         n = self.X.shape[0]
-        if n_points < n and isinstance(method, CouplingEstimator) and isinstance(method.max_iter, str):
-            method.set_params(max_iter=method.sentence.iterations(n))
+        plain = _plain_of(method)
+        if n_points < n and isinstance(plain, CouplingEstimator) and isinstance(plain.max_iter, str):
+            plain.set_params(max_iter=plain.sentence.iterations(n))
 
     def fitted(self, candidate: Candidate, seed: int = 0) -> Any:
         """Return the candidate's estimator, fitted to all rows; its map joins `maps`."""
@@ -251,6 +254,10 @@ class _Late:
     def __init__(self, patience: float) -> None:
         self._patience, self._end, self.stopped = patience, np.inf, False
 
+    def __deepcopy__(self, memo: Any) -> _Late:
+        # A clone's callback must be this one, which is asked whether it stopped the run.
+        return self
+
     def start(self) -> float:
         now = time.perf_counter()
         self._end = now + self._patience
@@ -277,3 +284,12 @@ def _described(value: Any) -> str:
     if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
     return repr(value)
+
+
+def _plain_of(method: Any) -> Any:
+    """Return the estimator that a method runs: its own plain one, if it adds a term to another."""
+    if not isinstance(method, WithTerm):
+        return method
+    if method.estimator is None:
+        method.set_params(estimator=method.plain_method())
+    return method.estimator
