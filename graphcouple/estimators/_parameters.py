@@ -140,6 +140,7 @@ def parameter(
     kind: str | None = None,
     doc: str | None = None,
     checks: Any = None,
+    like: str | None = None,
     kw_only: bool = True,
 ) -> Any:
     """Declare a parameter of an estimator; anything left out comes from `VOCABULARY`.
@@ -154,10 +155,12 @@ def parameter(
         What it does.
     checks : list or "no_validation", optional
         The accepted values, as scikit-learn constraints.
+    like : str, optional
+        Its entry of `VOCABULARY`, if that is not its own name.
     kw_only : bool, default=True
         Whether it must be given by name.
     """
-    declared = {"kind": kind, "doc": doc, "checks": checks}
+    declared = {"kind": kind, "doc": doc, "checks": checks, "like": like}
     return dataclasses.field(
         default=default, kw_only=kw_only, metadata={k: v for k, v in declared.items() if v is not None}
     )
@@ -194,8 +197,9 @@ def _take_options(made: Any, names: list[str]) -> None:
 
 
 def _word(field: Any) -> Word:
-    declared = field.metadata
-    return VOCABULARY[field.name]._replace(**declared) if field.name in VOCABULARY else Word(**declared)
+    declared = dict(field.metadata)
+    usual = VOCABULARY.get(declared.pop("like", field.name))
+    return Word(**declared) if usual is None else usual._replace(**declared)
 
 
 def documented(template: str, fields: tuple[Any, ...], words: dict[str, Word]) -> str:

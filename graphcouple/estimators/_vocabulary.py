@@ -123,6 +123,35 @@ VOCABULARY: dict[str, Word] = {
         'pairs. "auto" means all pairs up to 2,000 points, and three times the perplexity beyond.',
         [StrOptions({"auto"}), None, AT_LEAST_1],
     ),
+    "neighbors searched": Word(
+        "int",
+        "Number of neighbours of each point, not counting the point itself; few points lower it, with a warning.",
+        [AT_LEAST_1],
+    ),
+    "neighbors of umap": Word(
+        "int",
+        "Size of the neighbourhoods, counting the point itself, as in umap-learn.",
+        [Interval(Integral, 2, None, closed="left")],
+    ),
+    "landmarks of pairs": Word(
+        'int, None or "auto"',
+        "Fit this number of points, the nearest to centres of k-means, and place the others as `transform` does. "
+        'None fits all, with a matrix of all pairs. "auto": all of up to 5,000 points, and 1,000 of more. Ignored '
+        "where no such matrix is needed.",
+        [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"}), None],
+    ),
+    "perplexity of each point": Word(
+        "float", "Effective number of neighbours of each point; above 1 and below the number of neighbours.", [ABOVE_0]
+    ),
+    "residual": Word(
+        "float",
+        "Residual of the eigenvectors, relative to the largest eigenvalue's bound.",
+        [Interval(Real, 0, 1, closed="neither")],
+    ),
+    "kernel_params": Word("dict, optional", 'Arguments of the kernel, as ``{"gamma": 0.1}``.', [dict, None]),
+    "reg": Word(
+        "float", "Regularisation of the weights, relative to the trace of each neighbourhood's Gram matrix.", [ABOVE_0]
+    ),
     "n_samples": Word(
         'int or "auto"',
         'Number of graphs drawn. "auto" draws until `relative_error_` is at most `tol`, and at most 2,000.',

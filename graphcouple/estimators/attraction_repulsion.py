@@ -83,9 +83,7 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
         'or a function of two rows; "precomputed" if X holds a symmetric matrix of similarities.',
         checks=[StrOptions({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"}), Kernel, callable],
     )
-    kernel_params: dict[str, Any] | None = parameter(
-        default=None, kind="dict, optional", doc='Arguments of the kernel, as ``{"gamma": 0.1}``.', checks=[dict, None]
-    )
+    kernel_params: dict[str, Any] | None = parameter(default=None)
     approximation: str | None = parameter(
         default=None,
         kind='{"nystroem", "cholesky"}, optional',

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
@@ -162,12 +162,7 @@ class UMAP(SampledRepulsion):
     """
 
     init: Any = parameter(default="spectral")
-    n_neighbors: int = parameter(
-        default=15,
-        kind="int",
-        doc="Size of the neighbourhoods, counting the point itself, as in umap-learn.",
-        checks=[Interval(Integral, 2, None, closed="left")],
-    )
+    n_neighbors: int = parameter(default=15, like="neighbors of umap")
     min_dist: float = parameter(default=0.1)
     spread: float = parameter(default=1.0)
     a: float | None = parameter(

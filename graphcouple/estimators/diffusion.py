@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._validation import check_integer
 from graphcouple.estimators._parameters import estimator, parameter
-from graphcouple.estimators.laplacian_methods import RESIDUAL, TOLERANCE, LawEigenmaps
+from graphcouple.estimators.laplacian_methods import LawEigenmaps
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.spectral import GraphLaplacian
 
@@ -88,7 +88,7 @@ class DiffusionMaps(LawEigenmaps):
         "the walk is on the graph as it is.",
         checks=[Interval(Real, 0, 1, closed="both")],
     )
-    tol: float = parameter(default=1e-10, kind="float", doc=RESIDUAL, checks=[TOLERANCE])
+    tol: float = parameter(default=1e-10, like="residual")
 
     normalized = True
     _remembered = ("_fixed", "_shares")

@@ -14,9 +14,6 @@ from sklearn.utils._param_validation import StrOptions
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.spectral import (
-    LANDMARKS_CHECKS,
-    LANDMARKS_DOC,
-    LANDMARKS_KIND,
     choose_landmarks,
     in_blocks,
     kernel_values,
@@ -177,7 +174,7 @@ class ClassicalMDS(GramEstimator):
     n_components: int = parameter(default=2, kw_only=False)
     metric: Any = parameter(default="euclidean")
     metric_params: dict[str, Any] | None = parameter(default=None)
-    n_landmarks: Any = parameter(default="auto", kind=LANDMARKS_KIND, doc=LANDMARKS_DOC, checks=LANDMARKS_CHECKS)
+    n_landmarks: Any = parameter(default="auto", like="landmarks of pairs")
     random_state: Any = parameter(default=None, doc="Seed of the landmarks.")
 
     _zero_diagonal = True
@@ -236,10 +233,8 @@ class KernelPCA(GramEstimator):
         'such as Gaussian(); a function of two rows; "precomputed" if X holds a symmetric matrix of similarities.',
         checks=[StrOptions({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"}), Kernel, callable],
     )
-    kernel_params: dict[str, Any] | None = parameter(
-        default=None, kind="dict, optional", doc='Arguments of the kernel, as ``{"gamma": 0.1}``.', checks=[dict, None]
-    )
-    n_landmarks: Any = parameter(default="auto", kind=LANDMARKS_KIND, doc=LANDMARKS_DOC, checks=LANDMARKS_CHECKS)
+    kernel_params: dict[str, Any] | None = parameter(default=None)
+    n_landmarks: Any = parameter(default="auto", like="landmarks of pairs")
     random_state: Any = parameter(default=None, doc="Seed of the landmarks.")
 
     @property

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 
 from graphcouple._validation import at_most_others
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.embedding import EmbeddingEstimator
-from graphcouple.estimators.spectral import (
-    LANDMARKS_CHECKS,
-    LANDMARKS_DOC,
-    LANDMARKS_KIND,
-    choose_landmarks,
-    in_blocks,
-    warn_of_missing,
-    warn_of_parts,
-)
+from graphcouple.estimators.spectral import choose_landmarks, in_blocks, warn_of_missing, warn_of_parts
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.neighbors import coordinates_of, distances_of, remembered_distances
 from graphcouple.spectral import GramMatrix, Parts, nystroem_places, places_of
@@ -74,15 +64,10 @@ class Isomap(EmbeddingEstimator):
     """
 
     n_components: int = parameter(default=2, kw_only=False)
-    n_neighbors: int = parameter(
-        default=12,
-        kind="int",
-        doc="Number of neighbours of each point, not counting the point itself; few points lower it, with a warning.",
-        checks=[Interval(Integral, 1, None, closed="left")],
-    )
+    n_neighbors: int = parameter(default=12, like="neighbors searched")
     metric: Any = parameter(default="euclidean")
     metric_params: dict[str, Any] | None = parameter(default=None)
-    n_landmarks: Any = parameter(default="auto", kind=LANDMARKS_KIND, doc=LANDMARKS_DOC, checks=LANDMARKS_CHECKS)
+    n_landmarks: Any = parameter(default="auto", like="landmarks of pairs")
     random_state: Any = parameter(default=None, doc="Seed of the landmarks.")
     n_jobs: int | None = parameter(default=None)
 

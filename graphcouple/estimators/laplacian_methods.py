@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from graphcouple.estimators._parameters import estimator, parameter
-from graphcouple.estimators._vocabulary import ABOVE_0
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.spectral import warn_of_parts
 from graphcouple.graphs import FloatArray, IntArray, as_csr
@@ -24,11 +21,6 @@ from graphcouple.spectral import GraphLaplacian, embed_parts, graph_laplacian
 # Nyström's formula divides by 1 − λ. Where that is smaller, the eigenvector is noise on single nodes, and a new point
 # lies at the mean of its neighbours.
 _LEAST_SHARE = 0.1
-
-RESIDUAL = "Residual of the eigenvectors, relative to the largest eigenvalue's bound."
-"""The meaning of `tol` for methods that compute eigenvectors."""
-
-TOLERANCE = Interval(Real, 0, 1, closed="neither")
 
 
 class LaplacianEstimator(EmbeddingEstimator):
@@ -84,12 +76,7 @@ class LawEigenmaps(LaplacianEstimator):
 
     n_components: int = parameter(default=2, kw_only=False)
     prior: Any = parameter(default="D")
-    perplexity: float = parameter(
-        default=30.0,
-        kind="float",
-        doc="Effective number of neighbours of each point; above 1 and below the number of neighbours.",
-        checks=[ABOVE_0],
-    )
+    perplexity: float = parameter(default=30.0, like="perplexity of each point")
     n_neighbors: Any = parameter(default="auto")
     metric: Any = parameter(default="euclidean")
     metric_params: dict[str, Any] | None = parameter(default=None)
@@ -276,4 +263,4 @@ class LaplacianEigenmaps(LawEigenmaps):
         "alike.",
         checks=["boolean"],
     )
-    tol: float = parameter(default=1e-10, kind="float", doc=RESIDUAL, checks=[TOLERANCE])
+    tol: float = parameter(default=1e-10, like="residual")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from graphcouple._validation import at_most_others
 from graphcouple.couplings import reconstruction_weights
 from graphcouple.estimators._parameters import estimator, parameter
-from graphcouple.estimators._vocabulary import ABOVE_0
-from graphcouple.estimators.laplacian_methods import RESIDUAL, TOLERANCE, LaplacianEstimator
+from graphcouple.estimators.laplacian_methods import LaplacianEstimator
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import distances_of, remembered_distances
 from graphcouple.spectral import ReconstructionLaplacian
@@ -63,19 +60,9 @@ class LocallyLinearEmbedding(LaplacianEstimator):
     """
 
     n_components: int = parameter(default=2, kw_only=False)
-    n_neighbors: int = parameter(
-        default=12,
-        kind="int",
-        doc="Number of neighbours of each point, not counting the point itself; few points lower it, with a warning.",
-        checks=[Interval(Integral, 1, None, closed="left")],
-    )
-    reg: float = parameter(
-        default=1e-3,
-        kind="float",
-        doc="Regularisation of the weights, relative to the trace of each neighbourhood's Gram matrix.",
-        checks=[ABOVE_0],
-    )
-    tol: float = parameter(default=1e-10, kind="float", doc=RESIDUAL, checks=[TOLERANCE])
+    n_neighbors: int = parameter(default=12, like="neighbors searched")
+    reg: float = parameter(default=1e-3)
+    tol: float = parameter(default=1e-10, like="residual")
     n_jobs: int | None = parameter(default=None)
 
     _remedy = "More neighbors may connect them."

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from graphcouple.couplings import Coupling, MatchingCoupling, MatchingLoss, ReconstructionCoupling
 from graphcouple.estimators._parameters import estimator, parameter
@@ -135,12 +134,7 @@ class TwoKernelPCA(Preset):
     """
 
     init: Any = parameter(default="spectral")
-    n_neighbors: int = parameter(
-        default=15,
-        kind="int",
-        doc="Size of the neighbourhoods, counting the point itself, as in umap-learn.",
-        checks=[Interval(Integral, 2, None, closed="left")],
-    )
+    n_neighbors: int = parameter(default=15, like="neighbors of umap")
     min_dist: float = parameter(default=0.1)
     spread: float = parameter(default=1.0)
     latent_kernel: Kernel | None = parameter(
@@ -191,12 +185,7 @@ class TwoKernelLLE(TwoKernelPCA):
     (150, 2)
     """
 
-    reg: float = parameter(
-        default=1e-3,
-        kind="float",
-        doc="Regularisation of the weights, relative to the trace of each neighbourhood's Gram matrix.",
-        checks=[ABOVE_0],
-    )
+    reg: float = parameter(default=1e-3)
 
     def _input_law(self) -> GraphModel:
         k = self.n_neighbors

@@ -11,7 +11,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphcouple.estimators._parameters import estimator, parameter
-from graphcouple.estimators._vocabulary import ABOVE_0
 from graphcouple.estimators.laplacian_methods import LawEigenmaps
 from graphcouple.estimators.metric_mds import MetricMDS
 from graphcouple.graphs import FloatArray
@@ -80,12 +79,7 @@ class PHATE(LawEigenmaps):
     (3, 2)
     """
 
-    perplexity: float = parameter(
-        default=5.0,
-        kind="float",
-        doc="Effective number of neighbours of each point; above 1 and below the number of neighbours.",
-        checks=[ABOVE_0],
-    )
+    perplexity: float = parameter(default=5.0, like="perplexity of each point")
     t: Any = parameter(
         default="auto",
         kind='int or "auto"',

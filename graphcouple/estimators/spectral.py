@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphcouple.estimators.rows import nearest_to_means
 from graphcouple.graphs import FloatArray, IntArray
@@ -16,14 +14,6 @@ from graphcouple.neighbors import Distances, distances_of
 
 # Up to 5,000 points, matrices of all pairs are decomposed; beyond, matrices of 1,000 landmarks.
 MOST_PAIRS, LANDMARKS = 5000, 1000
-
-LANDMARKS_KIND = 'int, None or "auto"'
-LANDMARKS_DOC = (
-    "Fit this number of points, the nearest to centres of k-means, and place the others as `transform` does. "
-    'None fits all, with a matrix of all pairs. "auto": all of up to 5,000 points, and 1,000 of more. Ignored where no '
-    "such matrix is needed."
-)
-LANDMARKS_CHECKS = [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"}), None]
 
 # Entries of a matrix of similarities that are held at once.
 _ENTRIES = 2**25
