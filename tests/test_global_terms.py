@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
 from graphcouple.couplings import FreeScaleStress, ProcrustesStatistic, Stress
+from graphcouple.couplings.anchors import AnchorEnergy, Held
 from graphcouple.datasets import make_hierarchical_mixture
 from tests.contracts import check_objective
 
@@ -276,3 +277,16 @@ def test_a_few_points_far_out_are_named_and_three_points_are_not(term, rng):
         warnings.simplefilter("error", UserWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
         gc.TSNE(perplexity=1.5, max_iter=50, terms=[term], random_state=0).fit(X[:3, :2])
+
+
+def test_points_that_are_held_add_up():
+    objective = AnchorEnergy(3, np.array([0, 1, 2]), np.zeros((3, 2)))
+    both = Held(Held(objective, np.array([True, False, False])), np.array([False, True, False]))
+    np.testing.assert_array_equal(both.held_points, [True, True, False])
+    np.testing.assert_array_equal(both.gradient(np.ones((3, 2)))[:2], 0.0)
+    with pytest.raises(ValueError, match="held must have True or False for each of 3 points"):
+        Held(objective, [2])
+    with pytest.raises(ValueError, match="indices names row -1"):
+        gc.TSNE(perplexity=1.5, terms=[gc.couplings.Anchors([-1, 0], np.zeros((2, 2)))]).fit(np.arange(12.0).reshape(6, 2) ** 2)
+    with pytest.raises(ValueError, match="noise_exponent must be a finite number"):
+        gc.couplings.EffectiveCoupling(noise_exponent="a")

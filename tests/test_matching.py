@@ -349,3 +349,12 @@ def test_bounded_losses_get_a_long_run():
     runs = {loss: _iterations("auto", Descent(), Of20000(loss)) for loss in ("square", "kl")}
     assert runs == {"square": 400, "kl": 100}
     assert _iterations("auto", gc.LBFGS(), Of20000("square")) == 100
+
+
+def test_the_bound_under_fixed_edges_is_below_the_loss():
+    """Means of E can be above 1, and are matched exactly where both laws have the same points."""
+    law = gc.GraphModel(gc.Gaussian(), "E", gc.ConstantBandwidth(1.0))
+    points = np.array([[0.0], [0.1], [3.0], [3.1], [9.0], [12.0]])
+    matched = gc.MatchedMeans(law.posterior(points), gc.GraphModel(gc.Gaussian(), "E"), "square")
+    assert matched.ahead.max() > 1.0
+    assert matched.lower_bound <= matched.value(points) < 1e-20

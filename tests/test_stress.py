@@ -170,3 +170,11 @@ def test_bad_input_is_told():
         Stress(both, np.array([np.nan, np.nan]))
     with pytest.raises(ValueError, match="weights must be the same"):
         Stress(both, np.ones(2), np.array([1.0, 2.0]))
+
+
+def test_pairs_that_cannot_be_are_refused():
+    with pytest.raises(ValueError, match="per_point=10 must be at most 4"):
+        sampled_pairs(5, 10, np.random.RandomState(0))
+    one_way = Support.all_pairs(3).select(np.array([True, False, False, False, False, False]))
+    with pytest.raises(ValueError, match="both directions"):
+        Stress(one_way, np.ones(1))

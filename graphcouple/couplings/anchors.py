@@ -25,18 +25,10 @@ class AnchorEnergy(Objective):
         The places a_i.
     """
 
+    lower_bound = 0.0
+
     def __init__(self, n_points: int, indices: IntArray, places: FloatArray) -> None:
-        self._n_points, self.indices, self.places = n_points, indices, places
-
-    @property
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
-        return self._n_points
-
-    @property
-    def lower_bound(self) -> float:
-        """0, where every point is at its place."""
-        return 0.0
+        self.n_points, self.indices, self.places = n_points, indices, places
 
     def value(self, Z: FloatArray) -> float:
         """Return the energy at `Z`."""
@@ -109,7 +101,8 @@ class Anchors(Term):
         """Return the energy; see `Term`."""
         n, q = problem.posterior.n_nodes, problem.n_components
         if len(self.indices) and not (self.indices.min() >= 0 and self.indices.max() < n):
-            raise ValueError(f"indices names row {int(self.indices.max())}, but X has {n} rows.")
+            worst = int(self.indices.min() if self.indices.min() < 0 else self.indices.max())
+            raise ValueError(f"indices names row {worst}, but X has {n} rows.")
         if self.places.shape[1] != q:
             raise ValueError(f"places has {self.places.shape[1]} columns, but n_components={q}.")
         return AnchorEnergy(n, self.indices, self.places)
@@ -126,12 +119,15 @@ class Held(Objective):
     """
 
     def __init__(self, objective: Objective, held: Any) -> None:
-        self.objective, self.held = objective, np.asarray(held, dtype=bool)
-
-    @property
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
-        return self.objective.n_points
+        chosen: NDArray[Any] = np.asarray(held)
+        if chosen.dtype != bool or chosen.shape != (objective.n_points,):
+            raise ValueError(
+                f"held must have True or False for each of {objective.n_points} points, got an array of shape "
+                f"{chosen.shape} and dtype {chosen.dtype}."
+            )
+        inner = objective.held_points
+        self.objective, self.held = objective, chosen if inner is None else chosen | inner
+        self.n_points = objective.n_points
 
     @property
     def held_points(self) -> NDArray[np.bool_] | None:

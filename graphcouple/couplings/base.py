@@ -93,14 +93,12 @@ class Objective(ABC):
         """Which points stay in place, of shape (n_points,), which forbids rescaling; None if all points move."""
         return None
 
-    @property
-    @abstractmethod
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
+    n_points: int
+    """The number of points of the embedding."""
 
-    @abstractmethod
     def value(self, Z: FloatArray) -> float:
         """Return the objective at `Z`, of shape (n_points, n_components)."""
+        return self.value_and_grad(Z)[0]
 
     @abstractmethod
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
@@ -194,12 +192,7 @@ class Absent(Objective):
     lower_bound = 0.0
 
     def __init__(self, n_points: int) -> None:
-        self._n_points = n_points
-
-    @property
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
-        return self._n_points
+        self.n_points = n_points
 
     def value(self, Z: FloatArray) -> float:
         """Return 0."""
@@ -221,11 +214,7 @@ class Rescaled(Objective):
 
     def __init__(self, objective: Objective, scale: float) -> None:
         self.objective, self.scale = objective, scale
-
-    @property
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
-        return self.objective.n_points
+        self.n_points = self.objective.n_points
 
     def value(self, Z: FloatArray) -> float:
         """Return the objective at Z / scale."""
@@ -287,11 +276,7 @@ class WeightedSum(Objective):
         for weight, term in self.terms:
             weights.setdefault(id(term), [0.0, term])[0] += weight
         object.__setattr__(self, "terms", tuple((weight, term) for weight, term in weights.values()))
-
-    @property
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
-        return self.terms[0][1].n_points
+        object.__setattr__(self, "n_points", sizes[0])
 
     def value(self, Z: FloatArray) -> float:
         """Return the weighted sum of the values."""

@@ -128,7 +128,7 @@ class ComponentCrossEntropy(Objective):
         if not self.nu_x >= n:
             raise ValueError(f"nu_x={nu_x} must be at least n = {n}, for the Wishart law to have a density.")
         self._law: RandomGraph | None = None
-        self._seed, self._n_jobs = seed, n_jobs
+        self.n_points, self._seed, self._n_jobs = n, seed, n_jobs
         if isinstance(graphs, RandomGraph):
             self._law = component_law(graphs)
             labels = sample_components(self._law, n_graphs, seed, n_jobs=n_jobs)
@@ -178,11 +178,6 @@ class ComponentCrossEntropy(Objective):
         self._ends = np.cumsum([len(means.X) for means in graphs])
 
     @property
-    def n_points(self) -> int:
-        """n."""
-        return self._X.shape[0]
-
-    @property
     def explained(self) -> float:
         """Share of the squares of X̃ that its q principal components hold, both summed over the fixed graphs.
 
@@ -193,10 +188,6 @@ class ComponentCrossEntropy(Objective):
             return 1.0
         squares = sum(float(np.square(means.X).sum()) for means in self._means)
         return len(self._means) * self._target / squares
-
-    def value(self, Z: FloatArray) -> float:
-        """Return J_ε at `Z`, of shape (n, q), averaged over the fixed graphs."""
-        return self.value_and_grad(Z)[0]
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return J_ε and its gradient, averaged over the fixed graphs.

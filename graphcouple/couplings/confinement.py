@@ -71,17 +71,8 @@ class Confinement(Objective):
     def __init__(
         self, n_points: int, length: float, crowd: float, weights: FloatArray | None = None, *, tail: float = 2.0
     ) -> None:
-        self._n_points, self.length, self.crowd, self.weights = n_points, length, crowd, weights
+        self.n_points, self.length, self.crowd, self.weights = n_points, length, crowd, weights
         self._tail_power = 2.0 / max(tail, _LEAST_TAIL)
-
-    @property
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
-        return self._n_points
-
-    def value(self, Z: FloatArray) -> float:
-        """Return C at `Z`."""
-        return self.value_and_grad(Z)[0]
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return C at `Z` and its gradient, which draws all points towards their mean."""

@@ -185,6 +185,8 @@ class LaplacianEigenvalues(Objective):
     0.0008
     """
 
+    lower_bound = 0.0
+
     def __init__(
         self,
         n_points: int,
@@ -195,29 +197,19 @@ class LaplacianEigenvalues(Objective):
     ) -> None:
         if not isinstance(kernel, Kernel):
             raise TypeError(f"kernel must be a graphcouple kernel such as Student(), got {kernel!r}.")
-        self._n_points = n_points
+        self.n_points = n_points
         self.n_eigenvalues = check_integer("n_eigenvalues", n_eigenvalues, 1)
         if n_eigenvalues >= n_points:
             raise ValueError(f"n_eigenvalues={n_eigenvalues} must be below the number of points, {n_points}.")
         self.kernel, self.summation = kernel, as_summation(summation, n_jobs)
 
-    @property
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
-        return self._n_points
-
-    @property
-    def lower_bound(self) -> float:
-        """0, because no eigenvalue is negative."""
-        return 0.0
-
     def _laplacian(self, Z: Any) -> KernelLaplacian:
-        return KernelLaplacian(check_embedding(Z, n_points=self._n_points), self.kernel, self.summation)
+        return KernelLaplacian(check_embedding(Z, n_points=self.n_points), self.kernel, self.summation)
 
     def eigenvalues(self, Z: FloatArray, n_more: int = 0) -> FloatArray:
         """Return the k + `n_more` smallest eigenvalues at `Z`, in ascending order."""
         laplacian = self._laplacian(Z)
-        V = laplacian.eigenvectors(min(self.n_eigenvalues + n_more, self._n_points))
+        V = laplacian.eigenvectors(min(self.n_eigenvalues + n_more, self.n_points))
         return 1.0 - np.sort(np.einsum("ik,ik->k", V, laplacian.similarity(V)))[::-1]
 
     def value(self, Z: FloatArray) -> float:
@@ -255,18 +247,11 @@ class FixedBasis(Objective):
     V : ndarray of shape (n_points, k)
     """
 
+    lower_bound = 0.0
+
     def __init__(self, objective: LaplacianEigenvalues, V: FloatArray) -> None:
         self.objective, self.V = objective, V
-
-    @property
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
-        return self.objective.n_points
-
-    @property
-    def lower_bound(self) -> float:
-        """0, as for R."""
-        return 0.0
+        self.n_points = self.objective.n_points
 
     @property
     def attracting(self) -> Attraction:

@@ -143,15 +143,10 @@ class SampledPartition(Objective):
     def __init__(
         self, edges: Edges, n_points: int, kernel: Kernel, n_drawn: int, seed: int, n_jobs: int | None
     ) -> None:
-        self.edges, self._n_points, self.kernel, self.n_drawn = edges, n_points, kernel, n_drawn
+        self.edges, self.n_points, self.kernel, self.n_drawn = edges, n_points, kernel, n_drawn
         self.seed, self.n_jobs = seed, n_jobs
         n_draws = min(-(-_DRAWN_IN_ALL // (n_points * n_drawn)), _MOST_DRAWS)
         self._draws = [(seed, 0, k) for k in range(n_draws)]
-
-    @property
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
-        return self._n_points
 
     def at(self, iteration: int, Z: FloatArray) -> SampledPartition:
         """Return the repulsion by one draw."""

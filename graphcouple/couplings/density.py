@@ -69,11 +69,7 @@ class LocalRadii(Objective):
         self._edges = EdgeSum(support, means, _NEAR, n_jobs).symmetric_edges
         self._degrees, self._targets, self._n_jobs = _sums(support, means), targets, n_jobs
         self._counts = self._degrees > 0
-
-    @property
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
-        return self._targets.size
+        self.n_points = self._targets.size
 
     @property
     def attracting(self) -> Attraction:

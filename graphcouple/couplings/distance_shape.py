@@ -52,6 +52,8 @@ class FreeScaleStress(Objective):
     0.0
     """
 
+    lower_bound = 0.0
+
     def __init__(self, stress: Stress, length: float = 0.0) -> None:
         if not isinstance(stress.loss, SquareLoss):
             raise ValueError(f"the best scale has a formula for the square loss only, got {stress.loss!r}.")
@@ -59,13 +61,8 @@ class FreeScaleStress(Objective):
         unit = float(stress.wanted.max(initial=0.0)) * (total / max(float(stress.weights.sum()), 1e-300)) ** 0.5
         self._stress = stress.in_units(unit) if unit > 0 else None
         self._sq_length, self._n_weights = length * length, float(stress.weights.sum())
-        self._n_points, self._pairs = stress.n_points, stress.support.to_csr(stress.weights)
+        self.n_points, self._pairs = stress.n_points, stress.support.to_csr(stress.weights)
         self._degrees = np.asarray(self._pairs.sum(axis=1)).ravel()
-
-    @property
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
-        return self._n_points
 
     @property
     def shares(self) -> FloatArray:
@@ -74,15 +71,6 @@ class FreeScaleStress(Objective):
             return np.zeros(self.n_points)
         squares = self._stress.weights * np.square(self._stress.wanted)
         return 2.0 * np.bincount(self._stress.support.rows, squares, self.n_points) / self._stress.sq_norm
-
-    @property
-    def lower_bound(self) -> float:
-        """0."""
-        return 0.0
-
-    def value(self, Z: FloatArray) -> float:
-        """Return F at `Z`; 1 if all points are in one place."""
-        return self.value_and_grad(Z)[0]
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return F and its gradient."""

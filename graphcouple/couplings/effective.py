@@ -173,11 +173,7 @@ class ChargedPartition(Objective):
         # The repulsion among the copies of weighted points does not depend on the embedding.
         others = with_copies(np.zeros(noise.size), self.radial, weights, noise)
         self.constant = 0.0 if weights is None else strength * float(degrees @ (others / weights))
-
-    @property
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
-        return self.degrees.size
+        self.n_points = self.degrees.size
 
     def value(self, Z: FloatArray) -> float:
         """Return the repulsion at `Z`."""

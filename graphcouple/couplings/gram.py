@@ -56,14 +56,13 @@ class GramMatching(Polynomial):
     True
     """
 
+    lower_bound = 0.0
+    """Attained if S has no more positive eigenvalues than the embedding has dimensions, and no negative ones."""
+
     def __init__(self, similarities: Any, centred: bool = True) -> None:
         known = isinstance(similarities, GramMatrix)
         self.similarities = similarities if known else GramMatrix(similarities, centred=centred)
-
-    @property
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
-        return self.similarities.n_points
+        self.n_points = self.similarities.n_points
 
     def _centred(self, Z: FloatArray) -> FloatArray:
         return self.similarities.less_mean(check_embedding(Z, n_points=self.n_points).astype(np.float64))
@@ -93,11 +92,6 @@ class GramMatching(Polynomial):
         linear = 2.0 * float((A * B).sum()) - 4.0 * float((Y * product).sum())
         square = float(np.square(B).sum()) + 2.0 * float((A * E).sum()) - 2.0 * float((D * product).sum())
         return np.array([0.0, linear, square, 2.0 * float((B * E).sum()), float(np.square(E).sum())])
-
-    @property
-    def lower_bound(self) -> float:
-        """0, attained if S has no more positive eigenvalues than the embedding has dimensions, and no negative ones."""
-        return 0.0
 
     def forces(self, Z: FloatArray) -> FloatArray:
         """Return the gradient as attractions and repulsions, Σ_j l_ij (z_i − z_j), in O(n²): lemma 2, for comparison.

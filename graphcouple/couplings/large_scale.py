@@ -89,6 +89,8 @@ class LargeScaleCrossEntropy(Objective):
     True
     """
 
+    lower_bound = 0.0
+
     def __init__(self, groups: IntArray, near: FloatArray, n_jobs: int | None = None) -> None:
         sizes = np.bincount(groups)
         if near.shape != (groups.size, sizes.size) or not (near >= 0).all() or not (near <= 1).all():
@@ -100,6 +102,7 @@ class LargeScaleCrossEntropy(Objective):
         ones = np.ones(groups.size)
         self._means = sp.csr_array((ones / sizes[groups], groups, np.arange(groups.size + 1))).T.tocsr()
         self._constant = float(np.log1p(_SOFTENING)) - _mean_entropy(self.near, self.weights)
+        self.n_points = self.near.shape[0]
 
     @classmethod
     def of(
@@ -144,16 +147,6 @@ class LargeScaleCrossEntropy(Objective):
         near = np.empty(sq_dist.shape, dtype=np.float32)
         over_rows(n, n_jobs, fill_near, sq_dist, sizes, width, near)
         return cls(groups, near, n_jobs)
-
-    @property
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
-        return self.near.shape[0]
-
-    @property
-    def lower_bound(self) -> float:
-        """0."""
-        return 0.0
 
     def value(self, Z: FloatArray) -> float:
         """Return L at `Z`."""

@@ -50,16 +50,6 @@ class Fading(RadialFunction):
         shifted = 1.0 + sq_dist
         return 0.5 * self.reach * self.c / ((self.c + shifted) ** 2 * np.sqrt(shifted))
 
-    @property
-    def smooth_at_zero(self) -> bool:
-        """It is smooth."""
-        return True
-
-    @property
-    def length(self) -> float:
-        """1, the shift of d̃."""
-        return 1.0
-
 
 class LocallyAdjusted(PairwiseControlled):
     """LocalMAP's loss of the last phase; `at` gives the earlier phases, which are PaCMAP's.
@@ -82,7 +72,7 @@ class LocallyAdjusted(PairwiseControlled):
         self, plain: PairwiseControlled, pairs: Support, n_far: int, reach: float, seed: int, n_jobs: int | None
     ) -> None:
         self._plain, self._pairs, self._n_drawn, self._reach = plain, pairs, n_far, reach
-        self._n_points, self._seed, self._n_jobs, self._block = plain.n_points, seed, n_jobs, 0
+        self.n_points, self._seed, self._n_jobs, self._block = plain.n_points, seed, n_jobs, 0
         self._near: EdgeSum = plain.sums[0].of(Fading(10.0, reach))
 
     def at(self, iteration: int, Z: FloatArray) -> PairwiseControlled:

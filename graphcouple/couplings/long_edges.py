@@ -57,16 +57,7 @@ class LongEdges(Objective):
         means = means[keep]
         means = means * (posterior.n_nodes / (float(means.sum()) or 1.0))
         self._edges = EdgeSum(support.select(keep), means, LogKernel(Student()), n_jobs)
-        self._n_points = posterior.n_nodes
-
-    @property
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
-        return self._n_points
-
-    def value(self, Z: FloatArray) -> float:
-        """Return T at `Z`."""
-        return self.value_and_grad(Z)[0]
+        self.n_points = posterior.n_nodes
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return T and its gradient."""

@@ -36,7 +36,7 @@ from graphcouple.couplings.row_means import match_latent_means
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.laws import GraphModel
-from graphcouple.laws.priors import RandomGraph
+from graphcouple.laws.priors import BINARY, RandomGraph
 from graphcouple.summation import EdgeSum, RadialFunction, Summation, as_summation
 
 SYMMETRIZATIONS = ("mean", "or", "first")
@@ -193,19 +193,11 @@ class MatchedMeans(Placing):
         bandwidth: Any = latent_model.bandwidth
         self.scale = 1.0 if bandwidth is None else float(bandwidth.scale)
         self.support, self.ahead, self.back = symmetrized_means(posterior, symmetrize)
-
-    @property
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
-        return self.posterior.n_nodes
+        self.n_points = self.posterior.n_nodes
 
     def _points(self, Z: Any) -> FloatArray:
         Z = check_embedding(Z, n_points=self.n_points)
         return Z if self.scale == 1.0 else Z / np.asarray(self.scale, dtype=Z.dtype)
-
-    def value(self, Z: FloatArray) -> float:
-        """Return F at `Z`."""
-        return self.value_and_grad(Z)[0]
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return F and its gradient Σ_j (F̂'(E^X_ij, ·) + F̂'(E^X_ji, ·)) ∂E^Y/∂d² 2 (z_i − z_j).
@@ -300,5 +292,7 @@ class MatchedMeans(Placing):
         """Σ F̂(e, e): every pair at its minimum."""
         n = self.n_points
         with np.errstate(divide="ignore", invalid="ignore"):
-            edges = float(np.nansum(self.loss.cost(self.ahead, np.minimum(self.ahead, 1.0))))
+            # Where pairs are independent, or rows sum to 1, no mean of the embedding is above 1.
+            reached = np.minimum(self.ahead, 1.0) if BINARY in self.latent.prior.constraints else self.ahead
+            edges = float(np.nansum(self.loss.cost(self.ahead, reached)))
             return edges + (n * (n - 1) - self.support.n_edges) * float(self.loss.cost(0.0, 0.0))

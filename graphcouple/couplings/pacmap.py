@@ -51,21 +51,6 @@ class Saturating(RadialFunction):
         """Return c/(c + 1 + d²)²."""
         return self.c / (self.c + 1.0 + sq_dist) ** 2
 
-    @property
-    def smooth_at_zero(self) -> bool:
-        """It is smooth."""
-        return True
-
-    @property
-    def length(self) -> float:
-        """√(c + 1)."""
-        return float(np.sqrt(self.c + 1.0))
-
-    @property
-    def tabulated(self) -> bool:
-        """A division is faster than a table."""
-        return False
-
 
 def phase_weights(iteration: int) -> tuple[float, float, float]:
     """Return the weights of near, mid-near and further pairs at an iteration.
@@ -107,20 +92,11 @@ class PairwiseControlled(Objective):
         n_far: int,
         weights: tuple[float, float, float] = (1.0, 0.0, 1.0),
     ) -> None:
-        self.sums, self._n_points, self._n_far, self.weights = (near, mid, far), n_points, n_far, weights
-
-    @property
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
-        return self._n_points
+        self.sums, self.n_points, self._n_far, self.weights = (near, mid, far), n_points, n_far, weights
 
     def at(self, iteration: int, Z: FloatArray) -> PairwiseControlled:
         """Return the loss with the weights of the iteration's phase."""
-        return PairwiseControlled(*self.sums, self._n_points, self._n_far, phase_weights(iteration))
-
-    def value(self, Z: FloatArray) -> float:
-        """Return the loss at `Z`."""
-        return self.value_and_grad(Z)[0]
+        return PairwiseControlled(*self.sums, self.n_points, self._n_far, phase_weights(iteration))
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return the loss at `Z` and its gradient."""

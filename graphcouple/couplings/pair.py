@@ -41,12 +41,7 @@ class EdgeEnergy(Objective):
     """
 
     def __init__(self, edges: EdgeSum, n_points: int, constant: float = 0.0) -> None:
-        self.edges, self._n_points, self.constant = edges, n_points, constant
-
-    @property
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
-        return self._n_points
+        self.edges, self.n_points, self.constant = edges, n_points, constant
 
     def value(self, Z: FloatArray) -> float:
         """Return the energy at `Z`."""
@@ -93,7 +88,7 @@ class LogPartition(Objective):
     ) -> None:
         self.prior, self.summation, self.share = prior.for_run(), summation, share
         self.kernel = prior.latent_kernel(kernel)
-        self._n_points, self.weights = n_points, weights
+        self.n_points, self.weights = n_points, weights
         self.allowed, self.n_jobs = prior.edges(n_points), n_jobs
         """The edges that π allows, and log π on them; None if all."""
         if weights is not None and (self.allowed is not None or prior.drawn_by is None):
@@ -101,11 +96,6 @@ class LogPartition(Objective):
                 f"points with sample weights cannot be coupled to {prior!r}: the embedding's prior must say how "
                 "its edges are drawn (drawn_by), and have no graph as its edge prior."
             )
-
-    @property
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
-        return self._n_points
 
     def _evaluate(self, Z: FloatArray, **parts: bool) -> tuple[float, Any]:
         if self.allowed is not None:
@@ -173,11 +163,7 @@ class PairCoupling(Placing):
         self.n_jobs = n_jobs
         self.scale = 1.0 if latent_model.bandwidth is None else float(latent_model.bandwidth.scale)  # type: ignore[attr-defined]
         self.exaggeration = self.stated_exaggeration = 1.0
-
-    @property
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
-        return self.posterior.n_nodes
+        self.n_points = self.posterior.n_nodes
 
     @property
     def kernel(self) -> Kernel:

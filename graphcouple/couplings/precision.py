@@ -76,7 +76,7 @@ class PrecisionCrossEntropy(Objective):
 
     def __init__(self, X: Any, nu_x: float | None = None, nu_z: float | None = None) -> None:
         points = check_embedding(X, "X").astype(np.float64)
-        self._n, self._p = n, p = points.shape
+        self.n_points, self._p = n, p = points.shape
         self.nu_x = float(n if nu_x is None else nu_x)
         self.nu_z = None if nu_z is None else float(nu_z)
         for name, value in (("nu_x", self.nu_x), ("nu_z", self.nu_z)):
@@ -99,11 +99,6 @@ class PrecisionCrossEntropy(Objective):
         self._basis, right = qr(points, mode="economic", check_finite=False)
         self._inverse = solve_triangular(_factor(right @ right.T), np.eye(len(right)), lower=True, check_finite=False)
 
-    @property
-    def n_points(self) -> int:
-        """n."""
-        return self._n
-
     def _conditional(self, Y: FloatArray) -> tuple[float, FloatArray]:
         """Return tr(Yᵀ (I + XXᵀ)⁻¹ Y), and (I + XXᵀ)⁻¹ Y."""
         if self._whole is not None:
@@ -125,10 +120,6 @@ class PrecisionCrossEntropy(Objective):
         """Return γ = (ν_Z + q)/(ν_X + p)."""
         input_weight, latent_weight = self._weights(n_components)
         return latent_weight / input_weight
-
-    def value(self, Z: FloatArray) -> float:
-        """Return J(Z), in nats."""
-        return self.value_and_grad(Z)[0]
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return J(Z) and its gradient (ν_X + p)(I + XXᵀ)⁻¹Z − (ν_Z + q) Z (I + ZᵀZ)⁻¹.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -212,6 +213,9 @@ class EffectiveCoupling(Coupling):
     def __post_init__(self) -> None:
         check_positive("negative_sample_rate", self.negative_sample_rate)
         check_positive("repulsion_strength", self.repulsion_strength)
+        exponent: Any = self.noise_exponent
+        if not isinstance(exponent, Real) or not np.isfinite(float(exponent)):
+            raise ValueError(f"noise_exponent must be a finite number, got {exponent!r}.")
 
     def latex(self, latent: GraphModel) -> str:
         """Return the loss; see `Coupling.latex`. `EffectiveCrossEntropy` defines the weights c_ij."""

@@ -117,7 +117,7 @@ class ReconstructionEnergy(Placing):
         if not isinstance(kernel, Kernel):
             raise TypeError(f"kernel must be a graphcouple kernel such as Student(), got {kernel!r}.")
         W = as_csr(weights, "weights")
-        self.kernel, self._n = kernel, W.shape[0]
+        self.kernel, self.n_points = kernel, W.shape[0]
         self.summation = as_summation(summation, n_jobs)
         self.radial = KernelValue(kernel)
         with np.errstate(divide="ignore"):
@@ -126,7 +126,7 @@ class ReconstructionEnergy(Placing):
             raise ValueError(
                 f"{kernel!r} is infinite at distance 0, and so would be Tr(M K_Y); choose a bounded kernel."
             )
-        residual = sp.csr_array(sp.eye_array(self._n, format="csr") - W)
+        residual = sp.csr_array(sp.eye_array(self.n_points, format="csr") - W)
         M = sp.csr_array(residual.T @ residual)
         M.sort_indices()
         support, entries = edges_of(M)
@@ -136,12 +136,7 @@ class ReconstructionEnergy(Placing):
         near, weight = edges_of(W)
         attracts = weight > 0
         attraction = EdgeSum(near.select(attracts), weight[attracts], LogKernel(kernel), n_jobs)
-        self.strength = EdgeEnergy(attraction, self._n)
-
-    @property
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
-        return self._n
+        self.strength = EdgeEnergy(attraction, self.n_points)
 
     @property
     def attracting(self) -> Attraction:
@@ -162,33 +157,33 @@ class ReconstructionEnergy(Placing):
 
     def value(self, Z: FloatArray) -> float:
         """Return the energy at `Z`."""
-        points = check_embedding(Z, n_points=self._n)
+        points = check_embedding(Z, n_points=self.n_points)
         near = self.edges.evaluate(points, with_gradient=False)[0]
         far = self.summation.potential(points, self.radial, with_gradient=False)[0]
-        return near + float(far.sum()) / self._n + self._constant
+        return near + float(far.sum()) / self.n_points + self._constant
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return the energy and its gradient Σ_j (M_ij + 1/n) 2k'(d²_ij) · 2 (z_i − z_j)."""
-        points = check_embedding(Z, n_points=self._n)
+        points = check_embedding(Z, n_points=self.n_points)
         near, pull = self.edges.evaluate(points)
         far, push = self.summation.potential(points, self.radial)
-        value = near + float(far.sum()) / self._n + self._constant
-        return value, (pull + 2.0 / self._n * push).astype(points.dtype, copy=False)
+        value = near + float(far.sum()) / self.n_points + self._constant
+        return value, (pull + 2.0 / self.n_points * push).astype(points.dtype, copy=False)
 
     def gradient(self, Z: FloatArray) -> FloatArray:
         """Return the gradient alone."""
-        points = check_embedding(Z, n_points=self._n)
+        points = check_embedding(Z, n_points=self.n_points)
         pull = self.edges.evaluate(points, with_value=False)[1]
         push = self.summation.potential(points, self.radial, with_potential=False)[1]
-        return (pull + 2.0 / self._n * push).astype(points.dtype, copy=False)
+        return (pull + 2.0 / self.n_points * push).astype(points.dtype, copy=False)
 
     def fixed_map(self, Z: FloatArray) -> MatchedMap:
         """Return the embedding as it attracts and repels new points; see `graphcouple.couplings.fixed_map`.
 
         A new point is reconstructed by the means of its edges, which also sum to 1.
         """
-        points = check_embedding(Z, n_points=self._n)
-        return MatchedMap(points, self.radial, self.radial, 1.0 / self._n, self.summation)
+        points = check_embedding(Z, n_points=self.n_points)
+        return MatchedMap(points, self.radial, self.radial, 1.0 / self.n_points, self.summation)
 
     @property
     def lower_bound(self) -> float:

@@ -55,28 +55,17 @@ class ProcrustesStatistic(Objective):
     0.0
     """
 
+    lower_bound = 0.0
+
     def __init__(self, Y: Any, length: float = 0.0) -> None:
         self._sq_length = length * length
         self._Y, _ = _unit_shape(check_embedding(Y, "Y"))
-
-    @property
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
-        return self._Y.shape[0]
+        self.n_points = self._Y.shape[0]
 
     @property
     def shares(self) -> FloatArray:
         """Each point's share of the reference's squared distances from the mean, of shape (n_points,)."""
         return np.square(self._Y).sum(axis=1)
-
-    @property
-    def lower_bound(self) -> float:
-        """0."""
-        return 0.0
-
-    def value(self, Z: FloatArray) -> float:
-        """Return F at `Z`; 1 if all points are in one place."""
-        return self.value_and_grad(Z)[0]
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return F and its gradient."""

@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._validation import check_embedding
+from graphcouple._validation import check_embedding, check_integer
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.losses import MatchingLoss, as_loss
 from graphcouple.graphs import FloatArray, Support
@@ -41,6 +41,8 @@ def sampled_pairs(n_points: int, per_point: int, rng: np.random.RandomState) -> 
         Below n_points − 1.
     rng : numpy.random.RandomState
     """
+    if check_integer("per_point", per_point, 1) > n_points - 1:
+        raise ValueError(f"per_point={per_point} must be at most {n_points - 1}, the number of other points.")
     n = np.int64(n_points)
     n_pairs = n_points * per_point // 2
     keys = np.empty(0, dtype=np.int64)
@@ -116,15 +118,15 @@ class Stress(Objective):
         self.support, self.loss, self.n_jobs = support, as_loss(loss), n_jobs
         self.wanted = np.ascontiguousarray(wanted, dtype=np.float64)
         self.weights = np.ones_like(self.wanted) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
-        for name, values in (("wanted", self.wanted), ("weights", self.weights)):
-            if values.shape != (support.n_edges,) or not np.isfinite(values).all() or (values < 0).any():
-                raise ValueError(f"{name} must hold a finite number of at least 0 for each of {support.n_edges} pairs.")
-            matrix = support.to_csr(values)
-            if abs(matrix - matrix.T).max() > 1e-8 * max(float(values.max(initial=0.0)), 1e-300):
-                raise ValueError(f"{name} must be the same for both directions of each pair.")
         back = support.find(support.indices, support.rows)
         if (back < 0).any():
             raise ValueError("support must hold both directions of each pair.")
+        for name, values in (("wanted", self.wanted), ("weights", self.weights)):
+            if values.shape != (support.n_edges,) or not np.isfinite(values).all() or (values < 0).any():
+                raise ValueError(f"{name} must hold a finite number of at least 0 for each of {support.n_edges} pairs.")
+            if abs(values - values[back]).max(initial=0.0) > 1e-8 * max(float(values.max(initial=0.0)), 1e-300):
+                raise ValueError(f"{name} must be the same for both directions of each pair.")
+        self.n_points = self.support.n_nodes
 
     @classmethod
     def of(
@@ -161,19 +163,10 @@ class Stress(Objective):
         scaled.__dict__.pop("sq_norm", None)
         return scaled
 
-    @property
-    def n_points(self) -> int:
-        """The number of points of the embedding."""
-        return self.support.n_nodes
-
     @cached_property
     def sq_norm(self) -> float:
         """Σ w δ², by which stress is divided to be free of units."""
         return float((self.weights * np.square(self.wanted)).sum())
-
-    def value(self, Z: FloatArray) -> float:
-        """Return F at `Z`."""
-        return self.value_and_grad(Z)[0]
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return F and its gradient 2 Σ_j w_ij F̂'(δ_ij, d_ij) (z_i − z_j)/d_ij.

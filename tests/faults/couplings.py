@@ -3,6 +3,10 @@
 from tests.faults.fault import Fault
 
 FAULTS = [
+    Fault("read: means of E are at most 1", "couplings/matching.py", "if BINARY in self.latent.prior.constraints else self.ahead",
+          "if True else self.ahead", "test_matching"),
+    Fault("read: held points of held points", "couplings/anchors.py", "chosen if inner is None else chosen | inner", "chosen",
+          "test_global_terms"),
     Fault("LocalMAP: near pairs repel", "_numba/nearby.py", "if fits and not _is_near(indptr, indices, order[p], order[other]):", "if fits:",
           "test_local_map"),
     Fault("LocalMAP: only own draws repel", "_numba/nearby.py", "for back in range(2):", "for back in range(1):", "test_local_map"),
@@ -82,8 +86,8 @@ FAULTS = [
           "test_weights"),
     Fault("matching: the share of a row's sum", "couplings/row_means.py",
           "own -= (row_sums / norms[rows] ** 2)[:, None]", "own -= 0.0 * row_sums[:, None]", "test_matching"),
-    Fault("reconstruction: 1/n", "couplings/reconstruction.py", "return (pull + 2.0 / self._n * push)",
-          "return (pull + 1.0 / self._n * push)", "test_matching"),
+    Fault("reconstruction: 1/n", "couplings/reconstruction.py", "return (pull + 2.0 / self.n_points * push)",
+          "return (pull + 1.0 / self.n_points * push)", "test_matching"),
     Fault("PCA by forces: the quartic", "couplings/gram.py", "2.0 * float((B * E).sum())", "float((B * E).sum())",
           "test_attraction_repulsion"),
     Fault("density: only one end pulls", "couplings/density.py", " + slopes[indices])", ")", "test_density"),

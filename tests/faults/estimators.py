@@ -3,6 +3,11 @@
 from tests.faults.fault import Fault
 
 FAULTS = [
+    Fault("read: methods of one name are one", "searches/space.py", "if seen[each.name] == 1 else", "if True else", "test_search"),
+    Fault("read: numbers of pairs are points", "estimators/embedding.py", "tags.input_tags.pairwise = self.takes_distances",
+          "tags.input_tags.pairwise = False", "test_classical"),
+    Fault("read: a clone is late by itself", "searches/runs.py", "        return self\n\n    def start", "        return _Late(self._patience)\n\n    def start",
+          "test_search"),
     Fault("pseudotime: walks of one step", "estimators/diffusion.py", "weights = (1.0 - eigenvalues) / eigenvalues", "weights = 1.0 - eigenvalues", "test_diffusion"),
     Fault("pseudotime: the graph as it is", "estimators/diffusion.py", "part = self._shared(self._laplacian(law)).within(members)",
           "part = self._laplacian().within(members)", "test_diffusion"),

@@ -3,6 +3,15 @@
 from tests.faults.fault import Fault
 
 FAULTS = [
+    Fault("read: functions infinite at zero count", "laws/priors/base.py", "np.array([0.0, 1e-30, 1e-20])", "np.array([0.0, 1e-200, 1e-100])",
+          "test_weights"),
+    Fault("read: half edges are counted", "laws/priors/posterior.py",
+          "if (graph.data < 0).any() or (graph.data != np.floor(graph.data)).any():", "if False:", "test_weights test_priors"),
+    Fault("read: mahalanobis of each part", "neighbors/by_metric.py", 'if metric == "mahalanobis" and "VI" not in params:', "if False:",
+          "test_neighbors"),
+    Fault("read: arguments that PyNNDescent lacks", "neighbors/neighbor_graph.py", 'set(params or ()) - {"p"}', 'set(params or ()) > {"p"}',
+          "test_neighbors"),
+    Fault("read: a box as large as space", "theory/normalizers.py", "if box is not None and bounded and not law.integrable:", "if False:", "test_mrf"),
     Fault("leave one out: copies count", "_numba/calibration.py", "if sq_dist[j] > 0.0 and (counts is None or counts[j] > 0.0):",
           "if counts is None or counts[j] > 0.0:", "test_leave_one_out"),
     Fault("leave one out: outliers count", "laws/bandwidths/likelihood.py", "max(_TRIMMED * total[-1], 1.0)", "0.0", "test_leave_one_out"),
