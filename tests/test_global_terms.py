@@ -287,6 +287,8 @@ def test_points_that_are_held_add_up():
     with pytest.raises(ValueError, match="held must have True or False for each of 3 points"):
         Held(objective, [2])
     with pytest.raises(ValueError, match="indices names row -1"):
-        gc.TSNE(perplexity=1.5, terms=[gc.couplings.Anchors([-1, 0], np.zeros((2, 2)))]).fit(np.arange(12.0).reshape(6, 2) ** 2)
+        gc.TSNE(perplexity=1.5, terms=[gc.couplings.Anchors([-1, 0], np.zeros((2, 2)))]).fit(
+            np.arange(12.0).reshape(6, 2) ** 2
+        )
     with pytest.raises(ValueError, match="noise_exponent must be a finite number"):
         gc.couplings.EffectiveCoupling(noise_exponent="a")
