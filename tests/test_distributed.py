@@ -9,9 +9,11 @@ import dask.array as da
 import numpy as np
 import pytest
 from dask.distributed import Client, LocalCluster
+from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
 from graphcouple.distributed import fit_landmarks
+from graphcouple.distributed.landmarks import as_chunks
 
 ROWS, CLASSES = gc.datasets.make_branches(900, random_state=0)
 TSNE = gc.TSNE(perplexity=10, max_iter=60, random_state=0)
@@ -145,3 +147,16 @@ def test_a_cluster_places_rows_to_the_same_bits_though_a_worker_dies():
         places = client.compute(fit.embedding)
         os.kill(next(iter(cluster.workers.values())).process.pid, signal.SIGKILL)
         np.testing.assert_array_equal(places.result(timeout=120), fit.estimator.transform(ROWS))
+
+
+def test_empty_chunks_have_no_rows_to_sample():
+    """Filters leave them."""
+    rows = np.random.default_rng(0).normal(size=(60, 3))
+    filtered = da.from_array(rows, chunks=((20, 0, 40), (3,)))
+    assert 0 in filtered.chunks[0]
+    whole = as_chunks(filtered)
+    assert whole.chunks[0] == (20, 40)
+    np.testing.assert_array_equal(whole.compute(), rows)
+    with pytest.warns(ConvergenceWarning):
+        fitted = fit_landmarks(filtered, gc.TSNE(perplexity=5, max_iter=5, random_state=0), n=30)
+    assert fitted.landmarks.shape == (30,)

@@ -248,3 +248,18 @@ def test_a_registered_score_that_fails_is_named(rng):
             gc.metrics.evaluate(X := rng.normal(size=(20, 3)), X[:, :2])
     finally:
         gc.metrics.unregister("one argument")
+
+
+def test_silhouettes_of_a_sample_see_small_clusters(monkeypatch):
+    monkeypatch.setattr("graphcouple.metrics._classes._SILHOUETTE_ROWS", 20)
+    Z = np.random.default_rng(0).normal(size=(400, 2))
+    Z[399] += 1e4
+    assert metrics.cluster_scores(Z, n_clusters=2).silhouette > 0.9
+
+
+def test_numbers_of_neighbors_are_checked_after_the_points():
+    for score in (metrics.trustworthiness, metrics.continuity):
+        with pytest.raises(ValueError, match="X must"):
+            score(5, np.zeros((5, 2)))
+    with pytest.raises(ValueError, match="shared names row -1 of Z"):
+        metrics.align(np.eye(4), np.eye(4), shared=[-1, 3])

@@ -180,3 +180,11 @@ def test_the_transformer_gives_the_graph_of_scikit_learns(cells):
         clone(own).set_params(n_neighbors=90), gc.TSNE(metric="precomputed", init="random", **SHORT)
     )
     assert np.isfinite(pipeline.fit_transform(X)).all()
+
+
+def test_missing_labels_are_no_class():
+    adata = anndata.AnnData(np.random.default_rng(0).normal(size=(40, 3)))
+    adata.obsm["X_map"] = adata.X[:, :2]
+    adata.obs["kind"] = ["a", "b", "a", None] * 10
+    with pytest.raises(ValueError, match="missing labels"):
+        gc.scverse.score(adata, "X_map", use_rep="X", labels="kind")

@@ -41,7 +41,7 @@ def as_chunks(X: Any) -> Any:
     if np.isnan(X.shape[0]):
         raise ValueError("X has chunks of unknown size; call X.compute_chunk_sizes() first.")
     # Filters leave empty chunks, which have no rows to sample.
-    return X.rechunk({0: tuple(size for size in X.chunks[0] if size), 1: -1})
+    return X.rechunk({0: tuple(size for size in X.chunks[0] if size) or (0,), 1: -1})
 
 
 # Rows whose random numbers have one seed.

@@ -50,7 +50,7 @@ class WithTerm(EmbeddingEstimator):
     @property
     def takes_distances(self) -> bool:
         """Whether `X` holds distances instead of points."""
-        return self._plain().takes_distances
+        return bool(getattr(self.estimator, "takes_distances", False))
 
     @property
     def landmarks_(self) -> IntArray | None:

@@ -89,10 +89,6 @@ def plot_graph(
     return ax
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
 def plot_uncertainty(
     law: Any,
     y: ArrayLike | None = None,
