@@ -56,12 +56,13 @@ class CCPCA(EmbeddingEstimator):
     component_sizes_ : list of ndarray
         Sizes of each graph's components, largest first.
     projection_ : AveragedProjection
-        M, a linear operator; ``projection_.labels`` holds each point's component in each graph.
+        M, a linear operator; ``projection_.labels`` holds each point's component in each graph. Files leave it out,
+        and with it `co_membership_`.
     co_membership_ : csr_array or ndarray of shape (n_samples, n_samples)
         For each possible edge of the posterior, the share of graphs that hold both ends in one component. Computed
         on access.
     posterior_ : RandomGraph
-        The law of the input's graph.
+        The law of the input's graph. Files leave it out.
 
     Warns
     -----
