@@ -406,14 +406,3 @@ def test_a_resumed_search_makes_its_maps_again(tmp_path):
     np.testing.assert_array_equal(again["RandomMap()"].embedding_, first["RandomMap()"].embedding_)
     assert again.plot().figure.axes
     assert "±" not in repr(again)
-
-
-def test_methods_of_one_name_are_told_apart():
-    starts = np.random.default_rng(0).normal(size=(2, len(X), 2))
-    # The middle of a long array is not written out.
-    starts[1, :20], starts[1, -20:] = starts[0, :20], starts[0, -20:]
-    found = gc.search(X, [gc.TSNE(init=Z, max_iter=5) for Z in starts], ["R(10)"], "2 trials", 1, random_state=0)
-    first, second = (rows for name, rows in found.rows().items() if name.startswith("TSNE("))
-    assert first["R(10)"] != second["R(10)"]
-    with pytest.raises(ValueError, match="'PCA' is the name of a method that is always compared"):
-        gc.search(X, {"PCA": gc.PrecisionCoupling(nu_x=500)}, ["R(10)"], "1 trials", 1, random_state=0)

@@ -84,3 +84,16 @@ def test_optuna_does_not_run_out_of_methods():
         drawn.append(candidate.name)
         draws.tell(candidate.name, np.array([float(candidate.parts["latent prior"] == "E") - 0.01 * len(drawn)]))
     assert len(drawn) == 40
+
+
+def test_methods_of_one_name_are_told_apart():
+    starts = np.random.default_rng(0).normal(size=(2, len(X), 2))
+    # The middle of a long array is not written out.
+    starts[1, :20], starts[1, -20:] = starts[0, :20], starts[0, -20:]
+    draws = Draws(np.random.RandomState(0))
+    first, second = candidates([gc.TSNE(init=Z) for Z in starts], draws, X)
+    assert second.name == f"{first.name} (2)"
+    assert second.parts == {"method": second.name}
+    np.testing.assert_array_equal(second.estimator.init, starts[1])
+    with pytest.raises(ValueError, match="'PCA' is the name of a method that is always compared"):
+        candidates({"PCA": gc.PrecisionCoupling(nu_x=500)}, draws, X)

@@ -260,7 +260,8 @@ def _check_finite(gradient: Any, iteration: int) -> None:
 def _compared(objective: Objective, state: LBFGSState) -> LBFGSState:
     """Return the state with its loss compared; if the loss has risen, the state of the last comparison."""
     loss = objective.value(state.Z) / objective.n_points
-    if state.compared is None or loss <= state.compared[1] + _noise(state.Z, loss):
+    noise = (_NOISE if state.Z.dtype == np.float64 else _NOISE_IF_SINGLE) * abs(loss)
+    if state.compared is None or loss <= state.compared[1] + noise:
         return state._replace(compared=(state.Z, loss))
     Z = state.compared[0]
     loss, gradient = _evaluate(objective, Z, True)
@@ -299,10 +300,6 @@ def _resized(objective: Objective, state: LBFGSState, least: float = 0.0) -> LBF
     pairs = tuple((factor * s, y / factor, inverse) for s, y, inverse in state.pairs)
     compared = None if state.careful else (Z, after)
     return state._replace(Z=Z, gradient=gradient, loss=loss, pairs=pairs, compared=compared)
-
-
-def _noise(Z: FloatArray, loss: float) -> float:
-    return (_NOISE if Z.dtype == np.float64 else _NOISE_IF_SINGLE) * abs(loss)
 
 
 def _line_search(

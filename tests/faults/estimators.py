@@ -3,7 +3,7 @@
 from tests.faults.fault import Fault
 
 FAULTS = [
-    Fault("read: methods of one name are one", "searches/space.py", "if seen[each.name] == 1 else", "if True else", "test_search"),
+    Fault("read: methods of one name are one", "searches/space.py", "if seen[each.name] == 1 else", "if True else", "test_search_draws"),
     Fault("read: numbers of pairs are points", "estimators/embedding.py", "tags.input_tags.pairwise = self.takes_distances",
           "tags.input_tags.pairwise = False", "test_classical"),
     Fault("read: a clone is late by itself", "searches/runs.py", "        return self\n\n    def start", "        return _Late(self._patience)\n\n    def start",
