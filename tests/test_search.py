@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from scipy.stats import norm, randint, ttest_ind, uniform
+from scipy.stats import norm, randint, ttest_ind
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
 
@@ -208,17 +208,6 @@ def test_a_kernel_of_ones_own_takes_part():
         assert any("Laplace" in candidate.parts["latent kernel"] for candidate in drawn)
     finally:
         KERNELS.remove("laplace of mine")
-
-
-def test_distributions_and_nested_parameters():
-    base = gc.GraphCoupling(gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10)), gc.GraphModel(gc.Student(), "E"))
-    space = (base, {"latent__kernel__dof": uniform(0.5, 2.0)})
-    drawn = list(itertools.islice(candidates(space, Draws(np.random.RandomState(0)), X), 5))
-    dofs = [candidate.estimator.latent.kernel.dof for candidate in drawn]
-    assert len(set(dofs)) == 5
-    assert min(dofs) >= 0.5
-    assert base.latent.kernel.dof == 1.0
-    assert len(list(candidates({"perplexity": [5, 10], "init": ["pca"]}, Draws(np.random.RandomState(0)), X))) == 2
 
 
 def test_a_failed_method_says_why():

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.stats import norm, randint
+from scipy.stats import norm, randint, uniform
 from sklearn.datasets import make_blobs
 
 import graphcouple as gc
@@ -97,3 +97,14 @@ def test_methods_of_one_name_are_told_apart():
     np.testing.assert_array_equal(second.estimator.init, starts[1])
     with pytest.raises(ValueError, match="'PCA' is the name of a method that is always compared"):
         candidates({"PCA": gc.PrecisionCoupling(nu_x=500)}, draws, X)
+
+
+def test_distributions_and_nested_parameters():
+    base = gc.GraphCoupling(gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10)), gc.GraphModel(gc.Student(), "E"))
+    space = (base, {"latent__kernel__dof": uniform(0.5, 2.0)})
+    drawn = list(itertools.islice(candidates(space, Draws(np.random.RandomState(0)), X), 5))
+    dofs = [candidate.estimator.latent.kernel.dof for candidate in drawn]
+    assert len(set(dofs)) == 5
+    assert min(dofs) >= 0.5
+    assert base.latent.kernel.dof == 1.0
+    assert len(list(candidates({"perplexity": [5, 10], "init": ["pca"]}, Draws(np.random.RandomState(0)), X))) == 2

@@ -147,7 +147,7 @@ def test_files_of_another_kind_than_their_ending(tmp_path):
     np.save(tmp_path / "b.npy", np.eye(3))
     (tmp_path / "b.npy").rename(tmp_path / "b.npz")
     for name in ("a.npy", "b.npz"):
-        with pytest.raises(ValueError, match="its content is that of another ending"):
+        with pytest.raises(ValueError, match="its ending does not fit its content"):
             read_points(tmp_path / name, None)
     (tmp_path / "blank.csv").write_text("\na,b\n1,2\n")
     (tmp_path / "header.csv").write_text("a,b\n")

@@ -38,7 +38,7 @@ def sampled_pairs(n_points: int, per_point: int, rng: np.random.RandomState) -> 
     ----------
     n_points : int
     per_point : int
-        Below n_points − 1.
+        At most n_points − 1.
     rng : numpy.random.RandomState
     """
     if check_integer("per_point", per_point, 1) > n_points - 1:

@@ -107,7 +107,7 @@ def _load_numpy(path: Path) -> Any:
                 check_size(path, sum(entry.file_size for entry in archive.infolist()))
         loaded = np.load(path, allow_pickle=False)
         if isinstance(loaded, np.ndarray) != (suffix_of(path) == ".npy"):
-            raise ValueError("its content is that of another ending; .npy holds one array, .npz several")
+            raise ValueError("its ending does not fit its content: .npy holds one array, .npz several")
         return loaded
     except UNREADABLE as error:
         # NumPy takes an unknown format for a pickle, and advises to load it.

@@ -15,6 +15,7 @@ from graphcouple._validation import check_integer
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.laplacian_methods import LawEigenmaps
 from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.laws.priors import RandomGraph
 from graphcouple.spectral import GraphLaplacian
 
 # Single precision has seven digits.
@@ -175,7 +176,8 @@ class DiffusionMaps(LawEigenmaps):
             raise ValueError(f"root={root} has no edges; take another point, or more neighbors.")
         few = members.size - 1 if members.size <= _ALL else _LEADING
         k = few if n_eigenvectors is None else check_integer("n_eigenvectors", n_eigenvectors, 1)
-        law = None if self._given is None and self._posterior is None else self.posterior_
+        own = self.input if isinstance(self.input, RandomGraph) else None
+        law = own if self._given is None else self.posterior_
         part = self._shared(self._laplacian(law)).within(members)
         eigenvalues, places = part.embedding(min(k, members.size - 1), self.tol)
         weights = (1.0 - eigenvalues) / eigenvalues

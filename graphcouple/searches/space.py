@@ -141,7 +141,7 @@ def _given(method: Any, name: str | None = None) -> Candidate:
 
 
 def _unlike(methods: list[Candidate]) -> list[Candidate]:
-    """Number methods that are written alike, as long arrays are shortened; refuse the names of references."""
+    """Return methods of different names: where long arrays make two print alike, the later one gets a number."""
     compared, seen, unlike = {each.name for each in references()}, Counter[str](), []
     for each in methods:
         if each.name in compared:

@@ -123,9 +123,8 @@ def smallest(operator: Any, k: int, null_vector: FloatArray, tol: float = 1e-10)
     if width <= _THIN:
         values, vectors = by_factors()
     else:
-        span = _largest_by_lanczos(operator.flipped, n, k + 1, tol, by_factors if width <= _STILL_FACTORISED else None)[
-            1
-        ]
+        factors = by_factors if width <= _STILL_FACTORISED else None
+        span = _largest_by_lanczos(operator.flipped, n, k + 1, tol, factors)[1]
         values, vectors = _ritz_pairs(operator, null_vector, span)
     return Eigenpairs(np.maximum(values[:k], 0.0), fixed_signs(vectors[:, :k]))
 
