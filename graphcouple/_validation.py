@@ -44,6 +44,19 @@ def check_weight(value: Any, *words: str, name: str = "weight") -> None:
         raise ValueError(f"{name} must be {choices}a finite number of at least 0, got {value!r}.")
 
 
+def is_word(name: str, value: Any, word: str, otherwise: str) -> bool:
+    """Return whether `value` is the word; raise if it is another string."""
+    if isinstance(value, str) and value != word:
+        raise ValueError(f"{name} must be {word!r} or {otherwise}, got {value!r}.")
+    return isinstance(value, str)
+
+
+def check_fraction(name: str, value: Any) -> None:
+    """Raise unless `value` is a number of at least 0 and below 1."""
+    if isinstance(value, bool) or not (isinstance(value, Real) and 0 <= float(value) < 1):
+        raise ValueError(f"{name} must be a number in [0, 1), got {value!r}.")
+
+
 def at_most_others(n_neighbors: int, n_points: int) -> int:
     """Return `n_neighbors`; if there are fewer other points, warn and return their number."""
     if n_neighbors < n_points:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._validation import check_embedding, check_integer, check_positive, check_weight
+from graphcouple._validation import check_embedding, check_integer, check_positive, check_weight, is_word
 from graphcouple.components import AveragedProjection, component_law, sample_components
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.global_term import factor_at, rise_without_order
@@ -321,9 +321,7 @@ class ComponentMeans(Term):
         check_weight(self.weight, "auto")
         for name, word in (("scale", "free"), ("epsilon", "auto")):
             value = getattr(self, name)
-            if isinstance(value, str) and value != word:
-                raise ValueError(f"{name} must be {word!r} or a number above 0, got {value!r}.")
-            if not isinstance(value, str):
+            if not is_word(name, value, word, "a number above 0"):
                 check_positive(name, value)
         check_integer("n_graphs", self.n_graphs, 1)
 

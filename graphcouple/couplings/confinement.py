@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from graphcouple._validation import check_positive
 from graphcouple.couplings.base import Objective
 from graphcouple.graphs import FloatArray
 
@@ -57,6 +58,11 @@ class Confinement(Objective):
     tail : float, default=2.0
         t, the exponent with which the embedding's kernel falls far away; at least 1 counts.
 
+    Raises
+    ------
+    TypeError, ValueError
+        When `length` or `crowd` is not above 0.
+
     Examples
     --------
     >>> import numpy as np
@@ -71,7 +77,8 @@ class Confinement(Objective):
     def __init__(
         self, n_points: int, length: float, crowd: float, weights: FloatArray | None = None, *, tail: float = 2.0
     ) -> None:
-        self.n_points, self.length, self.crowd, self.weights = n_points, length, crowd, weights
+        self.n_points, self.weights = n_points, weights
+        self.length, self.crowd = check_positive("length", length), check_positive("crowd", crowd)
         self._tail_power = 2.0 / max(tail, _LEAST_TAIL)
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from graphcouple._validation import check_embedding, check_integer, check_weight
+from graphcouple._validation import check_embedding, check_integer, check_weight, is_word
 from graphcouple.couplings.base import Absent, Attraction, Objective, WeightedSum, balanced
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.graphs import FloatArray
@@ -339,10 +339,7 @@ class SpectralContraction(Term):
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
             raise TypeError(f"kernel must be a graphcouple kernel such as Student(), got {self.kernel!r}.")
-        if isinstance(self.n_clusters, str):
-            if self.n_clusters != "auto":
-                raise ValueError(f"n_clusters must be 'auto' or an integer of at least 1, got {self.n_clusters!r}.")
-        else:
+        if not is_word("n_clusters", self.n_clusters, "auto", "an integer of at least 1"):
             check_integer("n_clusters", self.n_clusters, 1)
         check_weight(self.weight)
 

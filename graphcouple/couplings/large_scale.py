@@ -33,7 +33,7 @@ from scipy.linalg import norm
 from sklearn.utils.sparsefuncs import csc_median_axis_0
 
 from graphcouple._numba.threads import over_rows
-from graphcouple._validation import centred, check_embedding, check_integer, check_positive
+from graphcouple._validation import centred, check_embedding, check_integer, check_positive, is_word
 from graphcouple.couplings.base import Objective, WeightedSum
 from graphcouple.couplings.global_term import GlobalTerm
 from graphcouple.couplings.recipes import Problem
@@ -121,7 +121,7 @@ class LargeScaleCrossEntropy(Objective):
         ----------
         X : array or sparse matrix of shape (n, p)
         n_groups : int
-            At most the number of points.
+            At least 1, and at most the number of points.
         rng : numpy.random.RandomState
             Draws the landmarks.
         width : float, default=0.15
@@ -138,6 +138,7 @@ class LargeScaleCrossEntropy(Objective):
         from graphcouple._numba.large_scale import fill_near
 
         n = X.shape[0]
+        check_integer("n_groups", n_groups, 1)
         landmarks = np.sort(rng.permutation(n)[: min(n_groups, n)])
         groups = sq_distances_to_points(X, landmarks, metric, metric_params, n_jobs).argmin(axis=1)
         # A landmark is in its own cell, even if another lies in the same place.
@@ -287,10 +288,7 @@ class LargeScale(GlobalTerm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.n_groups, str):
-            if self.n_groups != "auto":
-                raise ValueError(f"n_groups must be 'auto' or an integer of at least 2, got {self.n_groups!r}.")
-        else:
+        if not is_word("n_groups", self.n_groups, "auto", "an integer of at least 2"):
             check_integer("n_groups", self.n_groups, 2)
         check_positive("width", self.width)
 

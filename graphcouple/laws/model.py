@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._validation import at_most_others, check_integer, check_weight
+from graphcouple._validation import at_most_others, check_fraction, check_integer, is_word
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.kernels.base import KERNELS
@@ -118,10 +118,7 @@ class GraphModel(GraphLaw):
         object.__setattr__(self, "prior", as_prior(self.prior))
         if self.bandwidth is not None and not isinstance(self.bandwidth, Bandwidth):
             raise TypeError(f"bandwidth must be a bandwidth such as Perplexity(30), or None, got {self.bandwidth!r}.")
-        if isinstance(self.n_neighbors, str):
-            if self.n_neighbors != "auto":
-                raise ValueError(f"n_neighbors must be an integer, None or 'auto', got {self.n_neighbors!r}.")
-        elif self.n_neighbors is not None:
+        if not is_word("n_neighbors", self.n_neighbors, "auto", "an integer or None") and self.n_neighbors is not None:
             check_integer("n_neighbors", self.n_neighbors, 1)
         if not self.finds and self.search not in SEARCHES:
             raise ValueError(
@@ -132,9 +129,7 @@ class GraphModel(GraphLaw):
             raise TypeError(f"metric must be a name, a function of two rows, or Blocks, got {self.metric!r}.")
         if self.metric_params is not None and not isinstance(self.metric_params, dict):
             raise TypeError(f"metric_params must be a dict or None, got {self.metric_params!r}.")
-        check_weight(self.target_weight, name="target_weight")
-        if self.target_weight >= 1.0:
-            raise ValueError(f"target_weight must be below 1, got {self.target_weight!r}.")
+        check_fraction("target_weight", self.target_weight)
         if self.symmetrize not in (None, "threshold", "mutual"):
             raise ValueError(f"symmetrize must be None, 'threshold' or 'mutual', got {self.symmetrize!r}.")
         if self.symmetrize and not self.prior.independent_edges:

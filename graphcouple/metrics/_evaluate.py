@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphcouple._registry import Registry
-from graphcouple._validation import check_integer
+from graphcouple._validation import check_integer, is_word
 from graphcouple.metrics._classes import check_classes, class_mean_disparity, cluster_scores, knn_accuracy
 from graphcouple.metrics._distances import Coinciding, correlation_of, triplets_of
 from graphcouple.metrics._neighborhoods import check_sizes, curves_of
@@ -222,9 +222,7 @@ def check_scoring(X: Any, y: Any, K: Any, n_rows: Any) -> tuple[Any, dict[str, i
     n = points.shape[0]
     if y is not None:
         check_classes(y, n)
-    if isinstance(n_rows, str):
-        if n_rows != "auto":
-            raise ValueError(f"n_rows must be a number of points, 'auto' or None, got {n_rows!r}.")
+    if is_word("n_rows", n_rows, "auto", "a number of points or None"):
         n_rows = None if n <= ALL_ROWS else SAMPLED_ROWS
     elif n_rows is not None:
         check_integer("n_rows", n_rows, 2)

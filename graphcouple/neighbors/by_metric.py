@@ -110,8 +110,8 @@ class ByMetric(Searched):
         """Return all pairs with a known distance; see `Distances`."""
         from sklearn.metrics import pairwise_distances
 
-        if self._by_direction and self.metric == "correlation":
-            # Constant rows, whose correlation is 0/0, are at distance 1 from others.
+        if self._by_direction:
+            # Rows without a direction are at distance 1 from others, and at 0 from each other.
             support, sq_dist = self._directions.all_pairs()
             return support, np.square(0.5 * sq_dist)
         dist = pairwise_distances(self._points(), metric=self.metric, **(self.params or {}))
@@ -220,6 +220,8 @@ class ByMetric(Searched):
 
     def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         """Return the squared distances of edges; see `Distances`."""
+        if self._by_direction:
+            return np.square(0.5 * self._directions.along(support, n_jobs))
         from sklearn.metrics.pairwise import paired_distances
 
         def sq_dist_of_pairs(left: Any, right: Any) -> FloatArray:

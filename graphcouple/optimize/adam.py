@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from graphcouple._validation import check_positive
+from graphcouple._validation import check_fraction, check_positive
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer, Run
@@ -77,9 +77,8 @@ class Adam(Optimizer):
 
     def __post_init__(self) -> None:
         check_positive("learning_rate", self.learning_rate)
-        for name in ("decay", "square_decay"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name} must lie in [0, 1), got {getattr(self, name)!r}.")
+        check_fraction("decay", self.decay)
+        check_fraction("square_decay", self.square_decay)
 
     def init(self, objective: Objective, Z0: FloatArray, run: Run) -> AdamState:
         """Return the state at the start."""

@@ -85,6 +85,8 @@ class MiniBatches(Optimizer):
     def __post_init__(self) -> None:
         check_integer("batch_size", self.batch_size, 1)
         check_integer("n_neighbors", self.n_neighbors, 0)
+        if self.random_state is not None:
+            check_integer("random_state", self.random_state, 0)
         if not isinstance(self.descent, MomentumGains):
             raise TypeError(f"descent must be MomentumGains, got {self.descent!r}.")
 
@@ -98,10 +100,12 @@ class MiniBatches(Optimizer):
             return self
         means = posterior.support.to_csr(posterior.edge_means)
         means = (means + means.T).tocsr()
+        rows = np.repeat(np.arange(means.shape[0]), np.diff(means.indptr))
+        order = np.lexsort((-means.data, rows))
+        rank = np.arange(order.size) - means.indptr[rows]
         strongest = np.repeat(np.arange(means.shape[0])[:, None], self.n_neighbors, axis=1)
-        for i, (a, b) in enumerate(zip(means.indptr[:-1], means.indptr[1:], strict=True)):
-            order = np.argsort(-means.data[a:b], kind="stable")[: self.n_neighbors]
-            strongest[i, : order.size] = means.indices[a:b][order]
+        near = rank < self.n_neighbors
+        strongest[rows[near], rank[near]] = means.indices[order[near]]
         return replace(self, strongest=strongest)
 
     def suited_iterations(self, n_points: int) -> int:

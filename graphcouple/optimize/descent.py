@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from graphcouple._validation import check_positive, check_weight
+from graphcouple._validation import check_positive, check_weight, is_word
 from graphcouple.couplings import Attraction, EffectiveCrossEntropy, Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer
@@ -117,7 +117,7 @@ class Descent:
     def __post_init__(self) -> None:
         for name in ("learning_rate", "early_exaggeration"):
             value = getattr(self, name)
-            if value != "auto":
+            if not is_word(name, value, "auto", "a number above 0"):
                 check_positive(name, value)
         check_weight(self.confinement, name="confinement")
 

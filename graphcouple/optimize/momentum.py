@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphcouple._validation import check_positive
+from graphcouple._validation import check_fraction, check_positive, is_word
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer, Run
@@ -86,14 +86,10 @@ class MomentumGains(Optimizer):
     max_step: float = 5.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.learning_rate, str):
-            if self.learning_rate != "auto":
-                raise ValueError(f"learning_rate must be 'auto' or a number above 0, got {self.learning_rate!r}.")
-        else:
+        if not is_word("learning_rate", self.learning_rate, "auto", "a number above 0"):
             check_positive("learning_rate", self.learning_rate)
-        for name in ("momentum", "initial_momentum"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name} must lie in [0, 1), got {getattr(self, name)!r}.")
+        check_fraction("momentum", self.momentum)
+        check_fraction("initial_momentum", self.initial_momentum)
         if not isinstance(self.exaggeration, Exaggeration):
             raise TypeError(f"exaggeration must be an Exaggeration, got {self.exaggeration!r}.")
         check_positive("max_step", self.max_step)

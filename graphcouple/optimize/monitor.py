@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphcouple._validation import check_integer
+from graphcouple._validation import check_fraction, check_integer, check_weight
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Callback
@@ -91,10 +91,8 @@ class Stopping:
         check_integer("patience", self.patience, 1)
         if self.check_every is not None:
             check_integer("check_every", self.check_every, 1)
-        if not self.tol >= 0:
-            raise ValueError(f"tol must be at least 0, got {self.tol!r}.")
-        if not 0 <= self.settled_within < 1:
-            raise ValueError(f"settled_within must lie in [0, 1), got {self.settled_within!r}.")
+        check_weight(self.tol, name="tol")
+        check_fraction("settled_within", self.settled_within)
 
 
 class Monitor:

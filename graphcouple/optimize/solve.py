@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphcouple._numba.threads import threads_kept
-from graphcouple._validation import check_embedding, check_integer
+from graphcouple._validation import check_embedding, check_integer, is_word
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Callback, Optimizer, Run, Solution
@@ -133,10 +133,9 @@ def solve(
     optimizer = Descent() if optimizer is None else optimizer
     n_runs = _runs(n_starts, optimizer, max_iter, objective)
     most = 1
-    if isinstance(max_iter, str):
-        most = _MOST_EXTENDED
-        max_iter = _iterations(max_iter, optimizer, objective)
-    check_integer("max_iter", max_iter, 1)
+    if is_word("max_iter", max_iter, "auto", "an integer of at least 1"):
+        most, max_iter = _MOST_EXTENDED, _iterations(optimizer, objective)
+    max_iter = check_integer("max_iter", max_iter, 1)
     if isinstance(optimizer, Optimizer):
         first = optimizer
     else:
@@ -257,18 +256,14 @@ def _attempts(
 
 
 def _runs(n_starts: int | str, optimizer: Optimizer | Descent, max_iter: int | str, objective: Objective) -> int:
-    if isinstance(n_starts, str):
-        if n_starts != "auto":
-            raise ValueError(f"n_starts must be 'auto' or an integer of at least 1, got {n_starts!r}.")
+    if is_word("n_starts", n_starts, "auto", "an integer of at least 1"):
         if max_iter != "auto" or not isinstance(optimizer, Descent) or objective.held_points is not None:
             return 1
         return _SEVERAL_RUNS if objective.n_points <= _SEVERAL_UP_TO else 1
     return check_integer("n_starts", n_starts, 1)
 
 
-def _iterations(word: str, optimizer: Optimizer | Descent, objective: Objective) -> int:
-    if word != "auto":
-        raise ValueError(f"max_iter must be 'auto' or an integer of at least 1, got {word!r}.")
+def _iterations(optimizer: Optimizer | Descent, objective: Objective) -> int:
     suited = optimizer.suited_iterations(objective.n_points)
     attraction = objective.attracting
     tears = attraction is not None and attraction.fades and not attraction.shrinks_noise
