@@ -91,7 +91,7 @@ def test_estimators_use_classes_only_if_asked(method, tmp_path):
 
 
 def test_impossible_weights_are_refused():
-    with pytest.raises(ValueError, match="below 1"):
+    with pytest.raises(ValueError, match=r"\[0, 1\)"):
         gc.GraphModel(gc.Gaussian(), "D", target_weight=1.0)
     with pytest.raises(ValueError, match="target_weight"):
         gc.TSNE(target_weight=1.0).fit(X, Y)

@@ -346,9 +346,9 @@ def test_bounded_losses_get_a_long_run():
     assert not (
         energy + gc.CrossEntropy(gc.GraphModel(gc.Gaussian(), "D").posterior(X), law_of("E", gc.Student()))
     ).attracting.fades
-    runs = {loss: _iterations("auto", Descent(), Of20000(loss)) for loss in ("square", "kl")}
+    runs = {loss: _iterations(Descent(), Of20000(loss)) for loss in ("square", "kl")}
     assert runs == {"square": 400, "kl": 100}
-    assert _iterations("auto", gc.LBFGS(), Of20000("square")) == 100
+    assert _iterations(gc.LBFGS(), Of20000("square")) == 100
 
 
 def test_the_bound_under_fixed_edges_is_below_the_loss():

@@ -110,7 +110,7 @@ def test_a_cluster_finds_them_and_an_estimator_takes_them(tmp_path):
     X = rows_of(600)
     chunks = da.from_array(X, chunks=(200, -1))
     indices, distances = gc.distributed.nearest_neighbors(chunks, 30)
-    options = {"dashboard_address": ":0", "threads_per_worker": 1, "processes": True}
+    options = {"dashboard_address": ":0", "threads_per_worker": 1, "processes": False}
     with dask.config.set(scheduler=None), LocalCluster(n_workers=2, **options) as cluster, Client(cluster):
         found = dask.compute(indices, distances)
     for name, values in zip(("indices", "distances"), found, strict=True):

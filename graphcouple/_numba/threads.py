@@ -99,6 +99,19 @@ def effective_n_jobs(n_jobs: Any) -> int:
     return min(max(1, threads if threads > 0 else _cores() + 1 + threads), max(_cores(), _FEW))
 
 
+@cache
+def _libraries() -> Any:
+    import scipy.linalg  # noqa: F401  NumPy and SciPy each bring a BLAS.
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def blas_threads(n_threads: int) -> Any:
+    """Return a context in which BLAS uses so many threads; to look for its libraries each time takes milliseconds."""
+    return _libraries().limit(limits=n_threads, user_api="blas")
+
+
 def over_rows(n_rows: int, n_jobs: int | None, loop: Callable[..., Any], *args: Any, at_least: int = 64) -> None:
     """Call ``loop(start, stop, *args)`` on blocks that together cover range(n_rows).
 

@@ -18,7 +18,9 @@ from typing import Any
 
 import joblib
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator
 
 from graphcouple._numba.threads import effective_n_jobs
@@ -48,11 +50,8 @@ def weak_components(n_nodes: int, rows: IntArray, columns: IntArray) -> NDArray[
     >>> weak_components(4, np.array([0, 3]), np.array([2, 3]))
     array([0, 1, 0, 2], dtype=int32)
     """
-    import igraph
-
-    pairs = np.column_stack([rows, columns]).astype(np.int64)
-    graph = igraph.Graph(n=n_nodes, edges=pairs)
-    return np.array(graph.connected_components(mode="weak").membership, dtype=np.int32)
+    graph = sp.coo_array((np.ones(len(rows)), (rows, columns)), shape=(n_nodes, n_nodes)).tocsr()
+    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int32)
 
 
 def _draw_labels(posterior: RandomGraph, seed: int, first: int, last: int) -> NDArray[np.int32]:

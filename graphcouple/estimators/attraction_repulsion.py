@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from threadpoolctl import threadpool_limits
 
+from graphcouple._numba.threads import blas_threads
 from graphcouple.couplings import GramMatching
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._progress import watched
@@ -151,7 +151,7 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
         true, cosines = None if exact is None else GramMatching(exact), []
         first = float(np.linalg.norm(objective.gradient(start))) / n
         # Two threads wait for each other longer than small products take.
-        one = threadpool_limits(1, "blas") if n * max(n, X.shape[1]) <= _ONE_THREAD else nullcontext()
+        one = blas_threads(1) if n * max(n, X.shape[1]) <= _ONE_THREAD else nullcontext()
         with one, watched(self, self.max_iter) as show:
 
             def each(iteration: int, loss: float, Z: FloatArray) -> Any:

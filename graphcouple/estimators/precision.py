@@ -10,9 +10,8 @@ from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
-from graphcouple._numba.threads import effective_n_jobs
+from graphcouple._numba.threads import blas_threads, effective_n_jobs
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.precision import shrunk_eigenvalues
 from graphcouple.estimators._parameters import estimator, parameter
@@ -109,7 +108,7 @@ class PrecisionCoupling(EmbeddingEstimator):
                 f"n_components={wanted} must be at most min(n_samples, n_features)={min(n, p)}; "
                 "lower it, or use 'auto'."
             )
-        limit = nullcontext() if self.n_jobs is None else threadpool_limits(effective_n_jobs(self.n_jobs), "blas")
+        limit = nullcontext() if self.n_jobs is None else blas_threads(effective_n_jobs(self.n_jobs))
         with limit:
             found = leading_svd(
                 X, wanted, center=self.center, svd_solver=self.svd_solver, rng=check_random_state(self.random_state)

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from graphcouple._numba.threads import effective_n_jobs, over_rows
+from graphcouple._numba.threads import blas_threads, effective_n_jobs, over_rows
 from graphcouple.graphs import MANY_EDGES
 from graphcouple.neighbors.points import fits_in_single, nearest_of, workable
 from graphcouple.neighbors.projection import Projection, product_of_rows
@@ -167,8 +167,6 @@ class InvertedFile:
         return self._lists_of(self.projection.apply(workable(X, self.X.dtype)))
 
     def _lists_of(self, points: NDArray[Any]) -> NDArray[np.int64]:
-        from threadpoolctl import threadpool_limits
-
         columns, half = np.ascontiguousarray(self.means.T), 0.5 * np.einsum("ij,ij->i", self.means, self.means)
         list_of = np.empty(len(points), dtype=np.int64)
 
@@ -177,7 +175,7 @@ class InvertedFile:
                 part = points[a : a + _ROWS_BY_CENTRE].astype(np.float64, copy=False)
                 list_of[a : a + _ROWS_BY_CENTRE] = (product_of_rows(part, columns) - half).argmax(axis=1)
 
-        with threadpool_limits(1, "blas"):
+        with blas_threads(1):
             over_rows(-(-len(points) // _ROWS_BY_CENTRE), self.n_jobs, assign, at_least=2)
         return list_of
 
@@ -286,8 +284,6 @@ class InvertedFile:
         own : ndarray of shape (n_rows,) or None
             The point that is no neighbour of the row.
         """
-        from threadpoolctl import threadpool_limits
-
         if len(self.points) < len(self.order):
             self._fill(self.projection.apply(self.X), self.list_of)
         shape = (order.size, self.n_neighbors)
@@ -306,7 +302,7 @@ class InvertedFile:
                 indices[rows], sq_dist[rows] = neighbors
 
         # One thread searches a block of rows, so the bits are the same for any number of threads.
-        with threadpool_limits(1, "blas"):
+        with blas_threads(1):
             over_rows(-(-order.size // _ROWS_AT_ONCE), self.n_jobs, search, at_least=2)
         return indices, sq_dist
 
