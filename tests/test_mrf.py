@@ -100,7 +100,7 @@ def test_normaliser_against_independent_quadrature(kernel, W):
     counts = W[edges[:, 0], edges[:, 1]]
 
     # x = tan(u) maps the line to an interval; Gauss–Legendre converges fast for these smooth fields.
-    nodes, weights = np.polynomial.legendre.leggauss(260 if len(W) == 4 else 120)
+    nodes, weights = np.polynomial.legendre.leggauss(160 if len(W) == 4 else 120)
     u, x = 0.5 * np.pi * nodes, np.tan(0.5 * np.pi * nodes)
     scale = 0.5 * np.pi * weights / np.cos(u) ** 2
     grids = np.meshgrid(*[x] * basis.shape[1], indexing="ij")

@@ -44,7 +44,7 @@ def errors_of(mesh, Z, radial, charges):
 
 
 PAGES = {
-    "clusters wider than a tile": (30, 3000.0, 30.0),
+    "clusters wider than a tile": (8, 3000.0, 30.0),
     "clusters of a few nodes": (30, 3000.0, 1.0),
     "two far places": (2, 3000.0, 3.0),
     "connected": (1, 1.0, 300.0),
