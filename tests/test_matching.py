@@ -131,7 +131,7 @@ def test_fast_sums_agree_with_all_pairs():
 
 def test_a_radial_loss_has_the_slope_of_its_potential():
     for loss in (gc.SquareLoss(), Fourth()):
-        radial = AbsentCost(loss, gc.Odds(gc.RationalPower(1.6, 0.9)))
+        radial = AbsentCost(gc.Odds(gc.RationalPower(1.6, 0.9)), loss)
         at, h = np.linspace(0.1, 9.0, 50), 1e-5
         slope = (radial.potential(at + h) - radial.potential(at - h)) / (2 * h)
         np.testing.assert_allclose(radial.slope(at), slope, rtol=1e-5)

@@ -193,37 +193,21 @@ class AdditiveMap(FixedMap):
         kernel: Kernel,
         summation: Summation,
         weights: FloatArray | None = None,
+        exaggeration: float = 1.0,
     ) -> None:
         super().__init__(points, attraction, self.repelled_by(kernel), _charges(weights, len(points)), summation)
-        self.kernel, self.weights = kernel, weights
+        self.kernel, self.weights, self.exaggeration = kernel, weights, exaggeration
 
     def without_points(self) -> partial[Any]:
         """Return a function that rebuilds the map from its points."""
         parts: dict[str, Any] = {"attraction": self.attraction, "kernel": self.kernel, "summation": self.summation}
-        return partial(type(self), **parts, weights=self.weights)
+        return partial(type(self), **parts, weights=self.weights, exaggeration=self.exaggeration)
 
 
 class NormalizedMap(AdditiveMap):
     """A map whose law has a fixed number of edges: repulsion is the logarithm of a potential."""
 
     repelled_by: ClassVar[Any] = KernelValue
-
-    def __init__(
-        self,
-        points: FloatArray,
-        attraction: RadialFunction,
-        kernel: Kernel,
-        summation: Summation,
-        weights: FloatArray | None = None,
-        exaggeration: float = 1.0,
-    ) -> None:
-        super().__init__(points, attraction, kernel, summation, weights)
-        self.exaggeration = exaggeration
-
-    def without_points(self) -> partial[Any]:
-        """Return a function that rebuilds the map from its points."""
-        plain = super().without_points()
-        return plain if self.exaggeration == 1.0 else partial(plain, exaggeration=self.exaggeration)
 
     def own_losses(self, edges: sp.csr_array) -> FloatArray:
         """Return the loss of each point of the map at its own place, as if its edges summed to 1."""

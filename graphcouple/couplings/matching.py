@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,10 +34,10 @@ from graphcouple.couplings.losses import MatchingLoss, as_loss
 from graphcouple.couplings.pair import EdgeEnergy, check_latent
 from graphcouple.couplings.row_means import match_latent_means
 from graphcouple.graphs import FloatArray, Support
-from graphcouple.kernels import Kernel
 from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import BINARY, RandomGraph
-from graphcouple.summation import EdgeSum, RadialFunction, Summation, as_summation
+from graphcouple.summation import EdgeSum, Summation, as_summation
+from graphcouple.summation.radials import KernelFunction
 
 SYMMETRIZATIONS = ("mean", "or", "first")
 """How the two directions of a pair become one number: (a + b)/2, a + b − ab, or a."""
@@ -48,21 +48,12 @@ _IMPROBABLE = (1e-20, 1e-200)
 
 
 @dataclass(frozen=True)
-class _LossRadial(RadialFunction):
+class _LossRadial(KernelFunction):
     """Base of the radial functions of a loss of p = k/(1 + k)."""
 
     loss: MatchingLoss
-    kernel: Kernel
 
-    @property
-    def smooth_at_zero(self) -> bool:
-        """Whether the kernel is smooth at 0."""
-        return self.kernel.order_at_zero == 2.0
-
-    @property
-    def length(self) -> float:
-        """The length of the kernel."""
-        return self.kernel.length
+    tabulated: ClassVar[bool] = True  # Losses are slower than any kernel.
 
 
 @dataclass(frozen=True)
@@ -218,7 +209,7 @@ class MatchedMeans(Placing):
     @cached_property
     def _present(self) -> tuple[EdgeSum, float]:
         """The sum over edges for a linear loss, and the constant that the sum leaves out."""
-        edges = EdgeSum(self.support, self.ahead, EdgeGain(self.loss, self.kernel), self.n_jobs)
+        edges = EdgeSum(self.support, self.ahead, EdgeGain(self.kernel, self.loss), self.n_jobs)
         e, half = self.ahead, 0.5
         absent, sure = self.loss.cost(0.0, half), self.loss.cost(1.0, half)
         return edges, float((self.loss.cost(e, half) - absent - e * (sure - absent)).sum())
@@ -247,7 +238,7 @@ class MatchedMeans(Placing):
         """
         if not (self.loss.linear and self.latent.prior.independent_edges):
             return None
-        return MatchedMap(self._points(Z), EdgeGain(self.loss, self.kernel), self._absent, 1.0, self.summation)
+        return MatchedMap(self._points(Z), EdgeGain(self.kernel, self.loss), self._absent, 1.0, self.summation)
 
     def _edge_by_edge(self, points: FloatArray) -> tuple[float, FloatArray]:
         from graphcouple._numba.matching import matched_edges
@@ -285,7 +276,7 @@ class MatchedMeans(Placing):
 
     @cached_property
     def _absent(self) -> AbsentCost:
-        return AbsentCost(self.loss, self.kernel)
+        return AbsentCost(self.kernel, self.loss)
 
     @cached_property
     def lower_bound(self) -> float:

@@ -143,6 +143,7 @@ class PairwiseControlledCoupling(Coupling):
     n_far: int = 20
 
     reads_points: ClassVar[bool] = True
+    places_points: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name in ("n_near", "n_mid", "n_far"):

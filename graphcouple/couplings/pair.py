@@ -322,9 +322,8 @@ class PairCoupling(Placing):
         """Return the embedding as it attracts and repels new points; see `graphcouple.couplings.fixed_map`."""
         weights, points = self.posterior.node_weights, self._points(Z)
         laws = (self.energy.edges.radial, self.kernel, self.summation)
-        if self.latent.prior.normalized:
-            return NormalizedMap(points, *laws, weights, self.stated_exaggeration)
-        return AdditiveMap(points, *laws, weights)
+        kind = NormalizedMap if self.latent.prior.normalized else AdditiveMap
+        return kind(points, *laws, weights, self.stated_exaggeration)
 
     @property
     @abstractmethod

@@ -124,6 +124,9 @@ class Coupling(Recipe):
     reads_points: ClassVar[bool] = True
     """Whether the objective depends on more than the two laws, so that points must keep their numbers."""
 
+    places_points: ClassVar[bool] = True
+    """Whether new points can be placed by the objective."""
+
     def latex(self, latent: GraphModel) -> str:
         """Return the loss by w_ij, the means of the input's edges, and k_ij, the latent kernel; "" if unknown."""
         return ""

@@ -15,6 +15,7 @@ from graphcouple._html import html_table
 from graphcouple._numba.threads import threads_kept
 from graphcouple.couplings import Term
 from graphcouple.couplings.fixed_map import Placing
+from graphcouple.couplings.recipes import as_coupling
 from graphcouple.estimators._parameters import RUN_OPTIONS, estimator, option, parameter
 from graphcouple.estimators._progress import watched
 from graphcouple.estimators.memory import warn_if_too_large
@@ -50,7 +51,6 @@ class CouplingEstimator(PlacesNewPoints):
     """
 
     couples_laws: ClassVar[bool] = True
-    _law_places: ClassVar[bool] = True
 
     terms: Any = parameter(default=())
     unique: bool = parameter(default=False)
@@ -181,7 +181,7 @@ class CouplingEstimator(PlacesNewPoints):
         self, rows: Rows, sentence: Sentence, rng: np.random.RandomState
     ) -> tuple[Rows, Sentence, IntArray]:
         """Return the landmarks alone, the sentence for them, and their row numbers."""
-        if self.transform_method == "law" and not self._law_places:
+        if self.transform_method == "law" and not as_coupling(sentence.coupling).places_points:
             raise ValueError(
                 f"{type(self).__name__} has no law that places the rows beyond n_landmarks={self.n_landmarks}; use "
                 "transform_method='mlp', or leave n_landmarks out."

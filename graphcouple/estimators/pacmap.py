@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -64,8 +64,6 @@ class PaCMAP(CouplingEstimator):
     learning_rate: Any = parameter(default="auto", doc='Rate of Adam; "auto" is 1.')
     max_iter: Any = parameter(default=450, doc="Number of steps, all of which are taken.")
     init: Any = parameter(default="pca")
-
-    _law_places: ClassVar[bool] = False
 
     def _coupling(self, near: int, mid: int, far: int) -> PairwiseControlledCoupling:
         return PairwiseControlledCoupling(near, mid, far)

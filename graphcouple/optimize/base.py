@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -160,8 +160,8 @@ class Optimizer(ABC):
         return min(max(_POINT_ITERATIONS // n_points, _FEWEST), _MOST)
 
     def seeded(self, seed: Callable[[], int]) -> Self:
-        """Return the optimizer with a seed, if it needs one and has none."""
-        return self
+        """Return the optimizer with a seed, if it has a field `random_state` that is None."""
+        return replace(self, random_state=seed()) if getattr(self, "random_state", 0) is None else self  # type: ignore[type-var]
 
     def with_graph(self, posterior: RandomGraph) -> Self:
         """Return the optimizer with the parts of the input's graph that it needs."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -89,10 +88,6 @@ class MiniBatches(Optimizer):
             check_integer("random_state", self.random_state, 0)
         if not isinstance(self.descent, MomentumGains):
             raise TypeError(f"descent must be MomentumGains, got {self.descent!r}.")
-
-    def seeded(self, seed: Callable[[], int]) -> MiniBatches:
-        """Return the optimizer with a seed, if it has none."""
-        return self if self.random_state is not None else replace(self, random_state=seed())
 
     def with_graph(self, posterior: RandomGraph) -> MiniBatches:
         """Return the optimizer with the neighbours of each point in the input's graph."""

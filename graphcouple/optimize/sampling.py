@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -126,10 +126,6 @@ class NegativeSampling(Optimizer):
     def suited_iterations(self, n_points: int) -> int:
         """Return 500 epochs up to 10,000 points and 200 beyond, as umap-learn does."""
         return 500 if n_points <= 10_000 else 200
-
-    def seeded(self, seed: Callable[[], int]) -> NegativeSampling:
-        """Return the optimizer with a seed, if it has none."""
-        return self if self.random_state is not None else replace(self, random_state=seed())
 
     def init(self, objective: Objective, Z0: FloatArray, run: Run) -> SamplingState:
         """Return the state at the start."""

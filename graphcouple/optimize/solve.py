@@ -217,11 +217,50 @@ class _Attempts(NamedTuple):
             objective = objective if self.start_bound is None else objective + self.start_bound
             Z = (Z * best_scale(objective, Z, precise=not optimizer.noisy)).astype(Z.dtype)
             Z = Z if self.bound is None else shrink_within(self.bound, Z)
-        run = Run(monitor.max_iter, self.n_jobs)
-        solution = _descend(optimizer, self.objective, Z, run, monitor, self.store, self.raises)
+        solution = self._descend(optimizer, Z, monitor)
         if not monitor.stopped:
             self.store.end(solution, monitor.remembered())
         return solution, monitor
+
+    def _descend(self, optimizer: Optimizer, start: FloatArray, monitor: Monitor) -> Solution:
+        """Return the best embedding seen. All runs of optimizers go through this loop."""
+        objective, run = self.objective, Run(monitor.max_iter, self.n_jobs)
+        iteration, state = self._first_state(optimizer, start, run, monitor)
+
+        def remembered() -> dict[str, Any]:
+            return {"state": optimizer.remembered(state), "monitor": monitor.remembered()}
+
+        try:
+            while True:
+                over = iteration == monitor.max_iter and not _extend(monitor, objective, state, run, optimizer)
+                if monitor.due(iteration) and not over:
+                    # Record the loss of the objective itself, not of its exaggeration or of this iteration's sample.
+                    loss, settled = objective.value(state.Z), not _is_warming_up(optimizer, iteration)
+                    if monitor.record(iteration, loss, state.Z, state.grad_norm, settled):
+                        break
+                if iteration == monitor.last_tenth and not optimizer.noisy:
+                    monitor.before_last_tenth = objective.value(state.Z)
+                if over or _is_over(optimizer, objective, state, iteration, monitor):
+                    break
+                after = optimizer.step(optimizer.for_iteration(objective, iteration, state.Z), state, iteration, run)
+                monitor.check_finite(iteration + 1, after.Z)
+                state, iteration = after, iteration + 1
+                self.store.offer(iteration, remembered)
+        except KeyboardInterrupt:
+            if self.raises:
+                raise
+            monitor.interrupt(iteration)
+        if not monitor.iterations or monitor.iterations[-1] != iteration:
+            monitor.note(iteration, objective.value(state.Z), state.Z)
+        return _solution(optimizer, objective, state.Z, iteration, monitor)
+
+    def _first_state(self, optimizer: Optimizer, start: FloatArray, run: Run, monitor: Monitor) -> tuple[int, Any]:
+        """Return the first iteration and state, from a snapshot if the run goes on from one."""
+        if (going := self.store.going) is None:
+            return 0, optimizer.init(self.objective, start, run)
+        check_state(going, start)
+        monitor.recall(going["monitor"])
+        return int(going["iteration"]), optimizer.recalled(self.objective, run, going["state"])
 
 
 def _check(objective: Any, optimizer: Any, on_interrupt: str, stopping: dict[str, Any]) -> None:
@@ -270,44 +309,11 @@ def _iterations(optimizer: Optimizer | Descent, objective: Objective) -> int:
     return max(suited, _FEWEST_IF_BOUNDED) if tears and isinstance(optimizer, Descent) else suited
 
 
-def _descend(
-    optimizer: Optimizer,
-    objective: Objective,
-    start: FloatArray,
-    run: Run,
-    monitor: Monitor,
-    store: NoSnapshots,
-    raises: bool,
+def _solution(
+    optimizer: Optimizer, objective: Objective, last: FloatArray, iteration: int, monitor: Monitor
 ) -> Solution:
-    """Return the best embedding seen. All runs of optimizers go through this loop."""
-    iteration, state = _first_state(optimizer, objective, start, run, monitor, store.going)
-
-    def remembered() -> dict[str, Any]:
-        return {"state": optimizer.remembered(state), "monitor": monitor.remembered()}
-
-    try:
-        while True:
-            over = iteration == monitor.max_iter and not _extend(monitor, objective, state, run, optimizer)
-            if monitor.due(iteration) and not over:
-                # Record the loss of the objective itself, not of its exaggeration or of this iteration's sample.
-                loss, settled = objective.value(state.Z), not _is_warming_up(optimizer, iteration)
-                if monitor.record(iteration, loss, state.Z, state.grad_norm, settled):
-                    break
-            if iteration == monitor.last_tenth and not optimizer.noisy:
-                monitor.before_last_tenth = objective.value(state.Z)
-            if over or _is_over(optimizer, objective, state, iteration, monitor):
-                break
-            after = optimizer.step(optimizer.for_iteration(objective, iteration, state.Z), state, iteration, run)
-            monitor.check_finite(iteration + 1, after.Z)
-            state, iteration = after, iteration + 1
-            store.offer(iteration, remembered)
-    except KeyboardInterrupt:
-        if raises:
-            raise
-        monitor.interrupt(iteration)
-    if not monitor.iterations or monitor.iterations[-1] != iteration:
-        monitor.note(iteration, objective.value(state.Z), state.Z)
-    loss, Z = (monitor.losses[-1], state.Z) if optimizer.noisy else monitor.best
+    """Return the best embedding of a run that has ended, or the last one if the optimizer is noisy."""
+    loss, Z = (monitor.losses[-1], last) if optimizer.noisy else monitor.best
     assert Z is not None
     collapsed = is_collapsed(objective, Z, loss)
     complete = optimizer.noisy and not monitor.stopped
@@ -316,22 +322,6 @@ def _descend(
         message, converged = f"collapsed: all points are in one place ({message})", False
     history = np.array(monitor.losses), np.array(monitor.iterations)
     return Solution(Z, loss, iteration, converged, message, *history, collapsed=collapsed, stopped=monitor.stopped)
-
-
-def _first_state(
-    optimizer: Optimizer,
-    objective: Objective,
-    start: FloatArray,
-    run: Run,
-    monitor: Monitor,
-    going: dict[str, Any] | None,
-) -> tuple[int, Any]:
-    """Return the first iteration and state, from a snapshot if the run goes on from one."""
-    if going is None:
-        return 0, optimizer.init(objective, start, run)
-    check_state(going, start)
-    monitor.recall(going["monitor"])
-    return int(going["iteration"]), optimizer.recalled(objective, run, going["state"])
 
 
 def _is_warming_up(optimizer: Optimizer, iteration: int) -> bool:

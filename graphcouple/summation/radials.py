@@ -45,7 +45,7 @@ class RadialFunction(Formula):
 
 
 @dataclass(frozen=True)
-class _KernelFunction(RadialFunction):
+class KernelFunction(RadialFunction):
     """Base of the radial functions of a kernel."""
 
     kernel: Kernel
@@ -66,7 +66,7 @@ class _KernelFunction(RadialFunction):
         return not self.kernel.quick
 
 
-class LogKernel(_KernelFunction):
+class LogKernel(KernelFunction):
     """The radial function log k; weighted by expected edges, it sums to the attraction <M, log k>."""
 
     def potential(self, sq_dist: Any) -> Any:
@@ -78,7 +78,7 @@ class LogKernel(_KernelFunction):
         return self.kernel.grad_log(sq_dist)
 
 
-class KernelValue(_KernelFunction):
+class KernelValue(KernelFunction):
     """The radial function k: its potential S_i = Σ_j k(d²_ij) gives the log-partitions of priors D and E."""
 
     def potential(self, sq_dist: Any) -> Any:
@@ -90,7 +90,7 @@ class KernelValue(_KernelFunction):
         return self.kernel.value(sq_dist) * self.kernel.grad_log(sq_dist)
 
 
-class LogOnePlusKernel(_KernelFunction):
+class LogOnePlusKernel(KernelFunction):
     """The radial function log(1 + k): its potential sums to the log-partition of prior B."""
 
     def potential(self, sq_dist: Any) -> Any:
@@ -102,7 +102,7 @@ class LogOnePlusKernel(_KernelFunction):
         return self.kernel.edge_probability(sq_dist) * self.kernel.grad_log(sq_dist)
 
 
-class LogEdgeProbability(_KernelFunction):
+class LogEdgeProbability(KernelFunction):
     """The radial function log(k / (1 + k)): the log-likelihood of an edge under prior B."""
 
     def potential(self, sq_dist: Any) -> Any:
