@@ -15,8 +15,8 @@ from graphcouple.couplings.anchors import AnchorEnergy, Held
 from graphcouple.couplings.base import Absent, Rescaled
 from graphcouple.couplings.contraction import LaplacianEigenvalues
 from graphcouple.couplings.distance_shape import FreeScaleStress
+from graphcouple.couplings.global_term import LongEdges
 from graphcouple.couplings.large_scale import LargeScaleCrossEntropy
-from graphcouple.couplings.long_edges import LongEdges
 from graphcouple.couplings.matching import MatchedMeans
 from graphcouple.couplings.reconstruction import ReconstructionEnergy, reconstruction_weights
 from graphcouple.couplings.reference_shape import ProcrustesStatistic

@@ -10,11 +10,10 @@ from graphcouple.couplings.cross_entropy import CrossEntropy
 from graphcouple.couplings.density import Density, LocalRadii
 from graphcouple.couplings.distance_shape import DistanceShape, FreeScaleStress
 from graphcouple.couplings.effective import ChargedPartition, EffectiveCrossEntropy
-from graphcouple.couplings.global_term import GlobalTerm
+from graphcouple.couplings.global_term import GlobalTerm, LongEdges
 from graphcouple.couplings.gram import GramMatching
 from graphcouple.couplings.large_scale import LargeScale, LargeScaleCrossEntropy
 from graphcouple.couplings.local_map import LocallyAdjusted, LocallyAdjustedCoupling
-from graphcouple.couplings.long_edges import LongEdges
 from graphcouple.couplings.losses import BinaryKL, MatchingLoss, SquareLoss
 from graphcouple.couplings.matching import MatchedMeans
 from graphcouple.couplings.pacmap import PairwiseControlled, PairwiseControlledCoupling

@@ -124,9 +124,9 @@ FAULTS = [
     Fault("precision: R the wrong way", "couplings/precision.py", "right @ right.T", "right.T @ right",
           "test_precision test_hierarchical"),
     Fault("tears: edges do not resist", "couplings/global_term.py", "if self.resistance:", "if False:", "test_tears"),
-    Fault("tears: the map's own size", "couplings/long_edges.py", "slopes = slopes - float(", "slopes = slopes - 0.0 * float(",
+    Fault("tears: the map's own size", "couplings/global_term.py", "slopes = slopes - float(", "slopes = slopes - 0.0 * float(",
           "test_tears"),
-    Fault("tears: weak edges resist too", "couplings/long_edges.py", "* (1.0 - 1e-9)", "* 0.0", "test_tears"),
+    Fault("tears: weak edges resist too", "couplings/global_term.py", "* (1.0 - 1e-9)", "* 0.0", "test_tears"),
     Fault("tears: the weight at large", "couplings/large_scale.py", "_WEIGHT, _EXPLAINED = 3.0, 0.35", "_WEIGHT, _EXPLAINED = 7.0, 0.35",
           "test_large_scale"),
 ]  # fmt: skip
