@@ -89,34 +89,17 @@ def check_sparse(matrix: Any, name: str) -> None:
 
     SciPy checks only a few of them, and a file or a caller can hold any.
     """
-    if matrix.format not in ("csr", "csc", "bsr", "coo"):
-        try:
-            matrix = matrix.tocoo()
-        except (ValueError, IndexError) as error:
-            raise ValueError(f"{name} is damaged: {' '.join(str(error).split())}.") from None
-    indices: list[NDArray[Any]]
-    if matrix.format == "coo":
-        indices, sizes = [matrix.row, matrix.col], matrix.shape
-        if any(axis.shape != matrix.data.shape for axis in indices):
-            raise ValueError(f"{name} is damaged: {matrix.data.size} entries, but {indices[0].size} rows of them.")
-    else:
-        major, minor = matrix.shape if matrix.format != "csc" else matrix.shape[::-1]
-        block = matrix.blocksize if matrix.format == "bsr" else (1, 1)
-        indptr = matrix.indptr
-        if indptr.shape != (major // block[0] + 1,) or indptr[0] != 0 or (np.diff(indptr) < 0).any():
-            raise ValueError(
-                f"{name} is damaged: its indptr must rise from 0 and have one entry for each row, and one."
-            )
-        if not int(indptr[-1]) <= min(len(matrix.indices), len(matrix.data)):
-            raise ValueError(
-                f"{name} is damaged: its indptr ends at {indptr[-1]}, beyond its {len(matrix.data)} entries."
-            )
-        indices, sizes = [matrix.indices[: int(indptr[-1])]], (minor // block[1],)
-    for axis, size in zip(indices, sizes, strict=True):
-        if axis.size and not (int(axis.min()) >= 0 and int(axis.max()) < size):
-            raise ValueError(
-                f"{name} is damaged: its indices run from {axis.min()} to {axis.max()}, beyond 0 to {size - 1}."
-            )
+    try:
+        if matrix.format in ("csr", "csc", "bsr"):
+            if (np.diff(matrix.indptr) < 0).any():
+                raise ValueError("its indptr must not fall")
+            arrays = (matrix.data, matrix.indices, matrix.indptr)
+            type(matrix)(arrays, shape=matrix.shape).check_format(full_check=True)
+        else:
+            entries = matrix.tocoo()
+            type(entries)((entries.data, (entries.row, entries.col)), shape=entries.shape)
+    except (ValueError, IndexError, TypeError) as error:
+        raise ValueError(f"{name} is damaged: {' '.join(str(error).split())}.") from None
 
 
 def check_embedding(Z: Any, name: str = "Z", n_points: int | None = None) -> NDArray[np.floating[Any]]:
