@@ -117,6 +117,23 @@ def test_rows_of_zeros_are_at_cosine_distance_one_of_all_others(rng):
         np.testing.assert_allclose(sq_dist[support.indptr[5] : support.indptr[6]], 1.0)
 
 
+@pytest.mark.filterwarnings("ignore:rows of X that are")
+@pytest.mark.parametrize("metric", ["cosine", "correlation"])
+def test_directions_have_one_distance_wherever_it_is_asked_for(rng, metric):
+    X = rng.poisson(0.6, size=(40, 8)).astype(float)
+    X[:3] = 0.0
+    distances = distances_of(X, metric)
+    pairs, sq_dist = distances.all_pairs()
+    np.testing.assert_allclose(distances.along(pairs), sq_dist, atol=1e-12)
+    support, nearest = distances.nearest(39)
+    np.testing.assert_allclose(nearest, sq_dist[pairs.find(support.rows, support.indices)], atol=1e-12)
+    own = pairs.to_csr(np.sqrt(sq_dist)).toarray()
+    assert own[0, 1] == 0.0
+    np.testing.assert_allclose(own[0, 3:], 1.0)
+    if metric == "cosine":
+        np.testing.assert_allclose(own[3:, 3:], pairwise_distances(X[3:], metric="cosine"), atol=1e-12)
+
+
 def test_the_callers_matrix_is_left_alone(rng):
     X = text_like(2000, 150, rng)
     shuffled = sp.csr_array((X.data, X.indices, X.indptr), shape=X.shape)

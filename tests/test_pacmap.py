@@ -126,5 +126,8 @@ def test_refusals():
         gc.PaCMAP().fit(X, sample_weight=np.ones(100))
     with pytest.raises(ValueError, match="has no law that places new points"):
         gc.PaCMAP(random_state=0).fit(X).transform(X)
+    sentence = gc.PaCMAP(random_state=0).sentence.replace()
+    with pytest.raises(ValueError, match="GraphCoupling has no law that places the rows beyond n_landmarks=50"):
+        gc.GraphCoupling(**sentence, n_landmarks=50).fit(X)
     with pytest.raises(ValueError, match="n_near must be"):
         PairwiseControlledCoupling(n_near=0)

@@ -6,7 +6,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
 from graphcouple.couplings import Attraction
-from graphcouple.optimize import MomentumState, is_collapsed
+from graphcouple.optimize import Adam, MomentumState, is_collapsed
+from graphcouple.optimize.monitor import Stopping
 from tests.reference import coupling_of
 
 
@@ -199,6 +200,13 @@ def test_bad_arguments_are_refused(coupling, options, error, message):
         lambda: gc.Exaggeration(0.0),
         lambda: gc.Exaggeration(n_iter=-1),
         lambda: gc.LBFGS(memory=0),
+        lambda: Adam(decay="slow"),
+        lambda: Adam(square_decay=1.0),
+        lambda: gc.MomentumGains(momentum="much"),
+        lambda: gc.MiniBatches(random_state=-1),
+        lambda: gc.Descent(learning_rate="fast"),
+        lambda: Stopping(tol="small"),
+        lambda: gc.couplings.Confinement(10, 1.0, 0.0),
     ],
 )
 def test_bad_optimizers_are_refused(make):

@@ -96,6 +96,8 @@ FAULTS = [
     Fault("neighbors: duplicates lose their zero", "neighbors/distances.py",
           "super()._sq_distances(support, dist, n_jobs) if sp.issparse(self.X) else self.along(support, n_jobs)",
           "super()._sq_distances(support, dist, n_jobs)", "test_neighbors test_models test_robustness"),
+    Fault("neighbors: cosine along edges by another rule", "neighbors/by_metric.py", "if self._by_direction:\n            return np.square(",
+          "if False:\n            return np.square(", "test_neighbors"),
     Fault("neighbors: cosine from unit vectors", "neighbors/by_metric.py",
           "way)\n            return support, np.square(0.5 * sq_dist)", "way)\n            return support, np.square(sq_dist)", "test_neighbor_graph"),
     Fault("prior D: sums that drown in their error", "laws/priors/unit_out_degree.py",
