@@ -190,6 +190,22 @@ class Support:
         return Support(counts[self.indptr].astype(self.indptr.dtype), self.indices[keep])
 
 
+def largest_of_rows(support: Support, values: NDArray[Any], count: int) -> NDArray[np.bool_]:
+    """Return which edges have one of the `count` largest values of their row; the first of equal values count.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.graphs import Support, largest_of_rows
+    >>> largest_of_rows(Support(np.array([0, 3, 4]), np.array([0, 1, 2, 0])), np.array([0.2, 0.5, 0.3, 1.0]), 2)
+    array([False,  True,  True,  True])
+    """
+    order = np.lexsort((-values, support.rows))
+    keep = np.zeros(order.size, dtype=bool)
+    keep[order[np.arange(order.size) - support.indptr[support.rows] < count]] = True
+    return keep
+
+
 def off_diagonal(matrix: NDArray[Any]) -> NDArray[Any]:
     """Return the off-diagonal entries of a square array, flat and in row-major order.
 

@@ -156,6 +156,58 @@ def test_new_points_stay_among_the_fitted_ones_where_eigenvectors_are_noise():
     assert (np.abs(Z).max(axis=0) < 1.01 * np.abs(few.embedding_[:, noise]).max(axis=0)).all()
 
 
+def steps_of(law, X):
+    M = law.posterior(X).mean()
+    return M if isinstance(M, np.ndarray) else M.toarray()
+
+
+@pytest.mark.parametrize("n_neighbors", [None, 12])
+@pytest.mark.parametrize("t", [1, 2, 5])
+def test_a_diffused_law_has_the_ends_of_walks(t, n_neighbors, tmp_path):
+    one = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(6), n_neighbors)
+    M = steps_of(one, X)
+    ends = np.linalg.matrix_power(M, t)
+    np.fill_diagonal(ends, 0.0)
+    law = gc.laws.DiffusedLaw(one, t, n_kept=40)
+    np.testing.assert_allclose(steps_of(law, X), ends / ends.sum(axis=1, keepdims=True), atol=1e-12)
+    fitted = gc.GraphCoupling(law, gc.GraphModel(gc.Student(), "E"), max_iter=20, random_state=0).fit(X)
+    new = np.concatenate([X[:2], X[:3] + 0.1])
+    edges = fitted._given.new_edges(new).normalized().toarray()
+    first = one.given(X).new_edges(new).normalized().toarray()
+    np.testing.assert_array_equal(edges[:2], first[:2])
+    np.testing.assert_allclose(edges[2:], first[2:] @ np.linalg.matrix_power(M, t - 1), atol=1e-12)
+    fitted.save(tmp_path / "map.gc")
+    np.testing.assert_array_equal(gc.load(tmp_path / "map.gc").transform(new), fitted.transform(new))
+
+
+def test_walks_keep_their_likeliest_ends_and_may_not_leave_two_points():
+    one = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(4), 12)
+    kept = gc.laws.DiffusedLaw(one, 3).posterior(X)
+    assert np.diff(kept.support.indptr).max() <= 12
+    M = steps_of(one, X)
+    two = M @ M
+    two[two < np.sort(two, axis=1)[:, [-12]]] = 0.0
+    three = two @ M
+    three[three < np.sort(three, axis=1)[:, [-12]]] = 0.0
+    np.fill_diagonal(three, 0.0)
+    np.testing.assert_allclose(steps_of(gc.laws.DiffusedLaw(one, 3), X), three / three.sum(axis=1, keepdims=True))
+    pairs = np.array([[0.0], [0.1], [90.0], [90.1]])
+    single = gc.GraphModel(gc.Gaussian(), "D", gc.ConstantBandwidth(1.0), 1)
+    np.testing.assert_array_equal(steps_of(gc.laws.DiffusedLaw(single, 2), pairs), steps_of(single, pairs))
+
+
+def test_walks_need_steps_from_every_point():
+    one = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(4))
+    with pytest.raises(ValueError, match="law must have prior D"):
+        gc.laws.DiffusedLaw(gc.GraphModel(gc.Gaussian(), "B"))
+    with pytest.raises(TypeError, match="law must be a GraphModel"):
+        gc.laws.DiffusedLaw("D")
+    with pytest.raises(ValueError, match="n_steps must be at least 1"):
+        gc.laws.DiffusedLaw(one, 0)
+    with pytest.raises(ValueError, match="takes no sample weights"):
+        gc.laws.DiffusedLaw(one).posterior(X, sample_weight=np.ones(40))
+
+
 def test_bad_parameters():
     for name, value in (("t", -1.0), ("alpha", 1.5)):
         with pytest.raises(ValueError, match=name):

@@ -19,6 +19,11 @@ def _ours(make):
     return fit
 
 
+def _diffused(gc, n_steps, seed):
+    law, latent = gc.TSNE().sentence.input, gc.TSNE().sentence.latent
+    return gc.GraphCoupling(gc.laws.DiffusedLaw(law, n_steps), latent, init="pca", random_state=seed)
+
+
 def _multiscale(X, seed):
     import graphcouple as gc
 
@@ -76,6 +81,8 @@ OURS = {
     "our PHATE": _ours(lambda gc, seed: gc.PHATE(random_state=seed)),
     "our PaCMAP": _ours(lambda gc, seed: gc.PaCMAP(random_state=seed)),
     "our LocalMAP": _ours(lambda gc, seed: gc.LocalMAP(random_state=seed)),
+    "t-SNE, 2 steps": _ours(lambda gc, seed: _diffused(gc, 2, seed)),
+    "t-SNE, 8 steps": _ours(lambda gc, seed: _diffused(gc, 8, seed)),
     "SNEkhorn": _ours(lambda gc, seed: gc.SNEkhorn(random_state=seed)),
     "t-SNEkhorn": _ours(lambda gc, seed: gc.SNEkhorn(latent_kernel=gc.Student(), random_state=seed)),
     "two-scale t-SNE": _ours(lambda gc, seed: gc.TwoScaleCoupling(random_state=seed)),

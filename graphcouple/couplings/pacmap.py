@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from graphcouple._validation import check_embedding, check_integer
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.recipes import Coupling, Problem
-from graphcouple.graphs import FloatArray, IntArray, Support, edges_of
+from graphcouple.graphs import FloatArray, IntArray, Support, edges_of, largest_of_rows
 from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import distances_of
@@ -209,12 +209,7 @@ class PairwiseControlledCoupling(Coupling):
 
 def most_likely(posterior: RandomGraph, n_edges: int) -> Support:
     """Return the `n_edges` most likely edges of each row, or all if there are fewer."""
-    support, means = posterior.support, posterior.edge_means
-    order = np.lexsort((-means, support.rows))
-    rank = np.arange(order.size) - support.indptr[support.rows]
-    keep = np.zeros(order.size, dtype=bool)
-    keep[order[rank < n_edges]] = True
-    return support.select(keep)
+    return posterior.support.select(largest_of_rows(posterior.support, posterior.edge_means, n_edges))
 
 
 def _others(rng: np.random.Generator, n: int, count: int) -> IntArray:

@@ -6,11 +6,10 @@ import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from graphcouple.estimators.sentence import Sentence, needs_means_once
 from graphcouple.graphs import MANY_EDGES
-from graphcouple.laws import GraphLaw, GraphMixture, GraphModel
+from graphcouple.laws import GraphLaw, GraphModel
 from graphcouple.neighbors.inverted_file import KEPT_BYTES
 
 # Python, libraries and compiled loops; the grids of fast sums, which tight clusters make finer: for each point, and at
@@ -27,7 +26,7 @@ _ALL_PAIRS = 2000
 def memory_of(sentence: Sentence, n: int, p: int, itemsize: int) -> dict[str, float]:
     """Return the most bytes that the process holds in each stage of a fit of n rows and p columns."""
     model, q = sentence.input, sentence.n_components
-    laws: Any = model.laws if isinstance(model, GraphMixture) else [model]
+    laws = model.parts
     edges = sum(_edges(law.for_points(n), n) for law in laws)
     width = 4 if edges > MANY_EDGES else 8
     base = _BASE + n * p * itemsize

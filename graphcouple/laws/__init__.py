@@ -8,6 +8,7 @@ from graphcouple.laws.bandwidths import (
     Perplexity,
     SelfTuning,
 )
+from graphcouple.laws.diffused import DiffusedLaw
 from graphcouple.laws.given import ConditionedLaw, GraphLaw, NewEdges
 from graphcouple.laws.mixture import GraphMixture
 from graphcouple.laws.model import GraphModel
@@ -17,6 +18,7 @@ __all__ = [
     "Bandwidth",
     "ConditionedLaw",
     "ConstantBandwidth",
+    "DiffusedLaw",
     "GraphLaw",
     "GraphMixture",
     "GraphModel",

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,9 @@ from graphcouple._numba.threads import over_rows
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.laws.priors import RandomGraph
+
+if TYPE_CHECKING:
+    from graphcouple.laws.model import GraphModel
 
 # Number of nearest neighbours whose distances tell whether a point is isolated.
 FEW = 10
@@ -151,13 +154,18 @@ class GraphLaw(ABC):
 
     @property
     @abstractmethod
-    def kernels(self) -> tuple[Kernel, ...]:
-        """The kernels that the law uses."""
+    def parts(self) -> tuple[GraphModel, ...]:
+        """The models that the law is made of."""
 
     @property
-    @abstractmethod
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels that the law uses."""
+        return tuple(part.kernel for part in self.parts)
+
+    @property
     def uses_classes(self) -> bool:
-        """Whether the law depends on classes `y`."""
+        """Whether the law depends on classes `y`: a part has a `target_weight` above 0."""
+        return any(part.target_weight > 0.0 for part in self.parts)
 
     @abstractmethod
     def for_points(self, n_points: int) -> Self:
@@ -198,6 +206,25 @@ class GraphLaw(ABC):
         """
         return self.given(X, sample_weight=sample_weight, y=y).posterior(n_jobs)
 
-    @abstractmethod
     def new_edges(self, X: Any, X_new: Any, n_jobs: int | None = None) -> sp.csr_array:
-        """Return the mean edges from new points to the points of `X`, divided by each row's sum."""
+        """Return the mean edges from new points to the points of `X`, divided by each row's sum.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The points of the graph.
+        X_new : array or sparse matrix of shape (n_new, n_features)
+            See `ConditionedLaw.new_edges`.
+        n_jobs : int or None, default=None
+
+        Returns
+        -------
+        csr_array of shape (n_new, n_samples)
+            Rows that sum to 1.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When an array is not numeric or not finite, or the columns differ.
+        """
+        return self.given(X).new_edges(X_new, n_jobs).normalized()

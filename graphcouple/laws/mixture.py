@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from graphcouple.graphs import FloatArray, Support
-from graphcouple.kernels import Kernel
 from graphcouple.laws.copies import check_weights
 from graphcouple.laws.given import ConditionedLaw, GraphLaw, NewEdges, mean_of_edges
 from graphcouple.laws.model import GraphModel
@@ -95,14 +93,9 @@ class GraphMixture(GraphLaw):
         return self.laws[0].metric
 
     @property
-    def kernels(self) -> tuple[Kernel, ...]:
-        """The kernels of the laws."""
-        return tuple(law.kernel for law in self.laws)
-
-    @property
-    def uses_classes(self) -> bool:
-        """Whether a law has a `target_weight` above 0."""
-        return any(law.uses_classes for law in self.laws)
+    def parts(self) -> tuple[GraphModel, ...]:
+        """The laws."""
+        return tuple(self.laws)
 
     def for_points(self, n_points: int) -> Self:
         """Return the mixture with "auto" replaced by its value for this many points."""
@@ -126,13 +119,6 @@ class GraphMixture(GraphLaw):
         for law, part in zip(self.laws, parts, strict=True):
             part.distances = distances[law.distance_key]
         return _ConditionedMixture(self, list(distances.values()), parts)
-
-    def new_edges(self, X: Any, X_new: Any, n_jobs: int | None = None) -> sp.csr_array:
-        """Return the weighted mean of the laws' edges from new points; see `GraphModel.new_edges`."""
-        first, *others = (
-            w * law.new_edges(X, X_new, n_jobs) for w, law in zip(self.probabilities, self.laws, strict=True)
-        )
-        return sum(others, first)
 
 
 class _ConditionedMixture(ConditionedLaw):

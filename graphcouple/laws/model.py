@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from graphcouple._validation import at_most_others, check_fraction, check_integer, is_word
 from graphcouple.graphs import FloatArray, Support
@@ -205,14 +204,9 @@ class GraphModel(GraphLaw):
         return None if n_points <= ALL_PAIRS_UP_TO or suited is None else min(n_points - 1, suited)
 
     @property
-    def kernels(self) -> tuple[Kernel, ...]:
-        """The kernel, in a tuple."""
-        return (self.kernel,)
-
-    @property
-    def uses_classes(self) -> bool:
-        """Whether `target_weight` is above 0."""
-        return self.target_weight > 0.0
+    def parts(self) -> tuple[GraphModel, ...]:
+        """The model, in a tuple."""
+        return (self,)
 
     def for_points(self, n_points: int) -> Self:
         """Return the model with ``n_neighbors="auto"`` replaced by its value for this many points."""
@@ -294,29 +288,6 @@ class GraphModel(GraphLaw):
         law._scales, law._spread = remembered["scales"], remembered["spread"]
         law.model = dataclasses.replace(law.model, bandwidth=remembered.get("bandwidth", law.model.bandwidth))
         return law
-
-    def new_edges(self, X: Any, X_new: Any, n_jobs: int | None = None) -> sp.csr_array:
-        """Return the mean edges from new points to the points of `X`, divided by each row's sum.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The points of the graph.
-        X_new : array or sparse matrix of shape (n_new, n_features)
-            See `ConditionedLaw.new_edges`.
-        n_jobs : int or None, default=None
-
-        Returns
-        -------
-        csr_array of shape (n_new, n_samples)
-            Rows that sum to 1.
-
-        Raises
-        ------
-        TypeError, ValueError
-            When an array is not numeric or not finite, or the columns differ.
-        """
-        return self.given(X).new_edges(X_new, n_jobs).normalized()
 
     def edges_among(
         self, distances: Distances, n_jobs: int | None, weighted: bool = False
