@@ -21,7 +21,7 @@ FAULTS = [
     Fault("Sampled steps from starts of any size", "optimize/solve.py", "_START_WEIGHT * bound if first.noisy", "_START_WEIGHT * bound if False", "test_contrastive"),
     Fault("PaCMAP: mid-near pairs to the nearest", "couplings/pacmap.py", "axis=1)[:, 1]", "axis=1)[:, 0]", "test_pacmap"),
     Fault("PaCMAP: near pairs repel as random ones", "couplings/pacmap.py", "free = near.find(rows, columns) < 0", "free = rows >= 0", "test_pacmap"),
-    Fault("PaCMAP: least likely edges", "couplings/pacmap.py", "np.lexsort((-means, support.rows))", "np.lexsort((means, support.rows))", "test_pacmap"),
+    Fault("PaCMAP: least likely edges", "graphs.py", "np.lexsort((-values, support.rows))", "np.lexsort((values, support.rows))", "test_pacmap"),
     Fault("PaCMAP: the last phase from the start", "couplings/pacmap.py", "self._n_far, phase_weights(iteration))", "self._n_far)", "test_pacmap"),
     Fault("PaCMAP: each pair twice", "couplings/pacmap.py", "0.5 * (directed + directed.T)", "directed + directed.T", "test_pacmap"),
     Fault("coupling: share of unordered pairs", "couplings/pair.py", "return 0.5 if self.posterior.unordered else 1.0",
