@@ -118,6 +118,14 @@ def test_neighbors_that_make_no_sense_say_why(X, neighbors, error, match):
         gc.UMAP().fit(X, neighbors=neighbors)
 
 
+def test_fewer_given_neighbors_than_asked_for_are_their_own_number(X):
+    sparse = NearestNeighbors(n_neighbors=5).fit(X).kneighbors_graph(mode="distance")
+    with pytest.warns(UserWarning, match="n_neighbors=15 is lowered to 6, the point itself included, since at most 5"):
+        lowered = gc.UMAP(max_iter=20, random_state=0).fit(X, neighbors=sparse)
+    asked = gc.UMAP(n_neighbors=6, max_iter=20, random_state=0).fit(X, neighbors=sparse)
+    np.testing.assert_array_equal(lowered.posterior_.edge_means, asked.posterior_.edge_means)
+
+
 def test_neighbors_beside_ones_own_graph_are_refused(X):
     posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X)
     drawn = gc.GraphCoupling(posterior, gc.GraphModel(gc.Student(), "E"))

@@ -57,8 +57,10 @@ class ConditionedModel(ConditionedLaw):
         support, sq_dist = model.edges_among(self.distances, n_jobs, self.weights is not None)
         self._spread = nearest_spread(support, sq_dist, n_jobs)
         if isinstance(self.distances, OwnNeighbors) and model.bandwidth is not None:
-            fewest = int(np.diff(support.indptr).min())
-            model = self.model = replace(model, bandwidth=model.bandwidth.for_neighbors(fewest))
+            counts = np.diff(support.indptr)
+            # Rows that stand for several points need fewer edges.
+            most = int(counts.max() if self.weights is None else self.weights.sum())
+            model = self.model = replace(model, bandwidth=model.bandwidth.for_neighbors(int(counts.min()), most))
         copies = None
         if self.weights is not None:
             k = model.neighbors_among(self.distances.n_points)

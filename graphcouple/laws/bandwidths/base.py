@@ -102,8 +102,8 @@ class Bandwidth(ABC):
         """Lower the bandwidth's numbers to what `n_points` allow, with a warning."""
         return self
 
-    def for_neighbors(self, n_neighbors: int) -> Bandwidth:
-        """Lower the bandwidth's numbers to what rows of `n_neighbors` given neighbours allow, with a warning."""
+    def for_neighbors(self, fewest: int, most: int) -> Bandwidth:
+        """Lower the bandwidth's numbers to what rows of `fewest` to `most` given neighbours allow, with a warning."""
         return self
 
     def settled(self, rows: DistanceRows, kept: int | None = None) -> Bandwidth:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import warnings
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -57,6 +58,18 @@ class LocalConnectivity(Bandwidth):
     def suited_neighbors(self) -> int:
         """`n_neighbors` without the point itself."""
         return self.n_neighbors - 1
+
+    def for_neighbors(self, fewest: int, most: int) -> Bandwidth:
+        """Lower `n_neighbors` to the point itself and the neighbours of the longest row, if these are fewer."""
+        if self.n_neighbors <= most + 1 or most < 1:
+            return self
+        warnings.warn(
+            f"n_neighbors={self.n_neighbors} is lowered to {most + 1}, the point itself included, since at most {most} "
+            f"neighbors of a point are given. Give at least {self.n_neighbors - 1}, or set n_neighbors={most + 1}.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return replace(self, n_neighbors=most + 1)
 
     def fit_rows(self, rows: DistanceRows) -> tuple[FloatArray, FloatArray]:
         """Return ρ and σ."""

@@ -79,13 +79,13 @@ class Perplexity(Bandwidth):
         )
         return Perplexity(reduced) if n_others > 1 else ConstantBandwidth()
 
-    def for_neighbors(self, n_neighbors: int) -> Bandwidth:
-        """Lower a perplexity that is not below the number of neighbours to a third of that number."""
-        if self.perplexity < n_neighbors or n_neighbors < 2:
+    def for_neighbors(self, fewest: int, most: int) -> Bandwidth:
+        """Lower a perplexity that is not below the number of neighbours of a row to a third of that number."""
+        if self.perplexity < fewest or fewest < 2:
             return self
-        reduced = max(n_neighbors / 3.0, 0.5 * (1.0 + n_neighbors) if n_neighbors < 4 else 1.0)
+        reduced = max(fewest / 3.0, 0.5 * (1.0 + fewest) if fewest < 4 else 1.0)
         warnings.warn(
-            f"perplexity={self.perplexity:g} is lowered to {reduced:.3g}, since {n_neighbors} neighbors of a point are "
+            f"perplexity={self.perplexity:g} is lowered to {reduced:.3g}, since {fewest} neighbors of a point are "
             f"given. Give at least {self.suited_neighbors}, with scanpy by "
             f"sc.pp.neighbors(adata, n_neighbors={self.suited_neighbors + 1}).",
             UserWarning,
