@@ -26,8 +26,7 @@ class DiffusedLaw(GraphLaw):
 
     A step from point i leads to j with the probability M_ij, M the mean of a law of prior D. The mean of the diffused
     law is Mᵗ without its diagonal, each row divided by its sum: a walk that ends where it began is no edge. With many
-    steps, edges lead through the whole cluster, and a map keeps fewer of the nearest neighbours. A larger perplexity
-    keeps the large scale better on the data tried (``--methods "t-SNE, 8 steps"`` in ``benchmarks/front.py``).
+    steps, edges lead through the whole cluster. A map then keeps more at large, and fewer of the nearest neighbours.
 
     Parameters
     ----------
