@@ -95,8 +95,10 @@ def test_perplexity_out_of_the_reach_of_given_edges_is_refused():
 
 def test_neighborhoods_larger_than_the_data_are_lowered_with_a_warning():
     X = np.random.default_rng(0).normal(size=(12, 2))
-    with pytest.warns(UserWarning, match="n_neighbors=39 is lowered to 11"):
+    with pytest.warns(UserWarning, match="n_neighbors=40 is lowered to 12, the point itself included, since there are"):
         posterior = gc.UMAP(n_neighbors=40).models(12)[0].posterior(X)
+    whole = gc.UMAP(n_neighbors=12).models(12)[0].posterior(X)
+    np.testing.assert_array_equal(posterior.mean().toarray(), whole.mean().toarray())
     assert (np.diff(posterior.support.indptr) == 11).all()
 
 

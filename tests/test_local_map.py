@@ -75,7 +75,6 @@ def test_scores_of_the_original(digits):
     assert float(scores["silhouette"]) == pytest.approx(0.675, abs=0.02)
 
 
-@pytest.mark.filterwarnings("ignore:n_neighbors=60 is lowered")
 @pytest.mark.parametrize("n", [4, 12])
 def test_few_points(n):
     Z = gc.LocalMAP(random_state=0).fit_transform(np.random.default_rng(0).normal(size=(n, 3)))

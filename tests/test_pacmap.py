@@ -96,7 +96,6 @@ def test_mid_near_pairs_lead_to_the_second_nearest_of_six():
     assert mean_rank == pytest.approx(2.0 / 7.0, abs=0.03)
 
 
-@pytest.mark.filterwarnings("ignore:n_neighbors=60 is lowered")
 @pytest.mark.parametrize("n", [4, 12, 40])
 def test_few_points(n):
     Z = gc.PaCMAP(random_state=0).fit_transform(np.random.default_rng(0).normal(size=(n, 3)))

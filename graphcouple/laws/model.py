@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from graphcouple._validation import at_most_others, check_fraction, check_integer, is_word
+from graphcouple._validation import check_fraction, check_integer, is_word
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.kernels.base import KERNELS
@@ -217,9 +217,10 @@ class GraphModel(GraphLaw):
     def within(self, n_points: int, n_copies: float | None = None) -> GraphModel:
         """Lower perplexity and number of neighbours to what `n_points` allow, with a warning.
 
-        A perplexity becomes a third of the number of other points. A number of neighbours that the bandwidth sets, as
-        UMAP's does, becomes the number of other points. Any other number of neighbours is unchanged, and is an error
-        later if it is too large. `n_copies` is the sum of the sample weights, if any.
+        A perplexity becomes a third of the number of other points, and UMAP's `n_neighbors` the number of points. A
+        number of neighbours that suits the bandwidth then becomes that of all others, without a warning. Any other
+        number is unchanged, and is an error later if it is too large. `n_copies` is the sum of the sample weights, if
+        any.
         """
         if n_points < 2:
             return self
@@ -230,7 +231,7 @@ class GraphModel(GraphLaw):
         matches = self.n_neighbors is not None and self.bandwidth is not None
         matches = matches and self.n_neighbors == self.bandwidth.suited_neighbors  # type: ignore[union-attr]
         if matches and isinstance(self.n_neighbors, int):
-            changes["n_neighbors"] = at_most_others(self.n_neighbors, total)
+            changes["n_neighbors"] = min(self.n_neighbors, total - 1)
         return dataclasses.replace(self, **changes)
 
     def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> ConditionedModel:

@@ -128,7 +128,7 @@ FAULTS = [
           "self.kernel if self.prior.independent_edges else", "test_ties"),
     Fault("own metrics: negative distances", "neighbors/by_metric.py", "if callable(self.metric) and not (distances >= 0).all():",
           "if False:", "test_crafted"),
-    Fault("few given neighbors: n_neighbors stays", "laws/bandwidths/local.py", "return replace(self, n_neighbors=most + 1)", "return self",
+    Fault("few given neighbors: n_neighbors stays", "laws/bandwidths/local.py", "return replace(self, n_neighbors=n_neighbors)", "return self",
           "test_own_neighbors"),
     Fault("few given neighbors: the perplexity stays", "laws/given_model.py", "model.bandwidth.for_neighbors(int(counts.min()), most)",
           "model.bandwidth", "test_crafted"),

@@ -59,17 +59,23 @@ class LocalConnectivity(Bandwidth):
         """`n_neighbors` without the point itself."""
         return self.n_neighbors - 1
 
+    def within(self, n_points: int) -> Bandwidth:
+        """Lower `n_neighbors` to the number of points."""
+        return self._at_most(n_points, f"there are {n_points} points")
+
     def for_neighbors(self, fewest: int, most: int) -> Bandwidth:
-        """Lower `n_neighbors` to the point itself and the neighbours of the longest row, if these are fewer."""
-        if self.n_neighbors <= most + 1 or most < 1:
+        """Lower `n_neighbors` to the point itself and the neighbours of the longest row."""
+        return self._at_most(most + 1, f"at most {most} neighbors of a point are given")
+
+    def _at_most(self, n_neighbors: int, why: str) -> Bandwidth:
+        if self.n_neighbors <= n_neighbors or n_neighbors < 2:
             return self
         warnings.warn(
-            f"n_neighbors={self.n_neighbors} is lowered to {most + 1}, the point itself included, since at most {most} "
-            f"neighbors of a point are given. Give at least {self.n_neighbors - 1}, or set n_neighbors={most + 1}.",
+            f"n_neighbors={self.n_neighbors} is lowered to {n_neighbors}, the point itself included, since {why}.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-        return replace(self, n_neighbors=most + 1)
+        return replace(self, n_neighbors=n_neighbors)
 
     def fit_rows(self, rows: DistanceRows) -> tuple[FloatArray, FloatArray]:
         """Return ρ and σ."""
