@@ -110,6 +110,9 @@ def test_progress_is_told_off_a_terminal(capsys, monkeypatch):
     monkeypatch.setattr(_progress, "_LINE_EVERY", 0.0)
     gc.TSNE(perplexity=10, random_state=0, max_iter=200, verbose=1).fit(X)
     assert len(capsys.readouterr().err.strip().splitlines()) >= 4
+    assert "█" not in told.err
+    gc.TSNE(perplexity=10, random_state=0, max_iter=200, verbose=2).fit(X)
+    assert capsys.readouterr().err.strip().splitlines()[-1].partition("█")[2].endswith("▁")
     gc.CCPCA(perplexity=10, random_state=0, verbose=1).fit(X)
     assert "CCPCA:" in capsys.readouterr().err
     gc.TSNE(perplexity=10, random_state=0, max_iter=20).fit(X)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize import Callback
@@ -17,7 +19,7 @@ _LINE_EVERY = 5.0
 class Watched(NamedTuple):
     """The bar and the callback of a run; None for the one that is not wanted."""
 
-    bar: Callable[[int, float], None] | None
+    bar: Callable[..., None] | None
     callback: Callback | None
 
     def __call__(self, iteration: int, loss: float, Z: FloatArray) -> Any:
@@ -36,13 +38,35 @@ class Watched(NamedTuple):
 def watched(estimator: Any, total: int | None, measure: str = "loss") -> Iterator[Watched]:
     """Yield what a run of an estimator calls, by its parameters `verbose` and `callback`."""
     shown = progress_bar(total, type(estimator).__name__, measure) if estimator.verbose else nullcontext()
+    seen: list[float] = []
     with shown as bar:
-        yield Watched(bar, estimator.callback)
+
+        def with_curve(iteration: int, value: float) -> None:
+            seen.append(value)
+            if bar is not None:
+                bar(iteration, value, curve(seen))
+
+        yield Watched(with_curve if int(estimator.verbose) > 1 else bar, estimator.callback)
+
+
+def curve(values: Sequence[float], width: int = 30) -> str:
+    """Return a curve of the values as one line of blocks, the highest value at the top.
+
+    Examples
+    --------
+    >>> from graphcouple.estimators._progress import curve
+    >>> curve([8.0, 4.0, 2.0, 1.0])
+    '█▄▂▁'
+    """
+    known = np.array([value for value in values if np.isfinite(value)])
+    means = [part.mean() for part in np.array_split(known, min(width, max(known.size, 1))) if part.size]
+    low, high = min(means, default=0.0), max(means, default=0.0)
+    return "".join("▁▂▃▄▅▆▇█"[round(7 * (mean - low) / (high - low)) if high > low else 0] for mean in means)
 
 
 @contextmanager
-def progress_bar(total: int | None, description: str, measure: str = "loss") -> Iterator[Callable[[int, float], None]]:
-    """Show the progress of a run; yield ``update(iteration, value)``, the value of the `measure`."""
+def progress_bar(total: int | None, description: str, measure: str = "loss") -> Iterator[Callable[..., None]]:
+    """Show the progress of a run; yield ``update(iteration, value, note="")``, the value of the `measure`."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -52,42 +76,42 @@ def progress_bar(total: int | None, description: str, measure: str = "loss") -> 
 
 
 @contextmanager
-def _bar(console: Any, total: int | None, description: str, measure: str) -> Iterator[Callable[[int, float], None]]:
+def _bar(console: Any, total: int | None, description: str, measure: str) -> Iterator[Callable[..., None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns: list[Any] = [
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn(measure + " {task.fields[value]}"),
+        TextColumn(measure + " {task.fields[value]} {task.fields[note]}"),
         TimeRemainingColumn(),
     ]
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(description, total=total, value="–")
+        task = progress.add_task(description, total=total, value="–", note="")
 
-        def update(iteration: int, value: float) -> None:
+        def update(iteration: int, value: float, note: str = "") -> None:
             # An automatic run may go on for longer than planned.
             longest = None if total is None else max(total, iteration)
-            progress.update(task, completed=iteration, total=longest, value=_shown(value))
+            progress.update(task, completed=iteration, total=longest, value=_shown(value), note=note)
 
         yield update
 
 
 @contextmanager
-def _lines(console: Any, total: int | None, description: str, measure: str) -> Iterator[Callable[[int, float], None]]:
+def _lines(console: Any, total: int | None, description: str, measure: str) -> Iterator[Callable[..., None]]:
     last: list[Any] = [-_LINE_EVERY, None]
 
-    def line(iteration: int, value: float) -> str:
+    def line(iteration: int, value: float, note: str) -> str:
         of = "" if total is None or iteration > total else f"/{total}"
-        return f"{description}: {iteration}{of}, {measure} {_shown(value)}"
+        return f"{description}: {iteration}{of}, {measure} {_shown(value)} {note}".rstrip()
 
-    def update(iteration: int, value: float) -> None:
+    def update(iteration: int, value: float, note: str = "") -> None:
         now = time.monotonic()
         if now - last[0] >= _LINE_EVERY:
             last[:] = now, None
-            console.out(line(iteration, value), highlight=False)
+            console.out(line(iteration, value, note), highlight=False)
         else:
-            last[1] = line(iteration, value)
+            last[1] = line(iteration, value, note)
 
     yield update
     if last[1] is not None:

@@ -288,7 +288,7 @@ VOCABULARY: dict[str, Word] = {
     "verbose": Word(
         "int",
         "Above 0, show progress: a bar on a terminal or in a notebook, elsewhere a line every few seconds, on standard "
-        "error.",
+        "error. 2 draws the curve of the loss beside it.",
         ["verbose"],
     ),
     "weight": Word(
