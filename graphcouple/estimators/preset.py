@@ -89,6 +89,8 @@ def perplexity_law(estimator: Any, *, sparse: bool = False) -> GraphLaw:
     If `sparse`, "auto" neighbours are three times the perplexity for few points too.
     """
     sparse = sparse and estimator.n_neighbors == "auto"
+    if not (perplexities := np.atleast_1d(estimator.perplexity).tolist()):
+        raise ValueError("perplexity must be a number or hold at least one, got none.")
     laws = [
         GraphModel(
             Gaussian(),
@@ -97,6 +99,6 @@ def perplexity_law(estimator: Any, *, sparse: bool = False) -> GraphLaw:
             Perplexity(perplexity).suited_neighbors if sparse else estimator.n_neighbors,
             **of_points(estimator),
         )
-        for perplexity in np.atleast_1d(estimator.perplexity).tolist()
+        for perplexity in perplexities
     ]
     return laws[0] if len(laws) == 1 else GraphMixture(laws)
