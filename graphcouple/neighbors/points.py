@@ -47,7 +47,7 @@ def as_points(X: Any, name: str = "X", at_least: int = 2) -> Any:
     if X.shape[0] < at_least:
         raise ValueError(f"{name} must have at least {at_least} rows to relate, got n_samples = {X.shape[0]}.")
     if X.dtype not in (np.float32, np.float64):
-        X = X.astype(np.float32 if X.dtype == np.float16 else np.float64)
+        X = X.astype(np.float32 if X.dtype.kind == "f" and X.dtype.itemsize <= 4 else np.float64)
         entries = X.data if sp.issparse(X) else X
     if not np.isfinite(entries).all():
         raise ValueError(f"{name} holds NaN or infinity; impute or drop those entries first.")
