@@ -108,7 +108,10 @@ def _libraries() -> Any:
 
 
 def blas_threads(n_threads: int) -> Any:
-    """Return a context in which BLAS uses so many threads; to look for its libraries each time takes milliseconds."""
+    """Return a context in which BLAS uses `n_threads` threads.
+
+    Its libraries are looked for once, because that takes three milliseconds.
+    """
     return _libraries().limit(limits=n_threads, user_api="blas")
 
 
