@@ -196,6 +196,15 @@ def test_walks_keep_their_likeliest_ends_and_may_not_leave_two_points():
     np.testing.assert_array_equal(steps_of(gc.laws.DiffusedLaw(single, 2), pairs), steps_of(single, pairs))
 
 
+def test_searches_set_the_steps_and_the_law_that_takes_them():
+    one = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(4))
+    method = gc.GraphCoupling(gc.laws.DiffusedLaw(one), gc.GraphModel(gc.Student(), "E"))
+    method.set_params(input__n_steps=3, input__law__bandwidth__perplexity=7)
+    assert (method.input.n_steps, method.input.law.bandwidth, one.bandwidth) == (3, gc.Perplexity(7), gc.Perplexity(4))
+    with pytest.raises(ValueError, match="GraphModel has no parameter 'bandwidth__k'"):
+        method.set_params(input__law__bandwidth__k=7)
+
+
 def test_walks_need_steps_from_every_point():
     one = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(4))
     with pytest.raises(ValueError, match="law must have prior D"):

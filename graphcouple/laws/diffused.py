@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -62,6 +62,8 @@ class DiffusedLaw(GraphLaw):
     n_steps: int = 2
     n_kept: int | None = None
 
+    _nested: ClassVar[tuple[str, ...]] = ("law",)
+
     def __post_init__(self) -> None:
         check_integer("n_steps", self.n_steps, 1)
         if self.n_kept is not None:
@@ -73,10 +75,6 @@ class DiffusedLaw(GraphLaw):
 
     def __str__(self) -> str:
         return f"{self.n_steps} steps of {self.law}"
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     @property
     def parts(self) -> tuple[GraphModel, ...]:

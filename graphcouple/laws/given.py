@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +16,7 @@ import scipy.sparse as sp
 from graphcouple._numba.threads import over_rows
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.kernels import Kernel
-from graphcouple.laws.priors import RandomGraph
+from graphcouple.laws.priors import RandomGraph, as_prior
 
 if TYPE_CHECKING:
     from graphcouple.laws.model import GraphModel
@@ -152,6 +154,50 @@ class GraphLaw(ABC):
 
     metric: Any
 
+    _nested: ClassVar[tuple[str, ...]] = ()
+    """The parameters that have parameters of their own."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; `deep` adds those of its parts, as in ``kernel__dof``."""
+        params = _fields_of(self)
+        if deep:
+            for name in self._nested:
+                part = params[name]
+                inner = part.get_params() if isinstance(part, GraphLaw) else _fields_of(part)
+                params |= {f"{name}__{key}": value for key, value in inner.items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters in place, as scikit-learn's searches do; ``kernel__dof=2.0`` changes a part.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When a parameter is unknown or a value is invalid; the law is then unchanged.
+        """
+        # A part is set before its own parameters, whatever their order.
+        changes = {name: value for name, value in params.items() if "__" not in name}
+        for name, value in params.items():
+            part, _, inner = name.partition("__")
+            if inner and part in self._nested:
+                owner = changes.get(part, getattr(self, part))
+                owner = as_prior(owner) if part == "prior" else owner
+                if isinstance(owner, GraphLaw):
+                    changes[part] = copy.copy(owner).set_params(**{inner: value})
+                elif inner in _fields_of(owner):
+                    changes[part] = dataclasses.replace(owner, **{inner: value})
+                else:
+                    changes[name] = value
+            elif inner:
+                changes[name] = value
+        if unknown := sorted(set(changes) - set(_fields_of(self))):
+            kind = type(self).__name__
+            raise ValueError(f"{kind} has no parameter {unknown[0]!r}; it has {sorted(self.get_params())}.")
+        changed = dataclasses.replace(self, **changes)  # type: ignore[type-var]
+        for name, value in _fields_of(changed).items():
+            object.__setattr__(self, name, value)
+        return self
+
     @property
     @abstractmethod
     def parts(self) -> tuple[GraphModel, ...]:
@@ -228,3 +274,8 @@ class GraphLaw(ABC):
             When an array is not numeric or not finite, or the columns differ.
         """
         return self.given(X).new_edges(X_new, n_jobs).normalized()
+
+
+def _fields_of(part: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass by name; of anything else, none."""
+    return {field.name: getattr(part, field.name) for field in dataclasses.fields(part)} if is_dataclass(part) else {}

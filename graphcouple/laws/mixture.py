@@ -78,10 +78,6 @@ class GraphMixture(GraphLaw):
             return " | ".join(str(law) for law in self.laws)
         return " | ".join(f"{w:.3g}: {law}" for w, law in zip(self.probabilities, self.laws, strict=True))
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-
     @property
     def probabilities(self) -> FloatArray:
         """The weights, divided by their sum."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -94,6 +94,8 @@ class GraphModel(GraphLaw):
     metric_params: dict[str, Any] | None = None
     target_weight: float = 0.0
 
+    _nested: ClassVar[tuple[str, ...]] = ("kernel", "prior", "bandwidth")
+
     if TYPE_CHECKING:
         # Names are taken, and become objects.
         def __init__(
@@ -159,42 +161,6 @@ class GraphModel(GraphLaw):
         if self.target_weight:
             parts.append(f"classes of weight {self.target_weight:g}")
         return ", ".join(parts)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; `deep` adds those of its parts, as in ``kernel__dof``."""
-        params = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        if deep:
-            for name in ("kernel", "prior", "bandwidth"):
-                part = params[name]
-                for field in dataclasses.fields(part) if dataclasses.is_dataclass(part) else ():
-                    params[f"{name}__{field.name}"] = getattr(part, field.name)
-        return params
-
-    def set_params(self, **params: Any) -> Self:
-        """Change parameters in place, as scikit-learn's searches do; ``kernel__dof=2.0`` changes a part.
-
-        Raises
-        ------
-        TypeError, ValueError
-            When a parameter is unknown or a value is invalid; the model is then unchanged.
-        """
-        # A part is set before its own parameters, whatever their order.
-        changes = {name: value for name, value in params.items() if "__" not in name}
-        for name in changes:
-            if name not in self.get_params(deep=False):
-                raise ValueError(f"GraphModel has no parameter {name!r}; it has {sorted(self.get_params())}.")
-        for name, value in params.items():
-            part, _, inner = name.partition("__")
-            if inner:
-                owner = changes.get(part, getattr(self, part, None))
-                owner = as_prior(owner) if part == "prior" else owner
-                if not dataclasses.is_dataclass(owner) or inner not in {f.name for f in dataclasses.fields(owner)}:
-                    raise ValueError(f"GraphModel has no parameter {name!r}; it has {sorted(self.get_params())}.")
-                changes[part] = dataclasses.replace(owner, **{inner: value})  # type: ignore[type-var]
-        changed = dataclasses.replace(self, **changes)
-        for field in dataclasses.fields(self):
-            object.__setattr__(self, field.name, getattr(changed, field.name))
-        return self
 
     def neighbors_among(self, n_points: int) -> int | None:
         """Return the number of neighbours that a point may have edges to; None means all pairs."""
