@@ -14,10 +14,10 @@ from graphcouple._numba.jit import jit
 
 @jit
 def _is_near(indptr, indices, i, j):
-    found = False
+    linked = False
     for e in range(indptr[i], indptr[i + 1]):
-        found |= indices[e] == j
-    return found
+        linked |= indices[e] == j
+    return linked
 
 
 @jit

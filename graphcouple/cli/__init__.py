@@ -45,12 +45,12 @@ def _import(module: str) -> None:
         raise ValueError(f"--import {module}: no such file.")
     sys.path.insert(0, str(folder.resolve()))
     try:
-        found = importlib.import_module(name)
+        loaded = importlib.import_module(name)
     except (Exception, SystemExit) as error:
         raise ValueError(f"--import {module}: {type(error).__name__}: {error}") from error
     finally:
         del sys.path[0]
-    if path.suffix == ".py" and Path(found.__file__ or "").resolve() != path.resolve():
+    if path.suffix == ".py" and Path(loaded.__file__ or "").resolve() != path.resolve():
         raise ValueError(f"--import {module}: another module has the name {name}; rename the file.")
 
 

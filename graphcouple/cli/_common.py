@@ -74,8 +74,8 @@ def preset(method: str, options: dict[str, Any]) -> Any:
 
 def names_of(text: str | None) -> list[str]:
     """Return the names in a text with commas between them; a name in double quotes may hold commas."""
-    found = next(csv.reader([text or ""], skipinitialspace=True), [])
-    return list(dict.fromkeys(name.strip() for name in found if name.strip()))
+    cells = next(csv.reader([text or ""], skipinitialspace=True), [])
+    return list(dict.fromkeys(name.strip() for name in cells if name.strip()))
 
 
 def load_data(

@@ -26,6 +26,6 @@ def estimate(n: int, p: int, method: str, single: bool, **options: float | None)
     """
     from graphcouple.estimators import estimate
 
-    found = estimate(preset(method, options | {"random_state": 0}), n, p, "float32" if single else "float64")
+    cost = estimate(preset(method, options | {"random_state": 0}), n, p, "float32" if single else "float64")
     with guard_output():
-        click.echo(str(found))
+        click.echo(str(cost))

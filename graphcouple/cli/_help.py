@@ -31,8 +31,8 @@ class Grouped(click.Command):
         """Write the options by groups."""
         records = {part.name: part.get_help_record(ctx) for part in self.get_params(ctx)}
         for heading, names in {**self.groups, "Options": " ".join(str(name) for name in records)}.items():
-            found = [records.pop(name, None) for name in names.split()]
-            if rows := [record for record in found if record is not None]:
+            entries = [records.pop(name, None) for name in names.split()]
+            if rows := [record for record in entries if record is not None]:
                 with formatter.section(heading):
                     formatter.write_dl(rows)
 

@@ -61,7 +61,7 @@ def search(
     page = Path(f"{name}-search.html") if output is None else output
     check_target(page, (".html",), "--output")
     refuse_inputs({"--output": page, "--store": store}, (data, labels))
-    found = search_methods(
+    result = search_methods(
         X,
         space,
         names_of(objectives),
@@ -73,13 +73,13 @@ def search(
         store=store,
         callback=_report,
     )
-    found.to_html(page)
-    rows = found.rows()
+    result.to_html(page)
+    rows = result.rows()
     cells = [
-        [each, *(spread(rows[each], objective) for objective in found.objectives), f"{rows[each]['seconds']:.1f}"]
-        for each in found.front
+        [each, *(spread(rows[each], objective) for objective in result.objectives), f"{rows[each]['seconds']:.1f}"]
+        for each in result.front
     ]
-    print_table(["method"], [*found.objectives, "seconds"], cells)
+    print_table(["method"], [*result.objectives, "seconds"], cells)
     with guard_output():
         click.echo(f"{len(cells)} of {len(rows)} methods are on the front.\nwritten  {page}")
 

@@ -232,12 +232,12 @@ def sampled(X: Any, n: int, importance: Any, seed: int) -> tuple[NDArray[Any], N
         if given.shape != (n_rows,):
             raise ValueError(f"importance must have shape ({n_rows},), one number for each row, got {given.shape}.")
         given = given.rechunk((X.chunks[0],))
-    found = _smallest_keys(X if of_rows is not None else None, given, X.chunks[0], of_rows, n + 1, seed)
-    kept = np.argsort(found.rows[:n])
-    rows = found.rows[:n][kept]
+    smallest = _smallest_keys(X if of_rows is not None else None, given, X.chunks[0], of_rows, n + 1, seed)
+    kept = np.argsort(smallest.rows[:n])
+    rows = smallest.rows[:n][kept]
     if importance is None:
         return rows, None
-    weights = -1.0 / np.expm1(-found.keys[n] * found.importance[:n][kept])
+    weights = -1.0 / np.expm1(-smallest.keys[n] * smallest.importance[:n][kept])
     return rows, weights / weights.mean()
 
 
@@ -255,8 +255,8 @@ def _smallest_keys(
     merge = dask.delayed(_merged)
     while len(parts) > 1:
         parts = [merge(parts[a : a + _MERGED], n) for a in range(0, len(parts), _MERGED)]
-    found: _Sample = parts[0].compute()
-    return found
+    smallest: _Sample = parts[0].compute()
+    return smallest
 
 
 def _keys_of(

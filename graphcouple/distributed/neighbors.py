@@ -91,9 +91,9 @@ def nearest_neighbors(
     firsts = np.cumsum((0, *sizes))
     send, search, gather = (dask.delayed(function, pure=True) for function in (_send, _search, _gather))
     sent = [send(rows.blocks[c], lists, int(firsts[c]), n_parts) for c in range(len(sizes))]
-    found = [search([chunk[p] for chunk in sent], lists) for p in range(n_parts)]
+    from_parts = [search([chunk[p] for chunk in sent], lists) for p in range(n_parts)]
     nearest = [
-        gather([part[c] for part in found], int(firsts[c]), size, n_neighbors, rows.dtype)
+        gather([part[c] for part in from_parts], int(firsts[c]), size, n_neighbors, rows.dtype)
         for c, size in enumerate(sizes)
     ]
     dtypes = (np.dtype(np.int64), np.result_type(rows.dtype, np.float32))

@@ -79,16 +79,16 @@ class LinearAutoencoder(EmbeddingEstimator):
                 f"n_components={self.n_components} must be at most min(n_samples, n_features)={min(X.shape)}."
             )
         gram = GramMatrix(X)
-        found = gram.placement(self.n_components)
-        warn_of_missing(int((found.onto != 0).any(axis=0).sum()), self.n_components, "the points have")
-        squares = found.eigenvalues
-        kept = (found.onto != 0).any(axis=0) & (squares > self.alpha)
+        placement = gram.placement(self.n_components)
+        warn_of_missing(int((placement.onto != 0).any(axis=0).sum()), self.n_components, "the points have")
+        squares = placement.eigenvalues
+        kept = (placement.onto != 0).any(axis=0) & (squares > self.alpha)
         shrink = np.sqrt(np.where(kept, 1.0 - self.alpha / np.where(kept, squares, 1.0), 0.0))
         self.mean_ = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel().astype(X.dtype)
-        directions = gram.directions(found).T
+        directions = gram.directions(placement).T
         self.decoder_ = (shrink[:, None] * directions).astype(X.dtype)
         self.encoder_ = self.decoder_.T.copy()
-        self.embedding_ = (found.Z * shrink).astype(X.dtype)
+        self.embedding_ = (placement.Z * shrink).astype(X.dtype)
         self.reconstruction_error_ = gram.trace - float((squares * (1.0 - (1.0 - shrink**2) ** 2)).sum())
         self.loss_ = self.reconstruction_error_ + 2.0 * self.alpha * float(np.square(shrink).sum())
         return self

@@ -163,26 +163,26 @@ class CCPCA(EmbeddingEstimator):
                 "CCPCA takes no sample weights: means of components count each row once. Repeat rows instead."
             )
         rng = check_random_state(self.random_state)
-        projection, found = self._draw(X, posterior, rng)
+        projection, pca = self._draw(X, posterior, rng)
         # Nothing is kept before the graphs are drawn: what interrupts leaves an earlier fit whole.
         self._given, self.posterior_, self.projection_ = law, posterior, projection
-        self._constant = found.constant
-        if found.constant:
+        self._constant = pca.constant
+        if pca.constant:
             warnings.warn(f"{why_constant(self.projection_)}; the result is PCA of X.", UserWarning, stacklevel=2)
-            found = component_pca(X, identity_projection(X.shape[0]), self.n_components, rng=rng)
-        if not found.singular_values.any():
+            pca = component_pca(X, identity_projection(X.shape[0]), self.n_components, rng=rng)
+        if not pca.singular_values.any():
             warnings.warn(
                 "the averages of all points are equal up to rounding, so all lie in one place. If the points are far "
                 "from the origin, subtract their mean, or pass them in double precision.",
                 UserWarning,
                 stacklevel=2,
             )
-        self.mean_ = found.mean.astype(X.dtype)
-        self.components_ = found.components.astype(X.dtype)
-        self.singular_values_ = found.singular_values.astype(X.dtype)
-        self.embedding_ = found.embedding.astype(X.dtype)
-        self.standard_error_ = np.zeros(X.shape[0]) if self._constant else found.standard_error
-        self.relative_error_ = 0.0 if self._constant else found.relative_error
+        self.mean_ = pca.mean.astype(X.dtype)
+        self.components_ = pca.components.astype(X.dtype)
+        self.singular_values_ = pca.singular_values.astype(X.dtype)
+        self.embedding_ = pca.embedding.astype(X.dtype)
+        self.standard_error_ = np.zeros(X.shape[0]) if self._constant else pca.standard_error
+        self.relative_error_ = 0.0 if self._constant else pca.relative_error
         self.n_samples_ = self.projection_.n_samples
         self.component_sizes_ = self.projection_.sizes
         self.component_counts_ = self.projection_.n_components

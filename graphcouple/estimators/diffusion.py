@@ -178,7 +178,7 @@ class DiffusionMaps(LawEigenmaps):
         k = few if n_eigenvectors is None else check_integer("n_eigenvectors", n_eigenvectors, 1)
         own = self.input if isinstance(self.input, RandomGraph) else None
         law = own if self._given is None else self.posterior_
-        part = self._shared(self._laplacian(law)).within(members)
+        part = self._shared(self._laplacian(law)).among(members)
         eigenvalues, places = part.embedding(min(k, members.size - 1), self.tol)
         weights = (1.0 - eigenvalues) / eigenvalues
         if k < members.size - 1 and max(abs(weights[-1]), 0.5) > _LITTLE * weights[0]:

@@ -214,9 +214,9 @@ def _first_column(X: Any, names: list[Any], bad: Callable[[FloatArray], Any]) ->
     """Return the words for the first column of a frame that holds no numbers, or bad ones; "" without one."""
     for name in names:
         try:
-            found = bool(bad(np.asarray(X[name], dtype=np.float64)))
+            is_bad = bool(bad(np.asarray(X[name], dtype=np.float64)))
         except (TypeError, ValueError):
-            found = True
-        if found:
+            is_bad = True
+        if is_bad:
             return f" in column {name!r}"
     return ""

@@ -123,7 +123,7 @@ class Isomap(EmbeddingEstimator):
         """Return each component's embedding by itself, and keep what places new points."""
         Z = np.zeros((parts.labels.size, self.n_components))
         self._formulas: list[dict[str, Any]] = []
-        largest, found = int(np.argmax(parts.sizes)), self.n_components
+        largest, n_kept = int(np.argmax(parts.sizes)), self.n_components
         for k, members in enumerate(parts.members()):
             own = np.flatnonzero(parts.labels[rows] == k)
             q = min(self.n_components, own.size)
@@ -134,8 +134,8 @@ class Isomap(EmbeddingEstimator):
             Z[members, :q] = self._placed(k, self.geodesics_[own][:, members].T)
             if k == largest:
                 self.eigenvalues_ = np.pad(placement.eigenvalues, (0, self.n_components - q))
-                found = int((placement.onto != 0).any(axis=0).sum())
-        warn_of_missing(found, self.n_components, "the geodesic distances have")
+                n_kept = int((placement.onto != 0).any(axis=0).sum())
+        warn_of_missing(n_kept, self.n_components, "the geodesic distances have")
         return Z
 
     def _placed(self, part: int, geodesics: FloatArray) -> FloatArray:

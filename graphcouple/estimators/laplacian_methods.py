@@ -36,14 +36,14 @@ class LaplacianEstimator(EmbeddingEstimator):
         """Embed the nodes and keep the result."""
         if self.n_components >= laplacian.n_nodes:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {laplacian.n_nodes}.")
-        found = embed_parts(laplacian, self.n_components, X, self._coordinates)
-        warn_of_parts(found.parts.n_parts, self._remedy, stacklevel=4)
-        self.embedding_ = found.Z.astype(dtype)
-        of_largest = found.eigenvalues[int(np.argmax(found.parts.sizes))]
+        placed = embed_parts(laplacian, self.n_components, X, self._coordinates)
+        warn_of_parts(placed.parts.n_parts, self._remedy, stacklevel=4)
+        self.embedding_ = placed.Z.astype(dtype)
+        of_largest = placed.eigenvalues[int(np.argmax(placed.parts.sizes))]
         # A component of few nodes has fewer eigenvalues than the embedding has columns.
         self.eigenvalues_ = of_largest[np.isfinite(of_largest)]
-        self.component_labels_: IntArray = found.parts.labels
-        self._fixed: dict[str, Any] = {"eigenvalues": np.nan_to_num(found.eigenvalues), "origins": found.origins}
+        self.component_labels_: IntArray = placed.parts.labels
+        self._fixed: dict[str, Any] = {"eigenvalues": np.nan_to_num(placed.eigenvalues), "origins": placed.origins}
         return self
 
     def _coordinates(self, part: GraphLaplacian, n_components: int) -> tuple[FloatArray, FloatArray]:

@@ -179,8 +179,8 @@ class PlacesNewPoints(EmbeddingEstimator):
             fitted.new_edges(places[a : a + _ROWS_AT_ONCE], self.n_jobs).normalized() @ self._given.X
             for a in range(0, len(places), _ROWS_AT_ONCE)
         ]
-        found = sp.vstack(parts).toarray() if sp.issparse(parts[0]) else np.vstack(parts)
-        return found.astype(self.embedding_.dtype, copy=False)
+        inverse = sp.vstack(parts).toarray() if sp.issparse(parts[0]) else np.vstack(parts)
+        return inverse.astype(self.embedding_.dtype, copy=False)
 
     def update(self, X: Any, move: str = "none", sample_weight: Any = None) -> Self:
         """Add points to the embedding.

@@ -110,10 +110,10 @@ class PrecisionCoupling(EmbeddingEstimator):
             )
         limit = nullcontext() if self.n_jobs is None else blas_threads(effective_n_jobs(self.n_jobs))
         with limit:
-            found = leading_svd(
+            parts = leading_svd(
                 X, wanted, center=self.center, svd_solver=self.svd_solver, rng=check_random_state(self.random_state)
             )
-        scores, singular, components, self.mean_, squared = found
+        scores, singular, components, self.mean_, squared = parts
         # A Gram matrix gives singular values only to the square root of the precision.
         eps = float(np.finfo(X.dtype).eps)
         tolerance = (10.0 * eps) ** 0.5 if squared else max(n, p) * eps

@@ -49,11 +49,11 @@ def warn_of_parts(n_parts: int, remedy: str, stacklevel: int = 3) -> None:
         )
 
 
-def warn_of_missing(found: int, wanted: int, what: str) -> None:
+def warn_of_missing(n_found: int, wanted: int, what: str) -> None:
     """Warn that columns of the embedding are zero."""
-    if found < wanted:
+    if n_found < wanted:
         warnings.warn(
-            f"{what} only {found} of n_components={wanted} directions; the other columns are zero.",
+            f"{what} only {n_found} of n_components={wanted} directions; the other columns are zero.",
             UserWarning,
             stacklevel=3,
         )

@@ -74,8 +74,8 @@ class NeighborsTransformer(TransformerMixin, BaseEstimator):
         -------
         csr matrix of shape (n_samples, n_samples)
         """
-        found = self.fit(X)._distances.nearest(self.n_neighbors, self.n_jobs, self.search)
-        return self._graph(*found, own=np.arange(self._distances.n_points))
+        edges = self.fit(X)._distances.nearest(self.n_neighbors, self.n_jobs, self.search)
+        return self._graph(*edges, own=np.arange(self._distances.n_points))
 
     def transform(self, X: Any) -> sp.csr_matrix:
         """Return the distances of new points to their `n_neighbors` + 1 neighbours among the fitted ones.

@@ -142,20 +142,20 @@ def search(
     methods = candidates(space, draws, runner.X)
     finish = _Deadline(seconds, callback)
     compared = references(metric)
-    found = SearchResult(runner, list(objectives), {each.name: each for each in compared}, n_seeds, kept, held)
+    result = SearchResult(runner, list(objectives), {each.name: each for each in compared}, n_seeds, kept, held)
     for each in compared:
         for k in range(n_seeds):
             if k and finish.over:
                 break
             finish(runner.fit(each, len(kept), k))
-            found.check_objectives()
-    own = [fit.seconds for fit in found.fits if fit.name == "TSNE"]
+            result.check_objectives()
+    own = [fit.seconds for fit in result.fits if fit.name == "TSNE"]
     runner.patience = max(_LEAST_PATIENCE, _PATIENCE * min(own, default=0.0))
     for bracket in _brackets(methods, trials):
         if finish.over:
             break
-        _run(bracket, runner, found, n_seeds, finish, draws)
-    return found
+        _run(bracket, runner, result, n_seeds, finish, draws)
+    return result
 
 
 def _check(objectives: Any, n_seeds: Any, metric: Any, store: Any, random_state: Any) -> None:
@@ -216,27 +216,27 @@ def _brackets(methods: Iterator[Candidate], trials: int | None) -> Iterator[list
 
 
 def _run(
-    bracket: list[Candidate], runner: Runner, found: SearchResult, n_seeds: int, finish: _Deadline, draws: Draws
+    bracket: list[Candidate], runner: Runner, result: SearchResult, n_seeds: int, finish: _Deadline, draws: Draws
 ) -> None:
     """Fit the methods to more and more rows, and go on with the better ones."""
     n = runner.X.shape[0]
     sizes = [max(_LEAST_ROWS, int(share * n)) for share in _SHARES[:-1]]
     sizes = [size for size in dict.fromkeys(sizes) if size < 2 * n // 3] if len(bracket) == _BRACKET else []
-    found.methods |= {each.name: each for each in bracket}
+    result.methods |= {each.name: each for each in bracket}
     for size in sizes:
         fits = []
         for each in bracket:
             if finish.over:
                 return
             fits.append(finish(runner.fit(each, size, 0)))
-            draws.tell(each.name, found.signed(fits[-1]))
-        order = found.layers(fits)
+            draws.tell(each.name, result.signed(fits[-1]))
+        order = result.layers(fits)
         bracket = [bracket[i] for i in order[: max(1, round(_KEPT * len(bracket)))]]
     for each in bracket:
         for seed in range(n_seeds):
             if finish.over:
                 return
             fit = finish(runner.fit(each, n, seed))
-            draws.tell(each.name, found.signed(fit))
+            draws.tell(each.name, result.signed(fit))
             if not fit.scores:
                 break

@@ -132,18 +132,18 @@ class SearchResult:
         errors over the seeds do not count; with one seed, all differences count. If ties leave none, those that are
         surpassed by none in their means.
         """
-        found = {}
+        moments = {}
         for name, fits in self._complete().items():
             means, deviations = self._values(name, fits)
             known = np.isfinite(means)
             variances = np.nan_to_num(deviations) ** 2 / len(fits)
-            found[name] = np.where(known, self._signs * means, -np.inf), variances
+            moments[name] = np.where(known, self._signs * means, -np.inf), variances
 
         def unsurpassed(sure: float) -> list[str]:
             return [
                 name
-                for name, (mean, variance) in found.items()
-                if not any(_surpasses(other, mean, sure * np.sqrt(variance + more)) for other, more in found.values())
+                for name, (mean, variance) in moments.items()
+                if not any(_surpasses(other, mean, sure * np.sqrt(variance + more)) for other, more in moments.values())
             ]
 
         return unsurpassed(_SURE) or unsurpassed(0.0)

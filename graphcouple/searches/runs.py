@@ -80,12 +80,12 @@ class Store:
         remedy = "Name another file, or repeat the search as it was."
         try:
             lines = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
-            found = json.loads(lines[0]) if lines else settings
+            kept = json.loads(lines[0]) if lines else settings
             fits = [Fit(**json.loads(line)) for line in lines[1:]]
         except (OSError, TypeError, ValueError) as error:
             raise ValueError(f"store={str(path)!r} is no file of a search ({error}). {remedy}") from error
-        if found != settings:
-            different = [name for name in settings if not isinstance(found, dict) or found.get(name) != settings[name]]
+        if kept != settings:
+            different = [name for name in settings if not isinstance(kept, dict) or kept.get(name) != settings[name]]
             raise ValueError(f"store={str(path)!r} belongs to another search: {', '.join(different)} differs. {remedy}")
         self._fits = {(fit.name, fit.n_points, fit.seed): fit for fit in fits}
         return lines
@@ -236,7 +236,7 @@ class Runner:
 
     def _scores(self, method: Any, Z: FloatArray, X: Any, y: Any, seed: int) -> dict[str, float]:
         options: dict[str, Any] = {"metric": self.metric, "n_jobs": self.n_jobs}
-        found = dict(evaluate(X, Z, y, **options))
+        scores = dict(evaluate(X, Z, y, **options))
         if self.held_out is not None and X.shape[0] == self.X.shape[0] and seed == 0 and hasattr(method, "transform"):
             try:
                 placed = method.transform(self.held_out)
@@ -244,8 +244,8 @@ class Runner:
             except Exception:
                 # Not every method places new points.
                 held = {}
-            found |= {f"held out {name}": value for name, value in held.items()}
-        return {name: float(value) for name, value in found.items() if np.isfinite(value)}
+            scores |= {f"held out {name}": value for name, value in held.items()}
+        return {name: float(value) for name, value in scores.items() if np.isfinite(value)}
 
 
 class _Late:

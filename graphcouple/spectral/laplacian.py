@@ -96,7 +96,7 @@ class GraphLaplacian:
 
         return connected_components(self.affinity, directed=False)
 
-    def within(self, members: IntArray) -> GraphLaplacian:
+    def among(self, members: IntArray) -> GraphLaplacian:
         """Return the Laplacian of some of the nodes."""
         return GraphLaplacian(self.affinity[members][:, members], self.normalized)
 
@@ -193,7 +193,7 @@ class ReconstructionLaplacian(GraphLaplacian):
 
         return connected_components(self.weights, directed=False)
 
-    def within(self, members: IntArray) -> ReconstructionLaplacian:
+    def among(self, members: IntArray) -> ReconstructionLaplacian:
         """Return the Laplacian of some of the nodes, which have no weights to others."""
         return ReconstructionLaplacian(self.weights[members][:, members])
 

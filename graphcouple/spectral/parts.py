@@ -114,7 +114,7 @@ def embed_parts(
         n_dims = min(n_components, len(members) - 1)
         if n_dims < 1 or (X is not None and _equal(X, members)):
             continue
-        eigenvalues[k, :n_dims], coordinates = embed(laplacian.within(members), n_dims)
+        eigenvalues[k, :n_dims], coordinates = embed(laplacian.among(members), n_dims)
         Z[members, :n_dims] += radii[k] * coordinates
     return Eigenmaps(Z, eigenvalues, parts, origins, radii)
 

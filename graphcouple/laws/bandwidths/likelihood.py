@@ -139,16 +139,18 @@ class LeaveOneOut(Bandwidth):
             )
         if self.by_row:
             return replace(self, dim=dim, n_points=rows.support.n_nodes)
-        found = _Likelihoods(rows, dim)
-        scale, effective, (low, high) = found.shared_scale()
+        evidence = _Likelihoods(rows, dim)
+        scale, effective, (low, high) = evidence.shared_scale()
         if high > _FLAT * low:
             message = (
                 f"scales from {low:.3g} to {high:.3g} are as likely as {scale:.3g}; other rows may ask for another."
             )
             remedy = "Set a ConstantBandwidth or a Perplexity if it matters."
             warnings.warn(f"{message} {remedy}", UserWarning, stacklevel=5)
-        if effective > 0.5 * found.n_points >= _FEW:
-            message = f"the likeliest scale, {scale:.3g}, makes neighbors of {effective:.0f} of {found.n_points} points"
+        if effective > 0.5 * evidence.n_points >= _FEW:
+            message = (
+                f"the likeliest scale, {scale:.3g}, makes neighbors of {effective:.0f} of {evidence.n_points} points"
+            )
             warnings.warn(f"{message}: they have no structure of {dim:.3g} dimensions.", UserWarning, stacklevel=5)
         elif kept is not None and effective > 0.5 * kept:
             warnings.warn(

@@ -216,11 +216,11 @@ class DoublyStochastic(GraphPrior):
         """
         summation = summation.for_points(Z, KernelValue(kernel))
         tolerance = max(_TOLERANCE if self._memory is None else _TOLERANCE_OF_RUNS, summation.resolution)
-        found = self._balanced(kernel, Z, summation, tolerance, _MOST_STEPS, with_gradient)
-        if found is None and summation.resolution > 0:
+        balanced = self._balanced(kernel, Z, summation, tolerance, _MOST_STEPS, with_gradient)
+        if balanced is None and summation.resolution > 0:
             # Points are far from all others, as in starts that are too large: a bound of the value turns descent back.
-            found = self._balanced(kernel, Z, exact_like(summation), _ROUGHLY, _FEW_STEPS, with_gradient)
-        return found or _in_logs(kernel, Z.astype(np.float64, copy=False), with_gradient)
+            balanced = self._balanced(kernel, Z, exact_like(summation), _ROUGHLY, _FEW_STEPS, with_gradient)
+        return balanced or _in_logs(kernel, Z.astype(np.float64, copy=False), with_gradient)
 
     def _balanced(
         self, kernel: Kernel, Z: FloatArray, summation: Summation, tolerance: float, most: int, with_gradient: bool
