@@ -1,4 +1,4 @@
-"""Kernels: how strongly two points call for an edge, as a function of their squared distance.
+"""Kernels: the strength of the edge between two points, as a function of their squared distance.
 
 Every kernel is written in the log and in terms of s = d², so that one pair of
 formulas, log k(s) and its derivative ψ(s) = d log k / ds, serves densities,

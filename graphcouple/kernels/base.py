@@ -70,7 +70,7 @@ class Kernel(Formula, ABC):
 
     @property
     def quick(self) -> bool:
-        """Whether the formulas are as fast as reading a table; formulas with powers are not."""
+        """Whether the formulas are as fast as an interpolated table; formulas with powers are not."""
         return False
 
     @property

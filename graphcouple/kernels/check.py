@@ -1,4 +1,4 @@
-"""Checks whether a user's kernel is sound, and reports it in words."""
+"""Checks of user-defined kernels, with a report in words."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def check_kernel(kernel: Any) -> KernelReport:
 
 
 def require_sound(kernel: Kernel) -> None:
-    """Check kernels from outside the package, once each, and raise as `check_kernel` does."""
+    """Check each user-defined kernel once, and raise the errors of `check_kernel`."""
     if type(kernel).__module__.startswith("graphcouple.") and not any(
         isinstance(getattr(kernel, field.name), Kernel) for field in dataclasses.fields(kernel)
     ):

@@ -106,12 +106,12 @@ class Student(Kernel):
 
     @property
     def quick(self) -> bool:
-        """Whether a formula has a shortcut for `dof`."""
+        """Whether a formula has a special case for `dof`."""
         return bool(self.compile_time_fields)
 
     @property
     def compile_time_fields(self) -> tuple[str, ...]:
-        """`dof`, if a formula has a shortcut for its value."""
+        """`dof`, if a formula has a special case for its value."""
         return ("dof",) if self.dof in (0.5, 1.0, 2.0, 3.0) else ()
 
     def log(self, sq_dist: Any) -> Any:

@@ -58,7 +58,7 @@ def order_at_zero(kernel: Any) -> float:
 
 @lru_cache(maxsize=256)
 def length(kernel: Any) -> float:
-    """Return |ψ(0)|^(−1/2) for a smooth kernel; for others, the distance at which k has fallen by a factor e."""
+    """Return abs(ψ(0))^(−1/2) for a smooth kernel; for others, the distance at which k has fallen by a factor e."""
     if order_at_zero(kernel) == 2.0:
         slope = float(np.abs(np.asarray(kernel.grad_log(np.zeros(1)), dtype=np.float64))[0])
         if 0.0 < slope < np.inf:

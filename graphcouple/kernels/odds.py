@@ -15,8 +15,7 @@ class Odds(Kernel):
     Under the binary prior the edge probability of `Odds(k)` is k itself, which is
     how UMAP and LargeVis state it, and log(1 + Odds(k)) = −log(1 − k). With the
     Student kernel (ν = 1) the odds are 1/d², with the rational power 1/(a d^{2b}):
-    unbounded at 0. Below d² = 1e-37 they are held constant, so coincident
-    points have a finite loss and no force.
+    unbounded at 0. Below d² = 1e-37 the odds are constant, so coincident points have a finite loss and no force.
 
     Parameters
     ----------
@@ -59,7 +58,7 @@ class Odds(Kernel):
 
     @property
     def length(self) -> float:
-        """1: odds such as 1/d² look the same at every scale, so they have no length of their own."""
+        """1, because odds such as 1/d² have no length scale."""
         return 1.0
 
     def log(self, sq_dist: Any) -> Any:

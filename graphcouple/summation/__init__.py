@@ -1,4 +1,4 @@
-"""Sums over pairs of points: one N-body primitive, and several ways to compute it."""
+"""Sums over pairs of points: one N-body sum, and several algorithms for it."""
 
 from graphcouple.summation.accuracy import AccuracyWarning
 from graphcouple.summation.auto import Auto

@@ -1,7 +1,7 @@
-"""The accuracy of a fast summation on given points, measured on a few of them.
+"""The accuracy of a fast summation on given points, measured on some of them.
 
 A grid resolves a function that varies over one length. If thousands of points lie in one cell of the grid, the forces
-between these points are far smaller than the forces that the grid was made for, and may be smaller than its error.
+between these points are far smaller than usual, and may be smaller than the grid's error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from graphcouple.summation.radials import RadialFunction
 # than the second number share the cell of a typical point.
 _CELL, _CROWDED = 1.0 / 3.0, 100.0
 
-# Number of points counted; more would take as long as a coarse sum itself.
+# Number of points in the count; more would take as long as a coarse sum.
 _COUNTED = 5000
 
 # Forces in an embedding smaller than this many lengths are rounding error.
@@ -56,7 +56,7 @@ def is_crowded(Z: FloatArray, radial: RadialFunction) -> bool:
 def force_error(
     forces: FloatArray, Z: FloatArray, radial: RadialFunction, left: FloatArray, right: FloatArray, n_jobs: int | None
 ) -> float:
-    """Return the error of forces on 32 points, relative to their exact size.
+    """Return the error of the forces on 32 points, relative to the size of the exact forces.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def force_error(
 
 
 def error_of_unit_charges(summation: Summation, Z: FloatArray, radial: RadialFunction) -> float:
-    """Return the error of a summation's forces of unit charges on 32 points, relative to their exact size."""
+    """Return the error of the forces of unit charges on 32 points, relative to the size of the exact forces."""
     ones = np.ones((1, len(Z)))
     forces = summation.potential(Z, radial, with_potential=False)[1]
     return force_error(forces, Z, radial, ones, ones, summation.n_jobs)

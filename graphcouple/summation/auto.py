@@ -22,7 +22,7 @@ TREE_FROM = 20_000
 # Spacing of the fine mesh that is tried for crowded points, relative to the usual spacing.
 _FINE = 0.25
 
-# Number of points that repel new points, in place of all points, where fits sample their repulsion.
+# Number of points that repel new points, instead of all points, if fits sample their repulsion.
 _FIELD_POINTS = 4000
 
 
@@ -30,16 +30,16 @@ _FIELD_POINTS = 4000
 class Auto(Summation):
     """Exact sums for few points; for many, a fast summation with forces accurate to 1e-2.
 
-    Sums are exact up to 2,000 points (20,000 in three dimensions), and always beyond three dimensions; kernels
-    with powers are then read from tables (`Tabulated`). For more points, `ParticleMesh` is used in one and two
+    Sums are exact up to 2,000 points (20,000 in three dimensions), and always beyond three dimensions; exact sums
+    interpolate kernels with powers in tables (`Tabulated`). For more points, `ParticleMesh` is used in one and two
     dimensions, and `BarnesHut` in three. If a plane embedding is too wide or too crowded for a grid, sums are exact up
     to 20,000 points and done by `BarnesHut` beyond. Where many points share a cell of the grid, forces on 32 of them
     are compared with exact ones, and another summation is used if they are off by more than 1e-2.
 
     In more than two dimensions, from 2,000 points on, the repulsive part of `EffectiveCrossEntropy`, which sampling
     minimises there, is estimated from the potentials of 1,000 points. Its standard error is 1 to 3 %.
-    Potentials and gradients of a fit are never estimated. But where the repulsive part is estimated, new points are
-    repelled by 4,000 points in place of all.
+    Potentials and gradients of a fit are never estimated. In these cases, 4,000 points repel new points, instead of all
+    points.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Auto(Summation):
     Warns
     -----
     AccuracyWarning
-        When no summation of more than 20,000 points is accurate to 1e-2.
+        When there are more than 20,000 points and no summation is accurate to 1e-2.
 
     Examples
     --------

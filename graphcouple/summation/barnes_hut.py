@@ -19,8 +19,8 @@ class BarnesHut(Summation):
     its centre of charge. ℓ is the length over which the radial function varies, or 0 if it is not smooth: a cell much
     smaller than ℓ need not be opened, however near it is. Any radial function works, including singular ones.
 
-    Potentials below `resolution`, which belong to points far from all others, are less accurate. Prior D needs their
-    logarithm and falls back on exact sums for them.
+    Potentials below `resolution`, those of points far from all others, are less accurate. Prior D needs their
+    logarithms, and computes them by exact sums.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class BarnesHut(Summation):
         order = np.argsort(keys, kind="stable")
         points = np.ascontiguousarray(Z[order], dtype=np.float64)
         c = np.ones(n) if charges is None else np.ascontiguousarray(charges[order], dtype=np.float64)
-        # Each split makes smaller cells, or one cell a level down with all the points.
+        # A split makes several smaller cells, or one cell that holds all the points.
         max_cells = 2 * n + LEVELS * (n // self.leaf_size + 1) + 1
         first, last, level, child, n_children = (np.empty(max_cells, dtype=np.int32) for _ in range(5))
         n_cells = build(keys[order], n_dims, self.leaf_size, first, last, level, child, n_children)

@@ -16,7 +16,7 @@ from graphcouple.summation.radials import RadialFunction
 
 
 class Summation(ABC):
-    """Base of all summations: one N-body primitive computes the repulsion of every method.
+    """Base of all summations: one N-body sum gives the repulsion of every method.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Summation(ABC):
     """Absolute error of a potential of unit charges, for a radial function with values up to 1; 0 if exact."""
 
     checks_accuracy: bool = False
-    """Whether the summation is exact, or checks its own accuracy and warns; fits check the accuracy of all others."""
+    """Whether the summation is exact, or checks its own accuracy and warns; fits check all other summations."""
 
     single_from: int | None = None
     """Above this many points, single precision is enough, since the sums have larger errors. None for never."""
@@ -51,7 +51,7 @@ class Summation(ABC):
         return self
 
     def points_dtype(self, n_points: int, dtype: Any) -> np.dtype[Any]:
-        """Return the dtype to move this many points in; `dtype` is the data's."""
+        """Return the dtype of the embedding of this many points; `dtype` is the data's."""
         single = self.single_from is not None and n_points > self.single_from
         return np.dtype(np.float32 if single else dtype)
 
@@ -147,7 +147,7 @@ class Summation(ABC):
         return weighed(left, potentials, gradients)
 
     def field(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray) -> Field:
-        """Return the potentials of sets of charges at the points `Z`, readable at any place; exact sums by default.
+        """Return the field of sets of charges at the points `Z`, which has a value at any place; exact sums by default.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class Summation(ABC):
 
 
 def weighed(left: FloatArray, potentials: FloatArray, gradients: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the potential of charges of pairs and its gradient, from the sets'; see `Summation.low_rank`."""
+    """Return the potential of charges of pairs and its gradient, from those of the sets; see `Summation.low_rank`."""
     return np.einsum("si,si->i", left, potentials), np.einsum("si,sia->ia", left, gradients)
 
 

@@ -1,4 +1,4 @@
-"""Both directions of a graph's edges: m + mᵀ, without a copy of all edges, and its product with points."""
+"""The sum m + mᵀ over both directions of edges, without a copy of all edges, and its product with points."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Edges: TypeAlias = tuple[IntArray, IntArray, FloatArray]
 
 
 def unsigned(index: IntArray) -> IntArray:
-    """Return numbers of at least 0 as unsigned ones, for which the compiler has gather instructions."""
+    """Return non-negative integers as unsigned ones, for which the compiler has gather instructions."""
     return index.view(np.uint32 if index.dtype.itemsize == 4 else np.uint64)
 
 
 def both_directions(support: Support, weights: FloatArray, n_jobs: int | None = None) -> list[Edges]:
-    """Return csr matrices that add up to m + mᵀ: one on the edges of m, one on the reverses that m lacks.
+    """Return csr matrices whose sum is m + mᵀ: one on the edges of m, one on their reverses that m lacks.
 
     A single matrix would need all edges in memory twice. The weights m are overwritten.
     """
@@ -55,7 +55,7 @@ def either_direction(support: Support, weights: FloatArray) -> tuple[Support, Fl
 
 
 def mean_of_directions(support: Support, weights: FloatArray) -> tuple[Support, FloatArray]:
-    """Return the edges of m or mᵀ, each with the mean of its entries in the directions that it has."""
+    """Return the edges of m + mᵀ, each with the mean of its stored entries in m and mᵀ."""
     edges, total = either_direction(support, weights.astype(np.float64))
     _, directions = either_direction(support, np.ones(support.n_edges))
     return Support(edges.indptr, edges.indices, support.complete), total / directions
@@ -64,7 +64,7 @@ def mean_of_directions(support: Support, weights: FloatArray) -> tuple[Support, 
 def edge_product(matrix: Any, points: FloatArray, n_jobs: int | None = None) -> FloatArray:
     """Return the product of an array or csr matrix with points, in double precision.
 
-    Points are read in the precision of the entries. scipy's product uses one thread, and takes three times as long if
+    Points are read in the precision of the entries. SciPy's product uses one thread, and takes three times as long if
     points do not fit in the caches.
     """
     from graphcouple._numba.mirror import multiply_rows

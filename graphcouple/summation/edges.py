@@ -92,7 +92,7 @@ class EdgeSum:
         return [_as_matrix(*edges) for edges in self._parts] if self._dense is None else [self._dense]
 
     def _edges_for(self, Z: FloatArray) -> list[Edges]:
-        """Return the edges with weights in the precision of the embedding, to read no more memory than needed."""
+        """Return the edges with weights in the embedding's precision, to read less memory."""
         if all(weights.dtype == Z.dtype for *_, weights in self._parts):
             return self._parts
         if Z.dtype not in self._rounded:
@@ -104,7 +104,7 @@ class EdgeSum:
     def evaluate(
         self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True
     ) -> tuple[float, FloatArray]:
-        """Return the sum and its gradient in `Z`, in double precision; without its flag, either is arbitrary."""
+        """Return the sum and its gradient in `Z`, in double precision; a result without its flag is arbitrary."""
         outputs = (with_value, with_gradient)
         if self._dense is not None:
             value, gradient = sum_pairs(Z, self.radial, self._dense, self.n_jobs, *outputs)

@@ -1,4 +1,4 @@
-"""All pairs: one by one, or once each with a function read from a table. O(n) memory, any kernel, any dimension."""
+"""Exact sums by formulas, or by tables with each pair visited once. O(n) memory, any kernel, any dimension."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def coordinates(Z: FloatArray) -> FloatArray:
     return np.ascontiguousarray(Z.T, dtype=np.float64)
 
 
-# To build the tables takes 4 ms, as long as the formulas of this many points.
+# Building the tables takes 4 ms, as long as the formulas for this many points.
 TABLE_FROM = 200
 
 # Number of parts of the pairs; each has its own sums, so that results do not depend on the number of threads.
@@ -97,9 +97,9 @@ _PARTS = 8
 
 
 class Tabulated(Exact):
-    """Exact sums, but an expensive formula is read from tables, which are accurate to 1e-8.
+    """Exact sums that interpolate expensive formulas in tables, accurate to 1e-8.
 
-    A pair takes 2 ns of a core with every kernel; the formula of a power takes 14 ns, with its logarithm 21.
+    A pair takes 2 ns of a core for every kernel; the formula of a power takes 14 ns, with a logarithm 21.
 
     Parameters
     ----------

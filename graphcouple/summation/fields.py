@@ -1,4 +1,4 @@
-"""Fields: the potential of fixed charges at any place."""
+"""Fields: the potentials of fixed charges at any place."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from graphcouple.summation.near_cells import NearCells, bounds
 from graphcouple.summation.radials import RadialFunction
 from graphcouple.summation.tiles import TileField
 
-# Points whose potentials estimate a sum over all.
+# Number of points whose potentials estimate a sum over all points.
 _SAMPLED_ROWS = 1000
 
 
 class Field(ABC):
-    """The potentials of sets of charges at the points of a fixed embedding, read at any place.
+    """The potentials of sets of charges at the points of a fixed embedding, for any place.
 
     The values at one place do not depend on the other places.
     """
@@ -74,7 +74,7 @@ class ExactField(Field):
 def sampled_field(
     Z: FloatArray, radial: RadialFunction, charges: FloatArray, n_sampled: int, n_jobs: int | None
 ) -> ExactField:
-    """Return the estimate of a field from a fixed random sample of the points, whose charges are scaled up."""
+    """Return an estimate of the field from a fixed random sample of the points, with charges scaled up."""
     sample = np.sort(np.random.default_rng(0).choice(len(Z), min(n_sampled, len(Z)), replace=False))
     return ExactField(Z[sample], radial, charges[:, sample] * (len(Z) / len(sample)), n_jobs)
 
@@ -82,7 +82,7 @@ def sampled_field(
 def sampled_total(
     Z: FloatArray, radial: RadialFunction, charges: FloatArray, weights: FloatArray, n_jobs: int | None
 ) -> float:
-    """Estimate Σ_i w_i Φ_i: exact potentials of 1,000 points drawn at random, and their mean for every other point.
+    """Estimate Σ_i w_i Φ_i from the exact potentials of 1,000 random points, with their mean for every other point.
 
     Its relative standard error is about the potentials' coefficient of variation over the root of 1,000.
     """
@@ -98,7 +98,7 @@ def sampled_total(
 
 
 class MeshField(Field):
-    """Potentials read off a grid and corrected for near points; exact sums outside the points' bounding box.
+    """Potentials interpolated on a grid and corrected for near points; exact sums outside the points' bounding box.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class MeshField(Field):
         queries = np.where(outside[:, None], self._low, places)
         potential = np.empty((len(self._fields), len(places)))
         gradient = np.empty((*potential.shape, places.shape[1]))
-        # Places carry no charge, so no own potential is subtracted.
+        # Places have no charge, so there is no own potential to subtract.
         own, no_charges = np.zeros((4, 4)), np.zeros(len(places))
         for k, field in enumerate(self._fields):
             arrays = (queries, self._origin, self._spacing, no_charges, field, own, potential[k], gradient[k])

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from graphcouple._numba.threads import POINTS_WORTH_THREADS, over_rows
 from graphcouple.graphs import FloatArray
 
-# With more cells, gaps are closed up.
+# With more cells than this, gaps are closed.
 _MOST_CELLS = 2**22
 
 
 def bounds(points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the least and largest coordinates; a column at a time is ten times as fast as NumPy's ``axis=0``."""
+    """Return the smallest and largest coordinates; a loop over columns is ten times as fast as NumPy's ``axis=0``."""
     return np.array([float(column.min()) for column in points.T]), np.array(
         [float(column.max()) for column in points.T]
     )
@@ -31,7 +31,7 @@ def sorted_by_bin(bins: NDArray[Any], n_bins: int) -> tuple[NDArray[np.int32], N
 
 
 def _closed_up(column: FloatArray, low: float, side: float) -> NDArray[np.int64]:
-    """Return the cell of each coordinate; of a longer gap between occupied cells two empty ones are left."""
+    """Return the cell of each coordinate; longer gaps between occupied cells shrink to two empty cells."""
     cells = ((column - low) / side).astype(np.int64)
     if (n_cells := int(cells.max()) + 1) > _MOST_CELLS:
         occupied, cells = np.unique(cells, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Near pairs of the particle mesh: their number, and their correction to a smooth cap."""
+"""Near pairs of the particle mesh: their number, and the correction of the smooth cap."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from graphcouple.summation.tiles import COARSER, TILE, n_tiles
 # 4,096² nodes take 0.5 GB: charges, field, spectrum and transform, each of 8 bytes a node.
 LARGEST = 4096
 
-# Nanoseconds that a node of the grid and a near pair take, to weigh a finer grid against fewer near pairs; near pairs
-# are compared within blocks ten nodes wide. With more than 10,000 near pairs a point, the mesh gives up.
+# Nanoseconds for a node of the grid and for a near pair, to balance a finer grid and fewer near pairs; near pairs are
+# searched in blocks ten nodes wide. With more than 10,000 near pairs a point, the mesh is not used.
 _TIME_OF_NODE, _TIME_OF_PAIR = 15.0, 2.0
 _BLOCK_NODES = 10.0
 _MOST_BINS_A_POINT = 16
 MOST_PAIRS = 10_000.0
 
-# Nanoseconds that a node of a tile takes, which needs no padding, and a point in tiles, which is spread about twice and
-# read once more. Tiles are looked at if all else takes 20 ms, and must save a third of the time.
+# Nanoseconds for a node of a tile, without padding, and for a point in tiles, which is spread about twice and read once
+# more. Tiles are considered if a sum takes 20 ms, and must save a third of the time.
 _TIME_OF_TILE_NODE, _TIME_OF_TILED_POINT, _WORTH_A_LOOK, _WORTH_TILES = 5.0, 200.0, 2e7, 0.67
 _SOME_POINTS = 20_000
 
 # Spacings are halved until near pairs take this share of the time, or this often.
 _FEW_PAIRS, _MOST_HALVINGS = 0.1, 20
 
-# Points in a block of ten nodes' width at which nodes are crowded: thirty a node.
+# Points in a block ten nodes wide above which nodes are crowded: thirty a node.
 _CROWDED = 3e3
 
 # Reads of a grid per point, the factor of one refinement of its spacing, and its largest number of nodes a side. With
@@ -93,13 +93,13 @@ def tiled_spacings(
     fits : bool
         Whether the grid of the whole page has at most 4,096 nodes a side.
     """
-    # Some points tell the occupied tiles and the crowding of all.
+    # A sample of points estimates the number of occupied tiles and the crowding.
     some = points[:: -(-len(points) // _SOME_POINTS)]
     share = len(some) / len(points)
 
     @cache
     def page(width: float) -> tuple[float, int]:
-        """Return the time of the grids from this spacing on, and the number of those in tiles."""
+        """Return the time of the grids from this spacing on, and the number of tiled grids."""
         nodes = float(np.prod(extent / width + 2.0 * COARSER))
         whole = _TIME_OF_NODE * nodes if float(extent.max()) < LARGEST * width else np.inf
         if nodes < TILE**2 * COARSER**2:
@@ -136,7 +136,7 @@ def tiled_spacings(
 
 
 def in_one_place(radial: RadialFunction, charges: FloatArray, n_dims: int) -> tuple[FloatArray, FloatArray]:
-    """Return the potentials and gradients of sets of charges where all distances are zero."""
+    """Return the potentials and gradients of sets of charges if all distances are zero."""
     others = charges.sum(axis=1, keepdims=True) - charges
     return others * float(radial.potential(np.zeros(1))[0]), np.zeros((*charges.shape, n_dims))
 

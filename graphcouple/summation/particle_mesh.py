@@ -1,4 +1,4 @@
-"""Particle mesh: charges on a grid, one convolution by FFT, potentials and forces back from the same grid."""
+"""Particle mesh: charges are spread on a grid and convolved by FFT; the grid gives potentials and forces."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SPACING = 1.0 / 3.0
 # A cubic B-spline reaches two nodes; one more keeps rounding inside the grid.
 _MARGIN = 3
 
-# Bytes of transforms kept for grids that may come back; two are always kept, because one sum may need both.
+# Bytes of cached transforms of recent grids; two are always kept, because one sum may need both.
 _MOST_KEPT = 2**25
 
 # Rows of a band; threads write to every second band. Wider than a spline's reach of 4, with few points in each.
@@ -47,10 +47,10 @@ _BAND = 8
 # Columns transformed at once: 32 of 4,096 doubles take 1 MB, which fits in a level 2 cache.
 _STRIP = 32
 
-# Transforms of fewer rows or columns take less time than threads lose by waiting for Python's interpreter lock.
+# For fewer rows or columns, one thread is faster than several that wait for Python's interpreter lock.
 _NODES_WORTH_THREADS = 512
 
-# On a grid narrower than this many lengths, the function varies so little that single precision loses its slopes.
+# On a narrower grid (in lengths), the function varies so little that single precision loses its slopes.
 _FLAT_LENGTHS = 4.0
 
 # From 20,000 points on, a coarse mesh leaves near pairs out, and a mesh may have tiles; fewer points take little time.
@@ -73,17 +73,16 @@ class _Workspace(NamedTuple):
 class ParticleMesh(Summation):
     """Sums over all pairs in O(n + G log G) by a grid of G nodes; embeddings of one or two dimensions.
 
-    Charges are spread by cubic B-splines and convolved with the radial function by FFT. Its transform is divided by
-    the square of the splines' own, so that grid values are interpolated. The potential and its gradient are both read
-    off one grid, by the splines and their derivatives. The contribution of a point's own charge is subtracted exactly.
-    A radial function that is not smooth at zero is split: below ``near`` times the grid spacing, a polynomial cap
-    in d² replaces it on the grid, and the difference is summed over near pairs, which a list of cells finds. A smooth
-    function is split too if points lie so far apart that the nodes can lie further apart than the function's length.
+    Charges are spread by cubic B-splines and convolved with the radial function by FFT. Its transform is divided by the
+    square of the splines' transform, so that grid values are interpolated. The splines and their derivatives give the
+    potential and its gradient from the same grid. The contribution of a point's own charge is subtracted exactly. A
+    radial function that is not smooth at zero is split: below ``near`` times the grid spacing, a polynomial cap in d²
+    replaces it on the grid, and the difference is summed over near pairs, which a list of cells finds. A smooth
+    function is split too if points are so sparse that the spacing can exceed the function's length.
 
-    Potentials have the absolute error `resolution`. A prior may need the logarithm of a smaller potential, as prior D
-    does for a point far from all others under a Gaussian kernel. The prior then falls back on exact sums: for all
-    points if many potentials are too small, else for these few points alone, in logarithms, as where kernels
-    underflow.
+    Potentials have the absolute error `resolution`. Prior D needs the logarithm of smaller potentials, those of points
+    far from all others under a Gaussian kernel. It then uses exact sums: for all points if many potentials are too
+    small, else for these points alone, in logarithms.
 
     Parameters
     ----------
@@ -95,8 +94,8 @@ class ParticleMesh(Summation):
     n_cells : int, default=64
         Minimum number of cells along the longer side: a small embedding gets a finer grid.
     near : float, optional
-        Reach of the near pairs, in grid spacings, for functions that are not smooth at zero. The default is 4 at the
-        default spacing and grows like its inverse square root at finer ones.
+        Distance up to which pairs are near, in grid spacings, for functions that are not smooth at zero. The default is
+        4 at the default spacing and grows like its inverse square root at finer ones.
 
     Raises
     ------
@@ -135,7 +134,7 @@ class ParticleMesh(Summation):
         self._idle: list[_Workspace] = []
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the transforms and workspaces, which can be computed again."""
+        """Leave out the transforms and workspaces, which are computed again."""
         return {**self.__dict__, "_transforms": OrderedDict(), "_idle": []}
 
     def coarse(self) -> ParticleMesh:
@@ -196,7 +195,7 @@ class ParticleMesh(Summation):
     def _read(
         self, points: FloatArray, charges: FloatArray, grid: Grid, radial: RadialFunction
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the potentials that the grid and its coarser ones give, and their gradients."""
+        """Return the potentials of the grid and its coarser grids, and their gradients."""
         from graphcouple._numba.mesh import gather
 
         transform = self._transform(radial, grid)
@@ -242,7 +241,7 @@ class ParticleMesh(Summation):
         return MeshField(exact, grid.origin, grid.spacing, np.stack(fields), near, self.resolution, tiles)
 
     def holds(self, Z: FloatArray, radial: RadialFunction) -> bool:
-        """Return whether a grid has at most 4,096 nodes a side, 2,097,152 on a line, and few pairs are near."""
+        """Return whether a grid has at most 4,096 nodes a side (2,097,152 on a line) and few near pairs."""
         low, high = bounds(Z)
         if (low == high).all():
             return True
@@ -253,7 +252,7 @@ class ParticleMesh(Summation):
         return self._softens and n_points >= SOFTENED_FROM
 
     def _grid(self, points: FloatArray, radial: RadialFunction, fixed: bool = False) -> Grid:
-        """Return the grid that takes the least time; tiles of `fixed` points need no near pairs."""
+        """Return the fastest grid; tiles of `fixed` points need no near pairs."""
         low, high = bounds(points)
         longest, length = float((high - low).max()), radial.length
         dtype = points.dtype if longest > _FLAT_LENGTHS * length else np.dtype(np.float64)
@@ -283,7 +282,7 @@ class ParticleMesh(Summation):
         longest, length = float((high - low).max()), radial.length
         per_root = _NODES_PER_ROOT * len(points) ** 0.5
         spacing = self.spacing * length
-        # With nodes this far apart, near pairs are few. Smooth functions are split only if their length is shorter.
+        # At this spacing, near pairs are few. Smooth functions are split only if their length is shorter.
         wide = longest / per_root
         if not radial.smooth_at_zero or wide > length:
             if wide > length or 0 < longest < spacing * max(self.n_cells, per_root):
@@ -361,7 +360,7 @@ class ParticleMesh(Summation):
 
 
 def _by_strips(size: int, step: Callable[[slice], None], n_jobs: int | None) -> None:
-    """Take a step on each strip. Strips do not depend on the threads, since an FFT rounds a row by those beside it."""
+    """Run a function on each strip. Strips are fixed, since an FFT rounds a row by those beside it."""
 
     def loop(start: int, stop: int) -> None:
         for a in range(_STRIP * start, _STRIP * stop, _STRIP):

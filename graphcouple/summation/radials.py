@@ -1,7 +1,6 @@
 """Radial functions: summed over all pairs, they give a prior's log-partition and its gradient.
 
-A prior says which radial functions and charges it needs; a summation knows how
-to sum any of them: Φ_i = Σ_{j≠i} c_j φ(d²_ij).
+A prior states the radial functions and charges that it needs; a summation sums any of them: Φ_i = Σ_{j≠i} c_j φ(d²_ij).
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class RadialFunction(Formula):
 
     @property
     def tabulated(self) -> bool:
-        """Whether reading the slope from a table is faster than computing it."""
+        """Whether interpolating the slope in a table is faster than computing it."""
         return True
 
 
@@ -62,7 +61,7 @@ class KernelFunction(RadialFunction):
 
     @property
     def tabulated(self) -> bool:
-        """Whether reading a table is faster than the kernel's formulas."""
+        """Whether interpolating a table is faster than the kernel's formulas."""
         return not self.kernel.quick
 
 

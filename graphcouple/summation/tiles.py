@@ -1,9 +1,9 @@
-"""Tiles of a fine grid, only where points are: what a coarse grid's cap leaves out, by one small convolution a tile.
+"""Tiles of a fine grid, only where points are: small convolutions add the short range that a coarse grid lacks.
 
-Separated clusters leave most of a page empty, so a grid that resolves them has mostly empty nodes. So the function is
-split at several scales. On the coarsest grid, of the whole page, a smooth cap replaces it below four spacings. What the
-cap leaves out reaches no further. The remainder is split in the same way on a grid four times as fine, and so on. A
-tile of a fine grid needs the charges of its own points and of a margin as wide as the reach.
+Separated clusters leave most of a map empty, so a grid that resolves them has mostly empty nodes. So the function is
+split at several scales. On the coarsest grid, of the whole map, a smooth cap replaces it below four spacings. The
+remainder is zero beyond; it is split in the same way on a grid four times as fine, and so on. A tile of a fine grid
+needs the charges of its own points and of a margin as wide as the reach of the remainder.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from graphcouple.summation.near_cells import bounds, sorted_by_bin
 from graphcouple.summation.transforms import Grid, Transform
 
 COARSER = 4
-"""The coarse spacing, in fine ones."""
+"""The ratio of the coarse spacing to the fine one."""
 
 TILE = 128
 """Nodes along a side of a tile, with its margins."""
@@ -29,7 +29,7 @@ TILE = 128
 _SPLINES = 4
 _LEAST_CORE = 32
 
-# More tiles than these are sorted by comparing, not by counting.
+# Above this number, tiles are sorted by comparison, not by counting.
 _MOST_BINS = 2**22
 
 # A field of a tile takes 68 kB, and there are about as many tiles around those with points.
@@ -37,13 +37,13 @@ MOST_FIELDS = 2000
 
 
 def core_of(near: float) -> int:
-    """Return the nodes along a side of a tile without its margins, where caps reach `near` spacings; 0 if too few."""
+    """Return the nodes along a side of a tile without its margins, for caps of `near` spacings; 0 if too few."""
     core = TILE - 2 * (int(np.ceil(COARSER * near)) + _SPLINES)
     return core if core >= _LEAST_CORE else 0
 
 
 def _tile_of(points: FloatArray, low: FloatArray, side: float) -> tuple[NDArray[np.int64], int, int]:
-    """Return the number of each point's tile, row by row within a border of empty ones; the rows' length and number."""
+    """Return each point's tile, numbered by rows with an empty border, and the length and number of rows."""
     columns = zip(points.T, low, strict=True)
     across = [((column - least) / side).astype(np.int64) + 1 for column, least in columns]
     n_rows, width = (int(tiles.max()) + 2 for tiles in across)
@@ -51,7 +51,7 @@ def _tile_of(points: FloatArray, low: FloatArray, side: float) -> tuple[NDArray[
 
 
 def n_tiles(points: FloatArray, low: FloatArray, side: float) -> int:
-    """Return the number of tiles with points; tiles are as wide as `side` without their margins."""
+    """Return the number of tiles with points; tiles without margins have width `side`."""
     numbers, width, n_rows = _tile_of(points, low, side)
     return int(np.unique(numbers).size if width * n_rows > len(points) else np.count_nonzero(np.bincount(numbers)))
 

@@ -33,7 +33,7 @@ class Grid(NamedTuple):
     edge: float | None
     """The squared distance below which pairs are near; None if the grid resolves all pairs."""
     coarse: Grid | None = None
-    """A coarser grid of all points; this one then consists of tiles, only where points are."""
+    """A coarser grid of all points; if set, this grid consists of tiles where points are."""
 
 
 def kernel_transform(radial: RadialFunction, grid: Grid, workers: int) -> Transform:
@@ -48,7 +48,7 @@ def kernel_transform(radial: RadialFunction, grid: Grid, workers: int) -> Transf
 
 
 def tile_transform(radial: RadialFunction, grid: Grid, reach: float, n_nodes: int) -> Transform:
-    """Return the transform, on a periodic tile of `n_nodes` a side, of what a cap below d² = `reach` leaves out."""
+    """Return the transform of the function minus its cap below d² = `reach`, on a periodic tile."""
     half = (n_nodes // 2, n_nodes // 2)
     sq_dist = _sq_distances(half, grid.spacing)
     values = np.where(sq_dist < reach, _capped(radial, grid.edge, sq_dist) - _capped(radial, reach, sq_dist), 0.0)
