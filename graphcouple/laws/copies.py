@@ -1,7 +1,7 @@
-"""Weighted points, each of which stands for several copies in one place.
+"""Weighted points: each stands for several copies in one place.
 
-A weighted point is a node of the graph that gathers w copies of a point. In the law of the graph of all copies, every
-copy has the same edges, so it is enough to keep one row for each node, and to count copies in sums over rows.
+A weighted point is a node of the graph that gathers w copies of a point. In the graph of all copies, the copies of a
+point have edges of the same law. So one row for each node suffices, with copies counted in sums.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from scipy.special import xlogy
 
 from graphcouple.graphs import FloatArray, IntArray, Support
 
-# Sums of weights in double precision keep four digits of the smallest.
+# At this ratio of weights, sums in double precision keep four digits of the smallest.
 _MOST_RATIO = 1e12
 
 
@@ -37,7 +37,7 @@ class Copies:
     own: FloatArray
 
     def beside(self, support: Support, values: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Append its own copies, of value 0, to each row of edges; return row pointers, values and counts."""
+        """Append to each row of edges its own copies, with value 0; return row pointers, values and counts."""
         ends = support.indptr[1:]
         return support.with_one_more(), np.insert(values, ends, 0.0), np.insert(self.edges, ends, self.own)
 
@@ -111,7 +111,7 @@ def nearest_copies(
 
 
 def effective_graphs(posterior: Any) -> float:
-    """Return how many graphs have as many edges as a law has effective ones: exp(−Σ p log p) over the mean number.
+    """Return the effective number of edges, exp(−Σ p log p), divided by the mean number of edges.
 
     p are the shares of the edges among all copies of weighted points.
     """

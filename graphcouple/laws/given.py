@@ -67,7 +67,7 @@ class NewEdges:
 
 
 class ConditionedLaw(ABC):
-    """A law given its points, with the results of the search for neighbours.
+    """A law given its points, with their nearest neighbours.
 
     Attributes
     ----------
@@ -94,15 +94,15 @@ class ConditionedLaw(ABC):
 
     @property
     def order(self) -> IntArray | None:
-        """The points in an order in which near ones are close together, if the search for neighbours found one."""
+        """An order of the points in which near points are close together, if the search for neighbours has one."""
         return None
 
     @abstractmethod
     def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
         """Return the mean edges from new points to the points of the graph.
 
-        A point that coincides with points of the graph has edges to these points alone. The edge prior is ignored: it
-        says nothing about new points. No row depends on another.
+        A point that coincides with points of the graph has edges to these points alone. The edge prior is ignored, as
+        it has no rows for new points. No row depends on another.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class ConditionedLaw(ABC):
 
     @abstractmethod
     def own_isolation(self, n_jobs: int | None = None) -> FloatArray:
-        """Return the isolation of each point of the graph among the others; see `NewEdges`."""
+        """Return the isolation of each point of the graph; see `NewEdges`."""
 
     @abstractmethod
     def remembered(self) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def nearest_spread(support: Support, sq_dist: FloatArray, n_jobs: int | None = N
 
 
 class GraphLaw(ABC):
-    """A law of a hidden graph whose points are not known yet: a `GraphModel`, or a `GraphMixture` of them.
+    """A law of a hidden graph whose points are not known yet: a `GraphModel` or a `GraphMixture` of models.
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ from graphcouple.laws.priors import RandomGraph, RepeatedPosterior
 from graphcouple.laws.priors.binary import symmetrized
 from graphcouple.neighbors import Distances, OwnNeighbors, as_points
 
-# Bandwidths that look at all points see about this many distances, of this many rows; more points are refused.
+# Bandwidths that need all points use about this many distances, in this many rows; more points raise an error.
 _DISTANCES, _LEAST_ROWS, _MOST_ROWS, _MOST_POINTS = 5_000_000, 100, 2000, 200_000
 
 
@@ -80,7 +80,7 @@ class ConditionedModel(ConditionedLaw):
         return symmetrized(posterior, model.symmetrize) if model.symmetrize else posterior
 
     def _settled(self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None) -> Any:
-        """Return the model with the numbers of its bandwidth that all rows choose together."""
+        """Return the model with the bandwidth's parameters that all rows choose together."""
         model, n = self.model, self.distances.n_points
         everything = model.rows(support, sq_dist, n_jobs, copies)
         if not model.bandwidth.looks_at_all or (support.complete and support.n_edges <= _DISTANCES):
@@ -192,6 +192,6 @@ class ConditionedModel(ConditionedLaw):
 
 
 def _ratio(spread: FloatArray, around: FloatArray) -> FloatArray:
-    """Return the root of the spread relative to the spread around; 1 where both are zero."""
+    """Return the square root of the ratio of mean squared distances; 1 where both are zero."""
     ratio = np.divide(spread, around, out=np.full(spread.shape, np.inf), where=around > 0)
     return np.sqrt(np.where(spread > 0, ratio, 1.0))

@@ -37,7 +37,7 @@ class GraphModel(GraphLaw):
     Parameters
     ----------
     kernel : Kernel or str
-        How strongly two points call for an edge; a registered name, such as "student", for the kernel at its defaults.
+        The strength of an edge by distance; or a registered name, such as "student", for the kernel at its defaults.
     prior : GraphPrior or {"B", "D", "E"}
         Which graphs are possible, and how likely they are a priori.
     bandwidth : Bandwidth, optional
@@ -59,10 +59,10 @@ class GraphModel(GraphLaw):
     metric_params : dict, optional
         Further arguments of the metric, such as ``{"p": 3}`` for "minkowski".
     target_weight : float, default=0.0
-        t, how much the classes `y` count, in [0, 1). With s = t/(1 − t), an edge between different classes is kept with
+        t, the weight of the classes `y`, in [0, 1). With s = t/(1 − t), an edge between different classes is kept with
         probability exp(−5s), an edge to a point without a class (−1) with probability exp(−s). Under priors D and E,
-        these probabilities multiply the edge prior, since all edges of a graph must be kept. Under prior B, they
-        multiply the probabilities of the edges. 0 ignores `y`.
+        whose graphs must keep all edges, these probabilities multiply the edge prior. Under prior B, they multiply the
+        probabilities of the edges. 0 ignores `y`.
 
     Raises
     ------
@@ -97,7 +97,7 @@ class GraphModel(GraphLaw):
     _nested: ClassVar[tuple[str, ...]] = ("kernel", "prior", "bandwidth")
 
     if TYPE_CHECKING:
-        # Names are taken, and become objects.
+        # Names are accepted, and become objects.
         def __init__(
             self,
             kernel: Kernel | str,
@@ -181,12 +181,12 @@ class GraphModel(GraphLaw):
         return dataclasses.replace(self, n_neighbors=self.neighbors_among(n_points))
 
     def within(self, n_points: int, n_copies: float | None = None) -> GraphModel:
-        """Lower perplexity and number of neighbours to what `n_points` allow, with a warning.
+        """Lower perplexity and number of neighbours to values that `n_points` allow, with a warning.
 
         A perplexity becomes a third of the number of other points, and UMAP's `n_neighbors` the number of points. A
         number of neighbours that suits the bandwidth then becomes that of all others, without a warning. Any other
-        number is unchanged, and is an error later if it is too large. `n_copies` is the sum of the sample weights, if
-        any.
+        number is unchanged; if it is too large, the search raises an error. `n_copies` is the sum of the sample
+        weights, if any.
         """
         if n_points < 2:
             return self
@@ -207,8 +207,8 @@ class GraphModel(GraphLaw):
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
         neighbors : tuple of arrays, or sparse matrix, optional
-            Neighbours that were found before: ``(indices, distances)`` or a sparse matrix of distances. Edges
-            lead to no other points; a smaller `n_neighbors` keeps the nearest.
+            Precomputed neighbours: ``(indices, distances)`` or a sparse matrix of distances. There are no other edges;
+            a smaller `n_neighbors` keeps the nearest.
         sample_weight, y : array of shape (n_samples,), optional
             See `posterior`.
         """
@@ -216,7 +216,7 @@ class GraphModel(GraphLaw):
         return self.given_distances(self.distances(X, neighbors), sample_weight, y)
 
     def distances(self, X: Any, neighbors: Any = None) -> Distances:
-        """Return the distances between points that `as_points` has checked, or to the given neighbours."""
+        """Return the distances between checked points (see `as_points`), or to the given neighbours."""
         if neighbors is None and self.finds:
             k = self.neighbors_among(X.shape[0])
             return OwnNeighbors.by_transformer(X, self.metric, self.search, k, self.metric_params)
@@ -277,9 +277,9 @@ class GraphModel(GraphLaw):
     def rows(
         self, support: Support, sq_dist: FloatArray, n_jobs: int | None = None, copies: Copies | None = None
     ) -> DistanceRows:
-        """Return rows of distances as the bandwidth takes them.
+        """Return rows of distances for the bandwidth.
 
-        Under independent edges, it is fitted to the edge probabilities, not to their odds (THESIS, section 5.1).
+        Under prior B, the bandwidth is fitted to edge probabilities, not to their odds (Draganov 2021, section 5.1).
         """
         kernel = self.kernel.membership if self.prior.independent_edges else self.kernel
         return DistanceRows(support, sq_dist, kernel, n_jobs, copies)
@@ -290,7 +290,7 @@ class GraphModel(GraphLaw):
         return self.bandwidth.fit_rows(rows)
 
     def settled(self, rows: DistanceRows, kept: int | None = None) -> GraphModel:
-        """Return the model with the numbers of its bandwidth that all rows choose together; see `Bandwidth.settled`."""
+        """Return the model with the bandwidth's parameters that all rows choose together; see `Bandwidth.settled`."""
         assert self.bandwidth is not None
         bandwidth = self.bandwidth.settled(rows, kept)
         return self if bandwidth is self.bandwidth else dataclasses.replace(self, bandwidth=bandwidth)

@@ -36,10 +36,9 @@ class SymmetricEntropic(GraphModel):
     """The law of SNEkhorn's input: the doubly stochastic, symmetric mean of least cost whose rows have one perplexity.
 
     P minimises Σ_ij P_ij d²_ij among symmetric matrices whose rows sum to 1 and have an entropy of at least
-    log(perplexity). So P_ij = exp((λ_i + λ_j − 2 d²_ij)/(γ_i + γ_j)), with λ and γ from the dual, a concave function of
-    2n numbers, by Newton's method. A row whose entropy exceeds log(perplexity) whatever its γ keeps the larger one;
-    hardly any row does at a perplexity of 30, and some 7 % of the rows at 5.
-    New points get the edges of prior D with the same perplexity.
+    log(perplexity). So P_ij = exp((λ_i + λ_j − 2 d²_ij)/(γ_i + γ_j)), where Newton's method finds λ and γ, the 2n
+    variables of the concave dual. Some rows have a larger entropy than log(perplexity) for every γ, and keep it: hardly
+    any at a perplexity of 30, about 7 % of the rows at 5. New points get the edges of prior D with the same perplexity.
 
     Parameters
     ----------
@@ -50,7 +49,7 @@ class SymmetricEntropic(GraphModel):
     n_neighbors, metric, search, metric_params, target_weight
         See `GraphModel`. With `n_neighbors`, edges join near neighbours, in both directions.
     symmetrize : None
-        It has no use here.
+        Must be None.
 
     Raises
     ------
@@ -89,7 +88,7 @@ class SymmetricEntropic(GraphModel):
                 )
 
     def within(self, n_points: int, n_copies: float | None = None) -> GraphModel:
-        """Lower perplexity and number of neighbours; two points have one law only, and no perplexity."""
+        """Lower perplexity and number of neighbours; two points have a single law, whatever the perplexity."""
         if n_points == 2:
             return GraphModel(**self.get_params(deep=False)).within(n_points, n_copies)
         return super().within(n_points, n_copies)
@@ -178,7 +177,7 @@ class _Dual:
         return None
 
     def _balance_roughly(self, lam: FloatArray, gamma: FloatArray) -> None:
-        """Change λ until the rows sum to about 1, in logarithms: far points' sums are too small for a number."""
+        """Change λ until the rows sum to about 1; works in logarithms, because the sums of far points underflow."""
         from graphcouple._numba.entropic import log_sum_rows
 
         log_sums = np.empty_like(lam)
@@ -200,7 +199,7 @@ class _Dual:
         twice, mixed, both = np.maximum(own[:, 0], TINY), own[:, 1], np.maximum(own[:, 2], TINY)
         determinant = np.maximum(twice * both - mixed**2, _RIDGE * twice * both)
 
-        # Where all of a row's edges have one probability, λ and γ do not differ in their effect.
+        # If all edges of a row have the same probability, λ and γ have the same effect.
         ridge = _RIDGE * np.concatenate([twice, np.where(pinned, 0.0, both)])
 
         def times(v: FloatArray) -> FloatArray:
@@ -216,7 +215,7 @@ class _Dual:
         shape, down = (2 * n, 2 * n), -np.concatenate([by_lam, np.where(pinned, 0.0, by_gamma)])
         operator = LinearOperator(shape, matvec=times, dtype=np.float64)
         inverse = LinearOperator(shape, matvec=divide, dtype=np.float64)
-        # A step that is no number lowers no value, so it is not taken.
+        # A step that is not finite does not lower the value, so it is rejected.
         with np.errstate(invalid="ignore", divide="ignore"):
             step, _ = cg(operator, down, rtol=rtol, maxiter=_MOST_OF_STEP, M=inverse)
         return step[:n], step[n:]

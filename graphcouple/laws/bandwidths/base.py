@@ -1,4 +1,4 @@
-"""Bandwidths: how each point rescales its distances before a kernel sees them.
+"""Bandwidths: how each point rescales its distances before the kernel is applied.
 
 A bandwidth gives every node a shift ρ_i and a scale τ_i, and the kernel is
 evaluated at ((d_ij − ρ_i)₊ / τ_i)² (graph-coupling paper, remark 1; UMAP's shift).
@@ -30,7 +30,7 @@ def _split(sq_dist_graph: Any) -> tuple[Support, FloatArray]:
 
 @dataclass(frozen=True, eq=False)
 class DistanceRows:
-    """Squared distances along the edges of a graph, and the kernel that will see them rescaled.
+    """Squared distances along the edges of a graph, and the kernel of the rescaled distances.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class DistanceRows:
     copies : Copies or None
         The numbers of copies of weighted points.
     places : ndarray of shape (n_nodes,), optional
-        A number for the place of each end node, if rows are some of the nodes; else distances of 0 tell.
+        A number for the place of each end node, if rows are a subset of the nodes; else distances of 0 identify places.
     """
 
     support: Support
@@ -60,7 +60,7 @@ class DistanceRows:
         return place, int(n_places)
 
     def counted(self) -> tuple[IntArray, FloatArray, FloatArray | None]:
-        """Return row pointers, distances and how many points each stands for; own copies, at 0, end a row."""
+        """Return row pointers, distances, and the number of points at each distance; own copies end a row."""
         if self.copies is None:
             return self.support.indptr, self.sq_dist, None
         return self.copies.beside(self.support, self.sq_dist)
@@ -79,7 +79,7 @@ class Bandwidth(ABC):
             Squared distances: all pairs, or the stored edges only. The diagonal
             is ignored.
         kernel : Kernel, optional
-            The kernel that will see the rescaled distances; Gaussian by default.
+            The kernel of the rescaled distances; Gaussian by default.
 
         Returns
         -------
@@ -99,17 +99,17 @@ class Bandwidth(ABC):
         return None
 
     def within(self, n_points: int) -> Bandwidth:
-        """Lower the bandwidth's numbers to what `n_points` allow, with a warning."""
+        """Lower the bandwidth's parameters to values that `n_points` allow, with a warning."""
         return self
 
     def for_neighbors(self, fewest: int, most: int) -> Bandwidth:
-        """Lower the bandwidth's numbers to what rows of `fewest` to `most` given neighbours allow, with a warning."""
+        """Lower the bandwidth's parameters to values that rows of `fewest` to `most` neighbours allow, with a warning."""
         return self
 
     def settled(self, rows: DistanceRows, kept: int | None = None) -> Bandwidth:
-        """Return the bandwidth with the numbers that all rows choose together; new rows take these as they are.
+        """Return the bandwidth with the parameters that all rows choose together; new rows use the same parameters.
 
-        If it `looks_at_all`, rows may be a sample, with distances to all points; `kept` is then their number of edges.
+        If `looks_at_all`, rows may be a sample, with distances to all points; `kept` is then the number of edges a row.
         """
         return self
 
@@ -131,7 +131,7 @@ class Bandwidth(ABC):
     ) -> FloatArray:
         """Return ((d_ij − ρ_i)₊ / τ_i)² on the edges of `support`.
 
-        `scale_ahead` holds the scales of the end nodes, if these are not the nodes of the rows.
+        `scale_ahead` holds the scales of the end nodes, if rows are other nodes.
         """
         if not shift.any():
             return sq_dist / np.square(scale)[support.rows]

@@ -1,4 +1,4 @@
-"""Scales that make each point most likely, given the others."""
+"""Scales of largest leave-one-out likelihood."""
 
 from __future__ import annotations
 
@@ -13,44 +13,43 @@ from graphcouple._validation import check_integer, check_positive
 from graphcouple.graphs import FloatArray
 from graphcouple.laws.bandwidths.base import Bandwidth, ConstantBandwidth, DistanceRows
 
-# The share of rows, the least likely, that the likelihood leaves out: one far outlier would set the scale otherwise. Of
-# 1,500 normal points in the plane, 1 % gives the scale of Silverman's rule, 0 and 5 % one a quarter larger and smaller.
+# The share of least likely rows that the likelihood leaves out: otherwise one outlier would set the scale. For 1,500
+# normal points in the plane, 1 % gives the scale of Silverman's rule, 0 % a quarter more, 5 % a quarter less.
 _TRIMMED = 0.01
 
-# The share of a row's density that points far from all others have: without it, a few outliers would ask for a scale as
-# wide as the data.
+# The share of a row's density that is uniform: without it, a few outliers would make the scale as wide as the data.
 _ANYWHERE = 0.01
 
-# Scales whose likelihoods differ by less than a standard error lie this far apart at most, or a warning says so.
+# If scales further apart than this factor have likelihoods within a standard error, a warning says so.
 _FLAT = 4.0
 
 # Of fewer other points than twice as many, most are neighbours.
 _FEW = 10
 
-# Neighbours whose distances give the intrinsic dimension.
+# Number of neighbours that estimate the intrinsic dimension.
 _NEAR = 20
 
-# A dimension up to this many times the dimension of the points is noise of the estimate.
+# An estimated dimension may exceed the dimension of the points by this factor, by noise.
 _JUST_ABOVE = 1.25
 
-# Scales tried before the best of them is refined, and steps of the golden section, which leave 1e-6 of an interval.
+# Number of scales on the first grid, and of steps of the golden-section search, which leave 1e-6 of an interval.
 _TRIED, _STEPS = 40, 30
 
 
 @dataclass(frozen=True)
 class LeaveOneOut(Bandwidth):
-    """Scales of largest leave-one-out likelihood: the evidence of the points under the law, and no perplexity to set.
+    """Scales of largest leave-one-out likelihood of the points, in place of a perplexity.
 
-    Under prior D, point i is drawn from the kernel around the end of its only edge, so that the others give it the
-    density p(x_i | x_−i) = mean_j k(d_ij²/τ²)/(c τ^d), with c = ∫ k. The scale maximises Σ_i log p(x_i | x_−i). There
-    the slope of log mean_j k in log τ, which is the dimension seen at scale τ, has the mean d.
+    Under prior D, point i is drawn from the kernel around the end of its only edge, so its density given the others is
+    p(x_i | x_−i) = mean_j k(d_ij²/τ²)/(c τ^d), with c = ∫ k. The scale maximises Σ_i log p(x_i | x_−i). At the maximum,
+    the slope of log mean_j k in log τ, a local dimension at scale τ, has the mean d.
 
-    If there are several maxima, the first is taken, from small scales to large: a wider kernel reaches across gaps and
-    sees more dimensions. For the same reason the search ends where the dimension seen stops falling just above d.
+    Of several maxima, the one at the smallest scale is taken: a wider kernel reaches across gaps, where the local
+    dimension is higher. For the same reason the search ends where the local dimension stops falling just above d.
 
-    Points at distance 0 of i are left out together with it, since copies would ask for τ = 0. For the sake of outliers,
-    the 1 % of rows that are least likely, at least one, do not count, and each p has a share of 1 % of the density at
-    the largest scale tried.
+    Points at distance 0 of i are left out together with i, since copies would give τ = 0. For robustness, the least
+    likely 1 % of rows, at least one, do not count, and each p includes a share of 1 % of the density at the largest
+    scale tried.
 
     Parameters
     ----------
@@ -59,8 +58,7 @@ class LeaveOneOut(Bandwidth):
         vary by more than the density does.
     dim : float, optional
         The dimension d of the kernel, at least 1. By default the intrinsic dimension, by maximum likelihood from the
-        distances of each point to its 20 nearest places. The number of columns gives perplexities near 1 if there are
-        many.
+        distances of each point to its 20 nearest places. The number of columns, if large, gives perplexities near 1.
     n_points : int, optional
         The number of points that chose `dim`, for scales by row; by default the number of rows.
 
@@ -70,19 +68,19 @@ class LeaveOneOut(Bandwidth):
         When `dim` is below 1; in `fit`, when the kernel is not bounded and integrable in d dimensions, or all points
         are in one place.
     TypeError
-        When `by_row` is no truth value.
+        When `by_row` is not a bool.
 
     Warns
     -----
     UserWarning
-        When the scale has more effective neighbours than half of those that rows keep; when scales that differ by a
-        factor of 4 are as likely as each other, or the likeliest makes neighbours of most points.
+        When the effective neighbours are more than half of those that rows keep; when scales that differ by a factor of
+        4 are equally likely, or at the likeliest most points are neighbours.
 
     Notes
     -----
     The shared scale needs distances to all points. If a graph has edges to near points only, the scale is chosen on 100
-    to 2,000 rows of these distances, some 5 million in all; more than 200,000 points are refused. Scales by row need
-    all pairs.
+    to 2,000 rows of about 5 million such distances; more than 200,000 points raise an error. Scales by row need all
+    pairs.
 
     References
     ----------
@@ -99,7 +97,7 @@ class LeaveOneOut(Bandwidth):
     >>> gc.LeaveOneOut(dim=1).fit((points - points.T) ** 2)[1].round(4)
     array([3., 3.])
 
-    The perplexity that evidence chooses for the digits:
+    The resulting perplexity for the digits:
 
     >>> X, y = gc.datasets.load("digits")
     >>> law = gc.GraphModel(gc.Gaussian(), "D", gc.LeaveOneOut()).posterior(X[:500])
@@ -121,7 +119,7 @@ class LeaveOneOut(Bandwidth):
 
     @property
     def suited_neighbors(self) -> int | None:
-        """Three times the perplexity that evidence often chooses; all points for scales by row."""
+        """Three times a typical resulting perplexity; all points for scales by row."""
         return None if self.by_row else 150
 
     @property
@@ -181,7 +179,7 @@ class _Likelihoods:
         self.n, self.indptr, self.kernel = rows.support.n_nodes, rows.support.indptr, rows.kernel
         self.n_jobs, self.sq_dist, self.dim = rows.n_jobs, rows.sq_dist, dim
         self.n_points = int(np.diff(self.indptr).max())
-        # Own copies, at distance 0, do not count.
+        # A row's own copies, at distance 0, do not count.
         self.counts = None if rows.copies is None else rows.copies.edges
         self.weights: FloatArray = np.ones(self.n) if rows.copies is None else rows.copies.weights
         positive = np.where(self.sq_dist > 0, self.sq_dist, np.inf)
@@ -220,7 +218,7 @@ class _Likelihoods:
             return -self._trimmed_mean(values(log_scale), known)
 
         rows = np.array([values(at) for at in tried])
-        # At smaller scales, most points might as well be anywhere.
+        # At smaller scales, the uniform share dominates for most points.
         begin = int(np.argmax((rows > anywhere + np.log(2.0)).mean(axis=1) > 0.5))
         tried, rows = tried[begin:], rows[begin:]
         losses = -np.array([self._trimmed_mean(row, known) for row in rows])
@@ -228,21 +226,21 @@ class _Likelihoods:
         log_scale = float(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-6}).x)
         drops = values(log_scale) - rows
         unlike = np.abs(drops.mean(axis=1)) > drops.std(axis=1) / np.sqrt(known.sum())
-        # The scales around the likeliest, up to those that are less or more likely by more than a standard error.
+        # The interval of scales around the likeliest within a standard error.
         near = np.exp(tried[np.cumsum(unlike) == np.interp(log_scale, tried, np.cumsum(unlike)).round()])
         near = near if near.size else np.exp([log_scale])
         effective = self.likelihoods(np.full(self.n, log_scale))[1]
         return float(np.exp(log_scale)), float(np.nanmedian(effective)), (float(near.min()), float(near.max()))
 
     def _trimmed_mean(self, values: FloatArray, known: NDArray[np.bool_]) -> float:
-        """Return the mean over the copies of rows without the least likely."""
+        """Return the mean over rows without the least likely, weighted by copies."""
         weights, order = self.weights[known], np.argsort(values)
         total = np.cumsum(weights[order])
         kept = np.clip(total - max(_TRIMMED * total[-1], 1.0), 0.0, weights[order])
         return float(kept @ values[order] / kept.sum())
 
     def own_scales(self) -> FloatArray:
-        """Return each row's scale of largest likelihood; rows without one get the median of the others."""
+        """Return each row's scale of largest likelihood; rows without a maximum get the median of the others."""
         known = np.isfinite(self.furthest)
         low = np.where(known, self.nearest, 0.0) - 0.5 * np.log(self.dim) - 1.0
         high = np.where(known, self.furthest, 0.0) + 1.0
@@ -262,7 +260,7 @@ class _Likelihoods:
 
 
 def _first_maximum(losses: FloatArray, errors: FloatArray, tried: FloatArray, dim: float) -> tuple[float, float]:
-    """Return an interval of scales: where the dimension seen first falls to `dim`, or stops falling just above it."""
+    """Return an interval of scales: where the local dimension first falls to `dim`, or stops falling just above it."""
     steps = np.diff(tried)
     seen, errors = dim - np.diff(losses) / steps, errors / steps
     least = 0
@@ -272,14 +270,14 @@ def _first_maximum(losses: FloatArray, errors: FloatArray, tried: FloatArray, di
         if seen[at] < seen[least]:
             least = at
         elif seen[least] < _JUST_ABOVE * dim and seen[at] > seen[least] + 2.0 * errors[at]:
-            # The middle of the step, since the likelihood has no maximum there.
+            # Take the middle of the step, since the likelihood has no maximum there.
             middle = 0.5 * float(tried[least] + tried[least + 1])
             return middle - 1e-6, middle + 1e-6
     return float(tried[-2]), float(tried[-1])
 
 
 def _intrinsic_dimension(rows: DistanceRows) -> float:
-    """Return the dimension in which distances to near places grow as they do, at least 1, at most that of a simplex."""
+    """Return the intrinsic dimension by distances to near places, from 1 to the dimension of a simplex."""
     inverses, counts = 0.0, 0
     place, n_places = rows.end_places()
     for _, edges, part in rows.support.in_parts():

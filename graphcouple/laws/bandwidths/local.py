@@ -16,7 +16,7 @@ from graphcouple.laws.bandwidths.base import Bandwidth, DistanceRows
 
 @dataclass(frozen=True)
 class LocalConnectivity(Bandwidth):
-    """UMAP's bandwidth: ρ_i is the distance to the nearest distinct neighbour; σ_i fixes the row's total strength.
+    """UMAP's bandwidth: ρ_i is the distance to the nearest distinct neighbour; σ_i normalises the row's total strength.
 
     σ_i solves Σ_j k((d_ij − ρ_i)₊/σ_i) = log₂(n_neighbors), where k is the kernel, or
     the kernel inside an `Odds`; UMAP's is the exponential. As in UMAP,
@@ -28,8 +28,7 @@ class LocalConnectivity(Bandwidth):
         UMAP's number of neighbours, which counts the point itself: each row of the
         graph has ``n_neighbors - 1`` others.
     local_connectivity : float, default=1.0
-        How many nearest distinct neighbours count as fully connected;
-        interpolated if not an integer.
+        How many nearest distinct neighbours count as fully connected; fractions interpolate between distances.
 
     Raises
     ------
@@ -111,7 +110,7 @@ class SelfTuning(Bandwidth):
         furthest one. A scale of 0 (duplicates) is replaced by the row's smallest
         positive distance, or by 1 if there is none.
     suited : int, optional
-        How many neighbours suit it; three times k by default.
+        Number of neighbours in a graph of many points; three times k by default.
 
     Raises
     ------

@@ -31,10 +31,9 @@ class GraphPrior(ABC):
     Parameters
     ----------
     edge_prior : float, array, sparse matrix, networkx or igraph graph, optional
-        π: how much each ordered pair is favoured before any point is seen. None
-        or a number favours all pairs alike. Zero entries of an array, and zero or
-        absent entries of a sparse matrix, forbid the edge; so an observed network
-        restricts the hidden graph to its edges.
+        π, the prior weight of each ordered pair. None or a number gives all pairs the same weight. Zero entries of an
+        array, and zero or absent entries of a sparse matrix, forbid the edge; so an observed network restricts the
+        hidden graph to its edges.
 
     Raises
     ------
@@ -98,12 +97,12 @@ class GraphPrior(ABC):
 
     @property
     def independent_edges(self) -> bool:
-        """Whether edges are independent given the points: graphs can then be thresholded."""
+        """Whether edges are independent given the points; only then can graphs be symmetrised."""
         return self.drawn_by == "pair"
 
     @property
     def normalized(self) -> bool:
-        """Whether the mean number of edges is fixed: repulsion is then the logarithm of a sum."""
+        """Whether the mean number of edges is fixed; repulsion is then the logarithm of a sum."""
         return self.drawn_by != "pair"
 
     @property
@@ -112,7 +111,7 @@ class GraphPrior(ABC):
         return N_EDGES in self.constraints
 
     def edges(self, n_nodes: int) -> tuple[Support, FloatArray] | None:
-        """Return the edges that π allows, with log π; None if it treats all pairs alike."""
+        """Return the edges that π allows, with log π; None if π is the same for all pairs."""
         if self.edge_prior is None or isinstance(self.edge_prior, Real):
             return None
         support, values = edges_of(as_csr(self.edge_prior, "edge_prior", n_nodes))
@@ -121,7 +120,7 @@ class GraphPrior(ABC):
 
     @property
     def log_scalar(self) -> float:
-        """Log π, if π treats all pairs alike."""
+        """Log π, if π is the same for all pairs."""
         return float(np.log(float(self.edge_prior))) if isinstance(self.edge_prior, Real) else 0.0
 
     def posterior(self, log_kernel: Any) -> GraphPosterior:
@@ -159,7 +158,7 @@ class GraphPrior(ABC):
         return self.posterior_class(support, natural_parameters)
 
     def log_favour(self, support: Support) -> FloatArray | float:
-        """Return log π on the edges of a support, −inf where π forbids them; one number if π treats all alike."""
+        """Return log π on the edges of a support, −inf where π forbids them; a number if π is the same for all."""
         allowed = self.edges(support.n_nodes)
         if allowed is None:
             return self.log_scalar
@@ -167,18 +166,18 @@ class GraphPrior(ABC):
         return np.where(at >= 0, allowed[1][at], -np.inf)
 
     def for_run(self) -> Self:
-        """Return the prior as one objective uses it, again and again at similar embeddings; itself by default.
+        """Return the prior for one objective, which evaluates it at a series of similar embeddings; itself by default.
 
-        A copy may begin where its last evaluation ended, if its values then differ by less than 1e-7 of n.
+        It may start iterations from the last evaluation, if its values then change by less than 1e-7 of n.
         """
         return self
 
     def latent_kernel(self, kernel: Kernel) -> Kernel:
-        """Return π k for an edge prior that treats all pairs alike."""
+        """Return π k for an edge prior that is the same for all pairs."""
         return ScaledKernel(kernel, self.log_scalar) if self.log_scalar else kernel
 
     def around(self, graph: Any, name: str = "graph") -> GraphPosterior:
-        """Return the law of this prior that has a user's graph as its mean.
+        """Return the law of this prior whose mean is a given graph.
 
         Priors with a fixed number of edges use the weights up to a factor, of a row or of the whole graph. Under
         independent edges, the weights are probabilities.
@@ -205,7 +204,7 @@ class GraphPrior(ABC):
         return self.posterior_on(support, np.log(weights))
 
     def thinned(self, natural_parameters: FloatArray, log_share: FloatArray) -> FloatArray:
-        """Return the natural parameters given that every edge is kept, each with its own probability."""
+        """Return the natural parameters given that every edge is kept, with the probability of keeping each."""
         return natural_parameters + log_share
 
     def log_strength(self, log_kernel: FloatArray) -> FloatArray:
@@ -270,7 +269,7 @@ class GraphPrior(ABC):
 
 
 def per_pair(means: FloatArray, share: float, pairs: FloatArray | None) -> float:
-    """Return Σ m log c, the increase of −Σ m log m if c pairs share each mean m equally."""
+    """Return Σ m log c, the increase of −Σ m log m if each mean m is shared equally by c pairs."""
     return 0.0 if pairs is None else share * float(xlogy(means, pairs).sum())
 
 
@@ -297,7 +296,7 @@ def with_copies(
 
 def at_zero(radial: RadialFunction) -> float:
     """Return the value of a radial function at distance 0; 0 if it is infinite there."""
-    # Kernels are capped below squared distances of 1e-37.
+    # Kernels are constant below squared distances of 1e-37.
     near = radial.potential(np.array([0.0, 1e-30, 1e-20]))
     unbounded = not np.isfinite(near).all() or abs(near[1] - near[2]) > 1.0
     return 0.0 if unbounded else float(near[0])

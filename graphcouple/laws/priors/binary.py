@@ -56,7 +56,7 @@ class BinaryPosterior(GraphPosterior):
 
     def entropy(self) -> float:
         """Return the sum of the edges' entropies, in nats."""
-        # Per edge log(1 + e^η) − p η, written in |η| so that the entropy of a sure edge is exactly 0.
+        # Per edge log(1 + e^η) − p η, written in abs(η) so that the entropy of a certain edge is exactly 0.
         size = np.abs(self.natural_parameters)
         return self._share * float((np.log1p(np.exp(-size)) + size * expit(-size)).sum(dtype=np.float64))
 

@@ -82,7 +82,7 @@ def _curvature(times: Callable[[FloatArray], FloatArray], u: FloatArray, sums: F
 
 
 class BalancedPosterior(UnitOutDegreePosterior):
-    """One categorical variable per node, as under prior D, whose means are symmetric with columns that sum to 1 too.
+    """One categorical variable per node, as under prior D, with a symmetric mean whose columns sum to 1 too.
 
     The means are e^(η_ij + f_i + f_j). η is averaged over both directions of an edge first.
     """
@@ -95,7 +95,7 @@ class BalancedPosterior(UnitOutDegreePosterior):
         """f, the logarithms of the factors that give every row of e^η a sum of 1."""
         support, eta = self.support, self.natural_parameters
         starts, f = support.indptr[:-1], np.zeros(self.n_nodes)
-        # A few steps in logarithms first, because e^η may be too small for a number.
+        # The first steps use logarithms, because e^η may underflow.
         for _ in range(_MOST_IN_LOGS):
             shifted = eta + f[support.indices]
             largest = np.maximum.reduceat(shifted, starts)
@@ -144,8 +144,8 @@ class BalancedPosterior(UnitOutDegreePosterior):
 class DoublyStochastic(GraphPrior):
     """Prior S: W_i+ = 1 for every node i, and E[W_+j] = 1 for every node j.
 
-    SNEkhorn has it on both sides. Its mean is the doubly stochastic matrix nearest to the kernel in relative entropy:
-    no point is a hub that many edges lead to.
+    SNEkhorn has this prior on both sides. Its mean is the doubly stochastic matrix nearest to the kernel in relative
+    entropy, so no point is a hub with many incoming edges.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class DoublyStochastic(GraphPrior):
     _memory: ClassVar[Any] = None
 
     def for_run(self) -> Self:
-        """Return a copy that begins where its last evaluation ended, and then needs a third of the sums."""
+        """Return a copy that starts iterations from its last evaluation, and then needs a third of the sums."""
         remembering = copy.copy(self)
         object.__setattr__(remembering, "_memory", [])
         return remembering
@@ -212,13 +212,13 @@ class DoublyStochastic(GraphPrior):
     ) -> tuple[float, FloatArray | None]:
         """Return −2 Σ_i log u_i, where the rows of u_i k(d²_ij) u_j sum to 1, and its gradient 2 u_i ∇Φ_i[k; u].
 
-        The value is the dual's, whose error is the square of the error of u.
+        The dual gives the value, with an error that is quadratic in the error of u.
         """
         summation = summation.for_points(Z, KernelValue(kernel))
         tolerance = max(_TOLERANCE if self._memory is None else _TOLERANCE_OF_RUNS, summation.resolution)
         balanced = self._balanced(kernel, Z, summation, tolerance, _MOST_STEPS, with_gradient)
         if balanced is None and summation.resolution > 0:
-            # Points are far from all others, as in starts that are too large: a bound of the value turns descent back.
+            # All points are far apart, as in a start that is too large: an upper bound makes descent turn back.
             balanced = self._balanced(kernel, Z, exact_like(summation), _ROUGHLY, _FEW_STEPS, with_gradient)
         return balanced or _in_logs(kernel, Z.astype(np.float64, copy=False), with_gradient)
 
@@ -251,7 +251,7 @@ class DoublyStochastic(GraphPrior):
 def _in_logs(kernel: Kernel, Z: FloatArray, with_gradient: bool) -> tuple[float, FloatArray | None]:
     """Return the log-partition and its gradient by Sinkhorn's steps in logarithms, for kernels that underflow."""
     f = np.zeros(len(Z))
-    # Any f gives an upper bound, and such embeddings are left at once.
+    # Any f gives an upper bound, and descent leaves such embeddings at once.
     for _ in range(int(np.clip(_MOST_PAIRS_IN_LOGS // len(Z) ** 2, 2, _MOST_IN_LOGS))):
         log_sums = row_log_sums(kernel, Z, f)
         worst = float(np.abs(f + log_sums).max())

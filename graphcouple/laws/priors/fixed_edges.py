@@ -100,7 +100,7 @@ class FixedEdgesPosterior(GraphPosterior):
 class FixedEdges(GraphPrior):
     """Prior E: W_++ = n, with the base measure n!/Π W_ij!.
 
-    Symmetric SNE and t-SNE have it on the embedding.
+    Symmetric SNE and t-SNE have this prior on the embedding.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class FixedEdges(GraphPrior):
     def _in_the_log(
         self, kernel: Kernel, Z: FloatArray, weights: FloatArray | None, with_gradient: bool
     ) -> tuple[float, FloatArray | None]:
-        # No weight is above 1 here: pairs of copies, at distance 0, would have kept the total from underflowing.
+        # Here no weight exceeds 1: otherwise pairs of copies, at distance 0, would keep the total from underflowing.
         logs = np.zeros(Z.shape[0]) if weights is None else np.log(weights)
         n = float(Z.shape[0] if weights is None else weights.sum())
         log_total = float(logsumexp(row_log_sums(kernel, Z, logs) + logs))

@@ -1,7 +1,7 @@
 """Log-partitions of the priors D and E in logarithms throughout, for kernels that underflow.
 
 For points far apart, exp(log k) is zero in double precision, but the law itself is not degenerate: only ratios of
-kernels matter. The fast sums add k; where these vanish, this module adds in logarithms, one block of rows at a time.
+kernels matter. The fast sums add k; where they underflow, this module adds in logarithms, one block of rows at a time.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class GraphPosterior(RandomGraph):
     """
 
     recompute: Callable[[], FloatArray] | None = None
-    """Computes the natural parameters again. If it is known, they are dropped once a coupling has very many means."""
+    """Recomputes the natural parameters. If it is set, very many parameters are freed once a coupling has the means."""
 
     def __init__(self, support: Support, natural_parameters: FloatArray) -> None:
         super().__init__(support)
@@ -65,7 +65,7 @@ class GraphPosterior(RandomGraph):
     def renumbered(self, order: IntArray, n_jobs: int | None = None) -> GraphPosterior:
         """Return the law in which node `order[i]` is the i-th.
 
-        It takes the arrays of this law, which is used up, because memory may not hold all edges twice.
+        It reuses the arrays of this law, which becomes invalid, because memory may not hold all edges twice.
         """
         from graphcouple._numba.mirror import gather_rows, relabel_rows
 

@@ -1,4 +1,4 @@
-"""The law of a hidden graph, as couplings, starts and component sampling use it."""
+"""The interface of laws of a hidden graph for couplings, starts and component sampling."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The law of a graph of weighted points: a node stands for several copies of a point, and gathers their edges.
 
 The copies of a point have the same edges in law, so the law of the graph of all copies is known from one row for each
-node. Its edges are counted between nodes; edges among the copies of one node, which an embedding does not show, only
-lower the means of the others.
+node. Edges are counted between nodes. Edges among the copies of one node do not act on an embedding; they only lower
+the means of the other edges.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class RepeatedPosterior(RandomGraph):
         Raises
         ------
         ValueError
-            When the prior does not say how its edges are drawn.
+            When the prior's `drawn_by` is None.
         """
         if prior.drawn_by is None:
             raise ValueError(
@@ -195,7 +195,7 @@ class RepeatedPosterior(RandomGraph):
     def sample(self, rng: Rng = None) -> Graph:
         """Draw one graph of all copies, and return the numbers of its edges between nodes.
 
-        The fraction of a weight is the probability of one more copy.
+        The fractional part of a weight is the probability of one more copy.
         """
         rows, columns, counts = self._draw_between(rng)
         return Graph((counts.astype(np.int32), (rows, columns)), shape=(self.n_nodes,) * 2)
@@ -229,7 +229,7 @@ class RepeatedPosterior(RandomGraph):
         groups = self.law.support.rows
         if self.prior.drawn_by == "graph":
             groups, n_draws, chance = np.zeros_like(groups), n_draws.sum(keepdims=True), chance / self.n_nodes
-        # The other draws are edges among the copies of a node.
+        # The remaining draws are edges among the copies of a node.
         n_own = n_draws - np.bincount(groups, weights=counts, minlength=n_draws.size)
         own_chance = np.bincount(groups[self._is_own], weights=chance[self._is_own], minlength=n_draws.size)
         if (n_own < 0).any() or (own_chance[n_own > 0] <= 0).any():

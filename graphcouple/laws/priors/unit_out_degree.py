@@ -101,7 +101,7 @@ class UnitOutDegreePosterior(GraphPosterior):
 class UnitOutDegree(GraphPrior):
     """Prior D: W_i+ = 1 for every node i.
 
-    SNE, t-SNE and LargeVis have it on the input, and SNE also on the embedding.
+    SNE, t-SNE and LargeVis have this prior on the input, and SNE also on the embedding.
 
     Parameters
     ----------
