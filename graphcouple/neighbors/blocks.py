@@ -1,4 +1,4 @@
-"""Points with several kinds of columns: each block of columns has its own distance and its own unit."""
+"""Points with several kinds of columns: each block of columns has its own distance and bandwidth."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from graphcouple.graphs import FloatArray, Support
 from graphcouple.neighbors.by_metric import distances_of
 from graphcouple.neighbors.distances import Distances, Euclidean, Searched, regular_support
 
-# Rows of the sample that sets the unit of a block, and distances held at once when all points are compared.
+# Rows in the sample that sets the bandwidth of a block, and distances held at once when all points are compared.
 _UNIT_ROWS = 400
 _ENTRIES_AT_ONCE = 2**22
 
@@ -26,20 +26,20 @@ class Block:
     Parameters
     ----------
     columns : sequence of int or slice
-        Positions of the columns.
+        The columns, by position.
     metric : str or callable, default="euclidean"
-        As in `GraphModel`; or "categorical": d² is the number of columns in which two points differ, whatever numbers
+        As in `GraphModel`; or "categorical": d² is the number of columns in which two points differ; any numbers can
         encode the categories.
     bandwidth : "auto" or float, default="auto"
-        τ, the divisor of the distances. "auto" is the root mean square distance of two points, so that all blocks
-        count alike.
+        τ, the divisor of the distances. "auto" is the root mean square distance of two points, which gives all blocks
+        equal weight.
     metric_params : dict, optional
         Further arguments of the metric.
 
     Raises
     ------
     TypeError, ValueError
-        When a parameter has the wrong type or makes no sense.
+        When a parameter has the wrong type or value.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Blocks:
     Raises
     ------
     TypeError
-        When an entry is no `Block`.
+        When an entry is not a `Block`.
 
     Examples
     --------
@@ -114,13 +114,13 @@ class Blocks:
         return BlockDistances(X, self)
 
     def coordinates(self, X: Any) -> FloatArray | None:
-        """Return coordinates with these distances as Euclidean ones; None if a block has no coordinates."""
+        """Return coordinates whose Euclidean distances are these distances; None if a block has no such coordinates."""
         distances = BlockDistances(X, self)
         return None if distances.euclidean is None else distances.euclidean.X
 
 
 class _Part:
-    """The distances of points in a block, and the unit of the block."""
+    """The distances of points in a block, and the bandwidth of the block."""
 
     def __init__(self, block: Block, X: Any) -> None:
         self.block, points = block, block.of(X)
@@ -136,7 +136,7 @@ class _Part:
             return points
         columns = []
         for column, categories in zip(points.T, self.categories, strict=True):
-            # The last vertex is for categories that the fitted points do not have.
+            # The last vertex stands for all categories that the fitted points lack.
             at = np.minimum(np.searchsorted(categories, column), categories.size - 1)
             vertex = np.where(categories[at] == column, at, categories.size)
             columns.append(np.sqrt(0.5) * np.eye(categories.size + 1)[vertex])

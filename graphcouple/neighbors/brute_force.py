@@ -26,7 +26,7 @@ def nearest_exactly(
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-        Near the origin.
+        Centred near the origin.
     X_new : ndarray of shape (n_new, n_features)
     n_neighbors : int
     n_jobs : int or None, default=None

@@ -26,16 +26,16 @@ _OF_TRUTH = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalmichener",
 # Sparse matrices of up to this many entries (0.4 GB in double precision) are made dense.
 _DENSE_ENTRIES = 50_000_000
 
-# n² p above which neighbours are searched in a graph, which takes some 20 s to compile.
+# n² p above which PyNNDescent searches neighbours, which takes some 20 s to compile.
 _EXACT_WORK = 1e11
 
-# Distances that differ by less than this share of the largest are taken as equal.
+# Distances that differ by less than this share of the largest count as equal.
 _ROUNDING = 1e-5
 
-# A metric of one's own is called for this many rows at first: it must be symmetric.
+# The symmetry of a user's metric is checked on this many rows.
 _ROWS_TRIED = 10
 
-# Squared distances below this share of a row's largest are taken as rounding of 0 in single precision.
+# Squared distances below this share of a row's largest count as 0, because of rounding in single precision.
 _SINGLE_COINCIDENT = 1e-12
 
 
@@ -102,7 +102,7 @@ class ByMetric(Searched):
                 )
             X = X.toarray()
         if sp.issparse(X) and X.nnz < np.iinfo(np.int32).max:
-            # scikit-learn's loops take no 64-bit indices.
+            # scikit-learn's loops do not accept 64-bit indices.
             X = sp.csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
         return X.astype(bool) if self.metric in _OF_TRUTH else X
 
@@ -155,11 +155,11 @@ class ByMetric(Searched):
 
     @property
     def order(self) -> IntArray | None:
-        """The order of the directions, if neighbours were searched by them; see `Distances`."""
+        """The order of the directions, if the search for neighbours used them; see `Distances`."""
         return self._directions.order if self._by_direction else None
 
     def _graph(self, k: int) -> NeighborGraph:
-        """Return the graph in which neighbours are searched, and keep it for new points."""
+        """Return PyNNDescent's index, and keep it for new points."""
         if self._index is None or self._index.n_neighbors != k:
             self._index = NeighborGraph(self.X, self.metric, self.params, k)
         return self._index
@@ -206,7 +206,7 @@ class ByMetric(Searched):
         return regular_support(indices), sq_dist.ravel()
 
     def _pair_metric(self) -> Any:
-        """Return the metric's name if scikit-learn pairs rows by it without arguments, else a function of two rows."""
+        """Return the metric's name if `paired_distances` accepts it without arguments, else a function of two rows."""
         from scipy.spatial import distance
         from sklearn.metrics.pairwise import PAIRED_DISTANCES
 
@@ -239,7 +239,7 @@ class ByMetric(Searched):
 
 
 def _check_own(metric: Any, rows: Any, params: dict[str, Any]) -> None:
-    """Raise unless the user's own metric gives distances between a few rows, the same in both directions."""
+    """Raise unless the user's metric gives symmetric distances for a few rows."""
     for one, other in itertools.pairwise(rows):
         there, back = metric(one, other, **params), metric(other, one, **params)
         for value in (there, back):
@@ -265,7 +265,7 @@ def _complete(X: Any, metric: Any, params: dict[str, Any]) -> dict[str, Any]:
     if metric == "seuclidean" and "V" not in params:
         return {**params, "V": np.var(X.toarray() if sp.issparse(X) else X, axis=0, ddof=1, dtype=np.float64)}
     if metric == "mahalanobis" and "VI" not in params:
-        # Not every search takes the covariance itself.
+        # Some searches accept only the inverse covariance.
         others = {name: value for name, value in params.items() if name != "V"}
         covariance = params["V"] if "V" in params else np.cov(X.toarray().T if sp.issparse(X) else X.T)
         return {**others, "VI": _inverse(covariance)}

@@ -1,4 +1,4 @@
-"""Distances between points in one object: of all pairs, nearest neighbours, single edges and new points."""
+"""Distances between points: of all pairs, nearest neighbours, single edges and new points."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from graphcouple.neighbors.inverted_file import InvertedFile
 from graphcouple.neighbors.points import fits_in_single, shift_of, shifted
 
 SEARCHES = ("auto", "exact", "approximate")
-"""How nearest neighbours are searched."""
+"""The ways to search nearest neighbours."""
 
 # Sparse matrices of up to this many entries (0.4 GB in double precision) are made dense for all pairs.
 _DENSE_ENTRIES = 50_000_000
@@ -28,10 +28,10 @@ _TREE_DIMS = 4
 # Entries of the differences of edges held at once: 128 MB in double precision.
 _CHUNK_ENTRIES = 2**24
 
-# Squared distances below this share of the largest are taken as rounding of 0.
+# Squared distances below this share of the largest count as 0, because of rounding.
 _COINCIDENT = 1e-24
 
-# Attributes that a search computes, and can compute again.
+# Attributes that a search computes again if they are missing.
 _CACHES = {"_index", "_directions", "_shift"}
 
 
@@ -54,7 +54,7 @@ class Distances(ABC):
         self.X = X
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what a search can compute again."""
+        """Leave out the attributes that a search computes again."""
         return {name: value for name, value in self.__dict__.items() if name not in _CACHES}
 
     @property
@@ -64,7 +64,7 @@ class Distances(ABC):
 
     @property
     def order(self) -> IntArray | None:
-        """The points in an order in which near ones are close together, if a search has put them into lists."""
+        """An order of the points in which near points are close together, if a search has put them into lists."""
         return None
 
     def remembered(self) -> dict[str, Any]:
@@ -245,7 +245,7 @@ class Euclidean(Searched):
         return out
 
     def _to_nearest(self, X_new: Any, k: int, n_jobs: int | None, search: str) -> tuple[Support, FloatArray]:
-        # Give new points the shift and the format of the fitted points.
+        # Apply to new points the shift and the format of the fitted points.
         if sp.issparse(self.X):
             X_new = X_new if sp.issparse(X_new) else sp.csr_array(X_new)
         else:

@@ -1,4 +1,4 @@
-"""Distances between points and groups of points, to rank the groups by."""
+"""Distances between points and groups of points, for ranking the groups."""
 
 from __future__ import annotations
 

@@ -36,35 +36,35 @@ _ITERATIONS = 8
 _TRAINING_POINTS_A_LIST = 64
 _LEAST_TRAINING = 39
 
-# The most lists that a row searches: of points without structure, a large share of all lists.
+# The most lists that a row searches; points without structure need a large share of all lists.
 _MOST_SEARCHED = 4096
 
-# A point chooses among this many times the lists that would be enough for all points of its list. Of 128 lists of
-# digits, a point then searches 24 instead of 71, and finds 98.4 % of its neighbours instead of 98.0.
+# A point chooses its lists among this many times the number that all points of its list would need. Of 128 lists of
+# digits, a point then searches 24 instead of 71, and finds 98.4 % of its neighbours instead of 98.0 %.
 _AROUND = 2
 
 # Rows whose distances to all centres are computed at once: 16 MB for 2,048 lists.
 _ROWS_BY_CENTRE = 1024
 
-# Points of a list whose median is its middle, which need not be exact.
+# Points of a list whose median approximates the centre of the list.
 _POINTS_A_MEDIAN = 64
 
 # Rows that search together, and the largest block of distances: 2,048 × 2,048 singles are 16 MB.
 _ROWS_AT_ONCE = 2048
 _COLUMNS_AT_ONCE = 2048
 
-# A larger copy of the points is dropped after the search, and made again for new points: a descent needs the memory.
+# A larger copy of the points is freed after the search, to save memory, and made again for new points.
 KEPT_BYTES = 2**29
 
-# New rows in a product, filled up with zeros.
+# New rows in a product, padded with zeros.
 _NEW_TOGETHER = 32
 
-# If a projection does not pay, sparse points of up to 2^28 entries (2 GB) are made dense.
+# If projecting does not save time, sparse points of up to 2^28 entries (2 GB) are made dense.
 _DENSE_ENTRIES = 2**28
 
 
 class InvertedFile:
-    """Points in lists around k-means centres; each point searches the lists nearest to it.
+    """An inverted file: lists of points around k-means centres; each point searches the lists nearest to it.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class InvertedFile:
         self._search_enough_lists(sample, points[sample.rows])
 
     def _train(self, points: NDArray[Any]) -> NDArray[np.int64]:
-        """Set the means of the lists, and return the list of each point."""
+        """Compute the lists' centres, and return the list of each point."""
         import faiss
 
         n, n_dims = points.shape
@@ -180,7 +180,7 @@ class InvertedFile:
         return list_of
 
     def holding(self, X: Any) -> InvertedFile:
-        """Return a file with the same lists that holds other points; they should fill whole lists."""
+        """Return an inverted file with the same lists that holds other points, which should fill whole lists."""
         other = copy.copy(self)
         other.X = workable(X, self.X.dtype)
         points = self.projection.apply(other.X)
@@ -188,7 +188,7 @@ class InvertedFile:
         return other
 
     def _search_enough_lists(self, sample: Sample, rows: NDArray[Any]) -> None:
-        """Set how many lists around a list are considered, and how many each point searches: enough for the sample."""
+        """Set how many lists around a list are candidates, and how many each point searches, by the sample's recall."""
         n_lists, most = len(self.means), self.nearest_lists.shape[1]
         hits = np.zeros(most + 1)
         for row, neighbors in zip(*sample, strict=True):
@@ -199,7 +199,7 @@ class InvertedFile:
         n_enough = np.searchsorted(hits[:most] / (self.n_neighbors * sample.rows.size), RECALL) + 1
         self.sizes = np.diff(self.starts) / self._share
         enough = [np.searchsorted(np.cumsum(self.sizes[near]), self.n_candidates) + 1 for near in self.nearest_lists]
-        # A point searches the lists nearest to itself, of twice as many as are enough near its list's centre.
+        # A point searches the lists nearest to itself, among twice as many as its list's centre would need.
         self.n_searched = np.minimum(np.maximum(_AROUND * n_enough, enough), most)
         self.nearest_lists = self.nearest_lists[:, : self.n_searched.max()].copy()
         hits = np.zeros(self.n_searched.max() + 1)
@@ -212,13 +212,13 @@ class InvertedFile:
         self.n_probed = int(np.searchsorted(hits[:-1] / (self.n_neighbors * sample.rows.size), RECALL)) + 1
 
     def _seeking(self, points: NDArray[Any]) -> NDArray[Any]:
-        """Return queries: the length of the dropped components is a coordinate of the searched points, and 0 here."""
+        """Return query points; their last coordinate, the length of the dropped components, is 0."""
         return np.column_stack([points[:, :-1], np.zeros(len(points))]) if self.projection.reduces else points
 
     def _from_means(self, points: NDArray[Any], lists: NDArray[Any], together: int | None = None) -> NDArray[Any]:
-        """Return the squared distances to the means of lists, less a number for each point: least of all to the first.
+        """Return the squared distances to the lists' centres, less ‖point‖²; −inf for the first list.
 
-        In products of `together` rows, a point's bits do not depend on the other points.
+        With `together` rows in each product, a point's bits do not depend on the other points.
         """
         means, height = self.means[lists], together or max(len(points), 1)
         padded = np.zeros((-(-len(points) // height) * height, points.shape[1]))
@@ -229,7 +229,7 @@ class InvertedFile:
         return sq_dist
 
     def of_each_other(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return each point's nearest other points, nearly all of them correct.
+        """Return each point's approximate nearest neighbours.
 
         Returns
         -------
@@ -255,7 +255,7 @@ class InvertedFile:
         Returns
         -------
         indices : ndarray of shape (n_new, n_neighbors)
-            −1 where the searched lists hold fewer points.
+            −1 if the searched lists hold fewer points.
         sq_dist : ndarray of shape (n_new, n_neighbors)
         """
         X_new = workable(X_new, self.X.dtype)
@@ -311,8 +311,7 @@ class InvertedFile:
     ) -> NDArray[np.int32]:
         """Return candidate neighbours of points in lists; a product with a list has `together` rows, or all if None.
 
-        ‖b − q‖² is the sum of squared norms, relative to the list's centre, less twice a product. Near the centre, few
-        digits cancel.
+        ‖b − q‖² is computed from squared norms and products relative to the list's centre, where few digits cancel.
         """
         from graphcouple._numba.nearest import fill_seeking, keep_nearest
 
@@ -354,7 +353,7 @@ class InvertedFile:
             yield int(others[order[a]]), searching[order[a:b]]
 
     def _nearest(self, points: NDArray[Any], near: NDArray[np.int32], together: int | None) -> NDArray[np.bool_]:
-        """Return which of the lists each point searches: those with the nearest means, and enough candidates."""
+        """Return the lists that each point searches: the nearest ones that hold enough candidates."""
         if near.size <= self.n_probed:
             return np.ones((len(points), near.size), dtype=bool)
         sq_dist = self._from_means(points, near, together)

@@ -1,7 +1,7 @@
-"""Nearest neighbours of rows that lie in several places: each place finds its nearest, and these are merged.
+"""Nearest neighbours among several parts of the points: each part returns its nearest, and these are merged.
 
-Pairs are ordered by their distance, and by their index where distances tie. So the nearest of some parts merge to the
-same bits in any order, and so do merged parts.
+Pairs are ordered by their distance, and by their index where distances tie. So merging is associative and commutative,
+to the last bit.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ Nearest: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64]]
 def partial(
     chunk: NDArray[np.floating], numbers: NDArray[np.int64], lists: InvertedFile, among: NDArray[np.int64]
 ) -> Nearest:
-    """Return the points nearest to some rows, among those that some inverted lists hold.
+    """Return the points nearest to some rows among the points that an inverted file holds.
 
     Parameters
     ----------
     chunk : ndarray of shape (n_rows, n_features)
     numbers : ndarray of shape (n_rows,)
-        The rows' numbers among all rows; no row is its own neighbour.
+        The indices of the rows among all rows; no row is its own neighbour.
     lists : InvertedFile
         Holds the points; see `InvertedFile.holding`.
     among : ndarray of shape (n_points,)
-        The numbers of these points, ascending.
+        The indices of these points, ascending.
 
     Returns
     -------
     indices : ndarray of shape (n_rows, n_neighbors), int64
-        Numbers of points, ascending; −1 where fewer are found.
+        Indices of points, ascending; −1 where fewer are found.
     sq_dist : ndarray of shape (n_rows, n_neighbors)
         Infinite there.
     """
@@ -59,7 +59,7 @@ def merge(parts: Sequence[Nearest]) -> Nearest:
     Returns
     -------
     indices, sq_dist : ndarrays of shape (n_rows, n_neighbors)
-        The least by distance, then by index; in ascending order of indices.
+        The nearest, with ties by index; in ascending order of indices.
 
     Raises
     ------

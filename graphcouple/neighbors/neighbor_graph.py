@@ -21,15 +21,15 @@ _OTHER = ("minkowski", "rogerstanimoto", "russellrao", "sokalmichener", "yule")
 METRICS = {name: name for name in (*_ALIKE, *_OTHER)} | {"cityblock": "manhattan", "l1": "manhattan"}
 """Metrics by their names in scikit-learn, with PyNNDescent's names."""
 
-# Largest entry, as PyNNDescent works in single precision.
+# Largest entry for PyNNDescent, which works in single precision.
 _LARGEST = 1e30
 
-# numba's default threading layer must not be entered by two threads at once.
+# Two threads must not use numba's default threading layer at once.
 _LOCK = threading.Lock()
 
 
 class NeighborGraph:
-    """A graph of near neighbours, in which the neighbours of its points and of new points are searched.
+    """PyNNDescent's index: a neighbour graph in which it searches the neighbours of its points and of new points.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class NeighborGraph:
 
         self.n_neighbors = n_neighbors
         with _LOCK, warnings.catch_warnings():
-            # Rows with too few neighbours are completed by the caller.
+            # The caller completes rows with too few neighbours.
             warnings.simplefilter("ignore")
             self.index = NNDescent(
                 _single(X),
@@ -65,7 +65,7 @@ class NeighborGraph:
     def of_each_other(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return each point's nearest other points, −1 where too few were found, and their distances."""
         indices, dist = self.index.neighbor_graph
-        # A point usually finds itself first, but perhaps not at all if many points coincide with it.
+        # A point usually finds itself first, but may miss itself if many points coincide with it.
         own = indices == np.arange(len(indices))[:, None]
         own[~own.any(axis=1), -1] = True
         others, dist = (array[~own].reshape(len(indices), -1) for array in (indices, dist))

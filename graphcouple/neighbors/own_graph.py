@@ -31,7 +31,7 @@ def neighbor_distances(neighbors: Any, n_points: int) -> tuple[Support, FloatArr
     Raises
     ------
     TypeError, ValueError
-        When shapes, types or numbers make no sense, or a row has no neighbour.
+        When shapes, types or values are invalid, or a row has no neighbour.
     """
     if sp.issparse(neighbors):
         support, distances = edges_of(as_csr(neighbors, "neighbors", n_points))
@@ -101,7 +101,7 @@ def as_distances(graph: Any, n_rows: int, n_points: int) -> sp.csr_array:
 
 
 class ForgottenNeighbors(Distances):
-    """Points whose given neighbours were not kept; a new point gets as many neighbours as any point had.
+    """Points without their given neighbours; a new point gets as many neighbours as any point had.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class ForgottenNeighbors(Distances):
 
 
 class OwnNeighbors(ForgottenNeighbors):
-    """Distances of points with given neighbours, which are the only edges.
+    """Distances of points whose only edges lead to given neighbours.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class OwnNeighbors(ForgottenNeighbors):
         ----------
         X : array or sparse matrix
         metric : str or callable
-            Only for edges that the transformer does not find; it has its own metric.
+            Only for edges that the transformer does not find; the transformer has its own metric.
         transformer : object
             Its ``fit_transform`` and ``transform`` return sparse matrices of distances.
         n_neighbors : int or None
@@ -206,7 +206,7 @@ class OwnNeighbors(ForgottenNeighbors):
         return self._support, self._sq_dist
 
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
-        """Return the nearest of the given neighbours; all of them where a point has fewer."""
+        """Return the nearest of the given neighbours, or all if a point has fewer."""
         return nearest_edges(self._support, self._sq_dist, n_neighbors)
 
     def to(

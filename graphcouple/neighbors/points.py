@@ -16,7 +16,7 @@ _MOST_IN_SINGLE = 1e15
 
 
 def as_points(X: Any, name: str = "X", at_least: int = 2) -> Any:
-    """Return `X` as a finite 2-D array, or as a finite csr matrix, in double precision, or in single if it has less.
+    """Return `X` as a finite 2-D array or csr matrix, in double precision, or in single if it has single or half.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def as_points(X: Any, name: str = "X", at_least: int = 2) -> Any:
     _check_scale(entries, name)
     if X.dtype == np.float32 and entries.size and max(-float(entries.min()), float(entries.max())) > _MOST_IN_SINGLE:
         X = X.astype(np.float64)
-    # Compiled loops round differently where rows are not contiguous.
+    # Compiled loops round differently if rows are not contiguous.
     return X if sp.issparse(X) else np.ascontiguousarray(X)
 
 
@@ -76,7 +76,7 @@ def shift_of(X: FloatArray) -> FloatArray:
     power of two below their spread, so integers keep their exact distances and ties.
     """
     mean = X.mean(axis=0, dtype=np.float64)
-    # Some rows at a time: all deviations at once would take as much memory as the points, or twice as much.
+    # Use some rows at a time: all deviations would take as much memory as the points, or twice as much.
     parts = (X[a : a + 2048] - mean for a in range(0, X.shape[0], 2048))
     variance = sum(float(np.vdot(part, part)) for part in parts) / X.shape[0]
     if float(mean @ mean) <= 1e4 * variance:
@@ -120,9 +120,9 @@ def largest_of_rows(X: Any) -> FloatArray:
 
 
 def unit_rows(X: Any) -> Any:
-    """Return rows scaled to length 1, with one more column: the direction of rows of zeros.
+    """Return rows scaled to length 1, with an extra column that is 1 for rows of zeros.
 
-    So rows of zeros are at distance 1 from every other row. Each row has the same bits whatever the others are.
+    So rows of zeros are at cosine distance 1 from other rows and 0 from each other. No row depends on the others.
     """
     from sklearn.preprocessing import normalize
 
@@ -146,7 +146,7 @@ def nearest_of(
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return the candidates on the right nearest to rows on the left, ordered by index, and exact squared distances.
 
-    `itself` is the point on the right that is no neighbour of each row. A candidate of −1 is none, and infinitely far.
+    `itself` is the excluded point on the right for each row. A candidate −1 is missing, and infinitely far.
     """
     from graphcouple._numba.nearest import candidate_sq_dists, sparse_candidate_sq_dists
 

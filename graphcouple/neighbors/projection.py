@@ -1,7 +1,7 @@
 """The points of an inverted file: projected on leading principal components, or centred, in a common unit.
 
-The components leave out a part of each point. The length of this part is one more coordinate of the searched points.
-Points whose neighbours are searched have 0 for this coordinate, so distances are right on average.
+The components leave out a part of each point. The length of this part is an extra coordinate of the searched points.
+Query points have 0 for this coordinate, so distances are right on average.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 # Axes are added up to this share of the variance, and at most 96. The length of the remainder is a coordinate too, so
-# more axes add little recall; fewer would need more candidates.
+# more axes add little recall; fewer axes need more candidates.
 _EXPLAINED = 0.9
 _MOST_COMPONENTS = 96
 

@@ -1,4 +1,4 @@
-"""How much a search must compare to find nearly all neighbours, measured on rows whose true neighbours are known."""
+"""The number of candidates and lists for a recall, measured on rows whose true neighbours are known."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 RECALL = 0.99
 """Target share of true neighbours, on a sample of points."""
 
-# If more candidates per neighbour are needed, the projection does not pay, and the points themselves are searched.
+# If more candidates per neighbour are needed, the search uses the points themselves instead of their projections.
 MOST_CANDIDATES = 4
 
 # Rows whose true neighbours are found by brute force, with at most 2^25 distances. 256 rows of 90 neighbours measure a
@@ -46,7 +46,7 @@ def sample_of(X: Any, n_neighbors: int) -> Sample:
 
 
 def enough_candidates(points: NDArray[Any], sample: Sample, n_neighbors: int) -> tuple[int, Sample] | None:
-    """Return how many nearest projected points include a row's true neighbours, and the sample's neighbours among them.
+    """Return the number of candidates that include a row's true neighbours, and the sample's neighbours among them.
 
     None if too many are needed.
     """
@@ -60,7 +60,7 @@ def enough_candidates(points: NDArray[Any], sample: Sample, n_neighbors: int) ->
         nearest = np.sort(np.partition(distances, most)[: most + 1])
         places.append(np.searchsorted(nearest, distances[neighbors]))
         hits += np.minimum(np.cumsum(np.bincount(places[-1], minlength=most + 2)[: most + 1]), n_neighbors)
-    # Half of the allowed loss is for missed candidates, half for lists that are not searched.
+    # Missed candidates may cost half of the allowed loss of recall, lists that are not searched the other half.
     sufficient = np.flatnonzero(hits >= 0.5 * (1.0 + RECALL) * n_neighbors * sample.rows.size)
     if not sufficient.size:
         return None

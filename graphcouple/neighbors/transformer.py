@@ -18,8 +18,8 @@ from graphcouple.neighbors.points import as_points
 class NeighborsTransformer(TransformerMixin, BaseEstimator):
     """Replace points by their distances to neighbours, like scikit-learn's `KNeighborsTransformer`, but searched here.
 
-    It fits wherever such a transformer does: before an estimator that takes ``metric="precomputed"``, and as
-    ``sc.pp.neighbors(adata, transformer=NeighborsTransformer(15))`` of scanpy.
+    Use it before an estimator with ``metric="precomputed"``, or in scanpy, as
+    ``sc.pp.neighbors(adata, transformer=NeighborsTransformer(15))``.
 
     Parameters
     ----------
