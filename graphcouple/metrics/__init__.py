@@ -1,4 +1,4 @@
-"""How much of the data an embedding keeps: neighborhoods of every size, distances, classes, stability."""
+"""Scores of embeddings: neighborhoods of every size, distances, classes, stability."""
 
 from graphcouple.metrics._alignment import align
 from graphcouple.metrics._classes import ClusterScores, class_mean_disparity, cluster_scores, knn_accuracy

@@ -1,4 +1,4 @@
-"""Embeddings laid over each other: the best rotation, reflection, shift and, if wanted, scale."""
+"""Alignment of embeddings: the best rotation, reflection, shift and, if wanted, scale."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def align(Z: Any, to: Any, shared: Any = None, scale: bool = False) -> FloatArra
     """Rotate, reflect and shift an embedding so that shared points lie as near as possible to their places in another.
 
     It minimises Σ ‖s (z_i − z̄) R + t − w_j‖² over the shared points (i, j), with an orthogonal matrix R and a shift t
-    (Procrustes). Losses and neighbourhoods do not change, only the way the embedding lies.
+    (Procrustes). Losses and neighbourhoods do not change.
 
     Parameters
     ----------

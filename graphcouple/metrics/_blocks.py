@@ -1,4 +1,4 @@
-"""Blocks of distances, and the orders of points in them."""
+"""Blocks of distances, and the ranks of points by distance."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _NARROW = 16
 
 
 def distances_of(points: Any, metric: str, dtype: Any) -> Distances:
-    """Return a function of rows that gives their distances to all points, or to the columns in its second argument.
+    """Return a function from rows to their distances to all points, or to the columns in its second argument.
 
-    Euclidean distances are in `dtype`. Their unit is chosen for the points; no score depends on it.
+    Euclidean distances are in `dtype`. Their unit depends on the points; no score depends on the unit.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def orders_of(distances: FloatArray, own: NDArray[np.bool_] | tuple[Any, ...]) -
 
 
 def ranks_of(orders: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the place, from 1, of each column in its row's order."""
+    """Return the rank, from 1, of each column in its row."""
     from graphcouple._numba.ranks import ranks_of_orders
 
     ranks = np.empty(orders.shape, dtype=np.int32)

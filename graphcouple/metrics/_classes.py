@@ -86,7 +86,7 @@ def knn_accuracy(Z: Any, y: Any, n_neighbors: int = 10, *, n_folds: int = 5, n_j
         raise ValueError(f"n_neighbors={n_neighbors} must be at most {n_training}, the points of all folds but one.")
     classifier = KNeighborsClassifier(n_neighbors, n_jobs=effective_n_jobs(n_jobs))
     with warnings.catch_warnings():
-        # scikit-learn warns of classes with fewer points than folds; they are simply missing from some folds.
+        # scikit-learn warns of classes with fewer points than folds, which some folds lack.
         warnings.simplefilter("ignore", UserWarning)
         return float(cross_val_score(classifier, points, classes, cv=StratifiedKFold(n_folds)).mean())
 
@@ -99,9 +99,9 @@ class ClusterScores(NamedTuple):
     nmi : float
         Normalised mutual information with the classes; NaN without classes.
     silhouette : float
-        From −1 to 1, high for clusters that are dense and far apart.
+        From −1 to 1; high for dense, separated clusters.
     davies_bouldin : float
-        From 0, low for clusters that are dense and far apart.
+        At least 0; low for dense, separated clusters.
     """
 
     nmi: float
@@ -171,7 +171,7 @@ def cluster_scores(
     if n > _SILHOUETTE_ROWS:
         rows = sklearn_random_state(seed).permutation(n)[:_SILHOUETTE_ROWS]
         if np.unique(clusters[rows]).size < 2:
-            # The sample misses the small clusters.
+            # A sample may miss small clusters.
             rows = np.union1d(rows, np.unique(clusters, return_index=True)[1])
     return ClusterScores(
         float("nan") if classes is None else float(normalized_mutual_info_score(classes, clusters)),
@@ -181,7 +181,7 @@ def cluster_scores(
 
 
 def class_mean_disparity(X: Any, Z: Any, y: Any) -> float:
-    """Return how far the arrangement of the classes is from the best linear one.
+    """Return the disparity between the arrangement of the classes and the best linear one.
 
     This is the Procrustes disparity between the class means in the embedding and the principal components of the class
     means in the data: the share of variance left after the best translation, rotation, reflection and scaling.

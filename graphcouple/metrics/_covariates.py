@@ -1,9 +1,9 @@
 """Cheap covariates of all points, which reduce the standard errors of scores from a sample of points.
 
-The agreement of neighborhoods is costly for a row: it ranks all points by their distance to that row. The agreement
-among a few hundred reference points, and among the nearest neighbors from an approximate search, is cheap enough for
-every row. Over the sampled rows, a regression of the costly curves on these covariates gives slopes; the covariates'
-means over all rows then correct the sample.
+The exact agreement of neighborhoods is costly: for each row, it ranks all points by distance. The agreement among a few
+hundred reference points, or among approximate nearest neighbors, is cheap enough for every row. Over the sampled rows,
+a regression of the costly curves on these covariates gives slopes; the covariates' means over all rows then correct the
+sample.
 """
 
 from __future__ import annotations

@@ -13,14 +13,14 @@ from graphcouple.neighbors import as_points, nearest_neighbors
 
 
 class DensityMatch(NamedTuple):
-    """How the logarithms of local radii in an embedding depend on those in the data.
+    """How the logarithms of local radii in an embedding depend on the logarithms of local radii in the data.
 
     Attributes
     ----------
     correlation : float
         Their correlation; 1 is best, and nan if all radii are equal.
     slope : float
-        The slope of the line through them: below 1, differences of density look smaller than they are.
+        The slope of their regression line: below 1, the map shows differences of density too small.
     """
 
     correlation: float
@@ -31,7 +31,7 @@ def density_match(X: Any, Z: Any, K: int = 10, *, metric: str = "euclidean", n_j
     """Return how the density of an embedding follows the density of the data.
 
     The local radius of a point is the root mean square of the distances of its K nearest neighbors, those in the data
-    for X and those in the map for Z. Points with K copies have none, and are left out.
+    for X and those in the map for Z. Points with K copies have no radius, and are left out.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def density_match(X: Any, Z: Any, K: int = 10, *, metric: str = "euclidean", n_j
 
     References
     ----------
-    Narayan, Berger and Cho (2021), who take the radii of UMAP's graph in place of the nearest neighbors.
+    Narayan, Berger and Cho (2021), with radii from UMAP's graph instead of nearest neighbors.
 
     Examples
     --------

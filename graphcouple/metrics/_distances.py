@@ -1,4 +1,4 @@
-"""Whether far points stay far: distances as a whole."""
+"""Agreement of distances over all scales."""
 
 from __future__ import annotations
 
@@ -128,8 +128,8 @@ def seed_stability(embeddings: Sequence[Any], K: int | None = None, *, n_jobs: i
     """Return how similar embeddings of the same points are, for example from several seeds.
 
     The score is the mean of 1 − m² over pairs of embeddings. m² is the Procrustes disparity: the share of one map's
-    variance that no translation, rotation, reflection and scaling of the other explains. With `K`, the score is the
-    mean of R(K) over pairs.
+    variance that remains after the best translation, rotation, reflection and scaling of the other. With `K`, the score
+    is the mean of R(K) over pairs.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def seed_stability(embeddings: Sequence[Any], K: int | None = None, *, n_jobs: i
 
 
 class Coinciding(ValueError):
-    """All points of an arrangement lie in one place."""
+    """Raised if all points of an arrangement coincide."""
 
 
 def disparity(A: Any, B: Any, names: tuple[str, str] = ("an embedding", "an embedding")) -> float:

@@ -26,11 +26,11 @@ _FOLDS = 5
 Score = Callable[[Any, Any, Any], float | None]
 
 SCORES: Registry[Score] = Registry("score", "a function of X, Z and y")
-"""Registered scores, which `evaluate` adds to its own."""
+"""Registered scores, which `evaluate` adds to the built-in ones."""
 
 
 def register(name: str) -> Callable[[Score], Score]:
-    """Add a score to `evaluate` and to the commands: a decorator of a function ``score(X, Z, y)``.
+    """Register a score for `evaluate` and the commands; decorates a function ``score(X, Z, y)``.
 
     The function returns a number, or None if the score does not apply. `y` is None if no classes were given.
 
@@ -123,7 +123,7 @@ def evaluate(
 
 @dataclass(frozen=True)
 class scorer:
-    """A score of `evaluate` for scikit-learn's model selection: of the places that `transform` gives.
+    """A score of `evaluate` for scikit-learn's model selection; it scores the output of `transform`.
 
     Parameters
     ----------
@@ -155,10 +155,10 @@ class scorer:
             raise TypeError(f"score must be the name of a score, got {self.score!r}.")
 
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
-        """Return the score of the places of `X`; `y` is looked at by scores of classes only."""
+        """Return the score of the output of `transform` for `X`; only scores of classes use `y`."""
         Z = {"": estimator.transform(X)}
         scores = score_each(X, Z, None, metric=self.metric)[""]
-        # Only scores of classes look at y, which may be no classes.
+        # Only scores of classes use y; for others, y need not hold classes.
         if self._find(scores) is None and y is not None:
             scores = score_each(X, Z, y, metric=self.metric)[""]
         name = self._find(scores)
@@ -167,7 +167,7 @@ class scorer:
         return scores[name] if self.greater_is_better else -scores[name]
 
     def _find(self, scores: dict[str, float]) -> str | None:
-        """Return the name of the score; few points have smaller neighbourhoods than its name says."""
+        """Return the score's name in the table; for few points, the neighbourhoods are smaller than requested."""
         if self.score in scores:
             return self.score
         same = [name for name in scores if self.score and name.partition("(")[0] == self.score]
@@ -241,7 +241,7 @@ def _geometry(relations: Relations, sizes: dict[str, int], local: int) -> dict[s
     triplets, triplets_error = triplets_of(relations)
     values = {name: (curves.preservation[k - 1], curves.preservation_error[k - 1]) for name, k in sizes.items()}
     values["R area"] = (curves.area, None)
-    # These two are defined below half the points.
+    # These two scores need K below half the points.
     K = min(local, (relations.n - 1) // 2)
     values[f"trustworthiness({K})"] = (curves.trustworthiness[K - 1], curves.trustworthiness_error[K - 1])
     values[f"continuity({K})"] = (curves.continuity[K - 1], curves.continuity_error[K - 1])
@@ -266,7 +266,7 @@ def _classes(points: Any, Z: Any, y: Any, random_state: Any, n_jobs: int | None)
         "silhouette": clusters.silhouette,
         "Davies-Bouldin": clusters.davies_bouldin,
     }
-    # Any map arranges two means in the same way.
+    # For two classes, the disparity is always 0.
     if points is not None and counts.size < 3:
         scores["class-mean disparity"] = np.nan
     elif points is not None:
@@ -279,7 +279,7 @@ def _classes(points: Any, Z: Any, y: Any, random_state: Any, n_jobs: int | None)
 
 
 def as_table(table: dict[Any, dict[str, float]], several: bool) -> Any:
-    """Return scores by name as a pandas.DataFrame, or of one embedding as a Series; without pandas, as they are."""
+    """Return scores as a pandas.DataFrame, or as a Series for one embedding; without pandas, unchanged."""
     try:
         import pandas as pd
     except ModuleNotFoundError:

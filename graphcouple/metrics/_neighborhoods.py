@@ -1,4 +1,4 @@
-"""Whether near points stay near: neighborhoods of every size, in the data and in the embedding."""
+"""Agreement of neighborhoods of every size between the data and the embedding."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def curves_of(relations: Relations) -> NeighborhoodCurves:
     columns = slice(1, n - 1)
     mean = relations.sums[:, columns] / m
     spread = np.maximum(relations.squares[:, columns] - m * np.square(mean), 0.0)
-    # R = ((n − 1) s/K − K) / (n − 1 − K) for s shared neighbors. A row has the most intrusions when the K points of
-    # largest rank intrude, or all n − 1 − K points outside the neighborhood if that is fewer.
+    # R = ((n − 1) s/K − K) / (n − 1 − K) for s shared neighbors. The largest possible sum of a row is that of the K
+    # largest ranks, or of all n − 1 − K points outside if they are fewer.
     most = np.where(n > 2 * K, 0.5 * K * (2 * n - 3 * K - 1), 0.5 * (n - K) * (n - K - 1))
     shared_by_all = ((n - 1) * (mean[0] / K) - K) / (n - 1 - K)
     curves = np.stack([shared_by_all, 1.0 - mean[1] / most, 1.0 - mean[2] / most])
@@ -73,7 +73,7 @@ def curves_of(relations: Relations) -> NeighborhoodCurves:
     n_covariates = relations.offset.size
     leverage = 1.0
     if n_covariates:
-        # The error of the slopes counts more, the more the covariates' means over the sample and all points differ.
+        # The error of the slopes grows with the distance of the covariates' means over the sample and all points.
         leverage += m * float(relations.offset @ np.linalg.pinv(relations.gram, hermitian=True) @ relations.offset)
         correction, residual_share = _regression(relations, spread, slopes)
         curves, spread = curves + correction, spread * residual_share
@@ -84,7 +84,7 @@ def curves_of(relations: Relations) -> NeighborhoodCurves:
 def _regression(relations: Relations, spread: FloatArray, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the covariates' correction of the sample's curves, and the share of spread that they leave.
 
-    This is the regression estimator of survey sampling: the covariates' means over all points are known.
+    This is the regression estimator of survey sampling, with known means of the covariates over all points.
     """
     sizes = sizes_of_slopes(relations.n)
     K = np.arange(1, relations.n - 1)

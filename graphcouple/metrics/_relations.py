@@ -1,4 +1,4 @@
-"""One pass over the distances of some points to all others, in the data and in its embeddings."""
+"""One pass over the distances of some points to all others, in the data and in the embeddings."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Relations(NamedTuple):
 
 
 def sizes_of_slopes(n: int) -> NDArray[np.int64]:
-    """Return the neighborhood sizes at which slopes are computed: all small ones, then ever sparser."""
+    """Return the neighborhood sizes at which slopes are computed: all small sizes, and ever fewer larger ones."""
     small = np.arange(1, min(65, n))
     return np.unique(np.concatenate([small, np.geomspace(small[-1], n - 1, 256).astype(np.int64)]))
 
@@ -127,7 +127,7 @@ def as_map(Z: Any, name: str = "Z", n: int | None = None) -> FloatArray:
 
 def _sum_blocks(block: Callable[..., list[Relations]], jobs: list[Any], n_jobs: int | None) -> list[Relations]:
     totals: list[Relations] = []
-    # A part holds six numbers a point, so only a few are kept at a time.
+    # A part holds six numbers for each point, so only a few parts are kept at a time.
     at_once = 2 * effective_n_jobs(n_jobs)
     # One thread computes a block, and blocks are added in order: the bits do not depend on the number of threads.
     with blas_threads(1), threads_kept():
@@ -194,7 +194,7 @@ def random_pairs(rng: np.random.Generator, rows: NDArray[Any], n: int) -> NDArra
     first = rng.integers(0, n - 1, size=(rows.size, _PAIRS_A_POINT))
     second = rng.integers(0, n - 2, size=first.shape)
     second += second >= first
-    # The draws number the other points; shift them past the row itself.
+    # Draws index the other points: shift them past the row itself.
     return np.stack([first + (first >= rows[:, None]), second + (second >= rows[:, None])])
 
 

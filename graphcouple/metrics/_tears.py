@@ -16,7 +16,7 @@ from graphcouple.neighbors import as_points, nearest_neighbors
 LENGTH = 0.2
 """An edge is torn beyond this share of the map's length."""
 
-# A map is as long as its longest principal axis, without this share of the points at either end.
+# A map's length is its range along the longest principal axis, without this share of the points at either end.
 _ENDS = 0.01
 
 
@@ -26,12 +26,12 @@ class Tears(NamedTuple):
     Attributes
     ----------
     edges : float
-        The share of edges of the data's graph of K nearest neighbors that are long in the embedding.
+        The share of edges of the data's K-nearest-neighbor graph that are long in the embedding.
     flung : float
         The share of points that lie far from most of their K nearest neighbors.
     detached : float
         The share of points outside the largest piece of their class, or of their component of the data's graph if
-        there are no classes. Pieces are connected by the embedding's own graph of K nearest neighbors.
+        there are no classes. Pieces are components of the embedding's K-nearest-neighbor graph.
     """
 
     edges: float
@@ -121,7 +121,7 @@ def tears_of(neighbors: IntArray, Z: FloatArray, classes: IntArray, length: floa
     first, last = np.quantile(centred @ axis, (_ENDS, 1.0 - _ENDS))
     is_torn = np.linalg.norm(Z[neighbors] - Z[:, None], axis=2) > length * (last - first)
     map_graph = nearest_neighbors(Z, K, "euclidean", n_jobs)[0]
-    # Edges between classes are left out, since an entry of 0 would still connect.
+    # Remove edges between classes, since stored zeros would still connect.
     map_graph = map_graph.select(np.repeat(classes, K) == classes[map_graph.indices])
     pieces = csgraph.connected_components(map_graph.to_csr(np.ones(map_graph.n_edges)), directed=False)[1]
     sizes = np.bincount(pieces)[pieces]

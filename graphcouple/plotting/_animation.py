@@ -1,4 +1,4 @@
-"""A fit as a moving picture."""
+"""Animations of a fit."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from graphcouple.plotting._style import check_points, labels_or_none, require_ma
 
 _WRITERS = {".gif": "pillow", ".mp4": "ffmpeg", ".html": "html"}
 
-# The share of points that every frame shows; few points far out would leave the others a dot.
+# The share of points inside every frame; otherwise a few outliers would shrink the others to a dot.
 _SHARE = 0.99
 
 
 class Recorder:
-    """A callback that keeps maps of a run, to be saved as a moving picture.
+    """A callback that records the maps of a run, for an animation.
 
-    Of several runs it keeps the last one. The last map is at most nine iterations before the end. With ``unique=True``
-    or landmarks, the maps hold the points that were fitted.
+    If there are several runs, it keeps the last one. The last map is at most nine iterations before the end. With
+    ``unique=True`` or landmarks, the maps show only the fitted points.
 
     Parameters
     ----------
     most : int, default=200
-        The most maps that are kept; of a longer run, maps further apart.
+        The largest number of maps; longer runs keep maps further apart.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Recorder:
         self._calls, self._every = 0, 1
 
     def __call__(self, iteration: int, loss: float, Z: NDArray[Any]) -> None:
-        """Keep a map; a run that begins again replaces the one before."""
+        """Keep a map; a new run replaces the previous one."""
         if self.frames and iteration <= self.frames[-1][0]:
             self.frames, self._calls, self._every = [], 0, 1
         if self._calls % self._every == 0:
@@ -73,12 +73,12 @@ class Recorder:
     def save(
         self, path: str | os.PathLike[str], y: ArrayLike | None = None, *, fps: int = 15, title: str | None = None
     ) -> None:
-        """Write the maps as a moving picture; each frame is scaled to its own size.
+        """Write the maps as an animation; each frame has its own scale.
 
         Parameters
         ----------
         path : str or path
-            The ending tells the kind: .gif, .html (a page with buttons), or .mp4, which needs ffmpeg.
+            The ending sets the format: .gif, .html (a page with buttons), or .mp4, which needs ffmpeg.
         y : array of shape (n_samples,), optional
             Labels, as for `plot`.
         fps : int, default=15
@@ -98,7 +98,7 @@ class Recorder:
         check_positive("fps", fps)
         frames = self.frames if self.frames[-1][0] == self._last[0] else [*self.frames, self._last]
         for _, _, Z in frames:
-            # Errors within the writer would be hidden by others. With unique=True or landmarks, a run has fewer points.
+            # Check here, since the writer hides errors. With unique=True or landmarks, a run has fewer points.
             labels_or_none(y, len(check_points(Z)))
         figure = require_matplotlib().Figure(figsize=(6.5, 5.5))
         from matplotlib.animation import FuncAnimation, writers

@@ -1,4 +1,4 @@
-"""What an estimator says of its points, and maps handed over to other libraries."""
+"""Hover texts from estimators, and maps drawn by other libraries."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-# Neighbours that are named of a point.
+# Number of neighbours in a point's text.
 _NAMED = 5
 
 
 def about_points(estimator: Any, rows: NDArray[np.int64]) -> dict[str, list[str]]:
-    """Return texts for rows of a fitted estimator: loss, isolation and neighbours, as far as it has them."""
+    """Return texts for rows of a fitted estimator: its loss, isolation and neighbours, if defined."""
     texts: dict[str, list[str]] = {}
     for name, method in (("loss", "point_losses"), ("isolation", "isolation")):
         try:
             values = getattr(estimator, method)()
         except (AttributeError, ValueError):
-            # Not every coupling has a loss by point, and a graph has no distances.
+            # Some couplings have no loss by point, and a graph has no distances.
             continue
         texts[name] = [f"{values[i]:.3g}" for i in rows]
     law = getattr(estimator, "posterior_", None)

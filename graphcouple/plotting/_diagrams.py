@@ -114,7 +114,7 @@ def plot_loss(history: Any, *, ax: Axes | None = None, title: str | None = None)
 def plot_eigenvalues(
     eigenvalues: Any, n_clusters: int | None = None, *, ax: Axes | None = None, title: str | None = None
 ) -> Axes:
-    """Draw the smallest eigenvalues of a graph's Laplacian: a gap after the k-th tells of k clusters.
+    """Draw the smallest eigenvalues of a graph's Laplacian: a gap after the k-th suggests k clusters.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The front of a search: two scores of many methods, and the maps of the best."""
+"""The Pareto front of a search: two scores of many methods, and the maps of the front."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def plot_front(
     axes: Sequence[str] = ("", ""),
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw two scores of methods with their deviations, and below them numbered maps.
+    """Draw two scores of methods with standard deviations, and numbered maps below.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Drawn over an embedding: the hidden graph, and how sure the positions are."""
+"""Drawings over an embedding: the hidden graph, and the uncertainty of positions."""
 
 from __future__ import annotations
 
@@ -108,8 +108,8 @@ def plot_uncertainty(
     y : array of shape (n_samples,), optional
         Labels, as for `plot`.
     n_neighbors : int or None, default=10
-        Ellipses against the mean of this many neighbours on the map; None is against the whole map, where groups that
-        move as one have large ellipses.
+        Positions are relative to the mean of this many neighbours on the map; None for the whole map, where groups that
+        move together have large ellipses.
     n_std : float, default=1.0
         Half axes of the ellipses, in standard deviations. One standard deviation holds 39 % of the positions.
     ax : matplotlib Axes, optional
@@ -123,7 +123,7 @@ def plot_uncertainty(
     Raises
     ------
     ModuleNotFoundError, TypeError, ValueError
-        As `plot`. Also when `law` is no uncertainty of positions in the plane.
+        As `plot`. Also when `law` is not a `PositionUncertainty` of two components.
 
     Examples
     --------

@@ -84,7 +84,7 @@ def plot_grid(
         if not tabular:
             panel.set_title(as_text(name), fontsize=10)
             continue
-        # A table can have holes: the first panel in a column or row carries its name.
+        # A table can have empty cells: the first panel in a column or row carries its name.
         if place[0] == min(row for row, column in places if column == place[1]):
             panel.set_title(as_text(name[1]), fontsize=10)
         if place[1] == min(column for row, column in places if row == place[0]):

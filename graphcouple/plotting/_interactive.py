@@ -1,4 +1,4 @@
-"""Maps to zoom, search and select in: one HTML file that opens without a network, made by bokeh."""
+"""Interactive maps to zoom, search and select, in one HTML file that opens offline, by bokeh."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from graphcouple.plotting._style import (
     palette,
 )
 
-# Points that a browser draws and selects without delay.
+# Number of points that a browser draws and selects without delay.
 _MOST_POINTS = 200_000
 
-# Squares of the density on each side of a map, and how opaque, of 255, the fullest is.
+# Squares of the density along a side of a map, and the opacity, of 255, of the fullest square.
 _SQUARES, _MOST_GREY = 500, 200
 
-# The most classes that get a button each.
+# The largest number of classes with a button each.
 _MOST_BUTTONS = 60
 
 _SHAPES = dict(zip(MARKERS, ("circle", "triangle", "square"), strict=True))
@@ -79,7 +79,7 @@ class Map:
 
 
 class _Colors(NamedTuple):
-    """The classes of points by code, or their numbers; dates are milliseconds since 1970, as bokeh has them."""
+    """The class codes of points, or their numbers; dates are milliseconds since 1970, as in bokeh."""
 
     names: list[str]
     codes: NDArray[np.int64]
@@ -97,31 +97,31 @@ def interactive(
     backend: str = "auto",
     max_points: int | None = None,
 ) -> Any:
-    """Return a map to zoom, pan, search and select in.
+    """Return an interactive map to zoom, pan, search and select.
 
     Buttons show and hide classes. Points chosen with the lasso, or by a word of their hover text, stay coloured while
-    the others turn grey; in several embeddings the same rows are chosen in all. A button saves their row numbers.
+    the others turn grey, in all embeddings. A button saves the selected row numbers.
 
     Parameters
     ----------
     Z : array of shape (n_samples, n_components), fitted estimator, or mapping of names to either
-        Embeddings; the first two components are drawn, or a single one against its rank. The hover text of an
-        estimator also has, of each point, the nearest rows by its graph, and where they are defined its `isolation`
-        and its loss by `point_losses`.
+        Embeddings; the first two components are drawn, or a single one against its rank. For an estimator, the hover
+        text of each point also has the nearest rows in its graph, and, if defined, its `isolation` and its loss,
+        `point_losses`.
     labels : array of shape (n_samples,), optional
         Classes, or numbers, which get a colour bar; as for `plot`. They also stand in the hover text.
     hover : sequence, mapping of names to sequences, or data frame, optional
-        What is shown beside the pointer, a line for each name. All of it is shown as text, never as HTML.
+        The hover text, a line for each name. It is shown as text, never as HTML.
     color : array of shape (n_samples,), optional
-        What the colours show, if not the labels.
+        Values for the colours, if not the labels.
     title : str, optional
     backend : {"auto", "bokeh", "datamapplot", "plotly", "jscatter", "embedding-atlas"}, default="auto"
-        What draws; "auto" is bokeh. Another library gets one embedding, the labels or numbers and the hover text, and
-        its own figure or widget is returned. datamapplot names classes on the map; plotly also draws three components;
-        the last two are widgets of notebooks, for millions of points.
+        The library that draws; "auto" is bokeh. Another library gets one embedding, the labels or numbers and the hover
+        text; its figure or widget is returned. datamapplot names classes on the map; plotly also draws three
+        components; the last two are widgets of notebooks, for millions of points.
     max_points : int, optional
-        The most points that are drawn; a seeded sample of more, over the density of all. The default is 200,000. The
-        map says so.
+        The largest number of points drawn; beyond it, a seeded sample over the density of all points, and the map says
+        so. The default is 200,000.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def interactive(
     ModuleNotFoundError
         When the backend is not installed.
     TypeError, ValueError
-        When `Z` is unusable, or an array has another length.
+        When `Z` is not an embedding, or an array has another length.
 
     Examples
     --------
@@ -204,7 +204,7 @@ def _hover_columns(hover: Any, n: int, rows: NDArray[np.int64]) -> dict[str, lis
 
 
 def _beside(texts: dict[str, list[str]], more: dict[str, list[str]], kind: str) -> dict[str, list[str]]:
-    """Return texts and more of them; the kind tells names apart that are in both."""
+    """Return the union of two sets of texts; the kind distinguishes names that are in both."""
     return texts | {f"{name} ({kind})" if name in texts else name: values for name, values in more.items()}
 
 

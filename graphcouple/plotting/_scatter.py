@@ -33,7 +33,7 @@ _MOST_PIXELS = 10_000
 # An image is made coarser, down to this many pixels, until this share of them holds points.
 _FEWEST_PIXELS, _LEAST_INK = 150, 0.01
 
-# Points of the text of the coarsest names; the most moves that keep names apart, and the most names that are moved.
+# Font size of the coarsest names; the most moves that separate names, and the most names that move.
 _NAME_SIZE, _MOST_MOVES, _MOST_APART = 11, 500, 100
 
 
@@ -203,7 +203,7 @@ def _pixels(
     sides: NDArray[np.float64],
     n_pixels: int | None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the pixel of each point, and the shape of the image: large pixels where small ones would be dust."""
+    """Return the pixel of each point, and the shape of the image; sparse points get larger pixels."""
     n = int(np.clip(1.5 * np.sqrt(len(points)), 300, 1000)) if n_pixels is None else n_pixels
     while True:
         shape = np.maximum(np.ceil(n * sides), 2).astype(np.int64)
@@ -257,8 +257,8 @@ def plot_class_means(
     ----------
     Z : array of shape (n_samples, n_components)
     y : array of shape (n_samples,) or (n_samples, n_levels), or list of arrays of shape (n_samples,)
-        Classes. Of several levels, the coarsest is first: it colours the points, and its names are the largest. A
-        class whose name is empty gets none.
+        Classes. With several levels, the coarsest comes first: it colours the points, and its names are the largest.
+        Empty names are not drawn.
     ax : matplotlib Axes, optional
     title : str, optional
     legend : bool, default=False

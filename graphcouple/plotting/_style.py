@@ -1,4 +1,4 @@
-"""Shared by all pictures: axes, colours, labels and checks."""
+"""Axes, colours, labels and checks of all pictures."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ PALETTE = ("#332288", "#88ccee", "#44aa99", "#117733", "#999933", "#ddcc77", "#c
 MARKERS = ("o", "^", "s")
 MAX_CLASSES = len(PALETTE) * len(MARKERS)
 
-# Classes that a legend lists at most, and the rows of one of its columns.
+# The largest number of classes in a legend, and of rows in one of its columns.
 _LISTED, _LEGEND_ROWS = 100, 25
 
-# Inches that a figure leaves for a legend; characters of a class's name in it.
+# Inches of a figure for a legend, and characters of a class's name in the legend.
 _LEGEND_WIDTH, _LONGEST = 1.5, 60
 GREY = "#cccccc"
 
@@ -35,7 +35,7 @@ def require_matplotlib() -> Any:
 
 
 def new_figure(width: float, height: float) -> Any:
-    """Return a new figure; pyplot's where it is in use, so that notebooks and `plt.show` show it."""
+    """Return a new figure; from pyplot if it is loaded, so that notebooks and `plt.show` show it."""
     size: Any = {"figsize": (width, height), "layout": "constrained"}
     figure = require_matplotlib()
     if not {"matplotlib.pyplot", "ipykernel"} & sys.modules.keys():
@@ -46,7 +46,7 @@ def new_figure(width: float, height: float) -> Any:
 
 
 def discard(figure: Any) -> None:
-    """Let pyplot forget a figure that has been saved, so that no notebook shows it."""
+    """Close a saved figure in pyplot, so that no notebook shows it."""
     if hasattr(figure, "number"):
         sys.modules["matplotlib.pyplot"].close(figure)
 
@@ -87,14 +87,14 @@ def labels_or_none(y: Any, n: int) -> NDArray[Any] | None:
 
 
 def numbers_of(labels: NDArray[Any]) -> NDArray[np.float64]:
-    """Return labels that are no classes as numbers; dates as days since 1970, as matplotlib has them."""
+    """Return labels that are not classes as numbers; dates as days since 1970, as in matplotlib."""
     if labels.dtype.kind == "M":
         return labels.astype("datetime64[us]").astype(np.float64) / 86_400e6
     return labels.astype(np.float64)
 
 
 def color_bar(figure: Any, colors: Any, ax: Any, labels: NDArray[Any]) -> None:
-    """Add a colour bar for labels that are no classes, with dates if they are dates."""
+    """Add a colour bar for labels that are not classes, with dates if they are dates."""
     bar = figure.colorbar(colors, ax=ax, shrink=0.8)
     if labels.dtype.kind == "M":
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
@@ -113,7 +113,7 @@ def is_categorical(labels: NDArray[Any]) -> bool:
 
 
 def palette(n: int) -> list[str]:
-    """Return n colours: of `PALETTE` for up to ten, else Glasbey's, each as far as possible from those before it.
+    """Return n colours: from `PALETTE` up to ten, else Glasbey's, each as different as possible from the earlier ones.
 
     They repeat after 256.
     """
@@ -132,7 +132,7 @@ def class_colors(n: int) -> NDArray[np.float64]:
 
 
 def class_marker(c: int) -> str:
-    """Return the marker of a class; it changes after every ten, for those who tell few colours apart."""
+    """Return the marker of a class, which changes after every ten classes, for colour-blind readers."""
     return MARKERS[c // len(PALETTE) % len(MARKERS)]
 
 
@@ -152,7 +152,7 @@ def plain_axes(ax: Axes, n_components: int, title: str | None) -> None:
 
 
 def legend_handles(names: NDArray[Any], markers: bool = True) -> list[Any]:
-    """Return the legend entries of the classes, each with its marker or with a dot; the last counts those left out."""
+    """Return the legend entries of the classes, each with its marker or a dot; the last counts omitted classes."""
     from matplotlib.lines import Line2D
 
     colors = class_colors(len(names))
@@ -174,7 +174,7 @@ def legend_handles(names: NDArray[Any], markers: bool = True) -> list[Any]:
 
 
 def legend_style(n: int) -> dict[str, Any]:
-    """Return the columns and the size of the text of a legend of n classes."""
+    """Return the number of columns and the font size of a legend of n classes."""
     columns = 1 if n <= 15 else -(-min(n, _LISTED) // _LEGEND_ROWS) + (n <= _LEGEND_ROWS)
     return {"ncols": columns, "frameon": False} | ({"fontsize": 7, "columnspacing": 1.0} if n > MAX_CLASSES else {})
 
@@ -186,10 +186,10 @@ def class_legend(ax: Axes, names: NDArray[Any], markers: bool = True) -> None:
 
 
 def make_room(figure: Any, legend: Any) -> None:
-    """Enlarge a figure so that a legend beside its axes leaves them as wide as a short one does."""
+    """Enlarge a figure so that a wide legend leaves the axes as wide as a narrow one does."""
     if legend is None:
         return
-    # The layout would leave axes no room, and say so.
+    # Otherwise the layout would warn that axes have no room.
     layout = figure.get_layout_engine()
     figure.set_layout_engine("none")
     figure.draw_without_rendering()
