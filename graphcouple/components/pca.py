@@ -2,7 +2,7 @@
 
 For one graph, PCA of UUᵀX minimises the coupling of component means by precisions (graph-coupling paper, corollary 1).
 ccPCA is PCA of MX with M = E[UUᵀ] over posterior graphs (algorithm 1). Its singular value decomposition needs only the
-products M(XΩ) and Xᵀ(MQ), so it passes over the p-dimensional data a few times, however many graphs are drawn.
+products M(XΩ) and Xᵀ(MQ), so it passes over the p-dimensional data a few times, for any number of graphs.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class ComponentPCA:
     mean : ndarray of shape (p,)
         Of the columns of X, and of MX.
     standard_error : ndarray of shape (n,)
-        Root mean square displacement of each point if as many graphs were drawn again, up to a rotation of the
-        embedding; nan for a single graph.
+        Standard error of each point's position over draws of the graphs, up to a rotation of the embedding; nan for a
+        single graph.
     relative_error : float
         The norm of `standard_error` divided by the Frobenius norm of the embedding.
     """
@@ -93,7 +93,7 @@ class _Centred:
         return (self.X.toarray() if sp.issparse(self.X) else self.X) - self.mean
 
     def rounding(self) -> float:
-        """Return a bound on the Frobenius norm, after rounding, of a product that is exactly zero."""
+        """Return a bound on the rounding error of a product that is exactly zero, in the Frobenius norm."""
         size = self.norm() + float(np.linalg.norm(self.mean)) * self.shape[0] ** 0.5
         return _NO_VARIANCE * self.norm() + 10.0 * float(np.finfo(self.X.dtype).eps) * size
 
@@ -125,7 +125,7 @@ def _right_vectors(X: _Centred, M: AveragedProjection, width: int, solver: str, 
 
 
 def identity_projection(n_nodes: int) -> AveragedProjection:
-    """Return M = I, with each point a component of its own, for which PCA of MX is PCA of X."""
+    """Return M = I, where each point is its own component, so that PCA of MX is PCA of X."""
     return AveragedProjection(np.arange(n_nodes, dtype=np.int32)[None])
 
 
@@ -201,7 +201,7 @@ def sampled_pca(
 
 
 def why_constant(M: AveragedProjection) -> str:
-    """Return the reason why MX has no variance, in words."""
+    """Return a message that explains why MX has no variance."""
     if M.labels.max() == 0:
         return (
             f"every one of the {M.n_samples} graphs drawn is connected, so all component means are the same "
@@ -279,7 +279,7 @@ def component_pca(
 def _jackknife(scores: FloatArray, total: FloatArray, sums: FloatArray, counts: FloatArray) -> FloatArray:
     """Return each point's standard error by a jackknife: PCA without one batch of graphs, rotated onto the whole.
 
-    It works within the leading subspace, which is wide enough for the components to rotate.
+    It works within a leading subspace that is wide enough for the components to rotate.
     """
     from scipy.linalg import orthogonal_procrustes
 

@@ -29,7 +29,7 @@ from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.laws.priors import BINARY, RandomGraph, UnitOutDegree
 
 BATCHES = 10
-"""The number of batches of samples, for parallel sums and for jackknife errors."""
+"""The number of batches of sampled graphs, for parallel sums and for jackknife errors."""
 
 _TASKS_PER_ROUND = 16
 
@@ -115,9 +115,9 @@ def sample_components(
     check_integer("seed", seed, 0)
     labels = np.empty((n_samples, posterior.n_nodes), dtype=np.int32)
     if n_jobs is not None or joblib.effective_n_jobs(None) == 1:
-        # Otherwise the backend of `joblib.parallel_config` decides; it may be a cluster.
+        # Otherwise `joblib.parallel_config` sets the backend, which may be a cluster.
         n_jobs = effective_n_jobs(n_jobs)
-    # The first call fills a cache, which every worker would otherwise fill by itself.
+    # The first call fills a cache that otherwise every worker would fill.
     posterior.sample_edges(0)
     task = joblib.delayed(_draw_labels)
     with joblib.Parallel(n_jobs=n_jobs, prefer="threads") as parallel:

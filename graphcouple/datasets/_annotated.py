@@ -17,7 +17,7 @@ MOST_COLUMNS = 50
 
 
 def default_representation(adata: Any) -> str:
-    """Return "X_pca" where it stands for many columns, else "X"."""
+    """Return "X_pca" if it exists and X has many columns, else "X"."""
     return "X_pca" if adata.n_vars > MOST_COLUMNS and "X_pca" in adata.obsm else "X"
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from graphcouple._validation import MOST_BYTES
 
 LONGEST_LABEL = 1000
-"""Characters of a label; each entry of an array of text takes as much room as the longest."""
+"""The longest label, in characters; each entry of an array of text takes as much memory as the longest."""
 
 
 def check_size(path: Path, n_bytes: int) -> None:
-    """Raise if a file would take more memory than it may."""
+    """Raise if a file would take more memory than the limit."""
     if n_bytes > MOST_BYTES:
         raise ValueError(
             f"{path.name} unfolds to {n_bytes / 2**30:.3g} GiB, and at most {MOST_BYTES / 2**30:.3g} are read. Set the "
@@ -23,7 +23,7 @@ def check_size(path: Path, n_bytes: int) -> None:
 
 
 def unfolded_size(path: Path) -> int:
-    """Return the number of bytes in a text file, or in a compressed one as far as the limit."""
+    """Return the number of bytes in a text file; for compressed ones, count up to the limit."""
     if not is_gzip(path):
         return path.stat().st_size
     size = 0
@@ -41,7 +41,7 @@ def is_gzip(path: Path) -> bool:
 
 
 def column_of(path: Path, name: str, first: Sequence[str], header: bool = True) -> int:
-    """Return the place of a column by its name, or by its number from 0."""
+    """Return the position of a column, given its name or its number from 0."""
     if header and name in first:
         return first.index(name)
     if name.lstrip("-").isdigit() and -len(first) <= int(name) < len(first):
@@ -60,7 +60,7 @@ def roles_of(
     apart: Sequence[str],
     header: bool = True,
 ) -> tuple[int | None, list[int]]:
-    """Return the place of the labels, and the places of the points: as chosen, or all that have no other role."""
+    """Return the positions of the labels and of the points: the chosen columns, or all without another role."""
     at = None if labels is None else column_of(path, labels, first, header)
     aside = {at, *(column_of(path, name, first, header) for name in apart)}
     if chosen is None:

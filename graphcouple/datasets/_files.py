@@ -1,4 +1,4 @@
-"""Read points and labels from files; write results so that a failure never leaves half a file."""
+"""Read points and labels from files; write results atomically."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _load_numpy(path: Path) -> Any:
             raise ValueError("its ending does not fit its content: .npy holds one array, .npz several")
         return loaded
     except UNREADABLE as error:
-        # NumPy takes an unknown format for a pickle, and advises to load it.
+        # NumPy reads an unknown format as a pickle, and advises to load it.
         reason = "it holds no array" if "pickle" in str(error) else _one_line(error)
         raise ValueError(f"{path.name} is not a NumPy file of plain numbers: {reason}.") from None
 
@@ -140,7 +140,7 @@ def _read_npz(path: Path, labels: str | None) -> tuple[Any, NDArray[Any] | None]
 
 
 def text_of(path: Path, n_lines: int | None = None) -> list[str]:
-    """Return the (first) lines of a text file, without a byte-order mark."""
+    """Return the lines, or the first lines, of a text file, without a byte-order mark."""
     try:
         if n_lines is None or is_gzip(path):
             check_size(path, unfolded_size(path))
@@ -182,15 +182,15 @@ def _head(path: Path) -> tuple[list[str], list[str], bool]:
         raise ValueError(f"{path.name} cannot be read: {_one_line(error)}.") from None
     first = [cell.strip() for cell in cells[0]] if cells and cells[0] else [""]
     second = [cell.strip() for cell in cells[1]] if len(cells) > 1 else []
-    # Data have a number in every line, so a first line without any is a header. pandas numbers nameless columns.
+    # Every line of data has a number, so a first line without numbers is a header. pandas numbers unnamed columns.
     named = first[1:] if first[0] == "" else first
-    # A name above a number, although others are numbers, is one of a header too; marks of missing values are no names.
+    # A name above a number also means a header, even beside numbers; marks of missing values are not names.
     over = any(_is_name(a) and _is_number(b) for a, b in zip(first, second, strict=False))
     return first, second, not any(map(_is_number, first)) or over or named == [str(c) for c in range(len(named))]
 
 
 def _cells(path: Path, at: int, header: bool) -> list[str]:
-    """Return the texts of a column; of a row that ends before it, an empty one."""
+    """Return the texts of a column; empty for rows that are too short."""
     try:
         with (gzip.open if is_gzip(path) else open)(path, "rt", encoding=ENCODING, newline="") as lines:
             rows = islice(csv.reader(lines, delimiter=_mark_of(path)), int(header), None)
@@ -267,9 +267,9 @@ def read_labels(path: Path, n_points: int) -> NDArray[Any]:
 
 @contextmanager
 def finished_files(*targets: Path | None) -> Iterator[list[Path | None]]:
-    """Yield a temporary path beside each target; move all of them into place only if the block succeeds.
+    """Yield a temporary path beside each target; move all to their targets only if the block succeeds.
 
-    A link stays, and the file that it points to is replaced.
+    Symbolic links stay; the files that they point to are replaced.
     """
     drafts: list[Path | None] = []
     targets = tuple(None if target is None else target.resolve() for target in targets)

@@ -1,4 +1,4 @@
-"""Generators of points from known laws."""
+"""Generators of points from known distributions."""
 
 from __future__ import annotations
 

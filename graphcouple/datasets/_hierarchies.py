@@ -1,4 +1,4 @@
-"""Generators of points with a large-scale structure: cells, branching trajectories, rings, blobs of unequal size."""
+"""Generators of points with global structure: cells, branching trajectories, rings, blobs of unequal size."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def make_cells(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Draw counts of genes in cells whose types are the leaves of a tree.
 
-    A type inherits the logarithms of expected counts from its parent in a binary tree. A third of them change, by
-    Gaussian numbers with standard deviation ``change`` times 0.8 to the power of the level. A cell has a random depth
-    (log-normal, standard deviation 0.3), and counts that are negative binomial with variance μ + μ²/`dispersion`.
+    A type inherits the logarithms of expected counts from its parent in a binary tree. A third of them change by
+    Gaussian increments, with standard deviation ``change`` times 0.8 to the power of the level. A cell has a random
+    depth (log-normal, standard deviation 0.3), and counts that are negative binomial with variance μ + μ²/`dispersion`.
     Types have unequal shares.
 
     Parameters
@@ -45,7 +45,7 @@ def make_cells(
     -------
     X : ndarray of shape (n_samples, n_genes)
     y : ndarray of shape (n_samples,)
-        The types; types whose numbers are near are near in the tree.
+        The types; similar numbers are near in the tree.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def make_cells(
         is_changed = rng.random(logs.shape) < 1.0 / 3.0
         logs = logs + is_changed * rng.normal(0.0, change * 0.8**level, size=logs.shape)
         level += 1
-    # Leaves that are left out are spread over the tree.
+    # Omitted leaves are spread over the tree.
     logs = logs[np.linspace(0, len(logs) - 1, k).astype(int)]
     share = rng.dirichlet(np.full(k, 3.0))
     y = np.concatenate([np.arange(min(k, n)), rng.choice(k, size=max(n - k, 0), p=share)])

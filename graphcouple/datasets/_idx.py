@@ -76,7 +76,7 @@ def read_idx_pairs(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
     """
     folder = path if path.is_dir() else path.parent
     files = sorted(folder.glob("*images*idx3*"), key=lambda file: ("train" not in file.name, file.name))
-    # A file that is there both gzipped and not is read once.
+    # A file that exists both gzipped and not is read once.
     files = list({file.name.removesuffix(".gz"): file for file in reversed(files)}.values())[::-1]
     if path.is_file():
         files = [path]

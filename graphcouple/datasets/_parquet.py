@@ -13,7 +13,7 @@ from graphcouple._validation import require
 from graphcouple.datasets._columns import LONGEST_LABEL, check_size, column_of, roles_of
 
 ROLES = "name labels with --labels, texts with --hover, or points with --columns"
-"""What a user of the command can say of columns that are not numeric."""
+"""Advice to users of the command on columns that are not numeric."""
 
 # Columns that pandas adds for its index.
 _INDEX = "__index_level_"
@@ -53,7 +53,7 @@ def read_parquet(
         if at is not None and schema[at].is_nested():
             raise ValueError(f"{path.name}: the column {at!r} of labels holds lists.")
         is_list = len(columns) == 1 and schema[columns[0]].is_nested()
-        # Only the rows of a column of lists tell its length.
+        # The length of a column of lists is only known from its rows.
         width = _width(lazy, columns[0], pl) if is_list else len(columns)
         check_size(path, 8 * n_rows * (width + (at is not None)))
         X = _numbers(lazy, columns, width, is_list, pl)
@@ -111,7 +111,7 @@ def _numbers(lazy: Any, columns: list[str], width: int, is_list: bool, pl: Any) 
         return np.asarray(flat.to_numpy(), dtype=np.float64).reshape(-1, width)
     single = all(dtype == pl.Float32 for dtype in lazy.select(columns).collect_schema().values())
     dtype = pl.Float32 if single else pl.Float64
-    # Missing entries become NaN, which the estimators refuse in words.
+    # Missing entries become NaN, for which the estimators raise an error.
     table = lazy.select(pl.col(columns).cast(dtype).fill_null(float("nan"))).collect()
     return np.ascontiguousarray(table.to_numpy())
 

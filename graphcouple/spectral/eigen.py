@@ -1,10 +1,10 @@
 """Eigenvectors of large symmetric matrices, in one of three ways.
 
-Small matrices are decomposed whole. Graphs of points on a curve or a surface fall apart without a few nodes, so their
-matrices have thin factors, and inverse iteration with these is exact and fast even if the eigenvalues almost coincide.
-In graphs of points in many dimensions the factors fill up, but the eigenvalues lie further apart, so Lanczos iteration
-with products alone finds the vectors. (LOBPCG with an algebraic multigrid preconditioner was no faster than the better
-of the two on 70,000 points of a roll, of a cube of five dimensions and of images.)
+Small matrices are decomposed in full. Graphs of points on a curve or a surface have small separators, so their matrices
+have sparse factors, and inverse iteration with these is exact and fast even if the eigenvalues almost coincide. For
+graphs of points in many dimensions the factors fill up, but the eigenvalues lie further apart, so Lanczos iteration
+finds the vectors. (LOBPCG with an algebraic multigrid preconditioner is no faster than the better of the two on 70,000
+points of a roll, of a five-dimensional cube and of images.)
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from sklearn.exceptions import ConvergenceWarning
 
 from graphcouple.graphs import FloatArray
 
-# Up to 800 rows, a matrix is decomposed whole.
+# Up to 800 rows, a matrix is decomposed in full.
 DENSE = 800
 
-# A graph is factorised if no breadth-first level holds more nodes than this: a level separates the levels before from
-# the levels after, and factors hold about the square of a separator's size.
+# A graph is factorised if no breadth-first level holds more nodes than this: a level separates the levels before and
+# after it, and factors have about the square of a separator's size entries.
 _THIN = 1500
 
 # After Lanczos iteration failed, wider graphs are factorised too: 4,000² entries are 128 MB.
 _STILL_FACTORISED = 4000
 
-# Vectors that Lanczos iteration keeps beside twice the number of eigenvectors, and restarts.
+# Lanczos vectors in addition to twice the number of eigenvectors, and number of restarts.
 _BASIS, _RESTARTS = 30, 300
 
-# If Lanczos iteration fails: the residual that is accepted, with a warning; and the rounds of block iteration if even
-# this residual is not reached.
+# If Lanczos iteration fails: the residual that is accepted, with a warning, and the rounds of block iteration if it is
+# not reached.
 _ROUGH, _LAST_ROUNDS = 1e-5, 200
 
 # Shift below the eigenvalue 0, as a share of the largest, so that the matrix can be factorised.
@@ -87,7 +87,7 @@ def largest(times: Callable[[FloatArray], FloatArray], n: int, k: int, tol: floa
 
 
 def smallest(operator: Any, k: int, null_vector: FloatArray, tol: float = 1e-10) -> Eigenpairs:
-    """Return the k smallest eigenvalues of a sparse matrix without negative ones, apart from a known one of 0.
+    """Return the k smallest eigenvalues of a sparse positive semidefinite matrix, except a known eigenvalue 0.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def _ritz_pairs(operator: Any, null_vector: FloatArray, vectors: FloatArray) -> 
 
 
 def separator(pattern: sp.csr_array) -> int:
-    """Return the size of the largest breadth-first level of a connected graph, from a node at its rim."""
+    """Return the size of the largest breadth-first level of a connected graph, from a peripheral node."""
     from scipy.sparse.csgraph import dijkstra
 
     # Edges have both directions, so the faster search of a directed graph will do.
@@ -148,7 +148,7 @@ def separator(pattern: sp.csr_array) -> int:
 
 
 def _start(n: int) -> FloatArray:
-    """Return noise, which has a share of every eigenvector."""
+    """Return noise, which has a component along every eigenvector."""
     return np.random.default_rng(0).normal(size=n)
 
 
@@ -166,7 +166,7 @@ def _invert(matrix: sp.csr_array, k: int, null_vector: FloatArray, bound: float)
     inverse = LinearOperator((n, n), matvec=solve, dtype=np.float64)
     start = _start(n)
     span = lanczos(inverse, k, start - null_vector * (null_vector @ start))[1]
-    # Rayleigh quotients are more accurate than inverses of the inverse's eigenvalues.
+    # Rayleigh quotients are more accurate than the reciprocals of the inverse's eigenvalues.
     vectors = np.linalg.qr(span)[0]
     values, rotation = np.linalg.eigh(vectors.T @ (matrix @ vectors))
     return values, vectors @ rotation
@@ -227,8 +227,8 @@ _ROUNDING = 1e-15
 def lanczos(matrix: Any, k: int, start: FloatArray, tol: float = 0.0, **options: Any) -> tuple[FloatArray, FloatArray]:
     """Return the k largest eigenvalues of a symmetric matrix, and their vectors, from a start.
 
-    Where the start spans too small a space, as when many eigenvalues coincide, ARPACK goes on from random vectors,
-    which are the same in every call.
+    If the start spans too small a space, as when many eigenvalues coincide, ARPACK continues from random vectors, which
+    are the same in every call.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def lanczos(matrix: Any, k: int, start: FloatArray, tol: float = 0.0, **options:
     from scipy.sparse.linalg import eigsh
 
     if not np.any(matrix @ start):
-        # The start has a share of every eigenvector, so only the zero matrix maps it to 0. ARPACK refuses that matrix.
+        # The start has a share of every eigenvector, so only the zero matrix, which ARPACK refuses, maps it to 0.
         columns = np.random.default_rng(0).normal(size=(start.size, k))
         return np.zeros(k), np.linalg.qr(columns)[0]
     generator = {"rng": np.random.default_rng(0)} if _takes_rng() else {}

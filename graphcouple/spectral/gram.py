@@ -1,4 +1,4 @@
-"""Centred Gram matrices: their eigenvectors give places to points, and Nyström's formula to new points.
+"""Centred Gram matrices: their eigenvectors place points, and Nyström's formula places new points.
 
     C S C = V Λ Vᵀ,   Z = V_q Λ_q^½,   C = I − 11ᵀ/n
 
@@ -31,7 +31,7 @@ _NEGLIGIBLE = 1e-10
 
 _EPS = float(np.finfo(np.float64).eps)
 
-# Factors with at most 500 rows or columns are decomposed whole; with at most 2,000 columns, by FᵀF.
+# Factors with at most 500 rows or columns are decomposed in full; with at most 2,000 columns, by FᵀF.
 _NARROW, _SQUARED = 500, 2000
 
 
@@ -44,7 +44,7 @@ class Placement(NamedTuple):
         In descending order; columns of `Z` are zero where an eigenvalue is not above 0.
     Z : ndarray of shape (n, q)
     onto : ndarray of shape (n, q)
-        V Λ^{-½}: centred similarities times this are places.
+        V Λ^{-½}: it maps centred similarities to places.
     """
 
     eigenvalues: FloatArray
@@ -161,7 +161,7 @@ class GramMatrix:
         return Placement(values, vectors * roots, vectors * inverse_roots)
 
     def directions(self, placement: Placement) -> FloatArray:
-        """Return Fᵀ V Λ^{-½} with F centred, of shape (p, q): centred points times this are places."""
+        """Return Fᵀ V Λ^{-½} with F centred, of shape (p, q): it maps centred points to places."""
         assert self.factor is not None
         onto = np.asarray(self.factor.T @ placement.onto)
         return onto - np.multiply.outer(self.mean, placement.onto.sum(axis=0)) if sp.issparse(self.factor) else onto
@@ -177,7 +177,7 @@ class GramMatrix:
         return float(np.square(self.factor.data).sum()) - self.n_points * float(np.square(self.mean).sum())
 
     def _leading(self, k: int) -> tuple[FloatArray, FloatArray, float]:
-        """Return the largest eigenvalues, their vectors, and the share of the largest that is rounding error."""
+        """Return the largest eigenvalues, their vectors, and the rounding error relative to the largest."""
         n, factor = self.n_points, self.factor
         if factor is not None and not sp.issparse(factor) and min(factor.shape) <= _NARROW:
             left, singular, _ = np.linalg.svd(factor, full_matrices=False)

@@ -1,11 +1,11 @@
-"""Laplacians of graphs: their eigenvectors give places to nodes, and their eigenvalues tell of clusters.
+"""Laplacians of graphs: their eigenvectors place nodes, and their eigenvalues indicate clusters.
 
-    L = D − A,   Tr(Zᵀ L Z) = ½ Σ_ij a_ij |z_i − z_j|²
+    L = D − A,   Tr(Zᵀ L Z) = ½ Σ_ij a_ij ‖z_i − z_j‖²
 
-with a symmetric matrix A of weights and its row sums D. Laplacian eigenmaps minimise this sum among all Z of unit
-covariance, where a node weighs its degree (Zᵀ D Z, the normalised problem) or 1 (Zᵀ Z). Locally linear embedding is
-the second problem for A = W + Wᵀ − Wᵀ W, with W the weights that reconstruct each point: rows of W sum to 1, so D is
-the identity, and L is M = (I − W)ᵀ (I − W).
+with a symmetric matrix A of weights and its row sums D. Laplacian eigenmaps minimise this sum over all Z of unit
+covariance, with nodes weighted by their degrees (Zᵀ D Z, the normalised problem) or equally (Zᵀ Z). Locally linear
+embedding is the second problem for A = W + Wᵀ − Wᵀ W, with W the weights that reconstruct each point: rows of W sum to
+1, so D is the identity, and L is M = (I − W)ᵀ (I − W).
 
 References
 ----------
@@ -28,7 +28,7 @@ from graphcouple.spectral.eigen import lanczos, smallest
 # Up to 300 nodes all eigenvalues are computed.
 _DENSE = 300
 
-# A gap is large from this share of the largest gap on.
+# A gap is large if it is at least this share of the largest gap.
 _LARGE_GAP = 0.75
 
 # Edges of a normalised graph below this are lost to rounding.
@@ -129,16 +129,16 @@ class GraphLaplacian:
 
     @property
     def pattern(self) -> sp.csr_array:
-        """A matrix with entries in the places of `matrix`, none below 0."""
+        """A non-negative matrix with the sparsity pattern of `matrix`."""
         return self.affinity
 
     @property
     def bound(self) -> float:
-        """A number that no eigenvalue of `matrix` exceeds."""
+        """An upper bound of the eigenvalues of `matrix`."""
         return 2.0 if self.normalized else 2.0 * float(self.degrees.max())
 
     def value(self, Z: FloatArray) -> float:
-        """Return Tr(Zᵀ L Z) = ½ Σ_ij a_ij |z_i − z_j|²."""
+        """Return Tr(Zᵀ L Z) = ½ Σ_ij a_ij ‖z_i − z_j‖²."""
         V = np.asarray(Z, dtype=np.float64) * np.sqrt(self.mass)[:, None]
         return float((V * self.times(V)).sum())
 
@@ -168,7 +168,7 @@ class GraphLaplacian:
 
 
 class ReconstructionLaplacian(GraphLaplacian):
-    """M = (I − W)ᵀ (I − W), the Laplacian of the weights W + Wᵀ − Wᵀ W, some of which are negative.
+    """M = (I − W)ᵀ (I − W), the Laplacian of the weights W + Wᵀ − Wᵀ W, which can be negative.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class ReconstructionLaplacian(GraphLaplacian):
         return connected_components(self.weights, directed=False)
 
     def among(self, members: IntArray) -> ReconstructionLaplacian:
-        """Return the Laplacian of some of the nodes, which have no weights to others."""
+        """Return the Laplacian of some of the nodes, without weights to other nodes."""
         return ReconstructionLaplacian(self.weights[members][:, members])
 
     def times(self, V: FloatArray) -> FloatArray:
@@ -214,12 +214,12 @@ class ReconstructionLaplacian(GraphLaplacian):
 
     @property
     def pattern(self) -> sp.csr_array:
-        """A matrix with entries in the places of M, none below 0."""
+        """A non-negative matrix with the sparsity pattern of M."""
         return abs(self.matrix)
 
     @cached_property
     def bound(self) -> float:
-        """A number that no eigenvalue of M exceeds: the product of the largest row and column sums of |I − W|."""
+        """An upper bound of the eigenvalues of M: the product of the largest row and column sums of abs(I − W)."""
         residual = abs(self._residual[0])
         return float(residual.sum(axis=0).max() * residual.sum(axis=1).max())
 
@@ -271,7 +271,7 @@ def laplacian_eigenvalues(affinity: Any, n_eigenvalues: int) -> FloatArray:
     Returns
     -------
     ndarray of shape (n_eigenvalues,)
-        In ascending order. As many are 0 as the graph has components.
+        In ascending order; each component of the graph has one eigenvalue 0.
 
     Examples
     --------
@@ -289,7 +289,7 @@ def laplacian_eigenvalues(affinity: Any, n_eigenvalues: int) -> FloatArray:
     if n <= _DENSE or 5 * k > n:
         return np.sort(1.0 - np.linalg.eigvalsh(similarity.toarray()))[:k]
 
-    # Each component has an eigenvalue 0 of its own, and Lanczos iteration does not count equal eigenvalues.
+    # Each component has its own eigenvalue 0, and Lanczos iteration may miss equal eigenvalues.
     n_components, label = sp.csgraph.connected_components(similarity, directed=False)
     if n_components > 1:
         members = np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label))[:-1])

@@ -1,7 +1,7 @@
-"""Embeddings of disconnected graphs: each connected component by itself, around a place of its own.
+"""Embeddings of disconnected graphs: each connected component by itself, around its own place.
 
-The first eigenvectors of a disconnected graph only tell its components apart, so an embedding made of them would put
-all points of a component in one place.
+The first eigenvectors of a disconnected graph only indicate its components, so their embedding would put all points of
+a component in one place.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.spectral.gram import GramMatrix
 from graphcouple.spectral.laplacian import GraphLaplacian
 
-# Above this number of components, their distances are not compared pair by pair.
+# Up to this number of components, distances are compared pair by pair.
 _MANY_PARTS = 2000
 
 
@@ -61,7 +61,7 @@ class Eigenmaps(NamedTuple):
         The eigenvalues of each component; NaN where it has too few nodes.
     parts : Parts
     origins : ndarray of shape (n_parts, q)
-        Where the mean of each component lies.
+        The mean of each component's coordinates.
     radii : ndarray of shape (n_parts,)
         The factor of each component's coordinates of unit covariance.
     """
@@ -128,7 +128,7 @@ def _equal(X: Any, members: IntArray) -> bool:
 
 
 def places_of(means: FloatArray | None, radii: FloatArray, n_components: int, shrink: bool = True) -> FloatArray:
-    """Return a place for each component, far enough from its nearest neighbour for most pairs not to overlap.
+    """Return a place for each component, far enough from its nearest neighbour that most pairs do not overlap.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def places_of(means: FloatArray | None, radii: FloatArray, n_components: int, sh
         The standard deviation of each component's coordinates.
     n_components : int
     shrink : bool, default=True
-        Whether places may be drawn together where they lie further apart than needed.
+        Whether places may move together if they are further apart than needed.
     """
     n_parts = len(radii)
     if n_parts == 1:

@@ -1,4 +1,4 @@
-"""The singular values behind the precision coupling, and principal components of any points."""
+"""Singular value decompositions: for the precision coupling, and for principal components."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def leading_svd(X: Any, k: int, *, center: bool, svd_solver: str, rng: np.random
 
 
 def _gram_svd(X: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the whole SVD, from the smaller of the two Gram matrices."""
+    """Return the full SVD, from the smaller of the two Gram matrices."""
     tall = X.shape[0] >= X.shape[1]
     gram = X.T @ X if tall else X @ X.T
     values, vectors = np.linalg.eigh(gram.toarray() if sp.issparse(gram) else gram)
@@ -115,7 +115,7 @@ def principal_components(X: Any, n_components: int, rng: np.random.RandomState) 
 
     k = min(n_components, *X.shape)
     if sp.issparse(X) and (X.shape[0] * X.shape[1] <= _DENSE_ENTRIES or min(X.shape) <= n_components + 1):
-        # ARPACK finds at most all components but one, and at low rank it goes on from noise that no seed fixes.
+        # ARPACK finds at most all components but one, and at low rank it continues from unseeded noise.
         X = X.toarray()
     if sp.issparse(X):
         X, k = sp.csr_matrix(X), min(k, min(X.shape) - 1) or 1

@@ -1,4 +1,4 @@
-"""Walks on a graph: their powers, entropies and potentials, and the cells of landmarks."""
+"""Random walks on a graph: their powers, entropies and potentials, and the cells of landmarks."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ import scipy.sparse as sp
 
 from graphcouple.graphs import FloatArray, IntArray
 
-# The original adds as much to each probability, so that its logarithm is finite.
+# Added to each probability, as in the original, so that its logarithm is finite.
 _FLOOR = 1e-7
 
 
 def lazy_walk(affinity: sp.csr_array) -> sp.csr_array:
-    """Return the matrix of a walk that stays with probability ½, and else goes along an edge by its weight.
+    """Return the matrix of a walk that stays with probability ½, and else follows an edge in proportion to its weight.
 
-    A lazy walk does not alternate between two sides of a graph, and has no negative eigenvalue. On a node without edges
-    it stays.
+    A lazy walk has no negative eigenvalue, even on a bipartite graph. On a node without edges it stays.
     """
     degrees = np.asarray(affinity.sum(axis=1)).ravel()
     half = sp.diags_array(np.where(degrees > 0, 0.5 / np.where(degrees > 0, degrees, 1.0), 0.0))
@@ -23,13 +22,13 @@ def lazy_walk(affinity: sp.csr_array) -> sp.csr_array:
 
 
 def cells(affinity: sp.csr_array, landmarks: IntArray) -> IntArray:
-    """Return the landmark of each node from which the most likely path leads to it; each component needs a landmark.
+    """Return the landmark with the most likely path to each node; each component needs a landmark.
 
     The length of a path is the sum of −log a_ij/√(d_i d_j) over its edges.
     """
     degrees = np.asarray(affinity.sum(axis=1)).ravel()
     edges = sp.coo_array(affinity)
-    # A shift keeps edges of length 0, which scipy reads as absent.
+    # A shift keeps edges of length 0, which SciPy reads as absent.
     lengths = 1e-12 - np.log(np.minimum(edges.data / np.sqrt(degrees[edges.row] * degrees[edges.col]), 1.0))
     graph = sp.csr_array((lengths, (edges.row, edges.col)), shape=affinity.shape)
     _, _, sources = sp.csgraph.dijkstra(graph, indices=landmarks, min_only=True, return_predecessors=True)
@@ -39,7 +38,7 @@ def cells(affinity: sp.csr_array, landmarks: IntArray) -> IntArray:
 def between_cells(walk: sp.csr_array, mass: FloatArray, cell: IntArray) -> tuple[sp.csr_array, FloatArray]:
     """Return a walk between cells of nodes, and the mass of each cell.
 
-    In its cell, a walk is at each node with a probability in proportion to `mass`.
+    Within a cell, the walk's distribution over nodes is proportional to `mass`.
     """
     n = cell.size
     member = sp.csr_array((np.ones(n), (np.arange(n), cell)), shape=(n, int(cell.max()) + 1))
@@ -55,7 +54,7 @@ def entropies(eigenvalues: FloatArray, most: int) -> FloatArray:
 
 
 def knee(values: FloatArray) -> int:
-    """Return the index at which two lines, one up to it and one from it on, fit a curve best by least squares."""
+    """Return the index that splits a curve for the best least-squares fit of two lines."""
     at = np.arange(values.size)
 
     def residual(part: slice) -> float:

@@ -1,4 +1,4 @@
-"""How degenerate a graph posterior is: how much freedom its field leaves to the points."""
+"""The degeneracy of a graph posterior: the freedom that its field leaves to the points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pairwise Markov random field of points given a graph, and why shift-invariant kernels leave it improper.
+"""The pairwise Markov random field of points given a graph, which is improper under shift-invariant kernels.
 
 Given a graph W, points follow f(X, W) = Π_ij k(x_i − x_j)^W_ij (graph-coupling paper, equation 1). Let L be the
 Laplacian of W + Wᵀ and U the normalised indicators of its R components, which span the null space of L. Moving a whole
@@ -125,7 +125,7 @@ class PairwiseMRF:
     >>> mrf.log_normalizer(W, dim=1).method
     'gaussian'
 
-    Functions of the graph alone are in this module, and also methods:
+    Functions of the graph alone are both in this module and methods:
 
     >>> mrf.laplacian(W).toarray().tolist()
     [[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
@@ -249,7 +249,7 @@ class PairwiseMRF:
         Raises
         ------
         ValueError
-            When the field has a covariance, under which a box is not invariant.
+            When the field has a covariance, since a box is not invariant under it.
         """
         if self.covariance is not None:
             raise ValueError("the box integral needs the identity covariance; leave covariance out.")

@@ -178,7 +178,8 @@ def monte_carlo(
         for node in order[1:]:
             law = _RadialLaw(kernel, float(graph[node, parents[node]]), dim)
             if box is not None and bounded and not law.integrable:
-                # Only the whole space makes this integral infinite: draw in the box, and weigh the edge as the others.
+                # Only over the whole space is this integral infinite: draw in the box, and weight the edge as the
+                # others.
                 points[:, node] = generator.uniform(0.0, box, size=(n_samples, dim))
                 log_constant += dim * math.log(box)
                 in_tree[node, parents[node]] = in_tree[parents[node], node] = 0.0
