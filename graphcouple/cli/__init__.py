@@ -58,7 +58,7 @@ for _command in (embed, compare, evaluate, estimate, search, *LISTINGS):
     cli.add_command(_command)
 
 
-# A missing module is an extra that was not installed; its message says which.
+# A missing module belongs to an extra that is not installed; the message says which.
 _REFUSED = (ValueError, TypeError, OSError, FloatingPointError, MemoryError, ModuleNotFoundError, click.ClickException)
 
 
@@ -74,7 +74,7 @@ def main() -> None:
         # A stream that cannot show a character shows its number.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    # SIGTERM unwinds like an interruption, so that no draft of a file is left.
+    # SIGTERM unwinds like an interruption, so that no temporary file is left.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         status = cli.main(prog_name="graphcouple", standalone_mode=False)

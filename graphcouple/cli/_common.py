@@ -64,7 +64,7 @@ def preset(method: str, options: dict[str, Any]) -> Any:
     estimator = getattr(estimators, METHODS[method])
     arguments = {name: value for name, value in options.items() if value is not None}
     parameters = inspect.signature(estimator).parameters
-    # Every command has a seed, but some methods draw nothing at random.
+    # Every command has a seed, but some methods are deterministic.
     arguments = {name: value for name, value in arguments.items() if name in parameters or name != "random_state"}
     for name in arguments:
         if name not in parameters:
@@ -172,7 +172,7 @@ def targets(
 def fit_reporting(estimator: Any, X: Any) -> float:
     """Fit under a progress bar (on a terminal); return the seconds it took."""
     start = time.perf_counter()
-    # Pipes and logs get the result and warnings alone.
+    # Pipes and logs get only the result and warnings.
     model = getattr(estimator, "estimator", None) or estimator
     if "verbose" in model.get_params():
         model.set_params(verbose=int(sys.stderr.isatty()))
@@ -193,7 +193,7 @@ def _printed_warnings() -> Iterator[None]:
 
 
 def plain(text: Any) -> Any:
-    """Return text for a terminal: brackets are no markup, and control characters are written out."""
+    """Return text for a terminal, with brackets and control characters escaped."""
     from rich.text import Text
 
     printable = "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in str(text))
@@ -202,13 +202,13 @@ def plain(text: Any) -> Any:
 
 @contextmanager
 def guard_output() -> Iterator[None]:
-    """Guard the printing of results: if the reader of the output has gone away, the command does not fail."""
+    """Guard the printing of results: the command does not fail if the reader of its output has closed the pipe."""
     try:
         yield
         if sys.stdout is not None:
             sys.stdout.flush()
     except (OSError, ValueError, SystemExit):
-        # rich raises SystemExit; and at its exit, Python would try to write the rest.
+        # rich raises SystemExit, and at exit Python would try to write the rest.
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
 
 
@@ -268,7 +268,7 @@ columns_option = click.option(
 
 
 def written(paths: Iterable[Path | None], before: set[Path]) -> str:
-    """Return the names of written files, a line each, and which of them were there before."""
+    """Return the names of written files, one on each line, marking those that existed before."""
     return "\n".join(f"{path}{' (replaced)' if path in before else ''}" for path in paths if path is not None)
 
 
@@ -278,7 +278,7 @@ def present(*paths: Path | None) -> set[Path]:
 
 
 def classes_or_none(y: Any) -> Any:
-    """Return labels if they are classes; otherwise say that they are ignored."""
+    """Return labels if they are classes; otherwise print that they are ignored."""
     import numpy as np
 
     labels = None if y is None else np.asarray(y)

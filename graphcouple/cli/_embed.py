@@ -271,7 +271,7 @@ def embed(
 
 
 def _time(estimator: Any, seconds: float) -> tuple[str, str]:
-    """Return the time, and why the run of an iterative method ended."""
+    """Return the time and, for an iterative method, the reason why its run ended."""
     state = vars(estimator)
     ending = f", {state['n_iter_']} iterations; {state['stop_reason_']}" if "stop_reason_" in state else ""
     return "time", f"{seconds:.1f} s{ending}"

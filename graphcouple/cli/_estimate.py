@@ -21,8 +21,8 @@ ESTIMATED = ("laptsne", "largevis", "sne", "symmetric-sne", "tsne", "two-kernel-
 def estimate(n: int, p: int, method: str, single: bool, **options: float | None) -> None:
     """Estimate the seconds and the memory of a fit, by stage.
 
-    A trial fit of up to 10,000 rows in 50 clusters runs first, which takes a few seconds. On an idle machine, seconds
-    are right within a factor of two.
+    A trial fit of up to 10,000 rows in 50 clusters runs first, which takes a few seconds. On an idle machine, the
+    estimated seconds are mostly right within a factor of two.
     """
     from graphcouple.estimators import estimate
 

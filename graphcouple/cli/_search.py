@@ -47,10 +47,10 @@ def search(
     columns: str | None,
     output: Path | None,
 ) -> None:
-    """Try many methods on DATA, and show which no other surpasses.
+    """Try many methods on DATA, and show those that no other surpasses.
 
     Nine methods at a time are fitted to an eighth of the rows; the better ones go on to a third, and to all with every
-    seed. PCA, a random map, TSNE, UMAP and TwoScaleCoupling are always compared with.
+    seed. PCA, a random map, TSNE, UMAP and TwoScaleCoupling are always among them.
     """
     from graphcouple.plotting import require_matplotlib
     from graphcouple.searches import search as search_methods

@@ -2,8 +2,8 @@
 
 Each row has a key, −log(u) / ℓ, with u uniform, drawn from the seed and the row's number alone, and ℓ the row's
 importance. The n smallest keys are the sample, so it is the same for any chunks. Given the next key τ, a row is in the
-sample with probability 1 − exp(−τ ℓ); its weight is the inverse of that, divided by the mean weight. Places do not
-depend on the other rows, so they have the same bits for any chunks, too.
+sample with probability 1 − exp(−τ ℓ); its weight is the inverse of this probability, divided by the mean weight. Places
+do not depend on the other rows, so their bits are also the same for any chunks.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ def as_chunks(X: Any) -> Any:
         raise ValueError(f"X must have shape (n_rows, n_features), got {X.shape}.")
     if np.isnan(X.shape[0]):
         raise ValueError("X has chunks of unknown size; call X.compute_chunk_sizes() first.")
-    # Filters leave empty chunks, which have no rows to sample.
+    # Filters may leave empty chunks, without rows to sample.
     return X.rechunk({0: tuple(size for size in X.chunks[0] if size) or (0,), 1: -1})
 
 
-# Rows whose random numbers have one seed.
+# Number of rows that share a seed.
 _SEEDED = 1024
 
-# Parts of a sample that are merged at once.
+# Number of parts of a sample that are merged at once.
 _MERGED = 16
 
-# Rows whose covariance tells the leverage of all, and how much of its mean eigenvalue is added.
+# Rows whose covariance gives all leverages, and the share of its mean eigenvalue that is added to its diagonal.
 _TRAINING_ROWS, _RIDGE = 20_000, 1e-6
 
-# A row is isolated if it lies this many times as far from the landmarks as they do from each other. Fewer than one in
-# a hundred rows like the landmarks do.
+# A row is isolated if it lies this many times as far from the landmarks as these lie from each other. Fewer than one in
+# a hundred rows do if the landmarks represent them.
 _FAR, _FEW = 3.0, 0.01
 
 COVERAGE = np.dtype([("first", "i8"), ("n_rows", "i8"), ("n_looked_at", "i8"), ("isolated", "f8"), ("largest", "f8")])
@@ -96,9 +96,9 @@ class LandmarkFit:
 
     @cached_property
     def embedding(self) -> Any:
-        """The places of all rows, a dask array of shape (n_rows, n_components): not computed until it is asked for.
+        """The places of all rows, a lazy dask array of shape (n_rows, n_components).
 
-        ``embedding.to_zarr(path)`` writes them chunk by chunk. Landmarks have the places of the fit.
+        ``embedding.to_zarr(path)`` writes them chunk by chunk. Landmarks keep their places from the fit.
         """
         fitted = self.estimator.embedding_
         chunks = (self.X.chunks[0], (fitted.shape[1],))
@@ -116,13 +116,13 @@ class LandmarkFit:
         Returns
         -------
         ndarray of shape (n_chunks,)
-            Of dtype `COVERAGE`. Isolated is a row that lies three times as far from its nearest landmarks as they lie
-            from theirs; see the method `isolation` of the estimator.
+            Of dtype `COVERAGE`. A row is isolated if it lies three times as far from its nearest landmarks as these lie
+            from their own nearest landmarks; see the estimator's method `isolation`.
 
         Warns
         -----
         UserWarning
-            When more than a hundredth of a chunk is isolated: a structure was too rare to be sampled.
+            When more than a hundredth of a chunk is isolated: a structure was too rare for the sample.
         """
         import dask
 
@@ -215,7 +215,7 @@ def fit_landmarks(
 
 
 def sampled(X: Any, n: int, importance: Any, seed: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Return n rows, ascending, and their weights; None if all are equally important."""
+    """Return n rows, ascending, and their weights, None if all rows are equally important."""
     n_rows = X.shape[0]
     if n >= n_rows:
         return np.arange(n_rows), None
@@ -285,7 +285,7 @@ def _merged(parts: list[_Sample], n: int) -> _Sample:
 
 
 def _leverage_of(X: NDArray[Any]) -> Callable[[Any], NDArray[Any]]:
-    """Return the function from rows to their leverage among some."""
+    """Return a function from rows to their leverage among some rows."""
     X = X[np.isfinite(X).all(axis=1)]  # the others are named with their chunk
     mean = X.mean(axis=0, dtype=np.float64)
     covariance = np.cov(X, rowvar=False).reshape(X.shape[1], X.shape[1])
@@ -302,7 +302,7 @@ def _leverage(mean: NDArray[Any], whiten: NDArray[Any], rows: NDArray[Any]) -> N
 
 
 def _by_model(rows: Any, model: Any, method: str, block_info: Any = None) -> Any:
-    """Return what the method of a fitted model says of some rows."""
+    """Return the result of a method of a fitted model for some rows."""
     try:
         return getattr(model, method)(np.asarray(rows))
     except ValueError as error:

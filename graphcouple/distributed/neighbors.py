@@ -22,7 +22,7 @@ _SAMPLED = 2**18
 
 
 class _Sent(NamedTuple):
-    """Rows of a chunk that search in a part; the part holds some of them."""
+    """Rows of a chunk that search a part, some of which the part holds."""
 
     numbers: NDArray[np.int64]
     rows: NDArray[Any]
@@ -50,7 +50,7 @@ def nearest_neighbors(
     n_neighbors : int
         Neighbours of each row, without the row itself.
     n_parts : int, optional
-        The number of parts in which points are compared; by default the number of chunks. A worker holds the points
+        The number of parts of the points; by default the number of chunks. A worker holds the points
         of one part, and the rows that search among them.
     random_state : int, default=0
         The seed of the sample on which lists are trained.

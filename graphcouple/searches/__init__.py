@@ -1,4 +1,4 @@
-"""Search over methods: which of them no other surpasses, and how sure that is."""
+"""Search over methods for the Pareto front of several scores."""
 
 from graphcouple.searches.halving import search
 from graphcouple.searches.result import SearchResult

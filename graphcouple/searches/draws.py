@@ -1,4 +1,4 @@
-"""How the choices of a method are drawn: at random, or by Optuna, which learns from the scores."""
+"""Samplers of a method's choices: at random, or by Optuna, which learns from the scores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 # After this many methods in a row that are repeats or cannot be fitted, the next are drawn at random.
 _STUCK = 10
 
-# Scores of methods that cannot be fitted: without any, Optuna would draw the same unknown choice again and again.
+# Scores of methods that cannot be fitted: without scores, Optuna would draw the same choice again and again.
 _WORST = -1e6
 
 
@@ -35,7 +35,7 @@ class Draws:
         """Begin a method; the last one is dropped unless it was `keep`-ed."""
 
     def choose(self, choice: str, options: Sequence[T]) -> T:
-        """Return one of the options of a choice, which keep their order from method to method."""
+        """Return one of the options of a choice; options keep their order in later calls."""
         return options[int(self.rng.randint(len(options)))]
 
     def number(self, choice: str, distribution: Any) -> Any:
@@ -49,7 +49,7 @@ class Draws:
         """Remember the method that was drawn last by its name."""
 
     def tell(self, name: str, values: FloatArray | None) -> None:
-        """Take note of a method's scores, all of which should be high; None if it failed."""
+        """Record a method's scores, where higher is better; None if it failed."""
 
 
 class OptunaDraws(Draws):
@@ -97,7 +97,7 @@ class OptunaDraws(Draws):
         return _plain(distribution, distribution.ppf(self._trial.suggest_float(choice, 1e-6, 1.0 - 1e-6)))
 
     def skip(self) -> None:
-        """Drop the method that was drawn last, without a judgement."""
+        """Drop the method that was drawn last, without scores."""
         if self._trial is not None:
             self._study.tell(self._trial, state=self._dropped)
         self._trial = None
@@ -109,7 +109,7 @@ class OptunaDraws(Draws):
         self._trial, self._in_vain = None, 0
 
     def tell(self, name: str, values: FloatArray | None) -> None:
-        """Take note of a method's scores; None if it failed."""
+        """Record a method's scores; None if it failed."""
         trial = self._trials.pop(name, None)
         if trial is not None:
             known = values is not None and np.isfinite(values).all()
@@ -117,7 +117,7 @@ class OptunaDraws(Draws):
 
 
 def _plain(distribution: Any, value: Any) -> Any:
-    """Return a number of Python's: an integer of a discrete distribution."""
+    """Return a Python number: an integer for a discrete distribution."""
     return int(value) if isinstance(getattr(distribution, "dist", None), rv_discrete) else float(value)
 
 

@@ -1,4 +1,4 @@
-"""The search: many methods on few rows, the better ones on more, the best on all with several seeds."""
+"""The search: many methods on few rows, the better ones on more rows, the best on all rows with several seeds."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from graphcouple.searches.space import Candidate, candidates, references
 # round takes about as long as the next one.
 _SHARES, _LEAST_ROWS, _KEPT = (1 / 8, 1 / 3, 1.0), 400, 1 / 3
 
-# Methods of which the best go on together.
+# Number of methods that compete in a round.
 _BRACKET = 9
 
 # A fit is stopped after this many times the seconds of t-SNE on all rows, but not before this many seconds.
 _PATIENCE, _LEAST_PATIENCE = 5.0, 10.0
 
-# Fewer than 20 rows put aside would have no scores.
+# Fewer than 20 held-out rows would have no scores.
 _HELD_OUT, _MOST_HELD_OUT, _HELD_OUT_FROM = 0.1, 1000, 200
 _UNITS = {"s": 1.0, "sec": 1.0, "second": 1.0, "min": 60.0, "m": 60.0, "minute": 60.0, "h": 3600.0, "hour": 3600.0}
 
@@ -52,12 +52,12 @@ def search(
     """Try many methods on the same data, and show which no other surpasses.
 
     Methods are tried nine at a time: all on an eighth of the rows, the best third of them on a third of the rows, and
-    the best third of these on all rows, with every seed. Fewer rows get no more iterations than all rows do. A fit that
-    takes five times as long as t-SNE on all rows, and at least ten seconds, is stopped and counts as failed, if its
-    method takes a callback. "Best" is by layers: those that no other surpasses in all objectives, then those that only
-    these surpass. Fewer than nine methods are fitted to all rows at once. PCA, a random map, `TSNE`, `UMAP` and
-    `TwoScaleCoupling` are always in the table. Of 200 rows or more a tenth is put aside before anything else, at most
-    1,000: finished methods place them by `transform`.
+    the best third of these on all rows, with every seed. A subset gets at most as many iterations as all rows. A fit
+    that takes five times as long as t-SNE on all rows, and at least ten seconds, is stopped and counts as failed, if
+    its method takes a callback. "Best" is by Pareto fronts: first the methods that no other surpasses, then those that
+    only these surpass. Fewer than nine methods are fitted to all rows at once. PCA, a random map, `TSNE`, `UMAP` and
+    `TwoScaleCoupling` are always in the table. Of 200 rows or more a tenth is held out first, at most 1,000: finished
+    methods place these rows by `transform`.
 
     Parameters
     ----------
@@ -65,19 +65,19 @@ def search(
     space : {"laws", "presets"}, list, mapping, or pair of an estimator and a mapping; default="laws"
         "laws" draws sentences of `GraphCoupling` from the registered priors, kernels, couplings and starts, and from
         bandwidths and global terms, as far as they fit together; your own registered parts take part. "presets" are
-        the named couplings. A list holds estimators or sentences; a mapping of names to them also says how the result
-        calls them. Another mapping gives names of an estimator's parameters
-        (such as ``latent__kernel__dof``) lists of values, or distributions of scipy; alone, of `TSNE`.
+        the named couplings. A list has estimators or sentences; a mapping also gives their names in the result. In a
+        pair, the mapping gives an estimator's parameters (such as ``latent__kernel__dof``) lists of values or SciPy
+        distributions; alone, it is for `TSNE`.
     objectives : sequence of str, default=("R(10)", "R(n/2)")
-        Scores of `graphcouple.metrics.evaluate` or registered ones, of which more is better, "seconds", "stability",
-        the mean similarity of maps from two seeds, or "half stability", that of the map of half of the rows to the map
-        of all. The first rounds see neither. Scores of classes need `y`.
+        Scores of `graphcouple.metrics.evaluate`, registered scores (higher is better), "seconds", "stability", the mean
+        similarity of maps from two seeds, or "half stability", the similarity of maps of half and of all rows. The
+        first rounds use neither stability. Scores of classes need `y`.
     budget : str, int or float, default="10min"
-        Time, as "90s", "10min" or "2h" or a number of seconds, after which no further fit begins, except for one of
-        each reference; or "60 trials", the number of methods beside the references. Only a number of trials gives the
-        same scores again, as long as no fit is stopped for its time.
+        Time, as "90s", "10min" or "2h" or a number of seconds, after which no fit begins, except one of each reference;
+        or "60 trials", the number of methods beside the references. Only a number of trials is reproducible, as long as
+        no fit is stopped for its time.
     n_seeds : int, default=3
-        Fits to all rows of each method that gets so far.
+        Number of seeds of each method that reaches the last round.
     y : array of shape (n_samples,), optional
         Classes, for scores of classes. No method sees them.
     metric : str, default="euclidean"
@@ -85,9 +85,9 @@ def search(
     n_jobs : int or None, default=None
         Threads. Scores do not depend on it.
     random_state : int, RandomState or None, default=None
-        Of the draws and subsets.
+        Seeds the draws and subsets.
     store : str or Path, optional
-        A file that keeps each fit. A search with the same arguments goes on where that file ends.
+        A file that keeps each fit. A search with the same arguments continues where the file ends.
     sampler : {"auto", "random", "optuna"}, default="auto"
         How "laws" and parameters are drawn: at random, or by Optuna from the scores of the first round; "auto" is
         Optuna if it is installed.

@@ -1,4 +1,4 @@
-"""What a search found: the table of methods, the front, and which choice moves which score."""
+"""The result of a search: the table of methods, the front, and the effect of each choice on a score."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _LESS_IS_BETTER = (
 )
 _OF_CLASSES = ("10-NN accuracy", "NMI", "silhouette", "Davies-Bouldin", "class-mean disparity")
 
-# A difference counts from this many standard errors on.
+# A difference counts above this many standard errors.
 _SURE = 2.0
 
 
 class SearchResult:
     """The methods that were tried, as `graphcouple.search` returns them; printing it shows the front.
 
-    ``result[name]`` is the method of that name, fitted to all rows but those put aside.
+    ``result[name]`` is the method of that name, fitted to all rows except the held-out ones.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class SearchResult:
     methods : dict of str to Candidate
         Every method by its name.
     kept, held_out : ndarray
-        The rows of X that the maps have, in their order, and those put aside.
+        The rows of X in the maps, in their order, and the held-out rows.
     """
 
     def __init__(
@@ -103,14 +103,14 @@ class SearchResult:
         return np.array([-1.0 if name in _LESS_IS_BETTER else 1.0 for name in self.objectives])
 
     def signed(self, fit: Fit) -> FloatArray | None:
-        """Return a fit's scores, with a minus where less is better; None if it failed. Stabilities are left at 0."""
+        """Return a fit's scores, negated where lower is better; None if it failed. Stabilities are 0."""
         if not fit.scores:
             return None
         values = self._only(fit) * self._signs
         return np.where([name in _OF_ALL_ROWS for name in self.objectives], 0.0, values)
 
     def layers(self, fits: Sequence[Fit]) -> list[int]:
-        """Return the order of fits to as many rows: those that no other surpasses first, failed ones last."""
+        """Return the order of fits to equally many rows: those that no other surpasses first, failed ones last."""
         values = np.stack([self._values_of(objective, fits) for objective in self.objectives], axis=1) * self._signs
         values = values[:, [name not in _OF_ALL_ROWS for name in self.objectives]]
         failed = np.array([not fit.scores for fit in fits])
@@ -129,8 +129,8 @@ class SearchResult:
         """The methods, fitted to all rows, that no other surpasses.
 
         One surpasses another if it is better in an objective and worse in none, where differences of up to two standard
-        errors over the seeds do not count; with one seed, all differences count. If ties leave none, those that are
-        surpassed by none in their means.
+        errors over the seeds do not count; with one seed, all differences count. If no method remains, those that none
+        surpasses in the means.
         """
         moments = {}
         for name, fits in self._complete().items():
@@ -180,15 +180,14 @@ class SearchResult:
     def table(self) -> Any:
         """A row for each method, a pandas.DataFrame; without pandas, a dict of dicts.
 
-        For each objective, the mean over seeds, and after it with "±" the standard deviation; the score of rows that
-        were put aside and placed by `transform`; seconds, rows and seeds; whether the method is on the front; and what
-        its fits warned of. Methods that did not go on to all rows have the scores of fewer rows, which differ for that
-        reason alone.
+        For each objective, the mean over seeds, and after it with "±" the standard deviation; the score of the held-out
+        rows placed by `transform`; seconds, rows and seeds; whether the method is on the front; and the warnings of its
+        fits. Scores of methods that did not go on to all rows are on fewer rows, and not comparable.
         """
         return as_table(self.rows(), several=True)
 
     def explain(self, objective: str | None = None) -> Any:
-        """Return how each choice moves a score: the mean with it less the mean without, and its 95 % interval.
+        """Return the effect of each choice on a score: the mean with it minus the mean without, and a 95 % interval.
 
         Parameters
         ----------
@@ -199,8 +198,8 @@ class SearchResult:
         -------
         pandas.DataFrame with a row for each choice; without pandas, a dict of dicts
             Of the first round, in which all methods have the same rows; "low" and "high" are the interval's ends by
-            Welch's t. Choices that fewer than two methods have, or all but one, are left out. Optuna draws good choices
-            more often together, so that its intervals are only a guide.
+            Welch's t. Choices that fewer than two methods have, or fewer than two lack, are left out. Optuna draws good
+            choices more often together, so with it intervals are only a guide.
 
         Raises
         ------
@@ -317,7 +316,7 @@ def spread(row: dict[str, Any], objective: str) -> str:
 
 
 def _surpasses(a: FloatArray, b: FloatArray, sure: Any = 0.0) -> bool:
-    """Return whether `a` is above `b` by more than `sure` in an objective, and below by more than that in none."""
+    """Return whether `a` exceeds `b` by more than `sure` in some objective, and `b` exceeds `a` so in none."""
     with np.errstate(invalid="ignore"):
         # Scores of failed fits are −∞, and differ from each other by nothing.
         ahead = np.nan_to_num(a - b, nan=0.0, posinf=np.inf, neginf=-np.inf)

@@ -22,7 +22,7 @@ from graphcouple.metrics import evaluate, seed_stability
 from graphcouple.neighbors import nearest_neighbors
 from graphcouple.searches.space import Candidate
 
-# Neighbours that laws share; a law that asks for more searches by itself.
+# Number of neighbours that laws share; a law that needs more searches by itself.
 _SHARED = 100
 _LONGEST_WARNING = 120
 
@@ -37,7 +37,7 @@ class Fit:
         Of the method.
     n_points, seed : int
     scores : dict of str to float
-        Empty if the fit failed; names that begin with "held out " are of rows placed afterwards.
+        Empty if the fit failed; names that begin with "held out " are scores of held-out rows.
     seconds : float
     warnings : list of str
         Beginnings of the warnings, and of the error if the fit failed.
@@ -76,7 +76,7 @@ class Store:
             draft.replace(self.path)
 
     def _read(self, path: Path, settings: dict[str, Any]) -> list[str]:
-        """Take in a file's fits, and return its whole lines; a search that was killed may leave a part of one."""
+        """Read a file's fits, and return its complete lines; a killed search may leave a partial line."""
         remedy = "Name another file, or repeat the search as it was."
         try:
             lines = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
@@ -162,7 +162,7 @@ class Runner:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             start, late = time.perf_counter(), _Late(self.patience)
-            # Whatever a method of another library raises, the search goes on with the others.
+            # If a method of another library raises, the search continues with the others.
             try:
                 method, neighbors = self._made(candidate, seed, late), self._neighbors_for(candidate.estimator, X)
                 self._limit_iterations(method, n_points)
@@ -203,7 +203,7 @@ class Runner:
         return method
 
     def _limit_iterations(self, method: Any, n_points: int) -> None:
-        """Let a method take no more iterations on few rows than it would on all: by itself it would take many more."""
+        """Limit a method's iterations on few rows to those on all rows: its default would be many more."""
         n = self.X.shape[0]
         plain = _plain_of(method)
         if n_points < n and isinstance(plain, CouplingEstimator) and isinstance(plain.max_iter, str):
@@ -249,13 +249,13 @@ class Runner:
 
 
 class _Late:
-    """A callback that stops a run when patience is at an end."""
+    """A callback that stops a run after a time limit."""
 
     def __init__(self, patience: float) -> None:
         self._patience, self._end, self.stopped = patience, np.inf, False
 
     def __deepcopy__(self, memo: Any) -> _Late:
-        # A clone's callback must be this one, which is asked whether it stopped the run.
+        # Clones must share this callback, which records whether it stopped the run.
         return self
 
     def start(self) -> float:
@@ -287,7 +287,7 @@ def _described(value: Any) -> str:
 
 
 def _plain_of(method: Any) -> Any:
-    """Return the estimator that a method runs: its own plain one, if it adds a term to another."""
+    """Return the estimator that a method runs: the wrapped one, if the method adds a term to another."""
     if not isinstance(method, WithTerm):
         return method
     if method.estimator is None:

@@ -55,7 +55,7 @@ class Candidate:
 
 
 class RandomMap(BaseEstimator):
-    """Points at random, which any method should beat.
+    """Random points, which any method should beat.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class RandomMap(BaseEstimator):
 
 
 def references(metric: str = "euclidean") -> list[Candidate]:
-    """Return the methods that every search compares with; those with a metric have this one."""
+    """Return the reference methods of every search, with this metric if they have one."""
     methods: dict[str, Any] = {
         "PCA": estimators.PrecisionCoupling(),
         "random map": RandomMap(),
@@ -141,7 +141,7 @@ def _given(method: Any, name: str | None = None) -> Candidate:
 
 
 def _unlike(methods: list[Candidate]) -> list[Candidate]:
-    """Return methods of different names: where long arrays make two print alike, the later one gets a number."""
+    """Return methods with distinct names: if long arrays make two names equal, the later one gets a number."""
     compared, seen, unlike = {each.name for each in references()}, Counter[str](), []
     for each in methods:
         if each.name in compared:
@@ -278,6 +278,6 @@ def _is_feasible(method: Any, sample: Any) -> bool:
         try:
             clone(method).set_params(max_iter=2, random_state=0, n_jobs=1).fit(sample[:_TRIED_ON])
         except Exception:
-            # A part of the user's may raise anything.
+            # A user's part may raise any exception.
             return False
     return True
