@@ -3,7 +3,7 @@ Do UMAP and LLE pull alike?
 ===========================
 
 Conjecture 1 of Draganov and Dohn (2023) says that the gradients of UMAP and of LLE with UMAP's kernel have a positive
-inner product on average. Here is the cosine of their angle, every ten iterations of UMAP from three starts.
+inner product on average. The figure shows the cosine of their angle, every ten iterations of UMAP from three starts.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 The classical methods
 =====================
 
-Ten methods on the swiss roll and on an S-curve, with 100·R(10) and 100·R(n/2) above each map: how well near and far
-neighbours along the sheet are kept.
+Ten methods on the swiss roll and on an S-curve, with 100·R(10) and 100·R(n/2) above each map: the agreement of near and
+far neighbours along the sheet.
 """
 
 import matplotlib.pyplot as plt

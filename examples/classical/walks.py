@@ -3,8 +3,8 @@ Walks on a graph
 ================
 
 Diffusion maps and PHATE follow random walks on the mean of a law's graph. Here is a branching tree by both, and by
-t-SNE. By default PHATE takes fewer steps than the tree is long: far branches look alike to it, and bend inwards. With
-200 steps it sees all of the tree.
+t-SNE. PHATE's default walks are too short to cross the tree, so far branches look alike and bend inwards. Walks of 200
+steps cross all of it.
 """
 
 import graphcouple as gc

@@ -3,7 +3,7 @@ Your first method
 =================
 
 A kernel takes two formulas. Here a logistic kernel, Gaussian near and exponential far away, replaces the Student
-kernel of t-SNE. `check_kernel` says whether a descent can use it.
+kernel of t-SNE. `check_kernel` says whether the optimizer can use it.
 """
 
 from dataclasses import dataclass

@@ -2,8 +2,8 @@
 Search over methods
 ===================
 
-Which of several sentences suits these data? `search` fits them with several seeds and shows which of them no other
-surpasses at both scores. Bars are standard deviations over seeds.
+Which of several sentences suits these data? `search` fits them with several seeds and shows those that no other
+surpasses in both scores. Bars are standard deviations over seeds.
 """
 
 import graphcouple as gc

@@ -2,10 +2,10 @@
 From UMAP to t-SNE
 ==================
 
-Neg-t-SNE has one knob, its edge prior π, that leads from strong attraction over UMAP's to t-SNE's and beyond. Each
-map starts from the one before, so that clusters keep their places. A title shows π and t-SNE's KL divergence of the
-map, which is least near π = n²/(2mZ), with m the negative samples of an edge and Z the sum of t-SNE's kernel over all
-pairs (Damrich, Böhm, Hamprecht and Kobak 2023, figure 1).
+Neg-t-SNE has one parameter, its edge prior π, that leads from strong attraction past UMAP's to t-SNE's and beyond. Each
+map starts from the previous one, so that clusters keep their places. A title shows π and t-SNE's KL divergence of the
+map, which is smallest near π = n²/(2mZ), with m the negative samples of an edge and Z the sum of t-SNE's kernel over
+all pairs (Damrich, Böhm, Hamprecht and Kobak 2023, figure 1).
 """
 
 import numpy as np

@@ -2,8 +2,8 @@
 Which types of cells are kin?
 =============================
 
-Twelve types split off one another. Neighbour embeddings find the types; the coupling at two scales also keeps how far
-the groups of kin are from one another, and how wide each is.
+Twelve types split off one another. Neighbour embeddings find the types; the coupling at two scales also keeps the
+distances between groups of related types, and their widths.
 """
 
 import graphcouple as gc

@@ -15,7 +15,7 @@ for perplexity in (10, 20, 30, 50, 100, 200):
     largest = sum(size[0] for size in ccpca.component_sizes_) / ccpca.n_samples_ / len(X)
     count = ccpca.component_counts_.mean()
     print(f"perplexity {perplexity:3}: {count:4.0f} components, {largest:4.0%} of the points in the largest")
-    # Principal axes have no sign: each map is turned onto the first.
+    # Principal axes have no sign, so each map is aligned with the first.
     first = next(iter(maps.values()), ccpca.embedding_)
     maps[f"{perplexity}: {count:.0f} components"] = gc.align(ccpca.embedding_, to=first)
 

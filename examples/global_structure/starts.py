@@ -3,7 +3,7 @@ What a start keeps
 ==================
 
 PCA, Laplacian eigenmaps and ccPCA of the digits, and t-SNE from each of them (figure 2 of the graph-coupling paper).
-The table says how well a map keeps the arrangement of the class means: 1 is perfect.
+The table scores how well a map keeps the arrangement of the class means: 1 is perfect.
 """
 
 import graphcouple as gc

@@ -2,8 +2,8 @@
 A swiss roll: through space, or along the sheet?
 ================================================
 
-The coupling at two scales keeps distances through space, and tears the sheet for them. To unroll it, ask for the
-shape of Isomap.
+The coupling at two scales keeps distances through space, and tears the sheet for them. To unroll the sheet, add the
+shape of Isomap as a term.
 """
 
 import graphcouple as gc

@@ -2,8 +2,8 @@
 A branching tree
 ================
 
-Cells that differentiate lie on a tree. Neighbour embeddings find every branch, and bend them as chance has it; the
-coupling at two scales lays them out as they lie in the data.
+Cells that differentiate lie on a tree. Neighbour embeddings find every branch, but bend them at random; the coupling at
+two scales keeps their arrangement in the data.
 """
 
 import graphcouple as gc

@@ -2,8 +2,8 @@
 Names on the map
 ================
 
-Names of classes stand at their means and are moved apart. The edges of the hidden graph show how the classes hang
-together.
+Names of classes stand at their means and are moved apart. The edges of the hidden graph show how the classes are
+connected.
 """
 
 import graphcouple as gc

@@ -2,8 +2,8 @@
 Place new points
 ================
 
-A fitted map places points that it has not seen. Dark points were fitted; bright ones were placed, each by itself, so
-that it lands in one place whatever comes with it.
+A fitted map places points that it has not seen. Dark points were fitted; bright ones were placed. Each is placed
+independently of the other new points.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ ax.collections[0].set(color="0.75")
 gc.plot(placed, y[1300:], ax=ax)
 
 # %%
-# `isolation` says how far a new point is from the fitted ones: noise stands out.
+# `isolation` measures how far a new point is from the fitted ones: noise stands out.
 
 noise = np.random.default_rng(0).uniform(0, 16, size=(5, 64))
 print(

@@ -3,8 +3,8 @@ How sure is a position?
 =======================
 
 Around a minimum of the loss H, the density exp(−H/T) of maps is a normal law. Ellipses are one standard deviation: on
-the left against ten neighbours, on the right against the whole map, where groups move as one. Pairs of digits away from
-their class are least sure of their place.
+the left against ten neighbours, on the right against the whole map, where groups move as one. Pairs of digits far from
+their class have the most uncertain positions.
 """
 
 from matplotlib import pyplot

@@ -2,10 +2,9 @@
 A map of texts
 ==============
 
-Texts are embedded, clustered on the map, and each cluster is named by its words; the map is a picture and a page to
-search in. Nothing is downloaded: `write` makes embeddings with the spectrum and the topics within topics of
-sentences. With your own embeddings and texts, `draw` is all that is needed. 200,000 texts take two minutes and a
-half.
+Texts are embedded, clustered on the map, and each cluster is named by its words; the map is a picture and a searchable
+page. Nothing is downloaded: `write` simulates embeddings of sentences, with a realistic spectrum and nested topics. For
+your own embeddings and texts, call `draw`. 200,000 texts take two minutes and a half.
 """
 
 import numpy as np

@@ -2,7 +2,7 @@
 Proposition 1: the limit of the posterior
 =========================================
 
-As the model of the component means becomes uninformative (ε falls), the exact posterior takes its simple form. The
+As the model of the component means becomes uninformative (ε → 0), the exact posterior converges to its simple form. The
 total variation distance, by enumeration of all graphs, falls linearly in ε for each prior and kernel.
 """
 
