@@ -38,8 +38,8 @@ class Auto(Summation):
 
     In more than two dimensions, from 2,000 points on, the repulsive part of `EffectiveCrossEntropy`, which sampling
     minimises there, is estimated from the potentials of 1,000 points. Its standard error is 1 to 3 %.
-    Potentials and gradients of a fit are never estimated. In these cases, 4,000 points repel new points, instead of all
-    points.
+    Potentials and gradients of a fit are never estimated. If the repulsive part is estimated, 4,000 of the points repel
+    new points.
 
     Parameters
     ----------
