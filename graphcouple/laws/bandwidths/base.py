@@ -103,7 +103,7 @@ class Bandwidth(ABC):
         return self
 
     def for_neighbors(self, fewest: int, most: int) -> Bandwidth:
-        """Lower the bandwidth's parameters to values that rows of `fewest` to `most` neighbours allow, with a warning."""
+        """Lower the bandwidth's parameters to what rows of `fewest` to `most` neighbours allow, with a warning."""
         return self
 
     def settled(self, rows: DistanceRows, kept: int | None = None) -> Bandwidth:
