@@ -248,7 +248,7 @@ def test_batches_move_a_batch_and_its_neighbours_and_end_low(fitted):
         assert set(np.flatnonzero(moves)) == set(order) | set(nearest.ravel())
         seen[order] += 1
     assert (seen == 1).all()
-    mini = gc.LaptSNE(n_clusters=4, batch_size=100, max_iter=900, random_state=0).fit(X)
+    mini = gc.LaptSNE(n_clusters=4, batch_size=100, max_iter=600, random_state=0).fit(X)
     plain = fitted[1]
     height = [fit.loss_ - plain.posterior_.entropy() for fit in (mini, plain)]
     assert height[0] < 1.15 * height[1]

@@ -58,7 +58,7 @@ def test_exaggeration_beyond_that_is_survived():
 @pytest.mark.filterwarnings("ignore:early_exaggeration=12")
 @pytest.mark.parametrize("factor", [12.0, pytest.param(4.0, marks=pytest.mark.nightly)])
 def test_an_exaggeration_that_the_graph_bears_is_let_go_in_steps(factor):
-    X = load_digits().data[:1000]
+    X = load_digits().data[:600]
     ours, given = (gc.TSNE(early_exaggeration=f, random_state=0).fit(X).kl_divergence_ for f in ("auto", factor))
     assert given < 1.01 * ours
 
@@ -93,8 +93,8 @@ def test_a_run_whose_steps_were_taken_back_has_not_settled():
 
 @pytest.mark.filterwarnings("ignore:early_exaggeration=2")
 def test_a_kernel_that_is_infinite_at_zero_descends_as_far_without_exaggeration():
-    X = load_digits().data[:500]
-    method = gc.GraphCoupling(gc.TSNE().models(500)[0], gc.GraphModel(gc.Odds(gc.Student()), "E"), random_state=0)
+    X = load_digits().data[:350]
+    method = gc.GraphCoupling(gc.TSNE().models(350)[0], gc.GraphModel(gc.Odds(gc.Student()), "E"), random_state=0)
     optimizers = gc.Descent(), gc.Descent(early_exaggeration=2.0)
     plain, weighted = (method.set_params(optimizer=each).fit(X).loss_ for each in optimizers)
     assert plain < 1.02 * weighted

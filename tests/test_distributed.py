@@ -145,7 +145,9 @@ def test_a_cluster_places_rows_to_the_same_bits_though_a_worker_dies():
     options = {"dashboard_address": ":0", "threads_per_worker": 1, "processes": True}
     with dask.config.set(scheduler=None), LocalCluster(n_workers=2, **options) as cluster, Client(cluster) as client:
         places = client.compute(fit.embedding)
-        os.kill(next(iter(cluster.workers.values())).process.pid, signal.SIGKILL)
+        worker = next(iter(cluster.workers.values()))
+        worker.close_gracefully()  # no other process takes its place, which would only cost time
+        os.kill(worker.process.pid, signal.SIGKILL)
         np.testing.assert_array_equal(places.result(timeout=120), fit.estimator.transform(ROWS))
 
 

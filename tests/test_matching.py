@@ -223,12 +223,12 @@ def test_every_point_of_the_grid_ends_well(reading, how, loss, name):
         bandwidth=gc.Perplexity(15),
         n_neighbors=45,
     )
-    fitted = method.set_params(random_state=0).fit(DIGITS[:200])
+    fitted = method.set_params(random_state=0).fit(DIGITS[:120])
     assert "collapsed" not in fitted.stop_reason_
     starts = [
         gc.solve(
             gc.MatchedMeans(fitted.posterior_, method.sentence.latent, loss, how),
-            scale * np.random.default_rng(seed).normal(size=(200, 2)),
+            scale * np.random.default_rng(seed).normal(size=(120, 2)),
             gc.LBFGS(),
             rescale=True,
             max_iter=1500,

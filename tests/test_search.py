@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from scipy.stats import norm, randint, ttest_ind
+from scipy.stats import norm, randint, ttest_ind, uniform
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
 
@@ -178,7 +178,8 @@ def _without_seconds(result):
 
 
 def test_a_killed_search_goes_on_to_the_same_table(tmp_path):
-    options = {"store": tmp_path / "fits.jsonl", "space": "laws", "budget": "3 trials"}
+    space = gc.TSNE(max_iter=20), {"perplexity": uniform(5, 20)}
+    options = {"store": tmp_path / "fits.jsonl", "space": space, "budget": "3 trials"}
     whole = short(**options)
     lines = options["store"].read_text().splitlines(keepends=True)
     options["store"].write_text("".join(lines[:9]) + lines[9][:20])
