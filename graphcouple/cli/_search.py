@@ -49,8 +49,8 @@ def search(
 ) -> None:
     """Try many methods on DATA, and show those that no other surpasses.
 
-    Nine methods at a time are fitted to an eighth of the rows; the better ones go on to a third, and to all with every
-    seed. PCA, a random map, TSNE, UMAP and TwoScaleCoupling are always among them.
+    Nine methods at a time are fitted to an eighth of the rows; the better ones to a third, and the best to all, with
+    every seed. PCA, a random map, TSNE, UMAP and TwoScaleCoupling are always among them.
     """
     from graphcouple.plotting import require_matplotlib
     from graphcouple.searches import search as search_methods

@@ -21,7 +21,7 @@ from graphcouple.laws.priors import RandomGraph, as_prior
 if TYPE_CHECKING:
     from graphcouple.laws.model import GraphModel
 
-# Number of nearest neighbours whose distances tell whether a point is isolated.
+# Number of nearest neighbours whose distances measure isolation.
 FEW = 10
 
 

@@ -38,7 +38,7 @@ class GraphModel(GraphLaw):
     ----------
     kernel : Kernel or str
         The strength of an edge by distance; or a registered name, such as "student", for the kernel at its defaults.
-    prior : GraphPrior or {"B", "D", "E"}
+    prior : GraphPrior or {"B", "D", "E", "S"}
         Which graphs are possible, and how likely they are a priori.
     bandwidth : Bandwidth, optional
         How each point rescales its distances; none by default.

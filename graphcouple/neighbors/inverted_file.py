@@ -282,7 +282,7 @@ class InvertedFile:
         order, lists : ndarray of shape (n_rows,)
             The rows by their lists, and these lists.
         own : ndarray of shape (n_rows,) or None
-            The point that is no neighbour of the row.
+            The point that is excluded from the row's neighbours.
         """
         if len(self.points) < len(self.order):
             self._fill(self.projection.apply(self.X), self.list_of)

@@ -59,7 +59,7 @@ class SearchResult:
         self._fitted: dict[str, Any] = {}
 
     def check_objectives(self) -> None:
-        """Raise if an objective is no score of the fits so far."""
+        """Raise if an objective is not a score of the fits."""
         if not any(fit.scores for fit in self.fits):
             raise ValueError(f"the data cannot be scored: {self.fits[0].warnings[0]}")
         scores = {"seconds", *_OF_ALL_ROWS}.union(*(fit.scores for fit in self.fits))

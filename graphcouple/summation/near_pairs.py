@@ -85,13 +85,13 @@ def tiled_spacings(
     points : ndarray of shape (n, 2)
     low, extent : ndarray of shape (2,)
     dense : float
-        The spacing of a grid of the whole page, which is the better choice if it takes less time.
+        The spacing of a grid of the whole map, which is used if it takes less time.
     least : float
         The spacing that resolves the function without near pairs; 0 if there is none.
     core : int
         Nodes along a side of a tile without its margins.
     fits : bool
-        Whether the grid of the whole page has at most 4,096 nodes a side.
+        Whether the grid of the whole map has at most 4,096 nodes a side.
     """
     # A sample of points estimates the number of occupied tiles and the crowding.
     some = points[:: -(-len(points) // _SOME_POINTS)]

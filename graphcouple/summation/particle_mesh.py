@@ -278,7 +278,7 @@ class ParticleMesh(Summation):
     def _dense(
         self, points: FloatArray, low: FloatArray, high: FloatArray, radial: RadialFunction, fixed: bool
     ) -> tuple[float, float | None]:
-        """Return the spacing of a grid of the whole page, and its edge."""
+        """Return the spacing of a grid of the whole map, and its edge."""
         longest, length = float((high - low).max()), radial.length
         per_root = _NODES_PER_ROOT * len(points) ** 0.5
         spacing = self.spacing * length
@@ -370,7 +370,7 @@ def _by_strips(size: int, step: Callable[[slice], None], n_jobs: int | None) -> 
 
 
 def _of_page(low: FloatArray, high: FloatArray, spacing: float, dtype: Any, edge: float | None) -> Grid:
-    """Return a grid of the whole page; sizes are rounded up, so that a growing embedding can reuse it."""
+    """Return a grid of the whole map; sizes are rounded up, so that a growing embedding can reuse it."""
     nodes = np.ceil((high - low) / spacing) + 1 + 2 * _MARGIN
     step = 2.0 ** np.maximum(4.0, np.floor(np.log2(nodes / 12.0)))
     nodes = step * np.ceil(nodes / step)

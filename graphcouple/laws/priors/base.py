@@ -192,7 +192,7 @@ class GraphPrior(ABC):
         Raises
         ------
         TypeError, ValueError
-            When `graph` is no graph, or no law of this prior has it as its mean.
+            When `graph` is not a graph, or is not the mean of any law of this prior.
         """
         support, weights = edges_of(as_csr(graph, name))
         if (weights < 0).any() or not np.isfinite(weights).all():
