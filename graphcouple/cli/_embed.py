@@ -151,7 +151,8 @@ def _weight(context: click.Context, option: click.Parameter, value: str | None) 
     "--input-prior",
     metavar="PRIOR",
     callback=check_name("prior", upper=True),
-    help="Prior of the input's graph instead of the method's: B independent edges, D one edge per node, E n edges.",
+    help="Prior of the input's graph instead of the method's: "
+    "B independent edges, D one edge out of each node, E n edges, S as D and one edge into each on average.",
 )
 @click.option("--input-kernel", metavar="KERNEL", help=f"Kernel of the input: {KERNELS}.")
 @click.option(
