@@ -23,7 +23,7 @@ n, p = 40_000, 60
 rng = np.random.default_rng(0)
 X = rng.normal(size=(20, p)).astype(np.float32)[rng.integers(20, size=n)]
 X += rng.normal(size=(n, p)).astype(np.float32)
-method = getattr(gc, sys.argv[1])(random_state=0, max_iter=6)
+method = getattr(gc, sys.argv[1])(random_state=0, max_iter=10)
 method.fit(X)
 status = Path("/proc/self/status")
 if status.exists():

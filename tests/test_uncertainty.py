@@ -138,7 +138,7 @@ def test_maps_of_bootstrapped_data_move_the_same_points():
     fitted = gc.TSNE(perplexity=10, random_state=0).fit(cells)
     Z = fitted.embedding_
     nearest = np.argsort(((Z[:, None] - Z) ** 2).sum(axis=2), axis=1)[:, 1:11]
-    places = np.full((8, 150, 2), np.nan)
+    places = np.full((12, 150, 2), np.nan)
     for seed, place in enumerate(places):
         copies = np.random.default_rng(seed).multinomial(150, np.full(150, 1 / 150))
         drawn = np.flatnonzero(copies)
