@@ -246,7 +246,7 @@ class CouplingEstimator(PlacesNewPoints):
         placing = coupling if isinstance(coupling, Placing) else None
         self._map = result.fixed_map(places)
         self._scale = 1.0 if placing is None else placing.scale
-        self._posterior: RandomGraph | None = result.posterior
+        self._posterior = result.posterior
         self.loss_ = solution.loss
         self.loss_history_ = solution.loss_history
         self.loss_iterations_ = solution.iterations
@@ -260,16 +260,6 @@ class CouplingEstimator(PlacesNewPoints):
         self.__dict__.pop("kl_divergence_", None)
         if placing is not None and placing.has_kl_divergence:
             self.kl_divergence_ = placing.kl_divergence(result.for_coupling(solution.Z))
-
-    @property
-    def posterior_(self) -> RandomGraph:
-        """The law of the input's graph; copies and files leave it out where the points tell it again."""
-        check_is_fitted(self)
-        if self._posterior is None:
-            if self._given is None:
-                raise AttributeError("the law of a graph of your own is not saved; it is the input of the estimator.")
-            self._posterior = self._given.posterior(self.n_jobs)
-        return self._posterior
 
     def uncertainty(self, temperature: float | str = "auto") -> PositionUncertainty:
         """Return how sure the positions are: the normal law that exp(−H/T) has around the map, for its loss H.
@@ -320,12 +310,6 @@ class CouplingEstimator(PlacesNewPoints):
             )
         law = position_uncertainty(objective if bound is None else objective + bound, self._places, value)
         return law if self._rows is None else law._at(self._rows.point)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
-        if state.get("_given") is not None:
-            state["_posterior"] = None
-        return state
 
     def _repr_html_inner(self) -> str:
         """Return scikit-learn's diagram and the sentence, or the report of a fitted estimator."""

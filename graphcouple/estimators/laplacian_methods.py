@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.embedding import EmbeddingEstimator
+from graphcouple.estimators.new_points import HasLaw
 from graphcouple.estimators.spectral import warn_of_parts
 from graphcouple.graphs import FloatArray, IntArray, as_csr
 from graphcouple.kernels import Gaussian
@@ -66,7 +67,7 @@ class LaplacianEstimator(EmbeddingEstimator):
 
 
 @estimator
-class LawEigenmaps(LaplacianEstimator):
+class LawEigenmaps(HasLaw, LaplacianEstimator):
     """Base of the methods that embed the mean graph of a law, by its Laplacian's eigenvectors unless `_keep` differs.
 
     Parameters
@@ -156,16 +157,6 @@ class LawEigenmaps(LaplacianEstimator):
         """Return the edges of new points, one row for each, with the weights that `_reweighed` would give them."""
         return weights
 
-    @property
-    def posterior_(self) -> RandomGraph:
-        """The law of the input's graph."""
-        check_is_fitted(self)
-        if self._posterior is None:
-            if self._given is None:
-                raise AttributeError("the input is a graph, without a law; the estimator's input is all there is.")
-            self._posterior = self._given.posterior(self.n_jobs)
-        return self._posterior
-
     def transform(self, X: Any) -> FloatArray:
         """Place new points at the mean of the points their edges lead to, divided by 1 − λ (Nyström's formula).
 
@@ -193,12 +184,6 @@ class LawEigenmaps(LaplacianEstimator):
         same = edges.coincident >= 0
         Z[same] = self.embedding_[edges.coincident[same]]
         return Z.astype(X.dtype, copy=False)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
-        if state.get("_given") is not None:
-            state["_posterior"] = None
-        return state
 
     def _remember(self) -> dict[str, Any]:
         return {**super()._remember(), "given": None if self._given is None else self._given.remembered()}

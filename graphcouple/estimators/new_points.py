@@ -19,7 +19,7 @@ from graphcouple.kernels import Gaussian
 from graphcouple.laws import ConditionedLaw, GraphModel, NewEdges, Perplexity
 from graphcouple.laws.copies import check_weights
 from graphcouple.laws.labels import UNLABELLED
-from graphcouple.laws.priors import UnitOutDegree
+from graphcouple.laws.priors import RandomGraph, UnitOutDegree
 from graphcouple.optimize.placing import place_new
 
 # New points placed at once: with 90 edges each, 20 MB. Results do not depend on it.
@@ -33,11 +33,33 @@ _NEARBY = 10.0
 _LAYERS = (2 / 3, 1 / 2, 1 / 3, 1 / 5)
 
 
-class PlacesNewPoints(EmbeddingEstimator):
-    """Base of estimators with a law of the input's graph, which gives new points their edges to the fitted ones."""
+class HasLaw(EmbeddingEstimator):
+    """Base of estimators with a law of the input's graph; copies and files leave out what its points give again."""
 
     _given: ConditionedLaw | None
     """The input's law with its points; None if the input is a graph or a posterior."""
+
+    _posterior: RandomGraph | None
+
+    @property
+    def posterior_(self) -> RandomGraph:
+        """The law of the input's graph."""
+        check_is_fitted(self)
+        if self._posterior is None:
+            if self._given is None:
+                raise AttributeError("the law of a graph of your own is not saved; it is the input of the estimator.")
+            self._posterior = self._given.posterior(self.n_jobs)
+        return self._posterior
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
+        if state.get("_given") is not None:
+            state["_posterior"] = None
+        return state
+
+
+class PlacesNewPoints(HasLaw):
+    """Base of estimators whose law of the input's graph gives new points their edges to the fitted ones."""
 
     _map: FixedMap | None
     """The embedding as it attracts and repels new points; None if the coupling has no such thing."""
@@ -50,9 +72,6 @@ class PlacesNewPoints(EmbeddingEstimator):
 
     _landmarks: IntArray | None
     """The rows that were fitted; None if all were."""
-
-    posterior_: Any
-    """The law of the input's graph."""
 
     _regressor: Any
     """What maps points to places, once it is trained; None if it is not."""

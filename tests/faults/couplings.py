@@ -84,7 +84,7 @@ FAULTS = [
     Fault("weights: new points feel them", "couplings/fixed_map.py",
           "return np.ones((1, n_points)) if weights is None else weights[None, :]", "return np.ones((1, n_points))",
           "test_weights"),
-    Fault("matching: the share of a row's sum", "couplings/row_means.py",
+    Fault("matching: the share of a row's sum", "couplings/matching.py",
           "own -= (row_sums / norms[rows] ** 2)[:, None]", "own -= 0.0 * row_sums[:, None]", "test_matching"),
     Fault("reconstruction: 1/n", "couplings/reconstruction.py", "return (pull + 2.0 / self.n_points * push)",
           "return (pull + 1.0 / self.n_points * push)", "test_matching"),
