@@ -104,6 +104,7 @@ def check_sparse(matrix: Any, name: str) -> None:
 
 def check_embedding(Z: Any, name: str = "Z", n_points: int | None = None) -> NDArray[np.floating[Any]]:
     """Return `Z` as a finite (n, q) float array, without a copy if it already is one."""
+    check_unmasked(Z, name)
     array = np.asarray(Z)
     if array.dtype not in (np.float32, np.float64):
         if array.dtype.kind not in "iufb":

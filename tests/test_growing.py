@@ -155,3 +155,13 @@ def test_align_undoes_a_turn_a_reflection_and_a_shift():
 def test_align_says_what_does_not_fit(arguments, error, match):
     with pytest.raises(error, match=match):
         gc.align(*arguments)
+
+
+def test_an_update_that_fails_leaves_the_estimator_as_it_was():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    method = gc.TSNE(perplexity=5, unique=True, max_iter=50, random_state=0).fit(np.vstack([X, X[:5]]))
+    placed = method.transform(X[:3] + 0.1)
+    method.set_params(terms=[gc.SpectralContraction(n_clusters=2)])
+    with pytest.raises(ValueError, match="takes no sample weights"):
+        method.update(X[:5] + 0.3, sample_weight=np.ones(5))
+    np.testing.assert_array_equal(method.transform(X[:3] + 0.1), placed)

@@ -103,3 +103,24 @@ def test_classes_pull_their_points_together():
     told = gc.TSNE(perplexity=5, target_weight=0.8, random_state=0).fit(X, np.arange(20) % 2)
     nearest = np.square(told.embedding_[:, None] - told.embedding_).sum(axis=-1) + np.diag(np.full(20, np.inf))
     assert (nearest.argmin(axis=1) % 2 == np.arange(20) % 2).all()
+
+
+def test_unknown_classes_among_names_are_unknown_and_masked_ones_are_refused():
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5), target_weight=0.5)
+    points = np.random.default_rng(0).normal(size=(30, 3))
+    names = np.array(list("abc") * 10, dtype=object)
+    names[::5] = np.nan
+    means = law.posterior(points, y=names).edge_means
+    for unknown in (np.nan, -1, None):
+        listed = [unknown if name != name else name for name in names]
+        np.testing.assert_array_equal(law.posterior(points, y=listed).edge_means, means)
+    twice = np.repeat(points, 2, axis=0)
+    umap = gc.UMAP(target_weight=0.5, unique=True, n_neighbors=5, max_iter=20, random_state=0)
+    umap.fit(twice, np.repeat(np.array([0.0, 1.0, np.nan] * 10), 2))
+    masked = np.ma.masked_array(np.arange(30) % 3, mask=np.arange(30) < 3)
+    with pytest.raises(ValueError, match="y has masked entries"):
+        law.posterior(points, y=masked)
+    with pytest.raises(ValueError, match="sample_weight has masked entries"):
+        gc.TSNE(perplexity=5).fit(points, sample_weight=masked + 1.0)
+    with pytest.raises(ValueError, match="init has masked entries"):
+        gc.TSNE(perplexity=5, init=np.ma.masked_array(points[:, :2], mask=points[:, :2] > 1.0)).fit(points)

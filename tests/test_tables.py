@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from graphcouple.datasets import _columns
-from graphcouple.datasets._files import read_points
+from graphcouple.datasets._files import read_labels, read_points
 
 pl = pytest.importorskip("polars")
 
@@ -155,3 +155,17 @@ def test_files_of_another_kind_than_their_ending(tmp_path):
         read_points(tmp_path / "blank.csv", None)
     with pytest.raises(ValueError, match="has a header, but no rows"):
         read_points(tmp_path / "header.csv", None)
+
+
+def test_labels_that_are_told_apart_stay_apart(tmp_path):
+    path = tmp_path / "labels.txt"
+    for labels in (["1_0", "10", "1_1", "11"], ["01", "1", "2", "3"]):
+        path.write_text("\n".join(labels) + "\n")
+        assert read_labels(path, 4).tolist() == labels
+    path.write_text("kind\na\n\nb\nc\n")
+    with pytest.raises(ValueError, match=r"line 3 of labels\.txt is empty: a label is missing"):
+        read_labels(path, 4)
+    path = tmp_path / "r.csv"
+    path.write_text('"a","b"\n"1",5.1,3.5\n"2",4.9,3.0\n')
+    with pytest.raises(ValueError, match=r"r\.csv has 2 names and 3 cells in a row; name every column"):
+        read_points(path, None)

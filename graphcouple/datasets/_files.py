@@ -211,6 +211,10 @@ def _read_csv(
     if len(first) == 1 and any(other in first[0] for other in ";\t,"):
         separator = "commas" if mark == "," else "tabs"
         raise ValueError(f"{path.name} seems to be separated by something else than {separator}; use {separator}.")
+    if header and len(second) > len(first):
+        raise ValueError(
+            f"{path.name} has {len(first)} names and {len(second)} cells in a row; name every column, an index too."
+        )
     at, columns = roles_of(path, first, labels, chosen, apart, header)
     if chosen is None and header and first[0] == "" and len(first) > 1 and 0 in columns:
         warnings.warn(f"the first column of {path.name} has no name, so it is left out as an index.", stacklevel=3)
@@ -248,6 +252,9 @@ def _as_labels(texts: NDArray[np.str_]) -> NDArray[Any]:
         numbers = texts.astype(np.float64)
     except ValueError:
         return texts
+    # "01" and "1", or "1_0" and "10", are the same number, and may be different classes.
+    if np.unique(numbers).size < np.unique(texts).size or any("_" in text for text in texts):
+        return texts
     are_whole = bool(np.isfinite(numbers).all()) and bool((numbers == np.floor(numbers)).all())
     return numbers.astype(np.int64) if are_whole else numbers
 
@@ -258,7 +265,12 @@ def read_labels(path: Path, n_points: int) -> NDArray[Any]:
         return _load_numpy(path).ravel()
     if suffix_of(path) not in (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz"):
         raise ValueError(f"labels are read from .npy, .txt, .csv and .tsv files, got {path.name}.")
-    rows = _short(path, [line.strip().strip('"') for line in text_of(path) if line.strip()])
+    lines = [line.strip().strip('"') for line in text_of(path)]
+    while lines and not lines[-1]:
+        del lines[-1]
+    if "" in lines:
+        raise ValueError(f"line {lines.index('') + 1} of {path.name} is empty: a label is missing; drop that point.")
+    rows = _short(path, lines)
     mark = _mark_of(path)
     if path.suffix != ".txt" and rows.size and all(mark in row for row in rows):
         raise ValueError(f"{path.name} has several columns; keep the one with labels, or name it with the data's file.")

@@ -254,12 +254,14 @@ class PlacesNewPoints(HasLaw):
         else:
             whole = np.vstack([given.X, X.toarray() if sp.issparse(X) else X])
         weights = _joined(given.weights, len(self._places), sample_weight, X.shape[0])
-        self._rows = None if self._rows is None else self._rows.and_more(X.shape[0])
+        equal = None if self._rows is None else self._rows.and_more(X.shape[0])
         sentence, rng = self.sentence, check_random_state(self.random_state)
         # New points have no class.
         y = None if given.labels is None else np.concatenate([given.labels, np.full(X.shape[0], UNLABELLED)])
         rows = Rows(whole, y, weights=weights)
-        self._keep(carry_out(sentence, rows, rng, start=Z, held=held), Z.dtype)
+        result = carry_out(sentence, rows, rng, start=Z, held=held)
+        self._rows = equal
+        self._keep(result, Z.dtype)
         return self
 
     def isolation(self, X: Any = None) -> FloatArray:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.laws.labels import class_codes, label_array
 
 # Points nearer than this share of the map's half width count as one place.
 _ONE_PLACE = 1e-6
@@ -127,9 +128,9 @@ class EqualRows:
         """
         if y is None:
             return None
-        labels = np.asarray(y)
+        labels, codes = label_array(y), class_codes(y, self.point.size)
         of_points = labels[self.first]
-        differ = np.flatnonzero(labels != of_points[self.point])
+        differ = np.flatnonzero(codes != codes[self.first][self.point])
         if differ.size:
             row = int(differ[0])
             raise ValueError(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
+from graphcouple._validation import check_unmasked
 from graphcouple.graphs import FloatArray, IntArray, Support
 
 # At this ratio of weights, sums in double precision keep four digits of the smallest.
@@ -50,6 +51,7 @@ def check_weights(weights: Any, n_points: int) -> FloatArray:
     TypeError, ValueError
         When they are not one finite number above 0 for each point.
     """
+    check_unmasked(weights, "sample_weight")
     try:
         if np.iscomplexobj(weights):
             raise TypeError

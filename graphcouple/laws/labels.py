@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from graphcouple._validation import check_unmasked
 from graphcouple.graphs import FloatArray, IntArray, Support
 
 # umap-learn's defaults: at weight ½, edges between classes are kept with probability e⁻⁵, and edges to a point without
@@ -27,7 +29,7 @@ def class_codes(y: Any, n_points: int) -> IntArray:
     """
     if y is None:
         raise ValueError("target_weight is above 0, but y is None; pass the classes as y, -1 where one is not known.")
-    labels = np.asarray(y)
+    labels = label_array(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.shape != (n_points,):
@@ -43,6 +45,19 @@ def class_codes(y: Any, n_points: int) -> IntArray:
     except TypeError:
         raise TypeError("y mixes classes that cannot be compared, such as words and numbers; use one kind.") from None
     return codes
+
+
+def label_array(y: Any) -> NDArray[Any]:
+    """Return labels as an array, without turning numbers among words, such as NaN, into words.
+
+    Raises
+    ------
+    ValueError
+        When labels are masked.
+    """
+    check_unmasked(y, "y")
+    labels = np.asarray(y)
+    return np.array(y, dtype=object) if labels.dtype.kind in "US" and not hasattr(y, "dtype") else labels
 
 
 def _is_unknown(value: Any) -> bool:

@@ -128,6 +128,8 @@ FAULTS = [
           "self.kernel if self.prior.independent_edges else", "test_ties"),
     Fault("own metrics: negative distances", "neighbors/by_metric.py", "if callable(self.metric) and not (distances >= 0).all():",
           "if False:", "test_crafted"),
+    Fault("classes: NaN among names is a name", "laws/labels.py", 'if labels.dtype.kind in "US" and not hasattr(y, "dtype") else labels', "if False else labels",
+          "test_labels"),
     Fault("few given neighbors: n_neighbors stays", "laws/bandwidths/local.py", "return replace(self, n_neighbors=n_neighbors)", "return self",
           "test_own_neighbors"),
     Fault("few given neighbors: the perplexity stays", "laws/given_model.py", "model.bandwidth.for_neighbors(int(counts.min()), most)",
