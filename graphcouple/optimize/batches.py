@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from graphcouple._validation import check_integer
 from graphcouple.couplings import Held, Objective
-from graphcouple.graphs import FloatArray
+from graphcouple.graphs import FloatArray, Support, largest_of_rows
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.optimize.base import Optimizer, Run
 from graphcouple.optimize.exaggeration import Exaggeration
@@ -95,12 +95,10 @@ class MiniBatches(Optimizer):
             return self
         means = posterior.support.to_csr(posterior.edge_means)
         means = (means + means.T).tocsr()
-        rows = np.repeat(np.arange(means.shape[0]), np.diff(means.indptr))
-        order = np.lexsort((-means.data, rows))
-        rank = np.arange(order.size) - means.indptr[rows]
-        strongest = np.repeat(np.arange(means.shape[0])[:, None], self.n_neighbors, axis=1)
-        near = rank < self.n_neighbors
-        strongest[rows[near], rank[near]] = means.indices[order[near]]
+        edges = Support(means.indptr, means.indices)
+        near = edges.select(largest_of_rows(edges, means.data, self.n_neighbors))
+        strongest = np.repeat(np.arange(near.n_nodes)[:, None], self.n_neighbors, axis=1)
+        strongest[near.rows, np.arange(near.n_edges) - near.indptr[near.rows]] = near.indices
         return replace(self, strongest=strongest)
 
     def suited_iterations(self, n_points: int) -> int:
