@@ -240,7 +240,7 @@ class CouplingEstimator(PlacesNewPoints):
     def _keep(self, result: Result, dtype: Any) -> None:
         solution, coupling = result.solution, result.coupling
         places = solution.Z.astype(dtype, copy=False)
-        self._regressor = None
+        self._regressor = self._seed = None
         self.embedding_ = places if self._rows is None else places[self._rows.point]
         self._given = result.given
         placing = coupling if isinstance(coupling, Placing) else None
@@ -332,19 +332,19 @@ class CouplingEstimator(PlacesNewPoints):
         return rows
 
     def _remember(self) -> dict[str, Any]:
-        conditioned, fixed = self._given, self._map
         return {
-            "given": None if conditioned is None else conditioned.remembered(),
-            "map": None if fixed is None else fixed.without_points(),
+            "given": None if self._given is None else self._given.saved(),
+            "map": None if self._map is None else self._map.without_points(),
             "scale": self._scale,
             "rows": self._rows,
             "landmarks": self._landmarks,
+            "seed": None if self.transform_method == "law" else self._seed_of_regressor(),
         }
 
     def _recall(self, remembered: dict[str, Any]) -> None:
-        conditioned, self._scale, self._rows = remembered["given"], remembered["scale"], remembered["rows"]
+        given, self._scale, self._rows = remembered["given"], remembered["scale"], remembered["rows"]
         self._landmarks = remembered.get("landmarks")
-        self._given = None if conditioned is None else self.sentence.input.recall(conditioned)
+        self._given = None if given is None else self.sentence.input.loaded(given)
         if self._given is not None and self._given.X is not None and self._given.X.shape[0] != len(self._places):
             raise ValueError(
                 f"the file is damaged: it has {self._given.X.shape[0]} points and {len(self._places)} places. "
@@ -352,4 +352,4 @@ class CouplingEstimator(PlacesNewPoints):
             )
         fixed = remembered["map"]
         self._map = None if fixed is None else fixed(self._places / np.asarray(self._scale, self.embedding_.dtype))
-        self._posterior, self._regressor = None, None
+        self._posterior, self._regressor, self._seed = None, None, remembered.get("seed")

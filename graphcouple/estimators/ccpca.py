@@ -240,8 +240,8 @@ class CCPCA(EmbeddingEstimator):
         ]
 
     def _remember(self) -> dict[str, Any]:
-        return {"given": self._given.remembered(), "constant": self._constant}
+        return {"given": self._given.saved(), "constant": self._constant}
 
     def _recall(self, remembered: dict[str, Any]) -> None:
         self._constant = remembered["constant"]
-        self._given = self.model(len(self.embedding_)).recall(remembered["given"])
+        self._given = self.model(len(self.embedding_)).loaded(remembered["given"])

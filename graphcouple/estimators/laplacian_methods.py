@@ -186,13 +186,13 @@ class LawEigenmaps(HasLaw, LaplacianEstimator):
         return Z.astype(X.dtype, copy=False)
 
     def _remember(self) -> dict[str, Any]:
-        return {**super()._remember(), "given": None if self._given is None else self._given.remembered()}
+        return {**super()._remember(), "given": None if self._given is None else self._given.saved()}
 
     def _recall(self, remembered: dict[str, Any]) -> None:
         super()._recall(remembered)
         given = remembered["given"]
         self._posterior = None
-        self._given = None if given is None else self.model(len(self.embedding_)).recall(given)
+        self._given = None if given is None else self.model(len(self.embedding_)).loaded(given)
 
 
 @estimator

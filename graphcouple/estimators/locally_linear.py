@@ -114,4 +114,4 @@ class LocallyLinearEmbedding(LaplacianEstimator):
 
     def _recall(self, remembered: dict[str, Any]) -> None:
         super()._recall(remembered)
-        self._distances = remembered_distances(remembered["distances"], "euclidean")
+        self._distances = remembered_distances(remembered["distances"])

@@ -220,8 +220,8 @@ class MetricMDS(EmbeddingEstimator):
         """Place new points where their own stress against the fitted ones is least.
 
         New points are compared with all fitted points if there are at most 1,000, else with 1,000 random ones. Each
-        starts at the mean of the five nearest, and moves by majorization: every wanted distance asks for a place, and
-        the point moves to the weighted mean of these places.
+        starts at the mean of the five nearest, and at the nearest itself, and moves by majorization: every wanted
+        distance asks for a place, and the point moves to the weighted mean of these places. The better end counts.
 
         Parameters
         ----------
@@ -244,11 +244,13 @@ class MetricMDS(EmbeddingEstimator):
         X = self._checked_new(X)
         rows = np.arange(len(self.embedding_)) if self._compared is None else self._compared
         fixed = self.embedding_[rows].astype(np.float64)
-        Z = np.empty((X.shape[0], self.n_components))
-        for part in in_blocks(X.shape[0], len(self.embedding_) * (1 + self.n_components)):
+        Z = np.empty((X.shape[0], fixed.shape[1]))
+        for part in in_blocks(X.shape[0], len(self.embedding_) * (1 + fixed.shape[1])):
             wanted = np.sqrt(squared_distances(self._distances, X[part])[:, rows])
             for i, row in enumerate(wanted, start=part.start):
-                Z[i] = _majorized(row, stress_weights(row, self._power), fixed)
+                near, weights = np.argsort(row, kind="stable")[:_NEAREST], stress_weights(row, self._power)
+                ends = [_majorized(row, weights, fixed, start) for start in (fixed[near].mean(axis=0), fixed[near[0]])]
+                Z[i] = min(ends, key=lambda end: float(weights @ np.square(_lengths(end - fixed) - row)))
         return Z.astype(X.dtype, copy=False)
 
     def report(self) -> list[tuple[str, str]]:
@@ -264,18 +266,20 @@ class MetricMDS(EmbeddingEstimator):
         self._compared = remembered["compared"]
 
 
-def _majorized(wanted: FloatArray, weights: FloatArray, fixed: FloatArray) -> FloatArray:
-    """Return the place of least stress against fixed places, by rounds of z ← Σ_j w_j (z_j + δ_j u_j) / Σ_j w_j.
+def _lengths(away: FloatArray) -> FloatArray:
+    return np.sqrt(np.square(away).sum(axis=1))
+
+
+def _majorized(wanted: FloatArray, weights: FloatArray, fixed: FloatArray, z: FloatArray) -> FloatArray:
+    """Return a place of least stress against fixed places, by rounds of z ← Σ_j w_j (z_j + δ_j u_j) / Σ_j w_j.
 
     u_j is the direction from z_j to z.
     """
-    near = np.argsort(wanted, kind="stable")[:_NEAREST]
     share = weights / weights.sum()
     size = float(np.abs(fixed).max()) or 1.0
-    z = fixed[near].mean(axis=0)
     for _ in range(_ROUNDS):
         away = z - fixed
-        lengths = np.sqrt(np.square(away).sum(axis=1))
+        lengths = _lengths(away)
         stretch = np.divide(wanted, lengths, out=np.zeros_like(wanted), where=lengths > 0)
         moved = share @ (fixed + stretch[:, None] * away)
         step, z = float(np.abs(moved - z).max()), moved

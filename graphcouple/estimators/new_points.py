@@ -74,7 +74,10 @@ class PlacesNewPoints(HasLaw):
     """The rows that were fitted; None if all were."""
 
     _regressor: Any
-    """What maps points to places, once it is trained; None if it is not."""
+    """The `transform_method` that maps points to places, and its trained regressor; None if there is none yet."""
+
+    _seed: int | None
+    """The seed of the regressor; None if it is not drawn yet."""
 
     @property
     def landmarks_(self) -> IntArray | None:
@@ -147,13 +150,18 @@ class PlacesNewPoints(HasLaw):
 
     def _trained(self, given: ConditionedLaw) -> Any:
         """Return the regressor from the fitted points to their places."""
-        if self._regressor is None:
+        if self._regressor is None or self._regressor[0] != self.transform_method:
             if self.takes_distances:
                 raise ValueError("a regressor needs points, but the estimator was fitted to distances; use 'law'.")
-            seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-            chosen = regressor(self.transform_method, given.X.shape[1], seed)
-            self._regressor = chosen.fit(given.X, self._places)
-        return self._regressor
+            chosen = regressor(self.transform_method, given.X.shape[1], self._seed_of_regressor())
+            self._regressor = self.transform_method, chosen.fit(given.X, self._places)
+        return self._regressor[1]
+
+    def _seed_of_regressor(self) -> int:
+        """Return the seed, drawn once, so that a saved estimator trains the same regressor."""
+        if self._seed is None:
+            self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        return self._seed
 
     def inverse_transform(self, Z: Any) -> FloatArray:
         """Return points of the input's space for places in the embedding: means of the fitted points nearby.

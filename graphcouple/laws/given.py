@@ -124,6 +124,10 @@ class ConditionedLaw(ABC):
     def remembered(self) -> dict[str, Any]:
         """Return the state that new edges need, as arrays and plain values, for `GraphLaw.recall`."""
 
+    def saved(self) -> dict[str, Any]:
+        """Return the law in use and `remembered`, for `GraphLaw.loaded`."""
+        return {**self.remembered(), "law": self.law}
+
 
 def mean_of_edges(parts: Sequence[NewEdges], weights: FloatArray) -> NewEdges:
     """Return the weighted mean of several laws' edges from the same new points."""
@@ -224,6 +228,11 @@ class GraphLaw(ABC):
     @abstractmethod
     def recall(self, remembered: dict[str, Any]) -> ConditionedLaw:
         """Return the law given its points, from the state that `ConditionedLaw.remembered` returned."""
+
+    def loaded(self, saved: dict[str, Any]) -> ConditionedLaw:
+        """Return what `ConditionedLaw.saved` described; old files do not name their law, which is then this one."""
+        law: GraphLaw = saved.get("law", self)
+        return law.recall(saved)
 
     def posterior(self, X: Any, n_jobs: int | None = None, sample_weight: Any = None, y: Any = None) -> RandomGraph:
         """Return the law of the graph given the points `X`; laws of one metric share one search for neighbours.

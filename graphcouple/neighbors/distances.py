@@ -50,6 +50,10 @@ class Distances(ABC):
     knows_all: bool = True
     """Whether the distances of all pairs are known, or can be computed."""
 
+    metric: Any = "euclidean"
+    params: dict[str, Any] | None = None
+    """Further arguments of the metric."""
+
     def __init__(self, X: Any) -> None:
         self.X = X
 
@@ -69,7 +73,7 @@ class Distances(ABC):
 
     def remembered(self) -> dict[str, Any]:
         """Return the arrays and plain values that new points need; `remembered_distances` reads them."""
-        return {"X": self.X}
+        return {"X": self.X, "metric": self.metric, "params": self.params}
 
     @abstractmethod
     def all_pairs(self) -> tuple[Support, FloatArray]:

@@ -225,9 +225,9 @@ class OwnNeighbors(ForgottenNeighbors):
 
 
 def remembered_distances(
-    remembered: dict[str, Any], metric: Any, metric_params: dict[str, Any] | None = None
+    remembered: dict[str, Any], metric: Any = "euclidean", metric_params: dict[str, Any] | None = None
 ) -> Distances:
-    """Return the distances that `Distances.remembered` described."""
+    """Return the distances that `Distances.remembered` described; a metric is for old files, which have none."""
     if "n_points" in remembered:
         points: Distances = ForgottenDistances(remembered["n_points"])
     else:
@@ -235,5 +235,5 @@ def remembered_distances(
         values = X.data if sp.issparse(X) else X
         if isinstance(values, np.ndarray) and values.dtype.kind == "f" and not np.isfinite(values).all():
             raise ValueError("the file is damaged: its points are not finite. Fit again.")
-        points = distances_of(X, metric, metric_params)
+        points = distances_of(X, remembered.get("metric", metric), remembered.get("params", metric_params))
     return ForgottenNeighbors(points, remembered["most"]) if "most" in remembered else points
