@@ -125,7 +125,7 @@ def compare(
     Warns
     -----
     UserWarning
-        When all points of a map are in one place.
+        When all points of a map are in one place, and when a method failed; the first error is raised if all failed.
 
     Examples
     --------
@@ -151,15 +151,28 @@ def compare(
     check_scoring(X, classes, None, n_rows)
     maps: dict[Any, FloatArray] = {}
     seconds = {}
+    failures: dict[Any, Exception] = {}
     for name, method in methods.items():
         for seed, estimator in _seeded(method, seeds):
             start = time.perf_counter()
-            if fit is None:
-                maps[name, seed] = fitted_map(estimator, X)
-            else:
-                fit(name, seed, estimator, X)
-                maps[name, seed] = np.asarray(estimator.embedding_)
-            seconds[name, seed] = time.perf_counter() - start
+            try:
+                if fit is None:
+                    Z = fitted_map(estimator, X)
+                else:
+                    fit(name, seed, estimator, X)
+                    Z = np.asarray(estimator.embedding_)
+                if not np.isfinite(Z).all():
+                    raise FloatingPointError("its map is not finite")
+            except Exception as error:
+                # One bad method among good ones costs its row, not the table.
+                failures[name] = error
+                break
+            maps[name, seed], seconds[name, seed] = Z, time.perf_counter() - start
+    if failures and not maps:
+        raise next(iter(failures.values()))
+    for name, error in failures.items():
+        reason = f"{type(error).__name__}: {error}"
+        warnings.warn(f"{_text(name)} failed, and is compared no further: {reason}", UserWarning, stacklevel=2)
     scored = {run: Z for run, Z in maps.items() if np.ptp(Z, axis=0).any()}
     if len(scored) < len(maps):
         flat = ", ".join(dict.fromkeys(_text(name) for name, seed in maps if (name, seed) not in scored))

@@ -60,6 +60,17 @@ def test_a_map_in_one_place_has_no_scores_and_costs_the_others_none(rng):
     assert compared.summary()[1][0][-2] == ""
 
 
+def test_a_method_that_fails_costs_the_others_none(rng):
+    X = rng.normal(size=(30, 3))
+    bad = {"wide": PCA(9), "lost": make_pipeline(PCA(2), FunctionTransformer(np.log))}
+    with np.errstate(all="ignore"), pytest.warns(UserWarning, match="failed, and is compared no further") as told:
+        compared = gc.compare({**bad, "PCA": PCA(2)}, X)
+    assert [str(warning.message).partition(" ")[0] for warning in told] == ["wide", "lost"]
+    assert list(compared.embeddings) == [("PCA", 0)]
+    with pytest.raises(ValueError, match="n_components=9"):
+        gc.compare({"wide": PCA(9)}, X)
+
+
 @pytest.mark.parametrize(
     ("methods", "options", "error", "match"),
     [
@@ -79,8 +90,8 @@ def test_what_cannot_be_compared_is_refused(methods, options, error, match, rng)
 def test_model_selection_by_a_score_of_the_places(rng):
     X, y = rng.normal(size=(60, 4)), np.arange(60) % 2
     grid = {"perplexity": [3, 10]}
-    for score, sign in (("R(10)", 1), ("torn edges", -1), ("10-NN accuracy", 1)):
-        scoring = gc.metrics.scorer(score, greater_is_better=sign > 0)
+    for score, sign in (("R(10)", 1), ("torn edges", -1), ("10-NN accuracy", 1), ("Davies-Bouldin", -1)):
+        scoring = gc.metrics.scorer(score)
         search = GridSearchCV(gc.SNE(max_iter=20, random_state=0), grid, scoring=scoring, cv=2).fit(X, y)
         half = gc.SNE(perplexity=3, max_iter=20, random_state=0).fit(X[30:])
         assert np.isfinite(search.cv_results_["mean_test_score"]).all()

@@ -165,6 +165,27 @@ class Edited(gc.Kernel):
     np.testing.assert_allclose(values, [gaussian.value(Z), gaussian.value(Z / np.sqrt(2))], rtol=1e-12)
 
 
+def test_a_global_that_changes_under_a_kernel_is_told(rng):
+    source = """
+SLOPE = 2.0
+def slope(): return SLOPE
+@dataclass(frozen=True)
+class Sloped(gc.Kernel):
+    def log(self, sq_dist):
+        return -slope() * sq_dist
+    def grad_log(self, sq_dist):
+        return -slope() + 0.0 * sq_dist
+"""
+    scope = {"dataclass": dataclass, "gc": gc, "__name__": "notebook"}
+    exec(source, scope)
+    law, Z = gc.GraphModel(scope["Sloped"](), "D"), rng.normal(size=(15, 2))
+    objective = gc.CrossEntropy(gc.GraphModel(gc.Gaussian(), "D").posterior(Z), law)
+    objective.value(Z)
+    scope["SLOPE"] = 3.0
+    with pytest.raises(TypeError, match="Sloped reads the global 'SLOPE', which has changed"):
+        objective.value(Z)
+
+
 def test_a_kernel_that_is_not_a_frozen_dataclass_says_so(rng):
     class Loose(gc.Kernel):
         def log(self, sq_dist):

@@ -80,10 +80,18 @@ def test_regressors_place_new_points(method, tmp_path):
         tsne.transform(DIGITS[600:650], return_loss=True)
 
 
+def test_a_regressor_is_the_one_of_the_method_and_seed_at_hand(tmp_path):
+    tsne = gc.TSNE(max_iter=5, transform_method=LinearRegression()).fit(X[:60])
+    tsne.transform(X[60:62])
+    tsne.set_params(transform_method="mlp").save(tmp_path / "mlp.gc")
+    places = tsne.transform(X[60:62])
+    np.testing.assert_array_equal(gc.load(tmp_path / "mlp.gc").transform(X[60:62]), places)
+
+
 def test_the_network_has_the_papers_layers():
     tsne = gc.TSNE(max_iter=20, transform_method="mlp", random_state=0).fit(X[:100])
     tsne.transform(X[:2])
-    network = tsne._regressor.regressor_.steps[-1][1]
+    network = tsne._regressor[1].regressor_.steps[-1][1]
     assert network.hidden_layer_sizes == (42, 32, 21, 12)
     assert network.activation == "relu"
 

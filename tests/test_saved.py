@@ -92,6 +92,25 @@ def test_a_loaded_estimator_has_the_same_bits(iris, tmp_path, name):
         )
 
 
+@pytest.mark.filterwarnings(r"ignore:the graph has \d+ connected components")
+@pytest.mark.parametrize(
+    ("method", "later"),
+    [
+        (gc.TSNE(max_iter=10), {"perplexity": 3.0}),
+        (gc.UMAP(max_iter=10), {"n_neighbors": 3, "metric": "manhattan"}),
+        (gc.Isomap(metric="manhattan"), {"metric": "euclidean"}),
+        (gc.CCPCA(random_state=0), {"perplexity": 3.0}),
+        (gc.DiffusionMaps(), {"metric": "manhattan"}),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_parameters_set_after_the_fit_change_no_file(iris, tmp_path, method, later):
+    X, X_new = iris
+    places = method.fit(X).transform(X_new)
+    method.set_params(**later).save(tmp_path / "model")
+    np.testing.assert_array_equal(gc.load(tmp_path / "model").transform(X_new), places)
+
+
 @pytest.mark.filterwarnings("ignore:the embedding is far from its size")
 def test_many_points_are_searched_alike_after_loading(tmp_path):
     rng = np.random.default_rng(0)

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist, squareform
 from sklearn import manifold
+from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
 import graphcouple as gc
@@ -136,6 +137,9 @@ def test_new_points_lie_where_their_stress_is_least():
                 return (w * (wanted - np.linalg.norm(place - fixed, axis=1)) ** 2).sum()
 
             assert stress(z) <= minimize(stress, z).fun * (1 + 1e-6)
+    mds = gc.MetricMDS(random_state=0).fit(load_digits().data[:200])
+    places = mds.set_params(n_components=3).transform(load_digits().data[:200])
+    assert np.abs(places - mds.embedding_).max() < 0.01 * mds.embedding_.std()
     with pytest.raises(ValueError, match="square of differences"):
         gc.MetricMDS(loss=Fourth(), random_state=0).fit(X).transform(X)
 

@@ -54,6 +54,24 @@ def global_names(code: types.CodeType) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
+def own_globals(cls: type) -> tuple[tuple[dict[str, Any], str, Any], ...]:
+    """Return the globals that formulas from outside the package read: namespace, name and present value."""
+    methods = (getattr(cls, name, None) for name in FORMULA_METHODS + TWO_NUMBER_METHODS)
+    waiting, visited, read = [method for method in methods if isinstance(method, types.FunctionType)], set(), []
+    while waiting:
+        function = waiting.pop()
+        namespace = function.__globals__
+        if function in visited or str(namespace.get("__name__")).partition(".")[0] == "graphcouple":
+            continue
+        visited.add(function)
+        for name in global_names(function.__code__):
+            if name in namespace:
+                read.append((namespace, name, namespace[name]))
+                helper = getattr(namespace[name], "py_func", namespace[name])
+                waiting += [helper] if isinstance(helper, types.FunctionType) else []
+    return tuple(read)
+
+
 def _code_parts(function: types.FunctionType, visited_ids: set[int]) -> Iterator[str]:
     if id(function) in visited_ids:
         return

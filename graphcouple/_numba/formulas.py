@@ -35,6 +35,7 @@ from graphcouple._numba.base import (
     formula_digest,
     global_names,
     has_recursive_helper,
+    own_globals,
 )
 from graphcouple._numba.jit import FASTMATH, HELPER
 
@@ -70,12 +71,23 @@ def _formula_type(cls, nested, constants):
     return FormulaType(cls.__name__, digest, fields, constants, has_recursive_helper(cls))
 
 
+_globals_when_first_used = cache(own_globals)
+
+
 @typeof_impl.register(Formula)
 def _typeof_formula(value, context):
+    cls = type(value)
+    for namespace, name, first in _globals_when_first_used(cls):
+        if namespace.get(name) is not first:
+            # Tables and measured lengths, too, are known by the class and its fields.
+            raise TypeError(
+                f"{cls.__name__} reads the global {name!r}, which has changed since the class was first used; make it "
+                f"a field of {cls.__name__}, or define the class again."
+            )
     fields = [(name, getattr(value, name)) for name in getattr(value, "__dataclass_fields__", ())]
     nested = tuple((name, _typeof_formula(part, context)) for name, part in fields if isinstance(part, Formula))
     constants = tuple((name, float(getattr(value, name))) for name in value.compile_time_fields)
-    return _formula_type(type(value), nested, constants)
+    return _formula_type(cls, nested, constants)
 
 
 @register_model(FormulaType)

@@ -25,6 +25,9 @@ _FOLDS = 5
 
 Score = Callable[[Any, Any, Any], float | None]
 
+LESS_IS_BETTER = ("torn edges", "flung points", "detached points", "Davies-Bouldin", "class-mean disparity")
+"""The scores of `evaluate` that are losses."""
+
 SCORES: Registry[Score] = Registry("score", "a function of X, Z and y")
 """Registered scores, which `evaluate` adds to the built-in ones."""
 
@@ -130,8 +133,9 @@ class scorer:
     score : str, default="trustworthiness"
         The name of a score of `evaluate`, or of one that `register` added; "trustworthiness" and "continuity" need no
         number of neighbours.
-    greater_is_better : bool, default=True
-        False for losses, such as "torn edges": the score is then negative.
+    greater_is_better : bool, optional
+        False for losses: the score is then negative. The losses among the scores of `evaluate` are known, so that this
+        is for registered ones.
     metric : str, default="euclidean"
         The distance of the data.
 
@@ -147,7 +151,7 @@ class scorer:
     """
 
     score: str = "trustworthiness"
-    greater_is_better: bool = True
+    greater_is_better: bool | None = None
     metric: str = "euclidean"
 
     def __post_init__(self) -> None:
@@ -164,7 +168,8 @@ class scorer:
         name = self._find(scores)
         if name is None:
             raise ValueError(f"score must be one of {', '.join(scores)}, got {self.score!r}.")
-        return scores[name] if self.greater_is_better else -scores[name]
+        greater = name not in LESS_IS_BETTER if self.greater_is_better is None else self.greater_is_better
+        return scores[name] if greater else -scores[name]
 
     def _find(self, scores: dict[str, float]) -> str | None:
         """Return the score's name in the table; for few points, the neighbourhoods are smaller than requested."""

@@ -11,7 +11,7 @@ import numpy as np
 from graphcouple._html import html_table
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.metrics import seed_stability
-from graphcouple.metrics._evaluate import as_table
+from graphcouple.metrics._evaluate import LESS_IS_BETTER, as_table
 from graphcouple.searches.runs import Fit
 from graphcouple.searches.space import Candidate
 
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 # The first rounds have one map of each method.
 _OF_ALL_ROWS = ("stability", "half stability")
 
-_LESS_IS_BETTER = (
-    *("seconds", "torn edges", "flung points", "detached points"),
-    *("Davies-Bouldin", "class-mean disparity"),
-)
 _OF_CLASSES = ("10-NN accuracy", "NMI", "silhouette", "Davies-Bouldin", "class-mean disparity")
 
 # A difference counts above this many standard errors.
@@ -100,7 +96,7 @@ class SearchResult:
 
     @property
     def _signs(self) -> FloatArray:
-        return np.array([-1.0 if name in _LESS_IS_BETTER else 1.0 for name in self.objectives])
+        return np.array([-1.0 if name in ("seconds", *LESS_IS_BETTER) else 1.0 for name in self.objectives])
 
     def signed(self, fit: Fit) -> FloatArray | None:
         """Return a fit's scores, negated where lower is better; None if it failed. Stabilities are 0."""
