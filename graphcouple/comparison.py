@@ -170,8 +170,8 @@ def compare(
             maps[name, seed], seconds[name, seed] = Z, time.perf_counter() - start
     if failures and not maps:
         raise next(iter(failures.values()))
-    for name, error in failures.items():
-        reason = f"{type(error).__name__}: {error}"
+    for name, failure in failures.items():
+        reason = f"{type(failure).__name__}: {failure}"
         warnings.warn(f"{_text(name)} failed, and is compared no further: {reason}", UserWarning, stacklevel=2)
     scored = {run: Z for run, Z in maps.items() if np.ptp(Z, axis=0).any()}
     if len(scored) < len(maps):

@@ -141,5 +141,5 @@ def test_missing_labels_are_refused_before_the_fit(tmp_path, run):
     (tmp_path / "d.csv").write_text(f"a,b,l\n{rows}\n")
     code, _, err = run("embed", str(tmp_path / "d.csv"), "-l", "l", "-n", "100000")
     assert code == 2
-    assert "y holds NaN or infinity" in err
+    assert "d.csv has no label in row 5 (counted from 0) but 'nan'" in err
     assert list(tmp_path.glob("*.npy")) == []

@@ -141,6 +141,36 @@ def test_tables_of_pandas_lose_neither_rows_nor_columns(tmp_path, index, columns
     assert [str(message.message)[:32] for message in messages] == ["the first column of t.csv has no"] * index
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_an_index_is_left_out_and_years_are_names(tmp_path, kind):
+    rows, path = np.random.default_rng(0).normal(size=(12, 3)), tmp_path / f"t.{kind}"
+    table = pd.DataFrame(rows, columns=list("abc"))
+
+    def read(table, **options):
+        if kind == "csv":
+            table.to_csv(path, index=False)
+        else:
+            pl.DataFrame({name: table[name].to_numpy() for name in table}).write_parquet(path)
+        return read_points(path, None, **options)[0]
+
+    for name, counter in (("id", np.arange(12)), ("row", np.arange(1, 13)), ("Unnamed: 0", np.arange(12)[::-1])):
+        counted = pd.concat([pd.Series(counter, name=name), table], axis=1)
+        with pytest.warns(UserWarning, match=f"the first column of t.{kind}, '{name}', is left out as an index"):
+            np.testing.assert_allclose(read(counted), rows)
+        np.testing.assert_allclose(read(counted, columns=[name, "b"]), np.c_[counter, rows[:, 1]])
+    for name, counter in (("age", np.arange(12) + 30), ("id", np.arange(12)[::-1])):
+        assert read(pd.concat([pd.Series(counter, name=name), table], axis=1)).shape == (12, 4)
+    for names in (["2001", "2002", "2003"], ["1", "2", "3"]):
+        np.testing.assert_allclose(read(table.set_axis(names, axis=1)), rows)
+
+
+def test_a_blank_line_after_the_names_and_rows_that_only_count(tmp_path):
+    path = tmp_path / "t.csv"
+    for text, shape in (("a,b\n\n1,2\n3,4\n", (2, 2)), ("1,2,3\n2,3,4\n5,5,5\n", (3, 3)), ("1,2\n7,9\n", (2, 2))):
+        path.write_text(text)
+        assert read_points(path, None)[0].shape == shape
+
+
 def test_files_of_another_kind_than_their_ending(tmp_path):
     np.savez(tmp_path / "a.npz", X=np.eye(3))
     (tmp_path / "a.npz").rename(tmp_path / "a.npy")
@@ -163,8 +193,13 @@ def test_labels_that_are_told_apart_stay_apart(tmp_path):
         path.write_text("\n".join(labels) + "\n")
         assert read_labels(path, 4).tolist() == labels
     path.write_text("kind\na\n\nb\nc\n")
-    with pytest.raises(ValueError, match=r"line 3 of labels\.txt is empty: a label is missing"):
+    with pytest.raises(ValueError, match=r"labels\.txt has no label in row 1 \(counted from 0\) but ''"):
         read_labels(path, 4)
+    path = tmp_path / "l.csv"
+    for missing in ("", "NA", "nan"):
+        path.write_text("a,b,kind\n1,2,x\n3,4," + missing + "\n5,6,None\n")
+        with pytest.raises(ValueError, match=rf"l\.csv has no label in row 1 \(counted from 0\) but '{missing}'"):
+            read_points(path, "kind")
     path = tmp_path / "r.csv"
     path.write_text('"a","b"\n"1",5.1,3.5\n"2",4.9,3.0\n')
     with pytest.raises(ValueError, match=r"r\.csv has 2 names and 3 cells in a row; name every column"):

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import difflib
 import gzip
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from graphcouple._validation import MOST_BYTES
 
 LONGEST_LABEL = 1000
 """The longest label, in characters; each entry of an array of text takes as much memory as the longest."""
+
+
+# pandas writes and reads these in place of a missing value.
+_MISSING_LABELS = ("", "na", "n/a", "#n/a", "null", "nan")
+
+# In fewer rows, a column may count by chance.
+_FEWEST = 10
 
 
 def check_size(path: Path, n_bytes: int) -> None:
@@ -50,6 +62,31 @@ def column_of(path: Path, name: str, first: Sequence[str], header: bool = True) 
     names = f"{', '.join(first[:10])}{', ...' * (len(first) > 10)}" if header else f"numbers 0 to {len(first) - 1}"
     hint = f"did you mean {near[0]!r}?" if near else f"its {len(first)} columns are {names}."
     raise ValueError(f"{path.name} has no column {name!r}; {hint}")
+
+
+def check_labels(path: Path, labels: Sequence[str]) -> None:
+    """Raise if a label is missing, or too long to be one."""
+    missing = next((row for row, label in enumerate(labels) if label.strip().lower() in _MISSING_LABELS), None)
+    if missing is not None:
+        raise ValueError(
+            f"{path.name} has no label in row {missing} (counted from 0) but {labels[missing]!r}; drop that row, or "
+            "name the class."
+        )
+    longest = max(map(len, labels), default=0)
+    if longest > LONGEST_LABEL:
+        raise ValueError(f"{path.name} has a label of {longest} characters; {LONGEST_LABEL} are the most.")
+
+
+def without_index(path: Path, X: NDArray[Any], names: Sequence[str]) -> NDArray[Any]:
+    """Return the columns without a first one that counts the rows; tables are often written with their index."""
+    counts = len(X) >= _FEWEST and X[0, 0] in (0, 1) and bool((X[:, 0] == X[0, 0] + np.arange(len(X))).all())
+    if X.shape[1] == 1 or not (counts or names[0] == "Unnamed: 0"):
+        return X
+    warnings.warn(
+        f"the first column of {path.name}, {names[0]!r}, is left out as an index; --columns would keep it.",
+        stacklevel=4,
+    )
+    return X[:, 1:]
 
 
 def roles_of(

@@ -20,13 +20,24 @@ from numpy.typing import NDArray
 
 from graphcouple._validation import check_sparse
 from graphcouple.datasets._annotated import read_h5ad
-from graphcouple.datasets._columns import LONGEST_LABEL, check_size, column_of, is_gzip, roles_of, unfolded_size
+from graphcouple.datasets._columns import (
+    check_labels,
+    check_size,
+    column_of,
+    is_gzip,
+    roles_of,
+    unfolded_size,
+    without_index,
+)
 from graphcouple.datasets._parquet import ROLES, parquet_texts, read_parquet
 
 ENCODING = "utf-8-sig"
 UNREADABLE = (ValueError, OverflowError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error, csv.Error)
 
 _MISSING = ("", "na", "n/a", "#n/a", "null", "none", "missing", "?", "-", ".")
+
+# Lines in which the first row after a header is looked for.
+_LOOKED_AT = 20
 
 _TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 READABLE = (".npy", ".npz", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".mtx", ".h5ad")
@@ -177,16 +188,30 @@ def _mark_of(path: Path) -> str:
 def _head(path: Path) -> tuple[list[str], list[str], bool]:
     """Return the first two rows of a table, and whether the first is a header."""
     try:
-        cells = list(csv.reader(text_of(path, 2), delimiter=_mark_of(path)))
+        lines = text_of(path, _LOOKED_AT)
+        cells = list(csv.reader([*lines[:1], *filter(str.strip, lines[1:])][:2], delimiter=_mark_of(path)))
     except csv.Error as error:
         raise ValueError(f"{path.name} cannot be read: {_one_line(error)}.") from None
     first = [cell.strip() for cell in cells[0]] if cells and cells[0] else [""]
     second = [cell.strip() for cell in cells[1]] if len(cells) > 1 else []
-    # Every line of data has a number, so a first line without numbers is a header. pandas numbers unnamed columns.
+    # Every line of data has a number, so a first line without numbers is a header.
     named = first[1:] if first[0] == "" else first
     # A name above a number also means a header, even beside numbers; marks of missing values are not names.
     over = any(_is_name(a) and _is_number(b) for a, b in zip(first, second, strict=False))
-    return first, second, not any(map(_is_number, first)) or over or named == [str(c) for c in range(len(named))]
+    return (
+        first,
+        second,
+        not any(map(_is_number, first)) or over or _number_columns(named, second[len(first) - len(named) :]),
+    )
+
+
+def _number_columns(first: list[str], second: list[str]) -> bool:
+    """Return whether a first row numbers the columns: from 0, as pandas does, or in steps of 1, as years do."""
+
+    def steps_by_one(row: list[str]) -> bool:
+        return bool(row) and row[0].isdigit() and row == [str(int(row[0]) + c) for c in range(len(row))]
+
+    return steps_by_one(first) and (first[0] == "0" or (len(first) > 2 and not steps_by_one(second)))
 
 
 def _cells(path: Path, at: int, header: bool) -> list[str]:
@@ -230,17 +255,13 @@ def _read_csv(
         names = ", ".join((first[c] or f"{c} (without a name)") if header else str(c) for c in bad[:10])
         hint = f" Non-numeric column(s): {names}; {ROLES}." if bad else ""
         raise ValueError(f"{path.name} cannot be read as numbers: {_one_line(error)}.{hint}") from None
+    if header and chosen is None:
+        X = without_index(path, X, [first[c] for c in columns])
     if at is None:
         return X, None
-    return X, _as_labels(_short(path, _cells(path, at, header)))
-
-
-def _short(path: Path, labels: list[str]) -> NDArray[np.str_]:
-    """Return labels as an array; raise if one is too long to be a label."""
-    longest = max(map(len, labels), default=0)
-    if longest > LONGEST_LABEL:
-        raise ValueError(f"{path.name} has a label of {longest} characters; {LONGEST_LABEL} are the most.")
-    return np.array(labels)
+    cells = _cells(path, at, header)
+    check_labels(path, cells)
+    return X, _as_labels(np.array(cells))
 
 
 def _one_line(error: Exception) -> str:
@@ -268,13 +289,13 @@ def read_labels(path: Path, n_points: int) -> NDArray[Any]:
     lines = [line.strip().strip('"') for line in text_of(path)]
     while lines and not lines[-1]:
         del lines[-1]
-    if "" in lines:
-        raise ValueError(f"line {lines.index('') + 1} of {path.name} is empty: a label is missing; drop that point.")
-    rows = _short(path, lines)
+    texts = lines[1:] if len(lines) == n_points + 1 else lines
+    check_labels(path, texts)
+    rows = np.array(texts)
     mark = _mark_of(path)
     if path.suffix != ".txt" and rows.size and all(mark in row for row in rows):
         raise ValueError(f"{path.name} has several columns; keep the one with labels, or name it with the data's file.")
-    return _as_labels(rows[1:] if rows.size == n_points + 1 else rows)
+    return _as_labels(rows)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._validation import require
-from graphcouple.datasets._columns import LONGEST_LABEL, check_size, column_of, roles_of
+from graphcouple.datasets._columns import check_labels, check_size, column_of, roles_of, without_index
 
 ROLES = "name labels with --labels, texts with --hover, or points with --columns"
 """Advice to users of the command on columns that are not numeric."""
@@ -57,6 +57,7 @@ def read_parquet(
         width = _width(lazy, columns[0], pl) if is_list else len(columns)
         check_size(path, 8 * n_rows * (width + (at is not None)))
         X = _numbers(lazy, columns, width, is_list, pl)
+        X = X if is_list or chosen is not None else without_index(path, X, columns)
         return X, None if at is None else _labels(path, lazy, at, schema[at], pl)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise ValueError(f"{path.name} is not a Parquet file: {' '.join(str(error).split())[:200]}.") from None
@@ -121,7 +122,6 @@ def _labels(path: Path, lazy: Any, column: str, dtype: Any, pl: Any) -> NDArray[
     if dtype.is_numeric():
         return np.asarray(values.collect().to_series().to_numpy())
     texts = values.select(pl.col(column).cast(pl.String).fill_null(""))
-    most = texts.select(pl.col(column).str.len_chars().max()).collect().item() or 0
-    if most > LONGEST_LABEL:
-        raise ValueError(f"{path.name} has a label of {most} characters; {LONGEST_LABEL} are the most.")
-    return np.array(texts.collect().to_series().to_list(), dtype=np.str_)
+    labels = texts.collect().to_series().to_list()
+    check_labels(path, labels)
+    return np.array(labels, dtype=np.str_)
