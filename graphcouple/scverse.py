@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from graphcouple import estimators
 from graphcouple._registry import METHODS
+from graphcouple._validation import check_integer
 from graphcouple.datasets._annotated import MOST_COLUMNS, as_names, default_representation, in_memory
 from graphcouple.estimators import GraphCoupling, Sentence
 from graphcouple.graphs import FloatArray
@@ -242,7 +243,7 @@ def _representation(adata: Any, use_rep: str | None, n_pcs: int | None, layer: s
     else:
         points = adata.X if used == "X" else _entry(adata.obsm, used, "obsm")
     points = in_memory(points)
-    if n_pcs is not None and n_pcs > points.shape[1]:
+    if n_pcs is not None and check_integer("n_pcs", n_pcs, 1) > points.shape[1]:
         raise ValueError(f"n_pcs={n_pcs}, but {used} has {points.shape[1]} columns.")
     return points[:, :n_pcs], used
 

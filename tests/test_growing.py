@@ -51,6 +51,8 @@ def test_updates_of_sparse_points_and_what_cannot_be_updated(digits):
     assert fitted.update(X_more).embedding_.shape == (460, 2)
     with pytest.raises(ValueError, match="'none', 'new' or 'all'"):
         fitted.update(X_more, move="old")
+    with pytest.raises(ValueError, match="got 'ndarray'; new points have no classes"):
+        fitted.update(X_more, np.zeros(60))
     distances = np.abs(X[:, :1] - X[:, :1].T) + 1.0 - np.eye(400)
     by_distance = gc.TSNE(perplexity=10, metric="precomputed", random_state=0, max_iter=30).fit(distances)
     with pytest.raises(ValueError, match="distances between them"):
@@ -58,6 +60,14 @@ def test_updates_of_sparse_points_and_what_cannot_be_updated(digits):
     hierarchical = gc.HierarchicalCoupling(gc.TSNE(perplexity=10, max_iter=30), random_state=0).fit(X)
     before = hierarchical.embedding_.copy()
     np.testing.assert_array_equal(hierarchical.update(X_more).embedding_[:400], before)
+
+
+def test_updates_that_descend_are_watched(digits):
+    X, X_more = digits
+    seen = []
+    fitted = gc.TSNE(perplexity=10, random_state=0, max_iter=30, callback=lambda at, loss, Z: seen.append(len(Z)))
+    fitted.fit(X).update(X_more, move="all")
+    assert {400, 460} <= set(seen)
 
 
 def test_held_points_stay_and_the_others_reach_the_minimum():

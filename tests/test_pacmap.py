@@ -96,6 +96,7 @@ def test_mid_near_pairs_lead_to_the_second_nearest_of_six():
     assert mean_rank == pytest.approx(2.0 / 7.0, abs=0.03)
 
 
+@pytest.mark.filterwarnings("ignore:10 near pairs of each point are lowered")
 @pytest.mark.parametrize("n", [4, 12, 40])
 def test_few_points(n):
     Z = gc.PaCMAP(random_state=0).fit_transform(np.random.default_rng(0).normal(size=(n, 3)))
@@ -128,5 +129,7 @@ def test_refusals():
     sentence = gc.PaCMAP(random_state=0).sentence.replace()
     with pytest.raises(ValueError, match="GraphCoupling has no law that places the rows beyond n_landmarks=50"):
         gc.GraphCoupling(**sentence, n_landmarks=50).fit(X)
+    with pytest.warns(UserWarning, match="100 near pairs of each point are lowered to 22, as there are 100 points"):
+        gc.PaCMAP(n_neighbors=100, max_iter=2, random_state=0).fit(X)
     with pytest.raises(ValueError, match="n_near must be"):
         PairwiseControlledCoupling(n_near=0)

@@ -208,6 +208,10 @@ def test_complex_numbers_and_dates_are_refused(X):
     for bad in (X + 1j, sp.csr_matrix(X + 1j), X.astype("datetime64[s]")):
         with pytest.raises(TypeError, match="X must"):
             model.posterior(bad)
+    days = X.astype("datetime64[s]")
+    for bad in (days, days - days[0], pd.DataFrame(days)):
+        with pytest.raises(TypeError, match="X must be numeric; encode or drop its columns of dates"):
+            gc.PrecisionCoupling().fit(bad)
     with pytest.raises(TypeError, match="log_kernel"):
         gc.Binary().posterior(np.ones((3, 3)) * 1j)
     with pytest.raises(TypeError, match="edge_prior"):

@@ -152,6 +152,8 @@ def test_mistakes_are_named(cells):
         (lambda: gc.scverse.embed(cells, layer="raw"), KeyError, "layers has no 'raw'"),
         (lambda: gc.scverse.embed(cells, layer="sparse", use_rep="X_pca"), ValueError, "give one of them"),
         (lambda: gc.scverse.embed(cells, n_pcs=30), ValueError, "n_pcs=30, but X_pca has 20 columns"),
+        (lambda: gc.scverse.embed(cells, n_pcs=-1), ValueError, "n_pcs must be"),
+        (lambda: gc.scverse.embed(cells, n_pcs=True), TypeError, "n_pcs must be"),
         (lambda: gc.scverse.embed(cells, layer="sparse", n_pcs=999), ValueError, "n_pcs=999, but layer sparse has 765"),
         (lambda: gc.scverse.embed(cells, "phat"), ValueError, "method must be one of tsne"),
         (lambda: gc.scverse.embed(cells, 3), TypeError, "method must be a name"),

@@ -315,6 +315,8 @@ def test_inverse_transform_at_points_and_of_what_has_no_means(fitted, halves):
     np.testing.assert_allclose(estimator.inverse_transform(estimator.embedding_[:4]), halves[0][:4], atol=1e-9)
     with pytest.raises(ValueError, match="columns"):
         estimator.inverse_transform(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="Z has no rows"):
+        estimator.inverse_transform(np.zeros((0, 2)))
     X = halves[0][:50]
     by_distance = gc.TSNE(perplexity=5, metric="precomputed", random_state=0, max_iter=20).fit(cdist(X, X))
     with pytest.raises(ValueError, match="means of points"):

@@ -10,6 +10,7 @@ further pair to a random point that is no near one.
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -169,6 +170,9 @@ class PairwiseControlledCoupling(Coupling):
             return self
         names = ("n_near", "n_mid", "n_far")
         fewer = {name: max(1, getattr(self, name) * n // (wanted + self.n_near)) for name in names}
+        if self.n_near >= n:
+            near = f"{self.n_near} near pairs of each point are lowered to {fewer['n_near']}"
+            warnings.warn(f"{near}, as there are {n} points. Lower n_neighbors.", UserWarning, stacklevel=2)
         return dataclasses.replace(self, **fewer)
 
     def _bound(self, problem: Problem, n: int, rng: np.random.Generator) -> PairwiseControlled:

@@ -160,7 +160,7 @@ VOCABULARY: dict[str, Word] = {
     "n_landmarks": Word(
         "int, optional",
         "Fit about this number of points, the nearest to centres of k-means, and place the others as `transform` "
-        "does. None, or as many as there are points, fits all of them.",
+        "does. None, or as many as there are points, fits all of them. Landmarks keep their own sample weights.",
         [Interval(Integral, 2, None, closed="left"), None],
     ),
     "n_starts": Word(

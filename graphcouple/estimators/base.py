@@ -12,28 +12,22 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._html import html_table
-from graphcouple._numba.threads import threads_kept
 from graphcouple.couplings import Term
 from graphcouple.couplings.fixed_map import Placing
 from graphcouple.couplings.recipes import as_coupling
 from graphcouple.estimators._parameters import RUN_OPTIONS, estimator, option, parameter
-from graphcouple.estimators._progress import watched
 from graphcouple.estimators.memory import warn_if_too_large
 from graphcouple.estimators.new_points import PlacesNewPoints
 from graphcouple.estimators.rows import EqualRows, Rows, nearest_to_means, warn_if_places_are_shared
 from graphcouple.estimators.run_control import RunOptions, continued, same, snapshots_of
-from graphcouple.estimators.sentence import Result, Sentence, carry_out, objective_of, posterior_of
+from graphcouple.estimators.sentence import Result, Sentence, objective_of, posterior_of
 from graphcouple.graphs import IntArray
 from graphcouple.initializations import is_made
 from graphcouple.laws import GraphLaw, GraphModel
 from graphcouple.laws.copies import effective_graphs
 from graphcouple.laws.priors import RandomGraph
-from graphcouple.optimize import Callback, PositionUncertainty, Snapshots, position_uncertainty
-from graphcouple.optimize.monitor import SETTLE_SPAN
+from graphcouple.optimize import Callback, PositionUncertainty, position_uncertainty
 from graphcouple.summation import Exact
-
-# Iterations between evaluations of the loss, if there is a callback. The gradient needs no logarithms; the loss does.
-_CALLBACK_EVERY = 10
 
 # Losses that differ by more than this share are not the same function.
 _SAME_LOSS = 1e-3
@@ -164,7 +158,7 @@ class CouplingEstimator(PlacesNewPoints):
             rows, sentence, landmarks = self._of_landmarks(rows, sentence, rng)
         if self.unique and X is not None:
             rows, sentence, equal = self._gathered(rows, sentence)
-        result = self._carry_out(sentence, rows, rng, kept)
+        result = self._carry_out(sentence, rows, rng, snapshots=kept)
         if X is not None and result.solution.converged and not self.terms:
             warn_if_places_are_shared(rows.X, result.solution.Z)
         # Only a finished run changes what an earlier fit has left.
@@ -226,16 +220,6 @@ class CouplingEstimator(PlacesNewPoints):
     # `sample_weight` is not in the signature, because scikit-learn's checks would then require the same embedding from
     # weights as from copies. Both have the same loss, but descent finds different ones of its many minima.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
-
-    def _carry_out(self, sentence: Sentence, rows: Rows, rng: np.random.RandomState, kept: Snapshots | None) -> Result:
-        with threads_kept(), watched(self, sentence.iterations(rows.n_rows)) as show:
-            watching: dict[str, Any] = {}
-            if not show.idle:
-                watching = {"watch": show, "check_every": _CALLBACK_EVERY if self.callback else SETTLE_SPAN}
-            result = carry_out(sentence, rows, rng, snapshots=kept, **watching)
-            if show.bar is not None:
-                show.bar(result.solution.n_iter, result.solution.loss)
-            return result
 
     def _keep(self, result: Result, dtype: Any) -> None:
         solution, coupling = result.solution, result.coupling

@@ -16,6 +16,8 @@ from graphcouple._validation import check_sparse, check_unmasked
 from graphcouple.estimators._parameters import ScikitTransformer
 from graphcouple.estimators._peers import why_missing
 from graphcouple.graphs import FloatArray
+from graphcouple.laws import ConditionedLaw
+from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import as_points
 from graphcouple.storage import write
 
@@ -131,6 +133,9 @@ class EmbeddingEstimator(ScikitTransformer):
         if len(set(names)) < len(names):
             twice = next(name for i, name in enumerate(names) if name in names[:i])
             raise ValueError(f"X has two columns named {twice!r}; rename one of them, or pass X.to_numpy().")
+        # scikit-learn takes dates and durations for numbers of nanoseconds.
+        if getattr(X if hasattr(X, "dtype") or not names else np.asarray(X[:1]), "dtype", np.dtype(float)).kind in "mM":
+            raise TypeError("X must be numeric; encode or drop its columns of dates, text and objects.")
         try:
             return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32, np.float16], **options)
         except TypeError as error:
@@ -208,6 +213,31 @@ class EmbeddingEstimator(ScikitTransformer):
         tags.input_tags.pairwise = self.takes_distances
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class HasLaw(EmbeddingEstimator):
+    """Base of estimators with a law of the input's graph; copies and files leave out what its points give again."""
+
+    _given: ConditionedLaw | None
+    """The input's law with its points; None if the input is a graph or a posterior."""
+
+    _posterior: RandomGraph | None
+
+    @property
+    def posterior_(self) -> RandomGraph:
+        """The law of the input's graph."""
+        check_is_fitted(self)
+        if self._posterior is None:
+            if self._given is None:
+                raise AttributeError("the law of a graph of your own is not saved; it is the input of the estimator.")
+            self._posterior = self._given.posterior(self.n_jobs)
+        return self._posterior
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
+        if state.get("_given") is not None:
+            state["_posterior"] = None
+        return state
 
 
 def _first_column(X: Any, names: list[Any], bad: Callable[[FloatArray], Any]) -> str:

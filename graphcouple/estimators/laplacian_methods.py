@@ -9,8 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from graphcouple.estimators._parameters import estimator, parameter
-from graphcouple.estimators.embedding import EmbeddingEstimator
-from graphcouple.estimators.new_points import HasLaw
+from graphcouple.estimators.embedding import EmbeddingEstimator, HasLaw
 from graphcouple.estimators.spectral import warn_of_parts
 from graphcouple.graphs import FloatArray, IntArray, as_csr
 from graphcouple.kernels import Gaussian

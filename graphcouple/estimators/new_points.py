@@ -9,21 +9,27 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from graphcouple._numba.threads import threads_kept
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.fixed_map import FixedMap
-from graphcouple.estimators.embedding import EmbeddingEstimator
+from graphcouple.estimators._progress import watched
+from graphcouple.estimators.embedding import HasLaw
 from graphcouple.estimators.rows import EqualRows, Rows
-from graphcouple.estimators.sentence import carry_out
+from graphcouple.estimators.sentence import Result, Sentence, carry_out
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Gaussian
 from graphcouple.laws import ConditionedLaw, GraphModel, NewEdges, Perplexity
 from graphcouple.laws.copies import check_weights
 from graphcouple.laws.labels import UNLABELLED
-from graphcouple.laws.priors import RandomGraph, UnitOutDegree
+from graphcouple.laws.priors import UnitOutDegree
+from graphcouple.optimize.monitor import SETTLE_SPAN
 from graphcouple.optimize.placing import place_new
 
 # New points placed at once: with 90 edges each, 20 MB. Results do not depend on it.
 _ROWS_AT_ONCE = 16_384
+
+# Iterations between evaluations of the loss, if there is a callback. The gradient needs no logarithms; the loss does.
+_CALLBACK_EVERY = 10
 
 # Perplexity of the law that turns places into points.
 _NEARBY = 10.0
@@ -31,31 +37,6 @@ _NEARBY = 10.0
 
 # Layer sizes of the network of Sun, Han and Fan (2022), as shares of the number of features.
 _LAYERS = (2 / 3, 1 / 2, 1 / 3, 1 / 5)
-
-
-class HasLaw(EmbeddingEstimator):
-    """Base of estimators with a law of the input's graph; copies and files leave out what its points give again."""
-
-    _given: ConditionedLaw | None
-    """The input's law with its points; None if the input is a graph or a posterior."""
-
-    _posterior: RandomGraph | None
-
-    @property
-    def posterior_(self) -> RandomGraph:
-        """The law of the input's graph."""
-        check_is_fitted(self)
-        if self._posterior is None:
-            if self._given is None:
-                raise AttributeError("the law of a graph of your own is not saved; it is the input of the estimator.")
-            self._posterior = self._given.posterior(self.n_jobs)
-        return self._posterior
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
-        if state.get("_given") is not None:
-            state["_posterior"] = None
-        return state
 
 
 class PlacesNewPoints(HasLaw):
@@ -195,6 +176,8 @@ class PlacesNewPoints(HasLaw):
         if self._given is None or self.takes_distances:
             raise ValueError("inverse_transform takes means of points, but the estimator was fitted to none.")
         places = check_embedding(Z)
+        if not len(places):
+            raise ValueError("Z has no rows; give at least one place.")
         if places.shape[1] != self.embedding_.shape[1]:
             raise ValueError(f"Z has {places.shape[1]} columns, but the embedding {self.embedding_.shape[1]}.")
         others = len(self._places) - 1
@@ -244,8 +227,9 @@ class PlacesNewPoints(HasLaw):
         >>> after.shape, bool((after[:100] == before).all())
         ((150, 2), True)
         """
-        if move not in ("none", "new", "all"):
-            raise ValueError(f"move must be 'none', 'new' or 'all', got {move!r}.")
+        if not isinstance(move, str) or move not in ("none", "new", "all"):
+            got = move if isinstance(move, str) else type(move).__name__
+            raise ValueError(f"move must be 'none', 'new' or 'all', got {got!r}; new points have no classes.")
         X, given = self._check_new(X)
         if self._landmarks is not None:
             raise ValueError("update would forget the points that are no landmarks; use transform, or fit again.")
@@ -267,7 +251,7 @@ class PlacesNewPoints(HasLaw):
         # New points have no class.
         y = None if given.labels is None else np.concatenate([given.labels, np.full(X.shape[0], UNLABELLED)])
         rows = Rows(whole, y, weights=weights)
-        result = carry_out(sentence, rows, rng, start=Z, held=held)
+        result = self._carry_out(sentence, rows, rng, start=Z, held=held)
         self._rows = equal
         self._keep(result, Z.dtype)
         return self
@@ -276,8 +260,9 @@ class PlacesNewPoints(HasLaw):
         """Return how far points are from the fitted ones, whatever their places.
 
         It is the root mean square distance of a point to its ten nearest fitted points, divided by the root mean
-        square distance of these ten to their own ten nearest: about 1 for points like the fitted ones. If the value is
-        large, the place of the point says only which fitted points are least far from it.
+        square distance of these ten to their own ten nearest: about 1 for points like the fitted ones. Laws of fewer
+        than ten neighbours compare those they have. If the value is large, the place of the point says only which
+        fitted points are least far from it.
 
         Parameters
         ----------
@@ -311,7 +296,8 @@ class PlacesNewPoints(HasLaw):
     def point_losses(self) -> FloatArray:
         """Return the loss of each fitted point at its place, in nats; `transform` places new points by the same loss.
 
-        A point of high loss lies where its edges do not want it: between groups, or torn from its neighbours.
+        A point of high loss lies where its edges do not want it: between groups, or torn from its neighbours. Laws
+        that join the edges of both ends, as UMAP's, give a fitted point more edges than a new one, and a higher loss.
 
         Returns
         -------
@@ -353,6 +339,15 @@ class PlacesNewPoints(HasLaw):
             whole[self._landmarks] = values
             return whole
         return values if self._rows is None else values[self._rows.point]
+
+    def _carry_out(self, sentence: Sentence, rows: Rows, rng: np.random.RandomState, **options: Any) -> Result:
+        with threads_kept(), watched(self, sentence.iterations(rows.n_rows)) as show:
+            if not show.idle:
+                options |= {"watch": show, "check_every": _CALLBACK_EVERY if self.callback else SETTLE_SPAN}
+            result = carry_out(sentence, rows, rng, **options)
+            if show.bar is not None:
+                show.bar(result.solution.n_iter, result.solution.loss)
+            return result
 
     def _place(self, edges: NewEdges, fixed: FixedMap) -> tuple[FloatArray, FloatArray]:
         places, loss = place_new(fixed, edges, self.n_jobs)
