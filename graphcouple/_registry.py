@@ -77,6 +77,7 @@ METHODS = {
     "infonc-tsne": "InfoNCTSNE",
     "snekhorn": "SNEkhorn",
     "localmap": "LocalMAP",
+    "cosne": "COSNE",
     "pacmap": "PaCMAP",
     "laptsne": "LaptSNE",
     "two-kernel-pca": "TwoKernelPCA",

@@ -16,6 +16,7 @@ from graphcouple.couplings.large_scale import LargeScale, LargeScaleCrossEntropy
 from graphcouple.couplings.local_map import LocallyAdjusted, LocallyAdjustedCoupling
 from graphcouple.couplings.losses import BinaryKL, MatchingLoss, SquareLoss
 from graphcouple.couplings.matching import MatchedMeans
+from graphcouple.couplings.origin import OriginDistances, OriginMismatch
 from graphcouple.couplings.pacmap import PairwiseControlled, PairwiseControlledCoupling
 from graphcouple.couplings.pair import EdgeEnergy, LogPartition, PairCoupling
 from graphcouple.couplings.precision import PrecisionCrossEntropy
@@ -68,6 +69,8 @@ __all__ = [
     "MatchingCoupling",
     "MatchingLoss",
     "Objective",
+    "OriginDistances",
+    "OriginMismatch",
     "PairCoupling",
     "PairwiseControlled",
     "PairwiseControlledCoupling",

@@ -120,7 +120,7 @@ class ContrastiveCrossEntropy(PairCoupling):
         other.partition = self.partition.at(iteration, Z)
         return other
 
-    def fixed_map(self, Z: FloatArray) -> FixedMap:
+    def _fixed_map(self, Z: FloatArray) -> FixedMap:
         """Return the map under prior D, the limit of many drawn points."""
         return NormalizedMap(self._points(Z), self.energy.edges.radial, self.kernel, self.summation)
 

@@ -21,7 +21,7 @@ from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import N_EDGES, RandomGraph
 from graphcouple.laws.priors.base import at_zero
 from graphcouple.laws.priors.posterior import sum_x_log_x
-from graphcouple.summation import EdgeSum, Exact, LogKernel, Summation
+from graphcouple.summation import Exact, LogKernel, Summation
 
 # Below this, a divergence is summed exactly: a fast sum's error is some 1e-5.
 _SMALL_DIVERGENCE = 0.05
@@ -78,6 +78,7 @@ class CrossEntropy(PairCoupling):
     """
 
     partition: LogPartition
+    curved = True
 
     def __init__(
         self,
@@ -99,7 +100,7 @@ class CrossEntropy(PairCoupling):
             _ = self.lower_bound
         means = self._take_means()
         log_prior_energy, self.crowd = self._log_prior_energy(means), self._crowd(means)
-        edges = EdgeSum(posterior.support, means, radial, n_jobs, posterior.unordered, overwrite=True)
+        edges = self.summation.edge_sum(posterior.support, means, radial, n_jobs, posterior.unordered, overwrite=True)
         among_copies = 0.0 if weights is None else self._share * float(posterior.own_means.sum()) * at_zero(radial)
         self.energy = self.strength = EdgeEnergy(edges, n, log_prior_energy + among_copies)
         strength = prior.edge_strength(kernel)

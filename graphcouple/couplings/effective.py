@@ -27,7 +27,7 @@ from graphcouple.kernels import Kernel
 from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.laws.priors.base import at_zero, with_copies
-from graphcouple.summation import EdgeSum, LogOnePlusKernel, Summation
+from graphcouple.summation import LogOnePlusKernel, Summation
 
 
 class EffectiveCrossEntropy(PairCoupling):
@@ -99,7 +99,8 @@ class EffectiveCrossEntropy(PairCoupling):
         # Each edge pulls once and brings γm pushes in each direction, shared among all n points.
         self.crowd = self.n_points / (2.0 * self.repulsion_strength * self.negative_sample_rate)
         radial = prior.edge_strength(latent_model.kernel)
-        edges = EdgeSum(posterior.support, self._take_means(), radial, n_jobs, posterior.unordered, overwrite=True)
+        means = self._take_means()
+        edges = self.summation.edge_sum(posterior.support, means, radial, n_jobs, posterior.unordered, overwrite=True)
         self.energy = self.strength = EdgeEnergy(edges, self.n_points)
         self.degrees: FloatArray = np.zeros(self.n_points)
         for rows, _, mu in self._edge_blocks():
@@ -124,8 +125,9 @@ class EffectiveCrossEntropy(PairCoupling):
             for rows, edges, part in Support(indptr, indices).in_parts():
                 yield part.rows + rows.start, part.indices, weights[edges]
 
-    def fixed_map(self, Z: FloatArray) -> ChargedMap:
-        """Return the embedding as it attracts and repels new points; see `graphcouple.couplings.fixed_map`."""
+    curved = True
+
+    def _fixed_map(self, Z: FloatArray) -> ChargedMap:
         points, kernel = self._points(Z), self.kernel
         strength = 0.5 * self.repulsion_strength * self.negative_sample_rate
         charged = (self.degrees, self.noise_exponent, strength, self.posterior.node_weights)

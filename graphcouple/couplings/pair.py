@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from graphcouple.kernels import Kernel
 from graphcouple.laws import ConstantBandwidth, GraphModel
 from graphcouple.laws.priors import GraphPrior, RandomGraph, confined_partition
 from graphcouple.summation import EdgeSum, Summation, as_summation
+from graphcouple.summation.curved import Space, Spherical, in_space
 
 # Two distances, relative to the embedding's size. A kernel that still grows from one to the other counts as unbounded.
 _TOGETHER = np.array([1e-4, 1e-7])
@@ -145,6 +146,9 @@ class PairCoupling(Placing):
     strength: EdgeEnergy
     crowd: float
 
+    curved: ClassVar[bool] = False
+    """Whether all distances are measured by the summation, so that the embedding may lie in a curved `Space`."""
+
     def __init__(
         self, posterior: RandomGraph, latent_model: GraphModel, summation: str | Summation, n_jobs: int | None
     ) -> None:
@@ -155,11 +159,12 @@ class PairCoupling(Placing):
             )
         if not isinstance(latent_model, GraphModel):
             raise TypeError(f"latent_model must be a GraphModel, got {type(latent_model).__name__}.")
-        check_latent(latent_model)
+        check_latent(latent_model, self.curved)
         check_feasible(posterior, latent_model)
         self.posterior = posterior
         self.latent = latent_model
-        self.summation = as_summation(summation, n_jobs)
+        self.summation = in_space(latent_model, as_summation(summation, n_jobs))
+        self._space = latent_model.metric if isinstance(latent_model.metric, Space) else None
         self.n_jobs = n_jobs
         self.scale = 1.0 if latent_model.bandwidth is None else float(latent_model.bandwidth.scale)  # type: ignore[attr-defined]
         self.exaggeration = self.stated_exaggeration = 1.0
@@ -243,7 +248,9 @@ class PairCoupling(Placing):
         pull = pulls[1] - pulls[0]
         return (pushes[1] - pushes[0]) / pull if pull > 0 else np.inf
 
-    def _confinement(self) -> Confinement:
+    def _confinement(self) -> Confinement | None:
+        if isinstance(self._space, Spherical):
+            return None
         kernel, weights = self.kernel, self.posterior.node_weights
         # With sampled repulsion n/κ is a constant, 5 for UMAP, and UMAP's tail of 1.8 would only make its maps sparser.
         tail = 2.0 if self.latent.prior.independent_edges else kernel.tail
@@ -316,10 +323,15 @@ class PairCoupling(Placing):
         return [(1.0, self.energy), (self.exaggeration - 1.0, self.strength)]
 
     def _embedding_gradient(self, gradient: FloatArray, points: FloatArray) -> FloatArray:
-        return balanced(gradient / self.scale).astype(points.dtype, copy=False)
+        # Only in flat space do forces between points add up to 0.
+        forces = balanced(gradient / self.scale) if self._space is None else gradient
+        return forces.astype(points.dtype, copy=False)
 
-    def fixed_map(self, Z: FloatArray) -> FixedMap:
-        """Return the embedding as it attracts and repels new points; see `graphcouple.couplings.fixed_map`."""
+    def fixed_map(self, Z: FloatArray) -> FixedMap | None:
+        """Return the embedding as it attracts and repels new points, if it lies in flat space; see `FixedMap`."""
+        return None if self._space is not None else self._fixed_map(Z)
+
+    def _fixed_map(self, Z: FloatArray) -> FixedMap:
         weights, points = self.posterior.node_weights, self._points(Z)
         laws = (self.energy.edges.radial, self.kernel, self.summation)
         kind = NormalizedMap if self.latent.prior.normalized else AdditiveMap
@@ -331,8 +343,8 @@ class PairCoupling(Placing):
         """A lower bound of the coupling."""
 
 
-def check_latent(latent: GraphModel) -> None:
-    """Raise if a law of the embedding sets a parameter that only the input's law can have.
+def check_latent(latent: GraphModel, curved: bool = False) -> None:
+    """Raise if a law of the embedding sets a parameter that only the input's law can have, or a space without `curved`.
 
     Raises
     ------
@@ -344,11 +356,14 @@ def check_latent(latent: GraphModel) -> None:
             "latent_model must leave n_neighbors and symmetrize at None: the embedding has no neighbors before it "
             "is found, and a thresholded input graph is coupled over unordered pairs with a plain Binary latent."
         )
-    if latent.metric != "euclidean" or latent.metric_params or latent.search != "auto":
+    flat = not isinstance(latent.metric, Space)
+    if (flat and latent.metric != "euclidean") or latent.metric_params or latent.search != "auto":
         raise ValueError(
             f"latent_model must leave metric and search at their defaults, got metric={latent.metric!r}, "
-            f"search={latent.search!r}: embeddings use all Euclidean distances."
+            f"search={latent.search!r}: embeddings use all distances, Euclidean ones or those of a `Space`."
         )
+    if not flat and not curved:
+        raise ValueError(f"this coupling measures Euclidean distances, but the latent law is of {latent.metric}.")
     if latent.target_weight:
         raise ValueError(
             f"latent_model must leave target_weight at 0, got {latent.target_weight!r}: classes belong to the input's "

@@ -96,6 +96,9 @@ class Problem:
 class Recipe(ABC):
     """Base of recipes, whose parameters scikit-learn can search over, as in ``coupling__repulsion_strength``."""
 
+    any_space: ClassVar[bool] = False
+    """Whether it measures distances on the map in the space of the latent law; if not, maps must be flat."""
+
     @abstractmethod
     def bind(self, problem: Problem) -> Objective:
         """Return the objective on the embedding.
@@ -166,6 +169,7 @@ class CrossEntropyCoupling(Coupling):
     """
 
     reads_points: ClassVar[bool] = False
+    any_space: ClassVar[bool] = True
 
     exaggeration: float = 1.0
 
@@ -208,6 +212,8 @@ class EffectiveCoupling(Coupling):
     """
 
     reads_points: ClassVar[bool] = False
+
+    any_space: ClassVar[bool] = True
 
     negative_sample_rate: float = 5.0
     repulsion_strength: float = 1.0

@@ -6,6 +6,7 @@ from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.estimators.binary import UMAP, LargeVis, NegTSNE
 from graphcouple.estimators.ccpca import CCPCA
 from graphcouple.estimators.contraction import LaptSNE
+from graphcouple.estimators.cosne import COSNE
 from graphcouple.estimators.cost import Estimate, estimate
 from graphcouple.estimators.diffusion import DiffusionMaps
 from graphcouple.estimators.gram_methods import ClassicalMDS, KernelPCA
@@ -27,6 +28,7 @@ from graphcouple.estimators.sne import SNE, TSNE, SNEkhorn, SymmetricSNE
 
 __all__ = [
     "CCPCA",
+    "COSNE",
     "PHATE",
     "SNE",
     "TSNE",

@@ -23,7 +23,7 @@ from graphcouple.estimators.run_control import RunOptions, continued, same, snap
 from graphcouple.estimators.sentence import Result, Sentence, objective_of, posterior_of
 from graphcouple.graphs import IntArray
 from graphcouple.initializations import is_made
-from graphcouple.laws import GraphLaw, GraphModel
+from graphcouple.laws import GraphLaw, GraphModel, Space
 from graphcouple.laws.copies import effective_graphs
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.optimize import Callback, PositionUncertainty, position_uncertainty
@@ -278,6 +278,10 @@ class CouplingEstimator(PlacesNewPoints):
         check_is_fitted(self)
         if self._landmarks is not None:
             raise ValueError("the rows beyond n_landmarks were placed and not fitted; fit a sample of them alone.")
+        if isinstance(self.sentence.latent.metric, Space):
+            raise ValueError(
+                f"the uncertainty of places in {self.sentence.latent.metric} is not known; fit a flat map."
+            )
         if isinstance(temperature, str) and temperature != "auto":
             raise ValueError(f"temperature must be a number above 0, or 'auto', got {temperature!r}.")
         X = None if self._given is None else self._given.X

@@ -25,6 +25,7 @@ from graphcouple.laws.priors import GraphPosterior, RandomGraph
 from graphcouple.optimize import LBFGS, Callback, Descent, Optimizer, Snapshots, Solution, solve
 from graphcouple.summation import KernelValue, as_summation
 from graphcouple.summation.accuracy import warn_if_inaccurate
+from graphcouple.summation.curved import Space, in_space
 
 # From this many points on, the points have an order in which neighbours are near each other in memory.
 _MANY_POINTS = 250_000
@@ -328,13 +329,19 @@ def _parameters_of(given: ConditionedLaw, order: IntArray | None, n_jobs: int | 
 
 
 def _problem(sentence: Sentence, rows: Rows, posterior: RandomGraph, rng: np.random.RandomState) -> Problem:
+    for recipe in (as_coupling(sentence.coupling), *_checked(sentence.get("terms", ()))):
+        if isinstance(sentence.latent.metric, Space) and not recipe.any_space:
+            raise ValueError(
+                f"{recipe} measures Euclidean distances, but the latent law is of {sentence.latent.metric}; leave it "
+                "out, or make the map flat."
+            )
     return Problem(
         X=rows.X,
         y=rows.y,
         posterior=posterior,
         latent=sentence.latent,
         n_components=sentence.n_components,
-        summation=as_summation(sentence.get("summation", "auto"), sentence.get("n_jobs")),
+        summation=in_space(sentence.latent, as_summation(sentence.get("summation", "auto"), sentence.get("n_jobs"))),
         metric=getattr(sentence.input, "metric", "euclidean"),
         rng=rng,
         n_jobs=sentence.get("n_jobs"),

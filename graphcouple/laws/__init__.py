@@ -13,6 +13,7 @@ from graphcouple.laws.given import ConditionedLaw, GraphLaw, NewEdges
 from graphcouple.laws.mixture import GraphMixture
 from graphcouple.laws.model import GraphModel
 from graphcouple.laws.symmetric_entropic import SymmetricEntropic
+from graphcouple.summation.curved import Hyperbolic, Space, Spherical
 
 __all__ = [
     "Bandwidth",
@@ -22,10 +23,13 @@ __all__ = [
     "GraphLaw",
     "GraphMixture",
     "GraphModel",
+    "Hyperbolic",
     "LeaveOneOut",
     "LocalConnectivity",
     "NewEdges",
     "Perplexity",
     "SelfTuning",
+    "Space",
+    "Spherical",
     "SymmetricEntropic",
 ]

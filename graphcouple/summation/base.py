@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from graphcouple._registry import Registry
-from graphcouple.graphs import FloatArray
+from graphcouple.graphs import FloatArray, Support
+from graphcouple.summation.edges import EdgeSum
 from graphcouple.summation.fields import ExactField, Field
 from graphcouple.summation.radials import RadialFunction
 
@@ -86,6 +87,12 @@ class Summation(ABC):
         gradient : ndarray of shape (n, q)
             Both float64, whatever the dtype of `Z`.
         """
+
+    def edge_sum(
+        self, support: Support, weights: FloatArray, radial: RadialFunction, *options: Any, **named: Any
+    ) -> EdgeSum:
+        """Return the sum of a radial function over edges, by the distances that this summation measures."""
+        return EdgeSum(support, weights, radial, *options, **named)
 
     def total(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, weights: FloatArray) -> float:
         """Return Σ_i w_i Φ_i, for a loss that is linear in the potentials.

@@ -11,7 +11,18 @@ import scipy.sparse as sp
 import graphcouple as gc
 
 COUPLINGS = (
-    *(gc.TSNE, gc.SNE, gc.SymmetricSNE, gc.LargeVis, gc.NegTSNE, gc.SNEkhorn, gc.PaCMAP, gc.LocalMAP, gc.InfoNCTSNE),
+    *(
+        gc.TSNE,
+        gc.SNE,
+        gc.SymmetricSNE,
+        gc.LargeVis,
+        gc.NegTSNE,
+        gc.SNEkhorn,
+        gc.PaCMAP,
+        gc.LocalMAP,
+        gc.InfoNCTSNE,
+        gc.COSNE,
+    ),
     *(gc.UMAP, gc.LaptSNE, gc.TwoKernelPCA, gc.TwoKernelLLE),
 )
 CLASSICAL = (

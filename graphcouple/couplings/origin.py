@@ -1,0 +1,119 @@
+"""Distances from the centre: points that are far out in the data are far out on the map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from graphcouple._validation import check_weight
+from graphcouple.couplings.base import Objective
+from graphcouple.couplings.recipes import Problem, Term
+from graphcouple.graphs import FloatArray
+from graphcouple.summation.curved import Space
+
+
+class OriginMismatch(Objective):
+    """n (1 − ⟨r, δ⟩²/(⟨r, r⟩⟨δ, δ⟩)) for distances r from the centre of the map, and wanted ones δ, up to a factor.
+
+    Parameters
+    ----------
+    wanted : ndarray of shape (n_points,)
+        δ, not negative.
+    space : Space, optional
+        Where the map lies; flat by default.
+    """
+
+    lower_bound = 0.0
+
+    def __init__(self, wanted: FloatArray, space: Space | None = None) -> None:
+        self.wanted, self.space, self.n_points = wanted, space, len(wanted)
+
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return the mismatch at `Z` and its gradient."""
+        points = Z.astype(np.float64)
+        lengths = np.maximum(np.linalg.norm(points, axis=1), np.finfo(np.float64).tiny)
+        r, slope = (lengths, 1.0) if self.space is None else self.space.from_centre(lengths)
+        n, r_wanted, r_r, wanted_wanted = self.n_points, r @ self.wanted, r @ r, self.wanted @ self.wanted
+        if not r_r > 0 or not wanted_wanted > 0:
+            return 0.0, np.zeros_like(Z)
+        match = r_wanted**2 / (r_r * wanted_wanted)
+        at_r = 2.0 * n * match * (r / r_r - self.wanted / r_wanted) if r_wanted > 0 else np.zeros_like(r)
+        return float(n * (1.0 - match)), ((at_r * slope / lengths)[:, None] * points).astype(Z.dtype, copy=False)
+
+
+@dataclass(frozen=True, eq=False)
+class OriginDistances(Term):
+    """The term weight · n (1 − cos²(r, δ)): distances r from the centre of the map, in proportion to those of the data.
+
+    In CO-SNE, whose data lie in hyperbolic space, the squared norms of a point in the data and on the map should be
+    equal. Here their proportion counts, so that the data may have any unit.
+
+    Parameters
+    ----------
+    weight : float, default=1.0
+        Distances from the centre against neighbourhoods.
+    distances : array of shape (n_samples,), optional
+        δ, such as the depth in a tree. By default, the distance of a point from the mean of all, or from the centre of
+        the `Space` that is the metric of the input's law.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When `weight` is negative; when fitted, if there are neither points nor `distances`, or these are negative.
+
+    References
+    ----------
+    Guo, Guo and Yu (2022), CO-SNE: Dimensionality reduction and visualization for hyperbolic data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> far = np.linalg.norm(X - X.mean(axis=0), axis=1)
+    >>> for terms in ([], [gc.couplings.OriginDistances()]):
+    ...     Z = gc.TSNE(terms=terms, random_state=0).fit_transform(X)
+    ...     bool(np.corrcoef(far, np.linalg.norm(Z, axis=1))[0, 1] > 0.9)
+    False
+    True
+    """
+
+    any_space: ClassVar[bool] = True
+
+    weight: float = 1.0
+    distances: Any = None
+
+    @property
+    def names_rows(self) -> bool:  # type: ignore[override]
+        """Whether distances are given, which name rows of X."""
+        return self.distances is not None
+
+    def __post_init__(self) -> None:
+        check_weight(self.weight)
+
+    def bind(self, problem: Problem) -> OriginMismatch:
+        """Return the mismatch for the problem's points; see `Term`."""
+        space = problem.latent.metric if isinstance(problem.latent.metric, Space) else None
+        wanted = self._of_points(problem) if self.distances is None else np.asarray(self.distances, dtype=np.float64)
+        n = problem.posterior.n_nodes
+        if wanted.shape != (n,) or not np.isfinite(wanted).all() or (wanted < 0).any():
+            raise ValueError(
+                f"distances must be {n} finite numbers, none negative, got an array of shape {wanted.shape}."
+            )
+        return OriginMismatch(wanted, space)
+
+    def _of_points(self, problem: Problem) -> FloatArray:
+        if isinstance(problem.metric, Space):
+            return problem.metric.from_centre(np.linalg.norm(problem.points, axis=1))[0]
+        if problem.metric == "precomputed" and isinstance(problem.X, np.ndarray):
+            # Gower (1966): the squared distances from the mean of points with these distances.
+            mean_square = np.square(problem.X, dtype=np.float64).mean(axis=1)
+            return np.sqrt(np.maximum(mean_square - 0.5 * mean_square.mean(), 0.0))
+        X = problem.coordinates
+        X = X.toarray() if hasattr(X, "toarray") else X
+        return np.asarray(np.linalg.norm(X - X.mean(axis=0), axis=1), dtype=np.float64)
+
+    def __str__(self) -> str:
+        return f"{self.weight:g} × distances from the centre"
