@@ -89,6 +89,8 @@ OBJECTIVES = {
     "large scale": lambda: LargeScaleCrossEntropy.of(X, 5, np.random.RandomState(0)),
     "long edges": lambda: LongEdges(D),
     "local radii": lambda: couplings.LocalRadii(D.support, D.edge_means, np.linspace(-1.0, 1.0, N)),
+    "origin": lambda: couplings.OriginMismatch(np.linspace(0.0, 1.0, N), gc.laws.Hyperbolic()),
+    "hyperbolic": lambda: gc.CrossEntropy(D, gc.GraphModel("student", "E", metric=gc.laws.Hyperbolic())),
     "pairs": pairs,
     "local pairs": lambda: pairs(couplings.LocallyAdjustedCoupling),
     "gram": lambda: gc.GramMatching(X),

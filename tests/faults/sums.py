@@ -86,4 +86,13 @@ FAULTS = [
           "test_large_scale"),
     Fault("threads: as many as asked for", "_numba/threads.py", "max(_cores(), _FEW))", "10**9)", "test_threads"),
     Fault("kernels: where makes arrays", "_numba/elementary.py", '"logaddexp", "where")', '"logaddexp")', "test_crafted"),
+    Fault("spaces: a chord of one end", "_numba/curved.py", "near[e] * scales[i] * scale[e]", "near[e] * scales[i] * scales[i]",
+          "test_spaces"),
+    Fault("spaces: scales do not bend", "_numba/curved.py", "bend += weight[e] * near[e]", "bend += 0.0 * weight[e] * near[e]",
+          "test_spaces"),
+    Fault("spaces: the own pair counts", "_numba/curved.py", "if not sparse and b <= i < b + m:", "if sparse and b <= i < b + m:",
+          "test_spaces"),
+    Fault("spaces: hyperbolic chord", "summation/curved.py", "np.sqrt(s + 0.25 * s * s))\n        return",
+          "np.sqrt(s + 0.20 * s * s))\n        return", "test_spaces"),
+    Fault("spaces: forces balanced as if flat", "couplings/pair.py", "if self._space is None else gradient", "", "test_spaces"),
 ]  # fmt: skip
