@@ -123,7 +123,7 @@ def test_every_method(folder, run, method):
     said = ("has not settled", "2 connected components")
     assert err == "" or (err.count("\n") == 1 and any(part in err for part in said))
     assert np.load(f"iris-{method}.npy").shape == (150, 3)
-    assert ("KL" in out) == (method in ("tsne", "sne", "symmetric-sne", "laptsne", "snekhorn"))
+    assert ("KL" in out) == (method in ("tsne", "sne", "symmetric-sne", "laptsne", "snekhorn", "cosne"))
 
 
 def test_a_composed_pair_is_the_one_python_composes(folder, run, iris):
