@@ -67,6 +67,7 @@ from .estimators import MetricMDS as MetricMDS
 from .estimators import NegTSNE as NegTSNE
 from .estimators import PaCMAP as PaCMAP
 from .estimators import PairwiseMatching as PairwiseMatching
+from .estimators import ParametricCoupling as ParametricCoupling
 from .estimators import PrecisionCoupling as PrecisionCoupling
 from .estimators import RunOptions as RunOptions
 from .estimators import Sentence as Sentence

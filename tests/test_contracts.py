@@ -91,6 +91,7 @@ OBJECTIVES = {
     "local radii": lambda: couplings.LocalRadii(D.support, D.edge_means, np.linspace(-1.0, 1.0, N)),
     "origin": lambda: couplings.OriginMismatch(np.linspace(0.0, 1.0, N), gc.laws.Hyperbolic()),
     "hyperbolic": lambda: gc.CrossEntropy(D, gc.GraphModel("student", "E", metric=gc.laws.Hyperbolic())),
+    "of features": lambda: couplings.OfFeatures(tsne(), np.eye(N) + np.roll(np.eye(N), 1, axis=1)),
     "pairs": pairs,
     "local pairs": lambda: pairs(couplings.LocallyAdjustedCoupling),
     "gram": lambda: gc.GramMatching(X),

@@ -19,6 +19,7 @@ from graphcouple.couplings.matching import MatchedMeans
 from graphcouple.couplings.origin import OriginDistances, OriginMismatch
 from graphcouple.couplings.pacmap import PairwiseControlled, PairwiseControlledCoupling
 from graphcouple.couplings.pair import EdgeEnergy, LogPartition, PairCoupling
+from graphcouple.couplings.parametric import FeatureBasis, FeatureMap, OfFeatures
 from graphcouple.couplings.precision import PrecisionCrossEntropy
 from graphcouple.couplings.recipes import (
     Coupling,
@@ -52,6 +53,8 @@ __all__ = [
     "EdgeEnergy",
     "EffectiveCoupling",
     "EffectiveCrossEntropy",
+    "FeatureBasis",
+    "FeatureMap",
     "FreeScaleStress",
     "GlobalTerm",
     "GramMatching",
@@ -69,6 +72,7 @@ __all__ = [
     "MatchingCoupling",
     "MatchingLoss",
     "Objective",
+    "OfFeatures",
     "OriginDistances",
     "OriginMismatch",
     "PairCoupling",

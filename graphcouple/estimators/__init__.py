@@ -19,6 +19,7 @@ from graphcouple.estimators.locally_linear import LocallyLinearEmbedding
 from graphcouple.estimators.matching import PairwiseMatching, TwoKernelLLE, TwoKernelPCA
 from graphcouple.estimators.metric_mds import MetricMDS
 from graphcouple.estimators.pacmap import LocalMAP, PaCMAP
+from graphcouple.estimators.parametric import ParametricCoupling
 from graphcouple.estimators.phate import PHATE
 from graphcouple.estimators.precision import PrecisionCoupling
 from graphcouple.estimators.run_control import RunOptions
@@ -54,6 +55,7 @@ __all__ = [
     "NegTSNE",
     "PaCMAP",
     "PairwiseMatching",
+    "ParametricCoupling",
     "PrecisionCoupling",
     "RunOptions",
     "SNEkhorn",

@@ -148,6 +148,12 @@ VOCABULARY: dict[str, Word] = {
         "Residual of the eigenvectors, relative to the largest eigenvalue's bound.",
         [Interval(Real, 0, 1, closed="neither")],
     ),
+    "features": Word(
+        '"linear" or transformer, optional',
+        'Makes the map a function of the points, linear in features of theirs: "linear" for the columns of X; or a '
+        "transformer of scikit-learn, such as `Nystroem`. None lets every point move freely.",
+        [StrOptions({"linear"}), HasMethods(["fit", "transform"]), None],
+    ),
     "kernel_params": Word("dict, optional", 'Arguments of the kernel, as ``{"gamma": 0.1}``.', [dict, None]),
     "reg": Word(
         "float", "Regularisation of the weights, relative to the trace of each neighbourhood's Gram matrix.", [ABOVE_0]

@@ -228,7 +228,7 @@ class CouplingEstimator(PlacesNewPoints):
         self.embedding_ = places if self._rows is None else places[self._rows.point]
         self._given = result.given
         placing = coupling if isinstance(coupling, Placing) else None
-        self._map = result.fixed_map(places)
+        self._map, self._function = result.fixed_map(places), result.function
         self._scale = 1.0 if placing is None else placing.scale
         self._posterior = result.posterior
         self.loss_ = solution.loss
@@ -278,6 +278,8 @@ class CouplingEstimator(PlacesNewPoints):
         check_is_fitted(self)
         if self._landmarks is not None:
             raise ValueError("the rows beyond n_landmarks were placed and not fitted; fit a sample of them alone.")
+        if self._function is not None:
+            raise ValueError("the uncertainty of a map that is a function of its points is not known.")
         if isinstance(self.sentence.latent.metric, Space):
             raise ValueError(
                 f"the uncertainty of places in {self.sentence.latent.metric} is not known; fit a flat map."
@@ -320,12 +322,18 @@ class CouplingEstimator(PlacesNewPoints):
         return rows
 
     def _remember(self) -> dict[str, Any]:
+        if self._function is not None and self._function.features is not None:
+            raise TypeError(
+                f"features={self._function.features!r} is fitted by another library, which a file cannot hold; pickle "
+                "the estimator."
+            )
         return {
             "given": None if self._given is None else self._given.saved(),
             "map": None if self._map is None else self._map.without_points(),
             "scale": self._scale,
             "rows": self._rows,
             "landmarks": self._landmarks,
+            "function": self._function,
             "seed": None if self.transform_method == "law" else self._seed_of_regressor(),
         }
 
@@ -341,3 +349,4 @@ class CouplingEstimator(PlacesNewPoints):
         fixed = remembered["map"]
         self._map = None if fixed is None else fixed(self._places / np.asarray(self._scale, self.embedding_.dtype))
         self._posterior, self._regressor, self._seed = None, None, remembered.get("seed")
+        self._function = remembered.get("function")

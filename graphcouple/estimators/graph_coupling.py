@@ -62,9 +62,11 @@ class GraphCoupling(CouplingEstimator):
     init: Any = parameter(default="ccpca")
     max_iter: Any = parameter(default="auto")
     n_components: int = parameter(default=2)
+    features: Any = parameter(default=None)
 
     @property
     def sentence(self) -> Sentence:
         """The estimator's own parameters."""
         optimizer = Descent() if isinstance(self.optimizer, str) else self.optimizer
-        return self._stated(self.input, self.latent, self.coupling, optimizer)
+        stated = self._stated(self.input, self.latent, self.coupling, optimizer)
+        return stated if self.features is None else stated.replace(features=self.features)

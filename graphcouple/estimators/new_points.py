@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from graphcouple._numba.threads import threads_kept
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.fixed_map import FixedMap
+from graphcouple.couplings.parametric import FeatureMap
 from graphcouple.estimators._progress import watched
 from graphcouple.estimators.embedding import HasLaw
 from graphcouple.estimators.rows import EqualRows, Rows
@@ -44,6 +45,9 @@ class PlacesNewPoints(HasLaw):
 
     _map: FixedMap | None
     """The embedding as it attracts and repels new points; None if the coupling has no such thing."""
+
+    _function: FeatureMap | None
+    """The function of the points that the map is; None if each point has its own place."""
 
     _scale: float
     """The bandwidth of the embedding's graph."""
@@ -80,7 +84,8 @@ class PlacesNewPoints(HasLaw):
         embedding's law agrees best with them: the least of the loss terms that hold its own edges, from the best of
         ten starts. It does not depend on the other new points, on their order, or on the number of threads. A point
         that coincides with one of `fit` gets that one's place. Terms play no part. All this is so for
-        ``transform_method="law"``; a regressor predicts the places instead.
+        ``transform_method="law"``; a regressor predicts the places instead. A map of `features` is a function of
+        points itself.
 
         Parameters
         ----------
@@ -114,6 +119,8 @@ class PlacesNewPoints(HasLaw):
         (75, 2)
         """
         X, given = self._check_new(X)
+        if self._function is not None and not return_loss:
+            return self._function(X).astype(self.embedding_.dtype)
         if self.transform_method != "law":
             if return_loss:
                 raise ValueError(f"transform_method={self.transform_method!r} has no loss; use 'law'.")
@@ -231,6 +238,8 @@ class PlacesNewPoints(HasLaw):
             got = move if isinstance(move, str) else type(move).__name__
             raise ValueError(f"move must be 'none', 'new' or 'all', got {got!r}; new points have no classes.")
         X, given = self._check_new(X)
+        if self._function is not None:
+            raise ValueError("the map is a function of its points, which update would not keep; use transform.")
         if self._landmarks is not None:
             raise ValueError("update would forget the points that are no landmarks; use transform, or fit again.")
         if self.takes_distances:

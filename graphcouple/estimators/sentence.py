@@ -15,6 +15,7 @@ import numpy as np
 from graphcouple._html import html_table
 from graphcouple.couplings import Held, Objective, Problem, Term
 from graphcouple.couplings.fixed_map import FixedMap, Placing
+from graphcouple.couplings.parametric import FeatureBasis, FeatureMap, OfFeatures
 from graphcouple.couplings.recipes import as_coupling, with_terms
 from graphcouple.estimators.rows import Rows
 from graphcouple.graphs import FloatArray, IntArray
@@ -151,6 +152,8 @@ class Result:
         The input's law with its points; None if the input is a graph or a posterior.
     order : ndarray of shape (n_points,), optional
         The coupling's i-th point is row `order[i]`, whereas the solution has the order of the rows. None if both have.
+    function : FeatureMap, optional
+        The function of the points that the map is, if it is one.
     """
 
     solution: Solution
@@ -159,6 +162,7 @@ class Result:
     terms: tuple[tuple[float, Objective], ...]
     given: ConditionedLaw | None = None
     order: IntArray | None = None
+    function: FeatureMap | None = None
 
     def for_coupling(self, Z: FloatArray) -> FloatArray:
         """Return an embedding of the rows in the order that the coupling takes."""
@@ -267,11 +271,26 @@ def carry_out(
         return Result(_continue_run(objective, start, held, run), posterior, coupling, terms, given)
     first = _start(sentence, problem) if first is None else first
     run |= {"rescale": is_made(sentence.init), "n_starts": sentence.get("n_starts", "auto")}
+    if sentence.get("features") is not None:
+        solution, function = _of_features(sentence, problem, objective, first, run)
+        return Result(solution, posterior, coupling, terms, given, function=function)
     solution = solve(objective, first, _optimizer(sentence, problem), **run)
     warn_if_inaccurate(problem.summation, solution.Z, KernelValue(sentence.latent.kernel))
     if order is None:
         return Result(solution, posterior, coupling, terms, given)
     return Result(replace(solution, Z=solution.Z[np.argsort(order)]), None, coupling, terms, given, order)
+
+
+def _of_features(
+    sentence: Sentence, problem: Problem, objective: Objective, start: FloatArray, run: dict[str, Any]
+) -> tuple[Solution, FeatureMap]:
+    """Return where descent in the coefficients of features ends, and the function of the points that the map is."""
+    basis = FeatureBasis.of(problem.points, None if isinstance(sentence.features, str) else sentence.features)
+    if (watch := run["callback"]) is not None:
+        run |= {"callback": lambda iteration, loss, theta: watch(iteration, loss, basis.values @ theta)}
+    constrained = OfFeatures(objective, basis.values)
+    found = solve(constrained, basis.coefficients(start), _optimizer(sentence, problem), **run)
+    return replace(found, Z=basis.values @ found.Z), basis.function(found.Z)
 
 
 def objective_of(
@@ -301,7 +320,8 @@ def _start(sentence: Sentence, problem: Problem) -> FloatArray:
 
 def _order_of(sentence: Sentence, posterior: RandomGraph, given: ConditionedLaw | None) -> IntArray | None:
     """Return an order of many points in which neighbours are near each other in memory, if they may be renumbered."""
-    if given is None or given.weights is not None or posterior.n_nodes < _MANY_POINTS or sentence.get("terms"):
+    plain = not sentence.get("terms") and sentence.get("features") is None
+    if given is None or given.weights is not None or posterior.n_nodes < _MANY_POINTS or not plain:
         return None
     named = as_coupling(sentence.coupling).reads_points or sentence.latent.prior.edges(posterior.n_nodes) is not None
     descends = isinstance(posterior, GraphPosterior) and isinstance(_optimizer(sentence), Descent)

@@ -1,0 +1,176 @@
+"""Maps that are functions of the points: Z = f(X), linear in features of X.
+
+With centred features φ of the rows, Z = φ V θ. The columns of φV are orthogonal, so that no direction is stiffer than
+another only because features are correlated. Descent moves θ, along the gradient (φV)ᵀ ∂H/∂Z.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from graphcouple.couplings.base import Attraction, Objective
+from graphcouple.graphs import FloatArray
+
+# Directions in which features vary less, relative to the widest, are rounding errors.
+_NO_SPREAD = 1e-12
+
+# Dense features of more entries would take over 4 GB.
+_MOST_ENTRIES = 2**29
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureMap:
+    """A fitted function of points, f(x) = (φ(x) − mean) · weights.
+
+    Parameters
+    ----------
+    features : transformer or None
+        φ, fitted; None for the columns of the points themselves.
+    mean : ndarray of shape (n_features,)
+    weights : ndarray of shape (n_features, n_components)
+    """
+
+    features: Any
+    mean: FloatArray
+    weights: FloatArray
+
+    def __call__(self, X: Any) -> FloatArray:
+        """Return the places of points, of shape (n, n_components)."""
+        return np.asarray(features_of(X, self.features) @ self.weights - self.mean @ self.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureBasis:
+    """Orthogonal features of the fitted points: `values` = (φ(X) − mean) · `directions`, each with mean square 1.
+
+    Parameters
+    ----------
+    features : transformer or None
+    mean : ndarray of shape (n_features,)
+    directions : ndarray of shape (n_features, rank)
+    values : ndarray of shape (n_points, rank)
+    """
+
+    features: Any
+    mean: FloatArray
+    directions: FloatArray
+    values: FloatArray
+
+    @classmethod
+    def of(cls, X: Any, features: Any = None) -> FeatureBasis:
+        """Return the basis of the features of these points.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_points, n_columns)
+        features : transformer, optional
+            A clone of it is fitted.
+
+        Raises
+        ------
+        ValueError
+            When no feature varies, or dense features would not fit in memory.
+
+        Warns
+        -----
+        UserWarning
+            When there are so many features that they constrain nothing.
+        """
+        from sklearn.base import clone
+
+        fitted = None if features is None else clone(features).fit(X)
+        phi = features_of(X, fitted)
+        n, mean = len(phi), phi.mean(axis=0)
+        squares, vectors = np.linalg.eigh((phi - mean).T @ (phi - mean) / n)
+        kept = squares > _NO_SPREAD * max(float(squares[-1]), np.finfo(np.float64).tiny)
+        if not kept.any():
+            raise ValueError("the features of all rows are equal, so no map is a function of them; choose others.")
+        if kept.sum() >= n - 1:
+            warnings.warn(
+                f"{kept.sum()} independent features of {n} points do not constrain the map; use fewer.",
+                UserWarning,
+                stacklevel=2,
+            )
+        directions = vectors[:, kept] / np.sqrt(squares[kept])
+        return cls(fitted, mean, directions, (phi - mean) @ directions)
+
+    def coefficients(self, Z: FloatArray) -> FloatArray:
+        """Return θ of the map nearest to an embedding."""
+        return self.values.T @ np.asarray(Z, dtype=np.float64) / len(Z)
+
+    def function(self, theta: FloatArray) -> FeatureMap:
+        """Return f for coefficients θ."""
+        return FeatureMap(self.features, self.mean, self.directions @ theta)
+
+
+def features_of(X: Any, features: Any) -> FloatArray:
+    """Return the features of points as a dense array in double precision."""
+    values = X if features is None else features.transform(X)
+    if issparse(values):
+        if values.shape[0] * values.shape[1] > _MOST_ENTRIES:
+            raise ValueError(
+                f"features of shape {values.shape} are too many to be dense; reduce them first, by TruncatedSVD."
+            )
+        values = values.toarray()
+    return np.asarray(values, dtype=np.float64)
+
+
+class OfFeatures(Objective):
+    """An objective as a function of θ, for the embedding Z = values · θ.
+
+    Parameters
+    ----------
+    objective : Objective
+    values : ndarray of shape (n_points, rank)
+    """
+
+    def __init__(self, objective: Objective, values: FloatArray) -> None:
+        self.objective, self.values = objective, values
+        self.n_points = values.shape[1]
+
+    def value(self, Z: FloatArray) -> float:
+        """Return the objective at the map of the coefficients `Z`."""
+        return self.objective.value(self.values @ Z)
+
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return the objective and its gradient in the coefficients."""
+        value, gradient = self.objective.value_and_grad(self.values @ Z)
+        return value, self.values.T @ gradient
+
+    def gradient(self, Z: FloatArray) -> FloatArray:
+        """Return the gradient alone."""
+        return self.values.T @ self.objective.gradient(self.values @ Z)
+
+    @property
+    def lower_bound(self) -> float:
+        """The lower bound of the objective without the constraint."""
+        return self.objective.lower_bound
+
+    def at(self, iteration: int, Z: FloatArray) -> OfFeatures:
+        """Return the objective of one iteration as a function of the coefficients."""
+        return OfFeatures(self.objective.at(iteration, self.values @ Z), self.values)
+
+    @property
+    def attracting(self) -> Attraction | None:
+        """The attraction, without its edges: coefficients have none."""
+        inner = self.objective.attracting
+        if inner is None:
+            return None
+
+        def confinement() -> Objective | None:
+            bound = inner.confinement()
+            return None if bound is None else OfFeatures(bound, self.values)
+
+        return replace(
+            inner,
+            source=OfFeatures(inner.source, self.values),
+            times=lambda factor: OfFeatures(inner.times(factor), self.values),
+            edges=lambda: None,
+            limit=lambda Z: inner.limit(self.values @ Z),
+            confinement=confinement,
+        )
