@@ -54,7 +54,8 @@ def test_no_weights_have_a_lower_loss(method):
     ends = [minimize(loss, RNG.normal(size=12), jac=True, method="BFGS", options={"maxiter": 2000}) for _ in range(8)]
     assert linear.loss_ < min(end.fun for end in ends) + 1e-3 * abs(min(end.fun for end in ends))
     np.testing.assert_allclose(linear.transform(X), linear.embedding_, atol=1e-9)
-    np.testing.assert_allclose((X - X.mean(axis=0)) @ linear.components_.T, linear.embedding_, atol=1e-9)
+    new = RNG.normal(size=(5, 6))
+    np.testing.assert_allclose(linear.transform(new), (new - X.mean(axis=0)) @ linear.components_.T, atol=1e-9)
 
 
 def test_features_of_a_transformer_terms_and_other_inputs(tmp_path):
