@@ -50,6 +50,20 @@ def test_hyperbolic_maps_have_the_areas_of_the_space():
     np.testing.assert_allclose(np.pi * z**2, 4.0 * np.pi * np.sinh(0.5 * r) ** 2)
 
 
+@pytest.mark.parametrize("space", [Hyperbolic(), Hyperbolic(3.0)], ids=str)
+@pytest.mark.parametrize("q", [2, 3])
+def test_the_inverse_metric_is_that_of_small_steps(space, q):
+    Z, h = 2.0 * RNG.normal(size=(5, q)), 1e-4
+    moved = [[z + h * (a + b) / 2.0 for a in np.eye(q) for b in np.eye(q)] for z in Z]
+    squares = np.array([space.between(np.array(near), z[None])[:, 0] ** 2 for near, z in zip(moved, Z, strict=True)])
+    squares = squares.reshape(5, q, q) / h**2
+    own = np.einsum("iaa->ia", squares)
+    metrics = 2.0 * squares - 0.5 * (own[:, :, None] + own[:, None])
+    forces = RNG.normal(size=(5, 2 * q))
+    wanted = np.linalg.solve(metrics[:, None], forces.reshape(5, 2, q)[..., None]).reshape(5, 2 * q)
+    np.testing.assert_allclose(space.raised(forces, Z), wanted, rtol=1e-3)
+
+
 @pytest.mark.parametrize("space", SPACES, ids=str)
 @pytest.mark.parametrize("prior", ["B", "D", "E"])
 def test_value_and_gradient(space, prior):

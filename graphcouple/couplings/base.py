@@ -49,6 +49,9 @@ class Attraction:
     shares_edges : bool, default=False
         Whether the embedding's graphs share out a fixed number of edges, as under priors D and E. While a small map
         grows, points far apart then repel each other most.
+    raised : callable, optional
+        ``raised(forces, Z)`` returns the product with the inverse metric of a curved map. `LBFGS` takes it in place of
+        the edges' stiffness.
     n_jobs : int or None, default=1
         Threads for products with the edges.
     """
@@ -61,6 +64,7 @@ class Attraction:
     shrinks_noise: bool = False
     fades: bool = False
     shares_edges: bool = False
+    raised: Callable[[FloatArray, FloatArray], FloatArray] | None = None
     n_jobs: int | None = 1
 
     @property
@@ -364,6 +368,7 @@ class WeightedSum(Objective):
             edges=edges,
             limit=lambda Z: min(pull.limit(Z) for _, _, pull in pulls),
             confinement=confinement,
+            raised=next((pull.raised for _, _, pull in pulls), None),
             shrinks_noise=any(w > 0 and pull.shrinks_noise for w, _, pull in pulls),
             fades=all(pull is not None and pull.fades for _, _, pull in parts),
             shares_edges=any(w > 0 and pull.shares_edges for w, _, pull in pulls),

@@ -21,7 +21,7 @@ from graphcouple.kernels import Kernel
 from graphcouple.laws import ConstantBandwidth, GraphModel
 from graphcouple.laws.priors import GraphPrior, RandomGraph, confined_partition
 from graphcouple.summation import EdgeSum, Summation, as_summation
-from graphcouple.summation.curved import Space, Spherical, in_space
+from graphcouple.summation.curved import Hyperbolic, Space, Spherical, in_space
 
 # Two distances, relative to the embedding's size. A kernel that still grows from one to the other counts as unbounded.
 _TOGETHER = np.array([1e-4, 1e-7])
@@ -194,6 +194,7 @@ class PairCoupling(Placing):
             limit=self._most_attraction,
             confinement=self._confinement,
             shares_edges=not self.latent.prior.independent_edges,
+            raised=self._space.raised if isinstance(self._space, Hyperbolic) else None,
             n_jobs=self.n_jobs,
         )
 

@@ -171,6 +171,7 @@ class OfFeatures(Objective):
             source=OfFeatures(inner.source, self.values),
             times=lambda factor: OfFeatures(inner.times(factor), self.values),
             edges=lambda: None,
+            raised=None,
             limit=lambda Z: inner.limit(self.values @ Z),
             confinement=confinement,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,7 +77,7 @@ class LBFGSState(NamedTuple):
     basis : optional
         The basis of the bound that is minimised in place of the objective; see `Objective.basis`.
     soften : function or None
-        The product with the inverse of the edges' stiffness, in place of curvature that no pair shows.
+        The product with the inverse of a stiffness, in place of curvature that no pair shows; see `inverse_stiffness`.
     """
 
     Z: FloatArray
@@ -89,7 +90,7 @@ class LBFGSState(NamedTuple):
     compared: tuple[FloatArray, float] | None = None
     message: str = ""
     basis: Any = None
-    soften: _Product | None = None
+    soften: Callable[..., FloatArray] | None = None
 
 
 class _Trial(NamedTuple):
@@ -209,7 +210,8 @@ class LBFGS(Optimizer):
         longest = self.reach * size
         any_finite = False
         # Limiting the steps of single points may turn a softened direction uphill, but never the steepest.
-        ways = [(state.pairs, state.soften), ((), state.soften), ((), None)]
+        soft = None if state.soften is None else partial(state.soften, Z=state.Z)
+        ways = [(state.pairs, soft), ((), soft), ((), None)]
         for pairs, soften in ways[0 if state.pairs else 1 : 3 if state.soften else 2]:
             direction = _direction(state.gradient, pairs, run.n_jobs, soften)
             rows = np.sqrt(np.einsum("ij,ij->i", direction, direction))
@@ -378,11 +380,11 @@ def _two_loops(q: FloatArray, pairs: Any, n_jobs: int | None, first_guess: _Prod
     from graphcouple._numba.descent import add_and_dot
     from graphcouple._numba.threads import over_rows
 
-    partial = np.empty(-(-q.size // _BLOCK))
+    sums = np.empty(-(-q.size // _BLOCK))
 
     def add_then_dot(weight: float, v: FloatArray, w: FloatArray) -> float:
-        over_rows(partial.size, n_jobs, add_and_dot, _BLOCK, q, weight, v, w, partial, at_least=_BLOCKS_WORTH_THREADS)
-        return float(partial.sum())
+        over_rows(sums.size, n_jobs, add_and_dot, _BLOCK, q, weight, v, w, sums, at_least=_BLOCKS_WORTH_THREADS)
+        return float(sums.sum())
 
     weights = []
     product = add_then_dot(0.0, pairs[-1][0], pairs[-1][0])

