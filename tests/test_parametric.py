@@ -87,6 +87,7 @@ def test_what_no_function_can_do_says_so():
     for call, match in [
         (lambda: linear.update(X), "a function of its points, which update would not keep"),
         (linear.uncertainty, "uncertainty of a map that is a function"),
+        (lambda: linear.transform(X, return_loss=True), "only places by the law have a loss"),
         (lambda: by_distance.fit(gc.laws.Hyperbolic().between(X)), "needs points"),
         (lambda: level.fit(X), "features of all rows are"),
         (lambda: gc.ParametricCoupling(features="quadratic").fit(X), "'features' parameter"),

@@ -187,6 +187,10 @@ def test_what_needs_flat_maps_says_so(tmp_path):
             method.fit(X)
     with pytest.raises(ValueError, match="this coupling measures Euclidean distances"):
         gc.couplings.ContrastiveCrossEntropy(LAW.posterior(X), gc.GraphModel("student", "D", metric=Hyperbolic()))
+    sampled = gc.UMAP(n_neighbors=5, repulsion="sampled", max_iter=2).sentence
+    curved = gc.GraphModel(sampled.latent.kernel, "B", metric=Hyperbolic())
+    with pytest.raises(ValueError, match="NegativeSampling measures Euclidean distances, not hyperbolic"):
+        gc.GraphCoupling(**sampled.replace(latent=curved)).fit(X)
     with pytest.raises(ValueError, match="radius must be"):
         Hyperbolic(0.0)
     cosne = gc.COSNE(perplexity=5, max_iter=20, random_state=0).fit(X)

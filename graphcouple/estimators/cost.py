@@ -18,7 +18,7 @@ from graphcouple.estimators.memory import free_memory, memory_of, remedy
 from graphcouple.estimators.sentence import Sentence
 from graphcouple.estimators.wrapper import WithTerm
 from graphcouple.initializations import is_made
-from graphcouple.laws import GraphLaw
+from graphcouple.laws import GraphLaw, Space
 from graphcouple.summation import Exact, KernelValue, as_summation
 
 # Rows of the trial fit, and the powers of n by which its seconds grow beyond them.
@@ -146,6 +146,8 @@ def estimate(estimator: CouplingEstimator | WithTerm, n: int, p: int, dtype: Any
 def _sums_all_pairs(sentence: Sentence, n: int) -> bool:
     """Return whether an iteration compares all pairs of points."""
     q = sentence.n_components
+    if isinstance(sentence.latent.metric, Space):
+        return True
     if q > 2 and isinstance(as_coupling(sentence.coupling), EffectiveCoupling):
         return False
     Z = np.random.default_rng(0).normal(size=(min(n, _MAP), q))

@@ -119,11 +119,11 @@ class PlacesNewPoints(HasLaw):
         (75, 2)
         """
         X, given = self._check_new(X)
-        if self._function is not None and not return_loss:
+        if return_loss and (self._function is not None or self.transform_method != "law"):
+            raise ValueError("only places by the law have a loss, not those of `features` or of a transform_method.")
+        if self._function is not None:
             return self._function(X).astype(self.embedding_.dtype)
         if self.transform_method != "law":
-            if return_loss:
-                raise ValueError(f"transform_method={self.transform_method!r} has no loss; use 'law'.")
             return self._trained(given).predict(X).astype(self.embedding_.dtype).reshape(X.shape[0], -1)
         if self._map is None:
             raise ValueError(

@@ -11,6 +11,7 @@ import numpy as np
 from graphcouple._validation import check_integer, check_positive
 from graphcouple.couplings import EffectiveCrossEntropy, Objective
 from graphcouple.graphs import FloatArray
+from graphcouple.laws import Space
 from graphcouple.optimize.base import Optimizer, Run
 from graphcouple.summation import LogEdgeProbability, LogOnePlusKernel
 
@@ -116,6 +117,10 @@ class NegativeSampling(Optimizer):
             raise TypeError(
                 f"NegativeSampling needs an EffectiveCrossEntropy and no terms, the loss that it minimises, got "
                 f"{type(objective).__name__}; use MomentumGains() or LBFGS(), or an estimator's repulsion='effective'."
+            )
+        if isinstance(objective.latent.metric, Space):
+            raise ValueError(
+                f"NegativeSampling measures Euclidean distances, not {objective.latent.metric}; use LBFGS()."
             )
         if not float(objective.negative_sample_rate).is_integer():
             raise ValueError(

@@ -134,5 +134,5 @@ FAULTS = [
     Fault("features: a gradient in the map", "couplings/parametric.py", "return value, self.values.T @ gradient",
           "return value, (self.values.T @ gradient) / 2.0", "test_parametric test_contracts"),
     Fault("features: new points are placed by the law", "estimators/new_points.py",
-          "if self._function is not None and not return_loss:", "if False:", "test_parametric"),
+          "if self._function is not None:\n            return", "if False:\n            return", "test_parametric"),
 ]  # fmt: skip
