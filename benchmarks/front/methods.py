@@ -78,8 +78,6 @@ OURS = {
     "t-SNE": _ours(lambda gc, seed: gc.TSNE(random_state=seed)),
     "UMAP": _ours(lambda gc, seed: gc.UMAP(random_state=seed)),
     "InfoNC-t-SNE": _ours(lambda gc, seed: gc.InfoNCTSNE(random_state=seed)),
-    "CO-SNE": _ours(lambda gc, seed: gc.COSNE(random_state=seed)),
-    "CO-SNE, radius 5": _ours(lambda gc, seed: gc.COSNE(radius=5.0, random_state=seed)),
     "our PHATE": _ours(lambda gc, seed: gc.PHATE(random_state=seed)),
     "our PaCMAP": _ours(lambda gc, seed: gc.PaCMAP(random_state=seed)),
     "our LocalMAP": _ours(lambda gc, seed: gc.LocalMAP(random_state=seed)),

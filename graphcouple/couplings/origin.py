@@ -71,11 +71,11 @@ class OriginDistances(Term):
     --------
     >>> import numpy as np
     >>> import graphcouple as gc
-    >>> X, y = gc.datasets.load("iris")
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> far = np.linalg.norm(X - X.mean(axis=0), axis=1)
     >>> for terms in ([], [gc.couplings.OriginDistances()]):
     ...     Z = gc.TSNE(terms=terms, random_state=0).fit_transform(X)
-    ...     bool(np.corrcoef(far, np.linalg.norm(Z, axis=1))[0, 1] > 0.9)
+    ...     bool(np.corrcoef(far, np.linalg.norm(Z, axis=1))[0, 1] > 0.8)
     False
     True
     """
