@@ -133,7 +133,7 @@ def test_a_loaded_map_has_the_same_law(tmp_path):
 
 
 def test_maps_of_bootstrapped_data_move_the_same_points():
-    """Rank correlation over points of their spread against neighbours; two halves of the maps agree to 0.7."""
+    """The spread of a point against its neighbours, in twelve maps of bootstrapped data, has the ranks of the law's."""
     cells, _ = gc.datasets.make_cells(150, random_state=0)
     fitted = gc.TSNE(perplexity=10, random_state=0).fit(cells)
     Z = fitted.embedding_
