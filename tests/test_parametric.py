@@ -83,12 +83,14 @@ def test_what_no_function_can_do_says_so():
     options = {"perplexity": 8, "max_iter": 20, "random_state": 0}
     linear = gc.ParametricCoupling(gc.TSNE(**options)).fit(X)
     by_distance = gc.ParametricCoupling(gc.TSNE(metric="precomputed", **options))
+    batches = gc.GraphCoupling(**gc.TSNE(**options).sentence.replace(optimizer=gc.MiniBatches(batch_size=30)))
     level = gc.ParametricCoupling(gc.TSNE(**options), features=PolynomialFeatures(0))
     for call, match in [
         (lambda: linear.update(X), "a function of its points, which update would not keep"),
         (linear.uncertainty, "uncertainty of a map that is a function"),
         (lambda: linear.transform(X, return_loss=True), "only places by the law have a loss"),
         (lambda: by_distance.fit(gc.laws.Hyperbolic().between(X)), "needs points"),
+        (lambda: gc.ParametricCoupling(batches).fit(X), "MiniBatches moves points one by one"),
         (lambda: level.fit(X), "features of all rows are"),
         (lambda: gc.ParametricCoupling(features="quadratic").fit(X), "'features' parameter"),
     ]:

@@ -194,9 +194,13 @@ def test_what_needs_flat_maps_says_so(tmp_path):
     with pytest.raises(ValueError, match="radius must be"):
         Hyperbolic(0.0)
     cosne = gc.COSNE(perplexity=5, max_iter=20, random_state=0).fit(X)
+    disc = cosne.disc_
+    np.testing.assert_array_equal(cosne.set_params(radius=5.0).disc_, disc)
     with pytest.raises(ValueError, match="COSNE has no law that places new points"):
         cosne.transform(X)
-    with pytest.raises(ValueError, match="uncertainty of places in hyperbolic space of radius 1 is not known"):
+    with pytest.raises(ValueError, match="COSNE has no law that places the rows beyond n_landmarks=20"):
+        gc.COSNE(n_landmarks=20).fit(X)
+    with pytest.raises(ValueError, match="uncertainty of places in hyperbolic space of radius 5 is not known"):
         cosne.uncertainty()
     far = np.linalg.norm(X, axis=1)
     for distances in (-far, far[:3]):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from numbers import Real
+from typing import Any
 
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
 
 from graphcouple.couplings import OriginDistances
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import ABOVE_0
 from graphcouple.estimators.preset import PerplexityPreset
-from graphcouple.estimators.sentence import Sentence
+from graphcouple.estimators.sentence import Result, Sentence
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Student
 from graphcouple.laws import GraphModel, Hyperbolic
@@ -34,6 +36,8 @@ class COSNE(PerplexityPreset):
     {attributes}
     disc_ : ndarray of shape (n_samples, n_components)
         The places in Poincaré's disc.
+    radius_ : float
+        The radius of curvature of the fitted map.
 
     References
     ----------
@@ -71,7 +75,12 @@ class COSNE(PerplexityPreset):
         plain = super().sentence
         return plain.replace(terms=[OriginDistances(self.origin_weight), *self.terms]) if self.origin_weight else plain
 
+    def _keep(self, result: Result, dtype: Any) -> None:
+        super()._keep(result, dtype)
+        self.radius_ = float(self.radius)
+
     @property
     def disc_(self) -> FloatArray:
         """The places in Poincaré's disc, of radius 1."""
-        return Hyperbolic(self.radius).disc(self.embedding_)
+        check_is_fitted(self)
+        return Hyperbolic(self.radius_).disc(self.embedding_)

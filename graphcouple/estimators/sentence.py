@@ -23,7 +23,7 @@ from graphcouple.initializations import initialize, is_made
 from graphcouple.kernels.check import require_sound
 from graphcouple.laws import ConditionedLaw, GraphLaw
 from graphcouple.laws.priors import GraphPosterior, RandomGraph
-from graphcouple.optimize import LBFGS, Callback, Descent, Optimizer, Snapshots, Solution, solve
+from graphcouple.optimize import LBFGS, Callback, Descent, MiniBatches, Optimizer, Snapshots, Solution, solve
 from graphcouple.summation import KernelValue, as_summation
 from graphcouple.summation.accuracy import warn_if_inaccurate
 from graphcouple.summation.curved import Space, in_space
@@ -288,8 +288,10 @@ def _of_features(
     basis = FeatureBasis.of(problem.points, None if isinstance(sentence.features, str) else sentence.features)
     if (watch := run["callback"]) is not None:
         run |= {"callback": lambda iteration, loss, theta: watch(iteration, loss, basis.values @ theta)}
-    constrained = OfFeatures(objective, basis.values)
-    found = solve(constrained, basis.coefficients(start), _optimizer(sentence, problem), **run)
+    optimizer = _optimizer(sentence, problem)
+    if isinstance(optimizer, MiniBatches):
+        raise ValueError("MiniBatches moves points one by one, and the map is a function of them all; use LBFGS().")
+    found = solve(OfFeatures(objective, basis.values), basis.coefficients(start), optimizer, **run)
     return replace(found, Z=basis.values @ found.Z), basis.function(found.Z)
 
 
