@@ -71,7 +71,7 @@ class OriginDistances(Term):
     --------
     >>> import numpy as np
     >>> import graphcouple as gc
-    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
     >>> far = np.linalg.norm(X - X.mean(axis=0), axis=1)
     >>> for terms in ([], [gc.couplings.OriginDistances()]):
     ...     Z = gc.TSNE(terms=terms, random_state=0).fit_transform(X)

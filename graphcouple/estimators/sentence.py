@@ -288,7 +288,8 @@ def _of_features(
     basis = FeatureBasis.of(problem.points, None if isinstance(sentence.features, str) else sentence.features)
     if (watch := run["callback"]) is not None:
         run |= {"callback": lambda iteration, loss, theta: watch(iteration, loss, basis.values @ theta)}
-    optimizer = _optimizer(sentence, problem)
+    # Coefficients are fewer than points, but as dear: one start, and the iterations that suit the points.
+    optimizer, run = _optimizer(sentence, problem), run | {"max_iter": sentence.iterations(len(start))}
     if isinstance(optimizer, MiniBatches):
         raise ValueError("MiniBatches moves points one by one, and the map is a function of them all; use LBFGS().")
     found = solve(OfFeatures(objective, basis.values), basis.coefficients(start), optimizer, **run)
