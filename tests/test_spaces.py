@@ -8,7 +8,10 @@ from scipy.stats import spearmanr
 
 import graphcouple as gc
 from graphcouple.couplings import OriginDistances, OriginMismatch
+from graphcouple.graphs import Support
 from graphcouple.laws import Hyperbolic, Spherical
+from graphcouple.summation import LogKernel
+from graphcouple.summation.curved import CurvedSums
 from tests.reference import dense, numerical_gradient, relative_error
 
 RNG = np.random.default_rng(0)
@@ -79,6 +82,14 @@ def test_value_and_gradient(space, prior):
     loss, gradient = objective.value_and_grad(Z)
     assert loss == pytest.approx(partition - (dense(posterior.mean())[apart] * np.log(k[apart])).sum(), rel=1e-12)
     assert relative_error(gradient, numerical_gradient(objective.value, Z)) < 1e-6
+
+
+def test_a_graph_without_edges_is_not_one_of_all():
+    none = Support(np.zeros(31, dtype=np.int32), np.zeros(0, dtype=np.int32))
+    sums = CurvedSums(Hyperbolic()).edge_sum(none, np.zeros(0), LogKernel(gc.Student()))
+    value, gradient = sums.evaluate(RNG.normal(size=(30, 2)))
+    assert value == 0.0
+    assert not gradient.any()
 
 
 @pytest.mark.parametrize("space", [Hyperbolic, Spherical])

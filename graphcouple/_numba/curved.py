@@ -29,20 +29,15 @@ def curved_rows(
 ):
     """Fill Φ_i = Σ_j c_ij φ(s_ij) and its derivatives in p_i and b_i, in `pulls` and `bends`.
 
-    `coords` has shape (q, n), and `pulls` (n, q). With `indices`, the pairs are the edges of a csr matrix, and
-    `charges` of shape (1, n_edges) its entries. Without, they are all pairs of different points, and `charges` has one
-    row for each point, or a single row for all.
+    `coords` has shape (q, n), and `pulls` (n, q). With `indptr`, the pairs are the edges of a csr matrix, and `charges`
+    of shape (1, n_edges) its entries. Without, they are all pairs of different points, and `charges` has one row for
+    each point, or a single row for all.
     """
     n_dims, n_points = coords.shape
     there, near, chord = np.empty((n_dims, _BLOCK)), np.empty(_BLOCK), np.empty(_BLOCK)
-    scale, c, value, weight, force = (
-        np.empty(_BLOCK),
-        np.empty(_BLOCK),
-        np.empty(_BLOCK),
-        np.empty(_BLOCK),
-        np.empty(n_dims),
-    )
-    sparse = indices.size > 0
+    scale, c, value, weight = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    force = np.empty(n_dims)
+    sparse = indptr.size > 0
     for i in range(start, stop):
         row = charges[i if charges.shape[0] > 1 else 0]
         first = np.int64(indptr[i]) if sparse else 0
