@@ -1,8 +1,11 @@
 """Maps in curved spaces, against distances by other formulas, losses summed in plain NumPy, and their flat limit."""
 
+import dataclasses
+
 import networkx as nx
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from scipy.spatial.distance import squareform
 from scipy.stats import spearmanr
 
@@ -149,6 +152,8 @@ def test_distances_of_the_data_from_their_mean():
         X, None, LAW.posterior(X), sentence.latent, 2, gc.Exact(), "euclidean", np.random.RandomState(0), 1
     )
     np.testing.assert_allclose(OriginDistances().bind(problem).wanted, far)
+    sparse = dataclasses.replace(problem, X=csr_array(X))
+    np.testing.assert_allclose(OriginDistances().bind(sparse).wanted, far)
     distances = np.linalg.norm(X[:, None] - X[None], axis=2)
     given = gc.COSNE(perplexity=5, metric="precomputed", max_iter=20, random_state=0).fit(
         squareform(squareform(distances, checks=False))

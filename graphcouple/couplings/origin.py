@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.sparse import issparse
 
 from graphcouple._validation import check_weight
 from graphcouple.couplings.base import Objective
@@ -112,8 +113,11 @@ class OriginDistances(Term):
             mean_square = np.square(problem.X, dtype=np.float64).mean(axis=1)
             return np.sqrt(np.maximum(mean_square - 0.5 * mean_square.mean(), 0.0))
         X = problem.coordinates
-        X = X.toarray() if hasattr(X, "toarray") else X
-        return np.asarray(np.linalg.norm(X - X.mean(axis=0), axis=1), dtype=np.float64)
+        mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+        if issparse(X):
+            squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() - 2.0 * (X @ mean) + mean @ mean
+            return np.sqrt(np.maximum(squares, 0.0))
+        return np.asarray(np.linalg.norm(X - mean, axis=1))
 
     def __str__(self) -> str:
         return f"{self.weight:g} × distances from the centre"
