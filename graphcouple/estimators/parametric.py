@@ -18,8 +18,9 @@ class ParametricCoupling(WithTerm):
     """A coupling whose map is a function of the points, Z = f(X), linear in their features.
 
     With ``features="linear"`` each axis of the map is a weighted sum of the columns of X, so one can read what it
-    means; of all such maps, it is the one with the lowest loss. `Nystroem`, `RBFSampler` and other transformers of
-    scikit-learn make f curved. `transform` is f. The fewer features, the smoother is f, and the higher the loss.
+    means; of all these maps, descent seeks the one with the lowest loss. `Nystroem`, `RBFSampler` and other
+    transformers of scikit-learn make f curved. `transform` is f. The fewer features, the smoother is f, and the higher
+    the loss.
 
     Parameters
     ----------
