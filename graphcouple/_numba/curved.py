@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphcouple._numba.jit import jit
+from graphcouple._numba.low_rank import fill_distances
 from graphcouple._numba.pairs import _BLOCK, _evaluate
 
 
@@ -53,11 +54,7 @@ def curved_rows(
                 c[e] = row[b + e]
                 for a in range(n_dims):
                     there[a, e] = coords[a, j]
-            near[:m] = 0.0
-            for a in range(n_dims):
-                here = coords[a, i]
-                for e in range(m):
-                    near[e] += (here - there[a, e]) * (here - there[a, e])
+            fill_distances(coords[:, i], there, 0, m, near)
             for e in range(m):
                 chord[e] = near[e] * scales[i] * scale[e]
             _evaluate(radial, chord[:m], value, weight, with_potential, with_gradient)
