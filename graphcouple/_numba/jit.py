@@ -41,16 +41,28 @@ def _tolerate_unstorable(cache):
 
 
 def _tolerate_damaged(cache):
-    """Compile a loop anew, and store it again, if its stored machine code cannot be read."""
+    """Compile a loop anew, and store it again, if its stored machine code cannot be read or is another loop's.
+
+    Two processes that store code for two formulas at once can give both one file, so the signature is compared.
+    """
     load = cache.load_overload
 
     def load_if_possible(signature, context):
         try:
-            return load(signature, context)
+            stored = load(signature, context)
         except Exception:
-            # A truncated or foreign file can fail to unpickle in any way.
-            with contextlib.suppress(Exception):
-                cache._cache_file.flush()
+            # A truncated file can fail to unpickle in any way, and a kernel's module may be missing here.
+            _keep_readable(cache._cache_file)
             return None
+        return stored if stored is None or stored.signature.args == tuple(signature) else None
 
     cache.load_overload = load_if_possible
+
+
+def _keep_readable(file):
+    """Empty the index of a loop's stored code if it cannot be read; the code of other kernels stays."""
+    try:
+        file._load_index()
+    except Exception:
+        with contextlib.suppress(Exception):
+            file.flush()

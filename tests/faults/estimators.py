@@ -175,6 +175,8 @@ FAULTS = [
     Fault("tables: an index counts as data", "datasets/_columns.py", "if X.shape[1] == 1 or not (counts", "if True or not (counts",
           "test_tables"),
     Fault("tables: a missing label is a class", "datasets/_columns.py", "in _MISSING_LABELS), None)", "in ()), None)", "test_tables"),
+    Fault("compile cache: another loop's code is run", "_numba/jit.py", "stored.signature.args == tuple(signature)", "True", "test_hostile"),
+    Fault("compile cache: one damaged file empties it", "_numba/jit.py", "        file._load_index()\n", "        raise ValueError\n", "test_hostile"),
     Fault("kernels: a changed global is not seen", "_numba/formulas.py", "if namespace.get(name) is not first:", "if False:",
           "test_kernels"),
     Fault("features: batches of points", "estimators/sentence.py", "if isinstance(optimizer, MiniBatches):", "if False:",
