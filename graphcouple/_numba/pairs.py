@@ -54,15 +54,11 @@ def sum_edges(Z, radial, indptr, indices, weights, n_jobs, with_potential=True, 
 
 @jit
 def _evaluate(radial, sq_dist, potential, slope, with_potential, with_slope):
-    # A separate loop, so that branches on a formula's parameters are hoisted and the rest vectorises.
-    if with_potential and with_slope:
+    # Separate loops, so that branches on a formula's parameters are hoisted and the rest vectorises.
+    if with_potential:
         for j in range(sq_dist.size):
             potential[j] = radial.potential(sq_dist[j])
-            slope[j] = radial.slope(sq_dist[j])
-    elif with_potential:
-        for j in range(sq_dist.size):
-            potential[j] = radial.potential(sq_dist[j])
-    elif with_slope:
+    if with_slope:
         for j in range(sq_dist.size):
             slope[j] = radial.slope(sq_dist[j])
 
