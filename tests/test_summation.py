@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import graphcouple as gc
+from graphcouple._numba.pairs import sum_rows
 from graphcouple.kernels import ScaledKernel
 from graphcouple.summation import Auto, Exact, KernelValue, LogKernel, LogOnePlusKernel, Summation, as_summation
 from tests.reference import KERNELS, pairwise
@@ -29,6 +30,14 @@ def test_exact_summation_matches_numpy(kernel, radial_class, dim):
     np.testing.assert_allclose(gradient, wanted, rtol=1e-8, atol=1e-9 * np.abs(slope).max())
     alone, _ = Exact().potential(Z, radial, charges, with_gradient=False)
     np.testing.assert_allclose(alone, potential, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dim", [2, 5])
+def test_sums_of_a_few_rows_are_those_of_all(dim, rng):
+    # A kernel without bound, so that a point's force on itself would be seen.
+    Z, charges, radial = rng.normal(size=(300, dim)), rng.uniform(-1, 2, size=300), LogKernel(gc.Odds(gc.Student()))
+    for some, every in zip(sum_rows(Z, radial, charges, 20, 1), Exact().potential(Z, radial, charges), strict=True):
+        np.testing.assert_allclose(some, every[:20], rtol=1e-11)
 
 
 def test_summation_does_not_change_its_arguments(rng):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from graphcouple._numba.all_pairs import fill_distances
 from graphcouple._numba.jit import jit
-from graphcouple._numba.low_rank import fill_distances
 from graphcouple._numba.pairs import _BLOCK, _evaluate
 
 

@@ -14,14 +14,15 @@ FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
 # wrapper for C takes a fifth of the time.
 HELPER: dict[str, Any] = {"error_model": "numpy", "forceinline": True, "no_cfunc_wrapper": True}
 
+OPTIONS: Any = {"nogil": True, "fastmath": FASTMATH, "error_model": "numpy", "no_cfunc_wrapper": True}
+
 
 def jit(function):
     """Compile `function` without the GIL, cached on disk wherever a folder can be written."""
-    options = {"nogil": True, "fastmath": FASTMATH, "error_model": "numpy", "no_cfunc_wrapper": True}
     try:
-        dispatcher = numba.njit(cache=True, **options)(function)
+        dispatcher = numba.njit(cache=True, **OPTIONS)(function)
     except RuntimeError:  # numba found no writable cache folder
-        return numba.njit(cache=False, **options)(function)
+        return numba.njit(cache=False, **OPTIONS)(function)
     _tolerate_unstorable(dispatcher._cache)
     _tolerate_damaged(dispatcher._cache)
     return dispatcher

@@ -1,4 +1,4 @@
-"""Sums over pairs of points, row by row: over all pairs, or over the stored edges of a sparse graph."""
+"""Sums over pairs of points, row by row: over the stored edges of a sparse graph, or over all pairs of some points."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ _BLOCK = 256
 
 # To hand rows to threads takes 0.3 ms, as long as the sums of this many pairs.
 _PAIRS_WORTH_THREADS = 400_000
-_REGISTER_DIMS = 3
 
 
 def worth_threads(pairs_per_row):
@@ -20,26 +19,19 @@ def worth_threads(pairs_per_row):
     return max(64, _PAIRS_WORTH_THREADS // max(pairs_per_row, 1))
 
 
-def sum_pairs(Z, radial, charges, n_jobs, with_potential=True, with_gradient=True, n_rows=None):
-    """Return Φ_i = Σ_{j≠i} c_ij φ(d²_ij), of shape (n,), and ∇Φ_i, of shape (n, q), in float64.
+def sum_rows(Z, radial, charges, n_rows, n_jobs, with_potential=True, with_gradient=True):
+    """Return Φ_i = Σ_{j≠i} c_j φ(d²_ij), of shape (n_rows,), and ∇Φ_i, of shape (n_rows, q), of the first points.
 
-    `charges` has shape (n, n), or (1, n) where c_ij depends on j alone. Without its flag,
-    an array holds arbitrary values, as do the rows from `n_rows` on. Memory beyond the arguments is O(nq).
+    Without its flag, an array holds arbitrary values. Memory beyond the arguments is O(nq).
     """
-    n_points, n_dims = Z.shape
-    small = n_dims <= _REGISTER_DIMS
-    coords = np.zeros((_REGISTER_DIMS if small else n_dims, n_points))
-    coords[:n_dims] = Z.T
-    potential, gradient = np.empty(n_points), np.empty((n_points, n_dims))
-    loop = potential_rows_3d if small else potential_rows
-    rows = n_points if n_rows is None else n_rows
-    arrays = (coords, radial, charges, with_potential, with_gradient, potential, gradient)
-    over_rows(rows, n_jobs, loop, *arrays, at_least=worth_threads(n_points))
+    potential, gradient = np.empty(n_rows), np.empty((n_rows, Z.shape[1]))
+    arrays = (np.ascontiguousarray(Z.T), radial, charges, with_potential, with_gradient, potential, gradient)
+    over_rows(n_rows, n_jobs, potential_rows, *arrays, at_least=worth_threads(len(Z)))
     return potential, gradient
 
 
 def sum_edges(Z, radial, indptr, indices, weights, n_jobs, with_potential=True, with_gradient=True):
-    """Return the sums of `sum_pairs` over the stored edges of a csr matrix of charges.
+    """Return Φ_i = Σ_j c_ij φ(d²_ij) over the stored edges of a csr matrix of charges, and ∇Φ_i, in double precision.
 
     Points and weights in single precision halve the memory traffic; sums are always in double precision.
     """
@@ -65,11 +57,10 @@ def _evaluate(radial, sq_dist, potential, slope, with_potential, with_slope):
 
 @jit
 def potential_rows(start, stop, coords, radial, charges, with_potential, with_gradient, potential, gradient):
-    """Fill Φ_i = Σ_{j≠i} c_ij φ(d²_ij) and ∇Φ_i = Σ_{j≠i} c_ij 2 φ'(d²_ij) (z_i − z_j).
+    """Fill Φ_i = Σ_{j≠i} c_j φ(d²_ij) and ∇Φ_i = Σ_{j≠i} c_j 2 φ'(d²_ij) (z_i − z_j).
 
     `coords` has shape (q, n), so the values of one coordinate are contiguous.
-    Distances are handled one block at a time, for any dimension q. `charges` has one
-    row for each point, or a single row for all points.
+    Distances are handled one block at a time, for any dimension q.
     """
     n_dims, n_points = coords.shape
     sq_dist = np.empty(_BLOCK)
@@ -77,7 +68,6 @@ def potential_rows(start, stop, coords, radial, charges, with_potential, with_gr
     weight = np.empty(_BLOCK)
     force = np.empty(n_dims)
     for i in range(start, stop):
-        row = charges[i if charges.shape[0] > 1 else 0]
         total = 0.0
         force[:] = 0.0
         for b in range(0, n_points, _BLOCK):
@@ -89,7 +79,7 @@ def potential_rows(start, stop, coords, radial, charges, with_potential, with_gr
                 for j in range(m):
                     sq_dist[j] += (here - there[j]) * (here - there[j])
             _evaluate(radial, sq_dist[:m], value, weight, with_potential, with_gradient)
-            c = row[b : b + m]
+            c = charges[b : b + m]
             own = i - b if b <= i < b + m else -1
             if with_potential:
                 if own >= 0:
@@ -113,58 +103,6 @@ def potential_rows(start, stop, coords, radial, charges, with_potential, with_gr
         if with_gradient:
             for a in range(n_dims):
                 gradient[i, a] = 2.0 * force[a]
-
-
-@jit
-def _potential_of(radial, x, y, z, xs, ys, zs, c):
-    total = 0.0
-    for j in range(c.size):
-        sq_dist = (x - xs[j]) * (x - xs[j]) + (y - ys[j]) * (y - ys[j]) + (z - zs[j]) * (z - zs[j])
-        total += c[j] * radial.potential(sq_dist)
-    return total
-
-
-@jit
-def _forces_of(radial, x, y, z, xs, ys, zs, c, with_potential):
-    total = 0.0
-    fx = 0.0
-    fy = 0.0
-    fz = 0.0
-    for j in range(c.size):
-        dx = x - xs[j]
-        dy = y - ys[j]
-        dz = z - zs[j]
-        sq_dist = dx * dx + dy * dy + dz * dz
-        if with_potential:
-            total += c[j] * radial.potential(sq_dist)
-        weight = c[j] * radial.slope(sq_dist)
-        fx += weight * dx
-        fy += weight * dy
-        fz += weight * dz
-    return total, fx, fy, fz
-
-
-@jit
-def potential_rows_3d(start, stop, coords, radial, charges, with_potential, with_gradient, potential, gradient):
-    """Like `potential_rows`, in registers, for at most three dimensions padded to three with zeros."""
-    n_dims = gradient.shape[1]
-    xs, ys, zs = coords[0], coords[1], coords[2]
-    for i in range(start, stop):
-        c = charges[i if charges.shape[0] > 1 else 0]
-        x, y, z = xs[i], ys[i], zs[i]
-        if with_gradient:
-            before = _forces_of(radial, x, y, z, xs[:i], ys[:i], zs[:i], c[:i], with_potential)
-            j = i + 1
-            after = _forces_of(radial, x, y, z, xs[j:], ys[j:], zs[j:], c[j:], with_potential)
-            for a in range(n_dims):
-                gradient[i, a] = 2.0 * (before[a + 1] + after[a + 1])
-            if with_potential:
-                potential[i] = before[0] + after[0]
-        elif with_potential:
-            j = i + 1
-            potential[i] = _potential_of(radial, x, y, z, xs[:i], ys[:i], zs[:i], c[:i]) + _potential_of(
-                radial, x, y, z, xs[j:], ys[j:], zs[j:], c[j:]
-            )
 
 
 @jit

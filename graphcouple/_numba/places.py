@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from graphcouple._numba import formulas as _formulas  # noqa: F401  registers the formula type
+from graphcouple._numba.all_pairs import fill_distances
 from graphcouple._numba.jit import jit
-from graphcouple._numba.low_rank import fill_distances
 from graphcouple._numba.pairs import _BLOCK, _evaluate
 from graphcouple._numba.tables import look_up
 

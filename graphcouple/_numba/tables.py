@@ -9,11 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 from numba.extending import overload
-from scipy.interpolate import CubicSpline
 
 from graphcouple._numba.elementary import _bits, _strict
 from graphcouple._numba.jit import jit
-from graphcouple._numba.low_rank import fill_charges, fill_distances
 from graphcouple._numba.pairs import _BLOCK
 
 # A double's leading bits, its exponent and the first of its significand, number the places of the table.
@@ -134,57 +132,14 @@ def look_up_smooth(table, sq_dist):
     return table[at, 0] + fraction * (table[at, 1] + fraction * (table[at, 2] + fraction * table[at, 3]))
 
 
-@jit
-def pairs_once(
-    start, stop, bounds, coords, slopes, values, left, right, with_potential, with_gradient, potential, gradient
-):
-    """Add Φ_i = Σ_{j≠i} c_ij φ(d²_ij) and ½∇Φ_i, with c_ij = Σ_s left_si right_sj, comparing the points of a pair once.
-
-    Part p, from `start` to `stop`, compares the points from `bounds[p]` to `bounds[p + 1]` with all later ones, and
-    fills its own `potential[p]`, of shape (n,), and `gradient[p]`, of shape (q, n). `coords` has shape (q, n).
-    """
-    n_dims, n_points = coords.shape
-    sq_dist, c, back, value = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
-    for part in range(start, stop):
-        potential[part] = 0.0
-        gradient[part] = 0.0
-        for i in range(bounds[part], bounds[part + 1]):
-            for b in range(i + 1, n_points, _BLOCK):
-                m = min(_BLOCK, n_points - b)
-                fill_distances(coords[:, i], coords, b, m, sq_dist)
-                fill_charges(left[:, i], right, b, m, c)
-                fill_charges(right[:, i], left, b, m, back)
-                if with_potential:
-                    others = potential[part, b : b + m]
-                    total = 0.0
-                    for j in range(m):
-                        value[j] = look_up_smooth(values, sq_dist[j])
-                        total += c[j] * value[j]
-                    for j in range(m):
-                        others[j] += back[j] * value[j]
-                    potential[part, i] += total
-                if with_gradient:
-                    for j in range(m):
-                        value[j] = look_up_smooth(slopes, sq_dist[j])
-                    for j in range(m):
-                        c[j] *= value[j]
-                        back[j] *= value[j]
-                    for a in range(n_dims):
-                        here = coords[a, i]
-                        there, others = coords[a, b : b + m], gradient[part, a, b : b + m]
-                        pull = 0.0
-                        for j in range(m):
-                            pull += c[j] * (here - there[j])
-                            others[j] += back[j] * (there[j] - here)
-                        gradient[part, a, i] += pull
-
-
 def cubics(function):
     """Return the table of a function of d² between `places` by a cubic spline; None if the spline is not exact.
 
     It is exact if the function is finite everywhere, at zero too, and the error halfway between places beyond
     d² = 1e-25 is below 1e-8 times the function there, or times its largest value, at most 1.
     """
+    from scipy.interpolate import CubicSpline
+
     s = places()
     gaps = np.diff(s)
     values, halfway, at_zero = (

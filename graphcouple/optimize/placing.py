@@ -66,9 +66,11 @@ def _best(fixed: FixedMap, edges: DrawnEdges, n_jobs: int | None) -> tuple[Float
     m, q = edges.mass.size, fixed.points.shape[1]
     starts = np.empty((2 + _BESIDE, m, q))
     over_rows(m, n_jobs, starts_at, edges.ends, edges.indptr, edges.means, _ASIDE * fixed.size, starts)
-    rows, spread = np.arange(m), np.sqrt(np.square(starts - starts[0]).sum(axis=2).mean(axis=0))
+    # One start after another: NumPy adds a single column in another order than the columns of a matrix.
+    spread = np.sqrt(sum(np.square(start - starts[0]).sum(axis=1) for start in starts) / len(starts))
     barrier = float(fixed.repulsion.potential(np.zeros(1))[0])
     shortest = (_SHORTEST if barrier < _BARRIER else _AMONG_BARRIERS) * spread
+    rows = np.arange(m)
     losses = np.stack([fixed.evaluate(start, edges, rows)[0] for start in starts])
     ranked = np.argsort(np.where(np.isfinite(losses), losses, np.inf), axis=0, kind="stable")
     places, least = np.empty((m, q)), np.full(m, np.inf)

@@ -67,13 +67,13 @@ def force_error(
         The charges of pairs, as of `Summation.low_rank`.
     n_jobs : int or None
     """
-    from graphcouple._numba.pairs import sum_pairs
+    from graphcouple._numba.pairs import sum_rows
 
     rows = np.unique(np.linspace(0, len(Z) - 1, _ROWS).astype(np.intp))
     order = np.concatenate([rows, np.delete(np.arange(len(Z)), rows)])
     points, n_rows, exact = Z[order].astype(np.float64, copy=False), len(rows), np.zeros((len(rows), Z.shape[1]))
     for own, others in zip(left, right, strict=True):
-        sums = sum_pairs(points, radial, others[order][None], n_jobs, False, n_rows=n_rows)[1][:n_rows]
+        sums = sum_rows(points, radial, others[order], n_rows, n_jobs, False)[1]
         exact += own[rows, None] * sums
     size = float(np.linalg.norm(exact))
     return float(np.linalg.norm(forces[rows] - exact)) / size if size > 0 else 0.0

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._numba.pairs import sum_edges, sum_pairs, worth_threads
+from graphcouple._numba.all_pairs import sum_pairs
+from graphcouple._numba.pairs import sum_edges, worth_threads
 from graphcouple.graphs import MANY_EDGES, FloatArray, IntArray, Support
 from graphcouple.summation.directions import Edges, both_directions, unsigned
 from graphcouple.summation.radials import RadialFunction
@@ -107,7 +108,7 @@ class EdgeSum:
         """Return the sum and its gradient in `Z`, in double precision; a result without its flag is arbitrary."""
         outputs = (with_value, with_gradient)
         if self._dense is not None:
-            value, gradient = sum_pairs(Z, self.radial, self._dense, self.n_jobs, *outputs)
+            value, gradient = sum_pairs(Z, self.radial, self.n_jobs, self._dense, *outputs)
             return 0.5 * float(value.sum()) if with_value else np.nan, gradient
         sum_part = self._from_table if Z.dtype == np.float32 and Z.shape[1] == 2 else self._by_formula
         own, *others = self._edges_for(Z)

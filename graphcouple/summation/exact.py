@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from graphcouple._numba.pairs import worth_threads
 from graphcouple._numba.threads import over_rows
-from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.graphs import FloatArray
 from graphcouple.summation.base import Summation, register
 from graphcouple.summation.radials import RadialFunction
 
@@ -45,10 +46,9 @@ class Exact(Summation):
         with_gradient: bool = True,
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
-        from graphcouple._numba.pairs import sum_pairs
+        from graphcouple._numba.all_pairs import sum_pairs
 
-        c = np.ones(Z.shape[0]) if charges is None else np.ascontiguousarray(charges, dtype=np.float64)
-        return sum_pairs(Z, radial, c[None], self.n_jobs, with_potential, with_gradient)
+        return sum_pairs(Z, radial, self.n_jobs, charges, with_potential, with_gradient)
 
     def potentials(
         self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, **outputs: bool
@@ -56,10 +56,10 @@ class Exact(Summation):
         """Return the potentials of several sets of charges; without gradients, in one pass over the pairs."""
         if outputs.get("with_gradient", True) or len(charges) == 1:
             return super().potentials(Z, radial, charges, **outputs)
-        from graphcouple._numba.low_rank import charge_rows
+        from graphcouple._numba.all_pairs import charge_rows
 
         potential = np.empty((len(Z), len(charges)))
-        arrays = (coordinates(Z), radial, np.ascontiguousarray(charges, dtype=np.float64))
+        arrays = (np.ascontiguousarray(Z.T, dtype=np.float64), radial, np.ascontiguousarray(charges, dtype=np.float64))
         over_rows(len(Z), self.n_jobs, charge_rows, *arrays, potential, at_least=worth_threads(len(Z)))
         return potential.T, np.empty((len(charges), *Z.shape))
 
@@ -74,26 +74,19 @@ class Exact(Summation):
         with_gradient: bool = True,
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges of pairs, in one pass over the pairs; see `Summation.low_rank`."""
-        from graphcouple._numba.low_rank import low_rank_rows
+        from graphcouple._numba.all_pairs import NO_CHARGES, sum_low_rank
 
-        potential, gradient = np.empty(len(Z)), np.empty(Z.shape)
-        factors = (np.ascontiguousarray(left.T, dtype=np.float64), np.ascontiguousarray(right, dtype=np.float64))
-        arrays = (coordinates(Z), radial, *factors)
-        outputs = (with_potential, with_gradient, potential, gradient)
-        over_rows(len(Z), self.n_jobs, low_rank_rows, *arrays, *outputs, at_least=worth_threads(len(Z)))
-        return potential, gradient
+        first, second = (np.ascontiguousarray(factor, dtype=np.float64) for factor in (left, right))
+        sources = self._sources(Z, radial, with_potential, with_gradient)
+        return sum_low_rank(Z, sources, first, second, NO_CHARGES, self.n_jobs, with_potential, with_gradient)
 
-
-def coordinates(Z: FloatArray) -> FloatArray:
-    """Return the coordinates, one per row, in double precision."""
-    return np.ascontiguousarray(Z.T, dtype=np.float64)
+    def _sources(self, Z: FloatArray, radial: RadialFunction, *outputs: bool) -> tuple[Any, Any]:
+        """Return what the slopes and the values of the radial function come from: a formula, or a table of cubics."""
+        return radial, radial
 
 
 # Building the tables takes 4 ms, as long as the formulas for this many points.
 TABLE_FROM = 200
-
-# Number of parts of the pairs; each has its own sums, so that results do not depend on the number of threads.
-_PARTS = 8
 
 
 class Tabulated(Exact):
@@ -107,45 +100,24 @@ class Tabulated(Exact):
         Threads; None means every core.
     """
 
-    def low_rank(
-        self, Z: FloatArray, radial: RadialFunction, left: FloatArray, right: FloatArray, **outputs: bool
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the potential of charges of pairs, in one pass over the pairs; see `Summation.low_rank`."""
-        forces, energies = (outputs.get(name, True) for name in ("with_gradient", "with_potential"))
-        slopes, values = _tables(radial) if self._reads(Z, radial) else (None, None)
-        if (forces and slopes is None) or (energies and values is None):
-            return super().low_rank(Z, radial, left, right, **outputs)
-        from graphcouple._numba.tables import pairs_once
-
-        n, n_dims = Z.shape
-        bounds = _parts(n)
-        potential, gradient = np.empty((len(bounds) - 1, n)), np.empty((len(bounds) - 1, n_dims, n))
-        unused = np.zeros((1, 4))
-        tables = (unused if slopes is None else slopes, unused if values is None else values)
-        charges = (np.ascontiguousarray(factor, dtype=np.float64) for factor in (left, right))
-        arrays = (coordinates(Z), *tables, *charges, energies, forces, potential, gradient)
-        over_rows(len(bounds) - 1, self.n_jobs, pairs_once, bounds, *arrays, at_least=2)
-        return potential.sum(axis=0), 2.0 * gradient.sum(axis=0).T
-
     def potential(
         self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
-        if not self._reads(Z, radial):
+        if not radial.tabulated:
             return super().potential(Z, radial, charges, **outputs)
         right = np.ones(len(Z)) if charges is None else charges
         return self.low_rank(Z, radial, np.ones((1, len(Z))), right[None], **outputs)
 
-    def _reads(self, Z: FloatArray, radial: RadialFunction) -> bool:
-        return radial.tabulated and len(Z) >= TABLE_FROM
-
-
-def _parts(n_points: int) -> IntArray:
-    """Return the bounds of parts of the rows with about equally many pairs (i, j), j > i."""
-    if n_points < worth_threads(n_points):
-        return np.array([0, n_points])
-    remainder = np.arange(_PARTS, -1, -1) / _PARTS
-    return n_points - np.round(n_points * np.sqrt(remainder)).astype(np.int64)
+    def _sources(self, Z: FloatArray, radial: RadialFunction, *outputs: bool) -> tuple[Any, Any]:
+        tables = _tables(radial) if radial.tabulated and len(Z) >= TABLE_FROM else (None, None)
+        energies, forces = outputs
+        needed = [table for table, use in zip(tables, (forces, energies), strict=True) if use]
+        if any(table is None for table in needed):
+            return radial, radial
+        unused = np.zeros((1, 4))
+        slopes, values = (unused if table is None else table for table in tables)
+        return slopes, values
 
 
 @lru_cache(maxsize=8)

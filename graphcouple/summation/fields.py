@@ -86,14 +86,14 @@ def sampled_total(
 
     Its relative standard error is about the potentials' coefficient of variation over the root of 1,000.
     """
-    from graphcouple._numba.pairs import sum_pairs
+    from graphcouple._numba.pairs import sum_rows
 
     n_rows, c = min(_SAMPLED_ROWS, len(Z)), np.ascontiguousarray(charges, dtype=np.float64)
     # The drawn points come first, and only their rows are summed.
     order = np.random.default_rng(0).permutation(len(Z))
-    sums, _ = sum_pairs(Z[order], radial, c[order][None], n_jobs, True, False, n_rows=n_rows)
-    potential = np.full(len(Z), sums[:n_rows].mean())
-    potential[order[:n_rows]] = sums[:n_rows]
+    sums, _ = sum_rows(Z[order], radial, c[order], n_rows, n_jobs, True, False)
+    potential = np.full(len(Z), sums.mean())
+    potential[order[:n_rows]] = sums
     return float(weights @ potential)
 
 

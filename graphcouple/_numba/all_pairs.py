@@ -1,0 +1,249 @@
+"""Exact sums over all pairs of points, each pair visited once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from graphcouple._numba.jit import OPTIONS, jit
+from graphcouple._numba.pairs import _BLOCK, _evaluate, worth_threads
+from graphcouple._numba.tables import look_up_smooth
+from graphcouple._numba.threads import over_rows
+
+# Number of parts of the pairs; each has its own sums, so that results do not depend on the number of threads.
+_PARTS = 8
+
+NO_CHARGES = np.zeros((0, 0))
+
+
+@jit
+def fill_distances(place, coords, b, m, sq_dist):
+    sq_dist[:m] = 0.0
+    for a in range(coords.shape[0]):
+        here = place[a]
+        there = coords[a, b : b + m]
+        for j in range(m):
+            sq_dist[j] += (here - there[j]) * (here - there[j])
+
+
+@jit
+def fill_charges(left, right, b, m, c):
+    rank = right.shape[0]
+    c[:m] = 0.0
+    s = 0
+    # Four at a time: charges are then loaded and stored a quarter as often.
+    while s + 4 <= rank:
+        m0, m1, m2, m3 = left[s], left[s + 1], left[s + 2], left[s + 3]
+        r0, r1, r2, r3 = (
+            right[s, b : b + m],
+            right[s + 1, b : b + m],
+            right[s + 2, b : b + m],
+            right[s + 3, b : b + m],
+        )
+        for j in range(m):
+            c[j] += (m0 * r0[j] + m1 * r1[j]) + (m2 * r2[j] + m3 * r3[j])
+        s += 4
+    while s < rank:
+        m0 = left[s]
+        r0 = right[s, b : b + m]
+        for j in range(m):
+            c[j] += m0 * r0[j]
+        s += 1
+
+
+@jit
+def charge_rows(start, stop, coords, radial, charges, potential):
+    """Fill Φ_i of each set of charges, shape (n, n_sets); `coords` has shape (q, n) and `charges` (n_sets, n)."""
+    n_sets, n_points = charges.shape
+    sq_dist, value, unused = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    for i in range(start, stop):
+        potential[i] = 0.0
+        for b in range(0, n_points, _BLOCK):
+            m = min(_BLOCK, n_points - b)
+            fill_distances(coords[:, i], coords, b, m, sq_dist)
+            _evaluate(radial, sq_dist[:m], value, unused, True, False)
+            if b <= i < b + m:
+                value[i - b] = 0.0
+            for s in range(n_sets):
+                c = charges[s, b : b + m]
+                total = 0.0
+                for j in range(m):
+                    total += c[j] * value[j]
+                potential[i, s] += total
+
+
+def sum_pairs(Z, radial, n_jobs, charges=None, with_potential=True, with_gradient=True):
+    """Return Φ_i = Σ_{j≠i} c_ij φ(d²_ij), of shape (n,), and ∇Φ_i, of shape (n, q), in float64.
+
+    `charges` is symmetric and of shape (n, n), or of shape (n,) where c_ij = c_j, or None for 1. Without its flag, an
+    array holds arbitrary values.
+    """
+    n, n_dims = Z.shape
+    c = np.ones(n) if charges is None else np.ascontiguousarray(charges, dtype=np.float64)
+    if n_dims > 3 or radial.tabulated:
+        factors = (NO_CHARGES, NO_CHARGES, c) if c.ndim > 1 else (np.ones((1, n)), c[None], NO_CHARGES)
+        return sum_low_rank(Z, (radial, radial), *factors, n_jobs, with_potential, with_gradient)
+    loop, n_coords = (pairs_in_space, 3) if n_dims == 3 else (pairs_in_plane, 2)
+    coords = np.zeros((n_coords, n))
+    coords[:n_dims] = Z.T
+    return _by_parts(loop, n_jobs, coords, n_dims, radial, np.atleast_2d(c), with_potential, with_gradient)
+
+
+def sum_low_rank(Z, sources, left, right, dense, n_jobs, with_potential=True, with_gradient=True):
+    """Return the sums of `sum_pairs` with c_ij = Σ_s left_si right_sj, or with the charges in `dense` if it has rows.
+
+    `sources` are what the slopes and the values come from: a formula, or a table of cubics.
+    """
+    coords = np.ascontiguousarray(Z.T, dtype=np.float64)
+    arrays = (*sources, left, right, dense, with_potential, with_gradient)
+    return _by_parts(pairs_once, n_jobs, coords, Z.shape[1], *arrays)
+
+
+def _by_parts(loop, n_jobs, coords, n_dims, *arrays):
+    n_coords, n = coords.shape
+    bounds = _parts(n)
+    potential, gradient = np.empty((len(bounds) - 1, n)), np.empty((len(bounds) - 1, n_coords, n))
+    over_rows(len(bounds) - 1, n_jobs, loop, bounds, coords, *arrays, potential, gradient, at_least=2)
+    return potential.sum(axis=0), 2.0 * gradient[:, :n_dims].sum(axis=0).T
+
+
+def _parts(n_points):
+    """Return the bounds of parts of the rows with about equally many pairs (i, j), j > i."""
+    if n_points < worth_threads(n_points):
+        return np.array([0, n_points])
+    remainder = np.arange(_PARTS, -1, -1) / _PARTS
+    return n_points - np.round(n_points * np.sqrt(remainder)).astype(np.int64)
+
+
+def _loop_over_pairs(spatial):
+    """Return the loop over pairs for three coordinates if `spatial`, and else for two, in registers."""
+
+    def pairs(start, stop, bounds, coords, radial, charges, with_potential, with_gradient, potential, gradient):
+        """Add Φ_i = Σ_{j≠i} c_ij φ(d²_ij) and ½∇Φ_i by parts, as `pairs_once`.
+
+        `charges` is symmetric with one row for each point, or a single row for all points.
+        """
+        dense, last = charges.shape[0] > 1, coords.shape[0] - 1
+        xs, ys, zs = coords[0], coords[1], coords[last]
+        for part in range(start, stop):
+            potential[part] = 0.0
+            gradient[part] = 0.0
+            px, py, pz = gradient[part, 0], gradient[part, 1], gradient[part, last]
+            for i in range(bounds[part], bounds[part + 1]):
+                row = charges[i if dense else 0]
+                own, x, y, z = row[i], xs[i], ys[i], zs[i]
+                xj, yj, zj, c, others = xs[i + 1 :], ys[i + 1 :], zs[i + 1 :], row[i + 1 :], potential[part, i + 1 :]
+                gx, gy, gz = px[i + 1 :], py[i + 1 :], pz[i + 1 :]
+                if with_potential:
+                    total = 0.0
+                    for j in range(c.size):
+                        dx, dy, dz = x - xj[j], y - yj[j], z - zj[j] if spatial else 0.0
+                        value = radial.potential(dx * dx + dy * dy + dz * dz)
+                        total += c[j] * value
+                        others[j] += (c[j] if dense else own) * value
+                    potential[part, i] += total
+                if with_gradient:
+                    fx = 0.0
+                    fy = 0.0
+                    fz = 0.0
+                    for j in range(c.size):
+                        dx, dy, dz = x - xj[j], y - yj[j], z - zj[j] if spatial else 0.0
+                        slope = radial.slope(dx * dx + dy * dy + dz * dz)
+                        there, back = c[j] * slope, (c[j] if dense else own) * slope
+                        fx += there * dx
+                        fy += there * dy
+                        gx[j] -= back * dx
+                        gy[j] -= back * dy
+                        if spatial:
+                            fz += there * dz
+                            gz[j] -= back * dz
+                    px[i] += fx
+                    py[i] += fy
+                    if spatial:
+                        pz[i] += fz
+
+    return jit(pairs)
+
+
+pairs_in_plane, pairs_in_space = _loop_over_pairs(False), _loop_over_pairs(True)
+
+
+def _fill_slopes(source, sq_dist, filled):
+    """Fill φ'(d²) from a table of cubics, or by a formula."""
+
+
+def _fill_values(source, sq_dist, filled):
+    """Fill φ(d²) from a table of cubics, or by a formula."""
+
+
+def _from_table(source, sq_dist, filled):
+    for j in range(sq_dist.size):
+        filled[j] = look_up_smooth(source, sq_dist[j])
+
+
+@overload(_fill_slopes, jit_options=OPTIONS)
+def _slopes_of(source, sq_dist, filled):
+    def by_formula(source, sq_dist, filled):
+        for j in range(sq_dist.size):
+            filled[j] = source.slope(sq_dist[j])
+
+    return _from_table if isinstance(source, types.Array) else by_formula
+
+
+@overload(_fill_values, jit_options=OPTIONS)
+def _values_of(source, sq_dist, filled):
+    def by_formula(source, sq_dist, filled):
+        for j in range(sq_dist.size):
+            filled[j] = source.potential(sq_dist[j])
+
+    return _from_table if isinstance(source, types.Array) else by_formula
+
+
+@jit
+def pairs_once(
+    start, stop, bounds, coords, slopes, values, left, right, dense, with_potential, with_gradient, potential, gradient
+):
+    """Add Φ_i = Σ_{j≠i} c_ij φ(d²_ij) and ½∇Φ_i, with c_ij = Σ_s left_si right_sj, comparing the points of a pair once.
+
+    Part p, from `start` to `stop`, compares the points from `bounds[p]` to `bounds[p + 1]` with all later ones, and
+    fills its own `potential[p]`, of shape (n,), and `gradient[p]`, of shape (q, n). `coords` has shape (q, n).
+    If the symmetric matrix `dense` has rows, it holds the charges.
+    """
+    n_dims, n_points = coords.shape
+    sq_dist, c, back, value = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    for part in range(start, stop):
+        potential[part] = 0.0
+        gradient[part] = 0.0
+        for i in range(bounds[part], bounds[part + 1]):
+            for b in range(i + 1, n_points, _BLOCK):
+                m = min(_BLOCK, n_points - b)
+                fill_distances(coords[:, i], coords, b, m, sq_dist)
+                if dense.shape[0] > 0:
+                    c[:m] = dense[i, b : b + m]
+                    back[:m] = c[:m]
+                else:
+                    fill_charges(left[:, i], right, b, m, c)
+                    fill_charges(right[:, i], left, b, m, back)
+                if with_potential:
+                    others = potential[part, b : b + m]
+                    total = 0.0
+                    _fill_values(values, sq_dist[:m], value)
+                    for j in range(m):
+                        total += c[j] * value[j]
+                    for j in range(m):
+                        others[j] += back[j] * value[j]
+                    potential[part, i] += total
+                if with_gradient:
+                    _fill_slopes(slopes, sq_dist[:m], value)
+                    for j in range(m):
+                        c[j] *= value[j]
+                        back[j] *= value[j]
+                    for a in range(n_dims):
+                        here = coords[a, i]
+                        there, others = coords[a, b : b + m], gradient[part, a, b : b + m]
+                        pull = 0.0
+                        for j in range(m):
+                            pull += c[j] * (here - there[j])
+                            others[j] += back[j] * (there[j] - here)
+                        gradient[part, a, i] += pull
