@@ -2,10 +2,10 @@
 
 An embedding method is a sentence: a law of a hidden graph given X, a law of a
 hidden graph given Z, coupled by cross-entropy. The names here load on first
-use, so importing the package costs next to nothing.
+use, so importing the package is fast.
 
-Methods, and the words of a sentence, stand here; objectives and losses in `couplings`, the components of random graphs
-in `components`, the statements of the papers in `theory`, and the bases of parts of your own in `extend`.
+Methods and the parts of a sentence are here; objectives and losses in `couplings`, the components of random graphs in
+`components`, the papers' statements in `theory`, and base classes for your own parts in `extend`.
 """
 
 import lazy_loader as _lazy
@@ -41,7 +41,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"graphcouple has no {name}; use {_PEERS[name]}.") from None
 
 
-# These names work here too, as they did before their modules had them.
+# These names can also be imported from here.
 _ELSEWHERE = {
     "components": ["AveragedProjection", "sample_components"],
     "couplings": [

@@ -7,7 +7,7 @@ from html import escape
 
 
 def html_table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a table of texts as HTML, where lines stay lines. Under a header, columns after the first hold numbers."""
+    """Return an HTML table of texts, with line breaks. Under a header, columns after the first are right-aligned."""
     names = list(header)
 
     def row(cells: Iterable[str], kind: str) -> str:

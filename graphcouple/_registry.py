@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """Things by name. A name is looked up when it is used, so late additions work everywhere.
+    """Objects by name. A name is looked up when it is used, so late additions work everywhere.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Registry(Generic[T]):
         self._entries: dict[str, T] = {}
 
     def add(self, name: str, thing: T) -> None:
-        """Register a thing under a name."""
+        """Register an object under a name."""
         if not isinstance(name, str) or not name:
             raise TypeError(f"the name of a {self.parameter} must be a string of at least one letter, got {name!r}.")
         self._entries[name] = thing
@@ -44,7 +44,7 @@ class Registry(Generic[T]):
         del self._entries[name]
 
     def register(self, name: str) -> Callable[[T], T]:
-        """Return a decorator that registers a thing under a name."""
+        """Return a decorator that registers an object under a name."""
 
         def remember(thing: T) -> T:
             self.add(name, thing)

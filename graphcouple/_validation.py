@@ -85,9 +85,9 @@ def check_unmasked(X: Any, name: str) -> None:
 
 
 def check_sparse(matrix: Any, name: str) -> None:
-    """Raise unless every index of a sparse matrix lies within it: compiled loops trust them.
+    """Raise unless every index of a sparse matrix lies within it: compiled loops do not check.
 
-    SciPy checks only a few of them, and a file or a caller can hold any.
+    SciPy checks only a few of the indices.
     """
     try:
         if matrix.format in ("csr", "csc", "bsr"):
@@ -192,7 +192,7 @@ def seeded_clone(estimator: Any, rng: np.random.RandomState) -> Any:
 
 
 def centred(Z: Any) -> Any:
-    """Return places less their mean, in double precision; exact zeros if all places are the same."""
+    """Return places minus their mean, in double precision; exact zeros if all places are the same."""
     z = Z - Z[:1].astype(np.float64)
     z -= z.mean(axis=0)
     return z

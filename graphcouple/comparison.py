@@ -53,7 +53,7 @@ class Comparison:
             runs = [run for run in self.scores if run[0] == name]
             cells = [_spread([100 * self.scores[run].get(score, np.nan) for run in runs]) for score in shown]
             if several:
-                # Maps in one place have no scores, and are like no other.
+                # Maps in one place have no scores, and no similarity to other maps.
                 maps = [self.embeddings[run] for run in runs if len(self.scores[run]) > 1]
                 cells.append(f"{100 * seed_stability(maps):.1f}" if len(maps) > 1 else "")
             rows.append([_text(name), *cells, _spread([self.scores[run]["seconds"] for run in runs])])
@@ -99,16 +99,16 @@ def compare(
     Parameters
     ----------
     methods : mapping of names to estimators
-        Of this library or another, or pipelines; each is cloned. The map is `embedding_`, or what `fit_transform`
-        returns. Names that are pairs (row, column) make the picture a table.
+        Estimators of this or another library, or pipelines; each is cloned. The map is `embedding_`, or what
+        `fit_transform` returns. Names that are pairs (row, column) make the picture a table.
     X : array or sparse matrix of shape (n_samples, n_features)
     y : array of shape (n_samples,), optional
         Classes, for scores of classes and the colours of the picture; numbers that are not whole are colours only. No
         method sees them.
     seeds : int, default=1
-        Fits of each method, with every ``random_state`` 0, 1, …; one of a method without this parameter.
+        Fits of each method, with every ``random_state`` 0, 1, …; a method without one is fitted once.
     metric, n_rows, n_jobs
-        Of the scores; see `graphcouple.metrics.evaluate`. The methods have their own.
+        For the scores; see `graphcouple.metrics.evaluate`. The methods have their own.
     fit : callable, optional
         Called as ``fit(name, seed, estimator, X)`` in place of ``estimator.fit(X)``, to report progress.
 
@@ -164,7 +164,7 @@ def compare(
                 if not np.isfinite(Z).all():
                     raise FloatingPointError("its map is not finite")
             except Exception as error:
-                # One bad method among good ones costs its row, not the table.
+                # A failed method loses its row; the other rows stay.
                 failures[name] = error
                 break
             maps[name, seed], seconds[name, seed] = Z, time.perf_counter() - start
@@ -172,7 +172,7 @@ def compare(
         raise next(iter(failures.values()))
     for name, failure in failures.items():
         reason = f"{type(failure).__name__}: {failure}"
-        warnings.warn(f"{_text(name)} failed, and is compared no further: {reason}", UserWarning, stacklevel=2)
+        warnings.warn(f"{_text(name)} failed, and is left out: {reason}", UserWarning, stacklevel=2)
     scored = {run: Z for run, Z in maps.items() if np.ptp(Z, axis=0).any()}
     if len(scored) < len(maps):
         flat = ", ".join(dict.fromkeys(_text(name) for name, seed in maps if (name, seed) not in scored))

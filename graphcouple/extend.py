@@ -1,6 +1,6 @@
-"""The bases of parts of your own, and the decorators that give them names.
+"""Base classes for your own parts, and the decorators that give them names.
 
-A part is one file: a subclass of one of these bases, or a function, with a name for estimators and the command if you
+A part is one file: a subclass of one of these classes, or a function, with a name for estimators and the command if you
 register it. `tests/extensions/` in the repository has an example of each.
 
 | to add | base | to name it |

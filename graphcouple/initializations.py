@@ -272,7 +272,7 @@ def start_for(library: str, Z: Any) -> NDArray[Any]:
     start -= start.mean(axis=0)
     size = float(start[:, 0].std()) or float(start.std())
     if not size > 0:
-        raise ValueError("all points of Z are in one place, which is no start.")
+        raise ValueError("all points of Z are in one place, which cannot be a start.")
     deviation = _PEERS[library]
     if deviation is None:
         # umap-learn's own noise for copies is as small.

@@ -1,4 +1,4 @@
-"""Embeddings of annotated data (AnnData) in scanpy's manner, written to `obsm` and `uns`.
+"""Embeddings of annotated data (AnnData) as in scanpy, written to `obsm` and `uns`.
 
 scanpy itself is not needed, but its plots show the results: ``sc.pl.embedding(adata, "X_tsne", color="cell_type")``.
 To let ``sc.pp.neighbors`` use this library's search, pass it a `graphcouple.neighbors.NeighborsTransformer`.
@@ -64,7 +64,7 @@ def embed(
     Returns
     -------
     AnnData or None
-        The copy, if asked for. The embedding is in ``obsm[key]``; ``uns[key]["params"]`` has the parameters, the
+        The copy, if `copy` is true. The embedding is in ``obsm[key]``; ``uns[key]["params"]`` has the parameters, the
         sentence of the method, its loss and why it stopped, all as text and numbers that files can hold.
 
     Raises
@@ -72,7 +72,7 @@ def embed(
     KeyError
         When a representation, a layer or stored neighbours do not exist.
     TypeError, ValueError
-        When the method is unknown, the key holds something else than a map, or the data are unusable; see `fit` of the
+        When the method is unknown, the key holds something other than a map, or the data are unusable; see `fit` of the
         estimator.
 
     Examples
@@ -183,7 +183,7 @@ def score(
     use_rep, n_pcs, layer : optional
         What the embeddings are compared with; as for `embed`.
     **options
-        Of `evaluate`.
+        Options of `evaluate`.
 
     Returns
     -------
@@ -229,7 +229,7 @@ def _method(method: Any, random_state: Any) -> tuple[str, Any]:
 
 
 def _representation(adata: Any, use_rep: str | None, n_pcs: int | None, layer: str | None) -> tuple[Any, str]:
-    """Return the points, and the name of what they are."""
+    """Return the points, and the name of their representation."""
     if use_rep is not None and layer is not None and use_rep != "X":
         raise ValueError(f"use_rep={use_rep!r} and layer={layer!r} name two representations; give one of them.")
     used = use_rep or default_representation(adata)
@@ -259,7 +259,7 @@ def _with_neighbors(adata: Any, key: str, estimator: Any) -> tuple[Any, dict[str
     if key not in adata.uns:
         raise KeyError(f"uns has no {key!r}; run sc.pp.neighbors(adata) first.")
     if not getattr(estimator, "couples_laws", False):
-        raise ValueError(f"{type(estimator).__name__} couples no two laws, so it takes no stored neighbors.")
+        raise ValueError(f"{type(estimator).__name__} does not couple two laws, so it takes no stored neighbors.")
     stored = adata.uns[key]
     distances = stored.get("distances_key", "distances")
     if distances in adata.obsp:
@@ -291,7 +291,7 @@ def _write(adata: Any, key: str, Z: FloatArray) -> None:
 
 
 def _outcome(estimator: Any) -> dict[str, Any]:
-    """Return what a run says of itself."""
+    """Return a run's loss, iterations, stop reason and sentence, and the version."""
     from graphcouple import __version__
 
     values: dict[str, Any] = {"version": __version__}
@@ -301,7 +301,7 @@ def _outcome(estimator: Any) -> dict[str, Any]:
 
 
 def _storable(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values that files can hold: numbers and text; others as text, and none of None."""
+    """Return the values that files can hold: numbers and text; others as text, without None."""
     return {
         name: value if isinstance(value, (str, int, float)) else str(value)
         for name, value in values.items()

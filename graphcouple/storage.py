@@ -1,4 +1,4 @@
-"""Models on disk: arrays and JSON in one zip file. Nothing in a file is ever run, so files from others can be opened.
+"""Models on disk: arrays and JSON in one zip file. Nothing in a file is ever run, so files from others are safe.
 
 A file holds ``model.json``, a tree of plain values, and the arrays that it names. An object is written as the name of
 its class and its parameters, and read only if the reader knows the class.
@@ -111,7 +111,7 @@ def read(path: str | os.PathLike[str], classes: Mapping[str, type], kind: str = 
     ----------
     path : str or path
     classes : mapping of str to type
-        The classes of which objects may be made, by name.
+        The classes whose objects may be created, by name.
     kind : str, optional
         The kind that the file must have.
 
@@ -133,14 +133,14 @@ def _read(path: str | os.PathLike[str], classes: Mapping[str, type], kind: str) 
     try:
         archive = zipfile.ZipFile(path)
     except zipfile.BadZipFile:
-        raise ValueError(f"{os.fspath(path)} is not a {kind}: it is no zip file.") from None
+        raise ValueError(f"{os.fspath(path)} is not a {kind}: it is not a zip file.") from None
     with archive:
         if _TREE not in archive.namelist():
             raise ValueError(f"{os.fspath(path)} is not a {kind}: it has no {_TREE}.")
         size = sum(entry.file_size for entry in archive.infolist())
         if size > MOST_BYTES:
             raise ValueError(
-                f"{os.fspath(path)} unfolds to {size / 2**30:.1f} GiB, more than the limit of {MOST_BYTES / 2**30:.1f} "
+                f"{os.fspath(path)} expands to {size / 2**30:.1f} GiB, more than the limit of {MOST_BYTES / 2**30:.1f} "
                 "GiB; the environment variable GRAPHCOUPLE_MOST_BYTES raises it."
             )
         tree = json.loads(archive.read(_TREE))
@@ -171,7 +171,7 @@ def upgraded(tree: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Encoder:
-    """Turns values into JSON, and keeps the arrays aside; an array that occurs twice is kept once."""
+    """Turns values into JSON, and collects the arrays; an array that occurs twice is stored once."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, NDArray[Any]] = {}
@@ -232,7 +232,7 @@ class _Encoder:
 
 
 def _parameters_of(value: Any) -> dict[str, Any] | None:
-    """Return the arguments that make an object again; None if they are not known."""
+    """Return the arguments that recreate an object; None if they are not known."""
     from sklearn.base import BaseEstimator
 
     if isinstance(value, type):
@@ -252,14 +252,14 @@ def _random_state(state: Any) -> np.random.RandomState:
     """Return the generator of a state; numpy does not check the state's position."""
     kind, keys, position, *_ = state
     if kind != "MT19937" or np.shape(keys) != (_TWISTER,) or not 0 <= int(position) <= _TWISTER:
-        raise ValueError("the file is damaged: its random_state is none of numpy's. Fit again.")
+        raise ValueError("the file is damaged: its random_state is not numpy's. Fit again.")
     rng = np.random.RandomState()
     rng.set_state(tuple(state))
     return rng
 
 
 def _sound_array(entry: Any, size: int) -> NDArray[Any]:
-    """Return an array; raise if it is larger than its entry or holds NaN, which compiled loops would trust."""
+    """Return an array; raise if it is larger than its entry or holds NaN, which compiled loops do not check."""
     try:
         version = npy.read_magic(entry)
         shape, _, dtype = npy.read_array_header_1_0(entry) if version == (1, 0) else npy.read_array_header_2_0(entry)

@@ -71,7 +71,7 @@ def test_without_centring_the_minimum_is_that_of_the_gram_matrix_itself(form):
     best = (vectors * values)[:, -2:] @ vectors[:, -2:].T
     np.testing.assert_allclose(Z @ Z.T, best, atol=1e-4 * np.abs(best).max())
     np.testing.assert_allclose(objective.similarities.placement(2).eigenvalues, values[:-3:-1], rtol=1e-8)
-    with pytest.raises(ValueError, match="no sum over pairs"):
+    with pytest.raises(ValueError, match="not a sum over pairs"):
         objective.forces(Y)
 
 

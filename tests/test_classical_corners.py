@@ -96,7 +96,7 @@ def test_kernels_of_graphcouple_place_each_row_by_itself():
         (lambda: gc.KernelPCA(kernel=lambda a, b: a[0] * b[1]).fit(X), "must be symmetric"),
         (lambda: gc.KernelPCA(kernel_params={"gama": 1}).fit(X), "kernel='linear' has no parameters"),
         (lambda: gc.KernelPCA(kernel="rbf", kernel_params={"gama": 1}).fit(X), "kernel_params=.* do not fit"),
-        (lambda: gc.LaplacianEigenmaps().fit(), "X is None, and input is no graph"),
+        (lambda: gc.LaplacianEigenmaps().fit(), "X is None, and input is not a graph"),
         (lambda: gc.LaplacianEigenmaps(input=-cdist(X, X)).fit(), "weights must be finite and at least 0"),
         (lambda: gc.MetricMDS(weights=300.0).fit(X), "weights"),
         (lambda: gc.ClassicalMDS(metric="precomputed").fit(np.triu(cdist(X, X))), "distances must be symmetric"),

@@ -63,7 +63,7 @@ def test_a_map_in_one_place_has_no_scores_and_costs_the_others_none(rng):
 def test_a_method_that_fails_costs_the_others_none(rng):
     X = rng.normal(size=(30, 3))
     bad = {"wide": PCA(9), "lost": make_pipeline(PCA(2), FunctionTransformer(np.log))}
-    with np.errstate(all="ignore"), pytest.warns(UserWarning, match="failed, and is compared no further") as told:
+    with np.errstate(all="ignore"), pytest.warns(UserWarning, match="failed, and is left out") as told:
         compared = gc.compare({**bad, "PCA": PCA(2)}, X)
     assert [str(warning.message).partition(" ")[0] for warning in told] == ["wide", "lost"]
     assert list(compared.embeddings) == [("PCA", 0)]

@@ -85,7 +85,7 @@ def test_generators_of_files_are_numpys(tmp_path):
         tree["content"]["dict"]["parameters"]["dict"]["random_state"]["random_state"][2] = 10**9
         return json.dumps(tree).encode()
 
-    with pytest.raises(ValueError, match="random_state is none of numpy's"):
+    with pytest.raises(ValueError, match="random_state is not numpy's"):
         gc.load(crafted(path, tmp_path / "crafted.gc", moved))
 
 
@@ -122,7 +122,7 @@ def test_a_full_disk_does_not_end_a_fit(tmp_path, monkeypatch):
         raise OSError("No space left on device")
 
     monkeypatch.setattr("graphcouple.storage.write", full)
-    with pytest.warns(UserWarning, match="No space left on device; the fit goes on"):
+    with pytest.warns(UserWarning, match="No space left on device; the fit continues"):
         fitted = gc.TSNE(perplexity=8, max_iter=30, random_state=0, checkpoint=tmp_path / "run").fit(X)
     assert fitted.n_iter_ == 30
 

@@ -42,7 +42,7 @@ def test_exaggeration_stays_within_what_the_graph_bears():
         assert (weighted.value(2e-3 * X[:, :2]) < weighted.value(1e-3 * X[:, :2])) is spreads
     chosen = gc.Descent().plan(objective, X[:, :2], 500)[1].exaggeration
     assert 0.5 * limit < chosen.factor < 0.7 * limit
-    with pytest.warns(ConvergenceWarning, match="more than this graph bears"):
+    with pytest.warns(ConvergenceWarning, match="more than this graph tolerates"):
         given = gc.Descent(early_exaggeration=12.0).plan(objective, X[:, :2], 500)[1].exaggeration
     assert given.factor == 12.0
     assert given(75) == pytest.approx(12.0**0.5)
@@ -50,7 +50,7 @@ def test_exaggeration_stays_within_what_the_graph_bears():
 
 def test_exaggeration_beyond_that_is_survived():
     X = noise()
-    with pytest.warns(ConvergenceWarning, match="bears"):
+    with pytest.warns(ConvergenceWarning, match="tolerates"):
         fitted = gc.TSNE(early_exaggeration=12.0, random_state=0).fit(X)
     assert fitted.kl_divergence_ < 1.0
 

@@ -271,7 +271,7 @@ def test_the_weight_at_large_goes_by_what_components_explain(rng):
 def test_a_few_points_far_out_are_named_and_three_points_are_not(term, rng):
     X = rng.normal(size=(300, 4))
     X[[5, 7, 200]] += 1e4 * np.eye(4)[:3]
-    with pytest.warns(UserWarning, match=r"sees little but rows 5, 7, 200, which lie so far out"):
+    with pytest.warns(UserWarning, match=r"is dominated by rows 5, 7, 200, which lie so far out"):
         gc.TSNE(perplexity=5, max_iter=1, terms=[term], random_state=0).fit(X)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)

@@ -321,7 +321,7 @@ def test_files_that_unfold_without_end_are_refused_before_they_do(tmp_path, monk
 
     _bombs(tmp_path, monkeypatch)
     monkeypatch.setattr(_columns, "MOST_BYTES", 2**21)
-    with pytest.raises(ValueError, match=r"unfolds to .* GiB|cannot be read") as said:
+    with pytest.raises(ValueError, match=r"expands to .* GiB|cannot be read") as said:
         _files.read_points(tmp_path / name, None)
     assert "\n" not in str(said.value)
 

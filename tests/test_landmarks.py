@@ -56,7 +56,7 @@ def test_what_names_rows_refuses_landmarks():
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         gc.TSNE(n_landmarks=50, perplexity=10, init=np.ones((60, 2))).fit(X[:100])
     fitted = gc.TSNE(n_landmarks=50, perplexity=10, max_iter=20, random_state=0).fit(X[:100])
-    with pytest.raises(ValueError, match="points that are no landmarks"):
+    with pytest.raises(ValueError, match="points that are not landmarks"):
         fitted.update(X[100:110])
     weighted = gc.TSNE(n_landmarks=50, perplexity=10, max_iter=20, random_state=0)
     assert (

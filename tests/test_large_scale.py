@@ -328,7 +328,7 @@ def test_what_a_preset_or_its_terms_cannot_be_is_said():
         gc.TwoScaleCoupling().set_params(estimator__perplexity=5)
     both = gc.TwoScaleCoupling().set_params(estimator=gc.TSNE(), estimator__perplexity=5)
     assert both.estimator.perplexity == 5
-    with pytest.raises(TypeError, match=r"put the one in a list, as terms=\[LargeScale\("):
+    with pytest.raises(TypeError, match=r"put it in a list, as terms=\[LargeScale\("):
         gc.TSNE(terms=gc.LargeScale()).fit(X)
     for method in (gc.TSNE(), gc.TwoScaleCoupling()):
         with pytest.raises(ValueError, match="X is None, and TSNE finds its graph among points"):

@@ -110,7 +110,7 @@ def test_weights_count_copies():
 def test_scales_that_are_as_likely_are_told():
     sphere = np.random.default_rng(1).normal(size=(700, 3))
     law = gc.GraphModel(gc.Gaussian(), "D", gc.LeaveOneOut(), metric="cosine")
-    with pytest.warns(UserWarning, match="are as likely as .*; other rows may ask for another"):
+    with pytest.warns(UserWarning, match="are as likely as .*; other rows may favour another"):
         law.posterior(sphere)
 
 

@@ -192,7 +192,7 @@ def test_too_many_sparse_columns_for_that_are_warned_of(rng, monkeypatch):
 
     monkeypatch.setattr(inverted_file, "_DENSE_ENTRIES", 1000)
     X = sp.random(2000, 400, density=0.02, random_state=0, data_rvs=rng.standard_normal, format="csr")
-    with pytest.warns(UserWarning, match="have no few directions"):
+    with pytest.warns(UserWarning, match="do not identify the neighbors"):
         nearest_neighbors(X, K, search="approximate")
 
 

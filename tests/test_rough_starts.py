@@ -173,7 +173,7 @@ def test_a_given_exaggeration_from_noise_is_warned_of_where_the_graph_does_not_b
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         gc.TSNE(init="random", early_exaggeration=6.0, random_state=0).fit(digits[:500])
-    with pytest.warns(ConvergenceWarning, match="more than this graph bears: attraction exceeds repulsion from [3-6]"):
+    with pytest.warns(ConvergenceWarning, match="this graph tolerates: attraction exceeds repulsion from [3-6]"):
         gc.TSNE(init="random", early_exaggeration=12.0, random_state=0).fit(noise)
 
 

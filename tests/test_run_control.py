@@ -244,7 +244,7 @@ def test_a_warm_start_goes_on_from_the_last_embedding():
     assert abs(longer.loss_ - settled) < 1e-3 * abs(settled)
     method.set_params(perplexity=10).fit(whole)
     assert method.loss_history_[0] > method.loss_
-    with pytest.raises(ValueError, match="warm_start=True goes on from the last embedding, of shape"):
+    with pytest.raises(ValueError, match="warm_start=True continues from the last embedding, of shape"):
         method.fit(whole[:300])
     with pytest.raises(ValueError, match="n_components=3"):
         method.set_params(n_components=3).fit(whole)

@@ -196,7 +196,7 @@ def test_a_store_of_another_search_is_refused(tmp_path):
     with pytest.raises(ValueError, match="integer random_state"):
         short(store=tmp_path / "more.jsonl", random_state=None)
     (tmp_path / "text").write_text("no store\n")
-    with pytest.raises(ValueError, match="is no file of a search"):
+    with pytest.raises(ValueError, match="is not a file of a search"):
         short(store=tmp_path / "text")
 
 
@@ -271,7 +271,7 @@ def test_refused_spaces(space):
 
 
 def test_no_method_of_that_name(found):
-    with pytest.raises(KeyError, match="no method of this search"):
+    with pytest.raises(KeyError, match="not a method of this search"):
         found["tSNE"]
 
 
@@ -378,7 +378,7 @@ def test_a_search_over_a_distribution_goes_on(tmp_path):
     (tmp_path / "fits").write_text("")
     short(space=[RandomMap()], store=tmp_path / "fits", n_seeds=1)
     (tmp_path / "fits").write_bytes(b"\xff\xfe\n")
-    with pytest.raises(ValueError, match="is no file of a search"):
+    with pytest.raises(ValueError, match="is not a file of a search"):
         short(space=[RandomMap()], store=tmp_path / "fits", n_seeds=1)
 
 

@@ -124,7 +124,7 @@ def test_tabs_separate_cells_and_commas_do_not(tmp_path, ending):
     assert set(y) == {"left, one", "right, one"}
     path = tmp_path / "wrong.tsv"
     path.write_text("1,2\n3,4\n")
-    with pytest.raises(ValueError, match="something else than tabs; use tabs"):
+    with pytest.raises(ValueError, match="something other than tabs; use tabs"):
         read_points(path, None)
 
 

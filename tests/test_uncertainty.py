@@ -158,7 +158,7 @@ def test_refusals_and_warnings():
     with pytest.raises(ValueError, match="temperature must be"):
         position_uncertainty(Quadratic(np.eye(8), 2), np.zeros((4, 2)), temperature=0.0)
     Z = RNG.normal(size=(8, 1))
-    with pytest.warns(UserWarning, match="Z is no minimum: the objective falls in 1 of 8 directions"):
+    with pytest.warns(UserWarning, match="Z is not a minimum: the objective falls in 1 of 8 directions"):
         position_uncertainty(Quadratic(np.diag([-1.0, 1, 2, 3, 4, 5, 6, 7]), 1, Z), Z)
     slope = Quadratic(np.kron([[1.0, -1.0], [-1.0, 1.0]], np.eye(1)), 1)
     with pytest.warns(UserWarning, match="by its slope, it lies .* standard deviations from a minimum"):

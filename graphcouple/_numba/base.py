@@ -2,8 +2,8 @@
 
 A formula is a frozen dataclass of floats (or of other formulas) whose methods
 take ``(self, sq_dist)`` and use only arithmetic and NumPy ufuncs. Such a method
-runs on arrays, and the compiled loops run the very same source on
-scalars: there is no second copy of a kernel to keep in step.
+runs on arrays, and the compiled loops run the same source on scalars, so there is no second copy of a kernel to
+maintain.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TWO_NUMBER_METHODS = ("cost", "grad_cost")
 
 
 class Formula:
-    """Base of everything a compiled loop may evaluate at a squared distance."""
+    """Base class of functions that a compiled loop may evaluate at a squared distance."""
 
     @property
     def compile_time_fields(self) -> tuple[str, ...]:
@@ -133,8 +133,8 @@ def has_recursive_helper(cls: type) -> bool:
 def formula_digest(cls: type) -> str:
     """Return a digest of the source-level meaning of a formula class.
 
-    It enters the compiled type's name, so that an edited formula never meets
-    the machine code of an earlier version in numba's disk cache.
+    It enters the compiled type's name, so that an edited formula never runs the machine code of an earlier version from
+    numba's disk cache.
     """
     digest = hashlib.sha256(cls.__qualname__.encode())
     for name in FORMULA_METHODS + TWO_NUMBER_METHODS:

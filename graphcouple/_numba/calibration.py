@@ -24,7 +24,8 @@ def _row_entropy(sq_dist, counts, kernel, log_scale, log_weight, slope):
     largest = -np.inf
     for j in range(sq_dist.size):
         if counts is not None and counts[j] == 0.0:
-            # An own point without copies, at distance 0, would be the largest and leave the others no digits.
+            # A point without copies, at distance 0 from itself, would have the largest term, and the others would lose
+            # all digits.
             log_weight[j] = -np.inf
             slope[j] = 0.0
             continue
@@ -58,7 +59,7 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
     `tied` gets the number of entries at the smallest distance where it exceeds exp(target), else 0. No bandwidth gives
     such a row its target, so it gets the largest bandwidth that leaves the ties all but a billionth of the mass.
 
-    With `counts`, an entry stands for that many neighbours at one distance.
+    With `counts`, an entry stands for `counts` neighbours at one distance.
     Newton's method on log τ, kept inside a bracket. The bracket shrinks by bisection whenever
     a Newton step would leave it, or is more than half as long as the last step.
     """
@@ -98,8 +99,8 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
             scale[i] = np.exp(start_at)
             error[i] = 0.0
             continue
-        # Double precision cannot tell squared distances in a ratio below exp(-1400), or that differ by less than 1e-12
-        # of the smallest.
+        # Double precision resolves neither ratios of squared distances below exp(-1400) nor differences below 1e-12 of
+        # the smallest.
         low = start_at - _LOG_SCALE_SPAN
         high = start_at + _LOG_SCALE_SPAN
         low = max(low, 0.5 * np.log(smallest) - 14.0)
@@ -224,7 +225,7 @@ def connectivity_rows(start, stop, sq_dist, indptr, kernel, target, connectivity
 
 @jit
 def neighbor_rows(start, stop, sq_dist, indptr, number, scale, counts=None):
-    """Find each row's distance to the first neighbour after `number` copies; if it is 0, the least positive, or 1."""
+    """Find each row's distance to neighbour `number` + 1, copies counted; if 0, the least positive distance, or 1."""
     for i in range(start, stop):
         row = np.sqrt(sq_dist[indptr[i] : indptr[i + 1]].astype(np.float64))
         order = np.argsort(row)
@@ -256,7 +257,7 @@ def count_nearest_copies(start, stop, sq_dist, indptr, counts, room, reach):
 def likelihood_rows(start, stop, sq_dist, indptr, kernel, log_scale, value, effective, counts=None):
     """Return log mean_j k(d_ij²/τ_i²) of each row over the points in other places, and the perplexity of the row's law.
 
-    Rows whose points are all in one place get NaN. With `counts`, an entry stands for that many points.
+    Rows whose points are all in one place get NaN. With `counts`, an entry stands for `counts` points.
     """
     for i in range(start, stop):
         shrink = np.exp(-2.0 * log_scale[i])

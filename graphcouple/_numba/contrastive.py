@@ -87,7 +87,7 @@ def contrast_edges(
 
 @jit
 def add_drawn(start, stop, points, log_kernel, order, place, shifts, log_total, pull, gradient):
-    """Add the part of the gradient that the drawn points have."""
+    """Add the drawn points' part of the gradient."""
     n, n_dims = points.shape
     for i in range(start, stop):
         for s in range(shifts.size):

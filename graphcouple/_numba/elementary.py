@@ -59,7 +59,7 @@ _SQRT_HALF_BITS = np.int64(0x3FE6A09E667F3BCD)
 
 @_strict
 def _exp_parts(x):
-    """Return e^r − 1 and 2^k with x = k ln 2 + r, |r| ≤ ln 2 / 2."""
+    """Return e^r − 1 and 2^k with x = k ln 2 + r, abs(r) ≤ ln 2 / 2."""
     shifted = x * _LOG2_E + _SHIFTER
     k = shifted - _SHIFTER
     r = (x - k * _LN2_HIGH) - k * _LN2_LOW
@@ -149,7 +149,7 @@ def logaddexp(a, b):
 
 @_strict
 def where(condition, x, y):
-    """Return x or y. numba's own function makes an array of one number, which takes hundreds of times as long."""
+    """Return x or y. numba's own function makes an array of one number, which is hundreds of times slower."""
     return x if condition else y
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from graphcouple._numba.jit import jit
 
-# A trial step may ask for more than a number can hold.
+# A trial step may overflow.
 _LARGEST_LOG = 100.0
 
 
@@ -27,7 +27,7 @@ def affinity_rows(start, stop, indptr, indices, cost, lam, gamma, log_p, sums, m
 
 @jit
 def log_sum_rows(start, stop, indptr, indices, cost, lam, gamma, log_sums):
-    """Fill the logarithms of the row sums of P, which may be too large or too small for a number."""
+    """Fill the logarithms of the row sums of P, which may overflow or underflow."""
     for i in range(start, stop):
         largest = -np.inf
         total = 0.0

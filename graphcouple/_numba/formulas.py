@@ -1,4 +1,4 @@
-"""Teach numba to take a formula (see `graphcouple._numba.base`) as an ordinary argument.
+"""Let numba take a formula (see `graphcouple._numba.base`) as an ordinary argument.
 
 A formula becomes a struct of its fields, and calling one of its methods
 compiles that method's own Python source. The type's name contains a digest of
@@ -79,7 +79,7 @@ def _typeof_formula(value, context):
     cls = type(value)
     for namespace, name, first in _globals_when_first_used(cls):
         if namespace.get(name) is not first:
-            # Tables and measured lengths, too, are known by the class and its fields.
+            # Tables and measured lengths are also cached by the class and its fields.
             raise TypeError(
                 f"{cls.__name__} reads the global {name!r}, which has changed since the class was first used; make it "
                 f"a field of {cls.__name__}, or define the class again."

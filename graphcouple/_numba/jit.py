@@ -10,7 +10,7 @@ import numba
 # Sums may be reordered, so that they vectorise; comparisons with inf and nan stay valid.
 FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
 
-# A call that is not inlined would prevent a loop from vectorising. Nothing calls the loops from C, and to compile a
+# A call that is not inlined would prevent a loop from vectorising. Nothing calls the loops from C, and compiling a
 # wrapper for C takes a fifth of the time.
 HELPER: dict[str, Any] = {"error_model": "numpy", "forceinline": True, "no_cfunc_wrapper": True}
 

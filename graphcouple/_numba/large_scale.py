@@ -1,4 +1,4 @@
-"""Points and groups of them, near and far, at the scale of the whole embedding."""
+"""Near and far points and groups of points, at the scale of the whole embedding."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def matched_edges(start, stop, Z, indptr, indices, ahead, back, loss, kernel, va
 
 @jit
 def matched_distances(start, stop, Z, indptr, indices, targets, weights, loss, value, gradient):
-    """Fill Σ_j w_ij F̂(δ_ij, |z_i − z_j|) over a row's pairs, and twice its gradient in z_i.
+    """Fill Σ_j w_ij F̂(δ_ij, ‖z_i − z_j‖) over a row's pairs, and twice its gradient in z_i.
 
     The support is symmetric, and so are δ and w, so twice a row's gradient is the gradient of the sum over all rows.
     Points in one place have no direction in which to move apart, and feel no force.

@@ -1,4 +1,4 @@
-"""Charges spread on a regular grid by cubic B-splines, potentials read off it, and near pairs by cell lists."""
+"""Charges spread on a grid by cubic B-splines, potentials read from it, and near pairs by cell lists."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def spread(start, stop, parity, rows_per_band, order, row_starts, Z, origin, spa
 
 @jit
 def spread_inside(start, stop, Z, origin, spacing, charges, grid):
-    """Add the charges of points to a grid, except of those so near its border or beyond that a spline leaves it."""
+    """Add the charges of points to a grid, except where a spline reaches beyond the grid's border."""
     for i in range(start, stop):
         x = (Z[i, 0] - origin[0]) / spacing
         y = (Z[i, 1] - origin[1]) / spacing
@@ -132,7 +132,7 @@ def _read(grid, a, b, t, u):
 
 @jit
 def add_tiles_at(start, stop, places, low, side, width, numbers, spacing, fields, potential, gradient):
-    """Add what tiles say at places. `numbers` are the tiles, ascending; a field begins one node before its tile."""
+    """Add the tiles' fields at places. `numbers` are the tiles, ascending; a field begins one node before its tile."""
     for i in range(start, stop):
         x = (places[i, 0] - low[0]) / side
         y = (places[i, 1] - low[1]) / side
@@ -161,7 +161,7 @@ def add_tiles_at(start, stop, places, low, side, width, numbers, spacing, fields
 
 @jit
 def gather(start, stop, Z, origin, spacing, charges, grid, own, potential, gradient):
-    """Read the potential and its gradient off the grid, without the contribution of a point's own charge.
+    """Interpolate the potential and its gradient from the grid, without the contribution of a point's own charge.
 
     A unit charge's own potential is Σ_pq own[p, q] (t − ½)^2p (u − ½)^2q at the fractions (t, u) of a cell. Spreading
     and gathering contribute equally to its gradient, so half of the gradient belongs to gathering.

@@ -15,8 +15,8 @@ from graphcouple._numba.pairs import _BLOCK
 def add_reverses(start, stop, indptr, indices, weights, one_way):
     """Give both directions of a pair the sum of their weights, and mark the edges that have no reverse.
 
-    The columns of a row are sorted. A pair is added by its smaller row alone, so rows can be processed at once. An edge
-    from a point to itself is its own reverse.
+    The columns of a row are sorted. A pair is added by its smaller row alone, so rows can be processed in parallel. An
+    edge from a point to itself is its own reverse.
     """
     for i in range(start, stop):
         for e in range(np.int64(indptr[i]), np.int64(indptr[i + 1])):
@@ -45,7 +45,7 @@ def count_reverses(indices, one_way, counts):
 
 @jit
 def fill_reverses(indptr, indices, weights, one_way, place, columns, entries):
-    """Fill the reverses of one-way edges; row j of these begins at `place[j]`, which moves to the row's end."""
+    """Fill the reverses of one-way edges; their row j begins at `place[j]`, which moves to the row's end."""
     for i in range(indptr.size - 1):
         for e in range(np.int64(indptr[i]), np.int64(indptr[i + 1])):
             if one_way[e]:
@@ -81,7 +81,7 @@ def gather_rows(start, stop, order, indptr, values, starts, gathered):
 
 @jit
 def relabel_rows(start, stop, indptr, rank, indices, values):
-    """Replace each column by its rank, and sort each row by them."""
+    """Replace each column by its rank, and sort each row by rank."""
     for i in range(start, stop):
         a, b = np.int64(indptr[i]), np.int64(indptr[i + 1])
         # The column in the upper half and the position in the lower one are sorted together.

@@ -79,7 +79,7 @@ def _sums_of_two(table, edge, me, xs, ys, c, other, with_potential):
 
 @jit
 def _gather_block(starts, row, column, n_rows, n_columns, xs, ys, cs, x, y, c):
-    """Copy the points of the 25 cells around one into buffers; return their number and the place of the own cell.
+    """Copy the points of the 25 cells around one into buffers; return their number and where the central cell begins.
 
     Coordinates are relative to the cell's first point, so that single precision resolves distances within the block.
     """

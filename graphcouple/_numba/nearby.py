@@ -1,4 +1,4 @@
-"""Points drawn from those nearby on the map, with the same bits for any number of threads.
+"""Points drawn from nearby points on the map, with the same bits for any number of threads.
 
 The candidates of i are the points `shifts` places behind it in a random order, so that i also knows whose candidate it
 is.
@@ -24,8 +24,8 @@ def _is_near(indptr, indices, i, j):
 def draw_nearby(start, stop, points, order, shifts, sq_reach, n_drawn, indptr, indices, drawn):
     """Mark the first `n_drawn` candidates of each point that lie within reach and are none of its near pairs.
 
-    Where there are fewer, the first candidates beyond reach make up the number. `points` have the random order, so that
-    memory is read in one direction; `drawn` has a row for each shift.
+    If too few are within reach, the first candidates beyond it make up the number. `points` have the random order, so
+    that memory is read in one direction; `drawn` has a row for each shift.
     """
     n = points.shape[0]
     left = np.full(stop - start, n_drawn)
@@ -34,7 +34,7 @@ def draw_nearby(start, stop, points, order, shifts, sq_reach, n_drawn, indptr, i
             for p in range(start, stop):
                 if not left[p - start]:
                     continue
-                # A remainder takes longer than the distance.
+                # The operator % takes longer than the distance.
                 other = p + shifts[s] - (n if p + shifts[s] >= n else 0)
                 fits = (sq_dist_between(points, p, other) <= sq_reach) == within
                 if fits and not _is_near(indptr, indices, order[p], order[other]):
@@ -44,7 +44,7 @@ def draw_nearby(start, stop, points, order, shifts, sq_reach, n_drawn, indptr, i
 
 @jit
 def repel_drawn(start, stop, points, shifts, drawn, value, gradient):
-    """Fill Σ 1/(2 + d²) over the points that each drew, and the gradient of the whole sum in its place."""
+    """Fill each point's Σ 1/(2 + d²) over the points it drew, and the gradient of the total in its place."""
     n, n_dims = points.shape
     for s in range(shifts.size):
         for p in range(start, stop):

@@ -1,4 +1,4 @@
-"""The nearest of many points, from given distances, and the exact distances of these few."""
+"""The nearest of many points, from given distances, and their exact distances."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def keep_nearest(block, names, rows, offsets, distances, candidates):
         row, heap, points, offset = block[s], distances[rows[s]], candidates[rows[s]], offsets[s]
         farthest = heap[0] - offset
         for a in range(0, in_steps, _STEP):
-            # Most steps contain nothing near, and counting vectorises while searching does not.
+            # Most steps contain no near point, and counting them vectorises, unlike searching.
             near = 0
             for c in range(_STEP):
                 near += row[a + c] < farthest

@@ -10,12 +10,12 @@ from graphcouple._numba.threads import over_rows
 
 _BLOCK = 256
 
-# To hand rows to threads takes 0.3 ms, as long as the sums of this many pairs.
+# Starting threads takes 0.3 ms, as long as the sums of this many pairs.
 _PAIRS_WORTH_THREADS = 400_000
 
 
 def worth_threads(pairs_per_row):
-    """Return the number of rows, of this many pairs each, above which threads save time."""
+    """Return the number of rows above which threads save time, given the number of pairs in a row."""
     return max(64, _PAIRS_WORTH_THREADS // max(pairs_per_row, 1))
 
 

@@ -10,7 +10,7 @@ from graphcouple._numba.jit import jit
 from graphcouple._numba.pairs import _BLOCK, _evaluate
 from graphcouple._numba.tables import look_up
 
-# The least fall of the loss, as a share of what the slope predicts; the longest and first step, relative to the map.
+# The least fall of the loss, as a share of the slope's prediction; the longest and first step, relative to the map.
 _ENOUGH_FALL = 1e-4
 _REACH = 0.2
 _FIRST_STEP = 0.02
@@ -64,7 +64,7 @@ def edge_sums_at(start, stop, places, rows, ends, indptr, weights, radial, value
             _evaluate(radial, sq_dist[:m], terms, slope, True, True)
             w = weights[b : b + m]
             for j in range(m):
-                # An edge of mean 0 counts for nothing, even where the function is infinite.
+                # An edge of mean 0 contributes 0, even where the function is infinite.
                 terms[j] = w[j] * terms[j] if w[j] != 0.0 else 0.0
                 slope[j] = 2.0 * w[j] * slope[j] if w[j] != 0.0 else 0.0
             for j in range(m):
@@ -225,7 +225,8 @@ def first_steps(start, stop, size, shortest, stiffness, gradient, inverse, direc
 def judge(
     start, stop, size, trial, trial_loss, trial_gradient, places, loss, gradient, inverse, direction, length, settled
 ):
-    """Accept the trials that lower a place's loss enough and turn; halve the step of the others."""
+    """Accept the trials that lower a place's loss enough, and set its next direction; shorten the step of the
+    others."""
     n_dims = places.shape[1]
     step, change = np.empty(n_dims), np.empty(n_dims)
     for i in range(start, stop):

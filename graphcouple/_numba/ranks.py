@@ -35,7 +35,7 @@ def sq_dists_from_products(points, sq_norms, others, others_sq_norms, tol, block
 
 @jit
 def sq_dists_by_differences(points, others, block):
-    """Fill the squared distances of points to others, which have one coordinate per row."""
+    """Fill the squared distances of points to others, given with one coordinate per row."""
     block[:] = 0.0
     for s in range(points.shape[0]):
         row = block[s]

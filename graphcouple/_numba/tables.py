@@ -71,7 +71,7 @@ def _place_of(sq_dist):
 
 @_strict
 def look_up(table, sq_dist, column):
-    """Return the function in two columns of a table; places below its first or beyond its last are read as these.
+    """Return the function in two columns of a table; below the first place or beyond the last, these are read.
 
     The table must have the precision of `sq_dist`.
     """
@@ -86,7 +86,7 @@ def edge_rows_from_table(
 ):
     """Like `graphcouple._numba.pairs.edge_rows_2d`, with the slope and the function from a table.
 
-    The ends of a block of edges are read in a loop of its own. A processor then waits for many of them at once, which
+    The ends of a block of edges are read in a loop of its own. A processor then waits for many loads at once, which
     takes a third of the time where points do not fit in its caches.
     """
     xs, ys = np.empty(_BLOCK, dtype=points.dtype), np.empty(_BLOCK, dtype=points.dtype)

@@ -23,9 +23,9 @@ from graphcouple._validation import check_integer
 _BLOCKS_PER_THREAD = 2
 
 POINTS_WORTH_THREADS = 20_000
-"""With fewer rows of a few operations each, to hand blocks to threads takes longer than the loop."""
+"""With fewer rows of a few operations each, starting threads takes longer than the loop."""
 
-# Threads that are allowed on fewer cores too: more threads than cores gain nothing, but a few do no harm.
+# This many threads are allowed on fewer cores too: more threads than cores gain nothing, but a few do no harm.
 _FEW = 8
 
 
@@ -110,7 +110,7 @@ def _libraries() -> Any:
 def blas_threads(n_threads: int) -> Any:
     """Return a context in which BLAS uses `n_threads` threads.
 
-    Its libraries are looked for once, because that takes three milliseconds.
+    BLAS libraries are looked up once, because a lookup takes three milliseconds.
     """
     return _libraries().limit(limits=n_threads, user_api="blas")
 
@@ -125,7 +125,7 @@ def over_rows(n_rows: int, n_jobs: int | None, loop: Callable[..., Any], *args: 
         loop(0, n_rows, *args)
         return
     size = -(-n_rows // (n_threads * _BLOCKS_PER_THREAD))
-    # Each thread takes the next block, and so does this one, because waiting takes longer than many loops.
+    # The calling thread also takes blocks, because waiting takes longer than many loops.
     starts = iter(range(0, n_rows, size))
 
     def work() -> None:

@@ -278,7 +278,7 @@ def present(*paths: Path | None) -> set[Path]:
 
 
 def classes_or_none(y: Any) -> Any:
-    """Return labels if they are classes; otherwise print that they are ignored."""
+    """Return labels if they are classes; otherwise print that the labels are ignored."""
     import numpy as np
 
     labels = None if y is None else np.asarray(y)

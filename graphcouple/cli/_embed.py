@@ -76,7 +76,7 @@ def _compose(preset: Any, sides: dict[str, str | None], coupling: str | None) ->
         return preset
     if not preset.couples_laws:
         if flags != ["--input-prior"] or "prior" not in preset.get_params():
-            raise ValueError(f"{flags[-1]} does not apply to {type(preset).__name__}, which couples no two laws.")
+            raise ValueError(f"{flags[-1]} does not apply to {type(preset).__name__}, which does not couple two laws.")
         return preset.set_params(prior=sides["input_prior"])
     from graphcouple.couplings.recipes import as_coupling
     from graphcouple.estimators import GraphCoupling
@@ -108,7 +108,7 @@ def _with_terms(estimator: Any, **weights: float | str | None) -> Any:
             continue
         option, term = f"--{name.replace('_', '-')}", terms[name]
         if not estimator.couples_laws:
-            raise ValueError(f"{option} does not apply to {type(estimator).__name__}, which couples no two laws.")
+            raise ValueError(f"{option} does not apply to {type(estimator).__name__}, which does not couple two laws.")
         try:
             estimator.set_params(terms=(*estimator.terms, term(weight)))
         except ValueError as error:

@@ -30,7 +30,7 @@ from graphcouple.cli._help import Grouped
 @click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Fits of the best methods.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the draws.")
 @click.option("-j", "--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")
-@click.option("--store", type=PATH, help="Keep each fit in this file, and go on where it ends.")
+@click.option("--store", type=PATH, help="Keep each fit in this file, and continue where it ends.")
 @labels_option
 @columns_option
 @click.option("-o", "--output", type=PATH, help="Report, .html.  [default: DATA-search.html]")
@@ -47,7 +47,7 @@ def search(
     columns: str | None,
     output: Path | None,
 ) -> None:
-    """Try many methods on DATA, and show those that no other surpasses.
+    """Try many methods on DATA, and show the methods that no other surpasses.
 
     Nine methods at a time are fitted to an eighth of the rows; the better ones to a third, and the best to all, with
     every seed. PCA, a random map, TSNE, UMAP and TwoScaleCoupling are always among them.

@@ -44,11 +44,11 @@ class ComponentPCA:
     embedding : ndarray of shape (n, q)
         Scores M(X − mean)Bᵀ, where B are the components.
     singular_values : ndarray of shape (q,)
-        Of M(X − mean).
+        Singular values of M(X − mean).
     components : ndarray of shape (q, p)
         B: the right singular vectors.
     mean : ndarray of shape (p,)
-        Of the columns of X, and of MX.
+        Mean of the columns of X, and of MX.
     standard_error : ndarray of shape (n,)
         Standard error of each point's position over draws of the graphs, up to a rotation of the embedding; nan for a
         single graph.
@@ -277,7 +277,7 @@ def component_pca(
 
 
 def _jackknife(scores: FloatArray, total: FloatArray, sums: FloatArray, counts: FloatArray) -> FloatArray:
-    """Return each point's standard error by a jackknife: PCA without one batch of graphs, rotated onto the whole.
+    """Return each point's standard error by a jackknife: PCA without one batch of graphs, rotated onto the full result.
 
     It works within a leading subspace that is wide enough for the components to rotate.
     """

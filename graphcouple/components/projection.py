@@ -117,7 +117,7 @@ def sample_components(
     if n_jobs is not None or joblib.effective_n_jobs(None) == 1:
         # Otherwise `joblib.parallel_config` sets the backend, which may be a cluster.
         n_jobs = effective_n_jobs(n_jobs)
-    # The first call fills a cache that otherwise every worker would fill.
+    # The first call fills a cache that every worker would otherwise fill.
     posterior.sample_edges(0)
     task = joblib.delayed(_draw_labels)
     with joblib.Parallel(n_jobs=n_jobs, prefer="threads") as parallel:

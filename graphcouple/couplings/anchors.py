@@ -50,7 +50,8 @@ class Anchors(Term):
     """The term that draws some points to given places: weight · Σ_i ‖z_i − a_i‖².
 
     Any number of points can have a place; the rest of the embedding arranges itself around them. The larger the weight,
-    the nearer they stay. Give places at the scale of the embedding without anchors, or start from an array.
+    the nearer these points stay to their places. Give places at the scale of the embedding without anchors, or start
+    from an array.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ class Attraction:
         Returns the objective that `Descent` adds to bound the size of the map, where the attraction leaves components
         free to move apart; None, the default, if the map needs no bound.
     shrinks_noise : bool, default=False
-        Whether noise shrinks even without exaggeration, so that it cannot show how much attraction a start bears.
+        Whether noise shrinks even without exaggeration, so that it cannot show how much attraction a start tolerates.
     fades : bool, default=False
         Whether the loss has an upper bound, so that points far apart feel no pull.
     shares_edges : bool, default=False
@@ -69,7 +69,7 @@ class Attraction:
 
     @property
     def matrices(self) -> list[Any]:
-        """The matrices whose sum is the edges; many points have gigabytes of edges, so they are not added here."""
+        """The matrices whose sum is the edges; not added here, because the edges of many points take gigabytes."""
         edges = self.edges()
         return edges if isinstance(edges, list) else [] if edges is None else [edges]
 
@@ -138,7 +138,7 @@ class Objective(ABC):
         return -np.inf
 
     def at(self, iteration: int, Z: FloatArray) -> Objective:
-        """Return the pure objective of one iteration, which starts from `Z`; itself if it never changes."""
+        """Return the pure objective of one iteration, which starts from `Z`; self if it never changes."""
         return self
 
     def basis(self, Z: FloatArray, previous: Any = None) -> Any:
@@ -153,9 +153,9 @@ class Objective(ABC):
         return None
 
     def with_basis(self, basis: Any) -> Objective:
-        """Return a pure objective that is nowhere below this one, and cheaper; itself if `basis` is None.
+        """Return a pure objective that is nowhere below this one, and cheaper; unchanged if `basis` is None.
 
-        Steps that lower it lower the objective at least as much.
+        A step that lowers the bound lowers the objective at least as much.
         """
         return self
 
@@ -165,7 +165,7 @@ class Objective(ABC):
         return None
 
     def exaggerated(self, factor: float) -> Objective:
-        """Return the objective with its attraction `factor` times as strong; itself for 1, or if it has none."""
+        """Return the objective with its attraction `factor` times as strong; unchanged for 1, or without attraction."""
         if factor == 1.0 or (attraction := self.attracting) is None:
             return self
         return attraction.times(factor)
@@ -235,7 +235,7 @@ class Rescaled(Objective):
 
 
 def balanced(forces: FloatArray) -> FloatArray:
-    """Return forces between points less their mean, which would be 0 if sums over all pairs had no errors.
+    """Return forces between points minus their mean, which would be 0 if sums over all pairs had no errors.
 
     A shift of all points does not change the objective, so its curvature along a shift is 0. A step that follows
     curvature would turn even a tiny mean force into one long shift of all points.

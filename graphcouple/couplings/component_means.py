@@ -258,21 +258,22 @@ class ComponentCrossEntropy(Objective):
 
 def _leading_variance(X: FloatArray, q: int) -> float:
     """Return the sum of the q largest eigenvalues of XXᵀ."""
-    # NumPy finds them all as fast as SciPy finds q, and threads of two linear algebra libraries wait for each other.
+    # NumPy finds them all as fast as SciPy finds q, and the threads of two linear algebra libraries wait for each
+    # other.
     gram = X @ X.T if X.shape[0] <= X.shape[1] else X.T @ X
     return float(np.linalg.eigvalsh(gram)[-q:].clip(min=0.0).sum())
 
 
-# The weight of the term's whole range, in units of n, as for the other global terms.
+# The automatic weight times the term's range, in units of n, as for the other global terms.
 _SHARE = 1.5
 
 # Below this range for each point, exchanging the rows of a shape makes no difference.
 _LEAST = 1e-6
 
-# Data with a shape at large have weights of 1.5 to 3.5. A larger weight means that the term has almost no range.
+# Data with large-scale structure have weights of 1.5 to 3.5. A larger weight means that the term has almost no range.
 _MOST = 3.75
 
-# The least share of the means' squares in their principal components, for data with a shape at large.
+# The least share of the means' squares in their principal components, for data with large-scale structure.
 _EXPLAINED = 0.3
 
 # The range is measured at places of this root mean square distance from the origin.
@@ -286,8 +287,8 @@ class ComponentMeans(Term):
     Parameters
     ----------
     weight : float or "auto", default="auto"
-        At least 0. "auto" goes by the range of the objective on the data: 1.5 n divided by how much J_ε rises when the
-        rows of the principal components are exchanged at random (beyond 10,000 points (10,000 n)^½ in place of n), at
+        At least 0. "auto" depends on the range of the objective on the data: 1.5 n divided by how much J_ε rises when
+        the rows of the principal components are exchanged at random (beyond 10,000 points, (10,000 n)^½ replaces n), at
         most 3.75; 1 if the exchange makes no difference, as for connected graphs. If the embedding can show little of
         the means, as for many clusters in many dimensions, a large weight would harm neighbourhoods. So if
         `ComponentCrossEntropy.explained` is below 0.3, the weight falls with its cube.

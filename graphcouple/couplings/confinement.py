@@ -3,17 +3,18 @@
 Shift-invariant kernels leave the places of a graph's components undetermined (degeneracy theorem), so a coupling has no
 minimum there: it falls for ever as the components move apart. The gain is small and known. Let f be the weight of pairs
 of different components over the weight of the others, under prior E. Moving the components to infinity lowers the loss
-by n log(1 + f). With Student's kernel f falls with the square of the size of the map. So descent also counts the size:
+by n log(1 + f). With Student's kernel f falls with the square of the size of the map. So descent also penalises the
+size:
 
-    C(Z) = (n/3) log(1 + (D²/L²)³),   D² = (5/n Σ_i |z_i − z̄|⁸)^¼ n/(n − 1),   L² = 540 ℓ² (n/κ)^max(1, 2/q, 2/t)
+    C(Z) = (n/3) log(1 + (D²/L²)³),   D² = (5/n Σ_i ‖z_i − z̄‖⁸)^¼ n/(n − 1),   L² = 540 ℓ² (n/κ)^max(1, 2/q, 2/t)
 
 In a disc, D² is the mean squared distance of two points. The eighth power also counts a few points far out, which
 barely change the mean square. ℓ is the kernel's length, and κ the number of points in one place that push a point as
 much as its edges pull it: the perplexity, under priors D and E. Student's tail falls as D⁻² in any dimension, so f is
 about nℓ²/(κD²), and the same D² leaves the same f in a plane as in more dimensions. Under priors D and E, a kernel that
 falls as D^(−t) with t < 2 leaves the same f at a larger D². On a line, n/κ neighbourhoods side by side need more. The
-map of a connected graph has D ≈ 0.3 L, where C is next to nothing. At D = L, doubling the size must lower the loss by
-more than 1.2 nats a point. C takes O(n) time: it needs no sum over pairs.
+map of a connected graph has D ≈ 0.3 L, where C is negligible. At D = L, doubling the size must lower the loss by more
+than 1.2 nats per point. C takes O(n) time: it needs no sum over pairs.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ _SQ_LENGTH = 540.0
 # separated clusters.
 _POWER = 3
 
-# A kernel that hardly falls would give no bound.
+# A kernel that falls very slowly would give no bound.
 _LEAST_TAIL = 1.0
 
 # Beyond this, the power would overflow; the gradient has long reached its limit.
 _LARGEST = 1e100
 
-# Half of the power of radii in D. Five points beside 1,500, far away, end 8 times as far from the middle as half of the
-# points do under UMAP, 18 times with the fourth power; umap-learn's end 7 times as far (benchmarks/separated.py).
+# Half of the power of radii in D. Under UMAP, five distant points beside 1,500 end 8 times as far from the middle as
+# the median point, 18 times with the fourth power; umap-learn's end 7 times as far (benchmarks/separated.py).
 _HALF = 4
 
 

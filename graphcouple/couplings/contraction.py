@@ -1,6 +1,6 @@
 """The smallest eigenvalues of the embedding's Laplacian, as an objective that draws clusters together.
 
-With A_ij = k(|z_i − z_j|²) off the diagonal, d its row sums and L = I − D^{-½} A D^{-½}, the sum of the k smallest
+With A_ij = k(‖z_i − z_j‖²) off the diagonal, d its row sums and L = I − D^{-½} A D^{-½}, the sum of the k smallest
 eigenvalues is
 
     R(Z) = min over V with VᵀV = I of Tr(Vᵀ L(Z) V),
@@ -9,7 +9,7 @@ which is 0 where the embedding falls into k parts that have no similarity to eac
 that touches R where V holds the eigenvectors. With s_i = v_i/√d_i, r_i = Σ_j (s_i·s_j) A_ij and
 ρ = r/d, it is
 
-    Tr(Vᵀ L V) = |V|² − Σ_i r_i,   gradient  Σ_j (ρ_i + ρ_j − 2 s_i·s_j) k'(d²_ij) 2 (z_i − z_j),
+    Tr(Vᵀ L V) = ‖V‖² − Σ_i r_i,   gradient  Σ_j (ρ_i + ρ_j − 2 s_i·s_j) k'(d²_ij) 2 (z_i − z_j),
 
 three sums over all pairs, one of them with charges of low rank, so any summation computes them without an n × n array.
 
@@ -41,17 +41,17 @@ from graphcouple.summation import KernelValue, Summation, as_summation
 _DENSE, _DENSE_SHARE = 400, 0.2
 
 # Absolute accuracy of eigenvalues where the matrix is not decomposed whole; for forces, a thousandth of their size
-# would do.
+# would suffice.
 _TOLERANCE = 1e-8
 _TOLERANCE_OF_FAST = 1e-4
 
 # Up to 3,000 points, products use a stored matrix: 72 MB.
 _STORED_UP_TO = 3000
 
-# From the last step's eigenvectors, few iterations come within 1e-4 of R; from noise, more are needed.
+# Few iterations from the last step's eigenvectors come within 1e-4 of R; from noise, more are needed.
 _WARM_ITERATIONS, _COLD_ITERATIONS = 3, 20
 
-# Restarts of Lanczos iteration. More are needed only where eigenvalues nearly coincide, and there any basis will do.
+# Restarts of Lanczos iteration. More are needed only where eigenvalues nearly coincide, and there any basis suffices.
 _RESTARTS = 15
 
 # Degrees below this have underflowed.
@@ -169,7 +169,7 @@ class LaplacianEigenvalues(Objective):
     Raises
     ------
     TypeError, ValueError
-        When `kernel` is no kernel or k is out of range.
+        When `kernel` is not a kernel or k is out of range.
 
     References
     ----------
@@ -287,7 +287,7 @@ class FixedBasis(Objective):
 def _delayed(contraction: Objective) -> Attraction:
     """Return an attraction that is absent until exaggeration ends, so that the edges find the clusters first.
 
-    If clusters were contracted from the start, parts of a cluster that lie apart by chance would stay apart.
+    If clusters were contracted from the start, parts of a cluster that are separate by chance would stay separate.
     """
     return Attraction(source=contraction, times=lambda factor: Absent(contraction.n_points))
 
@@ -310,7 +310,7 @@ class SpectralContraction(Term):
         The similarity of two places; it may differ from the latent law's.
     n_clusters : int or "auto", default="auto"
         Number of eigenvalues. "auto" is the largest number, up to 30, after which the eigenvalues of the *input*
-        graph's Laplacian have a large gap: rather too many than too few.
+        graph's Laplacian have a large gap: too many clusters rather than too few.
     weight : float, default=0.3
         λ of the paper; at least 0.
 

@@ -1,9 +1,9 @@
-"""InfoNCE: each edge of the input's graph is told from points drawn at random.
+"""InfoNCE: each edge of the input's graph is distinguished from points drawn at random.
 
 For every end i of an edge {i, j}, m points n_1 … n_m are drawn from all others. The loss is the mean surprise at seeing
 that j is the neighbour:
 
-    E(Z) = −Σ_ij M_ij E log(k_ij / (k_ij + S_i)),   S_i = Σ_s k(|z_i − z_{n_s}|²),
+    E(Z) = −Σ_ij M_ij E log(k_ij / (k_ij + S_i)),   S_i = Σ_s k(‖z_i − z_{n_s}‖²),
 
 M the symmetrised mean of the input's graph. It is a cross-entropy in which i's edge can end in m + 1 places only: the
 more are drawn, the closer to prior D, whose edge can end anywhere.
@@ -31,8 +31,8 @@ from graphcouple.laws.priors.base import ONE_EACH
 from graphcouple.summation import EdgeSum, KernelValue, LogKernel, Summation
 from graphcouple.summation.directions import Edges
 
-# The stated loss is the mean of draws with this many points in all, so that its standard error is some 0.1 %; of few
-# points that would be many draws.
+# The stated loss is the mean of draws with this many points in all, so that its standard error is about 0.1 %; with few
+# points, this takes many draws.
 _DRAWN_IN_ALL, _MOST_DRAWS = 100_000, 50
 
 
@@ -98,13 +98,11 @@ class ContrastiveCrossEntropy(PairCoupling):
         prior, n = latent_model.prior, posterior.n_nodes
         if prior.drawn_by != "row" or ONE_EACH not in prior.constraints or prior.edges(n) is not None:
             raise ValueError(
-                f"latent_model must have prior D without a graph as its edge prior, got {prior!r}: an edge is told "
-                "from others of the same point; use coupling='cross-entropy'."
+                f"latent_model must have prior D without a graph as its edge prior, got {prior!r}: an edge is compared "
+                "with others of the same point; use coupling='cross-entropy'."
             )
         if posterior.node_weights is not None:
-            raise ValueError(
-                "points to tell an edge from are not drawn by weights: repeat the rows, with unique=False."
-            )
+            raise ValueError("negative samples are not drawn by weights: repeat the rows, with unique=False.")
         check_integer("negative_sample_rate", negative_sample_rate, 1)
         edges = EdgeSum(
             posterior.support, self._take_means(), LogKernel(self.kernel), n_jobs, posterior.unordered, overwrite=True
@@ -214,7 +212,7 @@ class ContrastiveCoupling(Coupling):
     Raises
     ------
     TypeError, ValueError
-        When it is no integer of at least 1.
+        When `negative_sample_rate` is not an integer of at least 1.
 
     Examples
     --------

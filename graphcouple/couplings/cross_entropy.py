@@ -23,7 +23,7 @@ from graphcouple.laws.priors.base import at_zero
 from graphcouple.laws.priors.posterior import sum_x_log_x
 from graphcouple.summation import Exact, LogKernel, Summation
 
-# Below this, a divergence is summed exactly: a fast sum's error is some 1e-5.
+# Below this, a divergence is summed exactly: a fast sum's error is about 1e-5.
 _SMALL_DIVERGENCE = 0.05
 
 
@@ -96,7 +96,7 @@ class CrossEntropy(PairCoupling):
         self.partition = LogPartition(prior, kernel, n, self.summation, self._share, n_jobs, weights)
         radial = LogKernel(kernel)
         if not self._is_symmetric:
-            # The bound needs the law, whose parameters may be dropped when its means are taken.
+            # The bound needs the law's parameters, which may be dropped once its means are taken.
             _ = self.lower_bound
         means = self._take_means()
         log_prior_energy, self.crowd = self._log_prior_energy(means), self._crowd(means)
@@ -152,8 +152,8 @@ class CrossEntropy(PairCoupling):
 
         M_X is symmetrised, (M_X + M_Xᵀ)/2, if M_Z is symmetric (latent prior E without
         its own edge prior). For t-SNE this is the divergence of joint probabilities,
-        for SNE the mean of the rows' divergences. A divergence below 0.05, the difference of two large numbers, is
-        summed exactly, in O(n²) time; above, the error is about 1e-4.
+        for SNE the mean of the rows' divergences. The divergence is a difference of two large numbers: below 0.05 it is
+        summed exactly, in O(n²) time; above, its error is about 1e-4.
 
         Raises
         ------

@@ -3,11 +3,11 @@
 Neighbour embeddings give each point the same number of neighbours, so dense and sparse clusters look alike. Let r_i be
 the local radius of point i in the data, and ρ_i in the map,
 
-    log r_i = Σ_j w_ij log d(x_i, x_j) / W_i,    ρ_i² = Σ_j w_ij q_ij |z_i − z_j|² / Σ_j w_ij q_ij,    W_i = Σ_j w_ij,
+    log r_i = Σ_j w_ij log d(x_i, x_j) / W_i,    ρ_i² = Σ_j w_ij q_ij ‖z_i − z_j‖² / Σ_j w_ij q_ij,    W_i = Σ_j w_ij,
 
-with w_ij the sum of the means of both edges between i and j in the input's graph, and q_ij = 1/(1 + |z_i − z_j|²), so
-that neighbours that are far in the map do not count. The map shows the densities if ρ_i is a constant times r_i^s. So
-the term counts, with ē the mean of the e_i, which stands for the best constant,
+with w_ij the sum of the means of both edges between i and j in the input's graph, and q_ij = 1/(1 + ‖z_i − z_j‖²), so
+that neighbours far apart in the map do not count. The map shows the densities if ρ_i is a constant times r_i^s. So the
+term is, with ē the mean of the e_i (the logarithm of the best constant),
 
     F(Z) = ½ Σ_i (e_i − ē)²,    e_i = log ρ_i − s log r_i.
 
@@ -45,7 +45,7 @@ class LocalRadii(Objective):
     support : Support
         The edges of the input's graph.
     means : ndarray of shape (n_edges,)
-        Their means.
+        The mean of each edge.
     targets : ndarray of shape (n_points,)
         s log r. Points without edges do not count.
     n_jobs : int or None, default=None
@@ -112,13 +112,13 @@ def _sums(support: Support, values: FloatArray) -> FloatArray:
 class Density(Term):
     """The term weight · F(Z), which makes a map dense where the data are dense; see `LocalRadii`.
 
-    F is the sum of squared differences between the logarithms of local radii in the map, and those in the data times
-    the slope, after the best constant. It joins when exaggeration has ended.
+    F is half the sum of squared differences between the logarithms of local radii in the map and, times the slope, in
+    the data, after the best constant. It joins when exaggeration has ended.
 
     Parameters
     ----------
     weight : float, default=3.0
-        Density against neighbourhoods; 0 is the plain method.
+        Weight of density against neighbourhoods; 0 is the plain method.
     slope : float, default=1.0
         A radius twice as large in the data is 2^slope times as large in the map.
 

@@ -106,11 +106,11 @@ class DistanceShape(GlobalTerm):
     Parameters
     ----------
     weight : float, default=1.0
-        Local against global: 0 is the plain method.
+        Weight of global against local structure; 0 is the plain method.
     pairs_per_point : int, default=30
         Mean number of pairs of a point; pairs are drawn once.
     resistance : float, default=0.0
-        ρ, how much the input's edges resist being torn; by name only. See `GlobalTerm`.
+        ρ, how much the input's edges resist being torn; keyword-only. See `GlobalTerm`.
 
     Raises
     ------
@@ -139,7 +139,7 @@ class DistanceShape(GlobalTerm):
         """Return F for the problem's points."""
         data = problem.X if problem.metric == "precomputed" and isinstance(problem.X, np.ndarray) else problem.points
         distances = distances_of(data, problem.metric, problem.metric_params)
-        # Few points have fewer pairs than that.
+        # A small data set has fewer pairs than that.
         all_pairs = self.pairs_per_point >= distances.n_points - 2
         pairs = None if all_pairs else sampled_pairs(distances.n_points, self.pairs_per_point, problem.rng)
         stress = Stress.of(distances, pairs, n_jobs=problem.n_jobs)

@@ -6,8 +6,8 @@ points drawn from a noise law P. In expectation that is descent on
 
     E(Z) = −Σ_{i<j} μ_ij log v_ij − γ Σ_{i<j} c_ij log(1 − v_ij),   c_ij = m (d_i P_j + d_j P_i) / 2
 
-where v = k/(1 + k) is the edge probability of the embedding and d_i = Σ_j μ_ij. As in the
-cross-entropy all pairs repel, but with weight c_ij instead of 1; for uniform noise, c_ij = (d_i + d_j) m / (2n).
+where v = k/(1 + k) is the edge probability of the embedding and d_i = Σ_j μ_ij. As in the cross-entropy, all pairs
+repel, but with weight c_ij instead of 1; for uniform noise, c_ij = (d_i + d_j) m / (2n).
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class EffectiveCrossEntropy(PairCoupling):
         return self.energy.edges.symmetric_edges
 
     def _edge_blocks(self) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
-        """Yield the rows, columns and entries of μ, in parts, because there may be tens of millions."""
+        """Yield the rows, columns and entries of μ, in parts, because μ may have tens of millions."""
         for indptr, indices, weights in self.energy.edges.parts:
             for rows, edges, part in Support(indptr, indices).in_parts():
                 yield part.rows + rows.start, part.indices, weights[edges]

@@ -3,7 +3,7 @@
 Given X, a new point has a law of its edges to the points of the embedding. Its place is where the embedding's law of
 these edges agrees best with the law given X. For priors with a fixed number of edges, one row has the law of prior D,
 
-    E_i(y) = m_i+ log Σ_j k(|y − z_j|²) − Σ_j m_ij log k(|y − z_j|²),
+    E_i(y) = m_i+ log Σ_j k(‖y − z_j‖²) − Σ_j m_ij log k(‖y − z_j‖²),
 
 and for prior B, whose edges are independent, E_i(y) = Σ_j log(1 + k) − Σ_j m_ij log k: the terms of the cross-entropy
 that contain the new point's own edges.
@@ -55,10 +55,10 @@ class DrawnEdges(NamedTuple):
 
 
 class Placing(Objective):
-    """Base of couplings whose embedding can take new points, by a `FixedMap`."""
+    """Base class of couplings whose embedding can take new points, by a `FixedMap`."""
 
     scale: float = 1.0
-    """Distances are divided by it before kernels see them."""
+    """Distances are divided by it before kernels are evaluated."""
 
     has_kl_divergence: bool = False
     """Whether `kl_divergence` is defined."""
@@ -292,7 +292,7 @@ class ChargedMap(FixedMap):
 
 
 class MatchedMap(FixedMap):
-    """A map of a sum of losses of pairs: c Σ_j φ(|y − z_j|²) repels a new point, and Σ_j m_j α(|y − z_j|²) attracts it.
+    """A map of a sum of losses of pairs: c Σ_j φ(‖y − z_j‖²) repels a new point, and Σ_j m_j α(‖y − z_j‖²) attracts it.
 
     Parameters
     ----------

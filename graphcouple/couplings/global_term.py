@@ -1,14 +1,14 @@
-"""Terms that arrange an embedding at large, and the input's edges, which they should not tear.
+"""Terms that arrange an embedding at large scale, and the input's edges, which they should not tear.
 
 The attraction of a heavy-tailed kernel fades with distance: a neighbour half a map away pulls less than a near one. So
-whatever arranges a map at large also tears it. At the scale of the whole, an edge has the odds D²/d² (see
+a term that arranges a map at large scale also tears it. At the scale of the whole, an edge has the odds D²/d² (see
 `large_scale`). D is √2 times the mean distance of the points from their mean. With a root mean square in place of the
 mean, one distant point would make all other edges count as short. The cross-entropy of the input's edges is
 
     T(Z) = n⁻¹ Σ_ij m_ij log(1 + d²_ij/D²),
 
 with m the mean edges of the input's graph, multiplied so that they add to n. It does not depend on the units of Z.
-An edge pulls the more, the longer it is, up to the length of the map; short edges count next to nothing.
+The pull of an edge grows with its length, up to the size of the map; short edges pull very little.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from graphcouple.laws.priors import RandomGraph
 from graphcouple.summation.edges import EdgeSum
 from graphcouple.summation.radials import LogKernel
 
-# With more points than this, ten neighbours are a finer structure than weights were chosen for.
+# With more points than this, ten neighbours are a finer structure than the weights were chosen for.
 _MANY = 10_000.0
 
 UNIT_LENGTH = 1.0
@@ -55,7 +55,7 @@ def rise_without_order(objective: Objective, Y: FloatArray) -> float:
 
 
 def warn_if_few_points(shares: FloatArray, term: str) -> None:
-    """Warn if a hundredth of the points, or one, has most of all squared distances, given each point's share."""
+    """Warn if a hundredth of the points, or one, has most of the sum of squared distances, given each point's share."""
     if shares.size < _FEWEST:
         return
     first = np.argsort(-shares, kind="stable")[: max(shares.size // 100, 1)]
@@ -66,9 +66,9 @@ def warn_if_few_points(shares: FloatArray, term: str) -> None:
         more = f" and {rows.size - _NAMED} more" if rows.size > _NAMED else ""
         which = f"row {rows[0]}, which lies" if one else f"rows {', '.join(map(str, rows[:_NAMED]))}{more}, which lie"
         warnings.warn(
-            f"{term} sees little but {which} so far out that {min(totals[rows.size - 1], 1.0):.1%} of all squared "
+            f"{term} is dominated by {which} so far out that {min(totals[rows.size - 1], 1.0):.1%} of all squared "
             f"distances are {'its' if one else 'their'} own. Leave {'that row' if one else 'those rows'} out, or use "
-            "LargeScale, which goes by ranks.",
+            "LargeScale, which uses ranks.",
             UserWarning,
             stacklevel=2,
         )
@@ -128,7 +128,7 @@ class LongEdges(Objective):
 
 @dataclass(frozen=True)
 class GlobalTerm(Term):
-    """Base of terms that arrange an embedding at large.
+    """Base class of terms that arrange an embedding at large scale.
 
     The term is weight · n · [F(Z) + ρ T(Z)]. F is an objective between 0 and about 1 that does not depend on the units
     of the embedding; the rest of the objective decides how large the embedding is. T keeps F from tearing neighbours
@@ -138,9 +138,9 @@ class GlobalTerm(Term):
     Parameters
     ----------
     weight : float
-        Local against global: 0 is the plain method.
+        Weight of global against local structure; 0 is the plain method.
     resistance : float, default=0.0
-        ρ, how much the input's edges resist being torn; by name only. On noise, whose edges are all long, it
+        ρ, how much the input's edges resist being torn; keyword-only. On noise, whose edges are all long, it
         harms neighbourhoods.
 
     Raises

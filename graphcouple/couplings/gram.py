@@ -41,7 +41,7 @@ class GramMatching(Polynomial):
     similarities : GramMatrix, or array of shape (n, p)
         S, or points X for S = X Xᵀ.
     centred : bool, default=True
-        Whether C subtracts means; a `GramMatrix` says so itself.
+        Whether C subtracts means; ignored for a `GramMatrix`, which states it itself.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class GramMatching(Polynomial):
         return self.similarities.sq_norm - 2.0 * float((Y * product).sum()) + float(np.square(Y.T @ Y).sum())
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return L and its gradient −4 (C S C Y − Y YᵀY), for Y less its mean."""
+        """Return L and its gradient −4 (C S C Y − Y YᵀY), for Y minus its mean."""
         Y = self._centred(Z)
         product = self.similarities.times(Y)
         gradient = -4.0 * (product - Y @ (Y.T @ Y))
@@ -99,7 +99,7 @@ class GramMatching(Polynomial):
         The coefficients are l_ij = 4 [C (S − Y Yᵀ) C]_ij, whose rows sum to 0 only if C subtracts means.
         """
         if not self.similarities.centred:
-            raise ValueError("centred=False pulls points to the origin too, so its gradient is no sum over pairs.")
+            raise ValueError("centred=False pulls points to the origin too, so its gradient is not a sum over pairs.")
         Y = self._centred(Z)
         whole = self.similarities.times(np.eye(self.n_points) - 1.0 / self.n_points)
         pull = 4.0 * (whole - Y @ Y.T)

@@ -10,16 +10,16 @@ points in g. Groups are ranked by the mean squared distance of i to their member
 T_ig/d²_ig, where d_ig is the distance to the group's mean and T_ig the mean of both ends' mean squared distances to
 all points,
 
-    T_ig = (D_i + D_g)/2,    D_i = |z_i − z̄|² + V,    D_g = |z̄_g − z̄|² + V,    V = n⁻¹ Σ_k |z_k − z̄|².
+    T_ig = (D_i + D_g)/2,    D_i = ‖z_i − z̄‖² + V,    D_g = ‖z̄_g − z̄‖² + V,    V = n⁻¹ Σ_k ‖z_k − z̄‖².
 
-Both graphs have independent edges (prior B), and do not depend on the units of X and Z. Their cross-entropy, less the
+Both graphs have independent edges (prior B), and do not depend on the units of X and Z. Their cross-entropy, minus the
 entropy of the first, is averaged over points, and over groups by their sizes n_g:
 
     L(Z) = n⁻² Σ_ig n_g [log(1 + u_ig) − (1 − p_ig) log(u_ig + δ) − H(p_ig)] + log(1 + δ),    u_ig = d²_ig/T_ig,
 
 with a small δ for points at their group's mean; L ≥ 0. Neighbour embeddings compare graphs whose edges are short. L
-compares graphs of the longest edges that can be told apart, so it arranges what the others leave to chance. All points
-see the same groups, so the forces on neighbours are alike, and local structure is kept.
+compares graphs of the longest edges that can be told apart, so it arranges the large scale, which the others leave to
+chance. All points see the same groups, so the forces on neighbours are alike, and local structure is kept.
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ _FEWEST, _MOST, _ENTRIES = 100, 500, 5_000_000
 # 0.9-quantile of the distances.
 _MIDDLE, _MOST_ROWS, _FAR = 1000, 0.9, 3.0
 
-# The weight for data with a shape at large, and the least share of L that principal components explain there. On ten
-# data sets, 3 keeps 0.87 of the gain at n/2 of 7 without resistance, at 1.1 times the tears of t-SNE in place of 2.2.
+# The weight for data with large-scale structure, and the least share of L that principal components explain there. On
+# ten data sets, weight 3 keeps 0.87 of the gain at n/2 of weight 7 without resistance, with 1.1 times the tears of
+# t-SNE instead of 2.2.
 _WEIGHT, _EXPLAINED = 3.0, 0.35
 
 # Rows whose entropies are summed at once.
@@ -246,22 +247,22 @@ class LargeScale(GlobalTerm):
     """The term weight · n · [L(Z) + ρ T(Z)], which arranges an embedding at the scale of the whole.
 
     L is the cross-entropy of two graphs in which each point is tied to the nearer half of all others; see
-    `LargeScaleCrossEntropy`, and `GlobalTerm` for T and for more than 10,000 points. It takes little time beside the
-    repulsion of the coupling.
+    `LargeScaleCrossEntropy`, and `GlobalTerm` for T and for more than 10,000 points. It takes little time compared with
+    the repulsion of the coupling.
 
     Parameters
     ----------
     weight : float or "auto", default="auto"
-        Local against global: 0 is the plain method. "auto" is 3 if principal components explain a share of at least
-        0.35 of L (`LargeScaleCrossEntropy.explained`). Below 0.35, it falls with the cube of that share: a plane can
-        show little of noise in many dimensions, and a large weight would harm neighbourhoods.
+        Weight of global against local structure; 0 is the plain method. "auto" is 3 if principal components explain a
+        share of at least 0.35 of L (`LargeScaleCrossEntropy.explained`). Below 0.35, it falls with the cube of that
+        share: a plane shows little of high-dimensional noise, and a large weight would harm neighbourhoods.
     n_groups : int or "auto", default="auto"
         Number of groups, the cells of points drawn at random. "auto" is 5,000,000/n, at least 100 and at most 500: with
         fewer, the forces on neighbours are less alike.
     width : float, default=0.15
         w, how gradually an edge's probability falls with the share of points that are nearer.
     resistance : float, default=2.5
-        ρ, how much the input's edges resist being torn; by name only.
+        ρ, how much the input's edges resist being torn; keyword-only.
 
     Raises
     ------
@@ -301,7 +302,7 @@ class LargeScale(GlobalTerm):
         return LargeScaleCrossEntropy.of(X, k, problem.rng, self.width, metric, problem.n_jobs, params)
 
     def weight_of(self, objective: Objective, problem: Problem) -> float:
-        """Return the weight; "auto" goes by the share of L that principal components explain."""
+        """Return the weight; "auto" depends on the share of L that principal components explain."""
         if not isinstance(self.weight, str):
             return float(self.weight)
         assert isinstance(objective, WeightedSum)

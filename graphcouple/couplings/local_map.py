@@ -1,9 +1,9 @@
-"""LocalMAP's loss: PaCMAP's, whose last phase weighs near pairs by their distance and repels points nearby.
+"""LocalMAP's loss: PaCMAP's, whose last phase weights near pairs by their distance and repels nearby points.
 
     L(Z) = Σ_near (τ/2) [√d̃/(10 + d̃) + arctan(√(d̃/10))/√10] + Σ_drawn 1/(1 + d̃),    d̃ = 1 + d².
 
 The slope of a near pair is PaCMAP's times τ/(2√d̃): false neighbours that lie far apart pull less. Further pairs are
-drawn from the points within τ on the map, from other candidates every ten steps, so that groups that touch part.
+drawn from the points within τ on the map, from other candidates every ten steps, so that touching groups separate.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from graphcouple.couplings.recipes import Problem
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.summation import EdgeSum, RadialFunction
 
-# Steps that share their candidates, and candidates of each point. LocalMAP tries 100 for each of 20 further pairs; of
-# 10,000 digits, 200 in all leave the same scores.
+# Steps that share their candidates, and candidates of each point. LocalMAP tries 100 for each of 20 further pairs; for
+# 10,000 digits, 200 in all give the same scores.
 _STEPS, _CANDIDATES = 10, 200
 
 
@@ -114,7 +114,7 @@ class LocallyAdjustedCoupling(PairwiseControlledCoupling):
     Raises
     ------
     TypeError, ValueError
-        When a number of pairs is no integer of at least 1, or `reach` is not above 0.
+        When a number of pairs is not an integer of at least 1, or `reach` is not above 0.
 
     References
     ----------

@@ -55,11 +55,11 @@ _IMPROBABLE = (1e-20, 1e-200)
 
 @dataclass(frozen=True)
 class _LossRadial(KernelFunction):
-    """Base of the radial functions of a loss of p = k/(1 + k)."""
+    """Base class of the radial functions of a loss of p = k/(1 + k)."""
 
     loss: MatchingLoss
 
-    tabulated: ClassVar[bool] = True  # Losses are slower than any kernel.
+    tabulated: ClassVar[bool] = True  # Losses take longer to evaluate than any kernel.
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from graphcouple.summation.curved import Space
 
 
 class OriginMismatch(Objective):
-    """n (1 − ⟨r, δ⟩²/(⟨r, r⟩⟨δ, δ⟩)) for distances r from the centre of the map, and wanted ones δ, up to a factor.
+    """n (1 − ⟨r, δ⟩²/(⟨r, r⟩⟨δ, δ⟩)) for distances r from the map's centre and target distances δ, up to a factor.
 
     Parameters
     ----------
@@ -46,15 +46,15 @@ class OriginMismatch(Objective):
 
 @dataclass(frozen=True, eq=False)
 class OriginDistances(Term):
-    """The term weight · n (1 − cos²(r, δ)): distances r from the centre of the map, in proportion to those of the data.
+    """The term weight · n (1 − cos²(r, δ)): distances r from the centre of the map, in proportion to the data's.
 
     In CO-SNE, whose data lie in hyperbolic space, the squared norms of a point in the data and on the map should be
-    equal. Here their proportion counts, so that the data may have any unit.
+    equal. Here they are compared up to a factor, so that the data may have any unit.
 
     Parameters
     ----------
     weight : float, default=1.0
-        Distances from the centre against neighbourhoods.
+        Weight of distances from the centre against neighbourhoods.
     distances : array of shape (n_samples,), optional
         δ, such as the depth in a tree. By default, the distance of a point from the mean of all, or from the centre of
         the `Space` that is the metric of the input's law.

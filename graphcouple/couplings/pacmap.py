@@ -4,7 +4,7 @@
 
 All three are sums over fixed edges of s_c(d²) = d̃/(c + d̃), for 1/(1 + d̃) = 1 − s_1. The near pairs are each
 point's most likely edges under the input's law; a mid-near pair leads to the second nearest of six random points, a
-further pair to a random point that is no near one.
+further pair to a random point that is not a near one.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class PairwiseControlled(Objective):
 class PairwiseControlledCoupling(Coupling):
     """PaCMAP's loss, between the most likely edges of the input's law and random pairs; see `PairwiseControlled`.
 
-    The law of the embedding has no part in it.
+    The law of the embedding is not used.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class PairwiseControlledCoupling(Coupling):
     Raises
     ------
     TypeError, ValueError
-        When a number is no integer of at least 1.
+        When a number is not an integer of at least 1.
 
     References
     ----------
@@ -164,7 +164,7 @@ class PairwiseControlledCoupling(Coupling):
         return self._among(n)._bound(problem, n, rng)
 
     def _among(self, n: int) -> PairwiseControlledCoupling:
-        """Return the recipe with numbers that n points allow, in the same proportions."""
+        """Return the recipe with as many pairs as n points allow, in the same proportions."""
         wanted = self.n_near + self.n_mid + self.n_far
         if wanted < n:
             return self
@@ -205,7 +205,7 @@ class PairwiseControlledCoupling(Coupling):
         return _counted(np.tile(np.arange(n), self.n_mid), np.concatenate(ends), n)
 
     def _further(self, near: Support, n: int, rng: np.random.Generator) -> tuple[Support, FloatArray]:
-        """Return pairs to random points that are no near ones, and how often each was drawn."""
+        """Return pairs to random points that are not near ones, and how often each was drawn."""
         rows, columns = np.repeat(np.arange(n), self.n_far), _others(rng, n, self.n_far).ravel()
         free = near.find(rows, columns) < 0
         return _counted(rows[free], columns[free], n)

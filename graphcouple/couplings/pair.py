@@ -120,7 +120,7 @@ class LogPartition(Objective):
 
 
 class PairCoupling(Placing):
-    """Base of the couplings of an input's posterior and an embedding's law: repulsion minus attraction.
+    """Base class of couplings of an input's posterior and an embedding's law: repulsion minus attraction.
 
     Attributes
     ----------
@@ -136,9 +136,9 @@ class PairCoupling(Placing):
     crowd : float
         How many points in one place push a point as much as its edges pull it.
     scale : float
-        The bandwidth of the embedding's graph; distances are divided by it before kernels see them.
+        The bandwidth of the embedding's graph; distances are divided by it before kernels are evaluated.
     stated_exaggeration : float
-        How many times attraction counts in the stated loss; `exaggeration` is more while a run begins.
+        How many times attraction counts in the stated loss; `exaggeration` is larger at the beginning of a run.
     """
 
     partition: Objective
@@ -186,7 +186,7 @@ class PairCoupling(Placing):
 
     @property
     def attracting(self) -> Attraction:
-        """The attraction of the input's edges, which bounds a map only as far as they connect it."""
+        """The attraction of the input's edges, which bounds a map only if the edges connect it."""
         return Attraction(
             source=self,
             times=self._times,
@@ -221,11 +221,11 @@ class PairCoupling(Placing):
     def _most_attraction(self, Z: FloatArray) -> float:
         """Return push/pull between the ends of the heaviest edge as they come together, under an unbounded kernel.
 
-        There attraction is a multiple of the logarithm of the distance. If it is exaggerated by more than this, the
-        loss has no lower bound. Under prior B an edge's probability is at most 1, and there is a bound at any weight.
+        There, attraction is a multiple of the logarithm of the distance. If it is exaggerated by more, the loss has no
+        lower bound. Under prior B an edge's probability is at most 1, and there is a bound at any weight.
 
         On a line, points under an unbounded kernel cannot pass each other. More attraction than in the stated loss
-        would jumble their order for good, so the weight is 1 there.
+        would scramble their order permanently, so the factor is 1 there.
         """
         near_sq_dist = np.square(_TOGETHER * (float(Z.std()) or 1.0) / self.scale)
         if Z.shape[1] == 1 and np.diff(self.kernel.log(near_sq_dist))[0] > 1.0:
@@ -345,7 +345,7 @@ class PairCoupling(Placing):
 
 
 def check_latent(latent: GraphModel, curved: bool = False) -> None:
-    """Raise if a law of the embedding sets a parameter that only the input's law can have, or a space without `curved`.
+    """Raise if a law of the embedding sets a parameter of the input's law alone, or a space without `curved`.
 
     Raises
     ------
@@ -361,7 +361,7 @@ def check_latent(latent: GraphModel, curved: bool = False) -> None:
     if (flat and latent.metric != "euclidean") or latent.metric_params or latent.search != "auto":
         raise ValueError(
             f"latent_model must leave metric and search at their defaults, got metric={latent.metric!r}, "
-            f"search={latent.search!r}: embeddings use all distances, Euclidean ones or those of a `Space`."
+            f"search={latent.search!r}: embeddings use all distances, Euclidean or of a `Space`."
         )
     if not flat and not curved:
         raise ValueError(f"this coupling measures Euclidean distances, but the latent law is of {latent.metric}.")

@@ -69,7 +69,7 @@ class FeatureBasis:
         ----------
         X : array or sparse matrix of shape (n_points, n_columns)
         features : transformer, optional
-            A clone of it is fitted.
+            A clone is fitted.
 
         Raises
         ------
@@ -79,7 +79,7 @@ class FeatureBasis:
         Warns
         -----
         UserWarning
-            When there are so many features that they constrain nothing.
+            When there are too many features to constrain the map.
         """
         from sklearn.base import clone
 

@@ -1,4 +1,4 @@
-"""Precision coupling: two Wishart laws of the rows' precision, whose best embedding is PCA or PCA with shrinkage.
+"""Precision coupling: two Wishart laws of the rows' precision, with PCA, or PCA with shrinkage, as the best embedding.
 
 With Θ_X ~ W(ν_X, I), Θ_Z ~ W(ν_Z, I) and Gaussian rows with those precisions, the cross-entropy of the posteriors
 is, up to a constant,
@@ -51,7 +51,7 @@ class PrecisionCrossEntropy(Objective):
     Parameters
     ----------
     X : array of shape (n, p)
-        It is not centred.
+        X is not centred.
     nu_x : float, optional
         ν_X, at least n; n by default.
     nu_z : float, optional
@@ -82,7 +82,7 @@ class PrecisionCrossEntropy(Objective):
         for name, value in (("nu_x", self.nu_x), ("nu_z", self.nu_z)):
             if value is not None and not value >= n:
                 raise ValueError(f"{name}={value} must be at least n = {n}, for the Wishart law to have a density.")
-        # Iterations only multiply: solving would call SciPy's BLAS, whose threads fight with NumPy's.
+        # Iterations only multiply: solving would call SciPy's BLAS, whose threads compete with NumPy's.
         self._inverse: FloatArray | None = None
         self._whole: FloatArray | None = None
         if float(np.square(points).sum()) < _CANCELLING:

@@ -94,10 +94,10 @@ class Problem:
 
 
 class Recipe(ABC):
-    """Base of recipes, whose parameters scikit-learn can search over, as in ``coupling__repulsion_strength``."""
+    """Base class of recipes, whose parameters scikit-learn can search over, as in ``coupling__repulsion_strength``."""
 
     any_space: ClassVar[bool] = False
-    """Whether it measures distances on the map in the space of the latent law; if not, maps must be flat."""
+    """Whether it measures distances on the map in the latent law's space; if not, maps must be flat."""
 
     @abstractmethod
     def bind(self, problem: Problem) -> Objective:
@@ -299,8 +299,8 @@ class MatchingCoupling(Coupling):
 class ReconstructionCoupling(Coupling):
     """Locally linear embedding with the latent kernel; see `ReconstructionEnergy`.
 
-    The neighbours come from the input's law, which must have equally many for each point. The law's probabilities
-    and the latent prior are not used.
+    The neighbours come from the input's law, which must have equally many neighbours for each point. The law's
+    probabilities and the latent prior are not used.
 
     Parameters
     ----------

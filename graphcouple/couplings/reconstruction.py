@@ -28,10 +28,10 @@ from graphcouple.graphs import FloatArray, Support, as_csr, edges_of
 from graphcouple.kernels import Kernel
 from graphcouple.summation import EdgeSum, KernelValue, LogKernel, Summation, as_summation
 
-# A kernel above this at distance 0 counts as infinite there: infinite odds are capped at a finite value.
+# A kernel above this at distance 0 counts as infinite there, because infinite odds are capped.
 _LARGEST = 1e6
 
-# Attraction by the whole of log k shrinks noise before it can spread. A twentieth untangles noise as well.
+# Attraction by the whole of log k shrinks noise before it can spread. A twentieth untangles noise equally well.
 _EXAGGERATED_SHARE = 0.05
 
 # Rows whose neighbourhoods are solved at once; scikit-learn copies the points of all neighbourhoods.

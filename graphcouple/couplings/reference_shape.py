@@ -1,7 +1,7 @@
 """The shape of another embedding, such as principal components, as a term.
 
-Two sets of places have the same shape if a shift, a turn and a change of size take one to the other. For centred Z and
-a reference Y, the difference that remains after the best of these is the Procrustes statistic
+Two sets of places have the same shape if a shift, a rotation or reflection and a change of size take one to the other.
+For centred Z and a reference Y, the difference that remains after the best of these is the Procrustes statistic
 
     F(Z) = 1 − ‖ZᵀY‖_*² / (‖Z‖² ‖Y‖²),
 
@@ -93,18 +93,18 @@ def _unit_shape(Z: FloatArray) -> tuple[FloatArray, float]:
 class ReferenceShape(GlobalTerm):
     """The term weight · n · [F(Z) + ρ T(Z)], which draws an embedding towards the shape of another.
 
-    F is the Procrustes statistic, between 0 and 1: the difference after the best shift, turn and change of size. See
-    `ProcrustesStatistic`, and `GlobalTerm` for more than 10,000 points.
+    F is the Procrustes statistic, between 0 and 1: the difference after the best shift, rotation and change of size.
+    See `ProcrustesStatistic`, and `GlobalTerm` for more than 10,000 points.
 
     Parameters
     ----------
     weight : float, default=1.0
-        Local against global: 0 is the plain method.
+        Weight of global against local structure; 0 is the plain method.
     reference : "pca", estimator or array of shape (n_samples, any), default="pca"
         "pca" is as many principal components as the embedding has, whatever the metric. An estimator, such as
         `Isomap`, is cloned and fitted to the points. An array is a reference for the rows in their order.
     resistance : float, default=0.0
-        ρ, how much the input's edges resist being torn; by name only. See `GlobalTerm`.
+        ρ, how much the input's edges resist being torn; keyword-only. See `GlobalTerm`.
 
     Raises
     ------
@@ -114,8 +114,8 @@ class ReferenceShape(GlobalTerm):
 
     References
     ----------
-    The idea of a reference for t-SNE: Kury, Kobak and Damrich (2025), DREAMS: preserving both local and global
-    structure in dimensionality reduction. Theirs keeps the axes of the reference; this one is free to turn.
+    A reference for t-SNE was proposed by Kury, Kobak and Damrich (2025), DREAMS: preserving both local and global
+    structure in dimensionality reduction. Their term keeps the axes of the reference; this one may rotate.
 
     Examples
     --------

@@ -1,10 +1,10 @@
 """Stress: distances in the embedding matched to given distances, pair by pair.
 
-    F(Z) = Σ_{i≠j} w_ij F̂(δ_ij, |z_i − z_j|)
+    F(Z) = Σ_{i≠j} w_ij F̂(δ_ij, ‖z_i − z_j‖)
 
 It is pairwise matching (see `MatchedMeans`) of distances in place of edges' means, with the same losses F̂. The square
 gives raw stress, and weights w = δ⁻¹ Sammon's, w = δ⁻² elastic scaling. The sum of squared distances over all pairs is
-n Σ_i |z_i − z̄|², but the sum of δ_ij |z_i − z_j| has no fast form, as δ is no function of the embedding. So either
+n Σ_i ‖z_i − z̄‖², but the sum of δ_ij ‖z_i − z_j‖ has no fast form, as δ is not a function of the embedding. So either
 all pairs are compared, or a sample of pairs that is drawn once. Each pair of the sample stands for equally many pairs.
 
 References
@@ -63,8 +63,8 @@ def sampled_pairs(n_points: int, per_point: int, rng: np.random.RandomState) -> 
 def stress_weights(wanted: FloatArray, power: float) -> FloatArray:
     """Return δ^(−power) in units of the mean of δ.
 
-    A δ below the smallest positive one, or below a thousandth of the mean, is raised to the larger of the two.
-    Otherwise the weights of near copies would hide all other pairs.
+    Each δ is raised to at least the smallest positive δ and a thousandth of the mean. Otherwise the weights of near
+    copies would outweigh all other pairs.
     """
     if power == 0:
         return np.ones_like(wanted)

@@ -21,7 +21,7 @@ LONGEST_LABEL = 1000
 # pandas writes and reads these in place of a missing value.
 _MISSING_LABELS = ("", "na", "n/a", "#n/a", "null", "nan")
 
-# In fewer rows, a column may count by chance.
+# With fewer rows, a column may look like an index by chance.
 _FEWEST = 10
 
 
@@ -29,7 +29,7 @@ def check_size(path: Path, n_bytes: int) -> None:
     """Raise if a file would take more memory than the limit."""
     if n_bytes > MOST_BYTES:
         raise ValueError(
-            f"{path.name} unfolds to {n_bytes / 2**30:.3g} GiB, and at most {MOST_BYTES / 2**30:.3g} are read. Set the "
+            f"{path.name} expands to {n_bytes / 2**30:.3g} GiB, and at most {MOST_BYTES / 2**30:.3g} are read. Set the "
             "environment variable GRAPHCOUPLE_MOST_BYTES to a larger number of bytes if that is what you want"
         )
 
@@ -65,7 +65,7 @@ def column_of(path: Path, name: str, first: Sequence[str], header: bool = True) 
 
 
 def check_labels(path: Path, labels: Sequence[str]) -> None:
-    """Raise if a label is missing, or too long to be one."""
+    """Raise if a label is missing or too long."""
     missing = next((row for row, label in enumerate(labels) if label.strip().lower() in _MISSING_LABELS), None)
     if missing is not None:
         raise ValueError(

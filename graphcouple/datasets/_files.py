@@ -36,7 +36,7 @@ UNREADABLE = (ValueError, OverflowError, EOFError, OSError, KeyError, zipfile.Ba
 
 _MISSING = ("", "na", "n/a", "#n/a", "null", "none", "missing", "?", "-", ".")
 
-# Lines in which the first row after a header is looked for.
+# Lines that are searched for the first row after a header.
 _LOOKED_AT = 20
 
 _TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
@@ -235,7 +235,7 @@ def _read_csv(
         raise ValueError(f"{path.name} has a header, but no rows.")
     if len(first) == 1 and any(other in first[0] for other in ";\t,"):
         separator = "commas" if mark == "," else "tabs"
-        raise ValueError(f"{path.name} seems to be separated by something else than {separator}; use {separator}.")
+        raise ValueError(f"{path.name} seems to be separated by something other than {separator}; use {separator}.")
     if header and len(second) > len(first):
         raise ValueError(
             f"{path.name} has {len(first)} names and {len(second)} cells in a row; name every column, an index too."

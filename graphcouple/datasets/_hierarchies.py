@@ -70,7 +70,7 @@ def make_cells(
         is_changed = rng.random(logs.shape) < 1.0 / 3.0
         logs = logs + is_changed * rng.normal(0.0, change * 0.8**level, size=logs.shape)
         level += 1
-    # Omitted leaves are spread over the tree.
+    # Omitted leaves are spread evenly over the tree.
     logs = logs[np.linspace(0, len(logs) - 1, k).astype(int)]
     share = rng.dirichlet(np.full(k, 3.0))
     y = np.concatenate([np.arange(min(k, n)), rng.choice(k, size=max(n - k, 0), p=share)])

@@ -54,7 +54,7 @@ def read_idx(path: str | PathLike[str]) -> NDArray[Any]:
             raise ValueError(f"{path} is a damaged gzip file ({error}).") from None
     is_idx = len(data) >= 4 and data[:2] == b"\x00\x00" and data[2] in _IDX_TYPES and data[3] > 0
     if not is_idx or len(data) < 4 + 4 * data[3]:
-        raise ValueError(f"{path} is no IDX file: its first bytes are {data[:4].hex(' ') or 'missing'}.")
+        raise ValueError(f"{path} is not an IDX file: its first bytes are {data[:4].hex(' ') or 'missing'}.")
     dtype, start = np.dtype(_IDX_TYPES[data[2]]), 4 + 4 * data[3]
     shape = tuple(np.frombuffer(data[4:start], ">i4").tolist())
     n_bytes = start + math.prod(shape) * dtype.itemsize

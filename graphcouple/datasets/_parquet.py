@@ -112,7 +112,7 @@ def _numbers(lazy: Any, columns: list[str], width: int, is_list: bool, pl: Any) 
         return np.asarray(flat.to_numpy(), dtype=np.float64).reshape(-1, width)
     single = all(dtype == pl.Float32 for dtype in lazy.select(columns).collect_schema().values())
     dtype = pl.Float32 if single else pl.Float64
-    # Missing entries become NaN, for which the estimators raise an error.
+    # Missing entries become NaN, which the estimators refuse.
     table = lazy.select(pl.col(columns).cast(dtype).fill_null(float("nan"))).collect()
     return np.ascontiguousarray(table.to_numpy())
 

@@ -1,9 +1,9 @@
-"""More rows than one machine holds: a fit to landmarks on one machine, and all rows placed chunk by chunk by dask.
+"""More rows than fit in memory: a fit to landmarks on one machine, and all rows placed chunk by chunk by dask.
 
 Each row has a key, −log(u) / ℓ, with u uniform, drawn from the seed and the row's number alone, and ℓ the row's
-importance. The n smallest keys are the sample, so it is the same for any chunks. Given the next key τ, a row is in the
-sample with probability 1 − exp(−τ ℓ); its weight is the inverse of this probability, divided by the mean weight. Places
-do not depend on the other rows, so their bits are also the same for any chunks.
+importance. The n smallest keys are the sample, so it is the same for any chunks. Given the next smallest key τ, a row
+is in the sample with probability 1 − exp(−τ ℓ); its weight is the inverse of this probability, divided by the mean
+weight. Places do not depend on the other rows, so their bits are also the same for any chunks.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def fit_landmarks(
     ImportError
         Without dask: ``pip install 'graphcouple[dask]'``.
     TypeError, ValueError
-        When an argument is unusable, or rows are: the message names the first of their chunk.
+        When an argument is unusable, or rows are; the message names the first row of their chunk.
 
     References
     ----------
@@ -272,7 +272,7 @@ def _keys_of(
         importance = np.ones(size) if values is None else np.asarray(values, dtype=np.float64)
     if not (np.isfinite(importance) & (importance > 0)).all():
         what = "importance must be finite and above 0" if of_rows is None else "X must be finite"
-        raise ValueError(f"{what}, and is not in the rows from {first} to {first + size - 1}; drop or mend these rows.")
+        raise ValueError(f"{what}, and is not in the rows from {first} to {first + size - 1}; drop or fix these rows.")
     keys = -np.log1p(-drawn) / importance
     return _merged([_Sample(keys, first + np.arange(size), importance)], n)
 

@@ -1,7 +1,7 @@
 """The nearest neighbours of all rows, wherever dask runs.
 
 A sample trains the lists of an inverted file. Each chunk sends its rows to the parts whose lists they search, each part
-compares them with the points in its lists, and each chunk merges what its rows found.
+compares them with the points in its lists, and each chunk merges the results of its rows.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def nearest_neighbors(
     ImportError
         Without dask: ``pip install 'graphcouple[dask]'``.
     TypeError, ValueError
-        When an argument is unusable, or rows are: the message names the first of their chunk.
+        When an argument is unusable, or rows are; the message names the first row of their chunk.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def _trained(X: Any, n_neighbors: int, n_parts: int, seed: int) -> _Lists:
     index = InvertedFile(shifted(points, shift), n_neighbors, n_rows=n)
     n_lists = len(index.means)
     order = leaves_list(linkage(index.means, "ward")) if n_lists > 1 else np.zeros(1, dtype=np.int64)
-    # Parts of nearly equal numbers of points.
+    # Parts get nearly equal numbers of points.
     before = np.cumsum(np.bincount(index.list_of, minlength=n_lists)[order])
     part_of = np.empty(n_lists, dtype=np.int64)
     part_of[order] = np.minimum((before - 1).clip(0) * n_parts // before[-1], n_parts - 1)
@@ -129,7 +129,7 @@ def _trained(X: Any, n_neighbors: int, n_parts: int, seed: int) -> _Lists:
 
 def _check(rows: NDArray[Any], what: str) -> None:
     if not np.isfinite(rows).all():
-        raise ValueError(f"X must be finite, and is not in {what}; drop or mend these rows.")
+        raise ValueError(f"X must be finite, and is not in {what}; drop or fix these rows.")
 
 
 def _send(chunk: Any, lists: _Lists, first: int, n_parts: int) -> list[_Sent]:

@@ -37,7 +37,7 @@ class _Brief:
 if TYPE_CHECKING:
 
     class ScikitTransformer:
-        """The methods of scikit-learn's bases, which are untyped and hide every constructor from type checkers."""
+        """The methods of scikit-learn's base classes, which are untyped and hide constructors from type checkers."""
 
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
         def set_params(self, **params: Any) -> Self: ...
@@ -91,7 +91,7 @@ RUN_OPTIONS = ("terms", "unique", "n_landmarks", "transform_method", "random_sta
 
 
 class Option:
-    """An option in a group of them, read, set and passed to the constructor as if it were a parameter itself.
+    """An option in a group: it is read, set and passed to the constructor like a parameter.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def _word(field: Any) -> Word:
 def documented(template: str, fields: tuple[Any, ...], words: dict[str, Word]) -> str:
     """Return the docstring with {parameters} and {attributes} filled in."""
     entries = []
-    # What a method is comes first, options of the run last.
+    # Parameters that define the method come first, run options last.
     for field in sorted(fields, key=lambda field: field.name in RUN_OPTIONS):
         kind, doc, _ = words[field.name]
         optional = field.default is dataclasses.MISSING or field.default is None

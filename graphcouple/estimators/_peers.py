@@ -1,4 +1,4 @@
-"""Parameters of other libraries, and what they are called here."""
+"""Parameters of other libraries, and their names here."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterable
 _MESH = "summation=ParticleMesh(spacing=...)"
 _MOMENTUM = "the optimizer of GraphCoupling: GraphCoupling(**sentence.replace(optimizer=MomentumGains(...)))"
 _GRAPH = "neighbors, of fit: fit(X, neighbors=(indices, distances))"
-_NOT_YET = "there is nothing like it here yet"
-_NOTHING = "nothing is to be set"
+_NOT_YET = "there is no equivalent here yet"
+_NOTHING = "there is nothing to set"
 
 PEERS: dict[str, str] = {
     # scikit-learn
@@ -63,7 +63,7 @@ _FITTED = ("kl_divergence_",)
 
 # Attributes and methods of fitted estimators of other libraries.
 ATTRIBUTES: dict[str, str] = {
-    "optimize": "update, or fit with warm_start=True, which goes on from the last map",
+    "optimize": "update, or fit with warm_start=True, which continues from the last map",
     "prepare_partial": "transform, or update",
     "affinities": "posterior_",
     "graph_": "posterior_.mean()",

@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal or in a notebook, elsewhere a line every few seconds, on standard error."""
+"""Progress of a run: a bar on a terminal or in a notebook, else a line every few seconds, on standard error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Watched(NamedTuple):
     callback: Callback | None
 
     def __call__(self, iteration: int, loss: float, Z: FloatArray) -> Any:
-        """Show how far the run is, and return what the callback says."""
+        """Show the progress, and return the callback's value."""
         if self.bar is not None:
             self.bar(iteration, loss)
         return False if self.callback is None else self.callback(iteration, loss, Z)
@@ -36,7 +36,7 @@ class Watched(NamedTuple):
 
 @contextmanager
 def watched(estimator: Any, total: int | None, measure: str = "loss") -> Iterator[Watched]:
-    """Yield what a run of an estimator calls, by its parameters `verbose` and `callback`."""
+    """Yield the bar and the callback of an estimator's run, by its parameters `verbose` and `callback`."""
     shown = progress_bar(total, type(estimator).__name__, measure) if estimator.verbose else nullcontext()
     seen: list[float] = []
     with shown as bar:

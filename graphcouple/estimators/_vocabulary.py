@@ -46,14 +46,14 @@ VOCABULARY: dict[str, Word] = {
     ),
     "exaggeration": Word(
         "float",
-        "How many times attraction counts throughout, as in openTSNE: 4 gives maps like UMAP's, more like the leading "
-        "Laplacian eigenvectors, until all points lie in one place.",
+        "How many times attraction counts throughout, as in openTSNE. 4 gives maps like UMAP's, more approaches "
+        "the leading Laplacian eigenvectors, and at last puts all points in one place.",
         [Interval(Real, 1, None, closed="left")],
     ),
     "early_exaggeration": Word(
         'float or "auto"',
-        'Weight of the attraction at first; 1 for none. "auto" is 0.6 of what the graph bears. It falls to 1 in ten '
-        "steps, within 60 to 300 iterations or the first three quarters of a shorter run. See `Descent`. "
+        'Weight of the attraction at first; 1 for none. "auto" is 0.6 of what the graph tolerates. It falls to 1 in '
+        "ten steps, within 60 to 300 iterations or the first three quarters of a shorter run. See `Descent`. "
         "`NegativeSampling` ignores it.",
         [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
     ),
@@ -78,7 +78,7 @@ VOCABULARY: dict[str, Word] = {
     "latent": Word("GraphModel", "The law of the embedding's graph: kernel and prior.", [GraphModel]),
     "learning_rate": Word(
         'float or "auto"',
-        "A number asks for gradient descent with momentum at this rate, in scikit-learn's convention (see "
+        "A number selects gradient descent with momentum at this rate, in scikit-learn's convention (see "
         "`MomentumGains`). For sampled repulsion it is the rate in umap-learn's (see `NegativeSampling`).",
         [StrOptions({"auto"}), ABOVE_0],
     ),
@@ -91,7 +91,7 @@ VOCABULARY: dict[str, Word] = {
         "5,000 up to 400 points, then 2,000,000 divided by their number, and at least 100 "
         "(400 for bounded losses; 4,000,000 divided by that number, within 200 and 400, where the graph bounds early "
         "exaggeration); up to three times as many while the last tenth lowers the loss by over 2 % of its height. "
-        "If the run ends far from its best size, a second run starts from there, and may take as many again. "
+        "If the run ends far from its best size, a second run starts at that size, and may take as many again. "
         "When sampling, it is 500 up to 10,000 points and 200 beyond.",
         [StrOptions({"auto"}), AT_LEAST_1],
     ),
@@ -102,7 +102,7 @@ VOCABULARY: dict[str, Word] = {
         [str, callable, HasMethods(["distances"])],
     ),
     "metric_params": Word(
-        "dict, optional", 'Further arguments of the metric, as ``{"p": 3}`` of "minkowski".', [dict, None]
+        "dict, optional", 'Further arguments of the metric, as ``{"p": 3}`` for "minkowski".', [dict, None]
     ),
     "min_dist": Word(
         "float",
@@ -113,8 +113,8 @@ VOCABULARY: dict[str, Word] = {
     "n_graphs": Word("int", "Number of graphs that J is averaged over.", [AT_LEAST_1]),
     "n_jobs": Word(
         "int or None, optional",
-        "Threads, at most; None means every core, or as many as `joblib.parallel_config` says. The embedding does not "
-        "depend on it. Threads of BLAS are `threadpoolctl`'s to limit.",
+        "Threads, at most; None means every core, or as many as `joblib.parallel_config` sets. The embedding does not "
+        "depend on it. `threadpoolctl` limits threads of BLAS.",
         [None, Integral],
     ),
     "n_neighbors": Word(
@@ -150,7 +150,7 @@ VOCABULARY: dict[str, Word] = {
     ),
     "features": Word(
         '"linear" or transformer, optional',
-        'Makes the map a function of the points, linear in features of theirs: "linear" for the columns of X; or a '
+        'Makes the map a function of the points, linear in their features: "linear" for the columns of X; or a '
         "transformer of scikit-learn, such as `Nystroem`. None lets every point move freely.",
         [StrOptions({"linear"}), HasMethods(["fit", "transform"]), None],
     ),
@@ -204,7 +204,7 @@ VOCABULARY: dict[str, Word] = {
     ),
     "random_state": Word(
         "int, RandomState or None, optional",
-        "Seed of the start, and of what the optimizer and the terms draw at random.",
+        "Seed of the start, and of the random draws of the optimizer and the terms.",
         ["random_state"],
     ),
     "repulsion": Word(
@@ -255,7 +255,7 @@ VOCABULARY: dict[str, Word] = {
     ),
     "checkpoint": Word(
         "path, optional",
-        "A file that keeps the state of the run, about once a second. ``fit(X, resume=True)`` goes on from it after an "
+        "A file that keeps the state of the run, about once a second. ``fit(X, resume=True)`` continues it after an "
         "interruption, to the same bits. A fit without `resume` begins anew and replaces it.",
         [None, str, os.PathLike],
     ),
@@ -267,8 +267,8 @@ VOCABULARY: dict[str, Word] = {
     ),
     "warm_start": Word(
         "bool",
-        "Start from `embedding_` if the estimator was fitted before, without exaggeration: to go on after `max_iter`, "
-        "or with other parameters. `X` must have the same number of rows.",
+        "Start from `embedding_` if the estimator was fitted before, without exaggeration, to continue after "
+        "`max_iter` or with other parameters. `X` must have the same number of rows.",
         ["boolean"],
     ),
     "terms": Word(
@@ -287,7 +287,7 @@ VOCABULARY: dict[str, Word] = {
     ),
     "unique": Word(
         "bool",
-        "Make one point of equal rows, which weighs as much as all of them: the loss is the same, and copies lie in "
+        "Merge equal rows into one point, which weighs as much as all of them: the loss is the same, and copies lie in "
         "one place. `posterior_` then has one node for each point.",
         ["boolean"],
     ),
@@ -300,8 +300,8 @@ VOCABULARY: dict[str, Word] = {
     "weight": Word(
         'float or "auto"',
         "λ. 0 is the plain method; larger values bring the arrangement of the components closer to ccPCA's. "
-        '"auto" goes by the range of J on the data; see `ComponentMeans`. Above about 100, the steps that J allows are '
-        'small for H: give the estimator ``init="ccpca"`` and more iterations.',
+        '"auto" depends on the range of J on the data; see `ComponentMeans`. Above about 100, the steps that J allows '
+        'are small for H: give the estimator ``init="ccpca"`` and more iterations.',
         [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     ),
 }

@@ -95,7 +95,7 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
     conjugate: bool = parameter(
         default=True,
         kind="bool",
-        doc="Take conjugate directions; False takes gradients, as in the paper, and many more iterations.",
+        doc="Take conjugate directions; False takes gradients, as in the paper, and needs many more iterations.",
         checks=["boolean"],
     )
     init: Any = parameter(
@@ -185,7 +185,7 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
         return self
 
     def _similarities(self, X: Any, rng: np.random.RandomState) -> tuple[GramMatrix | None, GramMatrix]:
-        """Return the similarities if they are monitored or used, and those that are used."""
+        """Return the similarities to monitor, if any, and the similarities to use."""
         n = X.shape[0]
         if self.approximation is None:
             whole = GramMatrix(X) if self._linear else GramMatrix(matrix=self._kernel(X))

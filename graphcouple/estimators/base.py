@@ -35,9 +35,9 @@ _SAME_LOSS = 1e-3
 
 @estimator
 class CouplingEstimator(PlacesNewPoints):
-    """Base of the estimators that minimise a coupling of two hidden graphs, plus optional terms.
+    """Base class of estimators that minimise a coupling of two hidden graphs, plus optional terms.
 
-    A subclass declares its parameters and translates them into a `sentence`; the rest is here.
+    A subclass declares its parameters and translates them into a `sentence`; this class does the rest.
 
     Parameters
     ----------
@@ -105,13 +105,13 @@ class CouplingEstimator(PlacesNewPoints):
         neighbors : tuple of arrays, or sparse matrix of shape (n_samples, n_samples), optional
             Neighbours that you found, which are not searched for again: ``(indices, distances)``, each of shape
             (n_samples, k); umap-learn's triple; the matrix of scikit-learn's ``KNeighborsTransformer``; or scanpy's
-            ``obsp["distances"]``. With or without the point itself. They carry the only edges, and the nearest of them
-            are used if the method needs fewer.
+            ``obsp["distances"]``. With or without the point itself. Only they get edges, and the nearest of them are
+            used if the method needs fewer.
         resume : bool, default=False
-            Go on from the file `checkpoint`, if there is one, to the bits of a run that was never interrupted. Data and
-            parameters must be the same.
+            Continue from the file `checkpoint`, if there is one, to the bits of a run that was never interrupted. Data
+            and parameters must be the same.
         sample_weight : array of shape (n_samples,), optional
-            How many points in one place each row stands for, above 0 (by name only). The loss counts them all.
+            How many points in one place each row stands for, above 0 (keyword-only). The loss counts them all.
 
         Returns
         -------
@@ -130,7 +130,7 @@ class CouplingEstimator(PlacesNewPoints):
             When the loss, gradient or embedding is no longer finite.
         """
         if isinstance(self.terms, Term):
-            raise TypeError(f"terms must be a sequence of terms; put the one in a list, as terms=[{self.terms!r}].")
+            raise TypeError(f"terms must be a sequence of terms; put it in a list, as terms=[{self.terms!r}].")
         self._validate_params()
         sample_weight = weights.pop("sample_weight", None)
         if weights:
@@ -161,7 +161,7 @@ class CouplingEstimator(PlacesNewPoints):
         result = self._carry_out(sentence, rows, rng, snapshots=kept)
         if X is not None and result.solution.converged and not self.terms:
             warn_if_places_are_shared(rows.X, result.solution.Z)
-        # Only a finished run changes what an earlier fit has left.
+        # An earlier fit is kept until the run has finished.
         self._rows, self._landmarks = equal, landmarks
         self._keep(result, np.float64 if X is None else X.dtype)
         if landmarks is not None:
@@ -169,7 +169,7 @@ class CouplingEstimator(PlacesNewPoints):
         return self
 
     def _heed(self, y: Any) -> None:
-        """Say if `y` is ignored where users of another library expect otherwise."""
+        """Tell users of another library, who may expect otherwise, that `y` is ignored."""
 
     def _of_landmarks(
         self, rows: Rows, sentence: Sentence, rng: np.random.RandomState
@@ -209,7 +209,7 @@ class CouplingEstimator(PlacesNewPoints):
             return rows, sentence, None
         if rows.neighbors is not None or self.terms or not isinstance(sentence.input, GraphLaw) or self.takes_distances:
             raise ValueError(
-                f"unique=True makes one point of equal rows, {equal.n_rows - equal.first.size} of which are copies "
+                f"unique=True merges equal rows, {equal.n_rows - equal.first.size} of which are copies "
                 "here; terms count each row once, and neighbors, graphs and distances of your own name rows, so remove "
                 "the copies yourself."
             )
@@ -219,7 +219,7 @@ class CouplingEstimator(PlacesNewPoints):
         return Rows(rows.X[equal.first], labels, weights=equal.added(rows.weights)), sentence, equal
 
     # `sample_weight` is not in the signature, because scikit-learn's checks would then require the same embedding from
-    # weights as from copies. Both have the same loss, but descent finds different ones of its many minima.
+    # weights as from copies. Both have the same loss, but descent finds different minima.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
 
     def _keep(self, result: Result, dtype: Any) -> None:
@@ -247,13 +247,13 @@ class CouplingEstimator(PlacesNewPoints):
             self.kl_divergence_ = placing.kl_divergence(result.for_coupling(solution.Z))
 
     def uncertainty(self, temperature: float | str = "auto") -> PositionUncertainty:
-        """Return how sure the positions are: the normal law that exp(−H/T) has around the map, for its loss H.
+        """Return how certain the positions are: the normal law that exp(−H/T) has around the map, for its loss H.
 
         Parameters
         ----------
         temperature : float or "auto", default="auto"
-            T. At 1/m, positions are as sure as m drawn graphs make them. "auto" takes the number of graphs that have as
-            many edges as the input's law has effective ones, 1/T = exp(−Σ p log p)/Σ E[W], where p are the shares of
+            T. At 1/m, positions are as certain as m drawn graphs make them. "auto" takes the number of graphs that have
+            as many edges as the input's law has effective ones, 1/T = exp(−Σ p log p)/Σ E[W], where p are the shares of
             the edges. For t-SNE this is the perplexity.
 
         Returns
@@ -265,7 +265,7 @@ class CouplingEstimator(PlacesNewPoints):
         ------
         NotFittedError, TypeError, ValueError
             When the estimator is not fitted, has more than 4,000 coordinates, was fitted to landmarks, or its loss
-            cannot be made again, because its parameters have changed or its draws are forgotten
+            cannot be rebuilt, because its parameters have changed or its draws are forgotten
             (``random_state=None``). See `optimize.position_uncertainty`.
 
         Examples

@@ -20,7 +20,7 @@ from graphcouple.optimize import NegativeSampling
 
 @estimator
 class SampledRepulsion(Preset):
-    """Base of the methods with latent prior B: their repulsion and its optimizer.
+    """Base class of methods with latent prior B: their repulsion and its optimizer.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class SampledRepulsion(Preset):
     def _coupling(self) -> Coupling:
         if self.repulsion == "full":
             return CrossEntropyCoupling()
-        # Two pulls for the pushes of one, as umap-learn has them, are steps on the loss with half the repulsion.
+        # umap-learn pulls twice for the pushes of one pull: a descent on the loss with half the repulsion.
         pulls = self.n_pulls if self.repulsion == "sampled" else 1
         return EffectiveCoupling(self.negative_sample_rate, self.repulsion_strength / pulls, self.noise_exponent)
 
@@ -90,12 +90,12 @@ class LargeVis(SampledRepulsion, PerplexityPreset):
 
 @estimator
 class NegTSNE(SampledRepulsion, PerplexityPreset):
-    """Neg-t-SNE: t-SNE's kernel and input, with the edges of prior B told from sampled pairs.
+    """Neg-t-SNE: t-SNE's kernel and input, with the edges of prior B distinguished from sampled pairs.
 
-    An edge of the embedding has the probability πk/(1 + πk), with k = 1/(1 + d²) and π the parameter `edge_prior`. It
-    leads from strong attraction (small π) over UMAP's (π = 1) to t-SNE's, which is reached near
-    π = n²/(2mZ), where m is `negative_sample_rate` and Z the sum of t-SNE's kernel over all pairs i < j. In the paper's
-    terms the fixed normaliser is Z̄ = n²/(2mπ).
+    An edge of the embedding has the probability πk/(1 + πk), with k = 1/(1 + d²) and π the parameter `edge_prior`. π
+    leads from strong attraction (small π) over UMAP's (π = 1) to t-SNE's, which is reached near π = n²/(2mZ), where m
+    is `negative_sample_rate` and Z the sum of t-SNE's kernel over all pairs i < j. In the paper's terms the fixed
+    normaliser is Z̄ = n²/(2mπ).
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class UMAP(SampledRepulsion):
         default=1.0,
         kind="float",
         doc="Share of the law of pairs linked in either direction (the union of umap-learn), in [0, 1]; the rest is "
-        "that of pairs linked in both.",
+        "the share of pairs linked in both.",
         checks=[Interval(Real, 0, 1, closed="both")],
     )
 

@@ -29,8 +29,8 @@ class CCPCA(EmbeddingEstimator):
     """PCA of MX, where M averages the projection onto connected components over posterior graphs.
 
     Graphs are drawn from the law of the input's graph. In each, every point is moved to the mean of its component. The
-    points are averaged over the graphs, and PCA of the averages is the embedding. It keeps what neighbour embeddings
-    forget: where the components lie.
+    points are averaged over the graphs, and PCA of the averages is the embedding. It keeps the positions of the
+    components, which neighbour embeddings lose.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class CCPCA(EmbeddingEstimator):
     random_state: Any = parameter(default=None, doc="Seed of the graphs and of the randomized decomposition.")
     n_jobs: int | None = parameter(
         default=None,
-        doc="Workers; None means every core, or as many as `joblib.parallel_config` says. The "
+        doc="Workers; None means every core, or as many as `joblib.parallel_config` sets. The "
         "embedding does not depend on it.",
     )
     verbose: int = parameter(default=0)
@@ -164,7 +164,7 @@ class CCPCA(EmbeddingEstimator):
             )
         rng = check_random_state(self.random_state)
         projection, pca = self._draw(X, posterior, rng)
-        # Nothing is kept before the graphs are drawn: what interrupts leaves an earlier fit whole.
+        # Nothing is stored before the graphs are drawn, so an interruption leaves an earlier fit intact.
         self._given, self.posterior_, self.projection_ = law, posterior, projection
         self._constant = pca.constant
         if pca.constant:

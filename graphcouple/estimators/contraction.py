@@ -36,7 +36,7 @@ class LaptSNE(TSNE):
     n_clusters_ : int
         The number of eigenvalues in the term.
     eigenvalues_ : ndarray of shape (31,)
-        Computed when asked for: the smallest eigenvalues of the Laplacian of the *input's* graph, whose gaps suggest
+        Computed on access: the smallest eigenvalues of the Laplacian of the *input's* graph, whose gaps suggest
         numbers of clusters; see `graphcouple.plotting.plot_eigenvalues`.
 
     References
@@ -55,7 +55,7 @@ class LaptSNE(TSNE):
     n_clusters: Any = parameter(
         default="auto",
         kind='int or "auto"',
-        doc='Number of eigenvalues, about that of clusters. "auto": the last large gap of `eigenvalues_`.',
+        doc='Number of eigenvalues, about the number of clusters. "auto": the last large gap of `eigenvalues_`.',
         checks=[Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
     )
     weight: float = parameter(

@@ -56,13 +56,13 @@ class COSNE(PerplexityPreset):
     radius: float = parameter(
         default=1.0,
         kind="float",
-        doc="Radius of curvature, in units of the Student kernel's length: the smaller, the more the space is curved.",
+        doc="Radius of curvature, in units of the Student kernel's length: the smaller, the more curved the space.",
         checks=[ABOVE_0],
     )
     origin_weight: float = parameter(
         default=0.1,
         kind="float",
-        doc="Weight of distances from the centre, in proportion to those in the data; see `OriginDistances`.",
+        doc="Weight of distances from the centre, in proportion to the data's; see `OriginDistances`.",
         checks=[Interval(Real, 0, None, closed="left")],
     )
 

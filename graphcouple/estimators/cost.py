@@ -1,4 +1,4 @@
-"""What a fit will cost: seconds and memory by stage, before it runs."""
+"""The cost of a fit before it runs: seconds and memory by stage."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from graphcouple.initializations import is_made
 from graphcouple.laws import GraphLaw, Space
 from graphcouple.summation import Exact, KernelValue, as_summation
 
-# Rows of the trial fit, and the powers of n by which its seconds grow beyond them.
+# Rows of the trial fit, and the powers of n with which its seconds grow beyond.
 _TRIAL, _SEARCH_POWER, _DESCENT_POWER = 10_000, 1.15, 1.05
 
-# Points of a random map that tell which summation is used.
+# Number of points of a random map on which the choice of a summation is tested.
 _MAP = 100_000
 
 
@@ -89,8 +89,8 @@ def estimate(estimator: CouplingEstimator | WithTerm, n: int, p: int, dtype: Any
     clusters, which takes a few seconds. They grow by a power of the number of rows: 1.15 for the search and 1.05 for an
     iteration, or 2 if it compares all pairs, as in four dimensions or with ``summation="exact"``.
 
-    Memory is usually within a quarter of the truth, seconds within a factor of two. Data without clusters take longer
-    to search; tight clusters on an empty page, as UMAP makes them, longer to descend.
+    Memory is usually right within a quarter, seconds within a factor of two. Data without clusters take longer
+    to search; maps of tight clusters, such as UMAP's, take longer to descend.
 
     Parameters
     ----------

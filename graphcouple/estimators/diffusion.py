@@ -21,7 +21,7 @@ from graphcouple.spectral import GraphLaplacian
 # Single precision has seven digits.
 _FORGOTTEN = 1e-6
 
-# Pseudotime sums over all eigenvectors of up to this many points, else over this many; those left out weigh little if
+# Pseudotime sums over all eigenvectors of up to this many points, else over this many; the others are negligible if
 # they weigh less than this share of the first.
 _ALL, _LEADING, _LITTLE = 1000, 50, 0.1
 
@@ -36,9 +36,9 @@ class DiffusionMaps(LawEigenmaps):
 
         Σ_k ((Pᵗ)_ik − (Pᵗ)_jk)² Σ_l d_l / d_k,
 
-    so points are near each other if walks of t steps from them end in the same places. The components are those of the
-    largest 1 − λ; they hold nearly all of it, unless walks alternate between two sides of the graph. Edges from a point
-    to itself do not count.
+    so points are near each other if walks of t steps from them end in the same places. The components with the largest
+    1 − λ hold nearly all of this distance, unless walks alternate between two sides of the graph. Edges from a point to
+    itself do not count.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class DiffusionMaps(LawEigenmaps):
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
     eigenvalues_ : ndarray of shape (n_components,)
-        λ, of D⁻¹ L; the walk's eigenvalues are 1 − λ. Of the largest component.
+        λ, of D⁻¹ L; the walk's eigenvalues are 1 − λ. For the largest component.
     component_labels_ : ndarray of shape (n_samples,)
         The connected component of each point.
     posterior_ : RandomGraph
@@ -78,14 +78,14 @@ class DiffusionMaps(LawEigenmaps):
     t: float = parameter(
         default=1.0,
         kind="float",
-        doc="Number of steps of the walk; the more, the larger the scale that the map shows. 0 is eigenmaps. "
+        doc="Number of steps of the walk; more steps show a larger scale. 0 is eigenmaps. "
         "Between whole numbers, negative 1 − λ count as 0.",
         checks=[Interval(Real, 0, None, closed="left")],
     )
     alpha: float = parameter(
         default=1.0,
         kind="float",
-        doc="How much of the density of the points is taken out, in [0, 1]: at 1 the map shows their shape alone, at 0 "
+        doc="How much of the density of the points is removed, in [0, 1]: at 1 the map shows their shape alone, at 0 "
         "the walk is on the graph as it is.",
         checks=[Interval(Real, 0, 1, closed="both")],
     )
@@ -111,13 +111,13 @@ class DiffusionMaps(LawEigenmaps):
         super()._keep(laplacian, X, dtype)
         labels: IntArray = self.component_labels_
         walk = 1.0 - self._fixed["eigenvalues"]
-        # Negative eigenvalues have no other powers than whole ones.
+        # Negative eigenvalues have only whole powers.
         powers = (walk if float(self.t).is_integer() else np.maximum(walk, 0.0)) ** float(self.t)
         largest = np.abs(powers[np.bincount(labels).argmax()])[: self.eigenvalues_.size]
         if largest.size and largest.max() < _FORGOTTEN:
             warnings.warn(
-                f"after t={self.t:g} steps walks from all points end in the same places, to {largest.max():.1g}. Lower "
-                "t; if walks alternate between two sides of the graph, take a whole number and more components.",
+                f"after t={self.t:g} steps walks from all points end in the same places, up to {largest.max():.1g}. "
+                "Lower t; if walks alternate between two sides of the graph, take a whole number and more components.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -147,7 +147,7 @@ class DiffusionMaps(LawEigenmaps):
         Raises
         ------
         NotFittedError, TypeError, ValueError
-            When the estimator is not fitted, `root` is no row, or the root has no edges.
+            When the estimator is not fitted, `root` is not a row, or the root has no edges.
 
         Warns
         -----
@@ -183,7 +183,7 @@ class DiffusionMaps(LawEigenmaps):
         weights = (1.0 - eigenvalues) / eigenvalues
         if k < members.size - 1 and max(abs(weights[-1]), 0.5) > _LITTLE * weights[0]:
             warnings.warn(
-                f"{k} eigenvectors give a rough pseudotime: those left out weigh up to "
+                f"{k} eigenvectors give a rough pseudotime: the others weigh up to "
                 f"{max(abs(weights[-1]), 0.5) / weights[0]:.0%} of the first. Raise n_eigenvectors.",
                 UserWarning,
                 stacklevel=2,

@@ -1,4 +1,4 @@
-"""What every estimator has: an embedding, scikit-learn's interface, and a file to be saved in."""
+"""Shared by all estimators: an embedding, scikit-learn's interface, and files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import as_points
 from graphcouple.storage import write
 
-# Rows looked at before all are: rarely are they equal.
+# Rows that are compared first: if they differ, the others need not be read.
 _FIRST = 100
 
 
@@ -44,7 +44,7 @@ class EmbeddingEstimator(ScikitTransformer):
         """Raise an error that says what other libraries' attributes are called here."""
         known = next((vars(base)[name] for base in type(self).__mro__ if name in vars(base)), None)
         if known is not None:
-            # A property that raised this kind of error; its own message is the better one.
+            # A property raised an AttributeError itself; its message is better.
             return known.__get__(self, type(self))
         raise AttributeError(why_missing(type(self), name, "embedding_" in vars(self)))
 
@@ -75,9 +75,9 @@ class EmbeddingEstimator(ScikitTransformer):
         """Save the fitted estimator to a file, which `graphcouple.load` reads.
 
         The file has what `transform`, `update` and the fitted attributes need. Left out are the callback, which is
-        code, and the law of the graph, `posterior_`, which is computed again from the points when it is asked for. The
-        format has a version, and later versions of graphcouple read it. It is safe to open files of others: they hold
-        arrays and JSON, and no pickles.
+        code, and the law of the graph, `posterior_`, which is computed again from the points on access. The
+        format has a version, and later versions of graphcouple read it. Files from others are safe to open: they hold
+        arrays and JSON, no pickles.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class EmbeddingEstimator(ScikitTransformer):
         write(path, self._saved())
 
     def _checked(self, X: Any) -> Any:
-        """Return the points to fit, as floats in rows one after the other, and remember their columns."""
+        """Return the points to fit, as floats in contiguous rows, and remember their columns."""
         points = as_points(self._validated(X, ensure_min_samples=2))
         if not issparse(points) and (points[:_FIRST] == points[0]).all() and (points == points[0]).all():
             warnings.warn(
@@ -117,7 +117,7 @@ class EmbeddingEstimator(ScikitTransformer):
         return points
 
     def _checked_new(self, X: Any) -> Any:
-        """Return new points, which must have the columns of those fitted."""
+        """Return new points, which must have the columns of the fitted points."""
         check_is_fitted(self)
         return as_points(self._validated(X, reset=False), at_least=1)
 
@@ -143,7 +143,7 @@ class EmbeddingEstimator(ScikitTransformer):
                 raise
             raise TypeError("X must be numeric; encode or drop its columns of dates, text and objects.") from None
         except ValueError as error:
-            # scikit-learn goes on about other estimators.
+            # scikit-learn's message goes on to recommend other estimators.
             if "contains NaN" in str(error):
                 where = _first_column(X, names, lambda values: np.isnan(values).any())
                 raise ValueError(f"X holds NaN{where}; impute or drop those entries first.") from None
@@ -161,7 +161,7 @@ class EmbeddingEstimator(ScikitTransformer):
             if name.endswith("_") and not name.startswith("_") and name not in left_out
         }
         parameters = self._flat_params()
-        # Code, and a file of this machine.
+        # A callback is code, and a checkpoint is a path on this machine.
         parameters |= {name: None for name in ("callback", "checkpoint") if name in parameters}
         return {
             "class": type(self).__name__,
@@ -181,10 +181,10 @@ class EmbeddingEstimator(ScikitTransformer):
         return made
 
     _remembered: ClassVar[tuple[str, ...]] = ()
-    """The private attributes that new points need beside the fitted ones."""
+    """The private attributes that new points need besides the fitted ones."""
 
     def _remember(self) -> dict[str, Any]:
-        """Return what new points need beside the fitted attributes."""
+        """Return what new points need besides the fitted attributes."""
         return {name[1:]: getattr(self, name) for name in self._remembered}
 
     def _recall(self, remembered: dict[str, Any]) -> None:
@@ -216,7 +216,8 @@ class EmbeddingEstimator(ScikitTransformer):
 
 
 class HasLaw(EmbeddingEstimator):
-    """Base of estimators with a law of the input's graph; copies and files leave out what its points give again."""
+    """Base class of estimators with a law of the input's graph; a posterior computed from points is not copied or
+    saved."""
 
     _given: ConditionedLaw | None
     """The input's law with its points; None if the input is a graph or a posterior."""
@@ -241,7 +242,7 @@ class HasLaw(EmbeddingEstimator):
 
 
 def _first_column(X: Any, names: list[Any], bad: Callable[[FloatArray], Any]) -> str:
-    """Return the words for the first column of a frame that holds no numbers, or bad ones; "" without one."""
+    """Return words that name the first column of a frame with non-numeric or bad entries; "" if there is none."""
     for name in names:
         try:
             is_bad = bool(bad(np.asarray(X[name], dtype=np.float64)))

@@ -27,7 +27,7 @@ from graphcouple.spectral import GramMatrix, nystroem_places
 
 
 class GramEstimator(EmbeddingEstimator):
-    """Base of the methods that decompose a centred matrix of similarities.
+    """Base class of methods that decompose a centred matrix of similarities.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class GramEstimator(EmbeddingEstimator):
     _remembered: ClassVar[tuple[str, ...]] = ("_fixed",)
 
     _zero_diagonal: ClassVar[bool] = False
-    """Whether the number of a point and itself is 0."""
+    """Whether the value for a point and itself is 0, as for distances."""
 
     @property
     @abstractmethod
@@ -50,7 +50,7 @@ class GramEstimator(EmbeddingEstimator):
 
     @abstractmethod
     def _similarities(self, X: Any, fitted: Any) -> FloatArray:
-        """Return the similarities of points to those fitted, of shape (n, n_fitted)."""
+        """Return the similarities of points to the fitted points, of shape (n, n_fitted)."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Embed `X`, of shape (n_samples, n_features), or similarities of pairs; `y` is ignored.
@@ -132,7 +132,7 @@ class GramEstimator(EmbeddingEstimator):
         Returns
         -------
         ndarray of shape (n_new, n_components)
-            No row depends on another, but for the last bits with a kernel of scikit-learn.
+            No row depends on another, except for the last bits with a kernel of scikit-learn.
         """
         X = self._checked_new(X)
         return self._placed(self._columns(X)).astype(X.dtype, copy=False)
@@ -142,8 +142,8 @@ class GramEstimator(EmbeddingEstimator):
 class ClassicalMDS(GramEstimator):
     """Classical multidimensional scaling: V Λ^½ of −½ C D² C, with D the distances.
 
-    Of Euclidean distances it is PCA, and found without a matrix of pairs. Other distances may have no Euclidean
-    embedding at all: negative eigenvalues tell, and are left out.
+    For Euclidean distances it is PCA, computed without a matrix of pairs. Other distances may have no Euclidean
+    embedding at all: negative eigenvalues show this, and are left out.
 
     Parameters
     ----------

@@ -24,9 +24,9 @@ class HierarchicalCoupling(WithTerm):
         H(Z) + λ E_W[J_ε(UᵀZ)],
 
     the cross-entropy of graphs plus the cross-entropy of the component means' precisions, averaged over posterior
-    graphs W with component indicators U. The minimiser of the second is a PCA of the means. It is averaged over
-    `n_graphs` graphs; optimizers that do not compare gradients of different iterations, such as `MomentumGains`, draw a
-    fresh one for each iteration. This is a preset of the term `ComponentMeans`, which any estimator accepts.
+    graphs W with component indicators U. The minimiser of the second term is a PCA of the means. The term is averaged
+    over `n_graphs` graphs; optimizers that do not compare gradients of different iterations, such as `MomentumGains`,
+    draw a fresh one for each iteration. This is a preset of the term `ComponentMeans`, which any estimator accepts.
 
     Parameters
     ----------
@@ -96,15 +96,15 @@ class HierarchicalCoupling(WithTerm):
 class TwoScaleCoupling(WithTerm):
     """Add to a graph coupling a second one, at the scale of the whole: it keeps near and far in one embedding.
 
-    A neighbour embedding compares graphs of short edges, and leaves the arrangement at large to its start. The
+    A neighbour embedding compares graphs of short edges, and leaves the large-scale arrangement to its start. The
     objective here is
 
         H(Z) + λ n [L(Z) + ρ T(Z)],
 
     with L the cross-entropy of two graphs in which each point is tied to the nearer half of all others. T is the
-    cross-entropy of the input's edges under the same law at large, which keeps neighbours from being torn apart. Beyond
-    10,000 points, (10,000 n)^½ replaces n. It takes up to 1.8 times as long as the plain method. This is a preset of
-    the term `LargeScale`, which any estimator accepts.
+    cross-entropy of the input's edges under the same large-scale law, which keeps neighbours together. Beyond 10,000
+    points, (10,000 n)^½ replaces n. It takes up to 1.8 times as long as the plain method. This is a preset of the term
+    `LargeScale`, which any estimator accepts.
 
     Parameters
     ----------
@@ -133,8 +133,8 @@ class TwoScaleCoupling(WithTerm):
 
     weight: Any = parameter(
         default="auto",
-        doc='λ, local against global. 0 is the plain method. "auto" is 3 where the data have a shape at large, and '
-        "less where they are noise to a plane; see `LargeScale`. Weights up to 10 keep neighborhoods of ten points.",
+        doc='λ, global against local. 0 is the plain method. "auto" is 3 for data with large-scale structure, and '
+        "less if a plane cannot show it; see `LargeScale`. Weights up to 10 keep neighborhoods of ten points.",
     )
     n_groups: Any = parameter(
         default="auto",
@@ -156,7 +156,7 @@ class TwoScaleCoupling(WithTerm):
 
 @estimator
 class DensMAP(WithTerm):
-    """UMAP, or another method, with local radii in the map in proportion to those in the data.
+    """UMAP, or another method, with local radii in the map in proportion to the data's.
 
     This is a preset of the term `Density`, which any estimator accepts. ``DensMAP(TSNE())`` is den-SNE.
 
@@ -198,7 +198,7 @@ class DensMAP(WithTerm):
     weight: Any = parameter(
         default=3.0,
         kind="float",
-        doc="Radii against neighborhoods; 0 is the plain method.",
+        doc="Weight of radii against neighborhoods; 0 is the plain method.",
         checks=[Interval(Real, 0, None, closed="left")],
     )
     slope: float = parameter(

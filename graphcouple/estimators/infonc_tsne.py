@@ -20,11 +20,11 @@ from graphcouple.optimize import Adam
 
 @estimator
 class InfoNCTSNE(CouplingEstimator):
-    """InfoNC-t-SNE: each edge of t-SNE's input is told from points drawn at random, by t-SNE's kernel.
+    """InfoNC-t-SNE: each edge of t-SNE's input is distinguished from points drawn at random, by t-SNE's kernel.
 
-    With few drawn points the map is compact, like UMAP's; the more are drawn, the more it resembles t-SNE's. Points are
-    drawn anew for each of the steps, by Adam at a falling rate. `loss_` is the mean loss over draws that stay the same.
-    New points are placed by the law of many drawn points, prior D.
+    With few drawn points the map is compact, like UMAP's; with more, it resembles t-SNE's. Points are drawn anew for
+    each of the steps, by Adam at a falling rate. `loss_` is the mean loss over draws that stay the same. New points are
+    placed by the law of many drawn points, prior D.
 
     Parameters
     ----------

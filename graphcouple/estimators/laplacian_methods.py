@@ -18,13 +18,13 @@ from graphcouple.laws.priors import RandomGraph, as_prior
 from graphcouple.neighbors import coordinates_of
 from graphcouple.spectral import GraphLaplacian, embed_parts, graph_laplacian
 
-# Nyström's formula divides by 1 − λ. Where that is smaller, the eigenvector is noise on single nodes, and a new point
+# Nyström's formula divides by 1 − λ. Where 1 − λ is smaller, the eigenvector is noise on single nodes, and a new point
 # lies at the mean of its neighbours.
 _LEAST_SHARE = 0.1
 
 
 class LaplacianEstimator(EmbeddingEstimator):
-    """Base of the methods that decompose a graph's Laplacian."""
+    """Base class of methods that decompose a graph's Laplacian."""
 
     n_components: int
     tol: float
@@ -67,7 +67,7 @@ class LaplacianEstimator(EmbeddingEstimator):
 
 @estimator
 class LawEigenmaps(HasLaw, LaplacianEstimator):
-    """Base of the methods that embed the mean graph of a law, by its Laplacian's eigenvectors unless `_keep` differs.
+    """Base class of methods that embed a law's mean graph, by its Laplacian's eigenvectors unless `_keep` differs.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class LawEigenmaps(HasLaw, LaplacianEstimator):
         """
         self._validate_params()
         if X is None and not self._has_own_graph:
-            raise ValueError("X is None, and input is no graph; give points, or a graph as input.")
+            raise ValueError("X is None, and input is not a graph; give points, or a graph as input.")
         if X is not None:
             X = self._checked(X)
         given = None if self._has_own_graph else self.model(X.shape[0]).given(X)
@@ -142,7 +142,7 @@ class LawEigenmaps(HasLaw, LaplacianEstimator):
         return self
 
     def _laplacian(self, posterior: RandomGraph | None) -> GraphLaplacian:
-        """Return the Laplacian of the mean graph, or of the graph of one's own."""
+        """Return the Laplacian of the mean graph, or of the user's own graph."""
         if posterior is not None:
             return graph_laplacian(posterior, self.normalized)
         weights = as_csr(self.input, "input").astype(np.float64)
@@ -199,7 +199,7 @@ class LaplacianEigenmaps(LawEigenmaps):
     """Laplacian eigenmaps of the mean graph of a law: the least of Σ_ij E[W_ij] ‖z_i − z_j‖² at unit covariance.
 
     With a Gaussian latent kernel, that sum is the attraction of every coupling of graphs, twice −E[log k]. So eigenmaps
-    are the coupling with a constraint in place of the repulsion. They are what ``init="spectral"`` starts from.
+    are the coupling with a constraint in place of the repulsion. ``init="spectral"`` starts from them.
 
     Parameters
     ----------
@@ -208,10 +208,10 @@ class LaplacianEigenmaps(LawEigenmaps):
     Attributes
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
-        Of mean 0 and unit covariance, where each point weighs as its degree if `normalized`. If the graph is
+        Coordinates of mean 0 and unit covariance, each point weighted by its degree if `normalized`. If the graph is
         disconnected, this holds for each component, up to its place and size.
     eigenvalues_ : ndarray of shape (n_components,)
-        Of D⁻¹ L if `normalized`, else of L; of the largest component.
+        Eigenvalues of D⁻¹ L if `normalized`, else of L, on the largest component.
     component_labels_ : ndarray of shape (n_samples,)
         The connected component of each point.
     posterior_ : RandomGraph
@@ -243,7 +243,7 @@ class LaplacianEigenmaps(LawEigenmaps):
     normalized: bool = parameter(
         default=True,
         kind="bool",
-        doc="Whether a point counts as its degree, which keeps points of few edges from standing apart; else all count "
+        doc="Whether a point counts by its degree, which keeps points of few edges from standing apart; else all count "
         "alike.",
         checks=["boolean"],
     )

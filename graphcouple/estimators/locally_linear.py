@@ -29,10 +29,10 @@ class LocallyLinearEmbedding(LaplacianEstimator):
     Attributes
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
-        Of mean 0 and unit covariance. If the neighbourhoods are disconnected, this holds for each component, up to its
-        place and size.
+        Coordinates of mean 0 and unit covariance. If the neighbourhoods are disconnected, this holds for each
+        component, up to its place and size.
     eigenvalues_ : ndarray of shape (n_components,)
-        Of M, on the largest component.
+        Eigenvalues of M, on the largest component.
     reconstruction_error_ : float
         The sum above.
     component_labels_ : ndarray of shape (n_samples,)

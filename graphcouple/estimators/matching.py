@@ -1,4 +1,4 @@
-"""Methods that match two graphs' means edge by edge: any point of the space between PCA with two kernels and UMAP."""
+"""Methods that match two graphs' means edge by edge: any method between PCA with two kernels and UMAP."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class PairwiseMatching(Preset):
     reading: str = parameter(
         default="bernoulli",
         kind='{"bernoulli", "neighborhood"}',
-        doc="How v is read: each pair by itself, or divided by its row's sum.",
+        doc="How v is read: pair by pair, or divided by its row's sum.",
         checks=[_READINGS],
     )
     latent_reading: str | None = parameter(
@@ -89,7 +89,7 @@ class PairwiseMatching(Preset):
     bandwidth: Bandwidth | None = parameter(
         default=None,
         kind="Bandwidth, optional",
-        doc="How each point rescales its distances before v sees them, in place of the perplexity.",
+        doc="How each point rescales its distances before v is evaluated, in place of the perplexity.",
         checks=[Bandwidth, None],
     )
     n_neighbors: Any = parameter(default="auto")

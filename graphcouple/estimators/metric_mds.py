@@ -30,11 +30,11 @@ from graphcouple.optimize import LBFGS, best_scale, solve
 
 # Pairs of each point in a sample, and points that new ones are compared with.
 _SAMPLED = 500
-# Pairs of each point that the stress of a fit to sampled pairs is measured on.
+# Pairs of each point on which the stress of a fit to sampled pairs is measured.
 _MEASURED = 100
 _COMPARED = 1000
 
-# Rounds of majorization for new points, and the step, relative to the embedding, at which one is in its place.
+# Rounds of majorization for new points, and the step, relative to the embedding, below which a point has arrived.
 _ROUNDS, _STILL = 500, 1e-7
 _NEAREST = 5
 
@@ -45,8 +45,8 @@ _POWERS = {"sammon": 1.0, "elastic": 2.0}
 class MetricMDS(EmbeddingEstimator):
     """Metric multidimensional scaling: the least of Σ_{i≠j} w_ij (δ_ij − ‖z_i − z_j‖)².
 
-    The embedding's distances match the distances of X. It is pairwise matching with distances in place of edges,
-    minimised by L-BFGS from classical scaling. The loss of two distances may be another than the square.
+    The embedding's distances match the distances of X. It is pairwise matching of distances instead of edges, minimised
+    by L-BFGS from classical scaling. Losses other than the square can be chosen.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class MetricMDS(EmbeddingEstimator):
     embedding_ : ndarray of shape (n_samples, n_components)
     stress_ : float
         The objective: raw stress (over both directions of each pair) with the square and equal weights. If pairs were
-        sampled, it is estimated from others than those fitted.
+        sampled, it is estimated from other pairs than the fitted ones.
     normalized_stress_ : float
         The square root of the objective divided by Σ w δ²: Kruskal's stress-1 up to the choice of the divisor.
     loss_history_ : ndarray of shape (n_checks,)
@@ -99,7 +99,7 @@ class MetricMDS(EmbeddingEstimator):
     loss: Any = parameter(
         default="square",
         kind='{"square"} or MatchingLoss',
-        doc="The loss of the distance wanted and the one given.",
+        doc="The loss of the target distance and the embedding's distance.",
         checks=[StrOptions({"square"}), MatchingLoss],
     )
     pairs_per_point: Any = parameter(
@@ -113,7 +113,7 @@ class MetricMDS(EmbeddingEstimator):
     init: Any = parameter(
         default="classical",
         kind='{"classical", "random"} or array of shape (n_samples, n_components)',
-        doc="The start: `ClassicalMDS` of the same distances, noise, or places of your own. Named ones are scaled to "
+        doc="The start: `ClassicalMDS` of the same distances, noise, or places of your own. Named starts are scaled to "
         "the size of the least stress.",
         checks=[StrOptions({"classical", "random"}), "array-like"],
     )
@@ -125,7 +125,7 @@ class MetricMDS(EmbeddingEstimator):
         checks=[AT_LEAST_1],
     )
     max_iter: int = parameter(default=500, kind="int", doc="Maximum number of iterations.", checks=[AT_LEAST_1])
-    random_state: Any = parameter(default=None, doc="Seed of the pairs, the start and the points that new ones see.")
+    random_state: Any = parameter(default=None, doc="Seed of the pairs, the start and the sample for new points.")
     n_jobs: int | None = parameter(default=None)
     verbose: int = parameter(default=0)
     callback: Callable[[int, float, FloatArray], Any] | None = parameter(default=None)
@@ -157,7 +157,7 @@ class MetricMDS(EmbeddingEstimator):
         pairs = None if wanted is None or wanted >= n - 1 else sampled_pairs(n, int(wanted), rng)
         objective = Stress.of(self._distances, pairs, self._power, self.loss, self.n_jobs)
         start, given = self._start(X, rng)
-        # The solver's tests are for distances of about 1. Other losses may not bear another unit.
+        # The solver's tests are for distances of about 1. Other losses may depend on the unit.
         scaled = isinstance(as_loss(self.loss), SquareLoss)
         unit = float(objective.wanted.mean()) if scaled and objective.wanted.any() else 1.0
         used, start = objective.in_units(unit), start / unit
@@ -213,15 +213,16 @@ class MetricMDS(EmbeddingEstimator):
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="the similarities have only", category=UserWarning)
             places = first.fit_transform(X).astype(np.float64)
-        # Points in one place, or on a line, would stay there: they feel no force across.
+        # Points in one place, or on a line, would stay there: no force acts across the line.
         return places + 1e-3 * (places.std() or 1.0) * rng.normal(size=places.shape), False
 
     def transform(self, X: Any) -> FloatArray:
         """Place new points where their own stress against the fitted ones is least.
 
         New points are compared with all fitted points if there are at most 1,000, else with 1,000 random ones. Each
-        starts at the mean of the five nearest, and at the nearest itself, and moves by majorization: every wanted
-        distance asks for a place, and the point moves to the weighted mean of these places. The better end counts.
+        starts at the mean of the five nearest, and at the nearest itself, and moves by majorization: every target
+        distance proposes a place, and the point moves to the weighted mean of these places. The better of both ends is
+        kept.
 
         Parameters
         ----------

@@ -41,10 +41,10 @@ _LAYERS = (2 / 3, 1 / 2, 1 / 3, 1 / 5)
 
 
 class PlacesNewPoints(HasLaw):
-    """Base of estimators whose law of the input's graph gives new points their edges to the fitted ones."""
+    """Base class of estimators whose law of the input's graph gives new points their edges to the fitted ones."""
 
     _map: FixedMap | None
-    """The embedding as it attracts and repels new points; None if the coupling has no such thing."""
+    """The embedding as it attracts and repels new points; None if the coupling cannot place new points."""
 
     _function: FeatureMap | None
     """The function of the points that the map is; None if each point has its own place."""
@@ -72,7 +72,7 @@ class PlacesNewPoints(HasLaw):
 
     @property
     def _places(self) -> FloatArray:
-        """The embedding's points: its rows, but only one of those that are equal, and landmarks only."""
+        """The embedding's points: its rows, without repetitions of equal rows, and landmarks only."""
         if self._landmarks is not None and len(self._landmarks) < len(self.embedding_):
             return self.embedding_[self._landmarks]
         return self.embedding_ if self._rows is None else self.embedding_[self._rows.first]
@@ -83,9 +83,9 @@ class PlacesNewPoints(HasLaw):
         A new point gets the edges that the input's law gives it among the points of `fit`. Its place is where the
         embedding's law agrees best with them: the least of the loss terms that hold its own edges, from the best of
         ten starts. It does not depend on the other new points, on their order, or on the number of threads. A point
-        that coincides with one of `fit` gets that one's place. Terms play no part. All this is so for
-        ``transform_method="law"``; a regressor predicts the places instead. A map of `features` is a function of
-        points itself.
+        that coincides with one of `fit` gets its place. Terms are ignored. All this holds for
+        ``transform_method="law"``; a regressor predicts the places instead. With `features`, the map itself is a
+        function of points.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class PlacesNewPoints(HasLaw):
         Z : ndarray of shape (n_new, n_components)
         loss : ndarray of shape (n_new,)
             In nats; only with `return_loss`. It is large where the embedding has no place that suits all the edges.
-            Bandwidths adapt, so the loss does not tell how far a point is from the fitted ones: see `isolation`.
+            Bandwidths adapt, so the loss does not measure how far a point is from the fitted ones: see `isolation`.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class PlacesNewPoints(HasLaw):
         """
         X, given = self._check_new(X)
         if return_loss and (self._function is not None or self.transform_method != "law"):
-            raise ValueError("only places by the law have a loss, not those of `features` or of a transform_method.")
+            raise ValueError("only places by the law have a loss, not places by `features` or a transform_method.")
         if self._function is not None:
             return self._function(X).astype(self.embedding_.dtype)
         if self.transform_method != "law":
@@ -152,7 +152,7 @@ class PlacesNewPoints(HasLaw):
         return self._seed
 
     def inverse_transform(self, Z: Any) -> FloatArray:
-        """Return points of the input's space for places in the embedding: means of the fitted points nearby.
+        """Return points of the input's space for places in the embedding: means of nearby fitted points.
 
         The weights are the mean edges from a new point at that place to the fitted ones, under a law of prior D given
         the embedding: Gaussian kernels of perplexity 10 (or a third of the points) on the 30 nearest. So the result
@@ -210,7 +210,7 @@ class PlacesNewPoints(HasLaw):
         X : array or sparse matrix of shape (n_more, n_features)
         move : {"none", "new", "all"}, default="none"
             "none" puts new points where `transform` does, and old rows keep every byte. "new" lets the new points
-            arrange themselves among each other too; old rows keep every byte. "all" goes on with all points, without
+            arrange themselves among each other too; old rows keep every byte. "all" moves all points, without
             exaggeration: neighbourhoods improve, and the old arrangement is kept roughly.
         sample_weight : array of shape (n_more,), optional
             How many points in one place each new row stands for; 1 by default.
@@ -241,10 +241,10 @@ class PlacesNewPoints(HasLaw):
         if self._function is not None:
             raise ValueError("the map is a function of its points, which update would not keep; use transform.")
         if self._landmarks is not None:
-            raise ValueError("update would forget the points that are no landmarks; use transform, or fit again.")
+            raise ValueError("update would forget the points that are not landmarks; use transform, or fit again.")
         if self.takes_distances:
             raise ValueError(
-                "distances to new points do not tell the distances between them; fit all distances with init= an array "
+                "distances to new points do not give the distances between them; fit all distances with init= an array "
                 "of the old places and transform's."
             )
         Z = np.vstack([self._places, self.transform(X)])
@@ -270,8 +270,8 @@ class PlacesNewPoints(HasLaw):
 
         It is the root mean square distance of a point to its ten nearest fitted points, divided by the root mean
         square distance of these ten to their own ten nearest: about 1 for points like the fitted ones. Laws of fewer
-        than ten neighbours compare those they have. If the value is large, the place of the point says only which
-        fitted points are least far from it.
+        than ten neighbours compare all of theirs. If the value is large, the place of the point says only which fitted
+        points are least far from it.
 
         Parameters
         ----------
@@ -305,8 +305,9 @@ class PlacesNewPoints(HasLaw):
     def point_losses(self) -> FloatArray:
         """Return the loss of each fitted point at its place, in nats; `transform` places new points by the same loss.
 
-        A point of high loss lies where its edges do not want it: between groups, or torn from its neighbours. Laws
-        that join the edges of both ends, as UMAP's, give a fitted point more edges than a new one, and a higher loss.
+        A point of high loss lies far from where its edges pull it: between groups, or torn from its neighbours. Laws
+        that join the edges of both ends, as UMAP's does, give a fitted point more edges than a new one, and a higher
+        loss.
 
         Returns
         -------
@@ -326,7 +327,7 @@ class PlacesNewPoints(HasLaw):
         """
         check_is_fitted(self)
         if self._map is None:
-            raise ValueError("the coupling of this estimator has no loss by point; use loss_.")
+            raise ValueError("the coupling of this estimator has no loss per point; use loss_.")
         return self._of_rows(self._map.own_losses(sp.csr_array(self.posterior_.mean())))
 
     def _check_new(self, X: Any) -> tuple[Any, ConditionedLaw]:

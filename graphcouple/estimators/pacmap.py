@@ -17,13 +17,13 @@ from graphcouple.laws import GraphModel, SelfTuning
 from graphcouple.laws.priors import FixedEdges, UnitOutDegree
 from graphcouple.optimize import Adam
 
-# Neighbours among which the nearest by scaled distance are sought.
+# Neighbours among which the nearest by scaled distance are selected.
 _MORE_NEIGHBORS = 50
 
 
 @estimator
 class PaCMAP(CouplingEstimator):
-    """PaCMAP: near pairs attract, random pairs repel, and at first mid-near pairs arrange the whole.
+    """PaCMAP: near pairs attract, random pairs repel, and at first, mid-near pairs arrange the whole map.
 
     Each point's near pairs are its most likely edges under a law with self-tuning bandwidths. The embedding has no law:
     the loss is a sum over fixed pairs, whose weights change at iterations 100 and 200. `loss_` is the last phase's.
@@ -86,9 +86,9 @@ class PaCMAP(CouplingEstimator):
 
 @estimator
 class LocalMAP(PaCMAP):
-    """LocalMAP: PaCMAP, then near pairs that lie far apart pull less, and only points nearby on the map repel.
+    """LocalMAP: PaCMAP, then near pairs that lie far apart pull less, and only nearby points of the map repel.
 
-    Clusters that touch on PaCMAP's map come apart. `loss_` is the last phase's, for one draw of the points nearby. New
+    Clusters that touch on PaCMAP's map come apart. `loss_` is the last phase's, for one draw of nearby points. New
     points cannot be placed.
 
     Parameters

@@ -17,10 +17,9 @@ from graphcouple.graphs import FloatArray
 class ParametricCoupling(WithTerm):
     """A coupling whose map is a function of the points, Z = f(X), linear in their features.
 
-    With ``features="linear"`` each axis of the map is a weighted sum of the columns of X, so one can read what it
-    means; of all these maps, descent seeks the one with the lowest loss. `Nystroem`, `RBFSampler` and other
-    transformers of scikit-learn make f curved. `transform` is f. The fewer features, the smoother is f, and the higher
-    the loss.
+    With ``features="linear"`` each axis of the map is a weighted sum of the columns of X, so it can be interpreted; of
+    all these maps, descent seeks the one with the lowest loss. `Nystroem`, `RBFSampler` and other transformers of
+    scikit-learn make f curved. `transform` is f. Fewer features make f smoother and the loss higher.
 
     Parameters
     ----------

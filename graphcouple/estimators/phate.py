@@ -17,10 +17,10 @@ from graphcouple.graphs import FloatArray
 from graphcouple.spectral import GraphLaplacian
 from graphcouple.spectral.walks import between_cells, cells, entropies, knee, lazy_walk, potentials
 
-# A lazy walk takes twice the steps of the original's, which tries 100.
+# A lazy walk needs twice the steps of the original's walk, for which up to 100 are tried.
 _MOST_STEPS = 200
 
-# Potentials that differ by less, relative to their mean, are of walks that have forgotten where they began.
+# Potentials that differ by less, relative to their mean, belong to walks that have forgotten their start.
 _FORGOTTEN = 1e-6
 
 
@@ -32,9 +32,9 @@ class PHATE(LawEigenmaps):
     in the mean graph, both directions added. The potential of a point is −log of its row of Pᵗ, and the map's distances
     match the distances of potentials by least squares. Progressions become curves, and branches stay branches.
 
-    Beyond `n_landmarks` points, that many random points become landmarks, each with the points it has the most likely
-    path to. Walks between these cells replace walks between points, and a point lies at the mean of the landmarks in
-    whose cells its neighbours are. Each component of a disconnected graph is embedded by itself.
+    If there are more points, `n_landmarks` random ones become landmarks, each with the points to which it has the most
+    likely path. Walks between these cells replace walks between points, and a point lies at the mean of the landmarks
+    in whose cells its neighbours are. Each component of a disconnected graph is embedded by itself.
 
     Parameters
     ----------
@@ -43,13 +43,14 @@ class PHATE(LawEigenmaps):
     Attributes
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
-        With coordinates of standard deviation 1 over all, if the graph is connected.
+        Coordinates of standard deviation 1, all taken together, if the graph is connected.
     t_ : int
-        The number of steps; in the largest component, as the next two.
+        The number of steps; in the largest component, like the next two.
     entropies_ : ndarray of shape (200,)
         The von Neumann entropy of P to the powers 1, 2, …; `t_` is where it stops falling fast.
     stress_ : float
-        Kruskal's stress: the root of the squared errors of distances over their squares, of the landmarks if there are.
+        Kruskal's stress: the root of the squared errors of distances over their squares, of the landmarks if there are
+        any.
     component_labels_ : ndarray of shape (n_samples,)
         The connected component of each point.
     posterior_ : RandomGraph
@@ -105,7 +106,7 @@ class PHATE(LawEigenmaps):
 
     def _keep(self, laplacian: GraphLaplacian, X: Any, dtype: Any) -> Self:
         self._rng, self._largest = check_random_state(self.random_state), 0
-        # If no component has two different points, these stay.
+        # The values if no component has two different points.
         self.t_, self.stress_ = 1, 0.0
         self.entropies_: FloatArray = np.zeros(_MOST_STEPS)
         super()._keep(laplacian, X, dtype)

@@ -123,7 +123,7 @@ class PrecisionCoupling(EmbeddingEstimator):
         if self.gamma_ > 1 and kept > rank:
             raise ValueError(
                 f"n_components={kept} exceeds the rank of X, {rank}: with gamma = {self.gamma_:.4g} > 1 the coupling "
-                "asks for directions that X does not determine. Lower n_components, or nu_z."
+                "needs directions that X does not determine. Lower n_components, or nu_z."
             )
         self.n_components_ = kept
         self.components_ = components[:kept]

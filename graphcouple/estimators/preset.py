@@ -19,7 +19,7 @@ from graphcouple.optimize import Descent
 
 @estimator
 class Preset(CouplingEstimator):
-    """Base of the named methods.
+    """Base class of the named methods.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Preset(CouplingEstimator):
 
 @estimator
 class PerplexityPreset(Preset):
-    """Base of the methods with prior D and a perplexity given the input.
+    """Base class of methods with prior D and a perplexity given the input.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class PerplexityPreset(Preset):
 
 
 def of_points(estimator: Any) -> dict[str, Any]:
-    """Return the parameters of an estimator that say how its law sees points."""
+    """Return the estimator's parameters that describe how its law compares points."""
     return {name: getattr(estimator, name) for name in ("metric", "metric_params", "target_weight")}
 
 

@@ -1,4 +1,4 @@
-"""The rows that a method is fitted to: all, landmarks, or one of those that are equal."""
+"""The rows that a method is fitted to: all, landmarks, or one of each set of equal rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ONE_PLACE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Points, and all that `fit` was given for each of them.
+    """Points, and the values that `fit` was given for each.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class EqualRows:
         return of_points
 
     def and_more(self, n_more: int) -> EqualRows:
-        """Return the rows followed by some that are points of their own."""
+        """Return the rows followed by new rows, each a point of its own."""
         n = self.first.size
         first = np.concatenate([self.first, self.n_rows + np.arange(n_more)])
         return EqualRows(first, np.concatenate([self.point, n + np.arange(n_more)]))

@@ -1,4 +1,4 @@
-"""How a run is carried out, and runs that go on: from a checkpoint on disk, or from the last fit."""
+"""How a run is carried out, and runs that continue from a checkpoint on disk or from the last fit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from graphcouple.estimators._vocabulary import VOCABULARY
 from graphcouple.estimators.sentence import Sentence
 from graphcouple.optimize import Callback, Descent, Snapshots
 
-# Parameters that change nothing about the result.
+# Parameters that do not change the result.
 _NO_PART = frozenset({"n_jobs", "verbose", "callback", "checkpoint", "on_interrupt"})
 
 
@@ -68,18 +68,18 @@ def snapshots_of(
         With a parameter `checkpoint`.
     rng : numpy.random.RandomState
     resume : bool
-        Whether to go on from the file, if there is one.
+        Whether to continue from the file, if there is one.
     **data : any
         The arguments of fit.
 
     Raises
     ------
     ValueError
-        When there is nothing to go on from, or the file is of another run.
+        When there is nothing to continue, or the file is of another run.
     """
     if estimator.checkpoint is None:
         if resume:
-            raise ValueError("resume=True goes on from a checkpoint, and checkpoint is None; give it a path.")
+            raise ValueError("resume=True continues from a checkpoint, and checkpoint is None; give it a path.")
         return None, rng
     parameters = {name: value for name, value in estimator._flat_params().items() if name not in _NO_PART}
     if not isinstance(parameters.get("random_state"), (int, np.integer)):
@@ -97,7 +97,7 @@ def _fingerprint(value: Any) -> str:
     try:
         return str(joblib.hash(value))
     except Exception:
-        # Functions of a session, for one, have no content that can be told.
+        # Some objects, such as functions defined in a session, cannot be hashed.
         return f"{type(value).__module__}.{getattr(value, '__qualname__', type(value).__qualname__)}"
 
 
@@ -115,7 +115,7 @@ def continued(estimator: Any, sentence: Sentence, X: Any) -> Sentence:
     n_samples = len(last) if X is None else X.shape[0]
     if last.shape != (n_samples, sentence.n_components):
         raise ValueError(
-            f"warm_start=True goes on from the last embedding, of shape {last.shape}, but X has {n_samples} rows and "
+            f"warm_start=True continues from the last embedding, of shape {last.shape}, but X has {n_samples} rows and "
             f"n_components={sentence.n_components}. Use update() to add points, or a new estimator."
         )
     optimizer = Descent() if isinstance(sentence.optimizer, str) else sentence.optimizer

@@ -51,8 +51,8 @@ def load(path: str | os.PathLike[str], classes: Iterable[type] = ()) -> Any:
     Raises
     ------
     ValueError
-        When the file is no saved estimator, was written by a newer version of graphcouple, or names a class that is not
-        known.
+        When the file is not a saved estimator, was written by a newer version of graphcouple, or names a class that is
+        not known.
 
     Examples
     --------

@@ -28,7 +28,7 @@ from graphcouple.summation import KernelValue, as_summation
 from graphcouple.summation.accuracy import warn_if_inaccurate
 from graphcouple.summation.curved import Space, in_space
 
-# From this many points on, the points have an order in which neighbours are near each other in memory.
+# From this many points on, points are reordered so that neighbours are near each other in memory.
 _MANY_POINTS = 250_000
 
 _LONG_NUMBER = re.compile(r"\d+\.\d{5,}")
@@ -151,7 +151,8 @@ class Result:
     given : ConditionedLaw or None
         The input's law with its points; None if the input is a graph or a posterior.
     order : ndarray of shape (n_points,), optional
-        The coupling's i-th point is row `order[i]`, whereas the solution has the order of the rows. None if both have.
+        The coupling's i-th point is row `order[i]`, whereas the solution has the order of the rows. None if the orders
+        are equal.
     function : FeatureMap, optional
         The function of the points that the map is, if it is one.
     """
@@ -169,7 +170,7 @@ class Result:
         return Z if self.order is None else Z[self.order]
 
     def fixed_map(self, Z: FloatArray) -> FixedMap | None:
-        """Return an embedding of the rows as the coupling lets it attract and repel new points, if it does."""
+        """Return an embedding of the rows as it attracts and repels new points, if the coupling can place them."""
         fixed = self.coupling.fixed_map(self.for_coupling(Z)) if isinstance(self.coupling, Placing) else None
         return fixed if fixed is None or self.order is None else fixed.reordered(np.argsort(self.order))
 
@@ -199,7 +200,7 @@ def posterior_of(sentence: Sentence, X: Any, given: ConditionedLaw | None, n_job
     Raises
     ------
     TypeError, ValueError
-        When the graph is unusable, or X has not one row for each node.
+        When the graph is unusable, or X does not have one row for each node.
     """
     if given is not None:
         return given.posterior(n_jobs)
@@ -236,7 +237,7 @@ def carry_out(
     snapshots : Snapshots, optional
         Where the state of the run is kept.
     start : ndarray of shape (n_samples, n_components), optional
-        Where to go on from, without exaggeration; in place of the sentence's start and optimizer.
+        Where to continue from, without exaggeration, instead of the sentence's start and optimizer.
     held : ndarray of shape (n_samples,), optional
         Which points stay at the start.
     """
@@ -288,7 +289,7 @@ def _of_features(
     basis = FeatureBasis.of(problem.points, None if isinstance(sentence.features, str) else sentence.features)
     if (watch := run["callback"]) is not None:
         run |= {"callback": lambda iteration, loss, theta: watch(iteration, loss, basis.values @ theta)}
-    # Coefficients are fewer than points, but as dear: one start, and the iterations that suit the points.
+    # Coefficients are fewer than points, but cost as much: one start, and the iterations that suit the points.
     optimizer, run = _optimizer(sentence, problem), run | {"max_iter": sentence.iterations(len(start))}
     if isinstance(optimizer, MiniBatches):
         raise ValueError("MiniBatches moves points one by one, and the map is a function of them all; use LBFGS().")
@@ -373,7 +374,7 @@ def _problem(sentence: Sentence, rows: Rows, posterior: RandomGraph, rng: np.ran
 
 
 def _of_terms(sentence: Sentence, problem: Problem) -> tuple[tuple[float, Objective], ...]:
-    """Return the weights and objectives of the terms, which leave the randomness of the start as it is without them."""
+    """Return the weights and objectives of the terms, which do not change the random numbers of the start."""
     rng = np.random.RandomState()
     rng.set_state(problem.rng.get_state())
     own = replace(problem, rng=rng)

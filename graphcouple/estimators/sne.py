@@ -48,7 +48,7 @@ class SymmetricSNE(PerplexityPreset):
     """Symmetric SNE: prior D given the input, E given the embedding, Gaussian kernels.
 
     The embedding's law is normalised over all pairs at once. With a Student latent
-    kernel instead of the Gaussian it is t-SNE. `kl_divergence_` is that of joint probabilities.
+    kernel instead of the Gaussian it is t-SNE. `kl_divergence_` compares joint probabilities.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class SNEkhorn(PerplexityPreset):
 
     Every point sends out one edge and receives one on average, in the input and in the embedding: no point is a hub,
     and each row of the input has the same perplexity after it is made symmetric, unlike in t-SNE. Each evaluation of
-    the loss balances the embedding's law by some eight sums over all pairs, so a fit takes several times as long as
+    the loss balances the embedding's law by about eight sums over all pairs, so a fit takes several times as long as
     t-SNE's.
 
     Parameters

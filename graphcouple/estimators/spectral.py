@@ -1,4 +1,4 @@
-"""What the classical methods share: landmarks, and what they say of disconnected graphs and missing directions."""
+"""Shared by the classical methods: landmarks, and warnings of disconnected graphs and missing directions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def choose_landmarks(X: Any, wanted: Any, rng: np.random.RandomState, *, points:
         "auto" means all of up to 5,000, and 1,000 of more.
     rng : numpy.random.RandomState
     points : bool, default=True
-        Whether the rows are points, so that those nearest to means are taken; else they are drawn.
+        Whether the rows are points, so that the rows nearest to means are taken; else rows are drawn.
     """
     n = X.shape[0]
     count = (None if n <= MOST_PAIRS else LANDMARKS) if wanted == "auto" else wanted
@@ -73,12 +73,12 @@ def kernel_values(kernel: Any, params: dict[str, Any] | None, X: Any, Y: Any = N
         return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
     if isinstance(kernel, Kernel):
         if params:
-            raise ValueError(f"kernel_params={params} are those of scikit-learn's kernels; {kernel!r} has its own.")
+            raise ValueError(f"kernel_params={params} belong to scikit-learn's kernels; {kernel!r} has its own.")
         return np.asarray(kernel.value(squared_distances(distances_of(X if Y is None else Y), X)))
     if params and isinstance(kernel, str) and kernel == "linear":
         raise ValueError(f"kernel='linear' has no parameters, got kernel_params={params}.")
     if callable(kernel):
-        # Of points and themselves, scikit-learn would compute one half and mirror it.
+        # If Y is X, scikit-learn would compute one half and mirror it.
         Y = (X if Y is None else Y).copy()
     try:
         return np.asarray(pairwise_kernels(X, Y, metric=kernel, **(params or {})), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What presets share that wrap another coupling estimator and add a term to its objective."""
+"""Shared by presets that wrap another coupling estimator and add a term to its objective."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from graphcouple.optimize import PositionUncertainty
 
 @estimator
 class WithTerm(EmbeddingEstimator):
-    """Base of presets that are another estimator with one more term.
+    """Base class of presets that add one term to another estimator.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class WithTerm(EmbeddingEstimator):
         return plain if term is None else plain.set_params(terms=(*plain.terms, term))
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; those of the plain method, as ``estimator__perplexity``, need an `estimator` that was passed.
+        """Set parameters; parameters of the plain method, as ``estimator__perplexity``, need a passed `estimator`.
 
         Raises
         ------
@@ -108,7 +108,7 @@ class WithTerm(EmbeddingEstimator):
         """Raise `ValueError` if the preset cannot take this input."""
 
     def _own(self, plain: CouplingEstimator) -> tuple[float, float]:
-        """Return the weight of the preset's term and the term at the embedding; the method's own come after it."""
+        """Return the weight and the value of the preset's term; the method's own terms come after it."""
         at = len(plain.terms) - 1
         return plain.term_weights_[at], plain.term_losses_[at]
 
@@ -150,9 +150,9 @@ class WithTerm(EmbeddingEstimator):
         return self._fitted.isolation(X)
 
     def point_losses(self) -> FloatArray:
-        """Return what the place of each fitted point costs; see `CouplingEstimator.point_losses`."""
+        """Return the loss of each fitted point at its place; see `CouplingEstimator.point_losses`."""
         return self._fitted.point_losses()
 
     def uncertainty(self, temperature: float | str = "auto") -> PositionUncertainty:
-        """Return how sure the positions are; see `CouplingEstimator.uncertainty`."""
+        """Return how certain the positions are; see `CouplingEstimator.uncertainty`."""
         return self._fitted.uncertainty(temperature)

@@ -31,7 +31,7 @@ class Assumptions(NamedTuple):
 
 @dataclass(frozen=True)
 class Kernel(Formula, ABC):
-    """Base of all kernels.
+    """Base class of all kernels.
 
     Subclasses define ``log`` and ``grad_log``. The other methods follow from these; override
     them where a direct formula is faster or more accurate. `order_at_zero`, `length` and

@@ -77,8 +77,7 @@ class Student(Kernel):
     """Student kernel with ν degrees of freedom, k = (1 + d²/ν)^(−(ν+1)/2).
 
     ν = 1 is t-SNE's 1/(1 + d²). The tail falls like d^(−ν−1): the kernel is
-    integrable on R^q only for q < ν + 1, so t-SNE's own kernel in two dimensions
-    is not.
+    integrable on R^q only for q < ν + 1, so t-SNE's kernel is not integrable in two dimensions.
 
     Parameters
     ----------

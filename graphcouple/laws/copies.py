@@ -21,7 +21,7 @@ _MOST_RATIO = 1e12
 
 @dataclass(frozen=True, eq=False)
 class Copies:
-    """How many points stand at the ends of a graph's edges.
+    """How many points the ends of a graph's edges stand for.
 
     Attributes
     ----------

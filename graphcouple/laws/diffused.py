@@ -25,8 +25,9 @@ class DiffusedLaw(GraphLaw):
     """The law of prior D whose edge from a point leads to the end of a random walk of t steps.
 
     A step from point i leads to j with the probability M_ij, M the mean of a law of prior D. The mean of the diffused
-    law is Mᵗ without its diagonal, each row divided by its sum: a walk that ends where it began is no edge. With many
-    steps, edges lead through the whole cluster. A map then keeps more at large, and fewer of the nearest neighbours.
+    law is Mᵗ without its diagonal, each row divided by its sum: a walk that ends where it began gives no edge. With
+    many steps, edges lead through the whole cluster. A map then keeps more of the large scale, and fewer of the nearest
+    neighbours.
 
     Parameters
     ----------
@@ -36,8 +37,8 @@ class DiffusedLaw(GraphLaw):
         t.
     n_kept : int, optional
         Each step keeps this many of the likeliest ends of a walk, if edges lead to near neighbours only. The default is
-        the number of edges in the longest row of M: of 10,000 digits, 79 % of the walks after two steps, and 47 % after
-        four. If M holds all pairs, all are kept.
+        the number of edges in the longest row of M: for 10,000 digits, this keeps 79 % of the walks after two steps,
+        and 47 % after four. If M holds all pairs, all are kept.
 
     Raises
     ------
@@ -169,6 +170,6 @@ def _without_diagonal(ends: sp.csr_array) -> sp.csr_array:
 
 
 def _or_one_step(ends: sp.csr_array, steps: sp.csr_array) -> sp.csr_array:
-    """Return where walks end, or after one step if they cannot but return, as between two points."""
+    """Return where walks end, or after one step if they can only return, as between two points."""
     lost = np.asarray(ends.sum(axis=1)).ravel() <= 0.0
     return ends + sp.diags_array(lost.astype(np.float64)) @ steps if lost.any() else ends

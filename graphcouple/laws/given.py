@@ -162,7 +162,7 @@ class GraphLaw(ABC):
     """The parameters that have parameters of their own."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; `deep` adds those of its parts, as in ``kernel__dof``."""
+        """Return the parameters by name; `deep` adds its parts' parameters, as in ``kernel__dof``."""
         params = _fields_of(self)
         if deep:
             for name in self._nested:
@@ -286,5 +286,5 @@ class GraphLaw(ABC):
 
 
 def _fields_of(part: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass by name; of anything else, none."""
+    """Return the fields of a dataclass by name; for other objects, an empty dict."""
     return {field.name: getattr(part, field.name) for field in dataclasses.fields(part)} if is_dataclass(part) else {}

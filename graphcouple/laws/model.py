@@ -184,8 +184,8 @@ class GraphModel(GraphLaw):
         """Lower perplexity and number of neighbours to values that `n_points` allow, with a warning.
 
         A perplexity becomes a third of the number of other points, and UMAP's `n_neighbors` the number of points. A
-        number of neighbours that suits the bandwidth then becomes that of all others, without a warning. Any other
-        number is unchanged; if it is too large, the search raises an error. `n_copies` is the sum of the sample
+        number of neighbours that suits the bandwidth then becomes the number of all others, without a warning. Any
+        other number is unchanged; if it is too large, the search raises an error. `n_copies` is the sum of the sample
         weights, if any.
         """
         if n_points < 2:

@@ -33,12 +33,13 @@ _RIDGE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class SymmetricEntropic(GraphModel):
-    """The law of SNEkhorn's input: the doubly stochastic, symmetric mean of least cost whose rows have one perplexity.
+    """The law of SNEkhorn's input: the doubly stochastic, symmetric mean of least cost with one perplexity in all rows.
 
     P minimises Σ_ij P_ij d²_ij among symmetric matrices whose rows sum to 1 and have an entropy of at least
     log(perplexity). So P_ij = exp((λ_i + λ_j − 2 d²_ij)/(γ_i + γ_j)), where Newton's method finds λ and γ, the 2n
-    variables of the concave dual. Some rows have a larger entropy than log(perplexity) for every γ, and keep it: hardly
-    any at a perplexity of 30, about 7 % of the rows at 5. New points get the edges of prior D with the same perplexity.
+    variables of the concave dual. Some rows have a larger entropy than log(perplexity) for every γ, and keep it: almost
+    none at a perplexity of 30, about 7 % of the rows at 5. New points get the edges of prior D with the same
+    perplexity.
 
     Parameters
     ----------
@@ -137,7 +138,7 @@ class _Dual:
     def solve(self, scale: FloatArray) -> FloatArray:
         """Return log P; `scale` is the least γ over `_LEAST`: the scale of the distances around each point.
 
-        Newton's method starts from these scales, and if it fails from the largest of them for all points.
+        Newton's method starts from these scales or, if it fails, from the largest of them for all points.
         """
         for start in (scale, np.full_like(scale, scale.max())):
             log_p = self._descend(start, _LEAST * scale)

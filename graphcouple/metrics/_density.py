@@ -13,12 +13,12 @@ from graphcouple.neighbors import as_points, nearest_neighbors
 
 
 class DensityMatch(NamedTuple):
-    """How the logarithms of local radii in an embedding depend on the logarithms of local radii in the data.
+    """How the logarithms of an embedding's local radii depend on the logarithms of the data's.
 
     Attributes
     ----------
     correlation : float
-        Their correlation; 1 is best, and nan if all radii are equal.
+        Correlation of the logarithms; 1 is best, and nan if all radii are equal.
     slope : float
         The slope of their regression line: below 1, the map shows differences of density too small.
     """
@@ -30,8 +30,8 @@ class DensityMatch(NamedTuple):
 def density_match(X: Any, Z: Any, K: int = 10, *, metric: str = "euclidean", n_jobs: int | None = None) -> DensityMatch:
     """Return how the density of an embedding follows the density of the data.
 
-    The local radius of a point is the root mean square of the distances of its K nearest neighbors, those in the data
-    for X and those in the map for Z. Points with K copies have no radius, and are left out.
+    The local radius of a point is the root mean square distance to its K nearest neighbors, in the data for X and in
+    the map for Z. Points with K copies have no radius, and are left out.
 
     Parameters
     ----------

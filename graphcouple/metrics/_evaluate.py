@@ -134,8 +134,8 @@ class scorer:
         The name of a score of `evaluate`, or of one that `register` added; "trustworthiness" and "continuity" need no
         number of neighbours.
     greater_is_better : bool, optional
-        False for losses: the score is then negative. The losses among the scores of `evaluate` are known, so that this
-        is for registered ones.
+        False for losses: the score is then negative. For registered scores only, since the losses among the scores of
+        `evaluate` are known.
     metric : str, default="euclidean"
         The distance of the data.
 

@@ -64,8 +64,8 @@ def curves_of(relations: Relations) -> NeighborhoodCurves:
     columns = slice(1, n - 1)
     mean = relations.sums[:, columns] / m
     spread = np.maximum(relations.squares[:, columns] - m * np.square(mean), 0.0)
-    # R = ((n − 1) s/K − K) / (n − 1 − K) for s shared neighbors. The largest possible sum of a row is that of the K
-    # largest ranks, or of all n − 1 − K points outside if they are fewer.
+    # R = ((n − 1) s/K − K) / (n − 1 − K) for s shared neighbors. The largest possible sum of a row is over the K
+    # largest ranks, or over all n − 1 − K points outside if they are fewer.
     most = np.where(n > 2 * K, 0.5 * K * (2 * n - 3 * K - 1), 0.5 * (n - K) * (n - K - 1))
     shared_by_all = ((n - 1) * (mean[0] / K) - K) / (n - 1 - K)
     curves = np.stack([shared_by_all, 1.0 - mean[1] / most, 1.0 - mean[2] / most])
@@ -319,6 +319,6 @@ def continuity(
 def _curve(name: str, X: Any, Z: Any, K: Any, metric: str, n_rows: Any, random_state: Any, n_jobs: Any) -> Any:
     n = as_points(X, at_least=3).shape[0]
     if max(check_sizes(K, n)) >= n / 2 and name != "preservation":
-        raise ValueError(f"K={K!r} must be below half the number of points, {n}, for ranks beyond K to tell anything.")
+        raise ValueError(f"K={K!r} must be below half the number of points, {n}, for ranks beyond K to count.")
     curves = neighborhood_curves(X, Z, metric=metric, n_rows=n_rows, random_state=random_state, n_jobs=n_jobs)
     return pick(getattr(curves, name), K)

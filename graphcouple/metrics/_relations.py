@@ -190,7 +190,7 @@ def _relate_block(
 
 
 def random_pairs(rng: np.random.Generator, rows: NDArray[Any], n: int) -> NDArray[np.int64]:
-    """Return pairs of two different points, both other than the row, of shape (2, n_rows, pairs a row)."""
+    """Return pairs of two different points, both other than the row, of shape (2, n_rows, n_pairs)."""
     first = rng.integers(0, n - 1, size=(rows.size, _PAIRS_A_POINT))
     second = rng.integers(0, n - 2, size=first.shape)
     second += second >= first

@@ -51,8 +51,8 @@ def tears(
 ) -> Tears:
     """Return how much of the data an embedding tears apart.
 
-    Neighborhood preservation changes little if a class falls in two halves, or a point is flung across the map, since
-    most neighbors stay near. An edge between near points of the data is torn if it is longer than a fifth of the map.
+    Neighborhood preservation changes little if a class splits in two, or a point is flung across the map, since most
+    neighbors stay near. An edge between near points of the data is torn if it is longer than a fifth of the map.
 
     Parameters
     ----------

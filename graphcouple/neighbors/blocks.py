@@ -58,7 +58,7 @@ class Block:
             columns = np.asarray(self.columns)
             if columns.ndim != 1 or not columns.size or columns.dtype.kind not in "iu":
                 raise TypeError(
-                    f"columns must be a slice or positions of columns, got {self.columns!r}; of a data frame they are "
+                    f"columns must be a slice or positions of columns, got {self.columns!r}; for a data frame use "
                     "frame.columns.get_indexer(names)."
                 )
             object.__setattr__(self, "columns", tuple(columns.tolist()))

@@ -26,7 +26,7 @@ _OF_TRUTH = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalmichener",
 # Sparse matrices of up to this many entries (0.4 GB in double precision) are made dense.
 _DENSE_ENTRIES = 50_000_000
 
-# n² p above which PyNNDescent searches neighbours, which takes some 20 s to compile.
+# n² p above which PyNNDescent searches neighbours, which takes about 20 s to compile.
 _EXACT_WORK = 1e11
 
 # Distances that differ by less than this share of the largest count as equal.
@@ -80,7 +80,7 @@ class ByMetric(Searched):
             kind = "zero" if metric == "cosine" else "constant"
             warnings.warn(
                 f"rows of X that are {kind} throughout: {zero.sum()}, the first of them row {zero.argmax()}. "
-                f"metric={metric!r} does not tell which rows are near them. Drop them, or choose another metric.",
+                f"metric={metric!r} does not define which rows are near them. Drop them, or choose another metric.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -140,7 +140,7 @@ class ByMetric(Searched):
         return unit_rows(self._centred(X))
 
     def _centred(self, X: Any) -> Any:
-        """Return the rows, less their means for correlations: zeros where only rounding is left."""
+        """Return the rows, minus their means for correlations: zeros where only rounding is left."""
         if self.metric != "correlation":
             return X
         centred = X - X.mean(axis=1, keepdims=True)
@@ -303,7 +303,7 @@ def distances_of(X: Any, metric: Any = "euclidean", metric_params: dict[str, Any
         "precomputed"; any metric of `sklearn.metrics.pairwise_distances`; a function of two rows that returns their
         distance; or `Blocks`.
     metric_params : dict, optional
-        Further arguments of the metric, as ``{"p": 3}`` of "minkowski".
+        Further arguments of the metric, as ``{"p": 3}`` for "minkowski".
 
     Raises
     ------
@@ -335,6 +335,6 @@ def distances_of(X: Any, metric: Any = "euclidean", metric_params: dict[str, Any
         return Euclidean(X)
     if hasattr(metric, "distances"):
         if metric_params:
-            raise ValueError("metric_params has no use with blocks; give it to each Block.")
+            raise ValueError("metric_params does not apply to blocks; give it to each Block.")
         return metric.distances(X)
     return ByMetric(X, metric, metric_params)

@@ -1,7 +1,7 @@
 """Approximate nearest neighbours: candidates from an inverted file on principal components, ranked by exact distances.
 
 Points are projected on their leading principal components (`projection.py`). k-means puts the points into lists, and
-each point is compared with the lists nearest to it, among those around its own. All points that search a list are
+each point is compared with the lists nearest to it, among the lists around its own. All points that search a list are
 compared with it together, so distances are matrix products. The nearest candidates are then ranked by exact distances.
 The numbers of lists and of candidates are chosen on a sample of points whose true neighbours are known.
 """
@@ -53,7 +53,7 @@ _POINTS_A_MEDIAN = 64
 _ROWS_AT_ONCE = 2048
 _COLUMNS_AT_ONCE = 2048
 
-# A larger copy of the points is freed after the search, to save memory, and made again for new points.
+# A larger copy of the points is freed after the search, to save memory, and rebuilt for new points.
 KEPT_BYTES = 2**29
 
 # New rows in a product, padded with zeros.
@@ -97,7 +97,7 @@ class InvertedFile:
             elif sp.issparse(X) and X.shape[0] * X.shape[1] > _DENSE_ENTRIES:
                 n_candidates = MOST_CANDIDATES * n_neighbors
                 warnings.warn(
-                    f"the {X.shape[1]} sparse columns of X have no few directions that identify neighbors: more than "
+                    f"a few directions in the {X.shape[1]} sparse columns do not identify the neighbors: more than "
                     f"{1 - RECALL:.0%} of them will be missed. Use search='exact' to find all, or reduce X first, for "
                     "example by TruncatedSVD.",
                     UserWarning,
@@ -216,7 +216,7 @@ class InvertedFile:
         return np.column_stack([points[:, :-1], np.zeros(len(points))]) if self.projection.reduces else points
 
     def _from_means(self, points: NDArray[Any], lists: NDArray[Any], together: int | None = None) -> NDArray[Any]:
-        """Return the squared distances to the lists' centres, less ‖point‖²; −inf for the first list.
+        """Return the squared distances to the lists' centres, minus ‖point‖²; −inf for the first list.
 
         With `together` rows in each product, a point's bits do not depend on the other points.
         """

@@ -49,7 +49,7 @@ def partial(
 
 
 def merge(parts: Sequence[Nearest]) -> Nearest:
-    """Return the nearest neighbours of rows from those among parts of the points.
+    """Return the nearest neighbours of rows from the neighbours among parts of the points.
 
     Parameters
     ----------

@@ -87,12 +87,12 @@ def shift_of(X: FloatArray) -> FloatArray:
 
 
 def shifted(X: FloatArray, shift: FloatArray) -> FloatArray:
-    """Return points less a shift, in their precision; the points themselves if it is 0."""
+    """Return points minus a shift, in their precision; the points themselves if it is 0."""
     return X - shift.astype(X.dtype) if shift.any() else X
 
 
 def near_origin(X: FloatArray) -> FloatArray:
-    """Return points less their shift."""
+    """Return points minus their shift."""
     return shifted(X, shift_of(X))
 
 

@@ -61,7 +61,7 @@ def nearest_neighbors(
     Returns
     -------
     support : Support
-        `n_neighbors` edges a row.
+        `n_neighbors` edges per row.
     sq_dist : ndarray of shape (n_samples * n_neighbors,)
         Squared distances, float64; float32 from an approximate search with more than five million edges.
 

@@ -24,7 +24,7 @@ class NeighborsTransformer(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_neighbors : int, default=15
-        Neighbours of each row beside the row itself, which is stored at distance 0. scanpy counts the row too.
+        Neighbours of each row besides the row itself, which is stored at distance 0. scanpy counts the row too.
     metric : str or callable, default="euclidean"
     metric_params : dict, optional
     search : {"auto", "exact", "approximate"}, default="auto"

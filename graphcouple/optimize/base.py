@@ -79,7 +79,7 @@ class Solution:
     collapsed : bool
         Whether all points are in one place.
     start_losses : ndarray of shape (n_starts,)
-        The loss that each start ended at.
+        The loss at which each start ended.
     stopped : bool
         Whether the callback or Ctrl-C ended the run.
 
@@ -118,7 +118,8 @@ class Optimizer(ABC):
     """
 
     noisy: ClassVar[bool] = False
-    """Whether losses on the way say nothing, as for random steps: the last embedding is the result, settled or not."""
+    """Whether intermediate losses are uninformative, as for random steps: the last embedding is the result, settled or
+    not."""
 
     @property
     def exaggeration(self) -> Exaggeration:
@@ -141,7 +142,7 @@ class Optimizer(ABC):
         return objective.at(iteration, Z)
 
     def exhausted(self, state: Any) -> str:
-        """Return why no further step is possible; empty if one is."""
+        """Return why no further step is possible; empty if one is possible."""
         return ""
 
     def remembered(self, state: Any) -> dict[str, Any]:

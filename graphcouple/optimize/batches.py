@@ -27,10 +27,10 @@ class BatchState(NamedTuple):
     ----------
     Z : ndarray of shape (n_points, n_components)
     grad_norm : float
-        inf: the gradient of a batch says nothing about the others.
+        inf, because the gradient of a batch says nothing about the other points.
     inner : MomentumState
     basis : optional
-        The basis of the bound that is minimised in place of the objective; see `Objective.basis`.
+        The basis of the bound that is minimised instead of the objective; see `Objective.basis`.
     """
 
     Z: FloatArray
@@ -52,7 +52,7 @@ class MiniBatches(Optimizer):
     ----------
     batch_size : int, default=256
     n_neighbors : int, default=5
-        κ in the paper; 0 moves the batch alone. `solve` knows no graph, so it always moves the batch alone.
+        κ in the paper; 0 moves the batch alone. `solve` has no graph, so it always moves the batch alone.
     descent : MomentumGains, optional
         The steps.
     random_state : int, optional
@@ -151,7 +151,7 @@ class MiniBatches(Optimizer):
         bound = objective.with_basis(basis)
         moves = self.moving(iteration, objective.n_points)
         before = state.inner
-        # Momentum of the others waits for their next turn.
+        # The momentum of the other points is kept until their next turn.
         masked = before._replace(update=np.where(moves[:, None], before.update, np.zeros((), before.update.dtype)))
         after = self.descent.step(Held(bound, ~moves), masked, iteration, run)
         update, gains = (

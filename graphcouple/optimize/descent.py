@@ -23,10 +23,10 @@ from graphcouple.optimize.sampling import NegativeSampling
 # lowest; benchmarks/descent.py has the table.
 _BEARABLE = 0.6
 
-# Attraction m² times as strong takes some 10 m iterations to fall to 1 without loss.
+# Attraction m² times as strong needs about 10 m iterations to fall to 1 without loss.
 _ITERATIONS_PER_ROOT = 10.0
 
-# At this size, relative to the best one, exaggerated attraction could shrink a start for good.
+# At this size, relative to the best one, exaggerated attraction could shrink a start irreversibly.
 _SMALL = 1e-2
 
 # More attraction draws each component of a disconnected graph to one place; weights of 4 to 100 end lower there.
@@ -34,11 +34,11 @@ _MOST_ATTRACTION = 30.0
 
 _STAGES, _STAGED_ITERATIONS = 10, 150
 
-# From four dimensions on points can pass each other: of thirty losses, 60 iterations raise none by more than 0.05 %.
+# From four dimensions on, points can pass each other: of thirty losses, 60 iterations raise none by more than 0.05 %.
 _FREE_DIMS, _STAGED_IF_FREE = 4, 60
 
-# If a graph of many points bears little attraction, twice the iterations untangle the start: MNIST's loss ends 0.05 %
-# lower, the losses of at most 3,000 points 0.02 % lower. Beyond 10,000 points there is time for fewer iterations.
+# If a graph of many points tolerates little attraction, twice the iterations untangle the start: MNIST's loss ends 0.05
+# % lower, the losses of at most 3,000 points 0.02 % lower. Beyond 10,000 points there is time for fewer iterations.
 _TANGLED_FROM, _UNTANGLING = 3000, 3_000_000
 
 # Up to this many points, the pieces of a graph are drawn to dots first: losses end up to 0.8 % lower. More points have
@@ -50,18 +50,20 @@ _GATHERED_UP_TO = 10_000
 # texts, clusters and noise end 0.2 to 0.9 % lower, of digits the same; 100·R(n/2) of four curved sheets is 20 higher.
 _START_POWER, _MOST_FROM_LARGE = 0.15, 6.0
 
-# Beyond, attraction has this weight if two points share a piece at least this often, for as long as it takes to
-# untangle them: the loss of 13,000 points in two ends 0.6 % lower. Twelve cell types would lose their arrangement.
+# More points in pieces are exaggerated by at most the first number if two points share a piece with a probability above
+# the second: the loss of 13,000 points in two pieces ends 0.6 % lower. Otherwise they are not: twelve cell types would
+# lose their arrangement.
 _GENTLE, _FEW_PIECES = 2.0, 0.2
 
 # In more than two dimensions, sampling is faster than exact sums from this many points on.
 _SAMPLED_FROM = 2000
 
-# On a line points must jump past each other; of eight losses five are lower with two pulls than with one.
+# On a line, points must jump past each other; of eight losses five are lower with two pulls than with one.
 _PULLS_ON_A_LINE = 2
 
-# Elsewhere, if the graph is connected, long steps are noise: at most this many an epoch and point at rate 1 end 0.7 to
-# 13 % lower for UMAP, and 0.1 % lower to 0.2 % higher for LargeVis. Pieces that overlap need the noise.
+# Elsewhere, if the graph is connected, long steps are noise: with at most this many per epoch and point at rate 1,
+# losses end 0.7 to 13 % lower for UMAP, and 0.1 % lower to 0.2 % higher for LargeVis. Pieces that overlap need the
+# noise.
 _STEPS_AN_EPOCH = 2.0
 
 
@@ -76,23 +78,23 @@ class Descent:
     jump past other points.
 
     A start that may be rescaled is first smoothed along the edges of the input's graph if it is as rough as noise, or
-    if the graph is in pieces, unless there is to be no exaggeration. More than 10,000 points in pieces are smoothed
+    if the graph is in pieces, unless exaggeration is off. More than 10,000 points in pieces are smoothed
     less, and exaggerated by 2 at most if the pieces are few, else not at all: few iterations do not unfold dots.
 
     Parameters
     ----------
     learning_rate : float or "auto", default="auto"
-        A number asks for gradient descent with momentum at this rate; see `MomentumGains`.
+        A number selects gradient descent with momentum at this rate; see `MomentumGains`.
     early_exaggeration : float or "auto", default="auto"
-        Weight of the attraction at first; 1 for none. "auto" is the weight that the graph bears: 0.6 of
-        `push_over_pull` for a small start of this shape, and of `Attraction.limit`; at least 1, and at most 30
-        and (m/10)²; for graphs in pieces of more than 10,000 points at most 2, and 1 if the pieces are many. It falls
-        to 1 in ten equal steps of its logarithm over m = 150 iterations (60 from four dimensions on), or the first
-        three quarters of a shorter run. If the graph bears less than 30 and (m/10)², m is twice as long for 3,000 to
-        10,000 points, and 3,000,000 / n for more points, but never shorter. If the embedding's graphs share out a fixed
-        number of edges (priors D and E), more than 10,000 points in one piece have at most the weight 6, and start
-        larger, at the best size under the weight's 0.15th power.
-        A number replaces the first weight, and falls to 1 in the same way.
+        Weight of the attraction at first; 1 for none. "auto" is 0.6 of what the graph tolerates, the smaller of
+        `push_over_pull` for a small start of this shape and `Attraction.limit`; at least 1, and at most 30 and (m/10)²;
+        for graphs in pieces of more than 10,000 points at most 2, and 1 if the pieces are many. It falls to 1 in ten
+        equal steps of its logarithm over m = 150 iterations (60 from four dimensions on), or the first three quarters
+        of a shorter run. If 0.6 of this limit is less than 30 and (m/10)², m is twice as long for 3,000 to 10,000
+        points, and 3,000,000 / n for more points, but never shorter. If the embedding's graphs share out a fixed number
+        of edges (priors D and E), more than 10,000 points in one piece have at most the weight 6, and start larger, at
+        the best size under the weight's 0.15th power. A number replaces the first weight, and falls to 1 in the same
+        way.
     confinement : float, default=1.0
         Weight of `Attraction.confinement`, which descent adds to the objective so that the map of a disconnected graph
         has a finite size; 0 for none. Reported losses leave it out. It is not added if points are held. If the steps
@@ -147,14 +149,14 @@ class Descent:
             The largest number of iterations to which the run may be extended.
         smooth : bool, default=False
             Whether a start that is rough, or of a graph in pieces, is smoothed by the edges alone. Each component then
-            starts near its mean and unfolds there; otherwise components start mixed, and their points leave in all
+            starts near its mean and unfolds there; otherwise components start mixed, and their points move in all
             directions. If points on a line cannot pass each other, they are spaced evenly, in smoothed order, because
             points that start together would push their component far out.
 
         Warns
         -----
         ConvergenceWarning
-            When the graph does not bear the given exaggeration.
+            When the given exaggeration is too strong for the graph.
         """
         any_held, objective = objective.held_points is not None, starting_objective(objective, Z)
         attraction = None if self.early_exaggeration == 1.0 else objective.attracting
@@ -203,7 +205,7 @@ class Descent:
             factor = float(self.early_exaggeration)
         if length and factor > limit:
             warnings.warn(
-                f"early_exaggeration={self.early_exaggeration:g} is more than this graph bears: attraction exceeds "
+                f"early_exaggeration={self.early_exaggeration:g} is more than this graph tolerates: attraction exceeds "
                 f"repulsion from {limit:.3g} on, and draws points together. Lower it, or use 'auto'.",
                 ConvergenceWarning,
                 stacklevel=2,

@@ -23,7 +23,7 @@ class _Line(NamedTuple):
 
 @dataclass(frozen=True)
 class ExactSteps(Optimizer):
-    """Gradient descent, or conjugate gradients, each step to the minimum along its line: the loss never rises.
+    """Gradient descent, or conjugate gradients, with each step to the minimum along its line: the loss never rises.
 
     The objective must have a method ``along(Z, direction)`` that returns the coefficients of a polynomial.
 

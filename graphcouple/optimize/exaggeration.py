@@ -1,4 +1,4 @@
-"""Early exaggeration: a schedule of the attraction's weight, and how much of it a graph bears."""
+"""Early exaggeration: a schedule of the attraction's weight, and how much attraction a graph tolerates."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Exaggeration:
     Raises
     ------
     TypeError, ValueError
-        When `factor` or `start_weight` is not above 0, `n_iter` is not an integer of at least 0, or `n_stages` not one
-        of at least 1.
+        When `factor` or `start_weight` is not above 0, `n_iter` is not an integer of at least 0, or `n_stages` not an
+        integer of at least 1.
 
     Examples
     --------
@@ -76,11 +76,11 @@ USUAL_EXAGGERATION = Exaggeration()
 
 
 def push_over_pull(objective: Objective, Z: FloatArray) -> float:
-    """Return by how much repulsion exceeds attraction at `Z`: the weight of the attraction at which both balance.
+    """Return the weight of the attraction at which it balances the repulsion at `Z`.
 
     It is <∇repulsion, Z> / <−∇attraction, Z>, the ratio of the rates at which both change the size of the embedding;
     inf if nothing attracts. Terms without an attraction are left out (`Attraction.source`): they keep their share of
-    the loss, and may push or pull for reasons of their own.
+    the loss, whether they push or pull.
     """
     if (attraction := objective.attracting) is None:
         return np.inf

@@ -1,4 +1,4 @@
-"""How sure positions are: the normal law that exp(−H/T) has around a minimum of H."""
+"""How certain positions are: the normal law that exp(−H/T) has around a minimum of H."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class PositionUncertainty:
     Attributes
     ----------
     embedding : ndarray of shape (n_points, n_components)
-        Its mean.
+        The mean.
     modes : ndarray of shape (n_points, n_components, n_modes)
         Independent directions, each √(T/λ) long for its eigenvalue λ of the Hessian.
     temperature : float
         T.
     n_loose : int
         Directions in which the objective does not rise, beyond moving and turning the whole map; they are left out, so
-        positions are less sure than they seem.
+        positions are less certain than they seem.
     """
 
     embedding: FloatArray
@@ -67,8 +67,8 @@ class PositionUncertainty:
         Parameters
         ----------
         n_neighbors : int, optional
-            Measure each position against the mean of this many nearest points on the map, so that groups which move
-            as one are sure of their places; by default against the map as a whole.
+            Measure each position against the mean of this many nearest points on the map, so that the movement of a
+            group as a whole does not count; by default against the map as a whole.
         """
         modes = self.modes if n_neighbors is None else self._against(self._neighbors(n_neighbors)[1])
         return np.einsum("iam,ibm->iab", modes, modes)
@@ -81,7 +81,7 @@ class PositionUncertainty:
         """Return how well each point keeps its place among its nearest points on the map, from 0 to 1.
 
         It is 1/(1 + r²/d²): r is the root mean square displacement against the mean of the neighbours, and d the mean
-        distance to them. Groups that move as one lose nothing.
+        distance to them. The movement of a group as a whole does not lower it.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class PositionUncertainty:
         return dist[place.ravel()], first[nearest[place.ravel()]]
 
     def _against(self, nearest: IntArray) -> FloatArray:
-        """Return the modes of each point less the mean of its neighbours."""
+        """Return the modes of each point minus the mean of its neighbours."""
         return self.modes - np.stack([self.modes[near].mean(axis=0) for near in nearest])
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> FloatArray:
@@ -128,7 +128,7 @@ def position_uncertainty(objective: Objective, Z: ArrayLike, temperature: float 
     """Return the normal law that exp(−H/T) has around a minimum of the objective H: its Laplace approximation.
 
     Its covariance is T times the inverse of the Hessian, without the directions that move or turn the whole map.
-    The Hessian is made of differences of gradients, two for each coordinate.
+    The Hessian is computed from differences of gradients, two gradients for each coordinate.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def position_uncertainty(objective: Objective, Z: ArrayLike, temperature: float 
     Z : array of shape (n_points, n_components)
         A minimum of H, of at most 4,000 coordinates.
     temperature : float, default=1.0
-        T. At 1/m, positions are as sure as m independently drawn graphs make them.
+        T. At 1/m, positions are as certain as m independently drawn graphs make them.
 
     Returns
     -------
@@ -151,8 +151,8 @@ def position_uncertainty(objective: Objective, Z: ArrayLike, temperature: float 
     Warns
     -----
     UserWarning
-        When `Z` is no minimum: the objective falls in some directions, or, by its slope, `Z` lies more than a standard
-        deviation from a minimum, on average over the modes.
+        When `Z` is not a minimum: the objective falls in some directions, or, by its slope, `Z` lies more than a
+        standard deviation from a minimum, on average over the modes.
 
     References
     ----------
@@ -205,8 +205,8 @@ def position_uncertainty(objective: Objective, Z: ArrayLike, temperature: float 
         slope = f"by its slope, it lies {away:.2g} standard deviations from a minimum"
         where = f"the objective falls in {falling} of {points.size} directions" if falling else slope
         warnings.warn(
-            f"Z is no minimum: {where}. Positions are less sure than the law says. Descend further: fit again with "
-            "warm_start=True, and hold no points.",
+            f"Z is not a minimum: {where}. Positions are less certain than the law says. Descend further: fit again "
+            "with warm_start=True, and hold no points.",
             UserWarning,
             stacklevel=2,
         )

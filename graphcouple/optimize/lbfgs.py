@@ -17,7 +17,7 @@ from graphcouple.optimize.exaggeration import NO_EXAGGERATION, Exaggeration
 from graphcouple.optimize.rays import level_exponent, sets_a_size
 from graphcouple.optimize.stiffness import inverse_stiffness
 
-# A step is short enough if the loss falls by this share of what the first slope promises, and long enough if the
+# A step is short enough if the loss falls by this share of the first slope's prediction, and long enough if the
 # slope has lost a tenth. Without the loss, a step is short enough unless the slope at its end is uphill and steeper
 # than 0.8 of the first slope.
 _ENOUGH_FALL = 1e-4
@@ -75,7 +75,7 @@ class LBFGSState(NamedTuple):
     message : str
         Why no further step is possible; empty if one is.
     basis : optional
-        The basis of the bound that is minimised in place of the objective; see `Objective.basis`.
+        The basis of the bound that is minimised instead of the objective; see `Objective.basis`.
     soften : function or None
         The product with the inverse of a stiffness, in place of curvature that no pair shows; see `inverse_stiffness`.
     """
@@ -113,7 +113,7 @@ class LBFGS(Optimizer):
     unbounded kernel, the run goes back to the last comparison and evaluates the loss from then on. If the objective
     changes from iteration to iteration, the average that `Objective.value` returns is minimised. If the objective has
     bases, ten steps are taken on the upper bound of each basis. At a comparison, and when exaggeration ends, the
-    embedding takes its best size if that promises more than the last 20 iterations gave.
+    embedding takes its best size if that lowers the loss by more than the last 20 iterations did.
 
     Parameters
     ----------

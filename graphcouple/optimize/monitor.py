@@ -27,7 +27,7 @@ _SAVED = (
 # A map of more than this standard deviation is wide. Maps of a hundred separated clusters have 400.
 _WIDE = 1e3
 
-# A loss that changes by less than this share of it stands still.
+# A loss that changes by less than this share of its value counts as constant.
 _SAME = 1e-9
 
 # Share of the gap to the lower bound; points are collapsed if merging them changes the loss by less.
@@ -51,7 +51,7 @@ def is_collapsed(objective: Objective, Z: FloatArray, loss: float) -> bool:
     merged = abs(objective.value(np.zeros_like(Z)) - loss)
     if gain < np.inf:
         return merged <= _FLAT_SHARE * gain
-    # Without a lower bound one place may well be the minimum, unless spreading the points lowers the loss.
+    # Without a lower bound, one place may be the minimum, unless spreading the points lowers the loss.
     return merged <= _ROUNDING * abs(loss) and _spreads_downhill(objective, Z, loss)
 
 
@@ -74,8 +74,8 @@ class Stopping:
         Converged when the loss has not fallen for this many iterations.
     settled_within : float, default=2e-4
         Converged when the loss falls by at most this share of its height above `Objective.lower_bound` (of its
-        absolute value plus the run's gain, if no bound is known) in 50 iterations, as the last 20 show; 0 for no such
-        test. The test runs at the checks whose iteration is a multiple of 20.
+        absolute value plus the run's gain, if no bound is known) in 50 iterations, as estimated from the last 20; 0 for
+        no such test. The test runs at the checks whose iteration is a multiple of 20.
     check_every : int, optional
         Iterations between evaluations of the loss, for the history, the tests and the callback. The default is 1 with
         a callback and 20 without; none but the first and last if the optimizer is noisy. An evaluation can cost as
@@ -107,7 +107,7 @@ class Monitor:
     stopping : Stopping
     callback : callable, optional
     check_every : int, default=20
-        Iterations between checks, unless `stopping` says.
+        Iterations between checks, unless `stopping` sets it.
     aside : Objective, optional
         The part of the objective that reported losses leave out.
     """
@@ -191,7 +191,7 @@ class Monitor:
         return False
 
     def height(self, loss: float) -> float:
-        """Return the loss above its lower bound or, if none is known, its absolute value plus the run's gain."""
+        """Return the loss minus its lower bound or, if none is known, its absolute value plus the run's gain."""
         above = loss - self.lower_bound
         return above if above < np.inf else abs(loss) + max(self.first - loss, 0.0)
 
@@ -211,7 +211,7 @@ class Monitor:
             return False
         fall = before[1] - loss
         if abs(fall) <= _SAME * abs(loss) and not self._stood_still:
-            # The optimizer may have taken back steps that raised the loss, and goes on with greater care.
+            # The optimizer may have taken back steps that raised the loss, and continues with greater care.
             self._stood_still = True
             return False
         return 0 <= fall <= self._least_fall * self.height(loss)

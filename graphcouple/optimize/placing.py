@@ -18,7 +18,7 @@ _DESCENDING = 2
 _ASIDE = 1e-3
 
 # The first step is at least this share of the spread of the starts. Under a kernel without bound, each point is a
-# barrier of some 80 nats, and only a long step leaves its surroundings.
+# barrier of about 80 nats, and only a long step leaves its surroundings.
 _SHORTEST, _AMONG_BARRIERS, _BARRIER = 0.05, 0.5, 10.0
 
 _MOST_ITERATIONS = 100

@@ -35,7 +35,8 @@ _TOLERANCE = 0.06
 def sets_a_size(objective: Objective) -> bool:
     """Return whether the size of an embedding may be changed for a lower loss.
 
-    Under a bounded loss points far apart feel no pull, so a larger embedding may be better for no good reason.
+    Under a bounded loss, points far apart feel no pull, so a larger embedding may have a lower loss but no better
+    shape.
     """
     return objective.held_points is None and not (objective.attracting is not None and objective.attracting.fades)
 
@@ -44,8 +45,8 @@ def best_scale(objective: Objective, Z: FloatArray, *, precise: bool = True) -> 
     """Return the s > 0 for which the objective is least at s·Z; 1 if it is the same for every s.
 
     The objective is taken to fall and then to rise along the ray. If it falls for every size, as under a scale-free
-    tail of a kernel, s is the least with all but a thousandth of the fall. Unless `precise`, the result is within a
-    factor of 4.
+    tail of a kernel, s is the smallest scale with all but a thousandth of the fall. Unless `precise`, the result is
+    within a factor of 4.
     """
     losses: dict[float, float] = {}
 
@@ -82,7 +83,7 @@ def best_scale(objective: Objective, Z: FloatArray, *, precise: bool = True) -> 
 def level_exponent(slope: Callable[[float], float]) -> float:
     """Return a tried exponent near a sign change of the slope; the last one if the sign does not change.
 
-    `slope` is the derivative of a loss along the ray by the logarithm of the size. Each call costs a gradient, so there
+    `slope` is the derivative of a loss along the ray in the logarithm of the size. Each call costs a gradient, so there
     are at most two interpolations.
     """
     here = slope(0.0)
@@ -105,10 +106,10 @@ def starting_objective(objective: Objective, Z: FloatArray, factor: float = 1.0)
 
 
 def shrink_within(bound: Objective, Z: FloatArray) -> FloatArray:
-    """Return the embedding, halved in size while a halving lowers the bound by more than a sixth of the most it can.
+    """Return the embedding, halved in size while a halving lowers the bound by over a sixth of the most possible.
 
     It is not shrunk further: components that start as dots would push each other, and their own points, far out, where
-    the bound hardly pulls.
+    the bound pulls little.
     """
     most = bound.value(_FAR * Z) - bound.value(0.5 * _FAR * Z)
     while bound.value(Z) - bound.value(0.5 * Z) > _WALL * most > 0:

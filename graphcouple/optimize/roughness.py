@@ -1,4 +1,4 @@
-"""Rough starts, such as noise, which know nothing of the graph, and their smoothing along its edges."""
+"""Rough starts, such as noise, which are unrelated to the graph, and their smoothing along its edges."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _START_SHARE = 0.01
 
 # Many points have too few iterations to unfold from dots, and without smoothing start among other clusters. With three
 # tenths of the start kept, the loss of 60,000 points in 50 clusters ends 0.14 % lower than with a hundredth, and 4
-# points end far from their cluster, 96 without smoothing. With more, 300,000 points end higher.
+# points end far from their cluster, 96 without smoothing. With more of the start kept, 300,000 points end higher.
 _START_SHARE_IN_PIECES = 0.3
 
 # Two points are in one piece if a few steps leave them this near, relative to the size; ten thousand pairs are tested.
@@ -36,7 +36,7 @@ _NOTHING = 1e-6
 
 
 def bearable_attraction(objective: Objective, Z: FloatArray) -> float:
-    """Return how much attraction the graph bears: `push_over_pull` of `Z`, which is smoothed first if it is rough."""
+    """Return how much attraction the graph tolerates: `push_over_pull` of `Z`, smoothed first if it is rough."""
     return push_over_pull(objective, smoothest(objective, Z) if is_rough(objective, Z) else Z)
 
 
@@ -84,7 +84,7 @@ def smoothest(objective: Objective, Z: FloatArray, n_steps: int = _SMOOTHING_STE
     Returns
     -------
     ndarray of shape (n_points, n_components)
-        Of the same type as `Z`, about its mean; `Z` itself if the objective has no edges.
+        An array of the type of `Z`, about its mean; `Z` itself if the objective has no edges.
     """
     pull = _pull(objective)
     if pull is None:

@@ -38,12 +38,12 @@ class NegativeSampling(Optimizer):
     """Sample edges that attract and pairs that repel, with a step that falls linearly to zero.
 
     In an epoch, every edge is drawn in proportion to its weight μ. For each draw, both ends move towards each other
-    along the gradient of log v, and away from m points of the noise law along that of log(1 − v). As in umap-learn, a
-    drawn edge counts in both directions, an end is pulled `n_pulls` = 2 times for its m repelling points, and only the
-    end that draws a point moves away from it. A push is γ · `n_pulls` times the force, so that where degrees are equal
-    the mean step is the gradient of the objective. umap-learn's own steps have γ = ½. In an epoch, every point
-    moves as if the other points had stayed where the last epoch left them, with its own stream of random numbers. So
-    the embedding has the same bits for any number of threads.
+    along the gradient of log v, and away from m points of the noise law along the gradient of log(1 − v). As in
+    umap-learn, a drawn edge counts in both directions, an end is pulled `n_pulls` = 2 times for its m repelling points,
+    and only the end that draws a point moves away from it. A push is γ · `n_pulls` times the force, so that where
+    degrees are equal the mean step is the gradient of the objective. umap-learn's own steps have γ = ½. In an epoch,
+    every point moves as if the other points had stayed where the last epoch left them, with its own stream of random
+    numbers. So the embedding has the same bits for any number of threads.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Snapshots of a run on disk, from which an interrupted run goes on to the same bits.
+"""Snapshots of a run on disk, from which an interrupted run continues to the same bits.
 
 A snapshot holds the state of the optimizer, the record of the monitor, and the runs that have ended. Everything else,
 such as the objective, is rebuilt from the same data.
@@ -60,17 +60,17 @@ class Snapshots(NoSnapshots):
     kept : dict, optional
         Further values for the file.
     resume : bool, default=False
-        Whether to go on from the file, if there is one.
+        Whether to continue from the file, if there is one.
 
     Attributes
     ----------
     kept : dict
-        The values of the file, if the run goes on from it.
+        The values of the file, if the run continues from it.
 
     Raises
     ------
     ValueError
-        When the folder does not exist, or the file is no snapshot, or a snapshot of another run.
+        When the folder does not exist, or the file is not a snapshot, or is of another run.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Snapshots(NoSnapshots):
         if other:
             raise ValueError(
                 f"{self.path} is a checkpoint of another run: it differs in {', '.join(sorted(other))}. Fit with the "
-                "same to go on, or without resume=True to begin anew."
+                "same to continue, or without resume=True to begin anew."
             )
         self.kept, self._going = content["kept"], content["going"]
         self._ended = [Ended(*pair) for pair in content["ended"]]
@@ -132,7 +132,7 @@ class Snapshots(NoSnapshots):
             storage.write(self.path, content, kind=_KIND)
         except OSError as error:
             # The last snapshot stays, because only a complete one replaces it.
-            warnings.warn(f"the checkpoint {self.path} cannot be written: {error}; the fit goes on.", stacklevel=2)
+            warnings.warn(f"the checkpoint {self.path} cannot be written: {error}; the fit continues.", stacklevel=2)
         self._written = time.monotonic()
         self._wait = max(_SECONDS, (self._written - start) / _SHARE)
 

@@ -33,7 +33,7 @@ _MOST_SAMPLED = 1000
 # Three runs of at most 100 points take a third of a second, and find the lowest of several minima.
 _SEVERAL_RUNS, _SEVERAL_UP_TO = 3, 100
 
-# Weight of the bound on the size for a start: the bound then costs half a nat a point at D = L/2, and 23 at D = L.
+# Weight of the bound on the size for a start: the bound then costs half a nat per point at D = L/2, and 23 at D = L.
 _START_WEIGHT = 100.0
 
 # Noise of further starts, relative to the first one's standard deviation.
@@ -68,7 +68,8 @@ def solve(
         Maximum number of iterations. "auto" is `Optimizer.suited_iterations` (at least 400 for a bounded objective
         that does not shrink noise), and half as many more, up to three times that number, as long as three quarters
         of the run were exaggerated or the last tenth lowered the loss by more than 2 % of its height. With "auto" and
-        `Descent`, a run that ends far from its best size is followed by one from there, with as many at most.
+        `Descent`, a run that ends far from its best size is followed by one from that size, with at most as many
+        iterations.
     callback : callable, optional
         Called as ``callback(iteration, loss, Z)`` at every check; a true return value
         stops the run. `Z` is read-only and not reused, so you can keep it.
@@ -79,16 +80,16 @@ def solve(
         with `Descent` and ``max_iter="auto"``; else 1, as where points are held.
     rescale : bool, default=False
         Start from the multiple of `Z0` at which the (exaggerated) objective is least; `Descent` also smooths a start
-        as rough as noise. If the steps are sampled, the confinement of `Descent` bounds this size. Estimators ask for
-        it unless `init` is an array.
+        as rough as noise. If the steps are sampled, the confinement of `Descent` bounds this size. Estimators set it
+        unless `init` is an array.
     n_jobs : int or None, default=None
         Threads for the optimizer's own steps; None means every core. Results do not depend on it.
     on_interrupt : {"raise", "return"}, default="raise"
         What Ctrl-C does: raise `KeyboardInterrupt`, or return the best embedding so far, with a warning.
     snapshots : Snapshots, optional
-        Where the state of the run is kept, so that a run that was killed can go on.
+        Where the state of the run is kept, so that a killed run can continue.
     **stopping
-        The convergence tests: `tol`, `patience`, `settled_within` and `check_every`, as `Stopping` has them.
+        The convergence tests: `tol`, `patience`, `settled_within` and `check_every`; see `Stopping`.
 
     Returns
     -------
@@ -101,14 +102,14 @@ def solve(
     ConvergenceWarning
         When all points ended in one place, the loss was still falling at `max_iter`, no loss below the start's
         was found, the loss is lower by half a percent of its height at 4 or more times the size, or at a quarter of it
-        or less, the graph does not bear a given early exaggeration, or Ctrl-C ended the run.
+        or less, a given early exaggeration is too strong for the graph, or Ctrl-C ended the run.
     UserWarning
         When the start is used as given and is 16 or more times larger or smaller than is best along the ray through it.
 
     Raises
     ------
     ValueError
-        When `Descent` finds nothing better than all points in one place, from wherever it starts.
+        When `Descent` finds nothing better than all points in one place, from any start.
     FloatingPointError
         When the loss, the gradient or the embedding stops being finite; the message
         names the iteration.
@@ -187,7 +188,7 @@ class _Attempts(NamedTuple):
     store: NoSnapshots
 
     def each(self, starts: Iterable[tuple[FloatArray, Optimizer]], rescale: bool) -> list[tuple[Solution, Monitor]]:
-        """Return where the run from each start ends; none follows one that was stopped."""
+        """Return where the run from each start ends; no run follows a stopped one."""
         runs: list[tuple[Solution, Monitor]] = []
         for Z, optimizer in starts:
             if not rescale and not runs:
@@ -255,7 +256,7 @@ class _Attempts(NamedTuple):
         return _solution(optimizer, objective, state.Z, iteration, monitor)
 
     def _first_state(self, optimizer: Optimizer, start: FloatArray, run: Run, monitor: Monitor) -> tuple[int, Any]:
-        """Return the first iteration and state, from a snapshot if the run goes on from one."""
+        """Return the first iteration and state, from a snapshot if the run continues from one."""
         if (going := self.store.going) is None:
             return 0, optimizer.init(self.objective, start, run)
         check_state(going, start)
@@ -330,7 +331,7 @@ def _is_warming_up(optimizer: Optimizer, iteration: int) -> bool:
 
 
 def _extend(monitor: Monitor, objective: Objective, state: Any, run: Run, optimizer: Optimizer) -> bool:
-    """Return whether the run may go on for half its length, because it warmed up too long or is still falling."""
+    """Return whether the run may continue for half its length, because it warmed up too long or is still falling."""
     if monitor.max_iter >= monitor.most:
         return False
     if (

@@ -18,10 +18,10 @@ _MOST_POINTS = 2000
 # On a line, points that move far with their neighbours do not pass each other, and end in worse minima.
 _LEAST_DIMS = 2
 
-# Ten edges a point have the slow directions of all, and their factors are sparse.
+# Ten edges per point have the slow directions of all edges, and their factors are sparse.
 _STRONGEST = 10
 
-# If ties leave more edges a point than this, as where all pairs are alike, no direction is slow and factors are full.
+# If ties leave more edges per point than this, as where all pairs are alike, no direction is slow and factors are full.
 _MOST_EDGES = 60
 
 # Repulsion limits how soft a direction can be. Of 0.001 to 0.1, 0.01 settles soonest on walks, moons and digits.
@@ -31,11 +31,11 @@ _LEAST = 0.01
 def inverse_stiffness(objective: Objective, n_dims: int) -> Callable[..., FloatArray] | None:
     """Return the product with (L + 0.01 d̄ I)⁻¹, L the Laplacian of the strongest edges and d̄ their mean degree.
 
-    L is the curvature of the attraction where it is quadratic, the same for every dimension of the embedding. From this
-    matrix, L-BFGS needs no steps to find out which displacements are stiff: Vladymyrov and Carreira-Perpiñán (2012),
+    L is the curvature of the attraction where it is quadratic, the same for every dimension of the embedding. With this
+    matrix, L-BFGS knows the stiff displacements from the first step: Vladymyrov and Carreira-Perpiñán (2012),
     Partial-Hessian strategies for fast learning of nonlinear embeddings. Held points are left out of the matrix, so
-    that no product moves them. A hyperbolic map has the inverse of its metric instead, so that steps are as long in
-    every direction (natural gradient): a tree then takes 400 steps, not 3,800.
+    that no product moves them. A hyperbolic map has the inverse of its metric instead, so that steps are equally long
+    in every direction (natural gradient): a tree then takes 400 steps, not 3,800.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The end of a run: a further run from a better size, and warnings of a bad start or end."""
+"""The end of a run: a further run from a better size, and warnings about a bad start or end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNSETTLED = 0.02
 # A start this many times larger or smaller than the best size along its ray gets a warning.
 _FAR_FROM_BEST = 16.0
 
-# A loss is clearly lower by this share of its height: under heavy tails, sizes far apart differ by less.
+# A loss is clearly lower if it is lower by this share of its height: under heavy tails, sizes far apart differ by less.
 _CLEARLY = 5e-3
 
 
@@ -51,11 +51,11 @@ def far_off(objective: Objective, solution: Solution) -> float:
 
 
 def warn_if_bad(solution: Solution, monitor: Monitor, factor: float) -> None:
-    """Warn, with the remedy, if the run ended where it should not; `factor` is from `far_off`."""
+    """Warn, with the remedy, if the run ended badly; `factor` is from `far_off`."""
     reason = ""
     if solution.collapsed:
         reason = (
-            "the embedding has collapsed: all points are in one place, which is no minimum. Lower early_exaggeration "
+            "the embedding has collapsed: all points are in one place, not at a minimum. Lower early_exaggeration "
             "(1 for none) or the perplexity, or start from a wider embedding."
         )
     elif monitor.interrupted:

@@ -59,7 +59,7 @@ def plot_preservation(curves: Any, *, ax: Axes | None = None, title: str | None 
     by_name = _by_name(curves)
     for name, curve in by_name.items():
         if not hasattr(curve, "preservation"):
-            raise TypeError(f"{name or 'curves'} must be what neighborhood_curves returns, got {type(curve).__name__}.")
+            raise TypeError(f"{name or 'curves'} must be a result of neighborhood_curves, got {type(curve).__name__}.")
     ax = new_axes(ax, 7.5, 4.5)
     for c, (name, curve) in enumerate(by_name.items()):
         text = label(f"{name}  (area {curve.area:.2f})") if name else ""

@@ -47,7 +47,7 @@ def plot_front(
     Returns
     -------
     matplotlib Axes
-        Of the scores.
+        The axes of the scores.
 
     Raises
     ------

@@ -104,7 +104,7 @@ def plot_uncertainty(
     Parameters
     ----------
     law : PositionUncertainty
-        What ``estimator.uncertainty()`` returns; the embedding must have two components.
+        The result of ``estimator.uncertainty()``; the embedding must have two components.
     y : array of shape (n_samples,), optional
         Labels, as for `plot`.
     n_neighbors : int or None, default=10

@@ -48,7 +48,7 @@ def plot_grid(
     ax : sequence of matplotlib Axes, optional
         One for each embedding, in reading order; a new figure by default.
     title : str, optional
-        Of the figure.
+        The figure's title.
     legend : bool, default=True
         Whether to show a list of classes or a colour bar beside the panels.
 

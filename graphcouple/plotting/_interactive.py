@@ -109,7 +109,7 @@ def interactive(
         text of each point also has the nearest rows in its graph, and, if defined, its `isolation` and its loss,
         `point_losses`.
     labels : array of shape (n_samples,), optional
-        Classes, or numbers, which get a colour bar; as for `plot`. They also stand in the hover text.
+        Classes, or numbers, which get a colour bar; as for `plot`. They also appear in the hover text.
     hover : sequence, mapping of names to sequences, or data frame, optional
         The hover text, a line for each name. It is shown as text, never as HTML.
     color : array of shape (n_samples,), optional
@@ -120,8 +120,8 @@ def interactive(
         text; its figure or widget is returned. datamapplot names classes on the map; plotly also draws three
         components; the last two are widgets of notebooks, for millions of points.
     max_points : int, optional
-        The largest number of points drawn; beyond it, a seeded sample over the density of all points, and the map says
-        so. The default is 200,000.
+        The largest number of points drawn; beyond it, a seeded sample is drawn over the density of all points, and the
+        map says so. The default is 200,000.
 
     Returns
     -------

@@ -127,7 +127,7 @@ def draws_of(sampler: str, rng: np.random.RandomState, n_objectives: int) -> Dra
     Raises
     ------
     ModuleNotFoundError, ValueError
-        When Optuna is asked for and not installed, or the name is unknown.
+        When Optuna is requested but not installed, or the name is unknown.
     """
     if sampler not in ("auto", "random", "optuna"):
         raise ValueError(f'sampler must be "auto", "random" or "optuna", got {sampler!r}.')

@@ -19,7 +19,7 @@ from graphcouple.searches.result import SearchResult
 from graphcouple.searches.runs import Fit, Runner, Store, settings_of
 from graphcouple.searches.space import Candidate, candidates, references
 
-# Shares of the rows in the three rounds, the least number of rows in one, and the share of methods that go on. So a
+# Shares of the rows in the three rounds, the least number of rows in one, and the share of methods that continue. So a
 # round takes about as long as the next one.
 _SHARES, _LEAST_ROWS, _KEPT = (1 / 8, 1 / 3, 1.0), 400, 1 / 3
 
@@ -49,22 +49,22 @@ def search(
     sampler: str = "auto",
     callback: Callable[[Fit], Any] | None = None,
 ) -> SearchResult:
-    """Try many methods on the same data, and show which no other surpasses.
+    """Try many methods on the same data, and show the methods that no other surpasses.
 
     Methods are tried nine at a time: all on an eighth of the rows, the best third of them on a third of the rows, and
     the best third of these on all rows, with every seed. A subset gets at most as many iterations as all rows. A fit
     that takes five times as long as t-SNE on all rows, and at least ten seconds, is stopped and counts as failed, if
-    its method takes a callback. "Best" is by Pareto fronts: first the methods that no other surpasses, then those that
-    only these surpass. Fewer than nine methods are fitted to all rows at once. PCA, a random map, `TSNE`, `UMAP` and
-    `TwoScaleCoupling` are always in the table. Of 200 rows or more a tenth is held out first, at most 1,000: finished
-    methods place these rows by `transform`.
+    its method takes a callback. "Best" is by Pareto fronts: first the methods that no other surpasses, then the methods
+    that only these surpass. Fewer than nine methods are fitted to all rows at once. PCA, a random map, `TSNE`, `UMAP`
+    and `TwoScaleCoupling` are always in the table. Of 200 or more rows, a tenth is held out first, at most 1,000:
+    finished methods place these rows by `transform`.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n_samples, n_features)
     space : {"laws", "presets"}, list, mapping, or pair of an estimator and a mapping; default="laws"
         "laws" draws sentences of `GraphCoupling` from the registered priors, kernels, couplings and starts, and from
-        bandwidths and global terms, as far as they fit together; your own registered parts take part. "presets" are
+        bandwidths and global terms, as far as they fit together; your own registered parts are included. "presets" are
         the named couplings. A list has estimators or sentences; a mapping also gives their names in the result. In a
         pair, the mapping gives an estimator's parameters (such as ``latent__kernel__dof``) lists of values or SciPy
         distributions; alone, it is for `TSNE`.
@@ -74,8 +74,8 @@ def search(
         first rounds use neither stability. Scores of classes need `y`.
     budget : str, int or float, default="10min"
         Time, as "90s", "10min" or "2h" or a number of seconds, after which no fit begins, except one of each reference;
-        or "60 trials", the number of methods beside the references. Only a number of trials is reproducible, as long as
-        no fit is stopped for its time.
+        or "60 trials", the number of methods besides the references. Only a number of trials is reproducible, as long
+        as no fit is stopped for its time.
     n_seeds : int, default=3
         Number of seeds of each method that reaches the last round.
     y : array of shape (n_samples,), optional
@@ -218,7 +218,7 @@ def _brackets(methods: Iterator[Candidate], trials: int | None) -> Iterator[list
 def _run(
     bracket: list[Candidate], runner: Runner, result: SearchResult, n_seeds: int, finish: _Deadline, draws: Draws
 ) -> None:
-    """Fit the methods to more and more rows, and go on with the better ones."""
+    """Fit the methods to more and more rows, and continue with the better ones."""
     n = runner.X.shape[0]
     sizes = [max(_LEAST_ROWS, int(share * n)) for share in _SHARES[:-1]]
     sizes = [size for size in dict.fromkeys(sizes) if size < 2 * n // 3] if len(bracket) == _BRACKET else []

@@ -106,7 +106,7 @@ class SearchResult:
         return np.where([name in _OF_ALL_ROWS for name in self.objectives], 0.0, values)
 
     def layers(self, fits: Sequence[Fit]) -> list[int]:
-        """Return the order of fits to equally many rows: those that no other surpasses first, failed ones last."""
+        """Return the order of fits to equally many rows: fits that no other surpasses first, failed fits last."""
         values = np.stack([self._values_of(objective, fits) for objective in self.objectives], axis=1) * self._signs
         values = values[:, [name not in _OF_ALL_ROWS for name in self.objectives]]
         failed = np.array([not fit.scores for fit in fits])
@@ -125,8 +125,8 @@ class SearchResult:
         """The methods, fitted to all rows, that no other surpasses.
 
         One surpasses another if it is better in an objective and worse in none, where differences of up to two standard
-        errors over the seeds do not count; with one seed, all differences count. If no method remains, those that none
-        surpasses in the means.
+        errors over the seeds do not count; with one seed, all differences count. If no method remains, the front holds
+        the methods that none surpasses in the means.
         """
         moments = {}
         for name, fits in self._complete().items():
@@ -178,7 +178,7 @@ class SearchResult:
 
         For each objective, the mean over seeds, and after it with "±" the standard deviation; the score of the held-out
         rows placed by `transform`; seconds, rows and seeds; whether the method is on the front; and the warnings of its
-        fits. Scores of methods that did not go on to all rows are on fewer rows, and not comparable.
+        fits. Scores of methods that did not reach the last round are on fewer rows, and not comparable.
         """
         return as_table(self.rows(), several=True)
 
@@ -193,9 +193,9 @@ class SearchResult:
         Returns
         -------
         pandas.DataFrame with a row for each choice; without pandas, a dict of dicts
-            Of the first round, in which all methods have the same rows; "low" and "high" are the interval's ends by
-            Welch's t. Choices that fewer than two methods have, or fewer than two lack, are left out. Optuna draws good
-            choices more often together, so with it intervals are only a guide.
+            Effects in the first round, in which all methods have the same rows; "low" and "high" are the interval's
+            ends by Welch's t. Choices that fewer than two methods have, or fewer than two lack, are left out. Optuna
+            draws good choices more often together, so with it intervals are only a guide.
 
         Raises
         ------
@@ -204,7 +204,7 @@ class SearchResult:
         """
         name = self.objectives[0] if objective is None else objective
         if name != "seconds" and not any(name in fit.scores for fit in self.fits):
-            raise ValueError(f"objective={name!r} is no score of the fits.")
+            raise ValueError(f"objective={name!r} is not a score of the fits.")
         return as_table(self._effects(name), several=True)
 
     def _effects(self, objective: str) -> dict[Any, dict[str, float]]:
@@ -235,7 +235,7 @@ class SearchResult:
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.methods:
-            raise KeyError(f"{name!r} is no method of this search; its methods are the rows of the table.")
+            raise KeyError(f"{name!r} is not a method of this search; its methods are the rows of the table.")
         if name not in self._fitted:
             self._fitted[name] = self._runner.fitted(self.methods[name])
         return self._fitted[name]
@@ -314,7 +314,7 @@ def spread(row: dict[str, Any], objective: str) -> str:
 def _surpasses(a: FloatArray, b: FloatArray, sure: Any = 0.0) -> bool:
     """Return whether `a` exceeds `b` by more than `sure` in some objective, and `b` exceeds `a` so in none."""
     with np.errstate(invalid="ignore"):
-        # Scores of failed fits are −∞, and differ from each other by nothing.
+        # Scores of failed fits are −∞, and count as equal.
         ahead = np.nan_to_num(a - b, nan=0.0, posinf=np.inf, neginf=-np.inf)
     return bool((ahead > sure).any() and not (-ahead > sure).any())
 

@@ -34,7 +34,7 @@ class Fit:
     Attributes
     ----------
     name : str
-        Of the method.
+        The method's name.
     n_points, seed : int
     scores : dict of str to float
         Empty if the fit failed; names that begin with "held out " are scores of held-out rows.
@@ -52,7 +52,7 @@ class Fit:
 
 
 class Store:
-    """A file of fits, one JSON object a line; the first line says which search it belongs to.
+    """A file of fits, one JSON object per line; the first line says which search it belongs to.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Store:
             kept = json.loads(lines[0]) if lines else settings
             fits = [Fit(**json.loads(line)) for line in lines[1:]]
         except (OSError, TypeError, ValueError) as error:
-            raise ValueError(f"store={str(path)!r} is no file of a search ({error}). {remedy}") from error
+            raise ValueError(f"store={str(path)!r} is not a file of a search ({error}). {remedy}") from error
         if kept != settings:
             different = [name for name in settings if not isinstance(kept, dict) or kept.get(name) != settings[name]]
             raise ValueError(f"store={str(path)!r} belongs to another search: {', '.join(different)} differs. {remedy}")
@@ -122,7 +122,7 @@ class Runner:
     rng : numpy.random.RandomState
         Draws the order in which rows enter subsets.
     metric : str, default="euclidean"
-        Of all scores.
+        The metric of all scores.
     halves : bool, default=False
         Whether fits to all rows have the score "half stability".
     """
@@ -143,7 +143,7 @@ class Runner:
         self._order = rng.permutation(X.shape[0])
         self._neighbors: dict[Any, Any] = {}
         self.maps: dict[tuple[str, int], FloatArray] = {}
-        """The maps of all rows by name and seed, as far as they were made in this process."""
+        """The maps of all rows by name and seed, if they were made in this process."""
         self.patience = np.inf
         """Seconds after which a fit is stopped, and counts as failed."""
 
@@ -193,7 +193,7 @@ class Runner:
         )
 
     def _made(self, candidate: Candidate, seed: int, late: _Late | None = None) -> Any:
-        """Return the candidate's estimator with seed and threads, and a callback for its lateness if it takes one."""
+        """Return the candidate's estimator with seed and threads, and a callback for the time limit if it takes one."""
         method = with_seed(candidate.estimator, seed)
         if "n_jobs" in method.get_params():
             method.set_params(n_jobs=self.n_jobs)
@@ -203,14 +203,14 @@ class Runner:
         return method
 
     def _limit_iterations(self, method: Any, n_points: int) -> None:
-        """Limit a method's iterations on few rows to those on all rows: its default would be many more."""
+        """Limit a method's iterations on few rows to its iterations on all rows: its default would be many more."""
         n = self.X.shape[0]
         plain = _plain_of(method)
         if n_points < n and isinstance(plain, CouplingEstimator) and isinstance(plain.max_iter, str):
             plain.set_params(max_iter=plain.sentence.iterations(n))
 
     def fitted(self, candidate: Candidate, seed: int = 0) -> Any:
-        """Return the candidate's estimator, fitted to all rows; its map joins `maps`."""
+        """Return the candidate's estimator, fitted to all rows, and add its map to `maps`."""
         method = self._made(candidate, seed)
         self.maps[candidate.name, seed] = fitted_map(method, self.X, **self._neighbors_for(method, self.X))
         return method
@@ -274,7 +274,7 @@ def settings_of(X: Any, y: Any, **others: Any) -> dict[str, Any]:
 
 
 def _described(value: Any) -> str:
-    """Return a text that is the same in every process: `repr`, but for distributions and functions."""
+    """Return a text that is the same in every process: `repr`, except for distributions and functions."""
     if hasattr(value, "rvs"):
         return f"{value.dist.name}{value.args}{sorted(value.kwds.items())}"
     if isinstance(value, Mapping):

@@ -25,7 +25,7 @@ from graphcouple.graphs import FloatArray
 DENSE = 800
 
 # A graph is factorised if no breadth-first level holds more nodes than this: a level separates the levels before and
-# after it, and factors have about the square of a separator's size entries.
+# after it, and factors have about as many entries as the square of a separator's size.
 _THIN = 1500
 
 # After Lanczos iteration failed, wider graphs are factorised too: 4,000² entries are 128 MB.
@@ -141,7 +141,7 @@ def separator(pattern: sp.csr_array) -> int:
     """Return the size of the largest breadth-first level of a connected graph, from a peripheral node."""
     from scipy.sparse.csgraph import dijkstra
 
-    # Edges have both directions, so the faster search of a directed graph will do.
+    # Edges have both directions, so the faster search of a directed graph suffices.
     steps = dijkstra(pattern, indices=0, unweighted=True)
     steps = dijkstra(pattern, indices=int(np.argmax(steps)), unweighted=True)
     return int(np.bincount(steps[np.isfinite(steps)].astype(np.int64)).max())

@@ -37,7 +37,7 @@ class LeadingSVD(NamedTuple):
 
 
 def leading_svd(X: Any, k: int, *, center: bool, svd_solver: str, rng: np.random.RandomState) -> LeadingSVD:
-    """Return the leading singular vectors of an array or sparse matrix, centred if asked."""
+    """Return the leading singular vectors of an array or sparse matrix, centred if `center`."""
     if center:
         from sklearn.decomposition import PCA
 

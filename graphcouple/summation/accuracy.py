@@ -99,7 +99,7 @@ def warn_if_inaccurate(summation: Summation, Z: FloatArray, radial: RadialFuncti
     if not error <= TOLERATED:
         warnings.warn(
             f"forces by summation={summation!r} are accurate to {error:.0%} only at the embedding that was found: its "
-            "scales are too mixed for it. Use summation='auto', which looks for a better one, or 'exact'.",
+            "scales differ too much for it. Use summation='auto', which looks for a better one, or 'exact'.",
             AccuracyWarning,
             stacklevel=3,
         )

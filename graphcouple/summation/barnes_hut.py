@@ -19,7 +19,7 @@ class BarnesHut(Summation):
     its centre of charge. ℓ is the length over which the radial function varies, or 0 if it is not smooth: a cell much
     smaller than ℓ need not be opened, however near it is. Any radial function works, including singular ones.
 
-    Potentials below `resolution`, those of points far from all others, are less accurate. Prior D needs their
+    Potentials below `resolution`, of points far from all others, are less accurate. Prior D needs their
     logarithms, and computes them by exact sums.
 
     Parameters

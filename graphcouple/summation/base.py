@@ -17,7 +17,7 @@ from graphcouple.summation.radials import RadialFunction
 
 
 class Summation(ABC):
-    """Base of all summations: one N-body sum gives the repulsion of every method.
+    """Base class of all summations: one N-body sum gives the repulsion of every method.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class Summation(ABC):
 
 
 def weighed(left: FloatArray, potentials: FloatArray, gradients: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the potential of charges of pairs and its gradient, from those of the sets; see `Summation.low_rank`."""
+    """Return potential and gradient of charges of pairs from the potentials of sets; see `Summation.low_rank`."""
     return np.einsum("si,si->i", left, potentials), np.einsum("si,sia->ia", left, gradients)
 
 

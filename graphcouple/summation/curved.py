@@ -9,9 +9,9 @@ is s = ‖p_i − p_j‖² b_i b_j, and the distance d is a function of the chor
   distances from the centre and the directions.
 
 So a radial function φ(d²) is one of s, and one loop sums every kernel in every space. The chain rule takes the
-derivatives in p and b back to z. Descent in these coordinates is faster than in those of Poincaré's disc, or in
-hyperbolic distances from the centre: half of the digits end at a loss of 10,130 after 600 steps of L-BFGS, against
-10,597 and 10,174.
+derivatives in p and b back to z. Descent in these coordinates is faster than in Poincaré's disc, or in hyperbolic
+distances from the centre: half of the digits end at a loss of 10,130 after 600 steps of L-BFGS, against 10,597 and
+10,174.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from graphcouple.summation.radials import RadialFunction
 # Below this, quotients by r are series; their next terms are below rounding.
 _NEAR_CENTRE = 1e-3
 
-# Farther out, coordinates in Poincaré's disc round to those of other points: there r = 30.
+# Farther out, points share their rounded coordinates in Poincaré's disc: there r = 30.
 _FARTHEST = 3e6
 
 # Sums over all pairs of this many points take 4 s on two cores, a fit half an hour.
@@ -88,7 +88,7 @@ class _OfSphericalChord(_OfChord):
 
 @dataclass(frozen=True)
 class Space(ABC):
-    """Base of the spaces in which an embedding may lie, as the `metric` of a latent law; also a metric of rows.
+    """Base class of spaces in which an embedding may lie, as the `metric` of a latent law; also a metric of rows.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ class Hyperbolic(Space):
         """Return the places in Poincaré's disc, and 2c²."""
         x = np.asarray(Z, dtype=np.float64) / self.radius
         c = np.sqrt(1.0 + 0.25 * np.square(x).sum(axis=1))
-        # An infinite loss turns a step back that went too far.
+        # An infinite loss rejects a step that went too far.
         return 0.5 * x / c[:, None], np.where(c > _FARTHEST, np.inf, 2.0 * c**2)
 
     def disc(self, Z: Any) -> FloatArray:
@@ -353,7 +353,7 @@ def curved_sums(
 
 
 def in_space(latent: Any, summation: Summation) -> Summation:
-    """Return the sums over pairs in the space of a law of the embedding: those given, if it is flat.
+    """Return the sums over pairs in the space of an embedding's law: the given ones, if it is flat.
 
     Raises
     ------

@@ -21,7 +21,7 @@ def unsigned(index: IntArray) -> IntArray:
 
 
 def both_directions(support: Support, weights: FloatArray, n_jobs: int | None = None) -> list[Edges]:
-    """Return csr matrices whose sum is m + mᵀ: one on the edges of m, one on their reverses that m lacks.
+    """Return csr matrices whose sum is m + mᵀ: one on the edges of m, one on the reverses that m lacks.
 
     A single matrix would need all edges in memory twice. The weights m are overwritten.
     """

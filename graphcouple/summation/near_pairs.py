@@ -12,11 +12,11 @@ from graphcouple.summation.near_cells import NearCells
 from graphcouple.summation.radials import RadialFunction
 from graphcouple.summation.tiles import COARSER, TILE, n_tiles
 
-# 4,096² nodes take 0.5 GB: charges, field, spectrum and transform, each of 8 bytes a node.
+# 4,096² nodes take 0.5 GB: charges, field, spectrum and transform, each of 8 bytes per node.
 LARGEST = 4096
 
 # Nanoseconds for a node of the grid and for a near pair, to balance a finer grid and fewer near pairs; near pairs are
-# searched in blocks ten nodes wide. With more than 10,000 near pairs a point, the mesh is not used.
+# searched in blocks ten nodes wide. With more than 10,000 near pairs per point, the mesh is not used.
 _TIME_OF_NODE, _TIME_OF_PAIR = 15.0, 2.0
 _BLOCK_NODES = 10.0
 _MOST_BINS_A_POINT = 16
@@ -27,13 +27,13 @@ MOST_PAIRS = 10_000.0
 _TIME_OF_TILE_NODE, _TIME_OF_TILED_POINT, _WORTH_A_LOOK, _WORTH_TILES = 5.0, 200.0, 2e7, 0.67
 _SOME_POINTS = 20_000
 
-# Spacings are halved until near pairs take this share of the time, or this often.
+# Spacings are halved until near pairs take this share of the time, at most this many times.
 _FEW_PAIRS, _MOST_HALVINGS = 0.1, 20
 
-# Points in a block ten nodes wide above which nodes are crowded: thirty a node.
+# Points in a block ten nodes wide above which nodes are crowded: thirty per node.
 _CROWDED = 3e3
 
-# Reads of a grid per point, the factor of one refinement of its spacing, and its largest number of nodes a side. With
+# Reads of a grid per point, the factor of one refinement of its spacing, and its largest number of nodes per side. With
 # 8 reads for fixed points, UMAP of 100,000 takes 0.6 GB more to place new points in a tenth less time.
 _MOVING_POINTS = (1.0, 0.5, 0.8 * LARGEST)
 _FIXED_POINTS = (2.0, 0.5**0.5, 0.98 * LARGEST)
@@ -91,7 +91,7 @@ def tiled_spacings(
     core : int
         Nodes along a side of a tile without its margins.
     fits : bool
-        Whether the grid of the whole map has at most 4,096 nodes a side.
+        Whether the grid of the whole map has at most 4,096 nodes per side.
     """
     # A sample of points estimates the number of occupied tiles and the crowding.
     some = points[:: -(-len(points) // _SOME_POINTS)]

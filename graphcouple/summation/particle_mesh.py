@@ -80,9 +80,9 @@ class ParticleMesh(Summation):
     replaces it on the grid, and the difference is summed over near pairs, which a list of cells finds. A smooth
     function is split too if points are so sparse that the spacing can exceed the function's length.
 
-    Potentials have the absolute error `resolution`. Prior D needs the logarithm of smaller potentials, those of points
-    far from all others under a Gaussian kernel. It then uses exact sums: for all points if many potentials are too
-    small, else for these points alone, in logarithms.
+    Potentials have the absolute error `resolution`. Prior D needs the logarithm of smaller potentials, of points far
+    from all others under a Gaussian kernel. It then uses exact sums: for all points if many potentials are too small,
+    else for these points alone, in logarithms.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class ParticleMesh(Summation):
     ------
     ValueError
         When the embedding has more than two dimensions, or is so wide that the grid would have more than
-        4,096 nodes a side.
+        4,096 nodes per side.
 
     References
     ----------
@@ -221,7 +221,7 @@ class ParticleMesh(Summation):
         self._idle.append(work)
 
     def field(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray) -> Field:
-        """Return the potentials of sets of charges, read off the grid; see `Summation.field`."""
+        """Return the potentials of sets of charges, interpolated from the grid; see `Summation.field`."""
         points = np.ascontiguousarray(Z, dtype=np.float64)
         low, high = bounds(points)
         exact = ExactField(points, radial, charges, self.n_jobs)
@@ -241,7 +241,7 @@ class ParticleMesh(Summation):
         return MeshField(exact, grid.origin, grid.spacing, np.stack(fields), near, self.resolution, tiles)
 
     def holds(self, Z: FloatArray, radial: RadialFunction) -> bool:
-        """Return whether a grid has at most 4,096 nodes a side (2,097,152 on a line) and few near pairs."""
+        """Return whether a grid has at most 4,096 nodes per side (2,097,152 on a line) and few near pairs."""
         low, high = bounds(Z)
         if (low == high).all():
             return True
@@ -360,7 +360,7 @@ class ParticleMesh(Summation):
 
 
 def _by_strips(size: int, step: Callable[[slice], None], n_jobs: int | None) -> None:
-    """Run a function on each strip. Strips are fixed, since an FFT rounds a row by those beside it."""
+    """Run a function on each strip. Strips are fixed, since an FFT rounds a row by the rows beside it."""
 
     def loop(start: int, stop: int) -> None:
         for a in range(_STRIP * start, _STRIP * stop, _STRIP):

@@ -45,7 +45,7 @@ class RadialFunction(Formula):
 
 @dataclass(frozen=True)
 class KernelFunction(RadialFunction):
-    """Base of the radial functions of a kernel."""
+    """Base class of the radial functions of a kernel."""
 
     kernel: Kernel
 

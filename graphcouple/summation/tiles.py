@@ -32,7 +32,7 @@ _LEAST_CORE = 32
 # Above this number, tiles are sorted by comparison, not by counting.
 _MOST_BINS = 2**22
 
-# A field of a tile takes 68 kB, and there are about as many tiles around those with points.
+# A field of a tile takes 68 kB, and there are about as many empty tiles around the tiles with points.
 MOST_FIELDS = 2000
 
 
@@ -78,7 +78,7 @@ class Tiles:
     core : int
         Nodes along a side of a tile without its margins.
     transform : Transform
-        Of a tile; see `tile_transform`.
+        The transform of a tile; see `tile_transform`.
     """
 
     def __init__(self, points: FloatArray, charges: FloatArray, grid: Grid, core: int, transform: Transform) -> None:

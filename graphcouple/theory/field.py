@@ -125,7 +125,7 @@ class PairwiseMRF:
     >>> mrf.log_normalizer(W, dim=1).method
     'gaussian'
 
-    Functions of the graph alone are both in this module and methods:
+    Functions of the graph alone are both methods and functions of this module:
 
     >>> mrf.laplacian(W).toarray().tolist()
     [[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]

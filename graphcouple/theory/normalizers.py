@@ -30,7 +30,7 @@ class LogNormalizer(NamedTuple):
     value : float
         In nats; inf if the integral diverges.
     standard_error : float
-        Of `value`; 0 for a closed form, the quadrature's own estimate for quadrature.
+        Error of `value`; 0 for a closed form, the quadrature's own estimate for quadrature.
     method : str
         "gaussian", "forest", "quadrature" or "monte carlo".
     """
@@ -178,7 +178,7 @@ def monte_carlo(
         for node in order[1:]:
             law = _RadialLaw(kernel, float(graph[node, parents[node]]), dim)
             if box is not None and bounded and not law.integrable:
-                # Only over the whole space is this integral infinite: draw in the box, and weight the edge as the
+                # Only over the whole space is this integral infinite: draw in the box, and weight the edge like the
                 # others.
                 points[:, node] = generator.uniform(0.0, box, size=(n_samples, dim))
                 log_constant += dim * math.log(box)

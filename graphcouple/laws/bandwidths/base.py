@@ -68,7 +68,7 @@ class DistanceRows:
 
 @dataclass(frozen=True)
 class Bandwidth(ABC):
-    """Base of all bandwidths."""
+    """Base class of all bandwidths."""
 
     def fit(self, sq_dist_graph: Any, kernel: Kernel | None = None) -> tuple[FloatArray, FloatArray]:
         """Choose every node's shift and scale.
@@ -103,13 +103,14 @@ class Bandwidth(ABC):
         return self
 
     def for_neighbors(self, fewest: int, most: int) -> Bandwidth:
-        """Lower the bandwidth's parameters to what rows of `fewest` to `most` neighbours allow, with a warning."""
+        """Lower the parameters to values that rows of `fewest` to `most` neighbours allow, with a warning."""
         return self
 
     def settled(self, rows: DistanceRows, kept: int | None = None) -> Bandwidth:
         """Return the bandwidth with the parameters that all rows choose together; new rows use the same parameters.
 
-        If `looks_at_all`, rows may be a sample, with distances to all points; `kept` is then the number of edges a row.
+        If `looks_at_all`, rows may be a sample, with distances to all points; `kept` is then the number of edges in
+        each row.
         """
         return self
 

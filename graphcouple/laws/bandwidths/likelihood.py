@@ -23,7 +23,7 @@ _ANYWHERE = 0.01
 # If scales further apart than this factor have likelihoods within a standard error, a warning says so.
 _FLAT = 4.0
 
-# Of fewer other points than twice as many, most are neighbours.
+# With fewer than twice this many other points, most of them are neighbours.
 _FEW = 10
 
 # Number of neighbours that estimate the intrinsic dimension.
@@ -73,8 +73,8 @@ class LeaveOneOut(Bandwidth):
     Warns
     -----
     UserWarning
-        When the effective neighbours are more than half of those that rows keep; when scales that differ by a factor of
-        4 are equally likely, or at the likeliest most points are neighbours.
+        When the effective neighbours are more than half of the neighbours that rows keep; when scales that differ by a
+        factor of 4 are equally likely, or the likeliest scale makes most points neighbours.
 
     Notes
     -----
@@ -132,7 +132,7 @@ class LeaveOneOut(Bandwidth):
         dim = _intrinsic_dimension(rows) if self.dim is None else float(self.dim)
         if not all(rows.kernel.assumptions(int(np.ceil(dim)))):
             raise ValueError(
-                f"{rows.kernel!r} gives points no density in {dim:.3g} dimensions, for it is not bounded and "
+                f"{rows.kernel!r} gives points no density in {dim:.3g} dimensions: it is not bounded and "
                 "integrable there; choose a faster decay, a smaller dim, or Perplexity."
             )
         if self.by_row:
@@ -141,7 +141,7 @@ class LeaveOneOut(Bandwidth):
         scale, effective, (low, high) = evidence.shared_scale()
         if high > _FLAT * low:
             message = (
-                f"scales from {low:.3g} to {high:.3g} are as likely as {scale:.3g}; other rows may ask for another."
+                f"scales from {low:.3g} to {high:.3g} are as likely as {scale:.3g}; other rows may favour another."
             )
             remedy = "Set a ConstantBandwidth or a Perplexity if it matters."
             warnings.warn(f"{message} {remedy}", UserWarning, stacklevel=5)
@@ -187,7 +187,7 @@ class _Likelihoods:
             self.nearest = 0.5 * np.log(np.minimum.reduceat(positive, self.indptr[:-1]))
             self.furthest = 0.5 * np.log(np.maximum.reduceat(self.sq_dist, self.indptr[:-1]))
         if not np.isfinite(self.furthest).any():
-            raise ValueError("all points are in one place, where every scale is as likely; look at how X was made.")
+            raise ValueError("all points are in one place, where all scales are as likely; look at how X was made.")
 
     def likelihoods(self, log_scale: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return each row's log-likelihood, and its effective number of neighbours."""

@@ -56,8 +56,8 @@ class GraphPrior(ABC):
 
     drawn_by: ClassVar[str | None] = None
     """How edges are drawn given the points. "pair": each pair has an edge or none, independently. "row": each node has
-    `draws` edges independently, with probabilities in proportion to e^η. "graph": n · `draws` edges are drawn so over
-    all pairs. None: another rule. Points can be weighted if one of the three rules holds, and
+    `draws` edges independently, with probabilities in proportion to e^η. "graph": n · `draws` edges are drawn like this
+    over all pairs. None: another rule. Points can be weighted if one of the three rules holds, and
     `log_partition_and_grad` takes weights."""
 
     draws: ClassVar[int] = 1
@@ -166,7 +166,7 @@ class GraphPrior(ABC):
         return np.where(at >= 0, allowed[1][at], -np.inf)
 
     def for_run(self) -> Self:
-        """Return the prior for one objective, which evaluates it at a series of similar embeddings; itself by default.
+        """Return the prior for one objective, which evaluates it at a series of similar embeddings; self by default.
 
         It may start iterations from the last evaluation, if its values then change by less than 1e-7 of n.
         """

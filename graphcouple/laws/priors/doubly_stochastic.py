@@ -45,8 +45,8 @@ def balance(
 ) -> tuple[FloatArray, FloatArray]:
     """Return u and the row sums of u_i K_ij u_j, for the u that makes these sums 1.
 
-    It minimises ½ Σ_ij u_i K_ij u_j − Σ log u_i, which is convex in log u: damped steps of Sinkhorn's kind,
-    u ← u/√r, then Newton's steps, solved by conjugate gradients.
+    It minimises ½ Σ_ij u_i K_ij u_j − Σ log u_i, which is convex in log u: damped Sinkhorn steps, u ← u/√r, then Newton
+    steps, solved by conjugate gradients.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ class FixedEdgesPosterior(GraphPosterior):
 
     @cached_property
     def _log_mass(self) -> float:
-        """log Σ e^η, less the largest η: only differences matter, and η may be too large to hold them."""
+        """log Σ e^η, minus the largest η: only differences matter, and η may be too large to hold them."""
         return float(logsumexp(self.natural_parameters.astype(np.float64) - self._largest))
 
     def log_partition(self) -> float:

@@ -34,7 +34,7 @@ class GraphPosterior(RandomGraph):
     """
 
     recompute: Callable[[], FloatArray] | None = None
-    """Recomputes the natural parameters. If it is set, very many parameters are freed once a coupling has the means."""
+    """Recomputes the natural parameters. If set, a large array of parameters is freed once a coupling has the means."""
 
     def __init__(self, support: Support, natural_parameters: FloatArray) -> None:
         super().__init__(support)
@@ -56,7 +56,7 @@ class GraphPosterior(RandomGraph):
         """Return `edge_means` in an array that the caller may change; see `recompute`."""
         if self.n_edges <= MANY_EDGES:
             return super().take_means()
-        # Very many means are computed at each use.
+        # If there are very many means, they are computed at each use.
         means = self.edge_means
         if self.recompute is not None:
             self._parameters = None

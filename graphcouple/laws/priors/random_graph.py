@@ -68,7 +68,7 @@ class RandomGraph(ABC):
 
     @abstractmethod
     def least_entropy(self) -> float:
-        """Return the entropy, or a lower bound of it, in nats."""
+        """Return the entropy or a lower bound, in nats."""
 
     @property
     def node_weights(self) -> FloatArray | None:

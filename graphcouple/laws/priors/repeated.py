@@ -137,7 +137,7 @@ class RepeatedPosterior(RandomGraph):
 
     @cached_property
     def edge_means(self) -> FloatArray:
-        """The expected number of edges from the copies of a node to those of another."""
+        """The expected number of edges from the copies of a node to the copies of another."""
         return self._all_means[~self._is_own]
 
     @cached_property
@@ -214,7 +214,7 @@ class RepeatedPosterior(RandomGraph):
         """
         weights = self.copies.weights
         if (weights != np.floor(weights)).any():
-            raise ValueError("the probability of a graph needs integer sample weights: fractions are no copies.")
+            raise ValueError("the probability of a graph needs integer sample weights: fractions are not copies.")
         rows, columns, numbers = counted_edges(W, self.n_nodes)
         at = self.law.support.find(rows, columns)
         if (at < 0).any() or (rows == columns).any() or (self.unordered and not is_symmetric(rows, columns)):

@@ -50,14 +50,14 @@ class UnitOutDegreePosterior(GraphPosterior):
         return np.maximum.reduceat(self.natural_parameters, self.support.indptr[:-1])
 
     def _below_largest(self) -> Iterator[tuple[slice, slice, Support, FloatArray]]:
-        """Yield η less the largest of its row: only differences matter, and η may be too large to hold them."""
+        """Yield η minus the largest of its row: only differences matter, and η may be too large to hold them."""
         for rows, edges, part in self.support.in_parts():
             largest = self._largest[rows].astype(np.float64)
             yield rows, edges, part, self.natural_parameters[edges] - largest[part.rows]
 
     @cached_property
     def _log_mass(self) -> FloatArray:
-        """log Σ_j e^η_ij of each row, less its largest η."""
+        """log Σ_j e^η_ij of each row, minus its largest η."""
         mass = np.empty(self.n_nodes)
         for rows, _, part, below in self._below_largest():
             mass[rows] = np.add.reduceat(np.exp(below), part.indptr[:-1])
