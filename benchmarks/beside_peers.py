@@ -1,8 +1,8 @@
-"""One data set by the peers that are installed and by this library's methods, a panel each.
+"""One data set by the installed peers and by this library's methods, a panel for each.
 
     python benchmarks/beside_peers.py {cells,tree,swiss_roll,starts} [--points 2000] [--output NAME.png]
 
-"starts" prints what openTSNE and umap-learn keep from their own start and from ccPCA, in place of a picture.
+"starts" instead prints the scores of openTSNE and umap-learn from their own starts and from ccPCA.
 """
 
 import argparse

@@ -4,7 +4,8 @@
 
 FILE is an IDX file of images (gzipped or not) or an .npz with an array X. The posterior (prior D, perplexity 30, 90
 neighbours) is computed once, and kept beside the file given by --posterior. Each repetition is a process of its own
-that reads data and posterior, notes its memory, and fits: its peak above that note is the memory reported.
+that reads data and posterior, and fits. The memory reported is the peak of the fit above the
+memory before it.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""How well descent ends at its defaults: a grid of compositions against an independent search, and t-SNE against peers.
+"""How low descent ends at its defaults: a grid of compositions against an independent search, and t-SNE against peers.
 
     python benchmarks/descent.py                     # the whole grid
     python benchmarks/descent.py --confinement 0     # without the bound on the size of maps, as the search is

@@ -1,4 +1,4 @@
-"""`gc.estimate` beside the truth: seconds and peak memory of fits, each in a process of its own.
+"""`gc.estimate` against measured seconds and peak memory of fits, each in a process of its own.
 
     python benchmarks/estimate.py                                   # eleven cases, 10 minutes
     python benchmarks/estimate.py --cases TSNE,100000,50 UMAP,100000,50

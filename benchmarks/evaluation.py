@@ -1,4 +1,4 @@
-"""What scores and pictures of many points cost.
+"""Time and memory of scores and pictures of many points.
 
     python benchmarks/evaluation.py t10k-images-idx3-ubyte.gz [--sampled mnist70k.npz] [--exact]
 

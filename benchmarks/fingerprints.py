@@ -1,9 +1,9 @@
-"""Fingerprints of embeddings, to hold one version of the library against another.
+"""Fingerprints of embeddings, to compare two versions of the library.
 
 Fits every preset with every summation, in single and double precision, and writes the digest of the embedding's bits
 and the loss:
 
-    python benchmarks/fingerprints.py before.json            # in the one version
+    python benchmarks/fingerprints.py before.json            # in one version
     python benchmarks/fingerprints.py after.json before.json # in the other: prints what differs
 
 Digits are fitted in full; MNIST (`--mnist IMAGES`, an IDX file of images) for 60 iterations.

@@ -8,7 +8,7 @@ than a fifth of the map (`graphcouple.metrics.tears`), "class means" how well th
 Writes front.csv (one line for each fit), front.md (means ± standard deviations over seeds, mean ranks, and trials of
 weights, terms and starts), front.png and curves.png (a panel for each data set). Fits that are in front.csv already
 are not repeated.
-`--peers` names the Python of an environment in which peers are installed that are not in this one.
+`--peers` names the Python of another environment, with peers that this environment lacks.
 """
 
 import argparse

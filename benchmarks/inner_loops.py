@@ -3,8 +3,8 @@
     pip install pytest-benchmark
     pytest benchmarks/inner_loops.py [--benchmark-compare]
 
-20,000 points of a plane, as late in a run; 90 neighbours; every summation by kernel and prior, the attraction, an
-epoch of sampling, a step of descent, and the search for neighbours.
+20,000 points in the plane, placed as late in a run; 90 neighbours; every summation by kernel and prior, the attraction,
+an epoch of sampling, a step of descent, and the search for neighbours.
 """
 
 import numpy as np

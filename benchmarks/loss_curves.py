@@ -1,11 +1,11 @@
-"""Loss against time: what the last per mille costs, on five data sets.
+"""Loss against time: how long the last per mille takes, on five data sets.
 
     python benchmarks/loss_curves.py [--kept FOLDER] [-o loss_curves.png]
 
-Each curve is a second fit at the defaults (a mark where it ends), gone on by L-BFGS until 50 iterations lower the loss
-by less than 1e-6 of its height. It shows the excess over the least loss seen, as a share of that loss's height above
-its lower bound. Dotted lines are the maps of openTSNE and umap-learn, if `separated.py` has kept them in the folder.
-Looking at the loss every ten iterations takes part of the time.
+Each curve is a second fit at the defaults (a mark where it ends), continued by L-BFGS until 50 iterations lower the
+loss by less than 1e-6 of its height. It shows the excess over the least loss seen, as a share of that loss's height
+above its lower bound. Dotted lines are the maps of openTSNE and umap-learn, if `separated.py` has kept them in the
+folder. Looking at the loss every ten iterations takes part of the time.
 """
 
 import argparse

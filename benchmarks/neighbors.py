@@ -1,4 +1,4 @@
-"""Approximate neighbours at equal recall: graphcouple's search beside other libraries that are installed.
+"""Approximate neighbours at equal recall: graphcouple's search beside other installed libraries.
 
     python benchmarks/neighbors.py mnist70k.npz [--metric manhattan] [--neighbors 90] [--recall 0.97]
     python benchmarks/neighbors.py texts.npy --texts 1000000 384 --neighbors 30 [--half] [--only "graphcouple"]
@@ -6,9 +6,9 @@
 With `--texts`, the file is first written: points on a sphere like embeddings of texts, that is topics within topics and
 a spectrum that falls like a power; in half precision with `--half`.
 
-Each library runs in fresh processes with ever more effort, until it finds this share of the true neighbours, seen on
-300 points. Printed are that run's seconds (import, index and search; compiled code of graphcouple in the cache, that of
-PyNNDescent at its first call), its recall and its peak memory. For "jaccard" and "hamming" the points are cut at half
+Each library runs in fresh processes with increasing effort, until it finds this share of the true neighbours of 300
+points. The output has this run's seconds (import, index and search; graphcouple's compiled code is in the cache,
+PyNNDescent compiles at its first call), recall and peak memory. For "jaccard" and "hamming" the points are cut at half
 their largest value; for "jaccard" they are sparse.
 """
 

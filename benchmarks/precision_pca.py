@@ -1,4 +1,4 @@
-"""PrecisionCoupling against scikit-learn's PCA on 100,000 × 500 points, the SVD solver chosen alike.
+"""PrecisionCoupling against scikit-learn's PCA on 100,000 × 500 points, with the same SVD solver.
 
     python benchmarks/precision_pca.py [--repeats 3] [--solver covariance_eigh]
 

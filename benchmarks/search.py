@@ -3,7 +3,7 @@
     python benchmarks/search.py NAME ... [--files FILE ...] [--points 5000] [--trials 60] [--alone 6] [--ranked 20]
 
 NAME is a data set of `benchmarks/front.py`, which reads --files too. Runs ``gc.search`` with a number of trials; then
-fits and scores some of the same methods alone, each three times on all rows, and multiplies to their number. At last it
+fits and scores some of the same methods alone, each three times on all rows, and scales up to their number. Last, it
 fits `--ranked` methods to an eighth and to all of 2,000 rows, and prints Kendall's tau between both rankings by each
 objective.
 """

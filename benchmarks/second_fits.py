@@ -3,8 +3,8 @@
     python benchmarks/second_fits.py mnist70k.npz --sizes 200 600 1500 5000 --dims 2 5 10
     python benchmarks/second_fits.py --kinds                  # 1,000 points of fifteen kinds
 
-Each method is fitted `--repeats` + 1 times; the median leaves out the first. Losses are this library's stated ones, at
-either embedding. LargeVis has no peer: it stands beside the faster of the two.
+Each method is fitted `--repeats` + 1 times; the median leaves out the first. Losses are as this library states them,
+for both embeddings. LargeVis has no peer, and is compared with the faster of the two.
 """
 
 import argparse

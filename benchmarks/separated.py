@@ -4,10 +4,10 @@
     python benchmarks/separated.py --peers OTHER/bin/python # with peers installed in another environment
     python benchmarks/separated.py --only blobs --methods TSNE,UMAP,SNE
 
-Spread is the radius of nine tenths of the map over the median radius of a cluster; reach is the largest over the median
-distance of a point from the middle; the page is the share of 20 x 20
-cells that hold points; places are distinct to 1e-7 of the map's size. Astray are points further from their cluster's
-median than four times its median radius. Losses are by point, the stated loss of this library at either embedding.
+Spread is the radius of nine tenths of the map over the median radius of a cluster. Reach is the largest distance of a
+point from the middle over the median distance. Page is the share of 20 x 20 cells that hold points. Places are distinct
+to 1e-7 of the map's size. Points are astray if they are further from their cluster's median than four times its median
+radius. Losses are by point, as this library states them, for both embeddings.
 Peers' maps are kept in a file (`--kept`).
 """
 

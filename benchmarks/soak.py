@@ -1,4 +1,4 @@
-"""A thousand mixed fits in one process: memory, threads and files must stay flat.
+"""A thousand mixed fits in one process: memory, threads and files must not grow.
 
     python benchmarks/soak.py [--fits 1000]
 

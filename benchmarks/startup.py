@@ -1,4 +1,4 @@
-"""What a first run costs: `import graphcouple`, and `graphcouple embed digits` with an empty and a warm compile cache.
+"""Time of a first run: `import graphcouple`, and `graphcouple embed digits` with an empty and a warm compile cache.
 
     python benchmarks/startup.py [--repeats 3]
 

@@ -4,9 +4,9 @@
     python benchmarks/transform.py mixture:1010000 --only TSNE     # a million points in fifty far clusters
 
 The .npz file holds X and y. A seeded share of the rows is kept back; each contender fits the others and places those,
-twice, in a process of its own, after a small fit and transform that compile. Accuracy is that of a classifier of the
-ten nearest fitted places, trained on the fitted points' classes and asked for those of the new ones. Trustworthiness is
-that of 2,500 new places among themselves.
+twice, in a process of its own, after a small fit and transform that compile. A classifier by
+the ten nearest fitted places, trained on the fitted points' classes, gives the accuracy on the new points.
+Trustworthiness is of 2,500 new places among themselves.
 """
 
 import argparse

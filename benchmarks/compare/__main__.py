@@ -5,12 +5,12 @@
     python benchmarks/compare mnist70k.npz          # arrays X (n × p) and y (n)
     python benchmarks/compare DATA --methods tsne umap --repeats 3
 
-Whatever is installed of openTSNE, scikit-learn, umap-learn and PaCMAP takes part. Of every contender the table has
-wall seconds from the start of a fresh process: of its import, of neighbours, affinities and optimization where it
-lets itself be asked, of the first fit, and in total; once with an empty compile cache (cold), and `--repeats` times
-with a warm one. A second fit in the same process is `again`. Peak memory is that of the process, data included. All
-embeddings are judged alike, in a process of their own: KL under one set of affinities (exact neighbours, perplexity
-30), R(K) and the accuracy of 10 nearest neighbours. Ratios are of medians, peer over graphcouple.
+openTSNE, scikit-learn, umap-learn and PaCMAP take part if they are installed. For every contender the table has the
+wall seconds of a fresh process: its import, neighbours, affinities and optimization (if it reports them), the first
+fit, and the total; once with an empty compile cache (cold), and `--repeats` times with a warm cache. A second fit in
+the same process is `again`. Peak memory is of the whole process, data included. All embeddings are scored in the same
+way, in another process: KL under one set of affinities (exact neighbours, perplexity 30), R(K) and 10-NN accuracy.
+Ratios are of medians, peer over graphcouple.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Who is compared: how each is imported, and fitted at its defaults on every core."""
+"""The contenders: how each is imported, and fitted at its defaults on every core."""
 
 import importlib.util
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The data sets of the comparison, as .npz files that cost little to read."""
+"""The data sets of the comparison, as .npz files that load quickly."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Fit one contender in this process, save its embedding, and print what it took as JSON.
+"""Fit one contender in this process, save its embedding, and print its time and memory as JSON.
 
 python benchmarks/compare/fit.py CONTENDER DATA.npz EMBEDDING.npy once|again
 """

@@ -1,4 +1,4 @@
-"""Judge embeddings of one data set alike, and print their scores as JSON.
+"""Score embeddings of one data set in the same way, and print the scores as JSON.
 
 python benchmarks/compare/judge.py DATA.npz EMBEDDING.npy ...
 """

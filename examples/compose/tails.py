@@ -2,7 +2,7 @@
 Priors and tails
 ================
 
-One law of the input's graph is coupled with six laws of the embedding's: prior D or E, and kernels with ever lighter
+One law of the input's graph is coupled with six laws of the embedding's: prior D or E, and kernels with lighter
 tails, from Student's with half a degree of freedom to the Gaussian. Heavy tails separate clusters; prior D lets each
 point choose its neighbours by itself.
 """

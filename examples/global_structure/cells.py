@@ -2,7 +2,7 @@
 Which types of cells are kin?
 =============================
 
-Twelve types split off one another. Neighbour embeddings find the types; the coupling at two scales also keeps the
+Twelve types develop from one another. Neighbour embeddings find the types; the coupling at two scales also keeps the
 distances between groups of related types, and their widths.
 """
 

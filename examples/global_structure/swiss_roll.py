@@ -2,7 +2,7 @@
 A swiss roll: through space, or along the sheet?
 ================================================
 
-The coupling at two scales keeps distances through space, and tears the sheet for them. To unroll the sheet, add the
+The coupling at two scales keeps distances through space, and tears the sheet to do so. To unroll the sheet, add the
 shape of Isomap as a term.
 """
 
