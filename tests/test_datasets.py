@@ -32,9 +32,9 @@ def test_damaged_idx_files_are_refused(tmp_path):
     for data, message in [
         (whole[:-3], "25 bytes, but its header announces 28"),
         (whole + b"x", "29 bytes"),
-        (whole[:6], "no IDX file"),
+        (whole[:6], "not an IDX file"),
         (b"", "missing"),
-        (b"PK\x03\x04 and more", "no IDX file"),
+        (b"PK\x03\x04 and more", "not an IDX file"),
         (gzip.compress(whole)[:-9], "damaged"),
         (gzip.compress(whole)[:12] + b"\xff" + gzip.compress(whole)[13:], "damaged"),
     ]:
