@@ -350,7 +350,7 @@ class ComponentMeans(Term):
         n = problem.posterior.n_nodes
         Y = principal_components(problem.points, problem.n_components, np.random.RandomState(0))
         size = float(np.square(Y).sum() / n) ** 0.5
-        # At a free scale, places far larger than the noise that J adds; at a fixed scale, places of the size it sets.
+        # At a free scale, places far larger than the noise that J adds; at a fixed scale, places of this scale.
         Y *= _LARGE / (size or 1.0) if isinstance(self.scale, str) else self.scale
         span = rise_without_order(objective, Y)
         if not span > _LEAST * n:

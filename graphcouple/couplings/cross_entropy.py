@@ -63,7 +63,8 @@ class CrossEntropy(PairCoupling):
 
     References
     ----------
-    Graph-coupling paper, section 3; the pairs B–B, D–B, D–D, D–E, E–E and S–S are feasible.
+    Graph-coupling paper, section 3; the pairs B–B, D–B, D–D, D–E, E–E, and S with each prior are
+    feasible.
 
     Examples
     --------

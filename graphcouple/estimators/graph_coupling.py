@@ -16,7 +16,7 @@ class GraphCoupling(CouplingEstimator):
     """Couple a law of the input's graph with a law of the embedding's.
 
     Every named method is this estimator with certain parts; see ``TSNE().sentence``. Feasible pairs of priors (input,
-    embedding) are B–B, D–B, D–D, D–E, E–E and S–S.
+    embedding) are B–B, D–B, D–D, D–E, E–E, and S with each.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from graphcouple.neighbors.inverted_file import KEPT_BYTES
 # most. All were measured, with the shares below, in twelve fits of 2,000 to 1,000,000 rows.
 _BASE, _GRIDS = 310e6, (4e3, 500e6)
 
-# One edge in two or three has no reverse, which is then stored too; L-BFGS and its steps keep this many maps.
+# The share of edges without a reverse, which is then stored too. L-BFGS and its steps keep this many maps.
 _ONE_WAY, _MAPS = 0.6, 36
 
 # Up to this many points, places have double precision.

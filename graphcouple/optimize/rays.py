@@ -65,7 +65,8 @@ def best_scale(objective: Objective, Z: FloatArray, *, precise: bool = True) -> 
         at = 0.0
         while abs(at) < _LONGEST_WALK and not lower(at, at + step):
             at += step
-        # A start in a kernel's tail shrinks to where the loss rises. It grows only for a lower loss, since tables end.
+        # A start in a kernel's tail shrinks to where the loss rises. It grows only for a lower loss, since
+        # the loss is constant beyond a table's end.
         if abs(at) < _LONGEST_WALK and (at < 0 or lower(at, 0.0 if at else -step)):
             break
     else:

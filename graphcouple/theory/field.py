@@ -184,7 +184,7 @@ class PairwiseMRF:
         """Return log ∫ f(X, W) dX over the centred points (ker L)^⊥ ⊗ R^dim.
 
         The closed forms are (p/2)[(n − R) log 2π − log det* L] for the Gaussian kernel, and the log of
-        Π_r n_r^(−p/2) Π_e ∫ k^w_e on a forest for any kernel. Otherwise, at most two coordinates are integrated by
+        Π_r n_r^(−p/2) Π_e ∫ k^w_e on a forest for any kernel. Otherwise, "auto" integrates at most two coordinates by
         quadrature, and more by Monte Carlo, which draws the differences along a spanning forest from their own laws and
         averages the densities of the remaining edges. A covariance adds (n − R)/2 · log det Σ.
 
