@@ -182,7 +182,10 @@ def read_texts(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _mark_of(path: Path) -> str:
-    return "\t" if suffix_of(path).startswith(".tsv") else ","
+    """Return what separates the columns: by the file's name, unless only another mark is in the first line."""
+    usual = "\t" if suffix_of(path).startswith(".tsv") else ","
+    first = "".join(text_of(path, _LOOKED_AT)[:1])
+    return usual if usual in first else next((mark for mark in ";\t," if mark in first), usual)
 
 
 def _head(path: Path) -> tuple[list[str], list[str], bool]:
@@ -233,9 +236,6 @@ def _read_csv(
         raise ValueError(f"{path} is empty, or its first line is.")
     if header and not second:
         raise ValueError(f"{path.name} has a header, but no rows.")
-    if len(first) == 1 and any(other in first[0] for other in ";\t,"):
-        separator = "commas" if mark == "," else "tabs"
-        raise ValueError(f"{path.name} seems to be separated by something other than {separator}; use {separator}.")
     if header and len(second) > len(first):
         raise ValueError(
             f"{path.name} has {len(first)} names and {len(second)} cells in a row; name every column, an index too."
@@ -254,6 +254,8 @@ def _read_csv(
         bad = [c for c in columns if c < len(second) and not _is_number(second[c])]
         names = ", ".join((first[c] or f"{c} (without a name)") if header else str(c) for c in bad[:10])
         hint = f" Non-numeric column(s): {names}; {ROLES}." if bad else ""
+        if mark == ";" and any("," in second[c] for c in bad):
+            hint = " Write decimal points instead of commas."
         raise ValueError(f"{path.name} cannot be read as numbers: {_one_line(error)}.{hint}") from None
     if header and chosen is None:
         X = without_index(path, X, [first[c] for c in columns])
