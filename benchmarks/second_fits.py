@@ -4,7 +4,7 @@
     python benchmarks/second_fits.py --kinds                  # 1,000 points of fifteen kinds
 
 Each method is fitted `--repeats` + 1 times; the median leaves out the first. Losses are as this library states them,
-for both embeddings. LargeVis has no peer, and is compared with the faster of the two.
+for both embeddings. LargeVis is in neither library, and is compared with the faster of the two.
 """
 
 import argparse
