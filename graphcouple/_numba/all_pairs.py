@@ -81,23 +81,29 @@ def sum_pairs(Z, radial, n_jobs, charges=None, with_potential=True, with_gradien
     """
     n, n_dims = Z.shape
     c = np.ones(n) if charges is None else np.ascontiguousarray(charges, dtype=np.float64)
-    if n_dims > 3 or radial.tabulated:
-        factors = (NO_CHARGES, NO_CHARGES, c) if c.ndim > 1 else (np.ones((1, n)), c[None], NO_CHARGES)
-        return sum_low_rank(Z, (radial, radial), *factors, n_jobs, with_potential, with_gradient)
-    loop, n_coords = (pairs_in_space, 3) if n_dims == 3 else (pairs_in_plane, 2)
-    coords = np.zeros((n_coords, n))
-    coords[:n_dims] = Z.T
-    return _by_parts(loop, n_jobs, coords, n_dims, radial, np.atleast_2d(c), with_potential, with_gradient)
+    if n_dims <= 3 and not radial.tabulated:
+        return _in_registers(Z, False, n_jobs, radial, np.atleast_2d(c), with_potential, with_gradient)
+    factors = (NO_CHARGES, NO_CHARGES, c) if c.ndim > 1 else (np.ones((1, n)), c[None], NO_CHARGES)
+    return sum_low_rank(Z, (radial, radial), *factors, n_jobs, with_potential, with_gradient)
 
 
 def sum_low_rank(Z, sources, left, right, dense, n_jobs, with_potential=True, with_gradient=True):
     """Return the sums of `sum_pairs` with c_ij = Σ_s left_si right_sj, or with the charges in `dense` if it has rows.
 
-    `sources` are what the slopes and the values come from: a formula, or a table of cubics.
+    `sources` give the slopes and the values, each by a formula or from a table of cubics.
     """
+    n_dims, radial = Z.shape[1], sources[0]
+    if len(dense) == 0 and len(left) == 2 and n_dims <= 3 and not getattr(radial, "tabulated", True):
+        return _in_registers(Z, True, n_jobs, radial, np.vstack([left, right]), with_potential, with_gradient)
     coords = np.ascontiguousarray(Z.T, dtype=np.float64)
-    arrays = (*sources, left, right, dense, with_potential, with_gradient)
-    return _by_parts(pairs_once, n_jobs, coords, Z.shape[1], *arrays)
+    return _by_parts(pairs_once, n_jobs, coords, n_dims, *sources, left, right, dense, with_potential, with_gradient)
+
+
+def _in_registers(Z, crossed, n_jobs, *arrays):
+    n, n_dims = Z.shape
+    coords = np.zeros((max(n_dims, 2), n))
+    coords[:n_dims] = Z.T
+    return _by_parts(IN_REGISTERS[n_dims == 3, crossed], n_jobs, coords, n_dims, *arrays)
 
 
 def _by_parts(loop, n_jobs, coords, n_dims, *arrays):
@@ -116,41 +122,49 @@ def _parts(n_points):
     return n_points - np.round(n_points * np.sqrt(remainder)).astype(np.int64)
 
 
-def _loop_over_pairs(spatial):
-    """Return the loop over pairs for three coordinates if `spatial`, and else for two, in registers."""
+def _loop_over_pairs(spatial, crossed):
+    """Return the loop over pairs for three coordinates if `spatial`, and else for two, in registers.
+
+    If `crossed`, c_ij = a_i c_j + b_i d_j, for the four rows of `charges`; else `charges` is symmetric, or one row for
+    all points.
+    """
 
     def pairs(start, stop, bounds, coords, radial, charges, with_potential, with_gradient, potential, gradient):
-        """Add Φ_i = Σ_{j≠i} c_ij φ(d²_ij) and ½∇Φ_i by parts, as `pairs_once`.
-
-        `charges` is symmetric with one row for each point, or a single row for all points.
-        """
-        dense, last = charges.shape[0] > 1, coords.shape[0] - 1
+        """Add Φ_i = Σ_{j≠i} c_ij φ(d²_ij) and ½∇Φ_i by parts, as `pairs_once`."""
+        dense, last = not crossed and charges.shape[0] > 1, coords.shape[0] - 1
         xs, ys, zs = coords[0], coords[1], coords[last]
         for part in range(start, stop):
             potential[part] = 0.0
             gradient[part] = 0.0
             px, py, pz = gradient[part, 0], gradient[part, 1], gradient[part, last]
             for i in range(bounds[part], bounds[part + 1]):
-                row = charges[i if dense else 0]
-                own, x, y, z = row[i], xs[i], ys[i], zs[i]
-                xj, yj, zj, c, others = xs[i + 1 :], ys[i + 1 :], zs[i + 1 :], row[i + 1 :], potential[part, i + 1 :]
-                gx, gy, gz = px[i + 1 :], py[i + 1 :], pz[i + 1 :]
+                k, x, y, z = i + 1, xs[i], ys[i], zs[i]
+                xj, yj, zj, others = xs[k:], ys[k:], zs[k:], potential[part, k:]
+                gx, gy, gz = px[k:], py[k:], pz[k:]
+                own = charges[0 if crossed or not dense else i]
+                if crossed:
+                    ai, bi, ci, di = charges[0, i], charges[1, i], charges[2, i], charges[3, i]
+                    a, b, c, d = charges[0, k:], charges[1, k:], charges[2, k:], charges[3, k:]
+                else:
+                    ai, bi, ci, di = 1.0, 0.0, own[i], 0.0
+                    a, b, c, d = own[k:], own[k:], own[k:], own[k:]
                 if with_potential:
                     total = 0.0
-                    for j in range(c.size):
+                    for j in range(xj.size):
                         dx, dy, dz = x - xj[j], y - yj[j], z - zj[j] if spatial else 0.0
                         value = radial.potential(dx * dx + dy * dy + dz * dz)
-                        total += c[j] * value
-                        others[j] += (c[j] if dense else own) * value
+                        total += (ai * c[j] + bi * d[j] if crossed else c[j]) * value
+                        others[j] += (ci * a[j] + di * b[j] if crossed else c[j] if dense else ci) * value
                     potential[part, i] += total
                 if with_gradient:
                     fx = 0.0
                     fy = 0.0
                     fz = 0.0
-                    for j in range(c.size):
+                    for j in range(xj.size):
                         dx, dy, dz = x - xj[j], y - yj[j], z - zj[j] if spatial else 0.0
                         slope = radial.slope(dx * dx + dy * dy + dz * dz)
-                        there, back = c[j] * slope, (c[j] if dense else own) * slope
+                        there = (ai * c[j] + bi * d[j] if crossed else c[j]) * slope
+                        back = (ci * a[j] + di * b[j] if crossed else c[j] if dense else ci) * slope
                         fx += there * dx
                         fy += there * dy
                         gx[j] -= back * dx
@@ -163,10 +177,12 @@ def _loop_over_pairs(spatial):
                     if spatial:
                         pz[i] += fz
 
+    # The name of the file with the machine code.
+    pairs.__qualname__ = f"pairs_in_{'space' if spatial else 'plane'}{'_crossed' if crossed else ''}"
     return jit(pairs)
 
 
-pairs_in_plane, pairs_in_space = _loop_over_pairs(False), _loop_over_pairs(True)
+IN_REGISTERS = {(s, c): _loop_over_pairs(s, c) for s in (False, True) for c in (False, True)}
 
 
 def _fill_slopes(source, sq_dist, filled):

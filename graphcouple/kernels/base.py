@@ -74,6 +74,11 @@ class Kernel(Formula, ABC):
         return False
 
     @property
+    def quick_odds(self) -> bool:
+        """Whether the formulas of k/(1 − k) are as fast, too."""
+        return False
+
+    @property
     def membership(self) -> Kernel:
         """The kernel whose values are edge strengths in [0, 1]: itself, or the kernel inside an `Odds`."""
         return self

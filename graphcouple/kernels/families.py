@@ -109,6 +109,11 @@ class Student(Kernel):
         return bool(self.compile_time_fields)
 
     @property
+    def quick_odds(self) -> bool:
+        """Whether k/(1 − k) is 1/d²."""
+        return self.dof == 1.0
+
+    @property
     def compile_time_fields(self) -> tuple[str, ...]:
         """`dof`, if a formula has a special case for its value."""
         return ("dof",) if self.dof in (0.5, 1.0, 2.0, 3.0) else ()

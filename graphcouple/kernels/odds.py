@@ -61,6 +61,11 @@ class Odds(Kernel):
         """1, because odds such as 1/d² have no length scale."""
         return 1.0
 
+    @property
+    def quick(self) -> bool:
+        """Whether k/(1 − k) has formulas as fast as k's."""
+        return self.kernel.quick_odds
+
     def log(self, sq_dist: Any) -> Any:
         """Return log k − log(1 − k)."""
         return self.kernel.log_odds(sq_dist)
