@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 import graphcouple as gc
 from graphcouple import graphs
-from graphcouple.estimators import sentence
+from graphcouple.estimators import carry_out
 from graphcouple.graphs import Support
 from graphcouple.laws.priors import posterior
 from graphcouple.neighbors import inverted_file
@@ -210,7 +210,7 @@ def searched_in_lists(method, **parameters):
 @pytest.fixture
 def numbered_from_100(monkeypatch):
     """Let a hundred points be many, in lists of fifty."""
-    monkeypatch.setattr(sentence, "_MANY_POINTS", 100)
+    monkeypatch.setattr(carry_out, "_MANY_POINTS", 100)
     monkeypatch.setattr(inverted_file, "_POINTS_A_LIST", 50)
 
 
@@ -221,7 +221,7 @@ def test_numbering_points_by_their_lists_changes_nothing_for_the_user(method, po
     model = searched_in_lists(method, callback=lambda iteration, loss, Z: seen.append(Z))
     plain = clone(model).fit(points)
     assert plain._posterior is not None
-    monkeypatch.setattr(sentence, "_MANY_POINTS", 100)
+    monkeypatch.setattr(carry_out, "_MANY_POINTS", 100)
     model.fit(points)
     assert model._posterior is None
     assert (np.diff(model._given.order) < 0).sum() > 5
@@ -253,9 +253,9 @@ def test_recomputed_parameters_follow_the_numbers(points, numbered_from_100, mon
     for module in (graphs, posterior):
         monkeypatch.setattr(module, "MANY_EDGES", 100)
     laws = []
-    search = sentence.with_terms
+    search = carry_out.with_terms
     monkeypatch.setattr(
-        sentence, "with_terms", lambda coupling, terms: laws.append(coupling) or search(coupling, terms)
+        carry_out, "with_terms", lambda coupling, terms: laws.append(coupling) or search(coupling, terms)
     )
     model = searched_in_lists(gc.TSNE).fit(points)
     assert laws[0].posterior._parameters is None

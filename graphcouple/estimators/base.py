@@ -16,11 +16,12 @@ from graphcouple.couplings import Term
 from graphcouple.couplings.fixed_map import Placing
 from graphcouple.couplings.recipes import as_coupling
 from graphcouple.estimators._parameters import RUN_OPTIONS, estimator, option, parameter
+from graphcouple.estimators.carry_out import Result, objective_of, posterior_of
 from graphcouple.estimators.memory import warn_if_too_large
 from graphcouple.estimators.new_points import PlacesNewPoints
 from graphcouple.estimators.rows import EqualRows, Rows, nearest_to_means, warn_if_places_are_shared
 from graphcouple.estimators.run_control import RunOptions, continued, same, snapshots_of
-from graphcouple.estimators.sentence import Result, Sentence, objective_of, posterior_of
+from graphcouple.estimators.sentence import Sentence
 from graphcouple.graphs import IntArray
 from graphcouple.initializations import is_made
 from graphcouple.laws import GraphLaw, GraphModel, Space

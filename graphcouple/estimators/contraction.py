@@ -11,7 +11,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from graphcouple.couplings import SpectralContraction
 from graphcouple.couplings.contraction import LaplacianEigenvalues, input_eigenvalues
 from graphcouple.estimators._parameters import estimator, parameter
-from graphcouple.estimators.sentence import Result, Sentence
+from graphcouple.estimators.carry_out import Result
+from graphcouple.estimators.sentence import Sentence
 from graphcouple.estimators.sne import TSNE
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Student

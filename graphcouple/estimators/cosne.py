@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from graphcouple.couplings import OriginDistances
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import ABOVE_0
+from graphcouple.estimators.carry_out import Result
 from graphcouple.estimators.preset import PerplexityPreset
-from graphcouple.estimators.sentence import Result, Sentence
+from graphcouple.estimators.sentence import Sentence
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Student
 from graphcouple.laws import GraphModel, Hyperbolic

@@ -7,7 +7,8 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from graphcouple.estimators.sentence import Sentence, needs_means_once
+from graphcouple.estimators.carry_out import needs_means_once
+from graphcouple.estimators.sentence import Sentence
 from graphcouple.graphs import MANY_EDGES
 from graphcouple.laws import GraphLaw, GraphModel
 from graphcouple.neighbors.inverted_file import KEPT_BYTES

@@ -14,9 +14,10 @@ from graphcouple._validation import check_embedding
 from graphcouple.couplings.fixed_map import FixedMap
 from graphcouple.couplings.parametric import FeatureMap
 from graphcouple.estimators._progress import watched
+from graphcouple.estimators.carry_out import Result, carry_out
 from graphcouple.estimators.embedding import HasLaw
 from graphcouple.estimators.rows import EqualRows, Rows
-from graphcouple.estimators.sentence import Result, Sentence, carry_out
+from graphcouple.estimators.sentence import Sentence
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Gaussian
 from graphcouple.laws import ConditionedLaw, GraphModel, NewEdges, Perplexity

@@ -16,6 +16,7 @@ from graphcouple.optimize.base import Optimizer, Run
 from graphcouple.optimize.exaggeration import NO_EXAGGERATION, Exaggeration
 from graphcouple.optimize.rays import level_exponent, sets_a_size
 from graphcouple.optimize.stiffness import inverse_stiffness
+from graphcouple.optimize.two_loops import newton_direction
 
 # A step is short enough if the loss falls by this share of the first slope's prediction, and long enough if the
 # slope has lost a tenth. Without the loss, a step is short enough unless the slope at its end is uphill and steeper
@@ -41,16 +42,8 @@ _LEAST_COSINE = 1e-10
 # Sums of products below this multiple of the smallest normal number, as on a level loss, have lost their digits.
 _SMALLEST = 1e4
 
-_BLOCK = 4096
-_BLOCKS_WORTH_THREADS = 32
-
-# Up to this many numbers, two calls on copies of all steps take less time than a call for each step.
-_FEW = 8192
-
 # Iterations on one bound of an objective that has bases.
 _BASIS_ITERATIONS = 10
-
-_Product = Callable[[FloatArray], FloatArray]
 
 
 class LBFGSState(NamedTuple):
@@ -213,7 +206,7 @@ class LBFGS(Optimizer):
         soft = None if state.soften is None else partial(state.soften, Z=state.Z)
         ways = [(state.pairs, soft), ((), soft), ((), None)]
         for pairs, soften in ways[0 if state.pairs else 1 : 3 if state.soften else 2]:
-            direction = _direction(state.gradient, pairs, run.n_jobs, soften)
+            direction = newton_direction(state.gradient, pairs, run.n_jobs, soften)
             rows = np.sqrt(np.einsum("ij,ij->i", direction, direction))
             typical = float(np.sqrt(np.square(rows).mean()))
             if typical == 0:
@@ -339,63 +332,3 @@ def _is_lower(state: LBFGSState, trial: _Trial, t: float, slope: float) -> bool:
     if trial.loss <= state.loss + _ENOUGH_FALL * t * slope:
         return True
     return not uphill and trial.loss <= state.loss + _NOISE * abs(state.loss)
-
-
-def _direction(gradient: FloatArray, pairs: Any, n_jobs: int | None, soften: _Product | None = None) -> FloatArray:
-    """Return −H g, with the inverse Hessian H that the pairs imply; Nocedal and Wright, algorithm 7.4."""
-    q: FloatArray = gradient.astype(np.float64).ravel()
-
-    def softened(*vectors: FloatArray) -> list[FloatArray]:
-        if soften is None:
-            return [v.astype(np.float64) for v in vectors]
-        columns = soften(np.hstack([v.reshape(gradient.shape) for v in vectors]))
-        return [part.ravel() for part in np.split(columns, len(vectors), axis=1)]
-
-    if not pairs:
-        return -softened(q)[0].reshape(gradient.shape)
-    last_y, inverse = pairs[-1][1], pairs[-1][2]
-
-    def first_guess(v: FloatArray) -> FloatArray:
-        soft, soft_y = softened(v, last_y)
-        return soft * (1.0 / (inverse * float((soft_y * last_y).sum())))
-
-    two_loops = _two_loops_of_few if q.size <= _FEW else _two_loops
-    return -two_loops(q, pairs, n_jobs, first_guess).reshape(gradient.shape)
-
-
-def _two_loops_of_few(q: FloatArray, pairs: Any, n_jobs: int | None, first_guess: _Product) -> FloatArray:
-    """Return H q in two calls, because each takes as long as the sums over a thousand points."""
-    from graphcouple._numba.descent import newest_first, oldest_first
-
-    steps, changes = (np.array([pair[part] for pair in pairs], dtype=np.float64) for part in (0, 1))
-    inverses = np.array([inverse for _, _, inverse in pairs])
-    weights = newest_first(q, steps, changes, inverses)
-    q = first_guess(q)
-    oldest_first(q, steps, changes, inverses, weights)
-    return q
-
-
-def _two_loops(q: FloatArray, pairs: Any, n_jobs: int | None, first_guess: _Product) -> FloatArray:
-    """Return H q, each sum and the next product in one pass over the points, on several threads."""
-    from graphcouple._numba.descent import add_and_dot
-    from graphcouple._numba.threads import over_rows
-
-    sums = np.empty(-(-q.size // _BLOCK))
-
-    def add_then_dot(weight: float, v: FloatArray, w: FloatArray) -> float:
-        over_rows(sums.size, n_jobs, add_and_dot, _BLOCK, q, weight, v, w, sums, at_least=_BLOCKS_WORTH_THREADS)
-        return float(sums.sum())
-
-    weights = []
-    product = add_then_dot(0.0, pairs[-1][0], pairs[-1][0])
-    for k in range(len(pairs) - 1, -1, -1):
-        _, y, inverse = pairs[k]
-        weights.append(inverse * product)
-        product = add_then_dot(-weights[-1], y, pairs[k - 1][0] if k else y)
-    q = first_guess(q)
-    product = add_then_dot(0.0, q, pairs[0][1])
-    for k in range(len(pairs)):
-        s, _, inverse = pairs[k]
-        weight = weights.pop() - inverse * product
-        product = add_then_dot(weight, s, pairs[min(k + 1, len(pairs) - 1)][1])
-    return q

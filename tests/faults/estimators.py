@@ -179,6 +179,6 @@ FAULTS = [
     Fault("compile cache: one damaged file empties it", "_numba/jit.py", "        file._load_index()\n", "        raise ValueError\n", "test_hostile"),
     Fault("kernels: a changed global is not seen", "_numba/formulas.py", "if namespace.get(name) is not first:", "if False:",
           "test_kernels"),
-    Fault("features: batches of points", "estimators/sentence.py", "if isinstance(optimizer, MiniBatches):", "if False:",
+    Fault("features: batches of points", "estimators/carry_out.py", "if isinstance(optimizer, MiniBatches):", "if False:",
           "test_parametric"),
 ]  # fmt: skip

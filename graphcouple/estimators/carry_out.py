@@ -1,0 +1,303 @@
+"""Run a sentence: the law of the input's graph, the coupling and its terms, the start and the descent.
+
+Estimators are shells around this module: each states its sentence and keeps the result of running it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from graphcouple.couplings import Held, Objective, Problem, Term
+from graphcouple.couplings.fixed_map import FixedMap, Placing
+from graphcouple.couplings.parametric import FeatureBasis, FeatureMap, OfFeatures
+from graphcouple.couplings.recipes import as_coupling, with_terms
+from graphcouple.estimators.rows import Rows
+from graphcouple.estimators.sentence import Sentence, optimizer_of
+from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.initializations import initialize, is_made
+from graphcouple.kernels.check import require_sound
+from graphcouple.laws import ConditionedLaw, GraphLaw
+from graphcouple.laws.priors import GraphPosterior, RandomGraph
+from graphcouple.optimize import LBFGS, Callback, Descent, MiniBatches, Snapshots, Solution, solve
+from graphcouple.summation import KernelValue, as_summation
+from graphcouple.summation.accuracy import warn_if_inaccurate
+from graphcouple.summation.curved import Space, in_space
+
+# From this many points on, points are reordered so that neighbours are near each other in memory.
+_MANY_POINTS = 250_000
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of carrying out a sentence.
+
+    Attributes
+    ----------
+    solution : Solution
+    posterior : RandomGraph or None
+        The law of the input's graph; None if it was renumbered.
+    coupling : Objective
+        The coupling alone, without the terms.
+    terms : tuple of (float, Objective)
+        Each term with its weight.
+    given : ConditionedLaw or None
+        The input's law with its points; None if the input is a graph or a posterior.
+    order : ndarray of shape (n_points,), optional
+        The coupling's i-th point is row `order[i]`, whereas the solution has the order of the rows. None if the orders
+        are equal.
+    function : FeatureMap, optional
+        The function of the points that the map is, if it is one.
+    """
+
+    solution: Solution
+    posterior: RandomGraph | None
+    coupling: Objective
+    terms: tuple[tuple[float, Objective], ...]
+    given: ConditionedLaw | None = None
+    order: IntArray | None = None
+    function: FeatureMap | None = None
+
+    def for_coupling(self, Z: FloatArray) -> FloatArray:
+        """Return an embedding of the rows in the order that the coupling takes."""
+        return Z if self.order is None else Z[self.order]
+
+    def fixed_map(self, Z: FloatArray) -> FixedMap | None:
+        """Return an embedding of the rows as it attracts and repels new points, if the coupling can place them."""
+        fixed = self.coupling.fixed_map(self.for_coupling(Z)) if isinstance(self.coupling, Placing) else None
+        return fixed if fixed is None or self.order is None else fixed.reordered(np.argsort(self.order))
+
+
+def given_points(sentence: Sentence, rows: Rows) -> ConditionedLaw | None:
+    """Return the input's law with its points; None if the input is a graph or a posterior.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When the points are unusable or a kernel is unsound.
+    """
+    for law in (sentence.input, sentence.latent):
+        for kernel in law.kernels if isinstance(law, GraphLaw) else ():
+            require_sound(kernel)
+    if isinstance(sentence.input, GraphLaw):
+        return sentence.input.given(rows.X, rows.neighbors, rows.weights, rows.y)
+    for name, value in (("neighbors", rows.neighbors), ("sample_weight", rows.weights)):
+        if value is not None:
+            raise ValueError(f"{name} has no use here: `input` is a graph or a posterior. Pass a GraphModel as input.")
+    return None
+
+
+def posterior_of(sentence: Sentence, X: Any, given: ConditionedLaw | None, n_jobs: int | None = None) -> RandomGraph:
+    """Return the law of the input's graph: from points, as given, or with the user's own graph as its mean.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When the graph is unusable, or X does not have one row for each node.
+    """
+    if given is not None:
+        return given.posterior(n_jobs)
+    own = sentence.input
+    posterior = own if isinstance(own, RandomGraph) else sentence.latent.prior.around(own, "input")
+    if X is not None and posterior.n_nodes != X.shape[0]:
+        raise ValueError(f"input has {posterior.n_nodes} nodes, but X has {X.shape[0]} rows; the numbers must match.")
+    return posterior
+
+
+def carry_out(
+    sentence: Sentence,
+    rows: Rows,
+    rng: np.random.RandomState,
+    *,
+    watch: Callback | None = None,
+    check_every: int | None = None,
+    snapshots: Snapshots | None = None,
+    start: FloatArray | None = None,
+    held: Any = None,
+) -> Result:
+    """Embed rows with the method that a sentence describes.
+
+    Parameters
+    ----------
+    sentence : Sentence
+    rows : Rows
+        The classes go to the law, the coupling and the terms.
+    rng : numpy.random.RandomState
+    watch : callable, optional
+        Called as ``watch(iteration, loss, Z)``; a true return value stops the run.
+    check_every : int, optional
+        Number of iterations between calls of `watch`.
+    snapshots : Snapshots, optional
+        Where the state of the run is kept.
+    start : ndarray of shape (n_samples, n_components), optional
+        Where to continue from, without exaggeration, instead of the sentence's start and optimizer.
+    held : ndarray of shape (n_samples,), optional
+        Which points stay at the start.
+    """
+    n_jobs = sentence.get("n_jobs")
+    given = given_points(sentence, rows)
+    posterior = posterior_of(sentence, rows.X, given, n_jobs)
+    if posterior.support.n_edges == 0:
+        raise ValueError(
+            "the input's graph has no edges, so there is nothing to embed. Raise n_neighbors, since copies of a point "
+            "count among its neighbors, or give a graph that has edges."
+        )
+    problem = _problem(sentence, rows, posterior, rng)
+    order, first = _order_of(sentence, posterior, given) if start is None else None, None
+    if order is not None and isinstance(posterior, GraphPosterior):
+        first, watch = _start(sentence, problem)[order], _of_rows(watch, order)
+        posterior = posterior.renumbered(order, n_jobs)
+        problem = replace(problem, posterior=posterior)
+    if given is not None and isinstance(posterior, GraphPosterior) and needs_means_once(sentence):
+        posterior.recompute = lambda: _parameters_of(given, order, n_jobs)
+    coupling = as_coupling(sentence.coupling).bind(problem)
+    terms = _of_terms(sentence, problem)
+    objective = with_terms(coupling, terms)
+    run: dict[str, Any] = {
+        "max_iter": sentence.max_iter,
+        "check_every": check_every,
+        "callback": watch,
+        "n_jobs": n_jobs,
+        "on_interrupt": sentence.get("on_interrupt", "raise"),
+        "snapshots": snapshots,
+    }
+    if start is not None:
+        return Result(_continue_run(objective, start, held, run), posterior, coupling, terms, given)
+    first = _start(sentence, problem) if first is None else first
+    run |= {"rescale": is_made(sentence.init), "n_starts": sentence.get("n_starts", "auto")}
+    if sentence.get("features") is not None:
+        solution, function = _of_features(sentence, problem, objective, first, run)
+        return Result(solution, posterior, coupling, terms, given, function=function)
+    solution = solve(objective, first, optimizer_of(sentence, problem), **run)
+    warn_if_inaccurate(problem.summation, solution.Z, KernelValue(sentence.latent.kernel))
+    if order is None:
+        return Result(solution, posterior, coupling, terms, given)
+    return Result(replace(solution, Z=solution.Z[np.argsort(order)]), None, coupling, terms, given, order)
+
+
+def _of_features(
+    sentence: Sentence, problem: Problem, objective: Objective, start: FloatArray, run: dict[str, Any]
+) -> tuple[Solution, FeatureMap]:
+    """Return where descent in the coefficients of features ends, and the function of the points that the map is."""
+    basis = FeatureBasis.of(problem.points, None if isinstance(sentence.features, str) else sentence.features)
+    if (watch := run["callback"]) is not None:
+        run |= {"callback": lambda iteration, loss, theta: watch(iteration, loss, basis.values @ theta)}
+    # Coefficients are fewer than points, but cost as much: one start, and the iterations that suit the points.
+    optimizer, run = optimizer_of(sentence, problem), run | {"max_iter": sentence.iterations(len(start))}
+    if isinstance(optimizer, MiniBatches):
+        raise ValueError("MiniBatches moves points one by one, and the map is a function of them all; use LBFGS().")
+    found = solve(OfFeatures(objective, basis.values), basis.coefficients(start), optimizer, **run)
+    return replace(found, Z=basis.values @ found.Z), basis.function(found.Z)
+
+
+def objective_of(
+    sentence: Sentence, X: Any, posterior: RandomGraph, rng: np.random.RandomState
+) -> tuple[Objective, Objective | None]:
+    """Return the loss, the coupling with its terms, and the bound on the size of the map that descent adds."""
+    problem = _problem(sentence, Rows(X), posterior, rng)
+    objective = with_terms(as_coupling(sentence.coupling).bind(problem), _of_terms(sentence, problem))
+    optimizer = optimizer_of(sentence)
+    bound = optimizer.bound(objective) if isinstance(optimizer, Descent) else None
+    return objective, bound
+
+
+def _start(sentence: Sentence, problem: Problem) -> FloatArray:
+    X, n = problem.X, problem.posterior.n_nodes
+    return initialize(
+        sentence.init,
+        X,
+        problem.posterior,
+        sentence.n_components,
+        problem.rng,
+        metric=problem.metric,
+        dtype=problem.summation.points_dtype(n, np.float64 if X is None else X.dtype),
+        n_jobs=problem.n_jobs,
+    )
+
+
+def _order_of(sentence: Sentence, posterior: RandomGraph, given: ConditionedLaw | None) -> IntArray | None:
+    """Return an order of many points in which neighbours are near each other in memory, if they may be renumbered."""
+    plain = not sentence.get("terms") and sentence.get("features") is None
+    if given is None or given.weights is not None or posterior.n_nodes < _MANY_POINTS or not plain:
+        return None
+    named = as_coupling(sentence.coupling).reads_points or sentence.latent.prior.edges(posterior.n_nodes) is not None
+    descends = isinstance(posterior, GraphPosterior) and isinstance(optimizer_of(sentence), Descent)
+    return given.order if descends and not named else None
+
+
+def _of_rows(watch: Callback | None, order: IntArray) -> Callback | None:
+    """Return a callback that sees the rows in their own order while point i is row `order[i]`."""
+    if watch is None:
+        return None
+    rank = np.argsort(order)
+    return lambda iteration, loss, Z: watch(iteration, loss, Z[rank])
+
+
+def needs_means_once(sentence: Sentence) -> bool:
+    """Return whether the coupling alone uses the means of the input's law, so that they need not be kept."""
+    starts_without = not is_made(sentence.init) or sentence.init in ("pca", "random")
+    return starts_without and not sentence.get("terms") and isinstance(optimizer_of(sentence), Descent)
+
+
+def _parameters_of(given: ConditionedLaw, order: IntArray | None, n_jobs: int | None) -> FloatArray:
+    posterior = given.posterior(n_jobs)
+    assert isinstance(posterior, GraphPosterior)
+    return (posterior if order is None else posterior.renumbered(order, n_jobs)).natural_parameters
+
+
+def _problem(sentence: Sentence, rows: Rows, posterior: RandomGraph, rng: np.random.RandomState) -> Problem:
+    for recipe in (as_coupling(sentence.coupling), *_checked(sentence.get("terms", ()))):
+        if isinstance(sentence.latent.metric, Space) and not recipe.any_space:
+            raise ValueError(
+                f"{recipe} measures Euclidean distances, but the latent law is of {sentence.latent.metric}; leave it "
+                "out, or make the map flat."
+            )
+    return Problem(
+        X=rows.X,
+        y=rows.y,
+        posterior=posterior,
+        latent=sentence.latent,
+        n_components=sentence.n_components,
+        summation=in_space(sentence.latent, as_summation(sentence.get("summation", "auto"), sentence.get("n_jobs"))),
+        metric=getattr(sentence.input, "metric", "euclidean"),
+        rng=rng,
+        n_jobs=sentence.get("n_jobs"),
+        metric_params=getattr(sentence.input, "metric_params", None),
+    )
+
+
+def _of_terms(sentence: Sentence, problem: Problem) -> tuple[tuple[float, Objective], ...]:
+    """Return the weights and objectives of the terms, which do not change the random numbers of the start."""
+    rng = np.random.RandomState()
+    rng.set_state(problem.rng.get_state())
+    own = replace(problem, rng=rng)
+    return tuple(_weighed(term, own) for term in _checked(sentence.get("terms", ())))
+
+
+def _weighed(term: Term, problem: Problem) -> tuple[float, Objective]:
+    try:
+        objective = term.bind(problem)
+        if not isinstance(objective, Objective):
+            raise TypeError(f"bind must return an Objective, got {objective!r}.")
+        return term.weight_of(objective, problem), objective
+    except (TypeError, ValueError) as error:
+        if type(error) not in (TypeError, ValueError):
+            raise
+        raise type(error)(f"{type(term).__name__} in terms: {error}") from error
+
+
+def _continue_run(objective: Objective, start: FloatArray, held: Any, run: dict[str, Any]) -> Solution:
+    """Return the embedding that descent finds from a start with some points held."""
+    if held is not None and np.all(held):
+        loss = objective.value(start)
+        return Solution(start, loss, 0, True, "all points are held", np.array([loss]), np.array([0]))
+    return solve(objective if held is None else Held(objective, held), start, LBFGS(), n_starts=1, **run)
+
+
+def _checked(terms: Any) -> list[Term]:
+    for term in terms:
+        if not isinstance(term, Term):
+            raise TypeError(f"terms must hold Terms such as ComponentMeans(), got {term!r}.")
+    return list(terms)
