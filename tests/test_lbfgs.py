@@ -10,7 +10,7 @@ from tests.test_descent import noise, tsne_of
 @pytest.mark.parametrize("few", [0, 12])
 def test_lbfgs_steps_are_those_of_the_dense_bfgs_matrix(softened, few, monkeypatch):
     """The two-loop recursion, step by step and of few numbers, against the product form of the inverse Hessian."""
-    from graphcouple.optimize.lbfgs import _direction
+    from graphcouple.optimize.two_loops import newton_direction
 
     monkeypatch.setattr("graphcouple.optimize.lbfgs._FEW", few)
     rng = np.random.default_rng(0)
@@ -27,9 +27,9 @@ def test_lbfgs_steps_are_those_of_the_dense_bfgs_matrix(softened, few, monkeypat
     for s, y, inverse in pairs:
         V = np.eye(12) - inverse * np.outer(y, s)
         H = V.T @ H @ V + inverse * np.outer(s, s)
-    found = _direction(gradient, tuple(pairs), 1, soft.__matmul__ if softened else None)
+    found = newton_direction(gradient, tuple(pairs), 1, soft.__matmul__ if softened else None)
     np.testing.assert_allclose(found.ravel(), -H @ gradient.ravel(), rtol=1e-10)
-    found = _direction(gradient, (), 1, soft.__matmul__ if softened else None)
+    found = newton_direction(gradient, (), 1, soft.__matmul__ if softened else None)
     np.testing.assert_allclose(found.ravel(), -first @ gradient.ravel(), rtol=1e-10)
 
 

@@ -87,7 +87,7 @@ def test_what_no_function_can_do_says_so():
     level = gc.ParametricCoupling(gc.TSNE(**options), features=PolynomialFeatures(0))
     for call, match in [
         (lambda: linear.update(X), "a function of its points, which update would not keep"),
-        (linear.uncertainty, "uncertainty of a map that is a function"),
+        (linear.uncertainty, "does not support maps by `features`"),
         (lambda: linear.transform(X, return_loss=True), "only places by the law have a loss"),
         (lambda: by_distance.fit(gc.laws.Hyperbolic().between(X)), "needs points"),
         (lambda: gc.ParametricCoupling(batches).fit(X), "MiniBatches moves points one by one"),
