@@ -12,7 +12,7 @@ def test_lbfgs_steps_are_those_of_the_dense_bfgs_matrix(softened, few, monkeypat
     """The two-loop recursion, step by step and of few numbers, against the product form of the inverse Hessian."""
     from graphcouple.optimize.two_loops import newton_direction
 
-    monkeypatch.setattr("graphcouple.optimize.lbfgs._FEW", few)
+    monkeypatch.setattr("graphcouple.optimize.two_loops._FEW", few)
     rng = np.random.default_rng(0)
     gradient = rng.normal(size=(6, 2))
     root = rng.normal(size=(6, 6))
