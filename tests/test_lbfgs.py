@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
+from graphcouple.optimize.stiffness import inverse_stiffness, strongest_edges
 from tests.test_descent import noise, tsne_of
 
 
@@ -34,9 +36,19 @@ def test_lbfgs_steps_are_those_of_the_dense_bfgs_matrix(softened, few, monkeypat
 
 
 @pytest.mark.filterwarnings("ignore:perplexity=")
-def test_the_inverse_stiffness_is_that_of_the_laplacian_of_the_strongest_edges():
-    from graphcouple.optimize.stiffness import inverse_stiffness
+@pytest.mark.parametrize("share", [0.05, 0.6])
+def test_the_strongest_of_sparse_edges_are_those_of_the_matrix(share):
+    rng = np.random.default_rng(0)
+    W = np.triu(rng.uniform(size=(80, 80)).round(2) * (rng.uniform(size=(80, 80)) < share))
+    W = W + W.T
+    sparse, dense = strongest_edges(sp.csr_array(W)), strongest_edges(W)
+    np.testing.assert_array_equal(sparse.toarray(), dense.toarray())
+    tenth = np.sort(W * ~np.eye(80, dtype=bool), axis=1)[:, -10]
+    strong = (np.minimum(tenth[:, None], tenth) <= W) & ~np.eye(80, dtype=bool)
+    np.testing.assert_array_equal(dense.toarray(), np.where(strong, W, 0.0))
 
+
+def test_the_inverse_stiffness_is_that_of_the_laplacian_of_the_strongest_edges():
     objective = tsne_of(noise(60), 12.0)
     W = np.asarray(sum(objective.attracting.matrices))
     W = np.where(np.eye(60, dtype=bool), 0.0, W)
