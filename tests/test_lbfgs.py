@@ -35,7 +35,6 @@ def test_lbfgs_steps_are_those_of_the_dense_bfgs_matrix(softened, few, monkeypat
     np.testing.assert_allclose(found.ravel(), -first @ gradient.ravel(), rtol=1e-10)
 
 
-@pytest.mark.filterwarnings("ignore:perplexity=")
 @pytest.mark.parametrize("share", [0.05, 0.6])
 def test_the_strongest_of_sparse_edges_are_those_of_the_matrix(share):
     rng = np.random.default_rng(0)
@@ -48,6 +47,7 @@ def test_the_strongest_of_sparse_edges_are_those_of_the_matrix(share):
     np.testing.assert_array_equal(dense.toarray(), np.where(strong, W, 0.0))
 
 
+@pytest.mark.filterwarnings("ignore:perplexity=")
 def test_the_inverse_stiffness_is_that_of_the_laplacian_of_the_strongest_edges():
     objective = tsne_of(noise(60), 12.0)
     W = np.asarray(sum(objective.attracting.matrices))
