@@ -29,27 +29,12 @@ def fill_distances(place, coords, b, m, sq_dist):
 
 @jit
 def fill_charges(left, right, b, m, c):
-    rank = right.shape[0]
     c[:m] = 0.0
-    s = 0
-    # Four at a time: charges are then loaded and stored a quarter as often.
-    while s + 4 <= rank:
-        m0, m1, m2, m3 = left[s], left[s + 1], left[s + 2], left[s + 3]
-        r0, r1, r2, r3 = (
-            right[s, b : b + m],
-            right[s + 1, b : b + m],
-            right[s + 2, b : b + m],
-            right[s + 3, b : b + m],
-        )
+    for s in range(right.shape[0]):
+        own = left[s]
+        others = right[s, b : b + m]
         for j in range(m):
-            c[j] += (m0 * r0[j] + m1 * r1[j]) + (m2 * r2[j] + m3 * r3[j])
-        s += 4
-    while s < rank:
-        m0 = left[s]
-        r0 = right[s, b : b + m]
-        for j in range(m):
-            c[j] += m0 * r0[j]
-        s += 1
+            c[j] += own * others[j]
 
 
 @jit
