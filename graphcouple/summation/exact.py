@@ -48,7 +48,11 @@ class Exact(Summation):
         """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
         from graphcouple._numba.all_pairs import sum_pairs
 
-        return sum_pairs(Z, radial, self.n_jobs, charges, with_potential, with_gradient)
+        if not radial.tabulated:
+            return sum_pairs(Z, radial, self.n_jobs, charges, with_potential, with_gradient)
+        right = np.ones((1, len(Z))) if charges is None else charges[None]
+        outputs = {"with_potential": with_potential, "with_gradient": with_gradient}
+        return self.low_rank(Z, radial, np.ones((1, len(Z))), right, **outputs)
 
     def potentials(
         self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, **outputs: bool
@@ -81,7 +85,7 @@ class Exact(Summation):
         return sum_low_rank(Z, sources, first, second, NO_CHARGES, self.n_jobs, with_potential, with_gradient)
 
     def _sources(self, Z: FloatArray, radial: RadialFunction, *outputs: bool) -> tuple[Any, Any]:
-        """Return what the slopes and the values of the radial function come from: a formula, or a table of cubics."""
+        """Return the sources of slopes and of values, each the formula itself or a table of cubics."""
         return radial, radial
 
 
@@ -99,15 +103,6 @@ class Tabulated(Exact):
     n_jobs : int or None, default=None
         Threads; None means every core.
     """
-
-    def potential(
-        self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **outputs: bool
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
-        if not radial.tabulated:
-            return super().potential(Z, radial, charges, **outputs)
-        right = np.ones(len(Z)) if charges is None else charges
-        return self.low_rank(Z, radial, np.ones((1, len(Z))), right[None], **outputs)
 
     def _sources(self, Z: FloatArray, radial: RadialFunction, *outputs: bool) -> tuple[Any, Any]:
         tables = _tables(radial) if radial.tabulated and len(Z) >= TABLE_FROM else (None, None)
