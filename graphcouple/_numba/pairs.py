@@ -25,7 +25,8 @@ def sum_rows(Z, radial, charges, n_rows, n_jobs, with_potential=True, with_gradi
     Without its flag, an array holds arbitrary values. Memory beyond the arguments is O(nq).
     """
     potential, gradient = np.empty(n_rows), np.empty((n_rows, Z.shape[1]))
-    arrays = (np.ascontiguousarray(Z.T), radial, charges, with_potential, with_gradient, potential, gradient)
+    coords = np.ascontiguousarray(Z.T, dtype=np.float64)
+    arrays = (coords, radial, charges, with_potential, with_gradient, potential, gradient)
     over_rows(n_rows, n_jobs, potential_rows, *arrays, at_least=worth_threads(len(Z)))
     return potential, gradient
 
