@@ -43,7 +43,7 @@ def scores(coil20):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--coil20")
-    parser.add_argument("--mnist", help="IDX images, labels beside them, or a folder of such")
+    parser.add_argument("--mnist", help="IDX images, labels beside them, or their folder")
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--scores", action="store_true")
     asked = parser.parse_args()

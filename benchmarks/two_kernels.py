@@ -15,7 +15,7 @@ import graphcouple as gc
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mnist", required=True, help="IDX images, labels beside them, or a folder of such")
+    parser.add_argument("--mnist", required=True, help="IDX images, labels beside them, or their folder")
     parser.add_argument("--sizes", type=int, nargs="*", default=[10_000, 70_000])
     asked = parser.parse_args()
     X, y = gc.datasets.load("mnist", asked.mnist)

@@ -4,7 +4,7 @@
     python benchmarks/replication --mnist FOLDER --coil20 coil20.mat --data Fashion-MNIST=FOLDER --data CIFAR-10=C.npz
 
 PenDigits (scikit-learn's digits) and Waveform need no files. MNIST takes an IDX file of images with its labels beside
-it, or a folder of such; --data adds data for the tables of starts. Runs are kept in --store, and only missing
+it, or their folder; --data adds data for the tables of starts. Runs are kept in --store, and only missing
 runs are made.
 """
 

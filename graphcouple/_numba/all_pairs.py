@@ -78,7 +78,8 @@ def sum_low_rank(Z, sources, left, right, dense, n_jobs, with_potential=True, wi
     `sources` give the slopes and the values, each by a formula or from a table of cubics.
     """
     n_dims, radial = Z.shape[1], sources[0]
-    if len(dense) == 0 and len(left) == 2 and n_dims <= 3 and not getattr(radial, "tabulated", True):
+    by_formula = not isinstance(radial, np.ndarray)
+    if by_formula and len(dense) == 0 and len(left) == 2 and n_dims <= 3 and not radial.tabulated:
         return _in_registers(Z, True, n_jobs, radial, np.vstack([left, right]), with_potential, with_gradient)
     coords = np.ascontiguousarray(Z.T, dtype=np.float64)
     return _by_parts(pairs_once, n_jobs, coords, n_dims, *sources, left, right, dense, with_potential, with_gradient)

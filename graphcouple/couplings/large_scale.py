@@ -19,7 +19,7 @@ entropy of the first, is averaged over points, and over groups by their sizes n_
 
 with a small δ for points at their group's mean; L ≥ 0. Neighbour embeddings compare graphs whose edges are short. L
 compares graphs of the longest edges that can be told apart, so it arranges the large scale, which the others leave to
-chance. All points see the same groups, so the forces on neighbours are alike, and local structure is kept.
+chance. All points see the same groups, so the forces on neighbours are almost equal, and local structure is kept.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ _LEAST_DIMS = 2
 # Ten edges per point have the slow directions of all edges, and their factors are sparse.
 _STRONGEST = 10
 
-# If ties leave more edges per point than this, as where all pairs are alike, no direction is slow and factors are full.
+# If ties leave more edges per point than this, no direction is slow, and the factors are full.
 _MOST_EDGES = 60
 
 # Repulsion limits how soft a direction can be. Of 0.001 to 0.1, 0.01 settles soonest on walks, moons and digits.
