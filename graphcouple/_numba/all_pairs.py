@@ -203,6 +203,42 @@ def _values_of(source, sq_dist, filled):
 
 
 @jit
+def _fill_both(i, b, m, left, right, dense, c, back):
+    if dense.shape[0] > 0:
+        # Assigning slices takes two seconds to compile, for the text of its error.
+        for j in range(m):
+            c[j] = back[j] = dense[i, b + j]
+    else:
+        fill_charges(left[:, i], right, b, m, c)
+        fill_charges(right[:, i], left, b, m, back)
+
+
+@jit
+def _add_values(c, back, value, others):
+    total = 0.0
+    for j in range(c.size):
+        total += c[j] * value[j]
+    for j in range(c.size):
+        others[j] += back[j] * value[j]
+    return total
+
+
+@jit
+def _add_slopes(i, b, m, coords, c, back, slope, gradient):
+    for j in range(m):
+        c[j] *= slope[j]
+        back[j] *= slope[j]
+    for a in range(coords.shape[0]):
+        here = coords[a, i]
+        there, others = coords[a, b : b + m], gradient[a, b : b + m]
+        pull = 0.0
+        for j in range(m):
+            pull += c[j] * (here - there[j])
+            others[j] += back[j] * (there[j] - here)
+        gradient[a, i] += pull
+
+
+@jit
 def pairs_once(
     start, stop, bounds, coords, slopes, values, left, right, dense, with_potential, with_gradient, potential, gradient
 ):
@@ -212,7 +248,7 @@ def pairs_once(
     fills its own `potential[p]`, of shape (n,), and `gradient[p]`, of shape (q, n). `coords` has shape (q, n).
     If the symmetric matrix `dense` has rows, it holds the charges.
     """
-    n_dims, n_points = coords.shape
+    n_points = coords.shape[1]
     sq_dist, c, back, value = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     for part in range(start, stop):
         potential[part] = 0.0
@@ -221,31 +257,10 @@ def pairs_once(
             for b in range(i + 1, n_points, _BLOCK):
                 m = min(_BLOCK, n_points - b)
                 fill_distances(coords[:, i], coords, b, m, sq_dist)
-                if dense.shape[0] > 0:
-                    c[:m] = dense[i, b : b + m]
-                    back[:m] = c[:m]
-                else:
-                    fill_charges(left[:, i], right, b, m, c)
-                    fill_charges(right[:, i], left, b, m, back)
+                _fill_both(i, b, m, left, right, dense, c, back)
                 if with_potential:
-                    others = potential[part, b : b + m]
-                    total = 0.0
                     _fill_values(values, sq_dist[:m], value)
-                    for j in range(m):
-                        total += c[j] * value[j]
-                    for j in range(m):
-                        others[j] += back[j] * value[j]
-                    potential[part, i] += total
+                    potential[part, i] += _add_values(c[:m], back[:m], value[:m], potential[part, b : b + m])
                 if with_gradient:
                     _fill_slopes(slopes, sq_dist[:m], value)
-                    for j in range(m):
-                        c[j] *= value[j]
-                        back[j] *= value[j]
-                    for a in range(n_dims):
-                        here = coords[a, i]
-                        there, others = coords[a, b : b + m], gradient[part, a, b : b + m]
-                        pull = 0.0
-                        for j in range(m):
-                            pull += c[j] * (here - there[j])
-                            others[j] += back[j] * (there[j] - here)
-                        gradient[part, a, i] += pull
+                    _add_slopes(i, b, m, coords, c, back, value, gradient[part])
