@@ -7,9 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import joblib
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import graphcouple as gc
-from graphcouple._numba.threads import effective_n_jobs, over_rows, threads_kept
+from graphcouple._numba.threads import effective_n_jobs, one_blas_thread, over_rows, threads_kept
 
 X, y = gc.datasets.load("iris")
 
@@ -119,6 +120,28 @@ def test_fits_of_several_threads_do_not_end_each_others():
         ]
         for fit in fits:
             assert np.array_equal(fit.result(), expected)
+
+
+def threads_of_blas():
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+def test_small_data_take_one_thread_of_blas_and_give_the_others_back():
+    during = set()
+    with threadpool_limits(2, user_api="blas"):
+        gc.TSNE(perplexity=10, max_iter=3, random_state=0, callback=lambda *_: during.update(threads_of_blas())).fit(X)
+        assert during == {1}
+        first, second = one_blas_thread(), one_blas_thread()
+        for change, n_threads in (
+            (first.__enter__, 1),
+            (second.__enter__, 1),
+            (lambda: first.__exit__(None, None, None), 1),
+            (lambda: second.__exit__(None, None, None), 2),
+        ):
+            change()
+            assert threads_of_blas() == {n_threads}
+        with one_blas_thread(10**8):
+            assert threads_of_blas() == {2}
 
 
 def test_a_failing_block_ends_the_threads_too():

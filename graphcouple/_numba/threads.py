@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -21,6 +21,10 @@ from joblib.parallel import get_active_backend
 from graphcouple._validation import check_integer
 
 _BLOCKS_PER_THREAD = 2
+
+# Decompositions and products of fewer numbers gain little from a second thread of BLAS. While another program uses its
+# core, they wait for it, and take up to fifteen times as long.
+_NUMBERS_WORTH_BLAS_THREADS = 10_000_000
 
 POINTS_WORTH_THREADS = 20_000
 """With fewer rows of a few operations each, starting threads takes longer than the loop."""
@@ -60,14 +64,14 @@ _pools = _Pools()
 _local = threading.local()
 
 
-def _forget_pools() -> None:
-    global _pools
-    _pools = _Pools()
+def _forget_users() -> None:
+    global _pools, _one_blas_thread
+    _pools, _one_blas_thread = _Pools(), _OneBlasThread()
 
 
 if hasattr(os, "register_at_fork"):
-    # A forked child inherits the pools but none of their threads.
-    os.register_at_fork(after_in_child=_forget_pools)
+    # A forked child inherits users and pools, but none of their threads.
+    os.register_at_fork(after_in_child=_forget_users)
 
 
 @contextmanager
@@ -113,6 +117,35 @@ def blas_threads(n_threads: int) -> Any:
     BLAS libraries are looked up once, because a lookup takes three milliseconds.
     """
     return _libraries().limit(limits=n_threads, user_api="blas")
+
+
+class _OneBlasThread:
+    """BLAS has one thread while anyone uses it here; a limit for each user could outlive a user in another thread."""
+
+    def __init__(self) -> None:
+        self._lock, self._users = threading.Lock(), 0
+
+    @contextmanager
+    def user(self) -> Iterator[None]:
+        with self._lock:
+            if not self._users:
+                self._limit = blas_threads(1)
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    self._limit.restore_original_limits()
+
+
+_one_blas_thread = _OneBlasThread()
+
+
+def one_blas_thread(n_numbers: int = 0) -> AbstractContextManager[None]:
+    """Return a context in which BLAS uses one thread, unless the data have more numbers than are worth two."""
+    return nullcontext() if n_numbers > _NUMBERS_WORTH_BLAS_THREADS else _one_blas_thread.user()
 
 
 def over_rows(n_rows: int, n_jobs: int | None, loop: Callable[..., Any], *args: Any, at_least: int = 64) -> None:

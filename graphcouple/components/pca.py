@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import svd_flip
 
+from graphcouple._numba.threads import one_blas_thread
 from graphcouple.components.projection import AveragedProjection, sample_components
 from graphcouple.graphs import FloatArray
 from graphcouple.laws.priors import RandomGraph
@@ -181,7 +182,8 @@ def sampled_pca(
         fresh = sample_components(posterior, goal - n_drawn, seed, first=n_drawn, n_jobs=n_jobs, progress=advance)
         labels = np.concatenate([labels, fresh])
         M = AveragedProjection(labels, n_jobs)
-        result = component_pca(X, M, n_components, svd_solver=svd_solver, rng=rng)
+        with one_blas_thread(int(np.prod(X.shape))):
+            result = component_pca(X, M, n_components, svd_solver=svd_solver, rng=rng)
         error = result.relative_error
         view = result.embedding.view()
         view.flags.writeable = False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
 from numbers import Real
 from typing import Any, Self
 
@@ -14,7 +13,7 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from graphcouple._numba.threads import blas_threads
+from graphcouple._numba.threads import one_blas_thread
 from graphcouple.couplings import GramMatching
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._progress import watched
@@ -30,9 +29,6 @@ from graphcouple.spectral import GramMatrix, nystroem, nystroem_places, pivoted_
 
 # Up to 5,000 points, the true gradient is computed beside the approximate one to see the angle between them.
 _MONITORED = 5000
-
-# Entries of the similarities up to which products take one thread.
-_ONE_THREAD = 250_000
 
 
 @estimator
@@ -150,9 +146,7 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
             start = given_start(self.init, n, self.n_components)
         true, cosines = None if exact is None else GramMatching(exact), []
         first = float(np.linalg.norm(objective.gradient(start))) / n
-        # Two threads wait for each other longer than small products take.
-        one = blas_threads(1) if n * max(n, X.shape[1]) <= _ONE_THREAD else nullcontext()
-        with one, watched(self, self.max_iter) as show:
+        with one_blas_thread(n * max(X.shape)), watched(self, self.max_iter) as show:
 
             def each(iteration: int, loss: float, Z: FloatArray) -> Any:
                 if true is not None:

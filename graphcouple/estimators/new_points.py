@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from graphcouple._numba.threads import threads_kept
+from graphcouple._numba.threads import one_blas_thread, threads_kept
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.fixed_map import FixedMap
 from graphcouple.couplings.parametric import FeatureMap
@@ -352,7 +352,8 @@ class PlacesNewPoints(HasLaw):
         return values if self._rows is None else values[self._rows.point]
 
     def _carry_out(self, sentence: Sentence, rows: Rows, rng: np.random.RandomState, **options: Any) -> Result:
-        with threads_kept(), watched(self, sentence.iterations(rows.n_rows)) as show:
+        one = one_blas_thread(0 if rows.X is None else int(np.prod(rows.X.shape)))
+        with one, threads_kept(), watched(self, sentence.iterations(rows.n_rows)) as show:
             if not show.idle:
                 options |= {"watch": show, "check_every": _CALLBACK_EVERY if self.callback else SETTLE_SPAN}
             result = carry_out(sentence, rows, rng, **options)

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from graphcouple._numba.threads import one_blas_thread
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.laplacian_methods import LawEigenmaps
 from graphcouple.estimators.metric_mds import MetricMDS
@@ -123,7 +124,8 @@ class PHATE(LawEigenmaps):
             landmarks = self._rng.choice(part.n_nodes, self.n_landmarks, replace=False)
             cell = cells(part.affinity, np.sort(landmarks))
             walk, mass = between_cells(walk, mass, cell)
-        places = self._scaled(walk.toarray(), mass, n_components, part.n_nodes)
+        with one_blas_thread(walk.shape[0] ** 2):
+            places = self._scaled(walk.toarray(), mass, n_components, part.n_nodes)
         if cell is not None:
             places = np.asarray(part.affinity @ places[cell]) / part.degrees[:, None]
         places -= places.mean(axis=0)

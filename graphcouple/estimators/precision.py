@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from graphcouple._numba.threads import blas_threads, effective_n_jobs
+from graphcouple._numba.threads import blas_threads, effective_n_jobs, one_blas_thread
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.precision import shrunk_eigenvalues
 from graphcouple.estimators._parameters import estimator, parameter
@@ -108,7 +107,7 @@ class PrecisionCoupling(EmbeddingEstimator):
                 f"n_components={wanted} must be at most min(n_samples, n_features)={min(n, p)}; "
                 "lower it, or use 'auto'."
             )
-        limit = nullcontext() if self.n_jobs is None else blas_threads(effective_n_jobs(self.n_jobs))
+        limit = one_blas_thread(n * p) if self.n_jobs is None else blas_threads(effective_n_jobs(self.n_jobs))
         with limit:
             parts = leading_svd(
                 X, wanted, center=self.center, svd_solver=self.svd_solver, rng=check_random_state(self.random_state)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._numba.threads import blas_threads
+from graphcouple._numba.threads import one_blas_thread
 from graphcouple._validation import check_integer
 from graphcouple.graphs import FloatArray, IntArray, Support, largest_of_rows
 from graphcouple.laws.given import ConditionedLaw, GraphLaw, NewEdges
@@ -121,7 +121,7 @@ class _Diffused(ConditionedLaw):
         one = self.part.posterior(n_jobs)
         self.steps = one.support.to_csr(np.asarray(one.edge_means, dtype=np.float64))
         if one.support.complete:
-            with blas_threads(1):
+            with one_blas_thread():
                 ends = np.linalg.matrix_power(self.steps.toarray(), self.diffused.n_steps)
             np.fill_diagonal(ends, 0.0)
             return UnitOutDegree().around(_or_one_step(sp.csr_array(ends), self.steps))

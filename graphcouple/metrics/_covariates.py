@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._numba.threads import blas_threads, over_rows
+from graphcouple._numba.threads import one_blas_thread, over_rows
 from graphcouple.graphs import FloatArray
 from graphcouple.metrics._blocks import Distances, orders_of, ranks_of
 from graphcouple.neighbors import nearest_neighbors
@@ -55,7 +55,7 @@ def covariates(
                 covariate[rows] = curves.reshape(rows.size, -1)
 
     # The bits of a matrix product depend on the block's shape and on the number of threads, so both are fixed.
-    with blas_threads(1):
+    with one_blas_thread():
         over_rows(-(-n // _ROWS), n_jobs, among_references, at_least=2)
     if metric not in SEARCHED or n <= 2 * _NEIGHBORS:
         return values

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from graphcouple._numba.threads import blas_threads, effective_n_jobs, over_rows, threads_kept
+from graphcouple._numba.threads import effective_n_jobs, one_blas_thread, over_rows, threads_kept
 from graphcouple._validation import check_integer, check_random_state, refuse_estimator
 from graphcouple.graphs import FloatArray
 from graphcouple.metrics._blocks import Distances, distances_of, orders_of, ranks_of
@@ -130,7 +130,7 @@ def _sum_blocks(block: Callable[..., list[Relations]], jobs: list[Any], n_jobs: 
     # A part holds six numbers for each point, so only a few parts are kept at a time.
     at_once = 2 * effective_n_jobs(n_jobs)
     # One thread computes a block, and blocks are added in order: the bits do not depend on the number of threads.
-    with blas_threads(1), threads_kept():
+    with one_blas_thread(), threads_kept():
         for a in range(0, len(jobs), at_once):
             some = jobs[a : a + at_once]
             parts: list[list[Relations]] = [[]] * len(some)

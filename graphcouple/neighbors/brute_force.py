@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._numba.threads import blas_threads, over_rows
+from graphcouple._numba.threads import one_blas_thread, over_rows
 from graphcouple.neighbors.points import nearest_of
 from graphcouple.neighbors.projection import ROWS_TOGETHER
 
@@ -55,6 +55,6 @@ def nearest_exactly(
                 keep_nearest(shifted_sq_dist, names[part], block_rows, no_norms, distances, candidates)
             indices[rows], sq_dist[rows] = nearest_of(X_new, rows, X, candidates[: rows.size], n_neighbors)
 
-    with blas_threads(1):
+    with one_blas_thread():
         over_rows(-(-len(X_new) // ROWS_TOGETHER), n_jobs, search, at_least=2)
     return indices, sq_dist

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from graphcouple._numba.threads import blas_threads, effective_n_jobs, over_rows
+from graphcouple._numba.threads import effective_n_jobs, one_blas_thread, over_rows
 from graphcouple.graphs import MANY_EDGES
 from graphcouple.neighbors.points import fits_in_single, nearest_of, workable
 from graphcouple.neighbors.projection import Projection, product_of_rows
@@ -175,7 +175,7 @@ class InvertedFile:
                 part = points[a : a + _ROWS_BY_CENTRE].astype(np.float64, copy=False)
                 list_of[a : a + _ROWS_BY_CENTRE] = (product_of_rows(part, columns) - half).argmax(axis=1)
 
-        with blas_threads(1):
+        with one_blas_thread():
             over_rows(-(-len(points) // _ROWS_BY_CENTRE), self.n_jobs, assign, at_least=2)
         return list_of
 
@@ -302,7 +302,7 @@ class InvertedFile:
                 indices[rows], sq_dist[rows] = neighbors
 
         # One thread searches a block of rows, so the bits are the same for any number of threads.
-        with blas_threads(1):
+        with one_blas_thread():
             over_rows(-(-order.size // _ROWS_AT_ONCE), self.n_jobs, search, at_least=2)
         return indices, sq_dist
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from graphcouple._numba.threads import one_blas_thread
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import as_points, product_of_rows
 from graphcouple.spectral.eigen import fixed_signs, largest
@@ -151,7 +152,9 @@ class GramMatrix:
         ConvergenceWarning
             When the eigenvectors have not converged.
         """
-        values, vectors, negligible = self._leading(n_components)
+        width = self.n_points if self.factor is None else self.factor.shape[1]
+        with one_blas_thread(self.n_points * width):
+            values, vectors, negligible = self._leading(n_components)
         top = float(values[0]) if values.size else 0.0
         # The matrix's largest entry bounds the rounding error of an eigenvalue 0.
         scale = max(top, 0.0 if self.matrix is None else float(np.abs(self.matrix).max()))

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import ArpackError
 from sklearn import config_context
 
+from graphcouple._numba.threads import one_blas_thread
 from graphcouple.graphs import FloatArray
 from graphcouple.neighbors.points import shift_of, shifted
 
@@ -125,5 +126,6 @@ def principal_components(X: Any, n_components: int, rng: np.random.RandomState) 
     with warnings.catch_warnings():
         # Constant data have zero variance, which PCA divides by; the caller handles a zero result.
         warnings.filterwarnings("ignore", message="invalid value encountered", category=RuntimeWarning)
-        Z = PCA(k, random_state=rng).fit_transform(X)
+        with one_blas_thread(int(np.prod(X.shape))):
+            Z = PCA(k, random_state=rng).fit_transform(X)
     return np.pad(Z, ((0, 0), (0, n_components - k)))
