@@ -18,21 +18,19 @@ from graphcouple.couplings import GramMatching
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._progress import watched
 from graphcouple.estimators._vocabulary import AT_LEAST_1
-from graphcouple.estimators.embedding import EmbeddingEstimator
-from graphcouple.estimators.spectral import kernel_values
+from graphcouple.estimators.gram_methods import ByKernel
 from graphcouple.graphs import FloatArray
 from graphcouple.initializations import given_start
 from graphcouple.kernels import Kernel
-from graphcouple.neighbors import product_of_rows
 from graphcouple.optimize import ExactSteps, best_scale, solve
-from graphcouple.spectral import GramMatrix, nystroem, nystroem_places, pivoted_cholesky
+from graphcouple.spectral import GramMatrix, nystroem, pivoted_cholesky
 
 # Up to 5,000 points, the true gradient is computed beside the approximate one to see the angle between them.
 _MONITORED = 5000
 
 
 @estimator
-class AttractionRepulsionPCA(EmbeddingEstimator):
+class AttractionRepulsionPCA(ByKernel):
     """PCA, or kernel PCA, by descent on ‖C (S − Y Yᵀ) C‖²_F from a random start: points attract and repel each other.
 
     The result is PCA's up to an orthogonal map. The loss never rises, because each step goes to the minimum along its
@@ -114,8 +112,6 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
     verbose: int = parameter(default=0)
     callback: Callable[[int, float, FloatArray], Any] | None = parameter(default=None)
 
-    _remembered = ("_fixed",)
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Embed `X`, of shape (n_samples, n_features), or a matrix of similarities; `y` is ignored.
 
@@ -137,7 +133,7 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
         if self.n_components >= n:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")
         rng = check_random_state(self.random_state)
-        exact, used = self._similarities(X, rng)
+        exact, used = self._matrices(X, rng)
         objective = GramMatching(used)
         if isinstance(self.init, str):
             start = rng.normal(size=(n, self.n_components))
@@ -178,41 +174,29 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
         self._keep_map(X)
         return self
 
-    def _similarities(self, X: Any, rng: np.random.RandomState) -> tuple[GramMatrix | None, GramMatrix]:
+    def _matrices(self, X: Any, rng: np.random.RandomState) -> tuple[GramMatrix | None, GramMatrix]:
         """Return the similarities to monitor, if any, and the similarities to use."""
         n = X.shape[0]
         if self.approximation is None:
-            whole = GramMatrix(X) if self._linear else GramMatrix(matrix=self._kernel(X))
+            whole = GramMatrix(X) if self._linear else GramMatrix(matrix=self._similarities(X))
             return None, whole
         if self.takes_distances:
             GramMatrix(matrix=X)  # raises unless X is symmetric
 
         def columns(at: Any) -> FloatArray:
-            return np.asarray(X[:, at] if self.takes_distances else self._kernel(X, X[at]), dtype=np.float64)
+            return np.asarray(X[:, at] if self.takes_distances else self._similarities(X, X[at]), dtype=np.float64)
 
         if self.approximation == "nystroem":
             factor = nystroem(columns, n, self.rank, rng)
         else:
             factor = pivoted_cholesky(columns, self._diagonal(X), self.rank, rng)
-        exact = GramMatrix(matrix=self._kernel(X)) if n <= _MONITORED else None
+        exact = GramMatrix(matrix=self._similarities(X)) if n <= _MONITORED else None
         return exact, GramMatrix(factor)
-
-    @property
-    def takes_distances(self) -> bool:
-        """Whether `X` holds similarities."""
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
-
-    @property
-    def _linear(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "linear" and not self.kernel_params
-
-    def _kernel(self, X: Any, Y: Any = None) -> FloatArray:
-        return kernel_values(self.kernel, self.kernel_params, X, Y)
 
     def _diagonal(self, X: Any) -> FloatArray:
         if self.takes_distances:
             return np.diag(np.asarray(X))
-        return np.array([self._kernel(X[i : i + 1])[0, 0] for i in range(X.shape[0])])
+        return np.array([self._similarities(X[i : i + 1])[0, 0] for i in range(X.shape[0])])
 
     def _keep_map(self, X: Any) -> None:
         """Keep what `transform` needs: the least-squares map from similarities to places."""
@@ -220,30 +204,10 @@ class AttractionRepulsionPCA(EmbeddingEstimator):
         back = np.linalg.pinv(Y.T @ Y)
         if self._linear:
             mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-            self._fixed: dict[str, Any] = {"mean": mean, "onto": np.asarray(X.T @ (Y @ back))}
+            self._fixed = {"mean": mean, "onto": np.asarray(X.T @ (Y @ back))}
             return
         points = None if self.takes_distances else X
-        self._fixed = {"X": points, "rows": self._kernel(X).mean(axis=0), "onto": Y @ back}
-
-    def transform(self, X: Any) -> FloatArray:
-        """Place new points where their similarities to the fitted ones are best reproduced, as (kernel) PCA does.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_new, n_features)
-            Or similarities to the fitted points, for ``kernel="precomputed"``.
-
-        Returns
-        -------
-        ndarray of shape (n_new, n_components)
-        """
-        X = self._checked_new(X)
-        known = self._fixed
-        if "mean" in known:
-            scores = product_of_rows(X, known["onto"]) - known["mean"] @ known["onto"]
-            return np.asarray(scores).astype(X.dtype, copy=False)
-        places = nystroem_places(self._kernel(X, known["X"]), known["rows"], known["onto"])
-        return places.astype(X.dtype, copy=False)
+        self._fixed = {"points": points, "rows": self._similarities(X).mean(axis=0), "onto": Y @ back}
 
 
 def _cosine(left: FloatArray, right: FloatArray) -> float:

@@ -26,7 +26,76 @@ from graphcouple.neighbors import distances_of, product_of_rows
 from graphcouple.spectral import GramMatrix, nystroem_places
 
 
-class GramEstimator(EmbeddingEstimator):
+class SimilarityEstimator(EmbeddingEstimator):
+    """Base class of methods that place points by their similarities to the fitted points."""
+
+    landmarks_: IntArray | None = None
+
+    _remembered: ClassVar[tuple[str, ...]] = ("_fixed",)
+    _fixed: dict[str, Any]
+
+    @property
+    @abstractmethod
+    def _linear(self) -> bool:
+        """Whether the similarities are scalar products of the points, so that no matrix of pairs is needed."""
+
+    @abstractmethod
+    def _similarities(self, X: Any, fitted: Any) -> FloatArray:
+        """Return the similarities of points to the fitted points, of shape (n, n_fitted)."""
+
+    def _columns(self, X: Any) -> Any:
+        """Return the columns that belong to the landmarks, of numbers for pairs."""
+        return X[:, self.landmarks_] if self.takes_distances and self.landmarks_ is not None else X
+
+    def _placed(self, X: Any) -> FloatArray:
+        known = self._fixed
+        if "mean" in known:
+            return np.asarray(product_of_rows(X, known["onto"]) - known["mean"] @ known["onto"])
+        # In older files of AttractionRepulsionPCA they are called X.
+        points = known.get("points", known.get("X"))
+        Z = np.empty((X.shape[0], known["onto"].shape[1]))
+        for rows in in_blocks(X.shape[0], known["rows"].size):
+            similarities = self._similarities(X[rows], points)
+            Z[rows] = nystroem_places(similarities, known["rows"], known["onto"])
+        return Z
+
+    def transform(self, X: Any) -> FloatArray:
+        """Place new points by Nyström's formula: fitted points get their own places.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_new, n_features)
+            Or, for "precomputed", one number for each of the points of `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_components)
+            No row depends on another, except for the last bits with a kernel of scikit-learn.
+        """
+        X = self._checked_new(X)
+        return self._placed(self._columns(X)).astype(X.dtype, copy=False)
+
+
+class ByKernel(SimilarityEstimator):
+    """The similarities of a kernel."""
+
+    kernel: Any
+    kernel_params: dict[str, Any] | None
+
+    @property
+    def takes_distances(self) -> bool:
+        """Whether `X` holds similarities."""
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    @property
+    def _linear(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "linear" and not self.kernel_params
+
+    def _similarities(self, X: Any, fitted: Any = None) -> FloatArray:
+        return kernel_values(self.kernel, self.kernel_params, X, fitted)
+
+
+class GramEstimator(SimilarityEstimator):
     """Base class of methods that decompose a centred matrix of similarities.
 
     Attributes
@@ -38,19 +107,8 @@ class GramEstimator(EmbeddingEstimator):
     n_landmarks: Any
     random_state: Any
 
-    _remembered: ClassVar[tuple[str, ...]] = ("_fixed",)
-
     _zero_diagonal: ClassVar[bool] = False
     """Whether the value for a point and itself is 0, as for distances."""
-
-    @property
-    @abstractmethod
-    def _linear(self) -> bool:
-        """Whether the similarities are scalar products of the points, so that no matrix of pairs is needed."""
-
-    @abstractmethod
-    def _similarities(self, X: Any, fitted: Any) -> FloatArray:
-        """Return the similarities of points to the fitted points, of shape (n, n_fitted)."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Embed `X`, of shape (n_samples, n_features), or similarities of pairs; `y` is ignored.
@@ -77,7 +135,7 @@ class GramEstimator(EmbeddingEstimator):
         if self.takes_distances and self._zero_diagonal:
             distances_of(X, "precomputed")  # raises unless they are distances
         if self._linear:
-            self.landmarks_: IntArray | None = None
+            self.landmarks_ = None
             gram = GramMatrix(X)
         else:
             rng = check_random_state(self.random_state)
@@ -90,7 +148,7 @@ class GramEstimator(EmbeddingEstimator):
         self.eigenvalues_: FloatArray = placement.eigenvalues
         if self._linear:
             mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-            self._fixed: dict[str, Any] = {"mean": mean, "onto": gram.directions(placement)}
+            self._fixed = {"mean": mean, "onto": gram.directions(placement)}
         else:
             self._fixed = {"points": self._base, "rows": gram.rows, "onto": placement.onto}
         Z = placement.Z
@@ -106,36 +164,6 @@ class GramEstimator(EmbeddingEstimator):
         base = X if self.landmarks_ is None else X[self.landmarks_]
         self._base = None if self.takes_distances else base
         return GramMatrix(matrix=self._similarities(self._columns(base), self._base))
-
-    def _columns(self, X: Any) -> Any:
-        """Return the columns that belong to the landmarks, of numbers for pairs."""
-        return X[:, self.landmarks_] if self.takes_distances and self.landmarks_ is not None else X
-
-    def _placed(self, X: Any) -> FloatArray:
-        known = self._fixed
-        if "mean" in known:
-            return np.asarray(product_of_rows(X, known["onto"]) - known["mean"] @ known["onto"])
-        Z = np.empty((X.shape[0], known["onto"].shape[1]))
-        for rows in in_blocks(X.shape[0], known["rows"].size):
-            similarities = self._similarities(X[rows], known["points"])
-            Z[rows] = nystroem_places(similarities, known["rows"], known["onto"])
-        return Z
-
-    def transform(self, X: Any) -> FloatArray:
-        """Place new points by Nyström's formula: fitted points get their own places.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_new, n_features)
-            Or, for "precomputed", one number for each of the points of `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_new, n_components)
-            No row depends on another, except for the last bits with a kernel of scikit-learn.
-        """
-        X = self._checked_new(X)
-        return self._placed(self._columns(X)).astype(X.dtype, copy=False)
 
 
 @estimator
@@ -193,7 +221,7 @@ class ClassicalMDS(GramEstimator):
 
 
 @estimator
-class KernelPCA(GramEstimator):
+class KernelPCA(ByKernel, GramEstimator):
     """Kernel PCA: V Λ^½ of the centred kernel matrix C K C.
 
     The kernel −½ d² gives classical scaling, and with geodesic distances Isomap; see `GramMatrix.of_distances`.
@@ -236,15 +264,3 @@ class KernelPCA(GramEstimator):
     kernel_params: dict[str, Any] | None = parameter(default=None)
     n_landmarks: Any = parameter(default="auto", like="landmarks of pairs")
     random_state: Any = parameter(default=None, doc="Seed of the landmarks.")
-
-    @property
-    def takes_distances(self) -> bool:
-        """Whether `X` holds similarities."""
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
-
-    @property
-    def _linear(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "linear" and not self.kernel_params
-
-    def _similarities(self, X: Any, fitted: Any) -> FloatArray:
-        return kernel_values(self.kernel, self.kernel_params, X, fitted)
