@@ -94,6 +94,8 @@ FAULTS = [
     Fault("threads: BLAS is limited until the first user ends", "_numba/threads.py",
           "if not self._users:\n                    self._limit.restore", "if True:\n                    self._limit.restore", "test_threads"),
     Fault("threads: several of BLAS in a fit", "estimators/new_points.py", "with one, threads_kept()", "with threads_kept()", "test_threads"),
+    Fault("edges: most of all pairs, in one direction", "summation/edges.py", "self._dense = dense + dense.T", "self._dense = dense + dense",
+          "test_many_edges"),
     Fault("threads: as many as asked for", "_numba/threads.py", "max(_cores(), _FEW))", "10**9)", "test_threads"),
     Fault("kernels: where makes arrays", "_numba/elementary.py", '"logaddexp", "where")', '"logaddexp")', "test_crafted"),
     Fault("spaces: a chord of one end", "_numba/curved.py", "near[e] * scales[i] * scale[e]", "near[e] * scales[i] * scales[i]",
