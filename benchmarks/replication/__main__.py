@@ -22,7 +22,7 @@ from report import graph_coupling_tables, laptsne_tables
 import graphcouple as gc
 
 HERE = Path(__file__).parent
-DOCS = HERE.parents[1] / "docs" / "replication.md"
+DOCS = HERE.parents[1] / "docs" / "evidence" / "replication.md"
 
 
 def named(name, path):
