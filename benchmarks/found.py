@@ -5,7 +5,8 @@
 On each data set of the front, `gc.search` draws methods. Of those fitted to all rows it takes two: the best R(10), and
 the best R(n/2) among those that lose at most 0.005 of t-SNE's R(10). Then all methods taken, and the presets, are
 fitted to every data set, with other rows or draws and another seed. Prints R(10) and R(n/2), means over data
-sets, and on how many sets a method surpasses each preset: one score more than 0.005 higher, the other at most 0.005 lower.
+sets, and on how many sets a method surpasses each preset: one score more than 0.005 higher, the other at most 0.005
+lower.
 """
 
 from __future__ import annotations

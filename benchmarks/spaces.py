@@ -71,9 +71,7 @@ def front(files, points):
     print(f"\n| {len(data)} data sets | R(10) | R(n/4) | R(n/2) | KL | seconds |")
     for name, values in sums.items():
         near, quarter, half, divergence, seconds = np.mean(values, axis=0)
-        print(
-            f"| {name} | {near:.3f} | {quarter:.3f} | {half:.3f} | {divergence:.2f} | {seconds:.1f} |"
-        )
+        print(f"| {name} | {near:.3f} | {quarter:.3f} | {half:.3f} | {divergence:.2f} | {seconds:.1f} |")
 
 
 def main():

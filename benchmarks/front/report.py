@@ -94,7 +94,8 @@ def table(rows):
     columns = {score: _over_data(rows, score, methods, data) for score in SCORES}
     seconds = _by(rows, "seconds")
     ranks = _mean_ranks(rows, "R(n/2)", data, methods)
-    lines = [f"| mean over {len(data)} data sets | {' | '.join(SCORES)} | rank at n/2 | seconds |", "|---" * (len(SCORES) + 3) + "|"]
+    names = " | ".join(SCORES)
+    lines = [f"| mean over {len(data)} data sets | {names} | rank at n/2 | seconds |", "|---" * (len(SCORES) + 3) + "|"]
     for method in sorted(methods, key=lambda name: ranks[name]):
         cells = [_shown(columns[score][method]) for score in SCORES]
         # The least over seeds: what else the machine did only adds to it.
