@@ -1,6 +1,6 @@
 """Time and memory of scores and pictures of many points.
 
-    python benchmarks/evaluation.py t10k-images-idx3-ubyte.gz [--sampled mnist70k.npz] [--exact]
+    python benchmarks/evaluation.py mnist10k-images-idx3-ubyte.gz [--sampled mnist70k.npz] [--exact]
 
 Prints wall seconds and the growth of memory of the curves of all neighborhood sizes (exact, of the images and their
 t-SNE), of the sampled curves of a larger data set with their largest standard errors, and of a scatter of a million

@@ -1,7 +1,7 @@
 """graphcouple and its peers, in alternation, each fit in a process of its own.
 
     python benchmarks/compare                       # scikit-learn's digits
-    python benchmarks/compare mnist10k --images t10k-images-idx3-ubyte.gz --labels t10k-labels-idx1-ubyte.gz
+    python benchmarks/compare mnist10k --images mnist10k-images-idx3-ubyte.gz --labels mnist10k-labels-idx1-ubyte.gz
     python benchmarks/compare mnist70k.npz          # arrays X (n × p) and y (n)
     python benchmarks/compare DATA --methods tsne umap --repeats 3
 
