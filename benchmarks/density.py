@@ -1,6 +1,6 @@
 """Maps that are dense where the data are: `gc.Density` at four weights, beside umap-learn's densMAP.
 
-    python benchmarks/density.py mnismnist10k-images-idx3-ubyte.gz coil20.mat
+    python benchmarks/density.py mnist10k-images-idx3-ubyte.gz coil20.mat
 
 Five Gaussian clusters of sizes 0.5 to 8, and up to 1,500 points of each data set of the front (`benchmarks/front`),
 with the files of pictures given. `gc.metrics.density_match` gives correlation and slope, and `gc.metrics.evaluate`

@@ -1,6 +1,6 @@
 """Bandwidths by evidence beside perplexity 30: t-SNE's pair of laws on the data sets of the front.
 
-    python benchmarks/evidence.py [--files mnismnist10k-images-idx3-ubyte.gz coil20.mat] [--points 1500]
+    python benchmarks/evidence.py [--files mnist10k-images-idx3-ubyte.gz coil20.mat] [--points 1500]
 
 For each data set, its intrinsic dimension and the perplexity of each law (e to the mean entropy of a row), then
 R(10) and R(n/2) of the maps.

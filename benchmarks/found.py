@@ -1,6 +1,6 @@
 """Which drawn methods surpass the presets, and on how many data sets.
 
-    python benchmarks/found.py [--files mnismnist10k-images-idx3-ubyte.gz coil20.mat] [--points 1000] [--trials 27]
+    python benchmarks/found.py [--files mnist10k-images-idx3-ubyte.gz coil20.mat] [--points 1000] [--trials 27]
 
 On each data set of the front, `gc.search` draws methods. Of those fitted to all rows it takes two: the best R(10), and
 the best R(n/2) among those that lose at most 0.005 of t-SNE's R(10). Then all methods taken, and the presets, are

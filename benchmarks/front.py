@@ -1,6 +1,6 @@
 """The front from local to global: every method on ten data sets, five seeds.
 
-    python benchmarks/front.py --files mnismnist10k-images-idx3-ubyte.gz coil20.mat [--peers PYTHON] [--seeds 5] [-o FOLDER]
+    python benchmarks/front.py --files mnist10k-images-idx3-ubyte.gz coil20.mat [--peers PYTHON] [--seeds 5] [-o FOLDER]
 
 R(10) is how well neighbourhoods of ten points are kept, R(n/4) and R(n/2) those of a quarter and half of all points
 (`graphcouple.metrics`; 1 is perfect, 0 is chance). "torn" is the share of edges between neighbours that are longer

@@ -1,6 +1,6 @@
 """Make the 70,000 digits of the benchmarks: MNIST's 10,000 test digits, and six copies of each by small affine maps.
 
-python benchmarks/mnist70k.py mnismnist10k-images-idx3-ubyte.gz mnist70k.npz
+python benchmarks/mnist70k.py mnist10k-images-idx3-ubyte.gz mnist70k.npz
 """
 
 import sys

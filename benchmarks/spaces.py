@@ -1,6 +1,6 @@
 """Maps in hyperbolic space beside the plane: trees, and the ten data sets of `front.py`.
 
-    python benchmarks/spaces.py --files mnismnist10k-images-idx3-ubyte.gz coil20.mat [--points 1500] [--tenthousand]
+    python benchmarks/spaces.py --files mnist10k-images-idx3-ubyte.gz coil20.mat [--points 1500] [--tenthousand]
 
 For trees, "distortion" is the mean of |d/δ/median(d/δ) − 1| over pairs, d their distance on the map and δ along the
 tree. R(K) is how well neighbourhoods of K points are kept (`graphcouple.metrics`), by the distances of each space.
