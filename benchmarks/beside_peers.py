@@ -73,7 +73,7 @@ def draw(X, y, output, **more):
 
 
 def print_starts(n_points):
-    """Print 100·R(10) and 100·R(n/2) of two peers from their own start and from ccPCA."""
+    """Print R(10) and R(n/2) of two peers from their own start and from ccPCA."""
     import openTSNE
     import umap
 
@@ -89,8 +89,8 @@ def print_starts(n_points):
             "TwoScaleCoupling": gc.TwoScaleCoupling(random_state=0).fit_transform(X),
         }
         for name, Z in maps.items():
-            near, far = 100 * gc.metrics.k_ary_preservation(X, Z, [10, len(X) // 2])
-            print(f"{data:12} {name:24} {near:6.1f} {far:6.1f}", flush=True)
+            near, far = gc.metrics.k_ary_preservation(X, Z, [10, len(X) // 2])
+            print(f"{data:12} {name:24} {near:.3f} {far:.3f}", flush=True)
 
 
 def main():

@@ -118,7 +118,7 @@ def run_separated(names: str, init: str) -> None:
         kept, spread, _, _, places, _ = scores(X, y, fitted.embedding_)
         spreads[composition.q].append(spread)
         ended = "; ".join([fitted.stop_reason_[:30], *(str(one.message)[:60] for one in caught)])
-        print(f"{spread:9.1f} {len(X) - places:4d} {kept:5.1f}  {composition}  {ended}", flush=True)
+        print(f"{spread:9.1f} {len(X) - places:4d} {kept:5.3f}  {composition}  {ended}", flush=True)
     for q, found in spreads.items():
         if found:
             shares = ", ".join(f"{np.sum(np.array(found) > bound)} above {bound:,}" for bound in (100, 300, 1000))

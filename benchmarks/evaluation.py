@@ -1,6 +1,6 @@
 """Time and memory of scores and pictures of many points.
 
-    python benchmarks/evaluation.py t10k-images-idx3-ubyte.gz [--sampled mnist70k.npz] [--exact]
+    python benchmarks/evaluation.py mnist10k-images-idx3-ubyte.gz [--sampled mnist70k.npz] [--exact]
 
 Prints wall seconds and the growth of memory of the curves of all neighborhood sizes (exact, of the images and their
 t-SNE), of the sampled curves of a larger data set with their largest standard errors, and of a scatter of a million
@@ -63,15 +63,15 @@ def main():
     found = timed(name, lambda: gc.metrics.neighborhood_curves(X, Z, n_rows=n_rows, random_state=0))
     at = np.array([10, len(X) // 4, len(X) // 2]) - 1
     for curve in CURVES:
-        error = 100 * getattr(found, f"{curve}_error")
-        few = ", ".join(f"{value:.2f}" for value in error[at])
-        print(f"  {curve}: standard errors {few} points at 10, n/4, n/2; at most {error[9 : at[2]].max():.2f} between")
+        error = getattr(found, f"{curve}_error")
+        few = ", ".join(f"{value:.4f}" for value in error[at])
+        print(f"  {curve}: standard errors {few} at 10, n/4, n/2; at most {error[9 : at[2]].max():.4f} between")
     if asked.exact:
         exact = gc.metrics.neighborhood_curves(X, Z)
         for curve in CURVES:
-            off = 100 * np.abs(getattr(found, curve) - getattr(exact, curve))
-            few = ", ".join(f"{value:.2f}" for value in off[at])
-            print(f"  {curve}: off by {few} points at 10, n/4, n/2; at most {off[9 : at[2]].max():.2f} between")
+            off = np.abs(getattr(found, curve) - getattr(exact, curve))
+            few = ", ".join(f"{value:.4f}" for value in off[at])
+            print(f"  {curve}: off by {few} at 10, n/4, n/2; at most {off[9 : at[2]].max():.4f} between")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python benchmarks/evidence.py [--files mnist10k-images-idx3-ubyte.gz coil20.mat] [--points 1500]
 
 For each data set, its intrinsic dimension and the perplexity of each law (e to the mean entropy of a row), then
-R(10) and R(n/2) of the maps, in per cent.
+R(10) and R(n/2) of the maps.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def main() -> None:
             fitted = gc.GraphCoupling(law, gc.GraphModel(gc.Student(), "E"), init="pca", random_state=0).fit(points)
             kept = gc.metrics.evaluate(points, fitted.embedding_)
             perplexity = np.exp(fitted.posterior_.entropy() / len(points))
-            scores.append([float(perplexity), 100 * float(kept["R(10)"]), 100 * float(kept["R(n/2)"])])
+            scores.append([float(perplexity), float(kept["R(10)"]), float(kept["R(n/2)"])])
         dim = law.bandwidth.settled(law.rows(*law.given(points).distances.all_pairs(), None, None)).dim
         everything.append(scores)
-        cells = "; ".join("{:.0f}, {:.1f}, {:.1f}".format(*row) for row in scores)
+        cells = "; ".join("{:.0f}, {:.3f}, {:.3f}".format(*row) for row in scores)
         sys.stdout.write(f"| {name} | {dim:.1f} | {cells} |\n")
         sys.stdout.flush()
-    cells = "; ".join("{:.0f}, {:.1f}, {:.1f}".format(*row) for row in np.mean(everything, axis=0))
+    cells = "; ".join("{:.0f}, {:.3f}, {:.3f}".format(*row) for row in np.mean(everything, axis=0))
     sys.stdout.write(f"| mean | | {cells} |\n")
 
 

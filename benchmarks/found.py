@@ -3,9 +3,10 @@
     python benchmarks/found.py [--files mnist10k-images-idx3-ubyte.gz coil20.mat] [--points 1000] [--trials 27]
 
 On each data set of the front, `gc.search` draws methods. Of those fitted to all rows it takes two: the best R(10), and
-the best R(n/2) among those that lose at most 0.5 of t-SNE's 100·R(10). Then all methods taken, and the presets, are
-fitted to every data set, with other rows or draws and another seed. Prints 100·R(10) and 100·R(n/2), means over data
-sets, and on how many sets a method surpasses each preset: one score more than 0.5 higher, the other at most 0.5 lower.
+the best R(n/2) among those that lose at most 0.005 of t-SNE's R(10). Then all methods taken, and the presets, are
+fitted to every data set, with other rows or draws and another seed. Prints R(10) and R(n/2), means over data
+sets, and on how many sets a method surpasses each preset: one score more than 0.005 higher, the other at most 0.005
+lower.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ PRESETS = {
     "HierarchicalCoupling": gc.HierarchicalCoupling(),
 }
 SCORES = ("R(10)", "R(n/2)")
-WITHIN = 0.5
+WITHIN = 0.005
 
 
 def data(args, seed):
@@ -45,7 +46,7 @@ def taken(X, args):
     found = gc.search(X, objectives=SCORES, budget=f"{args.trials} trials", n_seeds=2, random_state=0)
     table = found.table
     whole = table[table["rows"] == table["rows"].max()] if "rows" in table else table
-    scores = {name: tuple(100.0 * float(whole.loc[name, score]) for score in SCORES) for name in whole.index}
+    scores = {name: tuple(float(whole.loc[name, score]) for score in SCORES) for name in whole.index}
     drawn = {name: pair for name, pair in scores.items() if "→" in name and np.isfinite(pair).all()}
     if not drawn:
         return {}
@@ -57,17 +58,17 @@ def taken(X, args):
 
 
 def scored(method, X):
-    """Return 100·R(10) and 100·R(n/2) of a method; NaN if it fails."""
+    """Return R(10) and R(n/2) of a method; NaN if it fails."""
     try:
         Z = clone(method).set_params(random_state=1).fit_transform(X)
     except (ValueError, TypeError):
         return (np.nan, np.nan)
     kept = gc.metrics.evaluate(X, Z)
-    return tuple(100.0 * float(kept[score]) for score in SCORES)
+    return tuple(float(kept[score]) for score in SCORES)
 
 
 def surpassed(ours, theirs):
-    """Return on how many sets a method has more of one score and no less than 0.5 of the other."""
+    """Return on how many sets a method has more of one score and no less than 0.005 of the other."""
     more = np.nan_to_num(ours - theirs, nan=-np.inf)
     return int(((more > -WITHIN).all(axis=1) & (more > WITHIN).any(axis=1)).sum())
 
@@ -91,8 +92,8 @@ def main() -> None:
     results = {}
     for name, method in methods.items():
         results[name] = np.array([scored(method, X) for X in others.values()])
-        cells = "; ".join(f"{a:.1f}, {b:.1f}" for a, b in results[name])
-        sys.stdout.write(f"{name}: mean {np.round(results[name].mean(axis=0), 1)}: {cells}\n")
+        cells = "; ".join(f"{a:.3f}, {b:.3f}" for a, b in results[name])
+        sys.stdout.write(f"{name}: mean {np.round(results[name].mean(axis=0), 3)}: {cells}\n")
         sys.stdout.flush()
     sys.stdout.write(f"\nof {len(others)} sets, surpassed: {', '.join(PRESETS)}\n")
     for name, ours in results.items():

@@ -86,7 +86,7 @@ def measure(method, path, target):
     """Fit the points of a file, and print what it took as JSON."""
     import graphcouple as gc
     from graphcouple.couplings import recipes
-    from graphcouple.estimators import sentence
+    from graphcouple.estimators import carry_out
 
     warnings.simplefilter("ignore")
     X = np.load(path, mmap_mode="r")
@@ -95,7 +95,7 @@ def measure(method, path, target):
     stages.note(gc.GraphModel, "edges_among", "neighbours", "law")
     for recipe in (recipes.CrossEntropyCoupling, recipes.EffectiveCoupling):
         stages.note(recipe, "bind", "coupling", "start")
-    stages.note(sentence, "solve", "descent", "end")
+    stages.note(carry_out, "solve", "descent", "end")
 
     start = time.perf_counter()
     model = getattr(gc, method)(random_state=0, verbose=True)

@@ -131,7 +131,7 @@ def scores(X, y, Z):
     cells = np.minimum((20 * (Z - low) / np.maximum(high - low, 1e-300)).astype(int), 19)
     places = len(np.unique(np.round(1e7 * Z / np.abs(Z - Z.mean(axis=0)).max()), axis=0))
     n_rows = 1000 if len(Z) > 20_000 else None
-    kept = 100 * gc.metrics.k_ary_preservation(X, Z, 10, n_rows=n_rows, random_state=0)
+    kept = gc.metrics.k_ary_preservation(X, Z, 10, n_rows=n_rows, random_state=0)
     far = np.linalg.norm(Z - np.median(Z, axis=0), axis=1)
     reach = far.max() / max(np.median(far), 1e-300)
     return kept, radius / max(inner, 1e-300), reach, len(np.unique(cells, axis=0)) / 4, places, astray
@@ -172,7 +172,7 @@ def main():
             theirs = (np.nan,) * 7
             if peer is not None:
                 theirs = (*scores(X, y, peer), objective_of(fitted).value(peer.astype(np.float64)) / len(X))
-            cells = (f"{a:.{d}f} / {b:.{d}f}" for a, b, d in zip(ours, theirs, (1, 1, 1, 0, 0, 2, 4), strict=True))
+            cells = (f"{a:.{d}f} / {b:.{d}f}" for a, b, d in zip(ours, theirs, (3, 1, 1, 0, 0, 2, 4), strict=True))
             print(f"| {name} | {method} | {' | '.join(cells)} | {seconds:.1f} |", flush=True)
 
 

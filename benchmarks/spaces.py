@@ -68,12 +68,10 @@ def front(files, points):
             fitted = make().fit(X[rows])
             seconds = time.perf_counter() - start
             sums[name].append([*kept(among, distances_on(fitted), sizes), fitted.kl_divergence_, seconds])
-    print(f"\n| {len(data)} data sets | 100·R(10) | 100·R(n/4) | 100·R(n/2) | KL | seconds |")
+    print(f"\n| {len(data)} data sets | R(10) | R(n/4) | R(n/2) | KL | seconds |")
     for name, values in sums.items():
         near, quarter, half, divergence, seconds = np.mean(values, axis=0)
-        print(
-            f"| {name} | {100 * near:.1f} | {100 * quarter:.1f} | {100 * half:.1f} | {divergence:.2f} | {seconds:.1f} |"
-        )
+        print(f"| {name} | {near:.3f} | {quarter:.3f} | {half:.3f} | {divergence:.2f} | {seconds:.1f} |")
 
 
 def main():

@@ -1,7 +1,7 @@
 """graphcouple and its peers, in alternation, each fit in a process of its own.
 
     python benchmarks/compare                       # scikit-learn's digits
-    python benchmarks/compare mnist10k --images t10k-images-idx3-ubyte.gz --labels t10k-labels-idx1-ubyte.gz
+    python benchmarks/compare mnist10k --images mnist10k-images-idx3-ubyte.gz --labels mnist10k-labels-idx1-ubyte.gz
     python benchmarks/compare mnist70k.npz          # arrays X (n × p) and y (n)
     python benchmarks/compare DATA --methods tsne umap --repeats 3
 
@@ -36,9 +36,9 @@ COLUMNS = (
     ("again", "again_s", ".1f"),
     ("peak MB", "peak_mb", ".0f"),
     ("KL", "kl", ".3f"),
-    ("R(10)", "R10", ".1f"),
-    ("R(n/4)", "Rn4", ".1f"),
-    ("R(n/2)", "Rn2", ".1f"),
+    ("R(10)", "R10", ".3f"),
+    ("R(n/4)", "Rn4", ".3f"),
+    ("R(n/2)", "Rn2", ".3f"),
     ("10-NN", "accuracy", ".4f"),
 )
 

@@ -32,8 +32,8 @@ def timed(times, part):
 def _ours(make):
     def fit(X, times):
         import graphcouple as gc
-        from graphcouple.estimators import sentence
-        from graphcouple.neighbors.distances import distances_of
+        from graphcouple.estimators import carry_out
+        from graphcouple.neighbors.by_metric import distances_of
 
         euclidean = type(distances_of(X[:2]))
 
@@ -49,8 +49,8 @@ def _ours(make):
 
         plain = [
             (euclidean, "nearest", noted(euclidean, "nearest", "neighbors_s")),
-            (gc.GraphModel, "posterior", noted(gc.GraphModel, "posterior", "affinities_s")),
-            (sentence, "solve", noted(sentence, "solve", "optimize_s")),
+            (carry_out, "posterior_of", noted(carry_out, "posterior_of", "affinities_s")),
+            (carry_out, "solve", noted(carry_out, "solve", "optimize_s")),
         ]
         try:
             Z = make(gc).fit_transform(X)

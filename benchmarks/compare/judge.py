@@ -29,7 +29,7 @@ def main():
     table = gc.metrics.evaluate(X, maps, y)
     scores = []
     for path, Z in maps.items():
-        R = [100 * float(table.loc[path, name]) for name in ("R(10)", "R(n/4)", "R(n/2)")]
+        R = [float(table.loc[path, name]) for name in ("R(10)", "R(n/4)", "R(n/2)")]
         kl = objective.kl_divergence(Z) if not path.endswith(WITHOUT_KL) else None
         accuracy = float(table.loc[path, "10-NN accuracy"])
         scores.append({"kl": kl, "R10": R[0], "Rn4": R[1], "Rn2": R[2], "accuracy": accuracy})

@@ -6,9 +6,6 @@ import numpy as np
 
 SCORES = ("R(10)", "R(n/4)", "R(n/2)", "torn", "detached", "distances", "triplets", "class means")
 
-# Scores shown in hundredths.
-_HUNDREDTHS = {"R(10)", "R(n/4)", "R(n/2)", "torn", "detached"}
-
 # Rows that belong together; all others are the front.
 TRIALS = {
     "local against global": (
@@ -95,14 +92,10 @@ def table(rows):
     columns = {score: _over_data(rows, score, methods, data) for score in SCORES}
     seconds = _by(rows, "seconds")
     ranks = _mean_ranks(rows, "R(n/2)", data, methods)
-    names = " | ".join(f"100·{score}" if score in _HUNDREDTHS else score for score in SCORES)
+    names = " | ".join(SCORES)
     lines = [f"| mean over {len(data)} data sets | {names} | rank at n/2 | seconds |", "|---" * (len(SCORES) + 3) + "|"]
     for method in sorted(methods, key=lambda name: ranks[name]):
-        cells = []
-        for score in SCORES:
-            values, unit = columns[score][method], 100.0 if score in _HUNDREDTHS else 1.0
-            digits = 1 if unit == 100.0 else 3
-            cells.append(_shown(np.array(values) * unit, digits))
+        cells = [_shown(columns[score][method]) for score in SCORES]
         # The least over seeds: what else the machine did only adds to it.
         least = [min(seconds[name][method]) for name in data if seconds[name][method]]
         cells += [f"{ranks[method]:.1f}", f"{np.mean(least):.1f}"]
@@ -111,20 +104,20 @@ def table(rows):
 
 
 def each(rows, score):
-    """Return a table of one score, in hundredths, with a column for each data set that has it."""
+    """Return a table of one score, with a column for each data set that has it."""
     data, methods = _names([row for row in rows if row.get(score)])
     found = _by(rows, score)
-    lines = [f"| 100·{score} | " + " | ".join(data) + " |", "|---" * (len(data) + 1) + "|"]
+    lines = [f"| {score} | " + " | ".join(data) + " |", "|---" * (len(data) + 1) + "|"]
     for method in methods:
-        cells = [_shown(100.0 * np.array(found[name][method]), 1) for name in data]
+        cells = [_shown(found[name][method]) for name in data]
         lines.append(f"| {method} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def _shown(values, digits):
+def _shown(values):
     if not len(values):
         return "–"
-    return f"{np.mean(values):.{digits}f} ± {np.std(values):.{digits}f}"
+    return f"{np.mean(values):.3f} ± {np.std(values):.3f}"
 
 
 def _mean_ranks(rows, score, data, methods):

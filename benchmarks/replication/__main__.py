@@ -1,6 +1,6 @@
 """Make docs/evidence/replication.md: tables and figures of the papers, measured beside the papers' own.
 
-    python benchmarks/replication --mnist t10k-images-idx3-ubyte.gz --coil20 coil20.mat [--seeds 5]
+    python benchmarks/replication --mnist mnist10k-images-idx3-ubyte.gz --coil20 coil20.mat [--seeds 5]
     python benchmarks/replication --mnist FOLDER --coil20 coil20.mat --data Fashion-MNIST=FOLDER --data CIFAR-10=C.npz
 
 PenDigits (scikit-learn's digits) and Waveform need no files. MNIST takes an IDX file of images with its labels beside
@@ -22,7 +22,7 @@ from report import graph_coupling_tables, laptsne_tables
 import graphcouple as gc
 
 HERE = Path(__file__).parent
-DOCS = HERE.parents[1] / "docs" / "replication.md"
+DOCS = HERE.parents[1] / "docs" / "evidence" / "replication.md"
 
 
 def named(name, path):

@@ -30,4 +30,4 @@ def measure(X, weights, seed):
     maps["no refinement|ccPCA"] = gc.CCPCA(random_state=seed).fit_transform(X)
     table = gc.metrics.evaluate(X, maps, n_rows=None)
     names = ["R(10)", "R(n/4)", "R(n/2)"]
-    return {key: [100 * float(value) for value in table.loc[key, names]] for key in maps}
+    return {key: [float(value) for value in table.loc[key, names]] for key in maps}

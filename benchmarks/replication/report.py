@@ -27,8 +27,8 @@ def graph_coupling_tables(runs):
             theirs = ["", ""]
             if printed and method in GRAPH_COUPLING and start in STARTS:
                 pair = GRAPH_COUPLING[method][data.removesuffix(" (10,000)")][STARTS.index(start)]
-                theirs = [f"{mean} ± {spread}" for mean, spread in pair]
-            r10, quarter, half = (_cell(column, 1) for column in values)
+                theirs = [f"{mean:.3f} ± {spread:.3f}" for mean, spread in pair]
+            r10, quarter, half = (_cell(column, 3) for column in values)
             rows.append([data, method, start, r10, quarter, theirs[0], half, theirs[1]])
     return _table(["data", "method", "start", "R(10)", "R(n/4)", "paper", "R(n/2)", "paper"], rows)
 

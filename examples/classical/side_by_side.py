@@ -2,7 +2,7 @@
 The classical methods
 =====================
 
-Ten methods on the swiss roll and on an S-curve, with 100·R(10) and 100·R(n/2) above each map: the agreement of near and
+Ten methods on the swiss roll and on an S-curve, with R(10) and R(n/2) above each map: the agreement of near and
 far neighbours along the sheet.
 """
 
@@ -36,6 +36,6 @@ for rows, (name, (X, colour, truth)) in zip((axes[:2], axes[2:]), sets.items(), 
     for ax, (title, method) in zip(rows.flat, METHODS.items(), strict=True):
         # A kernel has a length: points are measured by their typical distance.
         Z = method.fit_transform(X / np.median(pdist(X)) if title == "kernel PCA" else X)
-        near, far = 100 * gc.metrics.k_ary_preservation(truth, Z, [10, len(X) // 2])
-        gc.plot(Z, colour, ax=ax, title=f"{title}: {near:.0f}, {far:.0f}", legend=False)
+        near, far = gc.metrics.k_ary_preservation(truth, Z, [10, len(X) // 2])
+        gc.plot(Z, colour, ax=ax, title=f"{title}: {near:.2f}, {far:.2f}", legend=False)
     rows[0, 0].set_ylabel(name)
