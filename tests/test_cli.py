@@ -146,6 +146,15 @@ def test_several_perplexities(folder, run, iris):
     np.testing.assert_array_equal(np.load("iris-tsne.npy"), wanted)
 
 
+def test_any_parameter_can_be_set(folder, run, iris):
+    import graphcouple as gc
+
+    settings = ["--set", "min_dist=0.4", "--set", "metric=cosine", "--set", "terms=()"]
+    assert run("embed", "iris", "-m", "umap", "-n", 20, "--no-plot", *settings)[0] == 0
+    wanted = gc.UMAP(min_dist=0.4, metric="cosine", max_iter=20, random_state=0).fit_transform(iris[0])
+    np.testing.assert_array_equal(np.load("iris-umap.npy"), wanted)
+
+
 def test_global_structure_from_the_command_is_that_of_python(folder, run, iris):
     import graphcouple as gc
 
@@ -254,6 +263,9 @@ def _broken_csv(folder):
         (["iris", "-o", "nowhere/out.npy"], "folder"),
         (["iris", "-p", "out.bmp"], "ending"),
         (["iris", "--unknown"], "unknown"),
+        (["iris", "--set", "exaggeration"], "'exaggeration' has no '='"),
+        (["iris", "--set", "exageration=2"], "did you mean 'exaggeration'"),
+        (["iris", "--set", "exaggeration=much"], "exaggeration"),
         ([], "DATA"),
     ],
 )

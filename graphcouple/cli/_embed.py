@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -124,10 +125,24 @@ def _weight(context: click.Context, option: click.Parameter, value: str | None) 
         raise click.BadParameter(f"{value!r} is neither a number nor 'auto'.") from None
 
 
+def _settings(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
+    """Return parameters by name, each as a Python value if it is written like one, and else as a text."""
+    parameters: dict[str, Any] = {}
+    for setting in values:
+        name, separator, text = setting.partition("=")
+        if not (name and separator):
+            raise click.BadParameter(f"{setting!r} has no '='; write NAME=VALUE, as in min_dist=0.5.")
+        try:
+            parameters[name] = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            parameters[name] = text
+    return parameters
+
+
 @click.command(
     cls=Grouped,
     groups={
-        "Method": "method perplexity n_neighbors metric n_components init max_iter random_state n_jobs",
+        "Method": "method perplexity n_neighbors metric n_components init max_iter random_state n_jobs settings",
         "Another sentence": "input_prior input_kernel latent_prior latent_kernel coupling",
         "Terms": "large_scale component_weight density",
         "Data and files": "labels columns hover output plot no_plot interactive",
@@ -135,6 +150,7 @@ def _weight(context: click.Context, option: click.Parameter, value: str | None) 
     examples="""graphcouple embed digits
         graphcouple embed cells.csv --labels type --method umap -o cells-umap.csv
         graphcouple embed texts.npy --metric cosine --interactive map.html
+        graphcouple embed digits --method umap --set min_dist=0.5
         graphcouple embed digits --latent-kernel student:0.5 --large-scale auto""",
 )
 @click.argument("data")
@@ -207,6 +223,14 @@ def _weight(context: click.Context, option: click.Parameter, value: str | None) 
 )
 @click.option("-s", "--seed", "random_state", type=int, default=0, show_default=True, help="Seed of all randomness.")
 @click.option("--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")
+@click.option(
+    "--set",
+    "settings",
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=_settings,
+    help="Any other parameter of the method, as in Python; may be repeated.",
+)
 @labels_option
 @click.option("-o", "--output", type=PATH, help="Embedding file, .npy or .csv.  [default: DATA-METHOD.npy]")
 @click.option("-p", "--plot", type=PATH, help="Picture, .png, .svg or .pdf.  [default: beside the embedding]")
@@ -225,6 +249,7 @@ def embed(
     columns: str | None,
     hover: str | None,
     coupling: str | None,
+    settings: dict[str, Any],
     **options: Any,
 ) -> None:
     """Embed DATA, and write the embedding and a picture.
@@ -249,7 +274,7 @@ def embed(
 
         check_target(interactive, (".html",), "--interactive")
         require_bokeh()
-    plain = _compose(preset(method, options), sides, coupling)
+    plain = _compose(preset(method, options).set_params(**settings), sides, coupling)
     estimator = _with_terms(plain, **weights)
     seconds = fit_reporting(estimator, X)
     before = present(table, picture, interactive)

@@ -161,6 +161,7 @@ FAULTS = [
           "test_interactive"),
     Fault("tables: a missing value is a name", "datasets/_files.py", "not _is_number(cell) and cell.strip().lower() not in _MISSING",
           "not _is_number(cell)", "test_cli_parts"),
+    Fault("command: settings are texts", "cli/_embed.py", "ast.literal_eval(text)", "text", "test_cli"),
     Fault("names: none is moved", "plotting/_scatter.py", "if len(texts) > _MOST_APART:", "if texts:", "test_plotting"),
     Fault("files: the law of later parameters", "laws/given.py", 'law: GraphLaw = saved.get("law", self)', "law: GraphLaw = self",
           "test_saved"),
