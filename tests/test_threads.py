@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import joblib
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 import graphcouple as gc
-from graphcouple._numba.threads import effective_n_jobs, one_blas_thread, over_rows, threads_kept
+from graphcouple._numba.threads import _libraries, effective_n_jobs, one_blas_thread, over_rows, threads_kept
 
 X, y = gc.datasets.load("iris")
 
@@ -123,7 +123,8 @@ def test_fits_of_several_threads_do_not_end_each_others():
 
 
 def threads_of_blas():
-    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+    """Return the numbers of threads of NumPy's and SciPy's BLAS; other packages, as faiss, bring one of their own."""
+    return {library["num_threads"] for library in _libraries().info() if library["user_api"] == "blas"}
 
 
 def test_small_data_take_one_thread_of_blas_and_give_the_others_back():
