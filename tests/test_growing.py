@@ -62,6 +62,27 @@ def test_updates_of_sparse_points_and_what_cannot_be_updated(digits):
     np.testing.assert_array_equal(hierarchical.update(X_more).embedding_[:400], before)
 
 
+@pytest.mark.parametrize("method", [gc.TSNE(perplexity=10), gc.UMAP(n_neighbors=10)])
+def test_a_map_that_moves_keeps_its_size(method):
+    X, _ = gc.datasets.load("iris")
+    fitted = method.set_params(random_state=0).fit(X)
+    before = fitted.embedding_.std()
+    assert fitted.update(X[::15] + 0.05, move="all").embedding_.std() == pytest.approx(before, rel=0.2)
+
+
+@pytest.mark.parametrize("move", ["none", "new", "all"])
+def test_new_copies_share_a_place_if_rows_are_unique(move):
+    X, _ = gc.datasets.load("iris")
+    new = np.vstack([X[:3], X[3:4] + 1.0, X[3:4] + 1.0])
+    fitted = gc.UMAP(unique=True, max_iter=50, random_state=0).fit(X).update(new, move=move)
+    assert fitted.embedding_.shape == (155, 2)
+    np.testing.assert_array_equal(fitted.embedding_[150:153], fitted.embedding_[:3])
+    np.testing.assert_array_equal(fitted.embedding_[153], fitted.embedding_[154])
+    weights = fitted.posterior_.node_weights
+    # One pair of irises is equal, too.
+    assert (len(weights), weights.sum(), weights[:3].tolist()) == (150, 155.0, [2.0, 2.0, 2.0])
+
+
 def test_updates_that_descend_are_watched(digits):
     X, X_more = digits
     seen = []

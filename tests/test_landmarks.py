@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.cluster import MiniBatchKMeans
+from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression
-from sklearn.metrics import pairwise_distances
+from sklearn.metrics import pairwise_distances, r2_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVR
 
 import graphcouple as gc
 from graphcouple.estimators.rows import nearest_to_means
@@ -94,6 +97,25 @@ def test_the_network_has_the_papers_layers():
     network = tsne._regressor[1].regressor_.steps[-1][1]
     assert network.hidden_layer_sizes == (42, 32, 21, 12)
     assert network.activation == "relu"
+
+
+def test_the_network_learns_maps_of_few_columns_and_of_any_offset():
+    few = gc.datasets.load("iris")[0]
+    for points, seed in ((few, 1), (few, 2), (X + 1000.0, 0)):
+        tsne = gc.TSNE(max_iter=100, transform_method="mlp", random_state=seed).fit(points[::2])
+        assert r2_score(tsne.embedding_, tsne.transform(points[::2])) > 0.9
+    np.testing.assert_array_equal(tsne.transform(sp.csr_matrix(points[:5])), tsne.transform(points[:5]))
+
+
+def test_regressors_of_one_number_and_bad_ones():
+    few = gc.datasets.load("iris")[0]
+    umap = gc.UMAP(max_iter=30, transform_method=SVR(), random_state=0).fit(few)
+    wanted = np.column_stack([SVR().fit(few, column).predict(few[:5]) for column in umap.embedding_.T])
+    np.testing.assert_allclose(umap.transform(few[:5]), wanted, rtol=1e-6)
+    with pytest.raises(TypeError, match=r"transform_method=KNeighborsClassifier\(\) predicts classes"):
+        umap.set_params(transform_method=KNeighborsClassifier()).transform(few)
+    with pytest.warns(UserWarning, match=r"transform_method=DummyRegressor\(\) explains only 0.00"):
+        umap.set_params(transform_method=DummyRegressor()).transform(few)
 
 
 def test_landmarks_survive_a_file(tmp_path):

@@ -132,9 +132,9 @@ def carry_out(
     snapshots : Snapshots, optional
         Where the state of the run is kept.
     start : ndarray of shape (n_samples, n_components), optional
-        Where to continue from, without exaggeration, instead of the sentence's start and optimizer.
+        Where to continue from with some points held, instead of the sentence's start and optimizer.
     held : ndarray of shape (n_samples,), optional
-        Which points stay at the start.
+        Which points stay at `start`.
     """
     n_jobs = sentence.get("n_jobs")
     given = given_points(sentence, rows)
@@ -290,10 +290,10 @@ def _weighed(term: Term, problem: Problem) -> tuple[float, Objective]:
 
 def _continue_run(objective: Objective, start: FloatArray, held: Any, run: dict[str, Any]) -> Solution:
     """Return the embedding that descent finds from a start with some points held."""
-    if held is not None and np.all(held):
+    if np.all(held):
         loss = objective.value(start)
         return Solution(start, loss, 0, True, "all points are held", np.array([loss]), np.array([0]))
-    return solve(objective if held is None else Held(objective, held), start, LBFGS(), n_starts=1, **run)
+    return solve(Held(objective, held), start, LBFGS(), n_starts=1, **run)
 
 
 def _checked(terms: Any) -> list[Term]:

@@ -16,7 +16,9 @@ from graphcouple.couplings.parametric import FeatureMap
 from graphcouple.estimators._progress import watched
 from graphcouple.estimators.carry_out import Result, carry_out
 from graphcouple.estimators.embedding import HasLaw
+from graphcouple.estimators.regressors import trained_regressor
 from graphcouple.estimators.rows import EqualRows, Rows
+from graphcouple.estimators.run_control import from_places
 from graphcouple.estimators.sentence import Sentence
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Gaussian
@@ -35,10 +37,6 @@ _CALLBACK_EVERY = 10
 
 # Perplexity of the law that turns places into points.
 _NEARBY = 10.0
-
-
-# Layer sizes of the network of Sun, Han and Fan (2022), as shares of the number of features.
-_LAYERS = (2 / 3, 1 / 2, 1 / 3, 1 / 5)
 
 
 class PlacesNewPoints(HasLaw):
@@ -125,6 +123,7 @@ class PlacesNewPoints(HasLaw):
         if self._function is not None:
             return self._function(X).astype(self.embedding_.dtype)
         if self.transform_method != "law":
+            X = X.toarray() if sp.issparse(X) and not sp.issparse(given.X) else X
             return self._trained(given).predict(X).astype(self.embedding_.dtype).reshape(X.shape[0], -1)
         if self._map is None:
             raise ValueError(
@@ -142,8 +141,8 @@ class PlacesNewPoints(HasLaw):
         if self._regressor is None or self._regressor[0] != self.transform_method:
             if self.takes_distances:
                 raise ValueError("a regressor needs points, but the estimator was fitted to distances; use 'law'.")
-            chosen = regressor(self.transform_method, given.X.shape[1], self._seed_of_regressor())
-            self._regressor = self.transform_method, chosen.fit(given.X, self._places)
+            trained = trained_regressor(self.transform_method, given.X, self._places, self._seed_of_regressor())
+            self._regressor = self.transform_method, trained
         return self._regressor[1]
 
     def _seed_of_regressor(self) -> int:
@@ -250,7 +249,6 @@ class PlacesNewPoints(HasLaw):
             )
         Z = np.vstack([self._places, self.transform(X)])
         old = np.arange(len(Z)) < len(self._places)
-        held = {"none": np.ones(len(Z), dtype=bool), "new": old, "all": None}[move]
         if sp.issparse(given.X):
             whole = sp.vstack([given.X, sp.csr_array(X)], format="csr")
         else:
@@ -260,8 +258,16 @@ class PlacesNewPoints(HasLaw):
         sentence, rng = self.sentence, check_random_state(self.random_state)
         # New points have no class.
         y = None if given.labels is None else np.concatenate([given.labels, np.full(X.shape[0], UNLABELLED)])
+        if self.unique and (copies := EqualRows.of(whole)) is not None:
+            equal = copies if equal is None else equal.joined(copies)
+            weights, y = copies.added(weights), None if y is None else y[copies.first]
+            Z, old, whole = Z[copies.first], old[copies.first], whole[copies.first]
         rows = Rows(whole, y, weights=weights)
-        result = self._carry_out(sentence, rows, rng, start=Z, held=held)
+        if move == "all":
+            result = self._carry_out(from_places(sentence, Z), rows, rng)
+        else:
+            held = old if move == "new" else np.ones(len(Z), dtype=bool)
+            result = self._carry_out(sentence, rows, rng, start=Z, held=held)
         self._rows = equal
         self._keep(result, Z.dtype)
         return self
@@ -375,21 +381,3 @@ def _joined(old: FloatArray | None, n_old: int, new: Any, n_new: int) -> FloatAr
         return None
     more = np.ones(n_new) if new is None else check_weights(new, n_new)
     return np.concatenate([np.ones(n_old) if old is None else old, more])
-
-
-def regressor(wanted: Any, n_features: int, seed: int) -> Any:
-    """Return an unfitted regressor: a clone of the one wanted, or the paper's network on standardised values."""
-    from sklearn.base import clone
-
-    if not isinstance(wanted, str):
-        return clone(wanted)
-    from sklearn.compose import TransformedTargetRegressor
-    from sklearn.neural_network import MLPRegressor
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    sizes = tuple(max(2, int(share * n_features)) for share in _LAYERS)
-    network = MLPRegressor(hidden_layer_sizes=sizes, max_iter=1000, random_state=seed)
-    # Sparse points stay sparse if their means are not subtracted.
-    scaled = make_pipeline(StandardScaler(with_mean=False), network)
-    return TransformedTargetRegressor(scaled, transformer=StandardScaler())

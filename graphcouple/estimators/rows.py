@@ -145,6 +145,11 @@ class EqualRows:
         first = np.concatenate([self.first, self.n_rows + np.arange(n_more)])
         return EqualRows(first, np.concatenate([self.point, n + np.arange(n_more)]))
 
+    def joined(self, points: EqualRows) -> EqualRows:
+        """Return the rows with those joined whose points are equal."""
+        point = points.point[self.point]
+        return EqualRows(np.unique(point, return_index=True)[1], point)
+
 
 def warn_if_places_are_shared(X: Any, Z: FloatArray) -> None:
     """Warn if three or more points of the map `Z` are in one place although their rows of `X` differ."""

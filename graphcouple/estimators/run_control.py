@@ -12,6 +12,7 @@ from graphcouple import __version__
 from graphcouple.estimators._parameters import documented
 from graphcouple.estimators._vocabulary import VOCABULARY
 from graphcouple.estimators.sentence import Sentence
+from graphcouple.graphs import FloatArray
 from graphcouple.optimize import Callback, Descent, Snapshots
 
 # Parameters that do not change the result.
@@ -118,7 +119,12 @@ def continued(estimator: Any, sentence: Sentence, X: Any) -> Sentence:
             f"warm_start=True continues from the last embedding, of shape {last.shape}, but X has {n_samples} rows and "
             f"n_components={sentence.n_components}. Use update() to add points, or a new estimator."
         )
+    return from_places(sentence, last)
+
+
+def from_places(sentence: Sentence, Z: FloatArray) -> Sentence:
+    """Return the sentence with these places as the start, without exaggeration."""
     optimizer = Descent() if isinstance(sentence.optimizer, str) else sentence.optimizer
     if isinstance(optimizer, Descent):
         optimizer = replace(optimizer, early_exaggeration=1.0)
-    return sentence.replace(init=last, optimizer=optimizer, n_starts=1)
+    return sentence.replace(init=Z, optimizer=optimizer, n_starts=1)
