@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from graphcouple import estimators
 from graphcouple._registry import METHODS
 from graphcouple._validation import check_integer
-from graphcouple.datasets._annotated import MOST_COLUMNS, as_names, default_representation, in_memory
+from graphcouple.datasets._annotated import MOST_COLUMNS, default_representation, in_memory, labels_of
 from graphcouple.estimators import GraphCoupling, Sentence
 from graphcouple.graphs import FloatArray
 from graphcouple.metrics import evaluate
@@ -205,7 +205,7 @@ def score(
     True
     """
     points = _representation(adata, use_rep, n_pcs, layer)[0]
-    y = None if labels is None else as_names(_entry(adata.obs, labels, "obs"))
+    y = None if labels is None else labels_of(_entry(adata.obs, labels, "obs"))
     if isinstance(basis, str):
         return evaluate(points, _entry(adata.obsm, basis, "obsm"), y, **options)
     return evaluate(points, {key: _entry(adata.obsm, key, "obsm") for key in basis}, y, **options)

@@ -319,7 +319,7 @@ class _Decoder:
     def _class(self, name: str) -> type:
         if name not in self.classes:
             raise ValueError(
-                f"the model has an object of class {name!r}, which graphcouple does not have; if it is your own, pass "
-                f"it: load(path, classes=[{name}])."
+                f"the model has an object of class {name!r}, which graphcouple does not have; if it is your own or "
+                f"another library's, pass it: load(path, classes=[{name}])."
             )
         return self.classes[name]

@@ -202,7 +202,9 @@ def _broken_csv(folder):
     (folder / "words.csv").write_text("a,b\n1,x\n2,y\n")
     (folder / "ragged.csv").write_text("1,2\n3\n")
     (folder / "empty.csv").write_text("")
+    (folder / "gap.csv").write_text("a,b\n1,2\n1,\n3,4\n")
     (folder / "nan.csv").write_text("1,2\nnan,4\n5,6\n")
+    (folder / "wide.csv").write_text("a,b,kind\n1,2,x\n1,050,3,x\n4,5,y\n")
     (folder / "one.csv").write_text("1,2\n")
     (folder / "few.txt").write_text("a\nb\n")
     (folder / "broken.npy").write_bytes(b"not numpy")
@@ -222,6 +224,8 @@ def _broken_csv(folder):
         (["ragged.csv"], "ragged.csv"),
         (["empty.csv"], "empty"),
         (["nan.csv"], "NaN"),
+        (["gap.csv"], "no number in line 3, column b"),
+        (["wide.csv", "--labels", "kind"], "4 cells in line 3, but 3 in its first row"),
         (["one.csv"], "1 sample"),
         (["broken.npy"], "NumPy"),
         (["broken.mtx"], "Matrix Market"),

@@ -35,6 +35,13 @@ def test_evaluate_prints_and_writes_the_scores_of_evaluate(run, tmp_path):
             expected[score].tolist(), abs=1e-4
         )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["petals.npy", "scores.csv", "sepals.csv"]
+    np.savetxt("table.csv", np.column_stack([X, y]), delimiter=",", header="a,b,c,d,kind", comments="")
+    arguments = ("table.csv", "petals.npy", "--columns", "a,b,c,d", "-l", "kind")
+    again = run("evaluate", *arguments, "-o", "again.csv")
+    assert (again[0], again[2]) == (0, "")
+    assert {key: float(value) for key, value in read("again.csv")[0].items() if key != "embedding"} == pytest.approx(
+        dict(expected.loc["petals.npy"])
+    )
 
 
 def test_evaluate_from_a_sample_with_sizes_and_without_classes(run):

@@ -88,8 +88,15 @@ def test_seconds_grow_with_the_pairs_that_an_iteration_compares(method, quadrati
     trials = []
     monkeypatch.setattr(cost, "_seconds", lambda model, n, *rest: trials.append(n) or (1.0, 1.0, 1.0))
     stages = gc.estimate(method.set_params(**{MAX_ITER[type(method)]: 50}), 1_000_000, 10).stages
-    assert trials == [10_000]
-    assert stages[-1].seconds == pytest.approx(100.0**2 if quadratic else 100.0**1.05)
+    assert trials == [3000 if quadratic else 10_000]
+    assert stages[-1].seconds == pytest.approx((1e6 / 3000) ** 2 if quadratic else 100.0**1.05)
+
+
+def test_a_trial_that_takes_too_long_ends_and_counts_the_other_iterations(monkeypatch):
+    model = gc.TSNE(max_iter=200, summation="exact", random_state=0)
+    whole = gc.estimate(model, 300, 5).stages[-1].seconds
+    monkeypatch.setattr(cost, "_LONGEST_TRIAL", 0.0)
+    assert whole / 10 < gc.estimate(model, 300, 5).stages[-1].seconds < 10 * whole
 
 
 def test_a_fit_that_cannot_fit_says_so_before_it_starts(monkeypatch, rng):

@@ -130,6 +130,7 @@ def test_directions_have_one_distance_wherever_it_is_asked_for(rng, metric):
     own = pairs.to_csr(np.sqrt(sq_dist)).toarray()
     assert own[0, 1] == 0.0
     np.testing.assert_allclose(own[0, 3:], 1.0)
+    np.testing.assert_allclose(distances.to(sp.csr_matrix(X[5:9]), 7)[1], distances.to(X[5:9], 7)[1], atol=1e-15)
     if metric == "cosine":
         np.testing.assert_allclose(own[3:, 3:], pairwise_distances(X[3:], metric="cosine"), atol=1e-12)
 
@@ -286,6 +287,8 @@ def test_metrics_that_cannot_be_used_say_why():
         gc.GraphModel(gc.Gaussian(), "D", metric=3)
     with pytest.raises(TypeError, match="metric_params must be a dict"):
         gc.GraphModel(gc.Gaussian(), "D", metric_params="p")
+    with pytest.raises(ValueError, match=r"metric_params=\{'q': 1\} do not fit metric='minkowski'"):
+        distances_of(X, "minkowski", {"q": 1})
     latent = gc.GraphModel(gc.Student(), "E", metric_params={"p": 2})
     posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X)
     with pytest.raises(ValueError, match="defaults"):

@@ -190,3 +190,6 @@ def test_missing_labels_are_no_class():
     adata.obs["kind"] = ["a", "b", "a", None] * 10
     with pytest.raises(ValueError, match="missing labels"):
         gc.scverse.score(adata, "X_map", use_rep="X", labels="kind")
+    adata.obs["depth"] = adata.X[:, 0]
+    with pytest.raises(ValueError, match="numbers that are not whole"):
+        gc.scverse.score(adata, "X_map", use_rep="X", labels="depth")

@@ -11,6 +11,7 @@ from graphcouple.cli._common import (
     PATH,
     check_target,
     classes_or_none,
+    columns_option,
     labels_option,
     load_data,
     print_table,
@@ -22,6 +23,7 @@ from graphcouple.cli._common import (
 @click.argument("data")
 @click.argument("embeddings", nargs=-1, required=True, type=PATH)
 @labels_option
+@columns_option
 @click.option("--metric", default="euclidean", show_default=True, help="Distance of the points of DATA.")
 @click.option("-k", "sizes", type=int, multiple=True, help="Size of a neighborhood; repeat for several.")
 @click.option("--rows", type=int, help="Score only this many random points.  [default: all to 12,000, then 1,280]")
@@ -32,6 +34,7 @@ def evaluate(
     data: str,
     embeddings: tuple[Path, ...],
     labels: str | None,
+    columns: str | None,
     metric: str,
     sizes: tuple[int, ...],
     rows: int | None,
@@ -50,7 +53,7 @@ def evaluate(
     if output is not None:
         check_target(output, (".csv",), "--output")
     refuse_inputs({"--output": output}, (data, labels, *embeddings))
-    _, X, y = load_data(data, labels)
+    _, X, y = load_data(data, labels, columns)
     maps: dict[str, Any] = {}
     for path in embeddings:
         name = path.name if path.name not in maps else str(path)

@@ -330,7 +330,8 @@ class ComponentMeans(Term):
         """Return J_ε of the problem's points and graphs."""
         if problem.posterior.node_weights is not None:
             raise ValueError(
-                "ComponentMeans takes no sample weights: means of components count each row once. Repeat rows instead."
+                "ComponentMeans takes no sample weights: means of components count each row once. "
+                "Repeat rows, with unique=False."
             )
         return ComponentCrossEntropy(
             problem.points,

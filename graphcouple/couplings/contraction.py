@@ -349,7 +349,8 @@ class SpectralContraction(Term):
         n = posterior.n_nodes
         if posterior.node_weights is not None:
             raise ValueError(
-                "SpectralContraction takes no sample weights: the Laplacian counts each row once. Repeat rows instead."
+                "SpectralContraction takes no sample weights: the Laplacian counts each row once. "
+                "Repeat rows, with unique=False."
             )
         k = self.n_clusters
         if isinstance(k, str):

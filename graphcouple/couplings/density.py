@@ -156,7 +156,9 @@ class Density(Term):
         """Return F for the problem's points and the edges of its law; see `Term`."""
         posterior = problem.posterior
         if posterior.node_weights is not None:
-            raise ValueError("Density takes no sample weights: it counts each row once. Repeat rows instead.")
+            raise ValueError(
+                "Density takes no sample weights: it counts each row once. Repeat rows, with unique=False."
+            )
         data = problem.points if problem.metric != "precomputed" or problem.X is None else problem.X
         distances = distances_of(data, problem.metric, problem.metric_params)
         support, means = posterior.support, posterior.edge_means

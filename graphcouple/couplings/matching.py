@@ -183,7 +183,7 @@ class MatchedMeans(Placing):
                 f"latent_model must have prior B, D or E without a graph as its edge prior, got {prior!r}."
             )
         if posterior.node_weights is not None:
-            raise ValueError("pairwise matching takes no sample weights; repeat rows instead.")
+            raise ValueError("pairwise matching takes no sample weights; repeat rows, with unique=False.")
         self.posterior, self.latent, self.loss, self.symmetrize = posterior, latent_model, as_loss(loss), symmetrize
         self.summation, self.n_jobs = as_summation(summation, n_jobs), n_jobs
         self.kernel = prior.latent_kernel(latent_model.kernel)

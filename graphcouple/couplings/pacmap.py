@@ -159,7 +159,7 @@ class PairwiseControlledCoupling(Coupling):
         if problem.X is None:
             raise ValueError("PaCMAP's mid-near pairs are found by distances, so pass the points, or distances, as X.")
         if problem.posterior.node_weights is not None:
-            raise ValueError("PaCMAP's pairs cannot be drawn for weighted points; repeat the rows instead.")
+            raise ValueError("PaCMAP's pairs cannot be drawn for weighted points; repeat rows, with unique=False.")
         n, rng = problem.posterior.n_nodes, np.random.default_rng(problem.seed())
         return self._among(n)._bound(problem, n, rng)
 

@@ -322,7 +322,7 @@ class ReconstructionCoupling(Coupling):
     def bind(self, problem: Problem) -> ReconstructionEnergy:
         """Return the energy of the problem's points."""
         if problem.posterior.node_weights is not None:
-            raise ValueError("reconstruction takes no sample weights; repeat rows instead.")
+            raise ValueError("reconstruction takes no sample weights; repeat rows, with unique=False.")
         weights = reconstruction_weights(problem.points, problem.posterior.support, self.reg)
         return ReconstructionEnergy(weights, problem.latent.kernel, problem.summation, problem.n_jobs)
 

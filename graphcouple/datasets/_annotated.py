@@ -27,8 +27,10 @@ def in_memory(points: Any) -> Any:
     return points.tocsr() if sp.issparse(points) else np.asarray(points)
 
 
-def as_names(column: Any) -> NDArray[Any]:
-    """Return the labels of a pandas column as texts, None where one is missing."""
+def labels_of(column: Any) -> NDArray[Any]:
+    """Return the labels of a pandas column: numbers, or texts with None where one is missing."""
+    if column.dtype.kind in "iuf":
+        return np.asarray(column)
     names = np.asarray(column.astype(str), dtype=object)
     names[np.asarray(column.isna())] = None
     return names if column.isna().any() else names.astype(np.str_)
@@ -49,7 +51,7 @@ def read_h5ad(path: Path, labels: str | None) -> tuple[Any, Any]:
         data = anndata.read_h5ad(path, backed="r")
         if labels is not None and labels not in data.obs:
             raise ValueError(f"it has no column {labels!r} for labels, but {', '.join(data.obs.columns) or 'none'}")
-        y: NDArray[Any] | None = None if labels is None else as_names(data.obs[labels])
+        y: NDArray[Any] | None = None if labels is None else labels_of(data.obs[labels])
         key = default_representation(data)
         points = data.X if key == "X" else data.obsm[key]
         if points is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+import re
 import tempfile
 import warnings
 import zipfile
@@ -227,6 +228,22 @@ def _cells(path: Path, at: int, header: bool) -> list[str]:
         raise ValueError(f"{path.name} cannot be read: {_one_line(error)}.") from None
 
 
+def _name_of(column: int, first: list[str], header: bool) -> str:
+    return (first[column] or f"{column} (without a name)") if header else str(column)
+
+
+def _check_widths(path: Path, width: int, header: bool) -> None:
+    """Raise if a row has more cells than the first row, as one with a comma in a number has."""
+    with (gzip.open if is_gzip(path) else open)(path, "rt", encoding=ENCODING, newline="") as lines:
+        rows = csv.reader(lines, delimiter=_mark_of(path))
+        for row in islice(rows, int(header), None):
+            if any(row[width:]):
+                raise ValueError(
+                    f"{path.name} has {len(row)} cells in line {rows.line_num}, but {width} in its first row; write "
+                    "numbers without commas, or quote texts that have one."
+                )
+
+
 def _read_csv(
     path: Path, labels: str | None, chosen: Sequence[str] | None, apart: Sequence[str]
 ) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
@@ -252,11 +269,16 @@ def _read_csv(
         X = np.loadtxt(path, usecols=columns, ndmin=2, **options)
     except UNREADABLE as error:
         bad = [c for c in columns if c < len(second) and not _is_number(second[c])]
-        names = ", ".join((first[c] or f"{c} (without a name)") if header else str(c) for c in bad[:10])
+        names = ", ".join(_name_of(c, first, header) for c in bad[:10])
         hint = f" Non-numeric column(s): {names}; {ROLES}." if bad else ""
         if mark == ";" and any("," in second[c] for c in bad):
             hint = " Write decimal points instead of commas."
-        raise ValueError(f"{path.name} cannot be read as numbers: {_one_line(error)}.{hint}") from None
+        place = re.search(r"at row (\d+), column (\d+)", str(error))
+        if place is None or bad:
+            raise ValueError(f"{path.name} cannot be read as numbers: {_one_line(error)}.{hint}") from None
+        line, name = int(place[1]) + 1 + int(header), _name_of(int(place[2]) - 1, first, header)
+        raise ValueError(f"{path.name} has no number in line {line}, column {name}; impute or drop it.{hint}") from None
+    _check_widths(path, len(first), header)
     if header and chosen is None:
         X = without_index(path, X, [first[c] for c in columns])
     if at is None:

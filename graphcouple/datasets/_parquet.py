@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from graphcouple._validation import require
 from graphcouple.datasets._columns import check_labels, check_size, column_of, roles_of, without_index
 
-ROLES = "name labels with --labels, texts with --hover, or points with --columns"
+ROLES = "name labels with --labels, or points with --columns"
 """Advice to users of the command on columns that are not numeric."""
 
 # Columns that pandas adds for its index.

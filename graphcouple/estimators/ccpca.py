@@ -160,7 +160,8 @@ class CCPCA(EmbeddingEstimator):
             raise ValueError(f"input has {posterior.n_nodes} nodes, but X has {X.shape[0]} rows; they must match.")
         if posterior.node_weights is not None:
             raise ValueError(
-                "CCPCA takes no sample weights: means of components count each row once. Repeat rows instead."
+                "CCPCA takes no sample weights: means of components count each row once. "
+                "Repeat rows, with unique=False."
             )
         rng = check_random_state(self.random_state)
         projection, pca = self._draw(X, posterior, rng)

@@ -22,7 +22,10 @@ from graphcouple.laws import GraphLaw, Space
 from graphcouple.summation import Exact, KernelValue, as_summation
 
 # Rows of the trial fit, and the powers of n with which its seconds grow beyond.
-_TRIAL, _SEARCH_POWER, _DESCENT_POWER = 10_000, 1.15, 1.05
+_TRIAL, _TRIAL_OF_ALL_PAIRS, _SEARCH_POWER, _DESCENT_POWER = 10_000, 3000, 1.15, 1.05
+
+# A trial's descent ends after this many seconds, and the other iterations are counted as equally long.
+_LONGEST_TRIAL = 8.0
 
 # Number of points of a random map on which the choice of a summation is tested.
 _MAP = 100_000
@@ -133,7 +136,7 @@ def estimate(estimator: CouplingEstimator | WithTerm, n: int, p: int, dtype: Any
     if not is_made(sentence.init):
         raise ValueError("init is an array of places, which has a size of its own; estimate with init='random'.")
     memory = memory_of(sentence, n, p, np.dtype(dtype).itemsize)
-    trial = min(n, _TRIAL)
+    trial = min(n, _TRIAL_OF_ALL_PAIRS if _sums_all_pairs(sentence, n) else _TRIAL)
     law, start, descent = _seconds(model, trial, p, dtype)
     ratio = n / trial
     iterations = (sentence.iterations(n) or 1) / (sentence.iterations(trial) or 1)
@@ -161,9 +164,13 @@ def _seconds(estimator: CouplingEstimator, n: int, p: int, dtype: Any) -> tuple[
     centres = rng.normal(size=(50, p))
     X = (centres[rng.integers(50, size=n)] + 0.5 * rng.normal(size=(n, p))).astype(dtype)
     law, times = estimator.sentence.input.for_points(n), []
-    model = clone(estimator).set_params(
-        callback=lambda *_: times.append(time.perf_counter()), verbose=0, checkpoint=None, warm_start=False
-    )
+    begun = np.inf
+
+    def watch(*_: Any) -> bool:
+        times.append(time.perf_counter())
+        return times[-1] - begun > _LONGEST_TRIAL
+
+    model = clone(estimator).set_params(callback=watch, verbose=0, checkpoint=None, warm_start=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         # The first fit loads the compiled loops.
@@ -174,4 +181,7 @@ def _seconds(estimator: CouplingEstimator, n: int, p: int, dtype: Any) -> tuple[
         begun = time.perf_counter()
         model.fit(X)
     end, seconds = time.perf_counter(), begun - start
-    return seconds, max(times[0] - begun - seconds, 0.0), end - times[0]
+    descent = end - times[0]
+    if times[-1] - begun > _LONGEST_TRIAL:
+        descent *= max((estimator.sentence.iterations(n) or 1) / max(model.n_iter_, 1), 1.0)
+    return seconds, max(times[0] - begun - seconds, 0.0), descent

@@ -88,7 +88,8 @@ class EmbeddingEstimator(ScikitTransformer):
         ------
         NotFittedError
         TypeError
-            When a parameter is code, such as a metric of your own, or an object of another library.
+            When a parameter is code, such as a metric of your own, or a search or features of another library. A
+            regressor of another library is read by ``graphcouple.load(path, classes=[TheRegressor])``.
 
         Examples
         --------

@@ -94,7 +94,9 @@ class DiffusedLaw(GraphLaw):
     def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> ConditionedLaw:
         """Return the law given its points; see `GraphModel.given`."""
         if sample_weight is not None:
-            raise ValueError("DiffusedLaw takes no sample weights: a walk visits each row once. Repeat rows instead.")
+            raise ValueError(
+                "DiffusedLaw takes no sample weights: a walk visits each row once. Repeat rows, with unique=False."
+            )
         return _Diffused(self, self.law.given(X, neighbors, y=y))
 
     def recall(self, remembered: dict[str, Any]) -> ConditionedLaw:

@@ -75,6 +75,8 @@ class ByMetric(Searched):
         if callable(metric) and X.shape[0] > 1:
             _check_own(metric, X[:_ROWS_TRIED], params or {})
         self.metric, self.params = metric, _complete(X, metric, params or {}) or None
+        if params and isinstance(metric, str):
+            self._try_parameters(X[:2])
         self._by_direction = not params and (metric == "cosine" or (metric == "correlation" and not sp.issparse(X)))
         if self._by_direction and (zero := largest_of_rows(self._centred(X)) == 0).any():
             kind = "zero" if metric == "cosine" else "constant"
@@ -87,6 +89,16 @@ class ByMetric(Searched):
         self.approximate = self._by_direction or suits(X, metric, self.params)
         if not self._by_direction:
             self.exact_work = _EXACT_WORK
+
+    def _try_parameters(self, few: Any) -> None:
+        from sklearn.metrics import pairwise_distances
+
+        try:
+            pairwise_distances(self._as_searched(few), metric=self.metric, **(self.params or {}))
+        except TypeError:
+            raise ValueError(
+                f"metric_params={self.params!r} do not fit metric={self.metric!r}; see scipy.spatial.distance."
+            ) from None
 
     def _points(self) -> Any:
         return self._as_searched(self.X)
@@ -143,6 +155,7 @@ class ByMetric(Searched):
         """Return the rows, minus their means for correlations: zeros where only rounding is left."""
         if self.metric != "correlation":
             return X
+        X = X.toarray() if sp.issparse(X) else X
         centred = X - X.mean(axis=1, keepdims=True)
         rounding = 8.0 * np.finfo(X.dtype).eps * largest_of_rows(X)
         centred[largest_of_rows(centred) <= rounding] = 0.0

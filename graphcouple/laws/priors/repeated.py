@@ -78,7 +78,7 @@ class RepeatedPosterior(RandomGraph):
         if prior.drawn_by is None:
             raise ValueError(
                 f"sample weights need a prior that says how its edges are drawn (drawn_by), which {prior!r} does not; "
-                "repeat rows instead."
+                "repeat rows, with unique=False."
             )
         nodes = np.arange(support.n_nodes, dtype=support.indices.dtype)
         at = np.searchsorted(support.keys, nodes.astype(np.int64) * (support.n_nodes + 1))
