@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import graphcouple as gc
 from graphcouple.estimators import cost, memory
@@ -94,9 +95,11 @@ def test_seconds_grow_with_the_pairs_that_an_iteration_compares(method, quadrati
 
 def test_a_trial_that_takes_too_long_ends_and_counts_the_other_iterations(monkeypatch):
     model = gc.TSNE(max_iter=200, summation="exact", random_state=0)
-    whole = gc.estimate(model, 300, 5).stages[-1].seconds
+    whole, fitted = gc.estimate(model, 300, 5).stages[-1].seconds, []
     monkeypatch.setattr(cost, "_LONGEST_TRIAL", 0.0)
+    monkeypatch.setattr(cost, "clone", lambda model: fitted.append(clone(model)) or fitted[-1])
     assert whole / 10 < gc.estimate(model, 300, 5).stages[-1].seconds < 10 * whole
+    assert fitted[0].n_iter_ < 100
 
 
 def test_a_fit_that_cannot_fit_says_so_before_it_starts(monkeypatch, rng):

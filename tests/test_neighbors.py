@@ -289,6 +289,10 @@ def test_metrics_that_cannot_be_used_say_why():
         gc.GraphModel(gc.Gaussian(), "D", metric_params="p")
     with pytest.raises(ValueError, match=r"metric_params=\{'q': 1\} do not fit metric='minkowski'"):
         distances_of(X, "minkowski", {"q": 1})
+    with pytest.raises(ValueError, match="'haversine' takes latitude and longitude"):
+        distances_of(X, "haversine")
+    with pytest.raises(ValueError, match="metric must be"):
+        distances_of(X, "infinity")
     latent = gc.GraphModel(gc.Student(), "E", metric_params={"p": 2})
     posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X)
     with pytest.raises(ValueError, match="defaults"):

@@ -39,6 +39,10 @@ _ROWS_TRIED = 10
 _SINGLE_COINCIDENT = 1e-12
 
 
+# No metrics of points, metrics of missing values, and other names for metrics, which only searches accept.
+_NOT_OFFERED = {"precomputed", "pyfunc", "nan_euclidean", "infinity", "p", "sokalmichener"}
+
+
 @functools.cache
 def metric_names() -> list[str]:
     """Return the names of scikit-learn's metrics of points."""
@@ -46,7 +50,7 @@ def metric_names() -> list[str]:
     from sklearn.neighbors import VALID_METRICS
 
     neighbor_metrics = {name for names in VALID_METRICS.values() for name in names if isinstance(name, str)}
-    return sorted((neighbor_metrics | set(PAIRWISE_DISTANCE_FUNCTIONS)) - {"precomputed", "pyfunc", "nan_euclidean"})
+    return sorted((neighbor_metrics | set(PAIRWISE_DISTANCE_FUNCTIONS)) - _NOT_OFFERED)
 
 
 class ByMetric(Searched):
@@ -70,6 +74,8 @@ class ByMetric(Searched):
             raise ValueError(
                 f"metric must be a function of two rows, Blocks, or one of {metric_names()}, got {metric!r}."
             )
+        if isinstance(metric, str) and metric == "haversine" and X.shape[1] != 2:
+            raise ValueError(f"metric='haversine' takes latitude and longitude, in radians, but X has shape {X.shape}.")
         if params and isinstance(metric, str) and metric in _WITHOUT_PARAMETERS:
             raise ValueError(f"metric={metric!r} has no parameters, got metric_params={params!r}.")
         if callable(metric) and X.shape[0] > 1:
