@@ -80,7 +80,8 @@ def check_integer(name: str, value: Any, minimum: int) -> int:
 
 def check_unmasked(X: Any, name: str) -> None:
     """Raise if an entry of a masked array is masked: NumPy drops the mask and keeps the value."""
-    if np.ma.is_masked(X):
+    # pandas' arrays with missing values have a mask too, but keep them missing.
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise ValueError(f"{name} has masked entries; impute or drop them first.")
 
 

@@ -118,9 +118,9 @@ def test_a_fit_that_cannot_fit_says_so_before_it_starts(monkeypatch, rng):
 @pytest.mark.parametrize(
     ("estimator", "n", "p", "error", "message"),
     [
-        (gc.Isomap(), 1000, 5, TypeError, "finds its graph among points"),
-        (gc.TSNE(metric="precomputed"), 1000, 1000, TypeError, "finds its graph among points"),
-        (gc.GraphCoupling(np.eye(5), gc.GraphModel(gc.Student(), "E")), 1000, 5, TypeError, "finds its graph among"),
+        (gc.Isomap(), 1000, 5, TypeError, "two laws, and points among which"),
+        (gc.TSNE(metric="precomputed"), 1000, 1000, TypeError, "two laws, and points among which"),
+        (gc.GraphCoupling(np.eye(5), gc.GraphModel(gc.Student(), "E")), 1000, 5, TypeError, "two laws, and points"),
         (gc.TSNE(n_landmarks=100), 1000, 5, ValueError, "n_landmarks=100 fits some of the 1000 rows"),
         (gc.TSNE(init=np.zeros((99, 2))), 1000, 5, ValueError, "init is an array of places"),
         (gc.TSNE(), 10, 5, ValueError, "n must be at least 50"),

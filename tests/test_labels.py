@@ -1,6 +1,7 @@
 """Classes in the law: a factor of the edge prior, with points whose class is not known."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import graphcouple as gc
@@ -117,6 +118,8 @@ def test_unknown_classes_among_names_are_unknown_and_masked_ones_are_refused():
     twice = np.repeat(points, 2, axis=0)
     umap = gc.UMAP(target_weight=0.5, unique=True, n_neighbors=5, max_iter=20, random_state=0)
     umap.fit(twice, np.repeat(np.array([0.0, 1.0, np.nan] * 10), 2))
+    missing = pd.array([None, 0, 1] * 10, dtype="Int64")
+    np.testing.assert_array_equal(class_codes(missing, 30), [-1, 0, 1] * 10)
     masked = np.ma.masked_array(np.arange(30) % 3, mask=np.arange(30) < 3)
     with pytest.raises(ValueError, match="y has masked entries"):
         law.posterior(points, y=masked)

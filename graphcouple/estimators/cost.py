@@ -127,7 +127,9 @@ def estimate(estimator: CouplingEstimator | WithTerm, n: int, p: int, dtype: Any
         or not isinstance(model.sentence.input, GraphLaw)
         or model.takes_distances
     ):
-        raise TypeError(f"estimate needs an estimator that finds its graph among points, as TSNE(), got {estimator!r}.")
+        raise TypeError(
+            f"estimate needs two laws, and points among which the graph is found, as for TSNE(), got {estimator!r}."
+        )
     if (model.n_landmarks or n) < n:
         raise ValueError(
             f"n_landmarks={model.n_landmarks} fits some of the {n} rows: estimate as many rows, without it."
