@@ -281,8 +281,8 @@ VOCABULARY: dict[str, Word] = {
         '{"law", "mlp"} or regressor',
         'How `transform` places new points. "law": where the embedding\'s law agrees best with their edges. "mlp": by '
         "scikit-learn's `MLPRegressor`, trained to map the fitted points to their places, with four layers of 2/3, "
-        "1/2, 1/3 and 1/5 as many units as features (Sun, Han and Fan 2022). Or a regressor, of which a clone is "
-        "trained.",
+        "1/2, 1/3 and 1/5 as many units as features (Sun, Han and Fan 2022), and at least 12. Or a regressor, of "
+        "which a clone is trained.",
         [StrOptions({"law", "mlp"}), HasMethods(["fit", "predict", "get_params"])],
     ),
     "unique": Word(
