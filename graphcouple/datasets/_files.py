@@ -218,14 +218,19 @@ def _number_columns(first: list[str], second: list[str]) -> bool:
     return steps_by_one(first) and (first[0] == "0" or (len(first) > 2 and not steps_by_one(second)))
 
 
-def _cells(path: Path, at: int, header: bool) -> list[str]:
-    """Return the texts of a column; empty for rows that are too short."""
+def _rows(path: Path, header: bool) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a table below its header that are not empty, each with its line in the file."""
     try:
         with (gzip.open if is_gzip(path) else open)(path, "rt", encoding=ENCODING, newline="") as lines:
-            rows = islice(csv.reader(lines, delimiter=_mark_of(path)), int(header), None)
-            return [row[at] if at < len(row) else "" for row in rows if row]
+            reader = csv.reader(lines, delimiter=_mark_of(path))
+            yield from ((reader.line_num, row) for row in islice(reader, int(header), None) if row)
     except csv.Error as error:
         raise ValueError(f"{path.name} cannot be read: {_one_line(error)}.") from None
+
+
+def _cells(path: Path, at: int, header: bool) -> list[str]:
+    """Return the texts of a column; empty for rows that are too short."""
+    return [row[at] if at < len(row) else "" for _, row in _rows(path, header)]
 
 
 def _name_of(column: int, first: list[str], header: bool) -> str:
@@ -234,14 +239,12 @@ def _name_of(column: int, first: list[str], header: bool) -> str:
 
 def _check_widths(path: Path, width: int, header: bool) -> None:
     """Raise if a row has more cells than the first row, as one with a comma in a number has."""
-    with (gzip.open if is_gzip(path) else open)(path, "rt", encoding=ENCODING, newline="") as lines:
-        rows = csv.reader(lines, delimiter=_mark_of(path))
-        for row in islice(rows, int(header), None):
-            if any(row[width:]):
-                raise ValueError(
-                    f"{path.name} has {len(row)} cells in line {rows.line_num}, but {width} in its first row; write "
-                    "numbers without commas, or quote texts that have one."
-                )
+    for line, row in _rows(path, header):
+        if any(row[width:]):
+            raise ValueError(
+                f"{path.name} has {len(row)} cells in line {line}, but {width} in its first row; write numbers without "
+                "commas, or quote texts that have one."
+            )
 
 
 def _read_csv(

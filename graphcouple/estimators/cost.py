@@ -138,11 +138,12 @@ def estimate(estimator: CouplingEstimator | WithTerm, n: int, p: int, dtype: Any
     if not is_made(sentence.init):
         raise ValueError("init is an array of places, which has a size of its own; estimate with init='random'.")
     memory = memory_of(sentence, n, p, np.dtype(dtype).itemsize)
-    trial = min(n, _TRIAL_OF_ALL_PAIRS if _sums_all_pairs(sentence, n) else _TRIAL)
+    all_pairs = _sums_all_pairs(sentence, n)
+    trial = min(n, _TRIAL_OF_ALL_PAIRS if all_pairs else _TRIAL)
     law, start, descent = _seconds(model, trial, p, dtype)
     ratio = n / trial
     iterations = (sentence.iterations(n) or 1) / (sentence.iterations(trial) or 1)
-    power = 2.0 if _sums_all_pairs(sentence, n) else _DESCENT_POWER
+    power = 2.0 if all_pairs else _DESCENT_POWER
     seconds = (law * ratio**_SEARCH_POWER, start * ratio**power, descent * iterations * ratio**power)
     stages = tuple(Stage(name, s, b) for (name, b), s in zip(memory.items(), seconds, strict=True))
     return Estimate(stages, free_memory())
