@@ -60,7 +60,8 @@ def test_no_weights_have_a_lower_loss(method):
 
 def test_features_of_a_transformer_terms_and_other_inputs(tmp_path):
     options = {"perplexity": 8, "max_iter": 40, "random_state": 0}
-    curved = gc.ParametricCoupling(gc.TSNE(terms=[gc.LargeScale()], **options), features=Nystroem(n_components=12))
+    features = Nystroem(n_components=12, random_state=0)
+    curved = gc.ParametricCoupling(gc.TSNE(terms=[gc.LargeScale()], **options), features=features)
     few = curved.fit(X)
     assert few.components_.shape == (2, 12)
     np.testing.assert_allclose(few.transform(X), few.embedding_, atol=1e-6)
