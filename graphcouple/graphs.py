@@ -109,6 +109,12 @@ class Support:
     indices: IntArray
     complete: bool = False
 
+    def __post_init__(self) -> None:
+        # Compiled loops round otherwise for integers of another width, so a graph's size decides the width.
+        for name, largest in (("indptr", self.n_edges), ("indices", self.n_nodes)):
+            narrow = getattr(self, name).astype(index_dtype(largest), copy=False)
+            object.__setattr__(self, name, narrow)
+
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be computed again."""
         return {name: getattr(self, name) for name in ("indptr", "indices", "complete")}

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
-from graphcouple._numba.jit import OPTIONS, jit
-from graphcouple._numba.pairs import _BLOCK, _evaluate, worth_threads
-from graphcouple._numba.tables import look_up_smooth
+from graphcouple._numba.blocks import BLOCK, fill_slopes, fill_values, in_blocks
+from graphcouple._numba.jit import jit
+from graphcouple._numba.pairs import worth_threads
 from graphcouple._numba.threads import over_rows
 
 # Number of parts of the pairs; each has its own sums, so that results do not depend on the number of threads.
@@ -41,13 +39,13 @@ def fill_charges(left, right, b, m, c):
 def charge_rows(start, stop, coords, radial, charges, potential):
     """Fill Φ_i of each set of charges, shape (n, n_sets); `coords` has shape (q, n) and `charges` (n_sets, n)."""
     n_sets, n_points = charges.shape
-    sq_dist, value, unused = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    sq_dist, value = np.empty(BLOCK), np.empty(BLOCK)
     for i in range(start, stop):
         potential[i] = 0.0
-        for b in range(0, n_points, _BLOCK):
-            m = min(_BLOCK, n_points - b)
+        for b in range(0, n_points, BLOCK):
+            m = min(BLOCK, n_points - b)
             fill_distances(coords[:, i], coords, b, m, sq_dist)
-            _evaluate(radial, sq_dist[:m], value, unused, True, False)
+            fill_values(radial, sq_dist[:m], value)
             if b <= i < b + m:
                 value[i - b] = 0.0
             for s in range(n_sets):
@@ -82,6 +80,7 @@ def sum_low_rank(Z, sources, left, right, dense, n_jobs, with_potential=True, wi
     if by_formula and len(dense) == 0 and len(left) == 2 and n_dims <= 3 and not radial.tabulated:
         return _in_registers(Z, True, n_jobs, radial, np.vstack([left, right]), with_potential, with_gradient)
     coords = np.ascontiguousarray(Z.T, dtype=np.float64)
+    sources = [in_blocks(radial)] * 2 if by_formula else sources
     return _by_parts(pairs_once, n_jobs, coords, n_dims, *sources, left, right, dense, with_potential, with_gradient)
 
 
@@ -171,37 +170,6 @@ def _loop_over_pairs(spatial, crossed):
 IN_REGISTERS = {(s, c): _loop_over_pairs(s, c) for s in (False, True) for c in (False, True)}
 
 
-def _fill_slopes(source, sq_dist, filled):
-    """Fill φ'(d²) from a table of cubics, or by a formula."""
-
-
-def _fill_values(source, sq_dist, filled):
-    """Fill φ(d²) from a table of cubics, or by a formula."""
-
-
-def _from_table(source, sq_dist, filled):
-    for j in range(sq_dist.size):
-        filled[j] = look_up_smooth(source, sq_dist[j])
-
-
-@overload(_fill_slopes, jit_options=OPTIONS)
-def _slopes_of(source, sq_dist, filled):
-    def by_formula(source, sq_dist, filled):
-        for j in range(sq_dist.size):
-            filled[j] = source.slope(sq_dist[j])
-
-    return _from_table if isinstance(source, types.Array) else by_formula
-
-
-@overload(_fill_values, jit_options=OPTIONS)
-def _values_of(source, sq_dist, filled):
-    def by_formula(source, sq_dist, filled):
-        for j in range(sq_dist.size):
-            filled[j] = source.potential(sq_dist[j])
-
-    return _from_table if isinstance(source, types.Array) else by_formula
-
-
 @jit
 def _fill_both(i, b, m, left, right, dense, c, back):
     if dense.shape[0] > 0:
@@ -249,18 +217,18 @@ def pairs_once(
     If the symmetric matrix `dense` has rows, it holds the charges.
     """
     n_points = coords.shape[1]
-    sq_dist, c, back, value = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    sq_dist, c, back, value = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     for part in range(start, stop):
         potential[part] = 0.0
         gradient[part] = 0.0
         for i in range(bounds[part], bounds[part + 1]):
-            for b in range(i + 1, n_points, _BLOCK):
-                m = min(_BLOCK, n_points - b)
+            for b in range(i + 1, n_points, BLOCK):
+                m = min(BLOCK, n_points - b)
                 fill_distances(coords[:, i], coords, b, m, sq_dist)
                 _fill_both(i, b, m, left, right, dense, c, back)
                 if with_potential:
-                    _fill_values(values, sq_dist[:m], value)
+                    fill_values(values, sq_dist[:m], value)
                     potential[part, i] += _add_values(c[:m], back[:m], value[:m], potential[part, b : b + m])
                 if with_gradient:
-                    _fill_slopes(slopes, sq_dist[:m], value)
+                    fill_slopes(slopes, sq_dist[:m], value)
                     _add_slopes(i, b, m, coords, c, back, value, gradient[part])

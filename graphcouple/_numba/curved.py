@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from graphcouple._numba.all_pairs import fill_distances
+from graphcouple._numba.blocks import BLOCK, evaluate
 from graphcouple._numba.jit import jit
-from graphcouple._numba.pairs import _BLOCK, _evaluate
 
 
 @jit
@@ -35,8 +35,8 @@ def curved_rows(
     each point, or a single row for all.
     """
     n_dims, n_points = coords.shape
-    there, near, chord = np.empty((n_dims, _BLOCK)), np.empty(_BLOCK), np.empty(_BLOCK)
-    scale, c, value, weight = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    there, near, chord = np.empty((n_dims, BLOCK)), np.empty(BLOCK), np.empty(BLOCK)
+    scale, c, value, weight = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     force = np.empty(n_dims)
     sparse = indptr.size > 0
     for i in range(start, stop):
@@ -46,8 +46,8 @@ def curved_rows(
         total = 0.0
         bend = 0.0
         force[:] = 0.0
-        for b in range(first, last, _BLOCK):
-            m = min(_BLOCK, last - b)
+        for b in range(first, last, BLOCK):
+            m = min(BLOCK, last - b)
             for e in range(m):
                 j = np.int64(indices[b + e]) if sparse else b + e
                 scale[e] = scales[j]
@@ -57,7 +57,7 @@ def curved_rows(
             fill_distances(coords[:, i], there, 0, m, near)
             for e in range(m):
                 chord[e] = near[e] * scales[i] * scale[e]
-            _evaluate(radial, chord[:m], value, weight, with_potential, with_gradient)
+            evaluate(radial, chord[:m], value, weight, with_potential, with_gradient)
             if not sparse and b <= i < b + m:
                 value[i - b] = 0.0
                 weight[i - b] = 0.0

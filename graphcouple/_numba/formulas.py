@@ -76,6 +76,11 @@ _globals_when_first_used = cache(own_globals)
 
 @typeof_impl.register(Formula)
 def _typeof_formula(value, context):
+    return type_of(value)
+
+
+def type_of(value):
+    """Return the numba type of a formula."""
     cls = type(value)
     for namespace, name, first in _globals_when_first_used(cls):
         if namespace.get(name) is not first:
@@ -85,7 +90,7 @@ def _typeof_formula(value, context):
                 f"a field of {cls.__name__}, or define the class again."
             )
     fields = [(name, getattr(value, name)) for name in getattr(value, "__dataclass_fields__", ())]
-    nested = tuple((name, _typeof_formula(part, context)) for name, part in fields if isinstance(part, Formula))
+    nested = tuple((name, type_of(part)) for name, part in fields if isinstance(part, Formula))
     constants = tuple((name, float(getattr(value, name))) for name in value.compile_time_fields)
     return _formula_type(cls, nested, constants)
 

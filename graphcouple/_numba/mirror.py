@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from graphcouple._numba.blocks import BLOCK
 from graphcouple._numba.jit import jit
-from graphcouple._numba.pairs import _BLOCK
 
 
 @jit
@@ -98,12 +98,12 @@ def relabel_rows(start, stop, indptr, rank, indices, values):
 def multiply_rows(start, stop, indptr, indices, weights, points, product):
     """Fill rows of Σ_j w_ij z_j; as in `edge_rows_from_table`, a block of points is read in a loop of its own."""
     n_dims = points.shape[1]
-    block = np.empty((n_dims, _BLOCK), dtype=points.dtype)
+    block = np.empty((n_dims, BLOCK), dtype=points.dtype)
     for i in range(start, stop):
         product[i] = 0.0
         end = np.int64(indptr[i + 1])
-        for b in range(np.int64(indptr[i]), end, _BLOCK):
-            m = min(_BLOCK, end - b)
+        for b in range(np.int64(indptr[i]), end, BLOCK):
+            m = min(BLOCK, end - b)
             for e in range(m):
                 j = indices[b + e]
                 for a in range(n_dims):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphcouple._numba import formulas as _formulas  # noqa: F401  registers the formula type
 from graphcouple._numba.all_pairs import fill_distances
+from graphcouple._numba.blocks import BLOCK, evaluate
 from graphcouple._numba.jit import jit
-from graphcouple._numba.pairs import _BLOCK, _evaluate
 from graphcouple._numba.tables import look_up
 
 # The least fall of the loss, as a share of the slope's prediction; the longest and first step, relative to the map.
@@ -24,15 +23,15 @@ _SHORTEST = 1e-4
 def sums_at(start, stop, places, coords, charges, radial, potential, gradient):
     """Fill Σ_j c_j φ(d²) and its gradient at places, for several sets of charges over points of `coords` (q, n)."""
     n_dims, n_points = coords.shape
-    sq_dist, value, slope = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    sq_dist, value, slope = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     for i in range(start, stop):
         for k in range(charges.shape[0]):
             potential[k, i] = 0.0
             gradient[k, i] = 0.0
-        for b in range(0, n_points, _BLOCK):
-            m = min(_BLOCK, n_points - b)
+        for b in range(0, n_points, BLOCK):
+            m = min(BLOCK, n_points - b)
             fill_distances(places[i], coords, b, m, sq_dist)
-            _evaluate(radial, sq_dist[:m], value, slope, True, True)
+            evaluate(radial, sq_dist[:m], value, slope, True, True)
             for k in range(charges.shape[0]):
                 c = charges[k, b : b + m]
                 total = 0.0
@@ -52,16 +51,16 @@ def sums_at(start, stop, places, coords, charges, radial, potential, gradient):
 def edge_sums_at(start, stop, places, rows, ends, indptr, weights, radial, value, gradient, stiffness):
     """Fill Σ_j w_ij φ(d²_ij), its gradient at places and −2 Σ_j w_ij φ'(d²_ij), over the ends of each row's edges."""
     n_dims = ends.shape[0]
-    sq_dist, terms, slope = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    sq_dist, terms, slope = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     for i in range(start, stop):
         total = 0.0
         total_stiffness = 0.0
         gradient[i] = 0.0
         first, last = np.int64(indptr[rows[i]]), np.int64(indptr[rows[i] + 1])
-        for b in range(first, last, _BLOCK):
-            m = min(_BLOCK, last - b)
+        for b in range(first, last, BLOCK):
+            m = min(BLOCK, last - b)
             fill_distances(places[i], ends, b, m, sq_dist)
-            _evaluate(radial, sq_dist[:m], terms, slope, True, True)
+            evaluate(radial, sq_dist[:m], terms, slope, True, True)
             w = weights[b : b + m]
             for j in range(m):
                 # An edge of mean 0 contributes 0, even where the function is infinite.

@@ -6,13 +6,15 @@ is accurate to 1e-9.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import types
 from numba.extending import overload
 
+from graphcouple._numba.blocks import fill_slopes, fill_values
 from graphcouple._numba.elementary import _bits, _strict
-from graphcouple._numba.jit import jit
-from graphcouple._numba.pairs import _BLOCK
+from graphcouple._numba.jit import OPTIONS
 
 # A double's leading bits, its exponent and the first of its significand, number the places of the table.
 _PER_OCTAVE_BITS = 7
@@ -80,50 +82,6 @@ def look_up(table, sq_dist, column):
     return table[at, column] + fraction * table[at, column + 1]
 
 
-@jit
-def edge_rows_from_table(
-    start, stop, points, table, indptr, indices, weights, with_potential, with_gradient, potential, gradient
-):
-    """Like `graphcouple._numba.pairs.edge_rows_2d`, with the slope and the function from a table.
-
-    The ends of a block of edges are read in a loop of its own. A processor then waits for many loads at once, which
-    takes a third of the time where points do not fit in its caches.
-    """
-    xs, ys = np.empty(_BLOCK, dtype=points.dtype), np.empty(_BLOCK, dtype=points.dtype)
-    dx, dy, sq_dist, value = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
-    for i in range(start, stop):
-        total = 0.0
-        fx = 0.0
-        fy = 0.0
-        end = np.int64(indptr[i + 1])
-        for b in range(np.int64(indptr[i]), end, _BLOCK):
-            m = min(_BLOCK, end - b)
-            for e in range(m):
-                j = indices[b + e]
-                xs[e] = points[j, 0]
-                ys[e] = points[j, 1]
-            for e in range(m):
-                dx[e] = np.float64(points[i, 0] - xs[e])
-                dy[e] = np.float64(points[i, 1] - ys[e])
-                sq_dist[e] = dx[e] * dx[e] + dy[e] * dy[e]
-            if with_potential:
-                for e in range(m):
-                    value[e] = weights[b + e] * look_up(table, sq_dist[e], 2)
-                for e in range(m):
-                    total += value[e]
-            if with_gradient:
-                for e in range(m):
-                    value[e] = weights[b + e] * look_up(table, sq_dist[e], 0)
-                for e in range(m):
-                    fx += value[e] * dx[e]
-                    fy += value[e] * dy[e]
-        if with_potential:
-            potential[i] = total
-        if with_gradient:
-            gradient[i, 0] = 2.0 * fx
-            gradient[i, 1] = 2.0 * fy
-
-
 @_strict
 def look_up_smooth(table, sq_dist):
     """Return the function of a table of cubics, in doubles; see `cubics`."""
@@ -151,6 +109,38 @@ def cubics(function):
     error = np.abs(table @ np.array([1.0, 0.5, 0.25, 0.125]) - halfway)
     bound = _INEXACT * np.maximum(np.abs(halfway), min(np.abs(values).max(), 1.0))
     return table if (error <= bound)[s[:-1] >= _EXACT_FROM].all() else None
+
+
+class Linear(NamedTuple):
+    """A table that is linear between places, of the values and slopes of a radial function; see `table_of`."""
+
+    table: np.ndarray
+
+
+@overload(fill_values, jit_options=OPTIONS)
+def _values_from(source, sq_dist, filled):
+    return _looked_up(source, 2)
+
+
+@overload(fill_slopes, jit_options=OPTIONS)
+def _slopes_from(source, sq_dist, filled):
+    return _looked_up(source, 0)
+
+
+def _looked_up(source, column):
+    """Return the function that fills a block from a table, linear or of cubics."""
+
+    def linear(source, sq_dist, filled):
+        for j in range(sq_dist.size):
+            filled[j] = look_up(source.table, sq_dist[j], column)
+
+    def smooth(source, sq_dist, filled):
+        for j in range(sq_dist.size):
+            filled[j] = look_up_smooth(source, sq_dist[j])
+
+    if getattr(source, "instance_class", None) is Linear:
+        return linear
+    return smooth if isinstance(source, types.Array) else None
 
 
 def table_of(radial, highest=HIGHEST):

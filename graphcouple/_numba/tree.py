@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphcouple._numba import formulas as _formulas  # noqa: F401  registers the formula type
+from graphcouple._numba.blocks import BLOCK, evaluate
 from graphcouple._numba.jit import jit
 
 LEVELS = 20
@@ -80,6 +80,23 @@ def summarise(n_cells, points, charges, first, last, centre, charge, sq_size):
 
 
 @jit
+def _add(radial, count, away, sq_dist, c, value, slope, force):
+    """Add the forces of a block of charges, and return its potential."""
+    evaluate(radial, sq_dist[:count], value, slope, True, True)
+    total = 0.0
+    for s in range(count):
+        total += c[s] * value[s]
+        slope[s] *= 2.0 * c[s]
+    for a in range(force.size):
+        there = away[a]
+        pull = 0.0
+        for s in range(count):
+            pull += slope[s] * there[s]
+        force[a] += pull
+    return total
+
+
+@jit
 def walk(
     start, stop, points, charges, radial, sq_angle, sq_length, first, last, child, n_children, centre, charge, sq_size,
     potential, gradient,
@@ -91,38 +108,44 @@ def walk(
     """
     n_dims = points.shape[1]
     stack = np.empty(_STACK, dtype=np.int64)
-    force = np.empty(n_dims)
+    away, force = np.empty((n_dims, BLOCK)), np.empty(n_dims)
+    sq_dist, c, value, slope = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     for i in range(start, stop):
         total = 0.0
         force[:] = 0.0
+        # The block holds `count` charges, and the next one is written behind them, though it may not stay.
+        count = 0
         stack[0] = 0
         depth = 1
         while depth > 0:
             depth -= 1
-            c = stack[depth]
-            sq_dist = 0.0
+            cell = stack[depth]
+            far = 0.0
             for a in range(n_dims):
-                sq_dist += (points[i, a] - centre[c, a]) ** 2
-            inside = first[c] <= i < last[c]
-            if not inside and sq_size[c] <= sq_angle * (sq_dist + sq_length):
-                total += charge[c] * radial.potential(sq_dist)
-                pull = 2.0 * charge[c] * radial.slope(sq_dist)
-                for a in range(n_dims):
-                    force[a] += pull * (points[i, a] - centre[c, a])
-            elif n_children[c] > 0:
-                for k in range(n_children[c]):
-                    stack[depth] = child[c] + k
-                    depth += 1
+                away[a, count] = points[i, a] - centre[cell, a]
+                far += away[a, count] * away[a, count]
+            if not first[cell] <= i < last[cell] and sq_size[cell] <= sq_angle * (far + sq_length):
+                sq_dist[count], c[count] = far, charge[cell]
+                count += 1
             else:
-                for j in range(first[c], last[c]):
-                    if j != i:
-                        near = 0.0
-                        for a in range(n_dims):
-                            near += (points[i, a] - points[j, a]) ** 2
-                        total += charges[j] * radial.potential(near)
-                        pull = 2.0 * charges[j] * radial.slope(near)
-                        for a in range(n_dims):
-                            force[a] += pull * (points[i, a] - points[j, a])
-        potential[i] = total
+                for k in range(n_children[cell]):
+                    stack[depth] = child[cell] + k
+                    depth += 1
+                for j in range(first[cell], last[cell] if n_children[cell] == 0 else first[cell]):
+                    if j == i:
+                        continue
+                    near = 0.0
+                    for a in range(n_dims):
+                        away[a, count] = points[i, a] - points[j, a]
+                        near += away[a, count] * away[a, count]
+                    sq_dist[count], c[count] = near, charges[j]
+                    count += 1
+                    if count == BLOCK:
+                        total += _add(radial, count, away, sq_dist, c, value, slope, force)
+                        count = 0
+            if count == BLOCK:
+                total += _add(radial, count, away, sq_dist, c, value, slope, force)
+                count = 0
+        potential[i] = total + _add(radial, count, away, sq_dist, c, value, slope, force)
         for a in range(n_dims):
             gradient[i, a] = force[a]

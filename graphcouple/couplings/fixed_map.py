@@ -149,10 +149,11 @@ class FixedMap:
         rows : ndarray of shape (m,)
             The new points of `edges` that the places belong to.
         """
+        from graphcouple._numba.blocks import in_blocks
         from graphcouple._numba.places import edge_sums_at
 
         attraction, pull, stiffness = np.empty(len(places)), np.empty(places.shape), np.empty(len(places))
-        arrays = (rows, edges.ends, edges.indptr, edges.means, self.attraction, attraction, pull, stiffness)
+        arrays = (rows, edges.ends, edges.indptr, edges.means, in_blocks(self.attraction), attraction, pull, stiffness)
         over_rows(len(places), self.summation.n_jobs, edge_sums_at, places, *arrays)
         repulsion, push = self._repel(self.field.at(places), edges.mass[rows], places)
         times = self.exaggeration

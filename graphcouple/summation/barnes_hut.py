@@ -70,6 +70,7 @@ class BarnesHut(Summation):
         with_gradient: bool = True,
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
+        from graphcouple._numba.blocks import in_blocks
         from graphcouple._numba.threads import over_rows
         from graphcouple._numba.tree import LEVELS, build, interleave, summarise, walk
 
@@ -96,7 +97,8 @@ class BarnesHut(Summation):
         sq_length = 0.25 * radial.length**2 if radial.smooth_at_zero else 0.0
         potential, gradient = np.empty(n), np.empty((n, n_dims))
         tree = (first, last, child, n_children, centre, charge, sq_size)
-        over_rows(n, self.n_jobs, walk, points, c, radial, self.angle**2, sq_length, *tree, potential, gradient)
+        arrays = (points, c, in_blocks(radial), self.angle**2, sq_length, *tree, potential, gradient)
+        over_rows(n, self.n_jobs, walk, *arrays)
         positions = np.empty(n, dtype=np.int64)
         positions[order] = np.arange(n)
         return potential[positions], gradient[positions]

@@ -339,6 +339,7 @@ def curved_sums(
     with_gradient: bool = True,
 ) -> tuple[FloatArray, FloatArray]:
     """Return Φ_i = Σ_j c_ij φ(d²_ij) and its gradient in z_i, over all pairs, or over edges."""
+    from graphcouple._numba.blocks import in_blocks
     from graphcouple._numba.curved import curved_rows
 
     p, b = space.chart(Z)
@@ -346,7 +347,12 @@ def curved_sums(
     indptr, indices = (none, none) if edges is None else edges
     potential, pulls, bends = np.empty(len(Z)), np.empty(p.shape), np.empty(len(Z))
     at_least = worth_threads(len(Z) if edges is None else max(indices.size // len(Z), 1))
-    arrays = (np.ascontiguousarray(p.T), b, space.of_chord(radial), np.ascontiguousarray(charges, dtype=np.float64))
+    arrays = (
+        np.ascontiguousarray(p.T),
+        b,
+        in_blocks(space.of_chord(radial)),
+        np.ascontiguousarray(charges, dtype=np.float64),
+    )
     outputs = (with_potential, with_gradient, potential, pulls, bends)
     over_rows(len(Z), n_jobs, curved_rows, *arrays, indptr, indices, *outputs, at_least=at_least)
     return potential, space.pulled(Z, pulls, bends) if with_gradient else np.empty(Z.shape)

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._numba.all_pairs import sum_pairs
-from graphcouple._numba.pairs import sum_edges, worth_threads
+from graphcouple._numba.pairs import sum_edges
 from graphcouple.graphs import MANY_EDGES, FloatArray, IntArray, Support
 from graphcouple.summation.directions import Edges, both_directions, unsigned
 from graphcouple.summation.radials import RadialFunction
@@ -47,7 +47,7 @@ class EdgeSum:
     ) -> None:
         self.radial, self.n_jobs = radial, n_jobs
         self._rounded: dict[Any, list[Edges]] = {}
-        self._table: FloatArray | None = None
+        self._table: Any = None
         self._dense: FloatArray | None = None
         self._parts: list[Edges] = []
         if support.complete or (2 * support.n_edges > support.n_nodes**2 and not radial.tabulated):
@@ -111,32 +111,24 @@ class EdgeSum:
         if self._dense is not None:
             value, gradient = sum_pairs(Z, self.radial, self.n_jobs, self._dense, *outputs)
             return 0.5 * float(value.sum()) if with_value else np.nan, gradient
-        sum_part = self._from_table if Z.dtype == np.float32 and Z.shape[1] == 2 else self._by_formula
+        source = self._table_of_radial() if Z.dtype == np.float32 and Z.shape[1] == 2 else self.radial
         own, *others = self._edges_for(Z)
-        value, gradient = sum_part(Z, own, *outputs)
+        value, gradient = sum_edges(Z, source, *own, self.n_jobs, *outputs)
         for edges in others:
-            more, forces = sum_part(Z, edges, *outputs)
+            more, forces = sum_edges(Z, source, *edges, self.n_jobs, *outputs)
             if with_value:
                 value += more
             if with_gradient:
                 gradient += forces
         return 0.5 * float(value.sum()) if with_value else np.nan, gradient
 
-    def _by_formula(self, Z: FloatArray, edges: Edges, *outputs: bool) -> tuple[FloatArray, FloatArray]:
-        return sum_edges(Z, self.radial, *edges, self.n_jobs, *outputs)
-
-    def _from_table(self, Z: FloatArray, edges: Edges, *outputs: bool) -> tuple[FloatArray, FloatArray]:
-        """Return the sums with a tabulated function; its error is below the error of fast sums in single precision."""
-        from graphcouple._numba.tables import edge_rows_from_table, table_of
-        from graphcouple._numba.threads import over_rows
+    def _table_of_radial(self) -> Any:
+        """Return the table of φ; its error is below the error of fast sums in single precision."""
+        from graphcouple._numba.tables import Linear, table_of
 
         if self._table is None:
-            self._table = table_of(self.radial)
-        value, gradient = np.empty(len(Z)), np.empty(Z.shape)
-        at_least = worth_threads(edges[1].size // len(Z))
-        arrays = (np.ascontiguousarray(Z), self._table, *edges, *outputs, value, gradient)
-        over_rows(len(Z), self.n_jobs, edge_rows_from_table, *arrays, at_least=at_least)
-        return value, gradient
+            self._table = Linear(table_of(self.radial))
+        return self._table
 
 
 def _as_matrix(indptr: IntArray, indices: IntArray, weights: FloatArray) -> sp.csr_array:

@@ -61,9 +61,14 @@ class Exact(Summation):
         if outputs.get("with_gradient", True) or len(charges) == 1:
             return super().potentials(Z, radial, charges, **outputs)
         from graphcouple._numba.all_pairs import charge_rows
+        from graphcouple._numba.blocks import in_blocks
 
         potential = np.empty((len(Z), len(charges)))
-        arrays = (np.ascontiguousarray(Z.T, dtype=np.float64), radial, np.ascontiguousarray(charges, dtype=np.float64))
+        arrays = (
+            np.ascontiguousarray(Z.T, dtype=np.float64),
+            in_blocks(radial),
+            np.ascontiguousarray(charges, dtype=np.float64),
+        )
         over_rows(len(Z), self.n_jobs, charge_rows, *arrays, potential, at_least=worth_threads(len(Z)))
         return potential.T, np.empty((len(charges), *Z.shape))
 

@@ -62,11 +62,12 @@ class ExactField(Field):
 
     def at(self, places: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the potentials at places and their gradients."""
+        from graphcouple._numba.blocks import in_blocks
         from graphcouple._numba.places import sums_at
 
         potential = np.empty((len(self.charges), len(places)))
         gradient = np.empty((*potential.shape, places.shape[1]))
-        arrays = (places, self.coords, self.charges, self.radial, potential, gradient)
+        arrays = (places, self.coords, self.charges, in_blocks(self.radial), potential, gradient)
         over_rows(len(places), self.n_jobs, sums_at, *arrays, at_least=2)
         return potential, gradient
 
