@@ -6,23 +6,13 @@ import numpy as np
 
 from graphcouple._numba.blocks import BLOCK, fill_slopes, fill_values, in_blocks
 from graphcouple._numba.jit import jit
-from graphcouple._numba.pairs import worth_threads
+from graphcouple._numba.pairs import fill_distances, worth_threads
 from graphcouple._numba.threads import over_rows
 
 # Number of parts of the pairs; each has its own sums, so that results do not depend on the number of threads.
 _PARTS = 8
 
 NO_CHARGES = np.zeros((0, 0))
-
-
-@jit
-def fill_distances(place, coords, b, m, sq_dist):
-    sq_dist[:m] = 0.0
-    for a in range(coords.shape[0]):
-        here = place[a]
-        there = coords[a, b : b + m]
-        for j in range(m):
-            sq_dist[j] += (here - there[j]) * (here - there[j])
 
 
 @jit
@@ -33,27 +23,6 @@ def fill_charges(left, right, b, m, c):
         others = right[s, b : b + m]
         for j in range(m):
             c[j] += own * others[j]
-
-
-@jit
-def charge_rows(start, stop, coords, radial, charges, potential):
-    """Fill Φ_i of each set of charges, shape (n, n_sets); `coords` has shape (q, n) and `charges` (n_sets, n)."""
-    n_sets, n_points = charges.shape
-    sq_dist, value = np.empty(BLOCK), np.empty(BLOCK)
-    for i in range(start, stop):
-        potential[i] = 0.0
-        for b in range(0, n_points, BLOCK):
-            m = min(BLOCK, n_points - b)
-            fill_distances(coords[:, i], coords, b, m, sq_dist)
-            fill_values(radial, sq_dist[:m], value)
-            if b <= i < b + m:
-                value[i - b] = 0.0
-            for s in range(n_sets):
-                c = charges[s, b : b + m]
-                total = 0.0
-                for j in range(m):
-                    total += c[j] * value[j]
-                potential[i, s] += total
 
 
 def sum_pairs(Z, radial, n_jobs, charges=None, with_potential=True, with_gradient=True):

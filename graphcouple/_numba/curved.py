@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphcouple._numba.all_pairs import fill_distances
 from graphcouple._numba.blocks import BLOCK, evaluate
 from graphcouple._numba.jit import jit
+from graphcouple._numba.pairs import fill_distances
 
 
 @jit

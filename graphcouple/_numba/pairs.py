@@ -18,15 +18,17 @@ def worth_threads(pairs_per_row):
     return max(64, _PAIRS_WORTH_THREADS // max(pairs_per_row, 1))
 
 
-def sum_rows(Z, radial, charges, n_rows, n_jobs, with_potential=True, with_gradient=True):
-    """Return Φ_i = Σ_{j≠i} c_j φ(d²_ij), of shape (n_rows,), and ∇Φ_i, of shape (n_rows, q), of the first points.
+def sum_rows(places, Z, radial, charges, n_jobs, with_potential=True, with_gradient=True, itself=True):
+    """Return Σ_{j≠i} c_j φ(d²) and its gradient at places, for sets of charges over the points Z.
 
-    Without its flag, an array holds arbitrary values. Memory beyond the arguments is O(nq).
+    With `itself`, place i is point i of Z, which adds nothing to its own sum. Results have shapes (n_sets, n_places)
+    and (n_sets, n_places, q); without its flag, an array holds zeros. Memory beyond the arguments is O(nq).
     """
-    potential, gradient = np.empty(n_rows), np.empty((n_rows, Z.shape[1]))
-    coords = np.ascontiguousarray(Z.T, dtype=np.float64)
-    arrays = (coords, in_blocks(radial), charges, with_potential, with_gradient, potential, gradient)
-    over_rows(n_rows, n_jobs, potential_rows, *arrays, at_least=worth_threads(len(Z)))
+    here, coords = (np.ascontiguousarray(points, dtype=np.float64) for points in (places, Z.T))
+    c = np.ascontiguousarray(charges, dtype=np.float64)
+    potential, gradient = np.empty((len(c), len(here))), np.empty((len(c), *here.shape))
+    arrays = (here, coords, in_blocks(radial), c, itself, with_potential, with_gradient, potential, gradient)
+    over_rows(len(here), n_jobs, potential_rows, *arrays, at_least=worth_threads(len(Z)))
     return potential, gradient
 
 
@@ -47,53 +49,51 @@ def sum_edges(Z, source, indptr, indices, weights, n_jobs, with_potential=True, 
 
 
 @jit
-def potential_rows(start, stop, coords, radial, charges, with_potential, with_gradient, potential, gradient):
-    """Fill Φ_i = Σ_{j≠i} c_j φ(d²_ij) and ∇Φ_i = Σ_{j≠i} c_j 2 φ'(d²_ij) (z_i − z_j).
+def fill_distances(place, coords, b, m, sq_dist):
+    """Fill the squared distances of a place to m points from the b-th; `coords` has shape (q, n)."""
+    sq_dist[:m] = 0.0
+    for a in range(coords.shape[0]):
+        here = place[a]
+        there = coords[a, b : b + m]
+        for j in range(m):
+            sq_dist[j] += (here - there[j]) * (here - there[j])
 
-    `coords` has shape (q, n), so the values of one coordinate are contiguous.
-    Distances are handled one block at a time, for any dimension q.
+
+@jit
+def potential_rows(
+    start, stop, places, coords, radial, charges, itself, with_potential, with_gradient, potential, gradient
+):
+    """Fill Σ_j c_j φ(d²) and Σ_j c_j 2 φ'(d²) (z − z_j), for each set of charges over points of `coords`, (q, n).
+
+    The values of one coordinate are contiguous, and distances are handled one block at a time, for any dimension q.
     """
     n_dims, n_points = coords.shape
-    sq_dist = np.empty(BLOCK)
-    value = np.empty(BLOCK)
-    weight = np.empty(BLOCK)
-    force = np.empty(n_dims)
+    sq_dist, value, slope = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     for i in range(start, stop):
-        total = 0.0
-        force[:] = 0.0
+        for k in range(charges.shape[0]):
+            potential[k, i] = 0.0
+            gradient[k, i] = 0.0
         for b in range(0, n_points, BLOCK):
             m = min(BLOCK, n_points - b)
-            sq_dist[:m] = 0.0
-            for a in range(n_dims):
-                here = coords[a, i]
-                there = coords[a, b : b + m]
-                for j in range(m):
-                    sq_dist[j] += (here - there[j]) * (here - there[j])
-            evaluate(radial, sq_dist[:m], value, weight, with_potential, with_gradient)
-            c = charges[b : b + m]
-            own = i - b if b <= i < b + m else -1
-            if with_potential:
-                if own >= 0:
-                    value[own] = 0.0
-                for j in range(m):
-                    total += c[j] * value[j]
-            if with_gradient:
-                if own >= 0:
-                    weight[own] = 0.0
-                for j in range(m):
-                    weight[j] *= c[j]
-                for a in range(n_dims):
-                    here = coords[a, i]
+            fill_distances(places[i], coords, b, m, sq_dist)
+            evaluate(radial, sq_dist[:m], value, slope, with_potential, with_gradient)
+            if itself and b <= i < b + m:
+                value[i - b] = 0.0
+                slope[i - b] = 0.0
+            for k in range(charges.shape[0]):
+                c = charges[k, b : b + m]
+                if with_potential:
+                    total = 0.0
+                    for j in range(m):
+                        total += c[j] * value[j]
+                    potential[k, i] += total
+                for a in range(n_dims if with_gradient else 0):
+                    here = places[i, a]
                     there = coords[a, b : b + m]
                     pull = 0.0
                     for j in range(m):
-                        pull += weight[j] * (here - there[j])
-                    force[a] += pull
-        if with_potential:
-            potential[i] = total
-        if with_gradient:
-            for a in range(n_dims):
-                gradient[i, a] = 2.0 * force[a]
+                        pull += c[j] * slope[j] * (here - there[j])
+                    gradient[k, i, a] += 2.0 * pull
 
 
 @jit

@@ -1,12 +1,12 @@
-"""Sums over fixed points at given places, and descent of each place by itself."""
+"""Sums over edges at given places, and descent of each place by itself."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from graphcouple._numba.all_pairs import fill_distances
 from graphcouple._numba.blocks import BLOCK, evaluate
 from graphcouple._numba.jit import jit
+from graphcouple._numba.pairs import fill_distances
 from graphcouple._numba.tables import look_up
 
 # The least fall of the loss, as a share of the slope's prediction; the longest and first step, relative to the map.
@@ -17,34 +17,6 @@ _FIRST_STEP = 0.02
 # A place has settled when its step is this short relative to the map, or when a step had to be cut to this share.
 _SETTLED = 1e-5
 _SHORTEST = 1e-4
-
-
-@jit
-def sums_at(start, stop, places, coords, charges, radial, potential, gradient):
-    """Fill Σ_j c_j φ(d²) and its gradient at places, for several sets of charges over points of `coords` (q, n)."""
-    n_dims, n_points = coords.shape
-    sq_dist, value, slope = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-    for i in range(start, stop):
-        for k in range(charges.shape[0]):
-            potential[k, i] = 0.0
-            gradient[k, i] = 0.0
-        for b in range(0, n_points, BLOCK):
-            m = min(BLOCK, n_points - b)
-            fill_distances(places[i], coords, b, m, sq_dist)
-            evaluate(radial, sq_dist[:m], value, slope, True, True)
-            for k in range(charges.shape[0]):
-                c = charges[k, b : b + m]
-                total = 0.0
-                for j in range(m):
-                    total += c[j] * value[j]
-                potential[k, i] += total
-                for a in range(n_dims):
-                    here = places[i, a]
-                    there = coords[a, b : b + m]
-                    total = 0.0
-                    for j in range(m):
-                        total += c[j] * slope[j] * (here - there[j])
-                    gradient[k, i, a] += 2.0 * total
 
 
 @jit

@@ -71,10 +71,8 @@ def force_error(
 
     rows = np.unique(np.linspace(0, len(Z) - 1, _ROWS).astype(np.intp))
     order = np.concatenate([rows, np.delete(np.arange(len(Z)), rows)])
-    points, n_rows, exact = Z[order].astype(np.float64, copy=False), len(rows), np.zeros((len(rows), Z.shape[1]))
-    for own, others in zip(left, right, strict=True):
-        sums = sum_rows(points, radial, others[order], n_rows, n_jobs, False)[1]
-        exact += own[rows, None] * sums
+    _, sums = sum_rows(Z[rows], Z[order], radial, right[:, order], n_jobs, with_potential=False)
+    exact = (left[:, rows, None] * sums).sum(axis=0)
     size = float(np.linalg.norm(exact))
     return float(np.linalg.norm(forces[rows] - exact)) / size if size > 0 else 0.0
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from graphcouple._numba.pairs import worth_threads
-from graphcouple._numba.threads import over_rows
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.base import Summation, register
 from graphcouple.summation.radials import RadialFunction
@@ -60,17 +58,9 @@ class Exact(Summation):
         """Return the potentials of several sets of charges; without gradients, in one pass over the pairs."""
         if outputs.get("with_gradient", True) or len(charges) == 1:
             return super().potentials(Z, radial, charges, **outputs)
-        from graphcouple._numba.all_pairs import charge_rows
-        from graphcouple._numba.blocks import in_blocks
+        from graphcouple._numba.pairs import sum_rows
 
-        potential = np.empty((len(Z), len(charges)))
-        arrays = (
-            np.ascontiguousarray(Z.T, dtype=np.float64),
-            in_blocks(radial),
-            np.ascontiguousarray(charges, dtype=np.float64),
-        )
-        over_rows(len(Z), self.n_jobs, charge_rows, *arrays, potential, at_least=worth_threads(len(Z)))
-        return potential.T, np.empty((len(charges), *Z.shape))
+        return sum_rows(Z, Z, radial, charges, self.n_jobs, with_gradient=False)
 
     def low_rank(
         self,

@@ -57,19 +57,13 @@ class ExactField(Field):
 
     def __init__(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, n_jobs: int | None = None) -> None:
         self.points = np.ascontiguousarray(Z, dtype=np.float64)
-        self.coords = np.ascontiguousarray(self.points.T)
         self.radial, self.charges, self.n_jobs = radial, np.ascontiguousarray(charges, dtype=np.float64), n_jobs
 
     def at(self, places: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the potentials at places and their gradients."""
-        from graphcouple._numba.blocks import in_blocks
-        from graphcouple._numba.places import sums_at
+        from graphcouple._numba.pairs import sum_rows
 
-        potential = np.empty((len(self.charges), len(places)))
-        gradient = np.empty((*potential.shape, places.shape[1]))
-        arrays = (places, self.coords, self.charges, in_blocks(self.radial), potential, gradient)
-        over_rows(len(places), self.n_jobs, sums_at, *arrays, at_least=2)
-        return potential, gradient
+        return sum_rows(places, self.points, self.radial, self.charges, self.n_jobs, itself=False)
 
 
 def sampled_field(
@@ -92,7 +86,8 @@ def sampled_total(
     n_rows, c = min(_SAMPLED_ROWS, len(Z)), np.ascontiguousarray(charges, dtype=np.float64)
     # The drawn points come first, and only their rows are summed.
     order = np.random.default_rng(0).permutation(len(Z))
-    sums, _ = sum_rows(Z[order], radial, c[order], n_rows, n_jobs, True, False)
+    points = Z[order]
+    (sums,), _ = sum_rows(points[:n_rows], points, radial, c[None, order], n_jobs, with_gradient=False)
     potential = np.full(len(Z), sums.mean())
     potential[order[:n_rows]] = sums
     return float(weights @ potential)
