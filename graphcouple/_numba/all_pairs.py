@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphcouple._numba.blocks import BLOCK, fill_slopes, fill_values, in_blocks
+from graphcouple._numba.blocks import BLOCK, fill, in_blocks
 from graphcouple._numba.jit import jit
 from graphcouple._numba.pairs import fill_distances, worth_threads
 from graphcouple._numba.threads import over_rows
@@ -196,8 +196,8 @@ def pairs_once(
                 fill_distances(coords[:, i], coords, b, m, sq_dist)
                 _fill_both(i, b, m, left, right, dense, c, back)
                 if with_potential:
-                    fill_values(values, sq_dist[:m], value)
+                    fill(values, False, sq_dist[:m], value)
                     potential[part, i] += _add_values(c[:m], back[:m], value[:m], potential[part, b : b + m])
                 if with_gradient:
-                    fill_slopes(slopes, sq_dist[:m], value)
+                    fill(slopes, True, sq_dist[:m], value)
                     _add_slopes(i, b, m, coords, c, back, value, gradient[part])

@@ -57,8 +57,8 @@ def _floats(kind, formula):
 @cache
 def _address(kind):
     arguments = (_OnlyKind(kind), *_ARGUMENTS)
-    _fill.compile(arguments)
-    compiled = _fill.overloads[arguments]
+    _fill_block.compile(arguments)
+    compiled = _fill_block.overloads[arguments]
     return compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
 
 
@@ -98,7 +98,7 @@ def _formula(typing_context, kind, fields):
 
 @intrinsic
 def _call(typing_context, code, fields, sq_dist, values, slopes, with_values, with_slopes):
-    """Call the code at an address: `_fill`, compiled for a formula."""
+    """Call the code at an address: `_fill_block`, compiled for a formula."""
 
     def generate(context, builder, signature, arguments):
         kinds = (types.voidptr, *_ARGUMENTS)
@@ -114,7 +114,7 @@ def _call(typing_context, code, fields, sq_dist, values, slopes, with_values, wi
 
 
 @jit
-def _fill(kind, fields, sq_dist, values, slopes, with_values, with_slopes):
+def _fill_block(kind, fields, sq_dist, values, slopes, with_values, with_slopes):
     formula = _formula(kind, fields)
     # Separate loops, so that branches on a formula's parameters are hoisted and the rest vectorises.
     if with_values:
@@ -131,23 +131,13 @@ def evaluate(radial, sq_dist, values, slopes, with_values, with_slopes):
     _call(radial.code, radial.fields, sq_dist, values, slopes, with_values, with_slopes)
 
 
-def fill_values(source, sq_dist, filled):
-    """Fill φ(d²) of a block, from a source of any kind."""
+def fill(source, with_slopes, sq_dist, filled):
+    """Fill φ(d²) of a block, or φ'(d²), from `Blocks` or another source that overloads this."""
 
 
-def fill_slopes(source, sq_dist, filled):
-    """Fill φ'(d²) of a block, from a source of any kind."""
+@overload(fill, jit_options=OPTIONS)
+def _fill_from_code(source, with_slopes, sq_dist, filled):
+    def by_code(source, with_slopes, sq_dist, filled):
+        evaluate(source, sq_dist, filled, filled, not with_slopes, with_slopes)
 
-
-@overload(fill_values, jit_options=OPTIONS)
-def _values_from(source, sq_dist, filled):
-    if getattr(source, "instance_class", None) is Blocks:
-        return lambda source, sq_dist, filled: evaluate(source, sq_dist, filled, filled, True, False)
-    return None
-
-
-@overload(fill_slopes, jit_options=OPTIONS)
-def _slopes_from(source, sq_dist, filled):
-    if getattr(source, "instance_class", None) is Blocks:
-        return lambda source, sq_dist, filled: evaluate(source, sq_dist, filled, filled, False, True)
-    return None
+    return by_code if getattr(source, "instance_class", None) is Blocks else None

@@ -96,7 +96,7 @@ def relabel_rows(start, stop, indptr, rank, indices, values):
 
 @jit
 def multiply_rows(start, stop, indptr, indices, weights, points, product):
-    """Fill rows of Σ_j w_ij z_j; as in `edge_rows_from_table`, a block of points is read in a loop of its own."""
+    """Fill rows of Σ_j w_ij z_j; as in `edge_rows_2d`, a block of points is read in a loop of its own."""
     n_dims = points.shape[1]
     block = np.empty((n_dims, BLOCK), dtype=points.dtype)
     for i in range(start, stop):

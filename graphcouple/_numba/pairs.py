@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphcouple._numba.blocks import BLOCK, evaluate, fill_slopes, fill_values, in_blocks
+from graphcouple._numba.blocks import BLOCK, evaluate, fill, in_blocks
 from graphcouple._numba.jit import jit
 from graphcouple._numba.tables import Linear
 from graphcouple._numba.threads import over_rows
@@ -168,11 +168,11 @@ def edge_rows_2d(
             for e in range(m):
                 sq_dist[e] = dx[e] * dx[e] + dy[e] * dy[e]
             if with_potential:
-                fill_values(source, sq_dist[:m], value)
+                fill(source, False, sq_dist[:m], value)
                 for e in range(m):
                     total += weights[b + e] * value[e]
             if with_gradient:
-                fill_slopes(source, sq_dist[:m], value)
+                fill(source, True, sq_dist[:m], value)
                 for e in range(m):
                     weight = weights[b + e] * value[e]
                     fx += weight * dx[e]

@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from graphcouple._numba.blocks import fill_slopes, fill_values
+from graphcouple._numba.blocks import fill
 from graphcouple._numba.elementary import _bits, _strict
 from graphcouple._numba.jit import OPTIONS
 
@@ -117,24 +117,14 @@ class Linear(NamedTuple):
     table: np.ndarray
 
 
-@overload(fill_values, jit_options=OPTIONS)
-def _values_from(source, sq_dist, filled):
-    return _looked_up(source, 2)
-
-
-@overload(fill_slopes, jit_options=OPTIONS)
-def _slopes_from(source, sq_dist, filled):
-    return _looked_up(source, 0)
-
-
-def _looked_up(source, column):
-    """Return the function that fills a block from a table, linear or of cubics."""
-
-    def linear(source, sq_dist, filled):
+@overload(fill, jit_options=OPTIONS)
+def _fill_from_table(source, with_slopes, sq_dist, filled):
+    def linear(source, with_slopes, sq_dist, filled):
+        column = 0 if with_slopes else 2
         for j in range(sq_dist.size):
             filled[j] = look_up(source.table, sq_dist[j], column)
 
-    def smooth(source, sq_dist, filled):
+    def smooth(source, with_slopes, sq_dist, filled):
         for j in range(sq_dist.size):
             filled[j] = look_up_smooth(source, sq_dist[j])
 

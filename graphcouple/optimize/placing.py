@@ -6,7 +6,7 @@ import numpy as np
 
 from graphcouple._numba.threads import over_rows, threads_kept
 from graphcouple.couplings.fixed_map import DrawnEdges, FixedMap
-from graphcouple.graphs import FloatArray
+from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.laws import NewEdges
 
 # Starts are the mean and the median of the edges' ends, and places beside the eight heaviest. The two best descend: a
@@ -73,40 +73,37 @@ def _best(fixed: FixedMap, edges: DrawnEdges, n_jobs: int | None) -> tuple[Float
     rows = np.arange(m)
     losses = np.stack([fixed.evaluate(start, edges, rows)[0] for start in starts])
     ranked = np.argsort(np.where(np.isfinite(losses), losses, np.inf), axis=0, kind="stable")
-    places, least = np.empty((m, q)), np.full(m, np.inf)
-    for k in range(_DESCENDING):
-        ends, loss = _descend(fixed, edges, starts[ranked[k], rows], shortest, n_jobs)
-        better = loss < least
-        places[better], least[better] = ends[better], loss[better]
-    return places, least
+    chosen = starts[ranked[:_DESCENDING], rows].reshape(-1, q)
+    ends, loss = _descend(fixed, edges, chosen, np.tile(rows, _DESCENDING), np.tile(shortest, _DESCENDING), n_jobs)
+    best = np.where(np.isfinite(loss), loss, np.inf).reshape(_DESCENDING, m).argmin(axis=0) * m + rows
+    return ends[best], loss[best]
 
 
 def _descend(
-    fixed: FixedMap, edges: DrawnEdges, starts: FloatArray, shortest: FloatArray, n_jobs: int | None
+    fixed: FixedMap, edges: DrawnEdges, starts: FloatArray, rows: IntArray, shortest: FloatArray, n_jobs: int | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return where each place ends, and its loss."""
+    """Return where each place ends, and its loss; `rows` are the new points that the starts are for."""
     from graphcouple._numba.places import first_steps, judge
 
     m, q = starts.shape
     places, size = starts.copy(), fixed.size
-    rows = np.arange(m)
     loss, gradient, stiffness = fixed.evaluate(places, edges, rows)
     inverse, direction, length = np.empty((m, q, q)), np.empty((m, q)), np.ones(m)
-    settled = np.zeros(m, dtype=bool)
+    settled, at = np.zeros(m, dtype=bool), np.arange(m)
     over_rows(m, n_jobs, first_steps, size, shortest, stiffness, gradient, inverse, direction)
     final, least = places.copy(), loss.copy()
     for _ in range(_MOST_ITERATIONS):
         trial = places + length[:, None] * direction
-        loss_and_slope = fixed.evaluate(trial, edges, rows)[:2]
+        loss_and_slope = fixed.evaluate(trial, edges, rows[at])[:2]
         state = (places, loss, gradient, inverse, direction, length, settled)
-        over_rows(len(rows), n_jobs, judge, size, trial, *loss_and_slope, *state)
+        over_rows(len(at), n_jobs, judge, size, trial, *loss_and_slope, *state)
         if settled.any():
-            final[rows[settled]], least[rows[settled]] = places[settled], loss[settled]
+            final[at[settled]], least[at[settled]] = places[settled], loss[settled]
             active = np.flatnonzero(~settled)
-            rows, places, loss, gradient = rows[active], places[active], loss[active], gradient[active]
+            at, places, loss, gradient = at[active], places[active], loss[active], gradient[active]
             inverse, direction, length = inverse[active], direction[active], length[active]
             settled = settled[active]
-        if not rows.size:
+        if not at.size:
             break
-    final[rows], least[rows] = places, loss
+    final[at], least[at] = places, loss
     return final, least
