@@ -290,9 +290,12 @@ class InvertedFile:
         single = order.size * self.n_neighbors > MANY_EDGES and fits_in_single(self.X)
         indices, sq_dist = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=np.float32 if single else np.float64)
 
+        # New rows are few and far apart: the more search together, the fuller are the products with a list.
+        together = _ROWS_AT_ONCE if new is None else max(_ROWS_AT_ONCE, -(-order.size // effective_n_jobs(self.n_jobs)))
+
         def search(first: int, last: int) -> None:
-            for a in range(first * _ROWS_AT_ONCE, min(last * _ROWS_AT_ONCE, order.size), _ROWS_AT_ONCE):
-                part = slice(a, min(a + _ROWS_AT_ONCE, order.size))
+            for a in range(first * together, min(last * together, order.size), together):
+                part = slice(a, min(a + together, order.size))
                 rows, list_numbers = order[part], lists[part]
                 points = self.points[part, :-1] + self.centres[list_numbers] if new is None else new[rows]
                 # Products of a fixed number of rows give a row the same bits, whatever the other rows are.
@@ -303,7 +306,7 @@ class InvertedFile:
 
         # One thread searches a block of rows, so the bits are the same for any number of threads.
         with one_blas_thread():
-            over_rows(-(-order.size // _ROWS_AT_ONCE), self.n_jobs, search, at_least=2)
+            over_rows(-(-order.size // together), self.n_jobs, search, at_least=2)
         return indices, sq_dist
 
     def _candidates(
