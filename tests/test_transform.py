@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import graphcouple as gc
+from graphcouple._numba.places import _heaviest
 from graphcouple.couplings.fixed_map import AdditiveMap, NormalizedMap
 from graphcouple.laws import NewEdges
 from graphcouple.neighbors import distances_of
@@ -359,3 +360,23 @@ def test_places_learn_curvature():
     np.testing.assert_allclose(inverse[1] @ change, step, rtol=1e-12)
     np.testing.assert_allclose(inverse[1], inverse[1].T, rtol=1e-12)
     np.testing.assert_array_equal(inverse[0], np.eye(3))
+
+
+def test_of_two_ends_the_lower_is_kept(iris, monkeypatch):
+    losses = []
+
+    def stay(fixed, edges, starts, rows, shortest, n_jobs):
+        losses.append(np.random.default_rng(0).uniform(size=len(rows)))
+        return starts, losses[-1]
+
+    X, _ = iris
+    tsne = gc.TSNE(random_state=0, max_iter=20, n_jobs=1).fit(X[::2])
+    monkeypatch.setattr("graphcouple.optimize.placing._descend", stay)
+    _, loss = tsne.transform(X[1::2] + 0.01, return_loss=True)
+    np.testing.assert_array_equal(loss, losses[0].reshape(2, -1).min(axis=0))
+
+
+def test_the_heaviest_ends_are_those_of_a_sort(rng):
+    for size in (1, 5, 40):
+        weights = rng.integers(0, 6, size=size) / 5.0
+        np.testing.assert_array_equal(_heaviest(weights, 8), np.argsort(-weights, kind="stable")[:8])
