@@ -21,7 +21,7 @@ _PEERS = {
     "PCA": "PrecisionCoupling",
     "LLE": "LocallyLinearEmbedding",
     "NCA": "UMAP(target_weight=...)",
-    "AlignedUMAP": "UMAP(terms=[Anchors(...)])",
+    "AlignedUMAP": "AlignedMaps(UMAP())",
     "ParametricUMAP": "UMAP(transform_method=a regressor)",
     "TSNEEmbedding": "TSNE, whose fit returns the estimator",
     "PerplexityBasedNN": "GraphModel(Gaussian(), 'E', Perplexity(30), n_neighbors=90).posterior(X)",

@@ -48,6 +48,7 @@ from .estimators import PHATE as PHATE
 from .estimators import SNE as SNE
 from .estimators import TSNE as TSNE
 from .estimators import UMAP as UMAP
+from .estimators import AlignedMaps as AlignedMaps
 from .estimators import AttractionRepulsionPCA as AttractionRepulsionPCA
 from .estimators import ClassicalMDS as ClassicalMDS
 from .estimators import DensMAP as DensMAP

@@ -41,6 +41,7 @@ Z = 2.0 * RNG.normal(size=(N, 2))
 D = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X)
 B = gc.GraphModel(gc.Odds(gc.Exponential()), "B", n_neighbors=5, symmetrize="threshold").posterior(X)
 E = gc.GraphModel(gc.Gaussian(), "E", gc.SelfTuning(3)).posterior(X)
+FEW = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X[4:])
 FIVE = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(3), n_neighbors=5).posterior(X).support
 RING = np.roll(np.eye(N), 1, axis=1) + np.roll(np.eye(N), -1, axis=1)
 
@@ -95,6 +96,8 @@ OBJECTIVES = {
     "pairs": pairs,
     "local pairs": lambda: pairs(couplings.LocallyAdjustedCoupling),
     "gram": lambda: gc.GramMatching(X),
+    "part": lambda: couplings.PartOf(gc.CrossEntropy(FEW, gc.GraphModel(gc.Student(), "E")), N, 4),
+    "ties": lambda: couplings.TieEnergy(N, np.array([0, 0, 5]), np.array([1, 6, 2])),
     "anchors": lambda: AnchorEnergy(N, np.array([3, 7]), np.ones((2, 2))),
     "held": lambda: Held(tsne(), np.arange(N) < 5),
     "eigenvalues": lambda: LaplacianEigenvalues(N, gc.Student(), 4),

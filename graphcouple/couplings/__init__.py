@@ -1,5 +1,6 @@
 """Objectives on an embedding: couplings of two graph laws, and terms to add to them."""
 
+from graphcouple.couplings.aligned import PartOf, TieEnergy
 from graphcouple.couplings.anchors import AnchorEnergy, Anchors, Held
 from graphcouple.couplings.base import Attraction, Objective, WeightedSum
 from graphcouple.couplings.component_means import ComponentCrossEntropy, ComponentMeans
@@ -78,6 +79,7 @@ __all__ = [
     "PairCoupling",
     "PairwiseControlled",
     "PairwiseControlledCoupling",
+    "PartOf",
     "PrecisionCrossEntropy",
     "Problem",
     "ProcrustesStatistic",
@@ -88,6 +90,7 @@ __all__ = [
     "SquareLoss",
     "Stress",
     "Term",
+    "TieEnergy",
     "WeightedSum",
     "reconstruction_weights",
     "sampled_pairs",

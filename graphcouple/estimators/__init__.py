@@ -1,5 +1,6 @@
 """Scikit-learn estimators: each chooses two graph laws, and the same code fits them all."""
 
+from graphcouple.estimators.aligned import AlignedMaps
 from graphcouple.estimators.attraction_repulsion import AttractionRepulsionPCA
 from graphcouple.estimators.autoencoder import LinearAutoencoder
 from graphcouple.estimators.base import CouplingEstimator
@@ -34,6 +35,7 @@ __all__ = [
     "SNE",
     "TSNE",
     "UMAP",
+    "AlignedMaps",
     "AttractionRepulsionPCA",
     "ClassicalMDS",
     "CouplingEstimator",

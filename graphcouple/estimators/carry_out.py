@@ -70,6 +70,45 @@ class Result:
         return fixed if fixed is None or self.order is None else fixed.reordered(np.argsort(self.order))
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """A sentence bound to its points, before descent.
+
+    Attributes
+    ----------
+    sentence : Sentence
+    problem : Problem
+    coupling, terms, given, order
+        See `Result`.
+    start : ndarray of shape (n_samples, n_components), optional
+        The start, if it was made before the points were reordered.
+    """
+
+    sentence: Sentence
+    problem: Problem
+    coupling: Objective
+    terms: tuple[tuple[float, Objective], ...]
+    given: ConditionedLaw | None
+    order: IntArray | None = None
+    start: FloatArray | None = None
+
+    @property
+    def objective(self) -> Objective:
+        """The coupling with its terms."""
+        return with_terms(self.coupling, self.terms)
+
+    def first(self) -> FloatArray:
+        """Return the start."""
+        return _start(self.sentence, self.problem) if self.start is None else self.start
+
+    def result(self, solution: Solution) -> Result:
+        """Return the result whose points are where descent ended."""
+        if self.order is None:
+            return Result(solution, self.problem.posterior, self.coupling, self.terms, self.given)
+        solution = replace(solution, Z=solution.Z[np.argsort(self.order)])
+        return Result(solution, None, self.coupling, self.terms, self.given, self.order)
+
+
 def given_points(sentence: Sentence, rows: Rows) -> ConditionedLaw | None:
     """Return the input's law with its points; None if the input is a graph or a posterior.
 
@@ -136,6 +175,29 @@ def carry_out(
     held : ndarray of shape (n_samples,), optional
         Which points stay at `start`.
     """
+    part = prepare(sentence, rows, rng, reorders=start is None)
+    run: dict[str, Any] = {
+        "max_iter": sentence.max_iter,
+        "check_every": check_every,
+        "callback": _of_rows(watch, part.order),
+        "n_jobs": sentence.get("n_jobs"),
+        "on_interrupt": sentence.get("on_interrupt", "raise"),
+        "snapshots": snapshots,
+    }
+    if start is not None:
+        return part.result(_continue_run(part.objective, start, held, run))
+    first = part.first()
+    run |= {"rescale": is_made(sentence.init), "n_starts": sentence.get("n_starts", "auto")}
+    if sentence.get("features") is not None:
+        solution, function = _of_features(sentence, part.problem, part.objective, first, run)
+        return replace(part.result(solution), function=function)
+    solution = solve(part.objective, first, optimizer_of(sentence, part.problem), **run)
+    warn_if_inaccurate(part.problem.summation, solution.Z, KernelValue(sentence.latent.kernel))
+    return part.result(solution)
+
+
+def prepare(sentence: Sentence, rows: Rows, rng: np.random.RandomState, *, reorders: bool = False) -> Prepared:
+    """Return a sentence bound to rows, which are reordered if they are many and may be."""
     n_jobs = sentence.get("n_jobs")
     given = given_points(sentence, rows)
     posterior = posterior_of(sentence, rows.X, given, n_jobs)
@@ -145,36 +207,19 @@ def carry_out(
             "count among its neighbors, or give a graph that has edges."
         )
     problem = _problem(sentence, rows, posterior, rng)
-    order, first = _order_of(sentence, posterior, given) if start is None else None, None
+    order, first = _order_of(sentence, posterior, given) if reorders else None, None
     if order is not None and isinstance(posterior, GraphPosterior):
-        first, watch = _start(sentence, problem)[order], _of_rows(watch, order)
+        first = _start(sentence, problem)[order]
         posterior = posterior.renumbered(order, n_jobs)
         problem = replace(problem, posterior=posterior)
     if given is not None and isinstance(posterior, GraphPosterior) and needs_means_once(sentence):
         posterior.recompute = lambda: _parameters_of(given, order, n_jobs)
-    coupling = as_coupling(sentence.coupling).bind(problem)
-    terms = _of_terms(sentence, problem)
-    objective = with_terms(coupling, terms)
-    run: dict[str, Any] = {
-        "max_iter": sentence.max_iter,
-        "check_every": check_every,
-        "callback": watch,
-        "n_jobs": n_jobs,
-        "on_interrupt": sentence.get("on_interrupt", "raise"),
-        "snapshots": snapshots,
-    }
-    if start is not None:
-        return Result(_continue_run(objective, start, held, run), posterior, coupling, terms, given)
-    first = _start(sentence, problem) if first is None else first
-    run |= {"rescale": is_made(sentence.init), "n_starts": sentence.get("n_starts", "auto")}
-    if sentence.get("features") is not None:
-        solution, function = _of_features(sentence, problem, objective, first, run)
-        return Result(solution, posterior, coupling, terms, given, function=function)
-    solution = solve(objective, first, optimizer_of(sentence, problem), **run)
-    warn_if_inaccurate(problem.summation, solution.Z, KernelValue(sentence.latent.kernel))
-    if order is None:
-        return Result(solution, posterior, coupling, terms, given)
-    return Result(replace(solution, Z=solution.Z[np.argsort(order)]), None, coupling, terms, given, order)
+    return Prepared(sentence, problem, *_bound(sentence, problem), given, order, first)
+
+
+def _bound(sentence: Sentence, problem: Problem) -> tuple[Objective, tuple[tuple[float, Objective], ...]]:
+    """Return the coupling, and the terms with their weights."""
+    return as_coupling(sentence.coupling).bind(problem), _of_terms(sentence, problem)
 
 
 def _of_features(
@@ -196,8 +241,7 @@ def objective_of(
     sentence: Sentence, X: Any, posterior: RandomGraph, rng: np.random.RandomState
 ) -> tuple[Objective, Objective | None]:
     """Return the loss, the coupling with its terms, and the bound on the size of the map that descent adds."""
-    problem = _problem(sentence, Rows(X), posterior, rng)
-    objective = with_terms(as_coupling(sentence.coupling).bind(problem), _of_terms(sentence, problem))
+    objective = with_terms(*_bound(sentence, _problem(sentence, Rows(X), posterior, rng)))
     optimizer = optimizer_of(sentence)
     bound = optimizer.bound(objective) if isinstance(optimizer, Descent) else None
     return objective, bound
@@ -227,10 +271,10 @@ def _order_of(sentence: Sentence, posterior: RandomGraph, given: ConditionedLaw 
     return given.order if descends and not named else None
 
 
-def _of_rows(watch: Callback | None, order: IntArray) -> Callback | None:
+def _of_rows(watch: Callback | None, order: IntArray | None) -> Callback | None:
     """Return a callback that sees the rows in their own order while point i is row `order[i]`."""
-    if watch is None:
-        return None
+    if watch is None or order is None:
+        return watch
     rank = np.argsort(order)
     return lambda iteration, loss, Z: watch(iteration, loss, Z[rank])
 

@@ -54,7 +54,7 @@ def align(Z: Any, to: Any, shared: Any = None, scale: bool = False) -> FloatArra
     points, others = check_embedding(Z, "Z"), check_embedding(to, "to")
     if points.shape[1] != others.shape[1]:
         raise ValueError(f"Z has {points.shape[1]} dimensions, but `to` has {others.shape[1]}; they must match.")
-    rows, other_rows = _shared_rows(shared, len(points), len(others))
+    rows, other_rows = shared_rows(shared, len(points), len(others))
     source, target = points[rows].astype(np.float64), others[other_rows].astype(np.float64)
     source_mean, target_mean = source.mean(axis=0), target.mean(axis=0)
     source, target = source - source_mean, target - target_mean
@@ -64,22 +64,29 @@ def align(Z: Any, to: Any, shared: Any = None, scale: bool = False) -> FloatArra
     return ((stretch * (points - source_mean)) @ turn + target_mean).astype(points.dtype, copy=False)
 
 
-def _shared_rows(shared: Any, n_points: int, n_others: int) -> tuple[IntArray, IntArray]:
-    """Return the rows of both embeddings that are the same points."""
+def shared_rows(
+    shared: Any, n_points: int, n_others: int, name: str = "shared", owners: tuple[str, str] = ("Z", "`to`")
+) -> tuple[IntArray, IntArray]:
+    """Return the rows of two sets that are the same points; `name` and `owners` are for messages."""
     if shared is None:
         if n_points != n_others:
-            raise ValueError(f"Z has {n_points} rows and `to` {n_others}; say with shared= which points are the same.")
+            raise ValueError(
+                f"{owners[0]} has {n_points} rows and {owners[1]} {n_others}; say with {name}= which points are the "
+                "same."
+            )
         shared = n_points
     if isinstance(shared, (int, np.integer)):
         shared = np.arange(int(shared))
     pair = shared if isinstance(shared, tuple) and len(shared) == 2 else (shared, shared)
     first, second = (np.asarray(rows) for rows in pair)
-    for rows, n, name in ((first, n_points, "Z"), (second, n_others, "to")):
+    for rows, n, owner in ((first, n_points, owners[0]), (second, n_others, owners[1])):
         if rows.ndim != 1 or rows.dtype.kind not in "iu":
-            raise TypeError(f"shared must hold row numbers, got an array of dtype {rows.dtype} and shape {rows.shape}.")
+            raise TypeError(f"{name} must hold row numbers, got an array of dtype {rows.dtype} and shape {rows.shape}.")
         if rows.size and not (rows.min() >= 0 and rows.max() < n):
             worst = int(rows.min() if rows.min() < 0 else rows.max())
-            raise ValueError(f"shared names row {worst} of {name}, which has {n} rows.")
+            raise ValueError(f"{name} names row {worst} of {owner}, which has {n} rows.")
     if first.size != second.size or not first.size:
-        raise ValueError(f"shared must pair at least one row, got {first.size} of Z and {second.size} of `to`.")
+        raise ValueError(
+            f"{name} must pair at least one row, got {first.size} of {owners[0]} and {second.size} of {owners[1]}."
+        )
     return first, second

@@ -121,7 +121,7 @@ FAULTS = [
           "if 1.0 / _FAR_FROM_BEST < factor < _FAR_FROM_BEST:", "if True:", "test_sizes"),
     Fault("descent: no size along a ray that only falls", "optimize/rays.py", "return _where_level(losses)", "return 1.0",
           "test_sizes"),
-    Fault("sentence: terms forgotten", "estimators/carry_out.py", "with_terms(coupling, terms)", "with_terms(coupling, ())",
+    Fault("sentence: terms forgotten", "estimators/carry_out.py", "with_terms(self.coupling, self.terms)", "with_terms(self.coupling, ())",
           "test_extensions test_sentences"),
     Fault("descent: automatic runs end where they were planned to", "optimize/solve.py", "_MOST_EXTENDED = 3",
           "_MOST_EXTENDED = 1", "test_solve"),

@@ -193,4 +193,12 @@ FAULTS = [
           "test_kernels"),
     Fault("features: batches of points", "estimators/carry_out.py", "if isinstance(optimizer, MiniBatches):", "if False:",
           "test_parametric"),
+    Fault("aligned: a map moves the first points", "couplings/aligned.py", "whole[self.points] = gradient",
+          "whole[: len(gradient)] = gradient", "test_contracts"),
+    Fault("aligned: edges among the first points", "couplings/aligned.py", "(own.row + self.first, own.col + self.first)",
+          "(own.row, own.col)", "test_aligned"),
+    Fault("aligned: starts are not turned", "estimators/aligned.py", "starts.append(align(parts[k + 1].first(), to=starts[-1], "
+          "shared=(j, i), scale=True))", "starts.append(parts[k + 1].first()[:, ::-1])", "test_aligned"),
+    Fault("aligned: no weight", "estimators/aligned.py", "+ self.weight * tie, np", "+ tie, np", "test_aligned"),
+    Fault("aligned: the wrong rows", "estimators/aligned.py", "offsets[k + 1] + j", "offsets[k + 1] + i - i.min()", "test_aligned"),
 ]  # fmt: skip

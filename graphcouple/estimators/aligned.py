@@ -1,0 +1,245 @@
+"""Maps of related data sets, fitted together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from graphcouple._numba.threads import threads_kept
+from graphcouple.couplings import AnchorEnergy, Objective, PartOf, TieEnergy
+from graphcouple.estimators._parameters import ScikitTransformer, estimator, parameter
+from graphcouple.estimators._vocabulary import ABOVE_0
+from graphcouple.estimators.base import CouplingEstimator
+from graphcouple.estimators.carry_out import Prepared, prepare
+from graphcouple.estimators.graph_coupling import GraphCoupling
+from graphcouple.estimators.rows import Rows, warn_if_places_are_shared
+from graphcouple.estimators.sentence import optimizer_of
+from graphcouple.estimators.sne import TSNE
+from graphcouple.estimators.wrapper import WithTerm
+from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.initializations import is_made
+from graphcouple.laws import Space
+from graphcouple.metrics import align
+from graphcouple.metrics._alignment import shared_rows
+from graphcouple.optimize import Optimizer, Solution, solve
+
+
+@estimator
+class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
+    """Maps of related data sets, such as the stages of a process, in which related rows are near each other.
+
+    The sum of all losses and of the ties between related rows is minimised at once:
+
+        Σ_k H_k(Z_k) + w Σ_k Σ_{(i,j) ∈ R_k} ‖z_i^(k) − z_j^(k+1)‖²,
+
+    where R_k pairs rows of data set k with rows of the next one. Each map has its own law, so data sets may differ in
+    their columns. Starts are aligned by rotation and scale.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    estimators_ : list of estimators
+        The method fitted to each data set, with `transform` and the rest.
+    embeddings_ : list of ndarray of shape (n_samples, n_components)
+    loss_ : float
+        The sum that is minimised.
+    map_losses_ : ndarray of shape (n_maps,)
+        H_k of each map.
+    tie_loss_ : float
+        The sum of squared distances of related rows, without w.
+    n_iter_ : int
+    stop_reason_ : str
+
+    References
+    ----------
+    Dadu et al. (2023), Application of Aligned-UMAP to longitudinal biomedical studies, ties sampled steps instead.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> early, late = X[:100], X[40:]
+    >>> related = np.arange(40, 100), np.arange(60)
+    >>> aligned = gc.AlignedMaps(gc.TSNE(perplexity=15), random_state=0).fit([early, late], [related])
+    >>> [Z.shape for Z in aligned.embeddings_]
+    [(100, 2), (110, 2)]
+    """
+
+    estimator: Any = parameter(
+        default=None,
+        kind="GraphCoupling, TSNE, UMAP or another coupling estimator, optional",
+        doc="The method of every map; TSNE() by default.",
+        checks=[None, CouplingEstimator, WithTerm],
+        kw_only=False,
+    )
+    weight: float = parameter(
+        default=0.01,
+        kind="float",
+        doc="w, above 0. Eight overlapping windows of 400 digits: at 0.001, 0.01 and 0.1, related rows of t-SNE are "
+        "16, 6 and 1 % of the map's radius apart (33 % if fitted apart), and a point loses .007, .02 and .04 nats.",
+        checks=[ABOVE_0],
+    )
+    random_state: Any = parameter(default=None, doc="Overrides the estimator's own, unless None.")
+    n_jobs: int | None = parameter(default=None, doc="Overrides the estimator's own, unless None.")
+
+    def fit(self, Xs: Any, relations: Any = None, ys: Any = None) -> Self:
+        """Embed each data set.
+
+        Parameters
+        ----------
+        Xs : sequence of arrays or sparse matrices of shape (n_samples, n_features)
+            At least two.
+        relations : sequence, optional
+            One entry less than data sets: which rows of one are which rows of the next, as a pair of arrays (i, j), a
+            dict {i: j}, or an array of rows of both. None: all data sets have the same rows.
+        ys : sequence of arrays, optional
+            Classes of each data set, if the law uses them.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError, ValueError
+            When a data set, a relation or a parameter is invalid, or the method is fitted to a part of the rows, is a
+            function of the points, has a start of its own, is curved, or takes sampled steps.
+        """
+        self._validate_params()
+        Xs = _several(Xs)
+        ys = [None] * len(Xs) if ys is None else list(ys)
+        relations = [None] * (len(Xs) - 1) if relations is None else list(relations)
+        for name, values, n in (("ys", ys, len(Xs)), ("relations", relations, len(Xs) - 1)):
+            if len(values) != n:
+                raise ValueError(f"{name} has {len(values)} entries, but {len(Xs)} data sets need {n}.")
+        methods = [self._method() for _ in Xs]
+        rng = check_random_state(methods[0].random_state)
+        parts = [_prepared(method, X, y, rng) for method, X, y in zip(methods, Xs, ys, strict=True)]
+        sizes = [part.objective.n_points for part in parts]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
+        starts, ties = [parts[0].first()], []
+        for k, relation in enumerate(relations):
+            i, j = _related(relation, sizes[k], sizes[k + 1], f"relations[{k}]")
+            starts.append(align(parts[k + 1].first(), to=starts[-1], shared=(j, i), scale=True))
+            ties.append((offsets[k] + i, offsets[k + 1] + j))
+        tie = TieEnergy(int(offsets[-1]), *(np.concatenate(ends) for ends in zip(*ties, strict=True)))
+        maps = [PartOf(part.objective, tie.n_points, int(at)) for part, at in zip(parts, offsets, strict=False)]
+        solution = _descend(sum(maps[1:], maps[0]) + self.weight * tie, np.concatenate(starts), parts[0])
+        places = np.split(solution.Z, offsets[1:-1])
+        self.estimators_ = [_kept(*each, solution) for each in zip(methods, parts, Xs, places, strict=True)]
+        self.map_losses_ = np.array([method.loss_ for method in methods])
+        self.tie_loss_, self.loss_ = tie.value(solution.Z), solution.loss
+        self.n_iter_, self.stop_reason_ = solution.n_iter, solution.message
+        return self
+
+    def fit_transform(self, Xs: Any, relations: Any = None, ys: Any = None) -> list[FloatArray]:
+        """Embed each data set, and return the maps; see `fit`."""
+        return self.fit(Xs, relations, ys).embeddings_
+
+    def update(self, X: Any, relation: Any = None, y: Any = None) -> Self:
+        """Add a data set after the last one; the maps so far stay as they are.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        relation : optional
+            Which rows of the last data set are which rows of `X`; see `fit`.
+        y : array, optional
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        NotFittedError, TypeError, ValueError
+            See `fit`.
+        """
+        last = self.embeddings_[-1].astype(np.float64)
+        method = self._method()
+        part = _prepared(method, X, y, check_random_state(method.random_state))
+        n = part.objective.n_points
+        i, j = _related(relation, len(last), n, "relation")
+        tie = AnchorEnergy(n, j, last[i])
+        start = align(part.first(), to=last, shared=(j, i), scale=True)
+        solution = _descend(part.objective + self.weight * tie, start, part)
+        self.estimators_ = [*self.estimators_, _kept(method, part, X, solution.Z, solution)]
+        self.map_losses_ = np.append(self.map_losses_, method.loss_)
+        self.tie_loss_, self.loss_ = self.tie_loss_ + tie.value(solution.Z), self.loss_ + solution.loss
+        self.n_iter_, self.stop_reason_ = solution.n_iter, solution.message
+        return self
+
+    @property
+    def embeddings_(self) -> list[FloatArray]:
+        """The map of each data set."""
+        check_is_fitted(self, "estimators_")
+        return [method.embedding_ for method in self.estimators_]
+
+    def _method(self) -> CouplingEstimator:
+        """Return the method of a map, if several maps can be fitted with it."""
+        method = TSNE() if self.estimator is None else clone(self.estimator)
+        sentence = method.sentence
+        optimizer = optimizer_of(sentence)
+        for unfit, why in (
+            (sentence.get("features") is not None, "is a function of the points; leave features out"),
+            (isinstance(sentence.latent.metric, Space), f"is of {sentence.latent.metric}; ties need a flat one"),
+            (not is_made(sentence.init), "starts from an array, which has the rows of one data set; use a named init"),
+            (sentence.get("n_landmarks") or sentence.get("unique"), "is of a part of the rows; fit them all"),
+            (isinstance(optimizer, Optimizer) and optimizer.noisy, "is made by sampled steps; use repulsion='full'"),
+            (any(getattr(term, "names_rows", False) for term in sentence.get("terms", ())), "has terms that name rows"),
+        ):
+            if unfit:
+                raise ValueError(f"{type(method).__name__} cannot be aligned, because its map {why}.")
+        if not isinstance(method, CouplingEstimator):
+            method = GraphCoupling(**sentence)
+        own = {name: value for name in ("random_state", "n_jobs") if (value := getattr(self, name)) is not None}
+        return method.set_params(**own)
+
+
+def _several(Xs: Any) -> list[Any]:
+    if not isinstance(Xs, (list, tuple)) or len(Xs) < 2:
+        raise TypeError(f"Xs must be a list of at least two data sets, got {type(Xs).__name__}; see `update` for one.")
+    return list(Xs)
+
+
+def _related(relation: Any, n_rows: int, n_next: int, name: str) -> tuple[IntArray, IntArray]:
+    """Return the rows of one data set and of the next that are related."""
+    if isinstance(relation, Mapping):
+        relation = np.array(list(relation), dtype=int), np.array(list(relation.values()), dtype=int)
+    return shared_rows(relation, n_rows, n_next, name, ("a data set", "the next"))
+
+
+def _prepared(method: CouplingEstimator, X: Any, y: Any, rng: np.random.RandomState) -> Prepared:
+    method._validate_params()
+    return prepare(method.sentence, Rows(method._checked(X), y), rng)
+
+
+def _descend(objective: Objective, start: FloatArray, part: Prepared) -> Solution:
+    sentence = part.sentence
+    options = {"n_jobs": sentence.get("n_jobs"), "n_starts": sentence.get("n_starts", "auto")}
+    with threads_kept():
+        return solve(
+            objective, start, optimizer_of(sentence, part.problem), max_iter=sentence.max_iter, rescale=True, **options
+        )
+
+
+def _kept(method: CouplingEstimator, part: Prepared, X: Any, Z: FloatArray, solution: Solution) -> CouplingEstimator:
+    """Return a method that is fitted to one map, at its own loss."""
+    loss = part.objective.value(Z)
+    losses, last = np.array([loss]), np.array([solution.n_iter])
+    own = replace(solution, Z=Z, loss=loss, loss_history=losses, iterations=last, start_losses=losses)
+    if solution.converged:
+        warn_if_places_are_shared(part.problem.X, Z)
+    method._rows = method._landmarks = None
+    method._keep(part.result(own), part.problem.X.dtype)
+    return method
