@@ -3,16 +3,24 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import graphcouple as gc
-from graphcouple.laws.labels import class_codes
+from graphcouple.laws.labels import target_codes
 
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(20, 3))
 Y = np.r_[np.zeros(7), np.ones(8), -np.ones(5)].astype(int)
+NUMBERS = np.r_[RNG.normal(size=13), -1.0, -1.0, 1e9, np.full(4, np.nan)]
 
 
 def factors(y, t):
+    if y.dtype.kind == "f":
+        # Ranks among the known numbers, in [0, 1]; equal numbers share the mean of their ranks.
+        below, ties = (y[:, None] > y).sum(axis=1), (y[:, None] == y).sum(axis=1)
+        ranks = (below + ties / 2) / np.isfinite(y).sum()
+        factor = np.exp(-30 * t / (1 - t) * (ranks[:, None] - ranks) ** 2)
+        return np.where(np.isnan(y[:, None] + y), np.exp(-t / (1 - t)), factor)
     between = np.exp(-5 * t / (1 - t) * (y[:, None] != y))
     unknown = (y[:, None] == -1) | (y == -1)
     return np.where(unknown, np.exp(-t / (1 - t)), between)
@@ -20,13 +28,14 @@ def factors(y, t):
 
 @pytest.mark.parametrize("t", [0.2, 0.5, 0.8])
 @pytest.mark.parametrize("prior", ["D", "E"])
-def test_under_a_fixed_number_of_edges_classes_are_an_edge_prior(prior, t):
+@pytest.mark.parametrize("y", [Y, NUMBERS], ids=["classes", "numbers"])
+def test_under_a_fixed_number_of_edges_targets_are_an_edge_prior(prior, t, y):
     law = gc.GraphModel(gc.Gaussian(), prior, gc.Perplexity(5), target_weight=t)
-    as_prior = {"D": gc.UnitOutDegree, "E": gc.FixedEdges}[prior](factors(Y, t))
+    as_prior = {"D": gc.UnitOutDegree, "E": gc.FixedEdges}[prior](factors(y, t))
     expected = gc.GraphModel(gc.Gaussian(), as_prior, gc.Perplexity(5)).posterior(X).mean()
-    np.testing.assert_allclose(law.posterior(X, y=Y).mean(), expected.toarray(), rtol=1e-12)
+    np.testing.assert_allclose(law.posterior(X, y=y).mean(), expected.toarray(), rtol=1e-12)
     plain = gc.GraphModel(gc.Gaussian(), prior, gc.Perplexity(5)).posterior(X).mean()
-    np.testing.assert_array_equal(gc.GraphModel(gc.Gaussian(), prior, gc.Perplexity(5)).posterior(X, y=Y).mean(), plain)
+    np.testing.assert_array_equal(gc.GraphModel(gc.Gaussian(), prior, gc.Perplexity(5)).posterior(X, y=y).mean(), plain)
 
 
 @pytest.mark.parametrize("kernel", [gc.Gaussian(), gc.Odds(gc.Exponential())])
@@ -45,40 +54,44 @@ def test_the_default_is_that_of_umap_learn():
     assert factors(np.array([0, 1, -1]), 0.5)[0].tolist() == pytest.approx([1.0, np.exp(-5.0), np.exp(-1.0)])
 
 
-def test_weighted_points_have_classes_too():
+@pytest.mark.parametrize("y", [Y, NUMBERS], ids=["classes", "numbers"])
+def test_weighted_points_have_targets_too(y):
     law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5), target_weight=0.5)
     weights = np.ones(20)
     weights[[3, 18]] = 3.0
     copies = np.repeat(np.arange(20), weights.astype(int))
     gather = np.zeros((20, copies.size))
     gather[copies, np.arange(copies.size)] = 1.0
-    weighted = law.posterior(X, sample_weight=weights, y=Y)
-    expected = gather @ law.posterior(X[copies], y=Y[copies]).mean() @ gather.T
+    weighted = law.posterior(X, sample_weight=weights, y=y)
+    expected = gather @ law.posterior(X[copies], y=y[copies]).mean() @ gather.T
     np.testing.assert_allclose(weighted.mean() + np.diag(weighted.own_means), expected, rtol=1e-8, atol=1e-14)
 
 
 def test_classes_are_words_numbers_or_unknown():
     words = np.array(["a", "b", None, "a", float("nan")], dtype=object)
-    assert class_codes(words, 5).tolist() == [0, 1, -1, 0, -1]
-    assert class_codes([3.0, 7.0, np.nan, -1.0, 3.0], 5).tolist() == [0, 1, -1, -1, 0]
-    assert class_codes(np.array([[True], [False]]), 2).tolist() == [1, 0]
+    assert target_codes(words, 5).tolist() == [0, 1, -1, 0, -1]
+    assert target_codes([3.0, 7.0, np.nan, -1.0, 3.0], 5).tolist() == [0, 1, -1, -1, 0]
+    assert target_codes(np.array([[True], [False]]), 2).tolist() == [1, 0]
+    assert target_codes([-1, 0.5, None], 3)[:2].tolist() == [0.25, 0.75]
+    assert target_codes(np.array(["0.5", None], dtype=object), 2).tolist() == [0, -1]
     for bad, message in [
         (None, "y is None"),
         (np.arange(3), "shape"),
-        (np.array([0.5, 1.0]), "intervals"),
+        (np.array([0.5, np.inf]), "infinite in row 1"),
         (np.array(["a", 1], dtype=object), "compared"),
     ]:
         with pytest.raises((TypeError, ValueError), match=message):
-            class_codes(bad, 2)
+            target_codes(bad, 2)
 
 
 @pytest.mark.filterwarnings("ignore:y is ignored")
 @pytest.mark.parametrize("method", [gc.TSNE(perplexity=(5, 8)), gc.UMAP(n_neighbors=8), gc.SNE(perplexity=5)])
-def test_estimators_use_classes_only_if_asked(method, tmp_path):
-    method.set_params(random_state=0, max_iter=30)
-    plain = method.set_params(target_weight=0.0).fit(X, Y).embedding_
+@pytest.mark.parametrize("y", [Y, NUMBERS], ids=["classes", "numbers"])
+def test_estimators_use_targets_only_if_asked(method, y, tmp_path):
+    method = clone(method).set_params(random_state=0, max_iter=30)
+    plain = method.set_params(target_weight=0.0).fit(X, y).embedding_
     np.testing.assert_array_equal(plain, method.fit(X).embedding_)
-    told = method.set_params(target_weight=0.5).fit(X, Y)
+    told = method.set_params(target_weight=0.5).fit(X, y)
     assert np.abs(told.embedding_ - plain).max() > 1e-3
     placed = told.transform(X[:3] + 0.1)
     told.save(tmp_path / "model")
@@ -118,8 +131,9 @@ def test_unknown_classes_among_names_are_unknown_and_masked_ones_are_refused():
     twice = np.repeat(points, 2, axis=0)
     umap = gc.UMAP(target_weight=0.5, unique=True, n_neighbors=5, max_iter=20, random_state=0)
     umap.fit(twice, np.repeat(np.array([0.0, 1.0, np.nan] * 10), 2))
+    umap.fit(twice, np.repeat(np.array([0.5, -1.0, np.nan] * 10), 2))
     missing = pd.array([None, 0, 1] * 10, dtype="Int64")
-    np.testing.assert_array_equal(class_codes(missing, 30), [-1, 0, 1] * 10)
+    np.testing.assert_array_equal(target_codes(missing, 30), [-1, 0, 1] * 10)
     masked = np.ma.masked_array(np.arange(30) % 3, mask=np.arange(30) < 3)
     with pytest.raises(ValueError, match="y has masked entries"):
         law.posterior(points, y=masked)

@@ -249,8 +249,8 @@ VOCABULARY: dict[str, Word] = {
     ),
     "target_weight": Word(
         "float",
-        "How much the classes `y` of `fit` count for the edges, in [0, 1); see `GraphModel`. 0 ignores `y`. Above 0, "
-        "classes look separated even if the data do not separate them: judge by points that were held out.",
+        "How much the classes or numbers `y` of `fit` count for the edges, in [0, 1); see `GraphModel`. 0 ignores `y`. "
+        "Above 0, classes look separated even if the data do not separate them: judge by points that were held out.",
         [Interval(Real, 0, 1, closed="left")],
     ),
     "checkpoint": Word(

@@ -101,8 +101,8 @@ class CouplingEstimator(PlacesNewPoints):
             ``metric="precomputed"``. None is allowed if the input is your own graph and neither the start nor a term
             needs points.
         y : any
-            Classes, −1 where one is not known, if the law has a `target_weight` above 0; else ignored. Also passed to
-            the coupling and the terms; the library's own ignore it.
+            Classes, −1 where one is not known, or numbers with fractions, if the law has a `target_weight` above 0;
+            else ignored. Also passed to the coupling and the terms; the library's own ignore it.
         neighbors : tuple of arrays, or sparse matrix of shape (n_samples, n_samples), optional
             Neighbours that you found, which are not searched for again: ``(indices, distances)``, each of shape
             (n_samples, k); umap-learn's triple; the matrix of scikit-learn's ``KNeighborsTransformer``; or scanpy's

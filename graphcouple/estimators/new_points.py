@@ -24,7 +24,7 @@ from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Gaussian
 from graphcouple.laws import ConditionedLaw, GraphModel, NewEdges, Perplexity
 from graphcouple.laws.copies import check_weights
-from graphcouple.laws.labels import UNLABELLED
+from graphcouple.laws.labels import and_unknown
 from graphcouple.laws.priors import UnitOutDegree
 from graphcouple.optimize.monitor import SETTLE_SPAN
 from graphcouple.optimize.placing import place_new
@@ -256,8 +256,8 @@ class PlacesNewPoints(HasLaw):
         weights = _joined(given.weights, len(self._places), sample_weight, X.shape[0])
         equal = None if self._rows is None else self._rows.and_more(X.shape[0])
         sentence, rng = self.sentence, check_random_state(self.random_state)
-        # New points have no class.
-        y = None if given.labels is None else np.concatenate([given.labels, np.full(X.shape[0], UNLABELLED)])
+        # New points have no target.
+        y = and_unknown(given.labels, X.shape[0])
         if self.unique and (copies := EqualRows.of(whole)) is not None:
             equal = copies if equal is None else equal.joined(copies)
             weights, y = copies.added(weights), None if y is None else y[copies.first]

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from graphcouple.graphs import FloatArray, IntArray
-from graphcouple.laws.labels import class_codes, label_array
+from graphcouple.laws.labels import label_array, target_codes
 
 # Points nearer than this share of the map's half width count as one place.
 _ONE_PLACE = 1e-6
@@ -128,7 +128,7 @@ class EqualRows:
         """
         if y is None:
             return None
-        labels, codes = label_array(y), class_codes(y, self.point.size)
+        labels, codes = label_array(y), target_codes(y, self.point.size)
         of_points = labels[self.first]
         differ = np.flatnonzero(codes != codes[self.first][self.point])
         if differ.size:

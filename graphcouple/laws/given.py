@@ -81,7 +81,7 @@ class ConditionedLaw(ABC):
 
     X: Any
     weights: FloatArray | None = None
-    labels: IntArray | None = None
+    labels: IntArray | FloatArray | None = None
 
     @property
     @abstractmethod

@@ -29,11 +29,15 @@ class ConditionedModel(ConditionedLaw):
     weights : ndarray of shape (n_points,), optional
         How many points each row stands for.
     labels : ndarray of shape (n_points,), optional
-        Classes as integers, −1 where unknown; used if the model has a `target_weight`.
+        Classes as integers or ranks of numbers, −1 where unknown; used if the model has a `target_weight`.
     """
 
     def __init__(
-        self, model: Any, distances: Distances, weights: FloatArray | None = None, labels: IntArray | None = None
+        self,
+        model: Any,
+        distances: Distances,
+        weights: FloatArray | None = None,
+        labels: IntArray | FloatArray | None = None,
     ) -> None:
         total = None if weights is None else float(weights.sum())
         self.model, self.distances, self.X = model.within(distances.n_points, total), distances, distances.X

@@ -1,7 +1,8 @@
-"""Classes as a factor of the edge prior, which makes edges between different classes less likely."""
+"""Targets as a factor of the edge prior, which makes edges between different classes or far numbers less likely."""
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,23 @@ from graphcouple.graphs import FloatArray, IntArray, Support
 _STRENGTH = 5.0
 _UNKNOWN = 0.2
 
+# The mean of (r_i − r_j)² over all pairs of ranks in [0, 1] is ⅙, so a pair counts on average as two different classes.
+_RANKS = 6.0
+
 UNLABELLED = -1
-"""The label of a point of unknown class."""
+"""The label of a point of unknown class or number."""
 
 
-def class_codes(y: Any, n_points: int) -> IntArray:
-    """Return classes as integers from 0, and −1 for an unknown class (−1, None or NaN).
+def target_codes(y: Any, n_points: int, weights: FloatArray | None = None) -> IntArray | FloatArray:
+    """Return classes as integers from 0, or ranks of numbers in (0, 1); −1 for an unknown one.
+
+    As scikit-learn's `type_of_target` has it, numbers of which one has a fraction are a continuous target.
+    A point of weight w ranks as w equal points.
 
     Raises
     ------
     TypeError, ValueError
-        When `y` is None, has the wrong shape, or holds fractions.
+        When `y` is None, has the wrong shape, or holds infinite numbers.
     """
     if y is None:
         raise ValueError("target_weight is above 0, but y is None; pass the classes as y, -1 where one is not known.")
@@ -33,11 +40,14 @@ def class_codes(y: Any, n_points: int) -> IntArray:
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.shape != (n_points,):
-        raise ValueError(f"y must have shape ({n_points},), one class for each row, got {labels.shape}.")
-    if labels.dtype.kind == "f":
-        present = labels[np.isfinite(labels)]
-        if (present != np.floor(present)).any():
-            raise ValueError("y must hold classes, but has fractions; cut a continuous target into intervals first.")
+        raise ValueError(f"y must have shape ({n_points},), one target for each row, got {labels.shape}.")
+    if (numbers := _continuous(labels)) is not None:
+        known = ~np.isnan(numbers)
+        ranks = np.full(n_points, float(UNLABELLED))
+        _, number = np.unique(numbers[known], return_inverse=True)
+        counts = np.bincount(number, None if weights is None else weights[known])
+        ranks[known] = ((np.cumsum(counts) - 0.5 * counts) / counts.sum())[number]
+        return ranks
     unknown = np.array([_is_unknown(value) for value in labels.tolist()], dtype=bool)
     codes = np.full(n_points, UNLABELLED)
     try:
@@ -45,6 +55,27 @@ def class_codes(y: Any, n_points: int) -> IntArray:
     except TypeError:
         raise TypeError("y mixes classes that cannot be compared, such as words and numbers; use one kind.") from None
     return codes
+
+
+def _continuous(labels: NDArray[Any]) -> FloatArray | None:
+    """Return numbers of which one has a fraction, NaN where one is missing; None for classes."""
+    if labels.dtype.kind not in "fO":
+        return None
+    values = [np.nan if _is_missing(value) else value for value in labels.tolist()]
+    if not all(isinstance(value, Real) for value in values):
+        return None
+    numbers = np.array(values, dtype=np.float64)
+    if np.isinf(numbers).any():
+        raise ValueError(f"y is infinite in row {int(np.flatnonzero(np.isinf(numbers))[0])}; use NaN for unknown.")
+    return numbers if (numbers[~np.isnan(numbers)] % 1.0 != 0.0).any() else None
+
+
+def and_unknown(codes: IntArray | FloatArray | None, n_more: int = 0) -> IntArray | FloatArray | None:
+    """Return targets with these codes, followed by unknown ones."""
+    if codes is None:
+        return None
+    more = np.concatenate([codes, np.full(n_more, UNLABELLED)])
+    return np.where(more == UNLABELLED, np.nan, more) if codes.dtype.kind == "f" else more
 
 
 def label_array(y: Any) -> NDArray[Any]:
@@ -60,15 +91,17 @@ def label_array(y: Any) -> NDArray[Any]:
     return np.array(y, dtype=object) if labels.dtype.kind in "US" and not hasattr(y, "dtype") else labels
 
 
-def _is_unknown(value: Any) -> bool:
+def _is_missing(value: Any) -> bool:
     # NaN is the one float that differs from itself; pandas' NA cannot be compared.
-    if value is None or type(value).__name__ == "NAType":
-        return True
-    return bool(value != value or value == UNLABELLED)
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
-def log_factor(support: Support, codes: IntArray, weight: float) -> FloatArray:
-    """Return the logarithm of the factor of each edge: 0 within a class, negative between classes.
+def _is_unknown(value: Any) -> bool:
+    return _is_missing(value) or bool(value == UNLABELLED)
+
+
+def log_factor(support: Support, codes: IntArray | FloatArray, weight: float) -> FloatArray:
+    """Return the logarithm of the factor of each edge: 0 between equal targets, negative between others.
 
     Parameters
     ----------
@@ -80,9 +113,10 @@ def log_factor(support: Support, codes: IntArray, weight: float) -> FloatArray:
     start, end = codes[support.rows], codes[support.indices]
     strength = _STRENGTH * weight / (1.0 - weight)
     unknown = (start == UNLABELLED) | (end == UNLABELLED)
-    return -strength * np.where(unknown, _UNKNOWN, start != end)
+    apart = start != end if codes.dtype.kind == "i" else _RANKS * np.square(start - end)
+    return -strength * np.where(unknown, _UNKNOWN, apart)
 
 
-def own_log_factor(codes: IntArray, weight: float) -> FloatArray:
+def own_log_factor(codes: IntArray | FloatArray, weight: float) -> FloatArray:
     """Return the logarithm of the factor of the edges among the copies of each point."""
     return -_STRENGTH * _UNKNOWN * weight / (1.0 - weight) * (codes == UNLABELLED)

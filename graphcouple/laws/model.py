@@ -17,7 +17,7 @@ from graphcouple.laws.bandwidths import Bandwidth, DistanceRows
 from graphcouple.laws.copies import Copies, check_weights
 from graphcouple.laws.given import GraphLaw
 from graphcouple.laws.given_model import ConditionedModel
-from graphcouple.laws.labels import class_codes
+from graphcouple.laws.labels import and_unknown, target_codes
 from graphcouple.laws.priors import GraphPrior, as_prior
 from graphcouple.neighbors import SEARCHES, Distances, OwnNeighbors, as_points, distances_of, remembered_distances
 
@@ -59,10 +59,11 @@ class GraphModel(GraphLaw):
     metric_params : dict, optional
         Further arguments of the metric, such as ``{"p": 3}`` for "minkowski".
     target_weight : float, default=0.0
-        t, the weight of the classes `y`, in [0, 1). With s = t/(1 − t), an edge between different classes is kept with
-        probability exp(−5s), an edge to a point without a class (−1) with probability exp(−s). Under priors D and E,
-        whose graphs must keep all edges, these probabilities multiply the edge prior. Under prior B, they multiply the
-        probabilities of the edges. 0 ignores `y`.
+        t, the weight of the targets `y`, in [0, 1). With s = t/(1 − t), an edge between different classes is kept with
+        probability exp(−5s), an edge to a point without a class (−1) with probability exp(−s). If `y` has fractions, it
+        is a number: an edge is kept with probability exp(−30s (r_i − r_j)²), r its ranks in [0, 1]. Under priors D and
+        E, whose graphs must keep all edges, these probabilities multiply the edge prior. Under prior B, they multiply
+        the probabilities of the edges. 0 ignores `y`.
 
     Raises
     ------
@@ -238,7 +239,7 @@ class GraphModel(GraphLaw):
     def given_distances(self, distances: Distances, sample_weight: Any = None, y: Any = None) -> ConditionedModel:
         """Return the law given the distances between its points, their weights and classes."""
         weights = None if sample_weight is None else check_weights(sample_weight, distances.n_points)
-        codes = class_codes(y, distances.n_points) if self.target_weight else None
+        codes = target_codes(y, distances.n_points, weights) if self.target_weight else None
         return self._conditioned(self, distances, weights, codes)
 
     @property
@@ -251,7 +252,7 @@ class GraphModel(GraphLaw):
         with warnings.catch_warnings():
             # `within` warned when the law was given its points.
             warnings.simplefilter("ignore")
-            law = self.given_distances(distances, remembered["weights"], remembered["labels"])
+            law = self.given_distances(distances, remembered["weights"], and_unknown(remembered["labels"]))
         law._scales, law._spread = remembered["scales"], remembered["spread"]
         law.model = dataclasses.replace(law.model, bandwidth=remembered.get("bandwidth", law.model.bandwidth))
         return law
