@@ -118,6 +118,14 @@ def test_an_estimator_tells_of_its_points(rng):
     np.testing.assert_allclose([float(text) for text in data["hover 2"]], fitted.isolation(), rtol=5e-3)
     nearest = np.argsort(-np.asarray(fitted.posterior_.mean()), axis=1)[:, :5]
     assert data["hover 3"] == [", ".join(map(str, row)) for row in nearest.tolist()]
+    # Nodes are not rows if equal rows are merged, or some rows are placed.
+    merged = gc.SNE(perplexity=5, max_iter=20, unique=True, random_state=0).fit(np.repeat(X, 2, axis=0))
+    of_nodes = columns(gc.plotting.interactive(merged))["hover 2"]
+    assert of_nodes[::2] == of_nodes[1::2] == [", ".join(str(2 * j) for j in row) for row in nearest.tolist()]
+    some = gc.SNE(perplexity=5, max_iter=20, n_landmarks=20, random_state=0).fit(X)
+    named = columns(gc.plotting.interactive(some))["hover 2"]
+    assert {int(j) for text in named if text for j in text.split(", ")} <= set(some.landmarks_.tolist())
+    assert [i for i, text in enumerate(named) if text] == some.landmarks_.tolist()
     spectral = columns(gc.plotting.interactive(gc.LaplacianEigenmaps().fit(X)))
     assert [name for name in spectral if name.startswith("hover")] == ["hover 0"]
 

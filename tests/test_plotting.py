@@ -178,6 +178,16 @@ def test_names_of_several_levels_stand_apart(rng):
     assert [text.get_text() for text in ax.get_legend().texts] == ["left", "right"]
 
 
+def test_of_many_names_those_of_larger_classes_are_shown(rng):
+    codes = np.repeat(np.arange(120), np.arange(120, 0, -1))
+    Z = 30 * rng.normal(size=(120, 2))[codes] + rng.normal(size=(codes.size, 2))
+    ax = gc.plotting.plot_class_means(Z, np.array([f"class {c:03d}" for c in codes]))
+    boxes = [(text.get_visible(), text.set_visible(True), text.get_window_extent()) for text in ax.texts]
+    for i, (visible, _, box) in enumerate(boxes):
+        assert visible != any(shown and box.overlaps(other) for shown, _, other in boxes[:i])
+    assert 20 < sum(visible for visible, _, _ in boxes) < 120
+
+
 def test_a_figure_grows_with_its_legend(rng):
     widths = []
     for word in ("c", "a rather long name of a class"):
@@ -339,6 +349,15 @@ def test_a_recorder_keeps_maps_further_apart_in_longer_runs(rng):
     assert clone(gc.TSNE(callback=recorder)).callback is recorder
 
 
+def test_a_film_ends_at_the_end(rng):
+    recorder = gc.plotting.Recorder()
+    fitted = gc.SNE(perplexity=5, max_iter=27, n_starts=1, callback=recorder, random_state=0).fit(
+        rng.normal(size=(30, 3))
+    )
+    assert recorder.frames[-1][0] == fitted.n_iter_ == 27
+    np.testing.assert_array_equal(recorder.frames[-1][2], fitted.embedding_)
+
+
 def test_a_run_is_saved_as_a_moving_picture(rng, tmp_path):
     from PIL import Image
 
@@ -346,9 +365,9 @@ def test_a_run_is_saved_as_a_moving_picture(rng, tmp_path):
     gc.SNE(perplexity=5, max_iter=30, callback=recorder, random_state=0).fit(rng.normal(size=(30, 3)))
     recorder.save(tmp_path / "fit.gif", np.arange(30) % 3, title="sne")
     with Image.open(tmp_path / "fit.gif") as picture:
-        assert picture.n_frames == len(recorder.frames) == 3
+        assert picture.n_frames == len(recorder.frames) == 4
     recorder.save(tmp_path / "fit.html")
-    assert (tmp_path / "fit.html").read_text().count("data:image/png;base64") == 3
+    assert (tmp_path / "fit.html").read_text().count("data:image/png;base64") == 4
     with pytest.raises(ValueError, match=r"path must end in .gif, .mp4, .html, got 'fit.avi'"):
         recorder.save("fit.avi")
     with pytest.raises(ValueError, match="y has 20 labels, but there are 30 points"):

@@ -168,12 +168,9 @@ class Monitor:
         then counts as converged, nor as an iteration without progress.
         """
         self.note(iteration, loss, Z)
-        if self.callback is not None:
-            view = Z.view()
-            view.flags.writeable = False
-            if _is_true(self.callback(iteration, self.losses[-1], view)):
-                self._reason, self.stopped = f"stopped by the callback at iteration {iteration}", True
-                return True
+        if self._tell(iteration, Z):
+            self._reason, self.stopped = f"stopped by the callback at iteration {iteration}", True
+            return True
         if not settled:
             self._lowest, self._lowest_at, self._judged = np.inf, iteration, None
             return False
@@ -189,6 +186,20 @@ class Monitor:
             share = f"{100.0 * self._least_fall:.2g} % of its height"
             return self.converge(Z, loss, f"{SETTLE_SPAN} iterations lowered the loss by less than {share}")
         return False
+
+    def finish(self, iteration: int, loss: float, Z: FloatArray) -> None:
+        """Note the end of a run, which no check has seen, and call the callback unless Ctrl-C ended it."""
+        self.note(iteration, loss, Z)
+        if not self.stopped:
+            self._tell(iteration, Z)
+
+    def _tell(self, iteration: int, Z: FloatArray) -> bool:
+        """Call the callback, and return whether it stops the run."""
+        if self.callback is None:
+            return False
+        view = Z.view()
+        view.flags.writeable = False
+        return _is_true(self.callback(iteration, self.losses[-1], view))
 
     def height(self, loss: float) -> float:
         """Return the loss minus its lower bound or, if none is known, its absolute value plus the run's gain."""

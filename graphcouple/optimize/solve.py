@@ -71,7 +71,7 @@ def solve(
         `Descent`, a run that ends far from its best size is followed by one from that size, with at most as many
         iterations.
     callback : callable, optional
-        Called as ``callback(iteration, loss, Z)`` at every check; a true return value
+        Called as ``callback(iteration, loss, Z)`` at every check and at the end; a true return value
         stops the run. `Z` is read-only and not reused, so you can keep it.
     n_starts : int or "auto", default="auto"
         Number of runs, of which the best is returned. The first is from `Z0`; the second too, but without exaggeration
@@ -252,7 +252,7 @@ class _Attempts(NamedTuple):
                 raise
             monitor.interrupt(iteration)
         if not monitor.iterations or monitor.iterations[-1] != iteration:
-            monitor.note(iteration, objective.value(state.Z), state.Z)
+            monitor.finish(iteration, objective.value(state.Z), state.Z)
         return _solution(optimizer, objective, state.Z, iteration, monitor)
 
     def _first_state(self, optimizer: Optimizer, start: FloatArray, run: Run, monitor: Monitor) -> tuple[int, Any]:

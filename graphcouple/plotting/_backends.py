@@ -24,16 +24,26 @@ def about_points(estimator: Any, rows: NDArray[np.int64]) -> dict[str, list[str]
             continue
         texts[name] = [f"{values[i]:.3g}" for i in rows]
     law = getattr(estimator, "posterior_", None)
-    if law is not None and law.n_nodes == len(estimator.embedding_):
-        means = sp.csr_array(law.mean())
-        texts["neighbors"] = [_heaviest(means, i) for i in rows]
+    if law is not None:
+        means, (nodes, first) = sp.csr_array(law.mean()), _nodes(estimator, law.n_nodes)
+        texts["neighbors"] = [_heaviest(means, int(nodes[i]), first) if nodes[i] >= 0 else "" for i in rows]
     return texts
 
 
-def _heaviest(means: sp.csr_array, i: int) -> str:
+def _nodes(estimator: Any, n_nodes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the node of each row, −1 if it was placed and not fitted, and the first row of each node."""
+    first = np.arange(n_nodes)
+    if n_nodes == len(estimator.embedding_):
+        return first, first
+    of_rows = getattr(estimator, "estimator_", estimator)._of_rows(first.astype(float))
+    nodes = np.where(np.isnan(of_rows), -1.0, of_rows).astype(np.int64)
+    return nodes, np.unique(nodes, return_index=True)[1][-n_nodes:]
+
+
+def _heaviest(means: sp.csr_array, i: int, first: NDArray[np.int64]) -> str:
     a, b = means.indptr[i], means.indptr[i + 1]
     order = np.argsort(-means.data[a:b], kind="stable")[:_NAMED]
-    return ", ".join(str(j) for j in means.indices[a:b][order])
+    return ", ".join(str(j) for j in first[means.indices[a:b][order]])
 
 
 def _datamapplot(points: NDArray[Any], shown: Any, text: list[str], title: str | None) -> Any:

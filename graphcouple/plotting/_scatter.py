@@ -33,7 +33,7 @@ _MOST_PIXELS = 10_000
 # An image is made coarser, down to this many pixels, until this share of them holds points.
 _FEWEST_PIXELS, _LEAST_INK = 150, 0.01
 
-# Font size of the coarsest names; the most moves that separate names, and the most names that move.
+# Font size of the coarsest names; the most moves that separate names, and the most names that move (10 s for 150).
 _NAME_SIZE, _MOST_MOVES, _MOST_APART = 11, 500, 100
 
 
@@ -258,7 +258,7 @@ def plot_class_means(
     Z : array of shape (n_samples, n_components)
     y : array of shape (n_samples,) or (n_samples, n_levels), or list of arrays of shape (n_samples,)
         Classes. With several levels, the coarsest comes first: it colours the points, and its names are the largest.
-        Empty names are not drawn.
+        Empty names are not drawn, and of more than 100 only those that cover no name of a larger class.
     ax : matplotlib Axes, optional
     title : str, optional
     legend : bool, default=False
@@ -299,7 +299,7 @@ def plot_class_means(
     for artist in {*ax.collections, *ax.images} - old_artists:
         artist.set_alpha(0.3)
     halo: list[Any] = [withStroke(linewidth=3, foreground="white")]
-    texts = []
+    texts, sizes = [], []
     for k, level in enumerate(labels):
         names, codes = np.unique(level, return_inverse=True)
         colors = class_colors(len(names))
@@ -314,16 +314,25 @@ def plot_class_means(
             text = ax.text(x, z, label(name), ha="center", va="center", zorder=5 - 0.1 * k, **look)
             text.set_path_effects(halo)
             texts.append(text)
-    _keep_apart(ax, texts)
+            sizes.append((codes == c).sum())
+    _keep_apart(ax, texts, np.argsort(-np.array(sizes), kind="stable"))
     return ax
 
 
-def _keep_apart(ax: Axes, texts: list[Any]) -> None:
-    """Move names so that none covers another; a line leads from a moved name to its place."""
+def _keep_apart(ax: Axes, texts: list[Any], order: NDArray[np.int64]) -> None:
+    """Move names so that none covers another; a line leads from a moved name to its place.
+
+    Many names do not move: in the given order, a name that covers an earlier one is hidden.
+    """
     adjust_text = require("adjustText", "names on a map need adjustText", "graphcouple[plot]").adjust_text
     # The layout moves the axes, and with them the names.
     ax.figure.get_figure(root=True).draw_without_rendering()
     if len(texts) > _MOST_APART:
+        shown: list[Any] = []
+        for text in (texts[i] for i in order):
+            box = text.get_window_extent()
+            text.set_visible(not any(box.overlaps(other) for other in shown))
+            shown += [box] if text.get_visible() else []
         return
     # The time of a move grows with the square of the number of names.
     moves = int(np.clip(_MOST_MOVES * (20.0 / max(len(texts), 1)) ** 2, 25, _MOST_MOVES))
