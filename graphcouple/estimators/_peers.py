@@ -23,6 +23,8 @@ PEERS: dict[str, str] = {
     "initialization": "init",
     "dissimilarity": "metric='precomputed'",
     "affinity": "metric='precomputed' for distances, input for the law of a graph",
+    "LocallyLinearEmbedding.method": _NOT_YET + ": modified, Hessian and LTSA embeddings are in sklearn.manifold",
+    "MetricMDS.metric_mds": _NOT_YET + ": non-metric scaling is in sklearn.manifold",
     "eigen_solver": _NOTHING + ": the solver is chosen by the size",
     "path_method": _NOTHING + ": paths are Dijkstra's",
     "normalized_stress": _NOTHING + ": see normalized_stress_",
@@ -52,7 +54,7 @@ PEERS: dict[str, str] = {
     "low_memory": _NOTHING + ": memory is always linear in the number of neighbours",
     "densmap": "DensMAP(), or terms=[Density()]",
     "dens_lambda": "DensMAP(weight=...)",
-    "output_metric": _NOT_YET + ": embeddings are Euclidean",
+    "output_metric": "the metric of a latent law: GraphModel(..., metric=laws.Hyperbolic()) or laws.Spherical()",
     "force_approximation_algorithm": "search='approximate', of GraphModel",
     "disconnection_distance": "edge_prior, of the prior: it can forbid edges",
 }
@@ -89,7 +91,7 @@ def why_missing(kind: type, name: str, is_fitted: bool) -> str:
 def why_unknown(owner: str, unknown: str, known: Iterable[str]) -> str:
     """Return a message for a parameter that an estimator does not have, with the name it has here."""
     known = list(known)
-    hint = PEERS.get(unknown, "")
+    hint = PEERS.get(f"{owner}.{unknown}", PEERS.get(unknown, ""))
     if hint.startswith((_NOTHING, _NOT_YET)):
         return f"{owner} has no parameter {unknown!r}; {hint}."
     # A hint that names a parameter of other estimators would be wrong here.
