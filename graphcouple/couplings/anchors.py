@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._validation import check_embedding, check_positive
-from graphcouple.couplings.base import Attraction, Objective
+from graphcouple.couplings.base import Attraction, Objective, Through
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.graphs import FloatArray, IntArray
 
@@ -109,7 +109,7 @@ class Anchors(Term):
         return AnchorEnergy(n, self.indices, self.places)
 
 
-class Held(Objective):
+class Held(Through):
     """An objective in which some points stay where they are: their gradient is zero.
 
     Parameters
@@ -135,45 +135,14 @@ class Held(Objective):
         """Which points stay; None if all move."""
         return self.held if self.held.any() else None
 
-    @property
-    def lower_bound(self) -> float:
-        """The lower bound of the objective."""
-        return self.objective.lower_bound
+    def _inner(self, Z: FloatArray) -> FloatArray:
+        return Z
 
-    def value(self, Z: FloatArray) -> float:
-        """Return the objective at `Z`."""
-        return self.objective.value(Z)
-
-    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return the objective and the gradient of the points that move."""
-        value, gradient = self.objective.value_and_grad(Z)
-        return value, self._moving_part(gradient)
-
-    def gradient(self, Z: FloatArray) -> FloatArray:
-        """Return the gradient of the points that move."""
-        return self._moving_part(self.objective.gradient(Z))
-
-    def _moving_part(self, gradient: FloatArray) -> FloatArray:
+    def _pulled(self, gradient: FloatArray) -> FloatArray:
         return np.where(self.held[:, None], np.zeros((), dtype=gradient.dtype), gradient)
 
-    def at(self, iteration: int, Z: FloatArray) -> Held:
-        """Return the objective of an iteration, with the same points held."""
-        return Held(self.objective.at(iteration, Z), self.held)
+    def _with(self, objective: Objective) -> Held:
+        return Held(objective, self.held)
 
-    def basis(self, Z: FloatArray, previous: Any = None) -> Any:
-        """Return the basis of the objective."""
-        return self.objective.basis(Z, previous)
-
-    def with_basis(self, basis: Any) -> Held:
-        """Return the objective with this basis, and the same points held."""
-        return Held(self.objective.with_basis(basis), self.held)
-
-    @property
-    def attracting(self) -> Attraction | None:
-        """The attraction of the objective, with the same points held."""
-        inner = self.objective.attracting
-        if inner is None:
-            return None
-        return replace(
-            inner, source=Held(inner.source, self.held), times=lambda factor: Held(inner.times(factor), self.held)
-        )
+    def _own(self, attraction: Attraction) -> dict[str, Any]:
+        return {}

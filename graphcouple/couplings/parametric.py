@@ -7,13 +7,13 @@ another only because features are correlated. Descent moves θ, along the gradie
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
-from graphcouple.couplings.base import Attraction, Objective
+from graphcouple.couplings.base import Objective, Through
 from graphcouple.graphs import FloatArray
 
 # Directions in which features vary less, relative to the widest, are rounding errors.
@@ -120,8 +120,8 @@ def features_of(X: Any, features: Any) -> FloatArray:
     return np.asarray(values, dtype=np.float64)
 
 
-class OfFeatures(Objective):
-    """An objective as a function of θ, for the embedding Z = values · θ.
+class OfFeatures(Through):
+    """An objective as a function of θ, for the embedding Z = values · θ; coefficients have no edges.
 
     Parameters
     ----------
@@ -133,45 +133,11 @@ class OfFeatures(Objective):
         self.objective, self.values = objective, values
         self.n_points = values.shape[1]
 
-    def value(self, Z: FloatArray) -> float:
-        """Return the objective at the map of the coefficients `Z`."""
-        return self.objective.value(self.values @ Z)
+    def _inner(self, Z: FloatArray) -> FloatArray:
+        return self.values @ Z
 
-    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return the objective and its gradient in the coefficients."""
-        value, gradient = self.objective.value_and_grad(self.values @ Z)
-        return value, self.values.T @ gradient
+    def _pulled(self, gradient: FloatArray) -> FloatArray:
+        return self.values.T @ gradient
 
-    def gradient(self, Z: FloatArray) -> FloatArray:
-        """Return the gradient alone."""
-        return self.values.T @ self.objective.gradient(self.values @ Z)
-
-    @property
-    def lower_bound(self) -> float:
-        """The lower bound of the objective without the constraint."""
-        return self.objective.lower_bound
-
-    def at(self, iteration: int, Z: FloatArray) -> OfFeatures:
-        """Return the objective of one iteration as a function of the coefficients."""
-        return OfFeatures(self.objective.at(iteration, self.values @ Z), self.values)
-
-    @property
-    def attracting(self) -> Attraction | None:
-        """The attraction, without its edges: coefficients have none."""
-        inner = self.objective.attracting
-        if inner is None:
-            return None
-
-        def confinement() -> Objective | None:
-            bound = inner.confinement()
-            return None if bound is None else OfFeatures(bound, self.values)
-
-        return replace(
-            inner,
-            source=OfFeatures(inner.source, self.values),
-            times=lambda factor: OfFeatures(inner.times(factor), self.values),
-            edges=lambda: None,
-            raised=None,
-            limit=lambda Z: inner.limit(self.values @ Z),
-            confinement=confinement,
-        )
+    def _with(self, objective: Objective) -> OfFeatures:
+        return OfFeatures(objective, self.values)

@@ -131,8 +131,8 @@ FAULTS = [
           "test_large_scale"),
     Fault("features: those that do not vary count", "couplings/parametric.py", "kept = squares > _NO_SPREAD *", "kept = squares > -1.0 *",
           "test_parametric"),
-    Fault("features: a gradient in the map", "couplings/parametric.py", "return value, self.values.T @ gradient",
-          "return value, (self.values.T @ gradient) / 2.0", "test_parametric test_contracts"),
+    Fault("features: a gradient in the map", "couplings/parametric.py", "return self.values.T @ gradient",
+          "return (self.values.T @ gradient) / 2.0", "test_parametric test_contracts"),
     Fault("features: new points are placed by the law", "estimators/new_points.py",
           "if self._function is not None:\n            return", "if False:\n            return", "test_parametric"),
 ]  # fmt: skip
