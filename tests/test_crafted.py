@@ -213,7 +213,7 @@ def test_weights_of_too_wide_a_range_are_refused():
 
 
 def test_hints_name_parameters_that_there_are():
-    with pytest.raises(TypeError, match="no parameter 'method'; it has"):
+    with pytest.raises(TypeError, match="no parameter 'method'; there is no equivalent here yet: modified, Hessian"):
         gc.LocallyLinearEmbedding(method="standard")
     with pytest.raises(TypeError, match="use n_starts"):
         gc.MetricMDS(n_init=4)

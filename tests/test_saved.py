@@ -17,6 +17,7 @@ from sklearn.neighbors import KNeighborsTransformer
 
 import graphcouple as gc
 from graphcouple import storage
+from graphcouple.neighbors import InvertedFile
 
 FIRST_VERSION = Path(__file__).parent / "data" / "tsne_version1.gc"
 
@@ -296,3 +297,32 @@ def test_the_first_version_is_still_read():
 def test_only_fitted_estimators_are_saved(tmp_path):
     with pytest.raises(NotFittedError):
         gc.TSNE().save(tmp_path / "model")
+
+
+def test_the_lists_of_a_search_are_kept(digits, tmp_path, monkeypatch):
+    import faiss
+
+    X, new = digits[0][:900], digits[0][900:1000]
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(10), 40, search="approximate")
+    method = gc.GraphCoupling(law, gc.GraphModel(gc.Student(), "E"), max_iter=20, random_state=0).fit(X)
+    placed = method.transform(new)
+    method.save(tmp_path / "model")
+    pickled = pickle.dumps(method)
+    monkeypatch.setattr(faiss, "Kmeans", None)
+    again = gc.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.transform(new), placed)
+    again.save(tmp_path / "again")
+    for copy in (gc.load(tmp_path / "again"), pickle.loads(pickled)):
+        np.testing.assert_array_equal(copy.transform(new), placed)
+    lists = method._given.distances._index.lists
+    for name, wrong in [
+        ("list_of", lists["list_of"][:-1]),
+        ("list_of", lists["list_of"] + lists["means"].shape[0]),
+        ("means", lists["means"][:, 1:]),
+        ("mean", lists["mean"][1:]),
+        ("n_searched", lists["n_searched"] + 10**6),
+        ("n_candidates", 10**6),
+        ("n_probed", 0),
+    ]:
+        with pytest.raises(ValueError, match="its search lists do not fit its points"):
+            InvertedFile.from_lists(X, lists | {name: wrong})

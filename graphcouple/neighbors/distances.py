@@ -195,6 +195,24 @@ class Euclidean(Searched):
     metric = "euclidean"
     approximate = True
     _index: InvertedFile | None = None
+    _lists: dict[str, Any] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what a search computes again, except the lists of its points."""
+        return super().__getstate__() | {"_lists": self._known_lists}
+
+    @property
+    def _known_lists(self) -> dict[str, Any] | None:
+        return self._lists if self._index is None else self._index.lists
+
+    def remembered(self) -> dict[str, Any]:
+        """Return the arrays and plain values that new points need, with the lists of a search; see `Distances`."""
+        lists = self._known_lists
+        return super().remembered() | ({} if lists is None else {"lists": lists})
+
+    def recall(self, lists: dict[str, Any]) -> None:
+        """Take the lists that an earlier search has found."""
+        self._lists = lists
 
     @property
     def order(self) -> IntArray | None:
@@ -231,6 +249,8 @@ class Euclidean(Searched):
 
     def _file(self, k: int, n_jobs: int | None) -> InvertedFile:
         """Return the inverted file, and keep it for new points."""
+        if self._index is None and self._lists is not None and self._lists["n_neighbors"] == k:
+            self._index = InvertedFile.from_lists(self._points(), self._lists, n_jobs)
         if self._index is None or self._index.n_neighbors != k:
             self._index = InvertedFile(self._points(), k, n_jobs)
         self._index.n_jobs = n_jobs

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from graphcouple._validation import check_sparse
 from graphcouple.graphs import FloatArray, IntArray, Support, as_csr, edges_of, index_dtype
 from graphcouple.neighbors.by_metric import distances_of
-from graphcouple.neighbors.distances import Distances, nearest_edges, squares_of
+from graphcouple.neighbors.distances import Distances, Euclidean, nearest_edges, squares_of
 from graphcouple.neighbors.precomputed import ForgottenDistances
 
 # Rows read at once: with 100 neighbours, 7 MB of indices.
@@ -236,4 +236,6 @@ def remembered_distances(
         if isinstance(values, np.ndarray) and values.dtype.kind == "f" and not np.isfinite(values).all():
             raise ValueError("the file is damaged: its points are not finite. Fit again.")
         points = distances_of(X, remembered.get("metric", metric), remembered.get("params", metric_params))
+        if isinstance(points, Euclidean) and (lists := remembered.get("lists")) is not None:
+            points.recall(lists)
     return ForgottenNeighbors(points, remembered["most"]) if "most" in remembered else points
