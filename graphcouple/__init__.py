@@ -26,6 +26,8 @@ _PEERS = {
     "TSNEEmbedding": "TSNE, whose fit returns the estimator",
     "PerplexityBasedNN": "GraphModel(Gaussian(), 'E', Perplexity(30), n_neighbors=90).posterior(X)",
     "Multiscale": "TSNE(perplexity=[30, 300])",
+    "affinity": "GraphModel(...).posterior(X)",
+    "initialization": "initializations.initialize, or init= of a method",
     "Uniform": "GraphModel(Gaussian(), 'D', n_neighbors=15)",
     **{name: f"metrics.{name}" for name in ("trustworthiness", "evaluate", "scorer")},
     **{name: f"plotting.{name}" for name in ("interactive", "plot_density", "plot_graph", "Recorder")},

@@ -1,6 +1,7 @@
 """Maps of related data sets: the joint minimum, the ties, data sets added later, and methods that cannot be aligned."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
@@ -70,8 +71,26 @@ def test_ties_pull_related_rows_together(digits):
     assert apart(tied.embeddings_) < 0.12 < 0.25 < apart(turned)
     best = sum(each.loss_ for each in alone)
     assert best * (1 - 1e-3) < tied.map_losses_.sum() < best * 1.02
-    assert gc.AlignedMaps(method, weight=1e3).fit(sets, relations).tie_loss_ < 1.0
+    one_place = gc.AlignedMaps(method, weight=100.0).fit(sets, relations)
+    assert one_place.tie_loss_ < 0.01
+    assert one_place.map_losses_.sum() < best * 1.05
     assert tied.estimators_[1].transform(sets[1][:3] + 1e-3) == pytest.approx(tied.embeddings_[1][:3], abs=0.5)
+
+
+@pytest.mark.parametrize("weight", [0.01, 100.0])
+def test_ties_of_equal_data_sets_cost_nothing(weight):
+    alone = gc.TSNE(perplexity=5, random_state=0).fit(FIRST).loss_
+    twice = gc.AlignedMaps(gc.TSNE(perplexity=5, random_state=0), weight=weight).fit([FIRST, FIRST])
+    np.testing.assert_allclose(twice.map_losses_, alone, rtol=3e-3)
+
+
+def test_a_callback_sees_all_maps_and_columns_have_names():
+    seen = []
+    method = gc.TSNE(perplexity=5, max_iter=30, callback=lambda iteration, loss, Z: seen.append(Z.shape))
+    with pytest.warns(ConvergenceWarning):
+        aligned = gc.AlignedMaps(method, random_state=0).fit([FIRST, SECOND], [RELATED])
+    assert set(seen) == {(49, 2)}
+    assert aligned.get_feature_names_out().tolist() == ["alignedmaps0", "alignedmaps1"]
 
 
 def test_a_data_set_is_added_without_moving_the_others(digits):
@@ -105,6 +124,7 @@ def test_same_rows_classes_and_wrapped_methods(digits):
         (gc.TSNE(init=np.zeros((40, 2))), "starts from an array"),
         (gc.TSNE(n_landmarks=20), "is of a part of the rows"),
         (gc.UMAP(repulsion="sampled"), "is made by sampled steps"),
+        (gc.TSNE(warm_start=True), "continues another; leave checkpoint and warm_start out"),
         (gc.COSNE(), "ties need a flat one"),
         (gc.TSNE(terms=[gc.Anchors([0], [[0, 0]])]), "has terms that name rows"),
         (gc.ParametricCoupling(), "is a function of the points"),
@@ -125,6 +145,10 @@ def test_methods_that_cannot_be_aligned_say_why(method, match):
         ([FIRST, SECOND], {"relations": [RELATED], "ys": [None]}, ValueError, "ys has 1 entries"),
         ([FIRST, SECOND], {"relations": [{24: 24}]}, ValueError, r"relations\[0\] names row 24 of the next"),
         ([FIRST, SECOND], {"relations": [{}]}, ValueError, r"relations\[0\] must pair at least one row"),
+        ([FIRST, SECOND], {"relations": {5: 7}}, TypeError, "relations must be a list .* got dict"),
+        ([FIRST, SECOND], {"relations": [pd.Series({5: 7})]}, TypeError, r"\[0\] must be a dict, .* got Series"),
+        ([FIRST, SECOND], {"relations": [{0.7: 1.9}]}, TypeError, r"relations\[0\] must hold row numbers"),
+        ([FIRST, SECOND], {"relations": [True]}, TypeError, r"relations\[0\] must be a dict, .* got bool"),
     ],
 )
 def test_wrong_input_says_what_to_give(data, options, error, match):

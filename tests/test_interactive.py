@@ -135,8 +135,11 @@ def test_names_that_are_taken_are_told_apart(rng):
     table = pd.DataFrame({"loss": [f"mine {i}" for i in range(20)], "label": range(20)})
     drawn = gc.plotting.interactive(fitted, np.arange(20) % 2, hover=table)
     (tool,) = document(drawn)["HoverTool"]
-    assert [name for name, _ in tool["tooltips"]][:4] == ["row", "label", "loss", "label (hover)"]
-    assert "loss (fit)" in [name for name, _ in tool["tooltips"]]
+    names = re.findall("<b>(.*?):</b>", tool["tooltips"])
+    assert names[:4] == ["row", "label", "loss", "label (hover)"]
+    assert "loss (fit)" in names
+    (tool,) = document(gc.plotting.interactive(fitted.embedding_, hover={"<i>@row $x": range(20)}))["HoverTool"]
+    assert "&lt;i&gt;&#64;row &#36;x:</b> @{hover 0}" in tool["tooltips"]
     assert columns(drawn)["hover 1"][3] == "mine 3"
     series = gc.plotting.interactive(fitted.embedding_, hover=pd.Series(range(20), name="size"))
     assert columns(series)["hover 0"] == [str(i) for i in range(20)]

@@ -3,10 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 
 import graphcouple as gc
 from graphcouple.laws.labels import target_codes
+from tests.reference import dense
 
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(20, 3))
@@ -79,6 +81,7 @@ def test_classes_are_words_numbers_or_unknown():
         (np.arange(3), "shape"),
         (np.array([0.5, np.inf]), "infinite in row 1"),
         (np.array(["a", 1], dtype=object), "compared"),
+        (np.array([1j, 2j]), "complex"),
     ]:
         with pytest.raises((TypeError, ValueError), match=message):
             target_codes(bad, 2)
@@ -141,3 +144,23 @@ def test_unknown_classes_among_names_are_unknown_and_masked_ones_are_refused():
         gc.TSNE(perplexity=5).fit(points, sample_weight=masked + 1.0)
     with pytest.raises(ValueError, match="init has masked entries"):
         gc.TSNE(perplexity=5, init=np.ma.masked_array(points[:, :2], mask=points[:, :2] > 1.0)).fit(points)
+
+
+def test_many_whole_numbers_are_classes_with_a_warning():
+    with pytest.warns(UserWarning, match=r"40 different whole numbers, which are taken as classes.*y \+ 0.5"):
+        codes = target_codes(np.arange(40.0), 40)
+    assert codes.dtype.kind == "i"
+    target_codes(np.repeat(np.arange(40), 5), 200)
+
+
+def test_products_and_sums_of_maps_have_the_edges_of_both_and_of_either():
+    options = {"n_neighbors": 8, "max_iter": 30, "random_state": 0}
+    a, b = gc.UMAP(**options).fit(X), gc.UMAP(**options).fit(X[:, :2])
+    p, q = (np.asarray(sp.csr_array(each.posterior_.mean()).todense()) for each in (a, b))
+    for joined, expected in ((a * b, p * q), (a + b, 1 - (1 - p) * (1 - q))):
+        np.testing.assert_allclose(dense(joined.posterior_.mean()), expected, atol=1e-12)
+        assert joined.embedding_.shape == (20, 2)
+    with pytest.raises(ValueError, match="20 and 10 points; fit the same rows"):
+        a * gc.UMAP(**options).fit(X[:10])
+    with pytest.raises(TypeError, match="unsupported operand"):
+        a * 2

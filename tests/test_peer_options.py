@@ -92,7 +92,7 @@ def test_weights_and_classes_of_equal_rows_are_joined():
     expected = np.bincount(REPEATED, weights=np.arange(1.0, 85.0))
     np.testing.assert_array_equal(method.posterior_.node_weights, expected)
     with pytest.raises(ValueError, match="equal but of different classes"):
-        method.fit(rows, np.arange(84))
+        method.fit(rows, [f"class {i}" for i in range(84)])
     start = RNG.normal(size=(84, 2))
     assert gc.TSNE(perplexity=10, unique=True, init=start, max_iter=5).fit(rows).embedding_.shape == (84, 2)
     with pytest.raises(ValueError, match="remove the copies yourself"):

@@ -256,7 +256,9 @@ def test_the_heaviest_edges_are_drawn(rng):
     drawn = {tuple(sorted(place[tuple(end)] for end in segment)) for segment in ax.collections[-1].get_segments()}
     assert drawn == expected
     law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(4)).posterior(rng.normal(size=(20, 3)))
-    assert len(gc.plotting.plot_graph(Z, law, np.arange(20) % 2).collections[-1].get_segments()) == 190
+    weights = np.triu(law.mean() + law.mean().T)
+    n_drawn = np.count_nonzero(weights > 1e-3 * weights.max())
+    assert len(gc.plotting.plot_graph(Z, law, np.arange(20) % 2).collections[-1].get_segments()) == n_drawn < 190
     assert len(gc.plotting.plot_graph(Z, np.zeros((20, 20))).collections[-1].get_segments()) == 0
     for graph, message in [(weights[:5, :5], "20 points"), (-weights, "not negative"), (np.nan * weights, "finite")]:
         with pytest.raises(ValueError, match=message):

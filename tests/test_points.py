@@ -69,6 +69,13 @@ def test_notebooks_show_sentences_reports_and_ends(rng):
     solution = gc.Solution(tsne.embedding_, 1.25, 5, False, "stopped <b>", np.zeros(1), np.zeros(1))
     assert "1.25" in solution._repr_html_()
     assert "stopped &lt;b&gt;" in solution._repr_html_()
+    objective = gc.CrossEntropy(tsne.posterior_, gc.GraphModel(gc.Student(), "E"))
+    assert ">CrossEntropy</td>" in objective._repr_html_()
+    assert "prior E" in gc.GraphModel(gc.Student(), "E")._repr_html_()
+    Z = rng.normal(size=(40, 3))
+    curves, torn = gc.metrics.neighborhood_curves(Z, Z[:, :2]), gc.metrics.tears(Z, Z[:, :2])
+    assert f">{curves.preservation[9]:.3f}</td>" in curves._repr_html_()
+    assert f">{torn.edges:.1%}</td>" in torn._repr_html_()
 
 
 def test_the_loss_of_a_sentence_is_written_as_latex():

@@ -169,7 +169,7 @@ def targets(
     return table, picture
 
 
-def fit_reporting(estimator: Any, X: Any) -> float:
+def fit_reporting(estimator: Any, X: Any, y: Any = None) -> float:
     """Fit under a progress bar (on a terminal); return the seconds it took."""
     start = time.perf_counter()
     # Pipes and logs get only the result and warnings.
@@ -177,7 +177,7 @@ def fit_reporting(estimator: Any, X: Any) -> float:
     if "verbose" in model.get_params():
         model.set_params(verbose=int(sys.stderr.isatty()))
     with _printed_warnings():
-        estimator.fit(X)
+        estimator.fit(X, y)
     return time.perf_counter() - start
 
 

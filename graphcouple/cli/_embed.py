@@ -276,7 +276,8 @@ def embed(
         require_bokeh()
     plain = _compose(preset(method, options).set_params(**settings), sides, coupling)
     estimator = _with_terms(plain, **weights)
-    seconds = fit_reporting(estimator, X)
+    learns = any(value for name, value in estimator.get_params().items() if name.endswith("target_weight"))
+    seconds = fit_reporting(estimator, X, y if learns else None)
     before = present(table, picture, interactive)
     with finished_files(table, picture, interactive) as (draft, sketch, page):
         assert draft is not None

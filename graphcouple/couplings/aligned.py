@@ -64,7 +64,8 @@ class TieEnergy(Objective):
     def __init__(self, n_points: int, starts: IntArray, ends: IntArray) -> None:
         self.n_points = n_points
         ties = sp.coo_array((np.ones(len(starts)), (starts, ends)), shape=(n_points, n_points))
-        self._laplacian = sp.csr_array(sp.csgraph.laplacian(ties + ties.T))
+        self.edges = sp.csr_array(ties + ties.T)
+        self._laplacian = sp.csr_array(sp.csgraph.laplacian(self.edges))
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return the energy at `Z` and its gradient, 2 L Z with the Laplacian L of the ties."""
@@ -74,3 +75,8 @@ class TieEnergy(Objective):
     def curvature(self, Z: FloatArray) -> float:
         """Return four times the most ties of a point, which no direction exceeds."""
         return 4.0 * float(self._laplacian.diagonal().max(initial=0.0))
+
+    @property
+    def attracting(self) -> Attraction:
+        """The ties, whose stiffness `LBFGS` must know if they are strong."""
+        return Attraction(source=self, times=lambda factor: factor * self, edges=lambda: self.edges)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphcouple._html import html_table
 from graphcouple.graphs import FloatArray
 
 
@@ -169,6 +170,10 @@ class Objective(ABC):
         if factor == 1.0 or (attraction := self.attracting) is None:
             return self
         return attraction.times(factor)
+
+    def _repr_html_(self) -> str:
+        kind, bound = type(self).__name__, f"{self.lower_bound:.6g}"
+        return html_table([], [["objective", kind], ["points", f"{self.n_points:,}"], ["lower bound", bound]])
 
     def __add__(self, other: Any) -> Objective:
         if not isinstance(other, Objective):

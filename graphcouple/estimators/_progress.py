@@ -11,9 +11,14 @@ import numpy as np
 
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize import Callback
+from graphcouple.optimize.monitor import SETTLE_SPAN
 
 # Seconds between lines where there is no bar.
 _LINE_EVERY = 5.0
+
+
+# Iterations between evaluations of the loss, if there is a callback. The gradient needs no logarithms; the loss does.
+_CALLBACK_EVERY = 10
 
 
 class Watched(NamedTuple):
@@ -27,6 +32,11 @@ class Watched(NamedTuple):
         if self.bar is not None:
             self.bar(iteration, loss)
         return False if self.callback is None else self.callback(iteration, loss, Z)
+
+    @property
+    def every(self) -> int:
+        """Iterations between calls."""
+        return SETTLE_SPAN if self.callback is None else _CALLBACK_EVERY
 
     @property
     def idle(self) -> bool:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._numba.threads import threads_kept
 from graphcouple.couplings import AnchorEnergy, Objective, PartOf, TieEnergy
 from graphcouple.estimators._parameters import ScikitTransformer, estimator, parameter
-from graphcouple.estimators._vocabulary import ABOVE_0
+from graphcouple.estimators._progress import watched
 from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.estimators.carry_out import Prepared, prepare
 from graphcouple.estimators.graph_coupling import GraphCoupling
@@ -85,9 +87,10 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
     weight: float = parameter(
         default=0.01,
         kind="float",
-        doc="w, above 0. Eight overlapping windows of 400 digits: at 0.001, 0.01 and 0.1, related rows of t-SNE are "
-        "16, 6 and 1 % of the map's radius apart (33 % if fitted apart), and a point loses .007, .02 and .04 nats.",
-        checks=[ABOVE_0],
+        doc="w, above 0 and at most 100, where related rows are in one place. Eight overlapping windows of 400 digits: "
+        "at 0.001, 0.01 and 0.1, related rows of t-SNE are 16, 6 and 1 % of the map's radius apart (33 % if fitted "
+        "apart), and a point loses .007, .02 and .04 nats.",
+        checks=[Interval(Real, 0, 100, closed="right")],
     )
     random_state: Any = parameter(default=None, doc="Overrides the estimator's own, unless None.")
     n_jobs: int | None = parameter(default=None, doc="Overrides the estimator's own, unless None.")
@@ -100,8 +103,8 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
         Xs : sequence of arrays or sparse matrices of shape (n_samples, n_features)
             At least two.
         relations : sequence, optional
-            One entry less than data sets: which rows of one are which rows of the next, as a pair of arrays (i, j), a
-            dict {i: j}, or an array of rows of both. None: all data sets have the same rows.
+            One entry less than data sets: which rows of one are which rows of the next, as a tuple of arrays (i, j), a
+            dict {i: j}, an array of rows of both, or a number of first rows. None: all data sets have the same rows.
         ys : sequence of arrays, optional
             Classes of each data set, if the law uses them.
 
@@ -117,11 +120,8 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
         """
         self._validate_params()
         Xs = _several(Xs)
-        ys = [None] * len(Xs) if ys is None else list(ys)
-        relations = [None] * (len(Xs) - 1) if relations is None else list(relations)
-        for name, values, n in (("ys", ys, len(Xs)), ("relations", relations, len(Xs) - 1)):
-            if len(values) != n:
-                raise ValueError(f"{name} has {len(values)} entries, but {len(Xs)} data sets need {n}.")
+        ys = _each("ys", ys, len(Xs), len(Xs))
+        relations = _each("relations", relations, len(Xs) - 1, len(Xs))
         methods = [self._method() for _ in Xs]
         rng = check_random_state(methods[0].random_state)
         parts = [_prepared(method, X, y, rng) for method, X, y in zip(methods, Xs, ys, strict=True)]
@@ -134,7 +134,8 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
             ties.append((offsets[k] + i, offsets[k + 1] + j))
         tie = TieEnergy(int(offsets[-1]), *(np.concatenate(ends) for ends in zip(*ties, strict=True)))
         maps = [PartOf(part.objective, tie.n_points, int(at)) for part, at in zip(parts, offsets, strict=False)]
-        solution = _descend(sum(maps[1:], maps[0]) + self.weight * tie, np.concatenate(starts), parts[0])
+        objective = sum(maps[1:], maps[0]) + self.weight * tie
+        solution = _descend(objective, np.concatenate(starts), methods[0], parts[0])
         places = np.split(solution.Z, offsets[1:-1])
         self.estimators_ = [_kept(*each, solution) for each in zip(methods, parts, Xs, places, strict=True)]
         self.map_losses_ = np.array([method.loss_ for method in methods])
@@ -146,13 +147,13 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
         """Embed each data set, and return the maps; see `fit`."""
         return self.fit(Xs, relations, ys).embeddings_
 
-    def update(self, X: Any, relation: Any = None, y: Any = None) -> Self:
+    def update(self, X: Any, relations: Any = None, y: Any = None) -> Self:
         """Add a data set after the last one; the maps so far stay as they are.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-        relation : optional
+        relations : optional
             Which rows of the last data set are which rows of `X`; see `fit`.
         y : array, optional
 
@@ -169,10 +170,10 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
         method = self._method()
         part = _prepared(method, X, y, check_random_state(method.random_state))
         n = part.objective.n_points
-        i, j = _related(relation, len(last), n, "relation")
+        i, j = _related(relations, len(last), n, "relations")
         tie = AnchorEnergy(n, j, last[i])
         start = align(part.first(), to=last, shared=(j, i), scale=True)
-        solution = _descend(part.objective + self.weight * tie, start, part)
+        solution = _descend(part.objective + self.weight * tie, start, method, part)
         self.estimators_ = [*self.estimators_, _kept(method, part, X, solution.Z, solution)]
         self.map_losses_ = np.append(self.map_losses_, method.loss_)
         self.tie_loss_, self.loss_ = self.tie_loss_ + tie.value(solution.Z), self.loss_ + solution.loss
@@ -185,6 +186,10 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
         check_is_fitted(self, "estimators_")
         return [method.embedding_ for method in self.estimators_]
 
+    @property
+    def _n_features_out(self) -> int:
+        return self.embeddings_[0].shape[1]
+
     def _method(self) -> CouplingEstimator:
         """Return the method of a map, if several maps can be fitted with it."""
         method = TSNE() if self.estimator is None else clone(self.estimator)
@@ -195,7 +200,11 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
             (isinstance(sentence.latent.metric, Space), f"is of {sentence.latent.metric}; ties need a flat one"),
             (not is_made(sentence.init), "starts from an array, which has the rows of one data set; use a named init"),
             (sentence.get("n_landmarks") or sentence.get("unique"), "is of a part of the rows; fit them all"),
-            (isinstance(optimizer, Optimizer) and optimizer.noisy, "is made by sampled steps; use repulsion='full'"),
+            (isinstance(optimizer, Optimizer) and optimizer.noisy, "is made by sampled steps; take another method"),
+            (
+                sentence.get("checkpoint") or sentence.get("warm_start"),
+                "continues another; leave checkpoint and warm_start out",
+            ),
             (any(getattr(term, "names_rows", False) for term in sentence.get("terms", ())), "has terms that name rows"),
         ):
             if unfit:
@@ -212,10 +221,23 @@ def _several(Xs: Any) -> list[Any]:
     return list(Xs)
 
 
+def _each(name: str, values: Any, n: int, n_sets: int) -> list[Any]:
+    """Return one value for each data set or pair of data sets; None for each by default."""
+    if values is None:
+        return [None] * n
+    if not isinstance(values, (list, tuple)):
+        raise TypeError(f"{name} must be a list with one entry for each, got {type(values).__name__}; write [{name}].")
+    if len(values) != n:
+        raise ValueError(f"{name} has {len(values)} entries, but {n_sets} data sets need {n}.")
+    return list(values)
+
+
 def _related(relation: Any, n_rows: int, n_next: int, name: str) -> tuple[IntArray, IntArray]:
     """Return the rows of one data set and of the next that are related."""
     if isinstance(relation, Mapping):
-        relation = np.array(list(relation), dtype=int), np.array(list(relation.values()), dtype=int)
+        relation = tuple(np.array(list(rows) or np.empty(0, int)) for rows in (relation, relation.values()))
+    if isinstance(relation, bool) or not isinstance(relation, (int, np.integer, np.ndarray, list, tuple, type(None))):
+        raise TypeError(f"{name} must be a dict, a tuple of two arrays or an array, got {type(relation).__name__}.")
     return shared_rows(relation, n_rows, n_next, name, ("a data set", "the next"))
 
 
@@ -224,13 +246,16 @@ def _prepared(method: CouplingEstimator, X: Any, y: Any, rng: np.random.RandomSt
     return prepare(method.sentence, Rows(method._checked(X), y), rng)
 
 
-def _descend(objective: Objective, start: FloatArray, part: Prepared) -> Solution:
+def _descend(objective: Objective, start: FloatArray, method: CouplingEstimator, part: Prepared) -> Solution:
+    """Return where descent with a method's options ends; its callback sees all maps, one below the other."""
     sentence = part.sentence
-    options = {"n_jobs": sentence.get("n_jobs"), "n_starts": sentence.get("n_starts", "auto")}
-    with threads_kept():
-        return solve(
-            objective, start, optimizer_of(sentence, part.problem), max_iter=sentence.max_iter, rescale=True, **options
-        )
+    options: dict[str, Any] = {"n_jobs": sentence.get("n_jobs"), "n_starts": sentence.get("n_starts", "auto")}
+    options["on_interrupt"] = sentence.get("on_interrupt", "raise")
+    with threads_kept(), watched(method, sentence.iterations(len(start))) as show:
+        if not show.idle:
+            options |= {"callback": show, "check_every": show.every}
+        optimizer = optimizer_of(sentence, part.problem)
+        return solve(objective, start, optimizer, max_iter=sentence.max_iter, rescale=True, **options)
 
 
 def _kept(method: CouplingEstimator, part: Prepared, X: Any, Z: FloatArray, solution: Solution) -> CouplingEstimator:

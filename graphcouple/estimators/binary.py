@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
 
+import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 
 from graphcouple.couplings import Coupling, CrossEntropyCoupling, EffectiveCoupling
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import ABOVE_0
+from graphcouple.estimators.graph_coupling import GraphCoupling
 from graphcouple.estimators.preset import PerplexityPreset, Preset, fuzzy_law
 from graphcouple.kernels import Odds, RationalPower, Student
 from graphcouple.laws import GraphLaw, GraphMixture, GraphModel
@@ -203,3 +206,20 @@ class UMAP(SampledRepulsion):
         if self.a is None or self.b is None:
             return GraphModel(Odds(RationalPower.from_min_dist(self.min_dist, self.spread)), Binary())
         return GraphModel(Odds(RationalPower(self.a, self.b)), Binary())
+
+    def __mul__(self, other: Any) -> GraphCoupling:
+        """Return the map of the edges that two fitted maps of the same rows both have, as in umap-learn."""
+        return self._composed(other, lambda mine, others: mine * others)
+
+    def __add__(self, other: Any) -> GraphCoupling:
+        """Return the map of the edges that either of two fitted maps of the same rows has, as in umap-learn."""
+        return self._composed(other, lambda mine, others: mine + others - mine * others)
+
+    def _composed(self, other: Any, joined: Callable[[Any, Any], Any]) -> Any:
+        if not isinstance(other, UMAP):
+            return NotImplemented
+        means = [sp.csr_array(each.posterior_.mean()) for each in (self, other)]
+        if means[0].shape != means[1].shape:
+            raise ValueError(f"the maps have {means[0].shape[0]} and {means[1].shape[0]} points; fit the same rows.")
+        sentence = self.sentence.replace(input=joined(*means))
+        return GraphCoupling(**sentence).fit()

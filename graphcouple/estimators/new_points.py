@@ -26,14 +26,10 @@ from graphcouple.laws import ConditionedLaw, GraphModel, NewEdges, Perplexity
 from graphcouple.laws.copies import check_weights
 from graphcouple.laws.labels import and_unknown
 from graphcouple.laws.priors import UnitOutDegree
-from graphcouple.optimize.monitor import SETTLE_SPAN
 from graphcouple.optimize.placing import place_new
 
 # New points placed at once: with 90 edges each, 20 MB. Results do not depend on it.
 _ROWS_AT_ONCE = 16_384
-
-# Iterations between evaluations of the loss, if there is a callback. The gradient needs no logarithms; the loss does.
-_CALLBACK_EVERY = 10
 
 # Perplexity of the law that turns places into points.
 _NEARBY = 10.0
@@ -361,7 +357,7 @@ class PlacesNewPoints(HasLaw):
         one = one_blas_thread(0 if rows.X is None else int(np.prod(rows.X.shape)))
         with one, threads_kept(), watched(self, sentence.iterations(rows.n_rows)) as show:
             if not show.idle:
-                options |= {"watch": show, "check_every": _CALLBACK_EVERY if self.callback else SETTLE_SPAN}
+                options |= {"watch": show, "check_every": show.every}
             result = carry_out(sentence, rows, rng, **options)
             if show.bar is not None:
                 show.bar(result.solution.n_iter, result.solution.loss)

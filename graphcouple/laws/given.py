@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
+from graphcouple._html import html_table
 from graphcouple._numba.threads import over_rows
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.kernels import Kernel
@@ -160,6 +161,9 @@ class GraphLaw(ABC):
 
     _nested: ClassVar[tuple[str, ...]] = ()
     """The parameters that have parameters of their own."""
+
+    def _repr_html_(self) -> str:
+        return html_table([], [["law", str(self)]])
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name; `deep` adds its parts' parameters, as in ``kernel__dof``."""

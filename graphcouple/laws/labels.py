@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 from typing import Any
 
@@ -18,6 +19,9 @@ _UNKNOWN = 0.2
 
 # The mean of (r_i − r_j)² over all pairs of ranks in [0, 1] is ⅙, so a pair counts on average as two different classes.
 _RANKS = 6.0
+
+# More whole numbers than this, with fewer points each, are hardly classes.
+_MANY_CLASSES, _FEW_MEMBERS = 30, 5
 
 UNLABELLED = -1
 """The label of a point of unknown class or number."""
@@ -48,12 +52,22 @@ def target_codes(y: Any, n_points: int, weights: FloatArray | None = None) -> In
         counts = np.bincount(number, None if weights is None else weights[known])
         ranks[known] = ((np.cumsum(counts) - 0.5 * counts) / counts.sum())[number]
         return ranks
+    if labels.dtype.kind == "c":
+        raise TypeError("y must hold classes or real numbers, got complex numbers.")
     unknown = np.array([_is_unknown(value) for value in labels.tolist()], dtype=bool)
     codes = np.full(n_points, UNLABELLED)
     try:
         codes[~unknown] = np.unique(labels[~unknown], return_inverse=True)[1]
     except TypeError:
         raise TypeError("y mixes classes that cannot be compared, such as words and numbers; use one kind.") from None
+    n_classes = int(codes.max(initial=-1)) + 1
+    if labels.dtype.kind in "iuf" and n_classes > max(_MANY_CLASSES, np.sum(~unknown) / _FEW_MEMBERS):
+        warnings.warn(
+            f"y holds {n_classes} different whole numbers, which are taken as classes; to take them as numbers, add a "
+            "fraction: y + 0.5.",
+            UserWarning,
+            stacklevel=2,
+        )
     return codes
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphcouple._html import html_table
 from graphcouple._validation import check_integer
 from graphcouple.graphs import FloatArray
 from graphcouple.metrics._relations import Relations, relate, sizes_of_slopes
@@ -40,6 +41,12 @@ class NeighborhoodCurves:
     trustworthiness_error: FloatArray
     continuity_error: FloatArray
     n_rows: int
+
+    def _repr_html_(self) -> str:
+        kept = [k for k in (10, (self.K.size + 2) // 4, (self.K.size + 2) // 2) if k <= self.K.size]
+        columns = self.preservation, self.trustworthiness, self.continuity
+        rows = [[f"K = {k}", *(f"{values[k - 1]:.3f}" for values in columns)] for k in kept]
+        return html_table(["neighborhoods", "R(K)", "trustworthiness", "continuity"], rows)
 
     @property
     def area(self) -> float:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csgraph
 
+from graphcouple._html import html_table
 from graphcouple._validation import check_integer, check_positive
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.metrics._classes import check_classes
@@ -37,6 +38,9 @@ class Tears(NamedTuple):
     edges: float
     flung: float
     detached: float
+
+    def _repr_html_(self) -> str:
+        return html_table(["torn", "share"], [[name, f"{share:.1%}"] for name, share in self._asdict().items()])
 
 
 def tears(

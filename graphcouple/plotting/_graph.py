@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+# Edges below this share of the heaviest would connect clusters that have no connection.
+_LIGHTEST = 1e-3
+
+
 def plot_graph(
     Z: ArrayLike,
     graph: Any,
@@ -26,7 +30,7 @@ def plot_graph(
     title: str | None = None,
     legend: bool = True,
 ) -> Axes:
-    """Draw the heaviest edges of a graph between the points of an embedding.
+    """Draw the heaviest edges of a graph between the points of an embedding, down to 1/1000 of the heaviest.
 
     Parameters
     ----------
@@ -77,7 +81,7 @@ def plot_graph(
         raise ValueError("the edge weights of graph must be finite and not negative.")
     edges = sp.triu(weights.tocsr() + weights.tocsr().T, k=1).tocoo()
     heaviest = np.argsort(-edges.data, kind="stable")[:n_edges]
-    heaviest = heaviest[edges.data[heaviest] > 0]
+    heaviest = heaviest[edges.data[heaviest] > _LIGHTEST * edges.data.max(initial=0.0)]
     ax = plot(Z, y, ax=ax, title=title, legend=legend)
     ends = np.stack([points[edges.row[heaviest], :2], points[edges.col[heaviest], :2]], axis=1)
     strength = edges.data[heaviest] / edges.data[heaviest].max() if heaviest.size else edges.data[heaviest]

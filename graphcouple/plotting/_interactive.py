@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -32,6 +33,9 @@ _SQUARES, _MOST_GREY = 500, 200
 
 # The largest number of classes with a button each.
 _MOST_BUTTONS = 60
+
+# Points whose texts are shown at once, where points overlap; and the least width of a map, in pixels.
+_MOST_HOVERED, _LEAST_WIDTH = 3, 320
 
 _SHAPES = dict(zip(MARKERS, ("circle", "triangle", "square"), strict=True))
 
@@ -225,7 +229,7 @@ def _page(
     title: str | None,
     note: str,
 ) -> Any:
-    from bokeh.layouts import column, gridplot, row
+    from bokeh.layouts import column, row
     from bokeh.models import Button, ColumnDataSource, CustomJS, Div, TextInput
 
     data: dict[str, Any] = {"row": rows, "code": [str(c) for c in colors.codes[rows]]}
@@ -247,9 +251,8 @@ def _page(
     export.js_on_click(CustomJS(args={"source": source}, code=_EXPORT))
     parts: list[Any] = [_heading(title)] if title else []
     parts.append(row(search, export, status))
-    parts.append(
-        figures[0] if len(figures) == 1 else gridplot([figures], sizing_mode="stretch_width", merge_tools=True)
-    )
+    # On a narrow page, maps go below each other.
+    parts.append(row(figures, sizing_mode="stretch_width", styles={"flex-wrap": "wrap"}))
     if colors.names:
         parts.append(_buttons(colors.names, [list(each) for each in zip(*layers, strict=True)]))
     if note:
@@ -258,9 +261,10 @@ def _page(
 
 
 def _heading(text: str) -> Any:
-    from bokeh.models import PreText
+    from bokeh.models import InlineStyleSheet, PreText
 
-    return PreText(text=text, styles={"font-family": "sans-serif", "white-space": "pre-wrap"})
+    wraps = InlineStyleSheet(css="pre { white-space: pre-wrap; overflow-wrap: anywhere; font-family: sans-serif; }")
+    return PreText(text=text, sizing_mode="stretch_width", stylesheets=[wraps])
 
 
 def _draw_density(plot: Any, points: NDArray[np.float64]) -> None:
@@ -286,6 +290,7 @@ def _figure(source: Any, k: int, name: str, hover: list[str], colors: _Colors, n
         match_aspect=True,
         output_backend="webgl",
         sizing_mode="stretch_width",
+        min_width=_LEAST_WIDTH,
         height=600,
         toolbar_location="above",
     )
@@ -304,9 +309,16 @@ def _figure(source: Any, k: int, name: str, hover: list[str], colors: _Colors, n
     if colors.numbers is not None:
         dates = {"ticker": DatetimeTicker(), "formatter": DatetimeTickFormatter()} if colors.are_dates else {}
         plot.add_layout(ColorBar(color_mapper=fills[0]["transform"], width=10, **dates), "right")
-    tooltips = [("row", "@row"), *((text, f"@{{hover {j}}}") for j, text in enumerate(hover))]
-    plot.add_tools(HoverTool(tooltips=tooltips, renderers=layers))
+    plot.add_tools(HoverTool(tooltips=_tooltip(["row", *hover]), renderers=layers, limit=_MOST_HOVERED))
     return plot, layers
+
+
+def _tooltip(names: list[str]) -> str:
+    """Return the hover text of a point as HTML, whose long lines wrap; `@` and `$` would name columns."""
+    fields = ["@row", *(f"@{{hover {j}}}" for j in range(len(names) - 1))]
+    shown = [escape(name).replace("@", "&#64;").replace("$", "&#36;") for name in names]
+    lines = "".join(f"<div><b>{name}:</b> {field}</div>" for name, field in zip(shown, fields, strict=True))
+    return f'<div style="max-width: min(300px, 45vw); white-space: normal; overflow-wrap: anywhere">{lines}</div>'
 
 
 def _buttons(names: list[str], layers: list[list[Any]]) -> Any:

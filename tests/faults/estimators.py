@@ -205,6 +205,6 @@ FAULTS = [
           "(own.row, own.col)", "test_aligned"),
     Fault("aligned: starts are not turned", "estimators/aligned.py", "starts.append(align(parts[k + 1].first(), to=starts[-1], "
           "shared=(j, i), scale=True))", "starts.append(parts[k + 1].first()[:, ::-1])", "test_aligned"),
-    Fault("aligned: no weight", "estimators/aligned.py", "+ self.weight * tie, np", "+ tie, np", "test_aligned"),
+    Fault("aligned: no weight", "estimators/aligned.py", "+ self.weight * tie\n", "+ tie\n", "test_aligned"),
     Fault("aligned: the wrong rows", "estimators/aligned.py", "offsets[k + 1] + j", "offsets[k + 1] + i", "test_aligned"),
 ]  # fmt: skip
