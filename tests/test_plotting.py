@@ -169,6 +169,7 @@ def test_names_of_several_levels_stand_apart(rng):
     ax.figure.draw_without_rendering()
     assert len(ax.texts) == 2 + 19
     assert len({text.get_fontsize() for text in ax.texts}) == 2
+    assert all(text.get_visible() for text in ax.texts)
     moved = overlaps(ax)
     for text, place in zip(
         ax.texts[2:], (Z[fine == text.get_text()].mean(axis=0) for text in ax.texts[2:]), strict=True
