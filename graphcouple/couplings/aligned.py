@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple.couplings.base import Attraction, Objective, Through
+from graphcouple.couplings.base import Attraction, Objective
+from graphcouple.couplings.through import Through
 from graphcouple.graphs import FloatArray, IntArray
 
 

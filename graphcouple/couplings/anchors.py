@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._validation import check_embedding, check_positive
-from graphcouple.couplings.base import Attraction, Objective, Through
+from graphcouple.couplings.base import Attraction, Objective
 from graphcouple.couplings.recipes import Problem, Term
+from graphcouple.couplings.through import Through
 from graphcouple.graphs import FloatArray, IntArray
 
 

@@ -31,10 +31,11 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from graphcouple._validation import check_embedding
-from graphcouple.couplings.base import Attraction, Objective, Rescaled, balanced
+from graphcouple.couplings.base import Attraction, Objective, balanced
 from graphcouple.couplings.fixed_map import MatchedMap, Placing
 from graphcouple.couplings.losses import MatchingLoss, as_loss
 from graphcouple.couplings.pair import EdgeEnergy, check_latent
+from graphcouple.couplings.through import Rescaled
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.laws import GraphModel

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from graphcouple.couplings.base import Objective, Through
+from graphcouple.couplings.base import Objective
+from graphcouple.couplings.through import Through
 from graphcouple.graphs import FloatArray
 
 # Directions in which features vary less, relative to the widest, are rounding errors.

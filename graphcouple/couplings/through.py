@@ -1,0 +1,110 @@
+"""Objectives of a linear function of the embedding."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from graphcouple.couplings.base import Attraction, Objective
+from graphcouple.graphs import FloatArray
+
+
+class Through(Objective):
+    """An objective of a linear function A of the embedding, H(A Z), whose gradient is Aᵀ ∇H.
+
+    Subclasses define A, its transpose, and how another objective goes through the same function.
+    """
+
+    objective: Objective
+
+    @abstractmethod
+    def _inner(self, Z: FloatArray) -> FloatArray:
+        """Return A Z."""
+
+    @abstractmethod
+    def _pulled(self, gradient: FloatArray) -> FloatArray:
+        """Return Aᵀ times a gradient in A Z."""
+
+    @abstractmethod
+    def _with(self, objective: Objective) -> Through:
+        """Return another objective of A Z."""
+
+    def _own(self, attraction: Attraction) -> dict[str, Any]:
+        """Return the parts of the attraction that differ between the points of `Z`; by default it has no edges."""
+        return {"edges": lambda: None, "raised": None}
+
+    def value(self, Z: FloatArray) -> float:
+        """Return the objective at A Z."""
+        return self.objective.value(self._inner(Z))
+
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return the objective at A Z and its gradient in `Z`."""
+        value, gradient = self.objective.value_and_grad(self._inner(Z))
+        return value, self._pulled(gradient)
+
+    def gradient(self, Z: FloatArray) -> FloatArray:
+        """Return the gradient alone."""
+        return self._pulled(self.objective.gradient(self._inner(Z)))
+
+    @property
+    def lower_bound(self) -> float:
+        """The lower bound of the objective."""
+        return self.objective.lower_bound
+
+    def at(self, iteration: int, Z: FloatArray) -> Through:
+        """Return the objective of an iteration, through the same function."""
+        return self._with(self.objective.at(iteration, self._inner(Z)))
+
+    def basis(self, Z: FloatArray, previous: Any = None) -> Any:
+        """Return the basis of the objective."""
+        return self.objective.basis(self._inner(Z), previous)
+
+    def with_basis(self, basis: Any) -> Through:
+        """Return the objective with this basis, through the same function."""
+        return self._with(self.objective.with_basis(basis))
+
+    @property
+    def attracting(self) -> Attraction | None:
+        """The attraction of the objective, through the same function."""
+        inner = self.objective.attracting
+        if inner is None:
+            return None
+
+        def confinement() -> Objective | None:
+            bound = inner.confinement()
+            return None if bound is None else self._with(bound)
+
+        return replace(
+            inner,
+            source=self._with(inner.source),
+            times=lambda factor: self._with(inner.times(factor)),
+            limit=lambda Z: inner.limit(self._inner(Z)),
+            confinement=confinement,
+            **self._own(inner),
+        )
+
+
+class Rescaled(Through):
+    """An objective of the embedding divided by a length.
+
+    Parameters
+    ----------
+    objective : Objective
+    scale : float
+    """
+
+    def __init__(self, objective: Objective, scale: float) -> None:
+        self.objective, self.scale = objective, scale
+        self.n_points = self.objective.n_points
+
+    def _inner(self, Z: FloatArray) -> FloatArray:
+        return Z / np.asarray(self.scale, Z.dtype)
+
+    def _pulled(self, gradient: FloatArray) -> FloatArray:
+        return (gradient / self.scale).astype(gradient.dtype, copy=False)
+
+    def _with(self, objective: Objective) -> Rescaled:
+        return Rescaled(objective, self.scale)
