@@ -16,7 +16,6 @@ from graphcouple.optimize.monitor import SETTLE_SPAN
 # Seconds between lines where there is no bar.
 _LINE_EVERY = 5.0
 
-
 # Iterations between evaluations of the loss, if there is a callback. The gradient needs no logarithms; the loss does.
 _CALLBACK_EVERY = 10
 

@@ -63,7 +63,7 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
 
     References
     ----------
-    Dadu et al. (2023), Application of Aligned-UMAP to longitudinal biomedical studies, ties sampled steps instead.
+    Dadu et al. (2023), Application of Aligned-UMAP to longitudinal biomedical studies; there, steps are sampled.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
         objective = sum(maps[1:], maps[0]) + self.weight * tie
         solution = _descend(objective, np.concatenate(starts), methods[0], parts[0])
         places = np.split(solution.Z, offsets[1:-1])
-        self.estimators_ = [_kept(*each, solution) for each in zip(methods, parts, Xs, places, strict=True)]
+        self.estimators_ = [_kept(*each, solution) for each in zip(methods, parts, places, strict=True)]
         self.map_losses_ = np.array([method.loss_ for method in methods])
         self.tie_loss_, self.loss_ = tie.value(solution.Z), solution.loss
         self.n_iter_, self.stop_reason_ = solution.n_iter, solution.message
@@ -174,7 +174,7 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
         tie = AnchorEnergy(n, j, last[i])
         start = align(part.first(), to=last, shared=(j, i), scale=True)
         solution = _descend(part.objective + self.weight * tie, start, method, part)
-        self.estimators_ = [*self.estimators_, _kept(method, part, X, solution.Z, solution)]
+        self.estimators_ = [*self.estimators_, _kept(method, part, solution.Z, solution)]
         self.map_losses_ = np.append(self.map_losses_, method.loss_)
         self.tie_loss_, self.loss_ = self.tie_loss_ + tie.value(solution.Z), self.loss_ + solution.loss
         self.n_iter_, self.stop_reason_ = solution.n_iter, solution.message
@@ -217,7 +217,8 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
 
 def _several(Xs: Any) -> list[Any]:
     if not isinstance(Xs, (list, tuple)) or len(Xs) < 2:
-        raise TypeError(f"Xs must be a list of at least two data sets, got {type(Xs).__name__}; see `update` for one.")
+        count = f"a list of {len(Xs)}" if isinstance(Xs, (list, tuple)) else type(Xs).__name__
+        raise TypeError(f"Xs must be a list of at least two data sets, got {count}; fit one by its method alone.")
     return list(Xs)
 
 
@@ -226,7 +227,9 @@ def _each(name: str, values: Any, n: int, n_sets: int) -> list[Any]:
     if values is None:
         return [None] * n
     if not isinstance(values, (list, tuple)):
-        raise TypeError(f"{name} must be a list with one entry for each, got {type(values).__name__}; write [{name}].")
+        raise TypeError(
+            f"{name} must be a list with one entry for each, got {type(values).__name__}; put it in a list."
+        )
     if len(values) != n:
         raise ValueError(f"{name} has {len(values)} entries, but {n_sets} data sets need {n}.")
     return list(values)
@@ -258,7 +261,7 @@ def _descend(objective: Objective, start: FloatArray, method: CouplingEstimator,
         return solve(objective, start, optimizer, max_iter=sentence.max_iter, rescale=True, **options)
 
 
-def _kept(method: CouplingEstimator, part: Prepared, X: Any, Z: FloatArray, solution: Solution) -> CouplingEstimator:
+def _kept(method: CouplingEstimator, part: Prepared, Z: FloatArray, solution: Solution) -> CouplingEstimator:
     """Return a method that is fitted to one map, at its own loss."""
     loss = part.objective.value(Z)
     losses, last = np.array([loss]), np.array([solution.n_iter])
