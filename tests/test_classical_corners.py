@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.neighbors import kneighbors_graph
 
@@ -105,3 +106,14 @@ def test_kernels_of_graphcouple_place_each_row_by_itself():
 def test_messages(fit, message):
     with pytest.raises(ValueError, match=message):
         fit()
+
+
+@pytest.mark.parametrize("method", [gc.Isomap(n_neighbors=8), gc.LocallyLinearEmbedding(n_neighbors=8)])
+def test_parameters_set_after_a_fit_do_not_change_it(method, tmp_path):
+    points = np.random.default_rng(0).normal(size=(60, 3))
+    method = clone(method).fit(points)
+    placed = method.transform(points[:5] + 0.1)
+    method.set_params(n_neighbors=20)
+    np.testing.assert_array_equal(method.transform(points[:5] + 0.1), placed)
+    method.save(tmp_path / "model")
+    np.testing.assert_array_equal(gc.load(tmp_path / "model").transform(points[:5] + 0.1), placed)

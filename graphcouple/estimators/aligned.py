@@ -227,9 +227,7 @@ def _each(name: str, values: Any, n: int, n_sets: int) -> list[Any]:
     if values is None:
         return [None] * n
     if not isinstance(values, (list, tuple)):
-        raise TypeError(
-            f"{name} must be a list with one entry for each, got {type(values).__name__}."
-        )
+        raise TypeError(f"{name} must be a list with one entry for each, got {type(values).__name__}.")
     if len(values) != n:
         raise ValueError(f"{name} has {len(values)} entries, but {n_sets} data sets need {n}.")
     return list(values)

@@ -85,6 +85,7 @@ class Isomap(EmbeddingEstimator):
         if self.n_components >= n:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")
         self._distances = distances_of(X, self.metric, self.metric_params)
+        self._n_neighbors = self.n_neighbors
         graph = self._graph()
         parts = Parts(*sp.csgraph.connected_components(graph, directed=False))
         warn_of_parts(parts.n_parts, "More neighbors may connect them.")
@@ -161,7 +162,7 @@ class Isomap(EmbeddingEstimator):
             No row depends on another. Copies of fitted points get their places.
         """
         X = self._checked_new(X)
-        support, sq_dist = self._distances.to(X, self.n_neighbors, self.n_jobs)
+        support, sq_dist = self._distances.to(X, self._n_neighbors, self.n_jobs)
         near, lengths = support.indices.reshape(X.shape[0], -1), np.sqrt(sq_dist).reshape(X.shape[0], -1)
         part = self.component_labels_[near[np.arange(len(near)), lengths.argmin(axis=1)]]
         Z = self._origins[part].copy()
@@ -175,11 +176,13 @@ class Isomap(EmbeddingEstimator):
         return Z.astype(X.dtype, copy=False)
 
     def _remember(self) -> dict[str, Any]:
-        return {"distances": self._distances.remembered(), "formulas": self._formulas, "origins": self._origins}
+        places = {"formulas": self._formulas, "origins": self._origins}
+        return {"distances": self._distances.remembered(), "n_neighbors": self._n_neighbors, **places}
 
     def _recall(self, remembered: dict[str, Any]) -> None:
         self._distances = remembered_distances(remembered["distances"], self.metric, self.metric_params)
         self._formulas, self._origins = remembered["formulas"], remembered["origins"]
+        self._n_neighbors = remembered.get("n_neighbors", self.n_neighbors)
 
 
 def _some_of_each(parts: Parts, landmarks: IntArray) -> IntArray:

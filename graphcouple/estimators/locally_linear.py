@@ -77,7 +77,7 @@ class LocallyLinearEmbedding(LaplacianEstimator):
         """
         self._validate_params()
         X = self._checked(X)
-        self._distances = distances_of(X)
+        self._distances, self._used = distances_of(X), (self.n_neighbors, self.reg)
         support, _ = self._distances.nearest(at_most_others(self.n_neighbors, X.shape[0]), self.n_jobs)
         laplacian = ReconstructionLaplacian(reconstruction_weights(X, support, self.reg))
         self._keep(laplacian, X, X.dtype)
@@ -97,8 +97,9 @@ class LocallyLinearEmbedding(LaplacianEstimator):
             No row depends on another. Copies of fitted points get their places.
         """
         X = self._checked_new(X)
-        support, sq_dist = self._distances.to(X, self.n_neighbors, self.n_jobs)
-        weights = reconstruction_weights(self._distances.X, support, self.reg, X)
+        n_neighbors, reg = self._used
+        support, sq_dist = self._distances.to(X, n_neighbors, self.n_jobs)
+        weights = reconstruction_weights(self._distances.X, support, reg, X)
         inside, _ = self._own_part(weights)
         mass = np.asarray(inside.sum(axis=1))
         distances = sq_dist.reshape(X.shape[0], -1)
@@ -110,8 +111,9 @@ class LocallyLinearEmbedding(LaplacianEstimator):
         return Z.astype(X.dtype, copy=False)
 
     def _remember(self) -> dict[str, Any]:
-        return {**super()._remember(), "distances": self._distances.remembered()}
+        return {**super()._remember(), "distances": self._distances.remembered(), "used": self._used}
 
     def _recall(self, remembered: dict[str, Any]) -> None:
         super()._recall(remembered)
         self._distances = remembered_distances(remembered["distances"])
+        self._used = remembered.get("used", (self.n_neighbors, self.reg))

@@ -199,6 +199,8 @@ FAULTS = [
           "test_kernels"),
     Fault("features: batches of points", "estimators/carry_out.py", "if isinstance(optimizer, MiniBatches):", "if False:",
           "test_parametric"),
+    Fault("classical: neighbors set after a fit", "estimators/isomap.py", "self._distances.to(X, self._n_neighbors,",
+          "self._distances.to(X, self.n_neighbors,", "test_classical_corners"),
     Fault("aligned: a map moves the first points", "couplings/aligned.py", "whole[self.points] = gradient",
           "whole[: len(gradient)] = gradient", "test_contracts"),
     Fault("aligned: edges among the first points", "couplings/aligned.py", "(own.row + self.first, own.col + self.first)",
