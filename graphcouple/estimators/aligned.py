@@ -264,7 +264,7 @@ def _kept(method: CouplingEstimator, part: Prepared, Z: FloatArray, solution: So
     loss = part.objective.value(Z)
     losses, last = np.array([loss]), np.array([solution.n_iter])
     own = replace(solution, Z=Z, loss=loss, loss_history=losses, iterations=last, start_losses=losses)
-    if solution.converged:
+    if solution.converged and not part.terms:
         warn_if_places_are_shared(part.problem.X, Z)
     method._rows = method._landmarks = None
     method._keep(part.result(own), part.problem.X.dtype)
