@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Self
 
@@ -29,7 +29,7 @@ from graphcouple.initializations import is_made
 from graphcouple.laws import Space
 from graphcouple.metrics import align
 from graphcouple.metrics._alignment import shared_rows
-from graphcouple.optimize import Optimizer, Solution, solve
+from graphcouple.optimize import Descent, Optimizer, Solution, solve
 
 
 @estimator
@@ -135,7 +135,7 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
         tie = TieEnergy(int(offsets[-1]), *(np.concatenate(ends) for ends in zip(*ties, strict=True)))
         maps = [PartOf(part.objective, tie.n_points, int(at)) for part, at in zip(parts, offsets, strict=False)]
         objective = sum(maps[1:], maps[0]) + self.weight * tie
-        solution = _descend(objective, np.concatenate(starts), methods[0], parts[0])
+        solution = _descend(objective, np.concatenate(starts), methods[0], parts[0], max(sizes))
         places = np.split(solution.Z, offsets[1:-1])
         self.estimators_ = [_kept(*each, solution) for each in zip(methods, parts, places, strict=True)]
         self.map_losses_ = np.array([method.loss_ for method in methods])
@@ -173,7 +173,7 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
         i, j = _related(relations, len(last), n, "relations")
         tie = AnchorEnergy(n, j, last[i])
         start = align(part.first(), to=last, shared=(j, i), scale=True)
-        solution = _descend(part.objective + self.weight * tie, start, method, part)
+        solution = _descend(part.objective + self.weight * tie, start, method, part, n)
         self.estimators_ = [*self.estimators_, _kept(method, part, solution.Z, solution)]
         self.map_losses_ = np.append(self.map_losses_, method.loss_)
         self.tie_loss_, self.loss_ = self.tie_loss_ + tie.value(solution.Z), self.loss_ + solution.loss
@@ -247,15 +247,29 @@ def _prepared(method: CouplingEstimator, X: Any, y: Any, rng: np.random.RandomSt
     return prepare(method.sentence, Rows(method._checked(X), y), rng)
 
 
-def _descend(objective: Objective, start: FloatArray, method: CouplingEstimator, part: Prepared) -> Solution:
+@dataclass(frozen=True)
+class _DescentOfMaps(Descent):
+    """Descent with the iterations that suit the largest map, as maps do not repel each other, and half as many more."""
+
+    largest: int = 1
+
+    def suited_iterations(self, n_points: int) -> int:
+        return 3 * super().suited_iterations(self.largest) // 2
+
+
+def _descend(
+    objective: Objective, start: FloatArray, method: CouplingEstimator, part: Prepared, largest: int
+) -> Solution:
     """Return where descent with a method's options ends; its callback sees all maps, one below the other."""
     sentence = part.sentence
     options: dict[str, Any] = {"n_jobs": sentence.get("n_jobs"), "n_starts": sentence.get("n_starts", "auto")}
     options["on_interrupt"] = sentence.get("on_interrupt", "raise")
-    with threads_kept(), watched(method, sentence.iterations(len(start))) as show:
+    with threads_kept(), watched(method, sentence.iterations(largest)) as show:
         if not show.idle:
             options |= {"callback": show, "check_every": show.every}
         optimizer = optimizer_of(sentence, part.problem)
+        if isinstance(optimizer, Descent):
+            optimizer = _DescentOfMaps(**vars(optimizer), largest=largest)
         return solve(objective, start, optimizer, max_iter=sentence.max_iter, rescale=True, **options)
 
 
