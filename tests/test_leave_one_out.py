@@ -123,6 +123,9 @@ def test_new_points_take_the_numbers_of_the_fit(by_row, tmp_path):
     fitted.save(tmp_path / "map.gc")
     loaded = gc.load(tmp_path / "map.gc")
     np.testing.assert_array_equal(loaded.transform(X[:7] + 0.1), places)
+    # Older files do not name the law in use, only its bandwidth.
+    recalled = fitted.sentence.input.recall(fitted._given.remembered())
+    np.testing.assert_array_equal(recalled.new_edges(X[:7] + 0.1).means, fitted._given.new_edges(X[:7] + 0.1).means)
     settled = model.given(X)
     settled.posterior()
     new = settled.new_edges(X[:7] + 0.1).normalized().toarray()

@@ -152,7 +152,7 @@ FAULTS = [
           "test_merging"),
     Fault("merged neighbours: none is the last", "neighbors/merging.py", "indices[at < 0] = -1", "pass", "test_merging"),
     Fault("sampled lists: as if there were no more rows", "neighbors/inverted_file.py",
-          "self._share = X.shape[0] / (n_rows or X.shape[0])", "self._share = 1.0", "test_merging"),
+          "np.log2((n_rows or X.shape[0]) / _POINTS_A_LIST)", "np.log2(X.shape[0] / _POINTS_A_LIST)", "test_merging"),
     Fault("neighbours of chunks: parts that rows search are left out", "distributed/neighbors.py",
           "part_of[nearest[:n_searched]]", "part_of[nearest[:1]]", "test_merging"),
     Fault("neighbors: searched in a point's own list only", "neighbors/inverted_file.py", "searched = sq_dist <= np.partition(",
