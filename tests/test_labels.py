@@ -151,6 +151,11 @@ def test_many_whole_numbers_are_classes_with_a_warning():
         codes = target_codes(np.arange(40.0), 40)
     assert codes.dtype.kind == "i"
     target_codes(np.repeat(np.arange(40), 5), 200)
+    # Names are no whole numbers, before or after new points come.
+    points = RNG.normal(size=(80, 3))
+    method = gc.TSNE(perplexity=5, target_weight=0.5, max_iter=20, random_state=0)
+    method.fit(points, [f"class {i // 2}" for i in range(80)]).update(points[:2] + 0.1)
+    assert method.posterior_.n_nodes == 82
 
 
 def test_products_and_sums_of_maps_have_the_edges_of_both_and_of_either():

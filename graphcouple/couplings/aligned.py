@@ -20,7 +20,7 @@ class PartOf(Through):
     objective : Objective
     n_points : int
     first : int
-        The number of points before those of the objective.
+        The index of the objective's first point.
     """
 
     def __init__(self, objective: Objective, n_points: int, first: int) -> None:

@@ -20,7 +20,7 @@ _UNKNOWN = 0.2
 # The mean of (r_i − r_j)² over all pairs of ranks in [0, 1] is ⅙, so a pair counts on average as two different classes.
 _RANKS = 6.0
 
-# More whole numbers than this, with fewer points each, are hardly classes.
+# Up to this many different whole numbers, or numbers with at least this many points each, are surely classes.
 _MANY_CLASSES, _FEW_MEMBERS = 30, 5
 
 UNLABELLED = -1
@@ -84,12 +84,14 @@ def _continuous(labels: NDArray[Any]) -> FloatArray | None:
     return numbers if (numbers[~np.isnan(numbers)] % 1.0 != 0.0).any() else None
 
 
-def and_unknown(codes: IntArray | FloatArray | None, n_more: int = 0) -> IntArray | FloatArray | None:
+def and_unknown(codes: IntArray | FloatArray | None, n_more: int = 0) -> NDArray[Any] | None:
     """Return targets with these codes, followed by unknown ones."""
     if codes is None:
         return None
     more = np.concatenate([codes, np.full(n_more, UNLABELLED)])
-    return np.where(more == UNLABELLED, np.nan, more) if codes.dtype.kind == "f" else more
+    # As objects, codes of classes are not taken for whole numbers of the user's own.
+    unknown: Any = np.nan if codes.dtype.kind == "f" else None
+    return np.where(more == UNLABELLED, unknown, more)
 
 
 def label_array(y: Any) -> NDArray[Any]:
