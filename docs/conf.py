@@ -1,6 +1,7 @@
 """Sphinx's configuration: `python -m sphinx -W -n docs docs/_build/html` builds the site."""
 
 import os
+import re
 import sys
 
 from pybtex.database import parse_file
@@ -98,9 +99,17 @@ def cite(app, what, name, obj, options, lines):
                 lines[k] = lines[k].replace(year, f"{year} :cite:p:`{key}`", 1)
 
 
+def to_gallery(app, page, source):
+    """Turn links to scripts and folders of examples into links to the gallery's pages."""
+    ends = {".py": ".rst", "/": "/index.rst"}
+    link = re.compile(r"\]\(((?:\.\./)*)\.\./examples(/[\w/]*\w)?(\.py|/)\)")
+    source[0] = link.sub(lambda found: f"]({found[1]}gallery{found[2] or ''}{ends[found[3]]})", source[0])
+
+
 def setup(app):
     """Write the reference before Sphinx reads it, and cite papers once numpydoc is done."""
     from _reference import write
 
     app.connect("config-inited", lambda app, config: write(app))
+    app.connect("source-read", to_gallery)
     app.connect("autodoc-process-docstring", cite, priority=900)
