@@ -33,9 +33,10 @@ MODULES = {
 
 
 def documented(module, names):
-    """Return the names of classes and functions."""
+    """Return the names of classes and functions with an example; the package's own helpers have none."""
     values = {name: getattr(module, name) for name in names}
-    return [name for name, value in values.items() if inspect.isclass(value) or inspect.isroutine(value)]
+    public = (inspect.isclass, inspect.isroutine)
+    return [n for n, value in values.items() if any(kind(value) for kind in public) and ">>>" in (value.__doc__ or "")]
 
 
 def page(folder, title, opening, module, names):

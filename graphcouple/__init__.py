@@ -40,7 +40,7 @@ def __getattr__(name: str) -> object:
     except AttributeError:
         if name not in _PEERS:
             raise
-        raise AttributeError(f"graphcouple has no {name}; use {_PEERS[name]}.") from None
+        raise AttributeError(f"graphcouple has no {name}; use {_PEERS[name]}.", name=None, obj=_PEERS) from None
 
 
 # These names can also be imported from here.

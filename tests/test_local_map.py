@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 import graphcouple as gc
 from graphcouple.couplings import LocallyAdjustedCoupling, Problem
 from graphcouple.couplings.local_map import _CANDIDATES, Fading
-from graphcouple.couplings.pacmap import most_likely
+from graphcouple.couplings.pacmap import PairwiseControlled, most_likely
 from tests.reference import numerical_gradient, relative_error
 
 RNG = np.random.default_rng(0)
@@ -57,7 +57,7 @@ def test_the_loss_is_that_of_the_first_candidates_nearby(reach):
 
 def test_phases_and_candidates_of_ten_steps():
     objective, _ = bound()
-    plain = gc.couplings.PairwiseControlled
+    plain = PairwiseControlled
     assert [type(objective.at(at, Z)) is plain for at in (0, 150, 200, 201)] == [True, True, True, False]
     values = [objective.at(at, Z).value(Z) for at in (211, 219, 220)]
     assert values[0] == values[1] != values[2]

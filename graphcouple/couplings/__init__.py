@@ -14,11 +14,11 @@ from graphcouple.couplings.effective import ChargedPartition, EffectiveCrossEntr
 from graphcouple.couplings.global_term import GlobalTerm, LongEdges
 from graphcouple.couplings.gram import GramMatching
 from graphcouple.couplings.large_scale import LargeScale, LargeScaleCrossEntropy
-from graphcouple.couplings.local_map import LocallyAdjusted, LocallyAdjustedCoupling
+from graphcouple.couplings.local_map import LocallyAdjustedCoupling
 from graphcouple.couplings.losses import BinaryKL, MatchingLoss, SquareLoss
 from graphcouple.couplings.matching import MatchedMeans
 from graphcouple.couplings.origin import OriginDistances, OriginMismatch
-from graphcouple.couplings.pacmap import PairwiseControlled, PairwiseControlledCoupling
+from graphcouple.couplings.pacmap import PairwiseControlledCoupling
 from graphcouple.couplings.pair import EdgeEnergy, LogPartition, PairCoupling
 from graphcouple.couplings.parametric import FeatureBasis, FeatureMap, OfFeatures
 from graphcouple.couplings.precision import PrecisionCrossEntropy
@@ -65,7 +65,6 @@ __all__ = [
     "LargeScale",
     "LargeScaleCrossEntropy",
     "LocalRadii",
-    "LocallyAdjusted",
     "LocallyAdjustedCoupling",
     "LogPartition",
     "LongEdges",
@@ -77,7 +76,6 @@ __all__ = [
     "OriginDistances",
     "OriginMismatch",
     "PairCoupling",
-    "PairwiseControlled",
     "PairwiseControlledCoupling",
     "PartOf",
     "PrecisionCrossEntropy",

@@ -21,6 +21,14 @@ class PartOf(Through):
     n_points : int
     first : int
         The index of the objective's first point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.couplings import AnchorEnergy, PartOf
+    >>> anchor = AnchorEnergy(1, np.array([0]), np.zeros((1, 2)))
+    >>> PartOf(anchor, n_points=3, first=1).gradient(np.ones((3, 2))).tolist()
+    [[0.0, 0.0], [2.0, 2.0], [0.0, 0.0]]
     """
 
     def __init__(self, objective: Objective, n_points: int, first: int) -> None:
@@ -58,6 +66,13 @@ class TieEnergy(Objective):
     n_points : int
     starts, ends : ndarray of shape (n_ties,)
         The points i and j of each tie.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.couplings import TieEnergy
+    >>> TieEnergy(3, np.array([0]), np.array([2])).value(np.array([[0.0, 0.0], [1.0, 1.0], [3.0, 4.0]]))
+    25.0
     """
 
     lower_bound = 0.0

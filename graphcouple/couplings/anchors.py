@@ -24,6 +24,13 @@ class AnchorEnergy(Objective):
     indices : ndarray of shape (n_anchors,)
     places : ndarray of shape (n_anchors, n_components)
         The places a_i.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.couplings import AnchorEnergy
+    >>> AnchorEnergy(3, np.array([2]), np.array([[0.0, 3.0]])).value(np.array([[0.0, 0.0], [1.0, 1.0], [4.0, 0.0]]))
+    25.0
     """
 
     lower_bound = 0.0
@@ -118,6 +125,14 @@ class Held(Through):
     objective : Objective
     held : ndarray of shape (n_points,)
         Which points stay.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.couplings import AnchorEnergy, Held
+    >>> anchors = AnchorEnergy(2, np.array([0, 1]), np.array([[0.0, 1.0], [2.0, 0.0]]))
+    >>> Held(anchors, np.array([True, False])).gradient(np.ones((2, 2))).tolist()
+    [[0.0, 0.0], [-2.0, 2.0]]
     """
 
     def __init__(self, objective: Objective, held: Any) -> None:

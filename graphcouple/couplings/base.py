@@ -55,6 +55,22 @@ class Attraction:
         the edges' stiffness.
     n_jobs : int or None, default=1
         Threads for products with the edges.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.extend import Attraction, Objective
+    >>> class Pull(Objective):
+    ...     n_points = 3
+    ...     def __init__(self, strength=1.0):
+    ...         self.strength = strength
+    ...     def value_and_grad(self, Z):
+    ...         return self.strength * float((Z**2).sum()), 2.0 * self.strength * Z
+    ...     @property
+    ...     def attracting(self):
+    ...         return Attraction(source=self, times=Pull)
+    >>> Pull().attracting.times(12.0).value(np.ones((3, 2)))
+    72.0
     """
 
     source: Objective
@@ -91,6 +107,20 @@ class Objective(ABC):
     An objective is pure: the same `Z` gives the same bits, whatever was computed before. If
     it changes from iteration to iteration (freshly drawn graphs, a mini-batch, a frozen
     eigenbasis), `at` returns a pure objective for each iteration.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> class ToCircle(gc.extend.Objective):
+    ...     n_points = 5
+    ...     lower_bound = 0.0
+    ...     def value_and_grad(self, Z):
+    ...         excess = (Z**2).sum(axis=1) - 1.0
+    ...         return float((excess**2).sum()), 4.0 * excess[:, None] * Z
+    >>> Z = gc.solve(ToCircle(), np.random.default_rng(0).normal(size=(5, 2)), gc.LBFGS()).Z
+    >>> np.linalg.norm(Z, axis=1).round(3).tolist()
+    [1.0, 1.0, 1.0, 1.0, 1.0]
     """
 
     @property
@@ -246,6 +276,15 @@ class WeightedSum(Objective):
     ------
     ValueError
         When the objectives are on different numbers of points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.couplings import AnchorEnergy
+    >>> first, second = (AnchorEnergy(2, np.array([i]), np.zeros((1, 1))) for i in range(2))
+    >>> both = first + 10.0 * second
+    >>> type(both).__name__, both.value(np.array([[1.0], [2.0]]))
+    ('WeightedSum', 41.0)
     """
 
     terms: tuple[tuple[float, Objective], ...]

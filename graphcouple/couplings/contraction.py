@@ -67,6 +67,14 @@ class KernelLaplacian:
     kernel : Kernel
     summation : Summation
         How products are computed: in O(n) time for a plane embedding, without an n × n array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> laplacian = gc.couplings.KernelLaplacian(np.array([[0.0], [1.0]]), gc.Student(), gc.summation.Exact())
+    >>> laplacian.matrix().round(9).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
     """
 
     def __init__(self, Z: FloatArray, kernel: Kernel, summation: Summation) -> None:

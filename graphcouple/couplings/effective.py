@@ -158,6 +158,15 @@ class ChargedPartition(Objective):
     summation : Summation
     weights : ndarray of shape (n,), optional
         How many points each point stands for; `degrees` and `noise` are sums over them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> ones = np.ones(2)
+    >>> repulsion = gc.couplings.ChargedPartition(gc.Student(), ones, ones, 1.0, gc.summation.Exact())
+    >>> bool(np.isclose(repulsion.value(np.array([[0.0], [1.0]])), 2 * np.log(1.5)))
+    True
     """
 
     def __init__(

@@ -147,6 +147,12 @@ class GlobalTerm(Term):
     ------
     TypeError, ValueError
         When a parameter is out of range; when fitted, if there are no points, or points have weights.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> [issubclass(term, gc.extend.GlobalTerm) for term in (gc.LargeScale, gc.ReferenceShape, gc.Anchors)]
+    [True, True, False]
     """
 
     weight: Any = 1.0

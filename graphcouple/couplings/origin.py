@@ -24,6 +24,14 @@ class OriginMismatch(Objective):
         δ, not negative.
     space : Space, optional
         Where the map lies; flat by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.couplings import OriginMismatch
+    >>> Z = np.array([[-1.0, 0.0], [0.0, 0.0], [1.0, 0.0]])
+    >>> [round(OriginMismatch(np.array(wanted)).value(Z), 3) for wanted in ([2.0, 0.0, 2.0], [1.0, 1.0, 1.0])]
+    [0.0, 1.0]
     """
 
     lower_bound = 0.0

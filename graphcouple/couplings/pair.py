@@ -39,6 +39,15 @@ class EdgeEnergy(Objective):
     n_points : int
     constant : float, default=0.0
         Added to the value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> coupling = gc.CrossEntropy(gc.GraphModel("gaussian", "D").posterior(X), gc.GraphModel("student", "E"))
+    >>> type(coupling.energy).__name__, round(coupling.energy.value(X), 3)
+    ('EdgeEnergy', -3.244)
     """
 
     def __init__(self, edges: EdgeSum, n_points: int, constant: float = 0.0) -> None:
@@ -75,6 +84,14 @@ class LogPartition(Objective):
     n_jobs : int or None, default=None
     weights : ndarray of shape (n_points,), optional
         How many points each point of the embedding stands for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> repulsion = gc.couplings.LogPartition(gc.UnitOutDegree(), gc.Student(), 3, gc.summation.Exact())
+    >>> bool(np.isclose(repulsion.value(np.zeros((3, 2))), 3 * np.log(2)))
+    True
     """
 
     def __init__(
@@ -139,6 +156,17 @@ class PairCoupling(Placing):
         The bandwidth of the embedding's graph; distances are divided by it before kernels are evaluated.
     stated_exaggeration : float
         How many times attraction counts in the stated loss; `exaggeration` is larger at the beginning of a run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> coupling = gc.CrossEntropy(gc.GraphModel("gaussian", "D").posterior(X), gc.GraphModel("student", "E"))
+    >>> isinstance(coupling, gc.couplings.PairCoupling)
+    True
+    >>> bool(np.isclose(coupling.value(X), coupling.partition.value(X) - coupling.energy.value(X)))
+    True
     """
 
     partition: Objective

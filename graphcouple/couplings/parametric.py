@@ -34,6 +34,13 @@ class FeatureMap:
         φ, fitted; None for the columns of the points themselves.
     mean : ndarray of shape (n_features,)
     weights : ndarray of shape (n_features, n_components)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.couplings import FeatureMap
+    >>> FeatureMap(None, mean=np.array([1.0, 2.0]), weights=np.array([[1.0], [10.0]]))(np.array([[2.0, 2.0]])).tolist()
+    [[1.0]]
     """
 
     features: Any
@@ -55,6 +62,14 @@ class FeatureBasis:
     mean : ndarray of shape (n_features,)
     directions : ndarray of shape (n_features, rank)
     values : ndarray of shape (n_points, rank)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.couplings import FeatureBasis
+    >>> basis = FeatureBasis.of(np.random.default_rng(0).normal(size=(50, 3)))
+    >>> bool(np.allclose(basis.values.T @ basis.values / 50, np.eye(3)))
+    True
     """
 
     features: Any
@@ -128,6 +143,14 @@ class OfFeatures(Through):
     ----------
     objective : Objective
     values : ndarray of shape (n_points, rank)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.couplings import AnchorEnergy, OfFeatures
+    >>> anchors = AnchorEnergy(3, np.array([0, 1, 2]), np.array([[0.0], [2.0], [4.0]]))
+    >>> OfFeatures(anchors, np.array([[0.0], [1.0], [2.0]])).value(np.array([[2.0]]))
+    0.0
     """
 
     def __init__(self, objective: Objective, values: FloatArray) -> None:

@@ -53,6 +53,21 @@ class Problem:
     n_jobs : int or None
     metric_params : dict, optional
         Further arguments of the metric.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> @dataclass(frozen=True)
+    ... class FirstAtOrigin(gc.extend.Term):
+    ...     weight: float = 100.0
+    ...     def bind(self, problem):
+    ...         return gc.couplings.AnchorEnergy(len(problem.X), np.array([0]), np.zeros((1, problem.n_components)))
+    >>> X, y = gc.datasets.load("iris")
+    >>> Z = gc.TSNE(terms=[FirstAtOrigin()], random_state=0, max_iter=100).fit_transform(X)
+    >>> bool(np.linalg.norm(Z[0]) < 0.1)
+    True
     """
 
     X: Any
@@ -122,7 +137,14 @@ class Recipe(ABC):
 
 
 class Coupling(Recipe):
-    """How the two graph laws are compared."""
+    """How the two graph laws are compared.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> isinstance(gc.UMAP().sentence.coupling, gc.extend.Coupling)
+    True
+    """
 
     reads_points: ClassVar[bool] = True
     """Whether the objective depends on more than the two laws, so that points must keep their numbers."""
@@ -140,6 +162,12 @@ class Term(Recipe):
 
     A frozen dataclass with a field ``weight``: a number that multiplies the objective from `bind`, or a word for which
     `weight_of` computes a number.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> isinstance(gc.Density(weight=2.0), gc.extend.Term)
+    True
     """
 
     weight: Any
@@ -338,7 +366,20 @@ COUPLINGS.add("reconstruction", ReconstructionCoupling)
 
 
 def register(name: str) -> Any:
-    """Register a coupling under a name, for every estimator and the command; decorates a class."""
+    """Register a coupling under a name, for every estimator and the command; decorates a class.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import graphcouple as gc
+    >>> @gc.extend.register_coupling("strong")
+    ... @dataclass(frozen=True)
+    ... class Strong(gc.couplings.CrossEntropyCoupling):
+    ...     exaggeration: float = 4.0
+    >>> input, latent = gc.TSNE().sentence.input, gc.TSNE().sentence.latent
+    >>> gc.GraphCoupling(input, latent, coupling="strong").sentence.coupling
+    'strong'
+    """
     return COUPLINGS.register(name)
 
 

@@ -59,6 +59,15 @@ def reconstruction_weights(X: Any, support: Support, reg: float = 1e-3, X_new: A
     Notes
     -----
     scikit-learn's routine computes them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.couplings import reconstruction_weights
+    >>> from graphcouple.neighbors import nearest_neighbors
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> reconstruction_weights(X, nearest_neighbors(X, 2)[0]).toarray().round(2).tolist()[1]
+    [0.67, 0.0, 0.33]
     """
     from sklearn.manifold._locally_linear import barycenter_weights
 

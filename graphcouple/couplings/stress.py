@@ -40,6 +40,14 @@ def sampled_pairs(n_points: int, per_point: int, rng: np.random.RandomState) -> 
     per_point : int
         At most n_points − 1.
     rng : numpy.random.RandomState
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.couplings import sampled_pairs
+    >>> pairs = sampled_pairs(100, 10, np.random.RandomState(0))
+    >>> pairs.n_nodes, bool((pairs.rows != pairs.indices).all())
+    (100, True)
     """
     if check_integer("per_point", per_point, 1) > n_points - 1:
         raise ValueError(f"per_point={per_point} must be at most {n_points - 1}, the number of other points.")
@@ -65,6 +73,13 @@ def stress_weights(wanted: FloatArray, power: float) -> FloatArray:
 
     Each δ is raised to at least the smallest positive δ and a thousandth of the mean. Otherwise the weights of near
     copies would outweigh all other pairs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.couplings import stress_weights
+    >>> stress_weights(np.array([1.0, 2.0, 3.0]), power=1.0).round(2).tolist()
+    [2.0, 1.0, 0.67]
     """
     if power == 0:
         return np.ones_like(wanted)

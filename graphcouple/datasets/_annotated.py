@@ -31,7 +31,7 @@ def labels_of(column: Any) -> NDArray[Any]:
     """Return the labels of a pandas column: numbers, or texts with None where one is missing."""
     if column.dtype.kind in "iuf":
         return np.asarray(column)
-    names = np.asarray(column.astype(str), dtype=object)
+    names = np.array(column.astype(str), dtype=object)
     names[np.asarray(column.isna())] = None
     return names if column.isna().any() else names.astype(np.str_)
 

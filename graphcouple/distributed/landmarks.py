@@ -81,6 +81,15 @@ class LandmarkFit:
         The rows that were fitted, ascending.
     weights : ndarray of shape (n_landmarks,) or None
         Their sample weights, of mean 1; None if all rows are equally important.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import graphcouple as gc
+    >>> X = da.from_array(gc.datasets.make_branches(600, random_state=0)[0], chunks=(200, -1))
+    >>> fit = gc.distributed.fit_landmarks(X, gc.TSNE(random_state=0, max_iter=50), n=200)
+    >>> fit.landmarks.shape, fit.embedding.shape
+    ((200,), (600, 2))
     """
 
     estimator: Any

@@ -46,7 +46,8 @@ class EmbeddingEstimator(ScikitTransformer):
         if known is not None:
             # A property raised an AttributeError itself; its message is better.
             return known.__get__(self, type(self))
-        raise AttributeError(why_missing(type(self), name, "embedding_" in vars(self)))
+        # Without a name Python adds no suggestion of its own.
+        raise AttributeError(why_missing(type(self), name, "embedding_" in vars(self)), name=None, obj=self)
 
     def report(self) -> list[tuple[str, str]]:
         """Return the laws that were used and the result, as names and texts: what the command prints.

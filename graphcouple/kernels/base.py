@@ -23,6 +23,14 @@ class Assumptions(NamedTuple):
 
     A shift-invariant graph density is normalisable on the centred subspace
     when the kernel is bounded above and integrable.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> gc.Student(dof=1.0).assumptions(2)
+    Assumptions(bounded=True, integrable=False)
+    >>> gc.Student(dof=3.0).assumptions(2)
+    Assumptions(bounded=True, integrable=True)
     """
 
     bounded: bool
@@ -39,6 +47,19 @@ class Kernel(Formula, ABC):
     Formulas use arithmetic and NumPy ufuncs only, and take the argument
     ``sq_dist``, because the compiled loops run them on scalars. `graphcouple.check_kernel`
     reports whether a kernel is sound.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import graphcouple as gc
+    >>> @dataclass(frozen=True)
+    ... class Quartic(gc.extend.Kernel):
+    ...     def log(self, sq_dist):
+    ...         return -(sq_dist**2)
+    ...     def grad_log(self, sq_dist):
+    ...         return -2.0 * sq_dist
+    >>> float(Quartic().log(2.0)), gc.check_kernel(Quartic()).order_at_zero
+    (-4.0, 4.0)
     """
 
     @abstractmethod
@@ -122,5 +143,17 @@ KERNELS: Registry[type[Kernel]] = Registry("kernel", "a Kernel")
 
 
 def register(name: str) -> Any:
-    """Register a kernel under a name for the command, which reads its fields after colons; decorates a class."""
+    """Register a kernel under a name for the command, which reads its fields after colons; decorates a class.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import graphcouple as gc
+    >>> @gc.extend.register_kernel("steep")
+    ... @dataclass(frozen=True)
+    ... class Steep(gc.Student):
+    ...     dof: float = 9.0
+    >>> gc.GraphModel("steep", "E").kernel
+    Steep(dof=9.0)
+    """
     return KERNELS.register(name)

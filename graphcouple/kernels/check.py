@@ -33,6 +33,13 @@ class KernelReport:
         The distance over which k varies.
     plane : Assumptions
         Whether k is bounded, and integrable in two dimensions.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> report = gc.check_kernel(gc.Gaussian())
+    >>> report.order_at_zero, report.plane.integrable
+    (2.0, True)
     """
 
     kernel: Kernel

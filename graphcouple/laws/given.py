@@ -44,6 +44,16 @@ class NewEdges:
         The root mean square distance of a new point to the nearest ten points of its edges, divided by the root mean
         square distance of these ten points to their own nearest ten: about 1 among the points of the graph, and large
         far from all of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> law = gc.GraphModel("gaussian", "D", gc.Perplexity(10)).given(X)
+    >>> edges = law.new_edges(X[:2] + 0.01)
+    >>> edges.support.to_csr(edges.means).sum(axis=1).round(6).tolist()
+    [1.0, 1.0]
     """
 
     support: Support
@@ -78,6 +88,14 @@ class ConditionedLaw(ABC):
         How many points each row stands for; None if one each.
     labels : ndarray of shape (n_points,) or None
         Classes as integers, −1 where unknown; None if unused.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> law = gc.GraphModel("gaussian", "D", gc.Perplexity(10)).given(X)
+    >>> isinstance(law, gc.laws.ConditionedLaw), law.X.shape
+    (True, (150, 4))
     """
 
     X: Any
@@ -155,6 +173,13 @@ class GraphLaw(ABC):
     ----------
     metric : str or callable
         The distance between points; "precomputed" if `X` holds distances.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> laws = gc.GraphModel("gaussian", "D"), gc.laws.DiffusedLaw(gc.GraphModel("gaussian", "D"), 2)
+    >>> [isinstance(law, gc.laws.GraphLaw) for law in laws]
+    [True, True]
     """
 
     metric: Any

@@ -102,6 +102,13 @@ class ClusterScores(NamedTuple):
         From −1 to 1; high for dense, separated clusters.
     davies_bouldin : float
         At least 0; low for dense, separated clusters.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> bool(gc.metrics.cluster_scores(X[:, 2:], y).nmi > 0.8)
+    True
     """
 
     nmi: float

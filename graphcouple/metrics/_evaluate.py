@@ -53,7 +53,19 @@ def register(name: str) -> Callable[[Score], Score]:
 
 
 def unregister(name: str) -> None:
-    """Remove a score that `register` added."""
+    """Remove a score that `register` added.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> deviation = gc.metrics.register("deviation")(lambda X, Z, y: float(Z.std()))
+    >>> X, y = gc.datasets.load("iris")
+    >>> "deviation" in gc.metrics.evaluate(X, X[:, 2:])
+    True
+    >>> gc.metrics.unregister("deviation")
+    >>> "deviation" in gc.metrics.evaluate(X, X[:, 2:])
+    False
+    """
     SCORES.remove(name)
 
 

@@ -42,6 +42,14 @@ class Distances(ABC):
     ----------
     X : array or sparse matrix
         The points, or distances between them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.neighbors import distances_of
+    >>> distances = distances_of(np.array([[0.0], [1.0], [3.0]]), "manhattan")
+    >>> distances.n_points, distances.all_pairs()[1].tolist()
+    (3, [1.0, 9.0, 1.0, 4.0, 9.0, 4.0])
     """
 
     searched: ClassVar[bool] = True

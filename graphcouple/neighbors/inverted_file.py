@@ -77,6 +77,15 @@ class InvertedFile:
     ----------
     Jégou, Douze, Schmid (2011), Product quantization for nearest neighbor search (section IV, inverted file).
     Douze et al. (2024), The Faiss library.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.neighbors import InvertedFile
+    >>> X = np.random.default_rng(0).normal(size=(5000, 5))
+    >>> indices, sq_dist = InvertedFile(X, 10).of_new(X[:3] + 1e-6)
+    >>> indices[:, 0].tolist()
+    [0, 1, 2]
     """
 
     def __init__(self, X: Any, n_neighbors: int, n_jobs: int | None = None, n_rows: int | None = None) -> None:

@@ -155,6 +155,15 @@ class OwnNeighbors(ForgottenNeighbors):
     metric : str or callable
     neighbors : tuple of arrays, or sparse matrix
         See `neighbor_distances`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.neighbors import OwnNeighbors
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> given = np.array([[1], [2], [1]]), np.array([[1.0], [2.0], [2.0]])
+    >>> OwnNeighbors(X, "euclidean", given).nearest(1)[1].tolist()
+    [1.0, 4.0, 4.0]
     """
 
     knows_all = False

@@ -31,6 +31,12 @@ class Run(NamedTuple):
         Maximum number of iterations.
     n_jobs : int or None
         Threads; None means every core.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> gc.extend.Run(max_iter=500, n_jobs=2)
+    Run(max_iter=500, n_jobs=2)
     """
 
     max_iter: int
@@ -115,6 +121,24 @@ class Optimizer(ABC):
 
     `init` returns the first state and `step` the next; `solve` has the loop. Optimizers are
     inert: frozen dataclasses that hold their settings. Only `init` and `step` must be defined.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> @dataclass(frozen=True)
+    ... class Steady(gc.extend.Optimizer):
+    ...     rate: float = 0.1
+    ...     def init(self, objective, Z0, run):
+    ...         return gc.optimize.MomentumState(Z0, np.zeros_like(Z0), np.ones_like(Z0))
+    ...     def step(self, objective, state, iteration, run):
+    ...         gradient = objective.gradient(state.Z)
+    ...         size = float(np.linalg.norm(gradient)) / objective.n_points
+    ...         return state._replace(Z=state.Z - self.rate * gradient, grad_norm=size)
+    >>> anchors = gc.couplings.AnchorEnergy(2, np.array([0, 1]), np.array([[0.0, 1.0], [2.0, 0.0]]))
+    >>> gc.solve(anchors, np.zeros((2, 2)), Steady(), max_iter=100).Z.round(3).tolist()
+    [[0.0, 1.0], [2.0, 0.0]]
     """
 
     noisy: ClassVar[bool] = False

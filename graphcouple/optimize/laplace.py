@@ -44,6 +44,15 @@ class PositionUncertainty:
     n_loose : int
         Directions in which the objective does not rise, beyond moving and turning the whole map; they are left out, so
         positions are less certain than they seem.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> anchors = gc.couplings.AnchorEnergy(2, np.array([0, 1]), np.array([[0.0, 1.0], [2.0, 0.0]]))
+    >>> law = gc.optimize.position_uncertainty(anchors, anchors.places, temperature=0.02)
+    >>> law.radii().round(3)
+    array([0.071, 0.071])
     """
 
     embedding: FloatArray

@@ -80,6 +80,14 @@ class Stopping:
         Iterations between evaluations of the loss, for the history, the tests and the callback. The default is 1 with
         a callback and 20 without; none but the first and last if the optimizer is noisy. An evaluation can cost as
         much as several iterations, because the loss may need logarithms that the gradient does not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> anchors = gc.couplings.AnchorEnergy(2, np.array([0, 1]), np.array([[0.0, 1.0], [2.0, 0.0]]))
+    >>> gc.solve(anchors, np.ones((2, 2)), gc.LBFGS(), tol=gc.extend.Stopping().tol).converged
+    True
     """
 
     tol: float = 1e-7

@@ -71,6 +71,19 @@ class Snapshots(NoSnapshots):
     ------
     ValueError
         When the folder does not exist, or the file is not a snapshot, or is of another run.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> anchors = gc.couplings.AnchorEnergy(2, np.array([0, 1]), np.array([[0.0, 1.0], [2.0, 0.0]]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path, run = pathlib.Path(folder) / "run.gc", {"data": "two anchors"}
+    ...     first = gc.solve(anchors, np.ones((2, 2)), snapshots=gc.extend.Snapshots(path, run))
+    ...     again = gc.solve(anchors, np.ones((2, 2)), snapshots=gc.extend.Snapshots(path, run, resume=True))
+    >>> bool((first.Z == again.Z).all())
+    True
     """
 
     def __init__(

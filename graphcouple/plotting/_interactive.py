@@ -59,7 +59,16 @@ _TOGGLE = "layers.forEach((of_class, i) => of_class.forEach(layer => { layer.vis
 
 
 class Map:
-    """An interactive map, as `interactive` returns it; a notebook shows it."""
+    """An interactive map, as `interactive` returns it; a notebook shows it.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> page = gc.plotting.interactive(X[:, 2:], y)
+    >>> type(page).__name__, page.html.lstrip()[:15]
+    ('Map', '<!DOCTYPE html>')
+    """
 
     def __init__(self, html: str) -> None:
         self.html = html

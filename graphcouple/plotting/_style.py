@@ -30,7 +30,14 @@ GREY = "#cccccc"
 
 
 def require_matplotlib() -> Any:
-    """Return the module `matplotlib.figure`; raise with the install command if it is missing."""
+    """Return the module `matplotlib.figure`; raise with the install command if it is missing.
+
+    Examples
+    --------
+    >>> from graphcouple.plotting import require_matplotlib
+    >>> require_matplotlib().__name__
+    'matplotlib.figure'
+    """
     return require("matplotlib.figure", "plotting needs matplotlib", "graphcouple[plot]")
 
 

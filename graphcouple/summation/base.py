@@ -24,6 +24,21 @@ class Summation(ABC):
     n_jobs : int or None, default=None
         Threads; None means every core. The result is bitwise the same for any
         number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> class Plain(gc.extend.Summation):
+    ...     def potential(self, Z, radial, charges=None, *, with_potential=True, with_gradient=True):
+    ...         difference, others = Z[:, None] - Z, 1.0 - np.eye(len(Z))
+    ...         sq_dist = (difference**2).sum(-1) + np.eye(len(Z))
+    ...         c = others if charges is None else others * charges
+    ...         gradient = 2.0 * np.einsum("ij,ijk->ik", c * radial.slope(sq_dist), difference)
+    ...         return (c * radial.potential(sq_dist)).sum(axis=1), gradient
+    >>> X, y = gc.datasets.load("iris")
+    >>> gc.TSNE(summation=Plain(), max_iter=20, random_state=0).fit(X).embedding_.shape
+    (150, 2)
     """
 
     resolution: float = 0.0
@@ -180,6 +195,17 @@ def register(name: str) -> Callable[[Callable[[int | None], Summation]], Callabl
     ----------
     name : str
         The value to pass as ``summation=``. The class is called with ``n_jobs``.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> @gc.extend.register_summation("coarse")
+    ... class Coarse(gc.summation.ParticleMesh):
+    ...     def __init__(self, n_jobs=None):
+    ...         super().__init__(n_jobs, spacing=0.5)
+    >>> X, y = gc.datasets.load("iris")
+    >>> gc.TSNE(summation="coarse", max_iter=20, random_state=0).fit(X).embedding_.shape
+    (150, 2)
     """
     return SUMMATIONS.register(name)
 

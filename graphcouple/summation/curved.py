@@ -99,6 +99,12 @@ class Space(ABC):
     ------
     TypeError, ValueError
         When `radius` is not above 0.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> [isinstance(space, gc.laws.Space) for space in (gc.laws.Hyperbolic(), gc.laws.Spherical(radius=5.0))]
+    [True, True]
     """
 
     radius: float = 1.0

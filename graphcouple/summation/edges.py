@@ -34,6 +34,15 @@ class EdgeSum:
         Whether m is symmetric.
     overwrite : bool, default=False
         Whether the array of weights may be changed, which saves a copy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> from graphcouple.graphs import Support
+    >>> edges = gc.summation.EdgeSum(Support.all_pairs(2), np.array([1.0, 2.0]), gc.summation.LogKernel(gc.Gaussian()))
+    >>> edges.evaluate(np.array([[0.0], [2.0]]))[0]
+    -6.0
     """
 
     def __init__(

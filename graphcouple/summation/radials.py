@@ -17,6 +17,22 @@ class RadialFunction(Formula):
 
     Subclasses are frozen dataclasses with ``potential(sq_dist)`` = φ and ``slope(sq_dist)`` = φ', written like the
     formulas of kernels. They also state whether φ is smooth, and its length.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> @dataclass(frozen=True)
+    ... class Square(gc.extend.RadialFunction):
+    ...     smooth = True
+    ...     length = 1.0
+    ...     def potential(self, sq_dist):
+    ...         return sq_dist
+    ...     def slope(self, sq_dist):
+    ...         return 1.0
+    >>> gc.summation.Exact().potential(np.array([[0.0], [1.0], [3.0]]), Square())[0].tolist()
+    [10.0, 5.0, 13.0]
     """
 
     def potential(self, sq_dist: Any) -> Any:
@@ -66,7 +82,14 @@ class KernelFunction(RadialFunction):
 
 
 class LogKernel(KernelFunction):
-    """The radial function log k; weighted by expected edges, it sums to the attraction <M, log k>."""
+    """The radial function log k; weighted by expected edges, it sums to the attraction <M, log k>.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> round(float(gc.summation.LogKernel(gc.Student()).potential(3.0)), 3)
+    -1.386
+    """
 
     def potential(self, sq_dist: Any) -> Any:
         """Return log k."""
@@ -78,7 +101,14 @@ class LogKernel(KernelFunction):
 
 
 class KernelValue(KernelFunction):
-    """The radial function k: its potential S_i = Σ_j k(d²_ij) gives the log-partitions of priors D and E."""
+    """The radial function k: its potential S_i = Σ_j k(d²_ij) gives the log-partitions of priors D and E.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> round(float(gc.summation.KernelValue(gc.Student()).potential(3.0)), 3)
+    0.25
+    """
 
     def potential(self, sq_dist: Any) -> Any:
         """Return k."""
@@ -90,7 +120,14 @@ class KernelValue(KernelFunction):
 
 
 class LogOnePlusKernel(KernelFunction):
-    """The radial function log(1 + k): its potential sums to the log-partition of prior B."""
+    """The radial function log(1 + k): its potential sums to the log-partition of prior B.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> round(float(gc.summation.LogOnePlusKernel(gc.Student()).potential(3.0)), 3)
+    0.223
+    """
 
     def potential(self, sq_dist: Any) -> Any:
         """Return log(1 + k)."""
@@ -102,7 +139,14 @@ class LogOnePlusKernel(KernelFunction):
 
 
 class LogEdgeProbability(KernelFunction):
-    """The radial function log(k / (1 + k)): the log-likelihood of an edge under prior B."""
+    """The radial function log(k / (1 + k)): the log-likelihood of an edge under prior B.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> round(float(gc.summation.LogEdgeProbability(gc.Student()).potential(3.0)), 3)
+    -1.609
+    """
 
     def potential(self, sq_dist: Any) -> Any:
         """Return log(k / (1 + k))."""

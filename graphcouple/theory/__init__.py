@@ -1,7 +1,7 @@
 """Statements of the graph-coupling paper as objects: fields, normalizers, limits, degeneracy, Wishart laws."""
 
 from graphcouple.theory.degeneracy import DegeneracyReport, degeneracy_report
-from graphcouple.theory.field import PairwiseMRF, component_indicators, component_labels, laplacian, split
+from graphcouple.theory.field import PairwiseMRF, component_indicators, laplacian, split
 from graphcouple.theory.finite_epsilon import EnumeratedPosterior, enumerate_graphs, finite_epsilon_posterior
 from graphcouple.theory.normalizers import LogNormalizer
 from graphcouple.theory.wishart import PrecisionPosterior
@@ -13,7 +13,6 @@ __all__ = [
     "PairwiseMRF",
     "PrecisionPosterior",
     "component_indicators",
-    "component_labels",
     "degeneracy_report",
     "enumerate_graphs",
     "finite_epsilon_posterior",

@@ -47,6 +47,14 @@ class DegeneracyReport:
     classes : ndarray of shape (n_classes,)
     class_co_membership : ndarray of shape (n_classes, n_classes)
         The probability that two distinct points, one of each class, share a component.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> report = gc.degeneracy_report(gc.GraphModel("gaussian", "D", gc.Perplexity(10)), X)
+    >>> report.n_features, bool((report.n_components >= 1).all())
+    (4, True)
     """
 
     n_nodes: int

@@ -78,7 +78,16 @@ def component_indicators(W: GraphLike) -> sp.csr_array:
 
 
 def split(X: Any, W: GraphLike) -> tuple[FloatArray, FloatArray]:
-    """Return X_M = UUᵀX, the component means, and X_C = X − X_M, the points around them."""
+    """Return X_M = UUᵀX, the component means, and X_C = X − X_M, the points around them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.theory import split
+    >>> means, around = split(np.array([[0.0], [1.0], [5.0]]), np.array([[0, 1, 0], [0, 0, 0], [0, 0, 0]]))
+    >>> means.ravel().round(9).tolist(), around.ravel().round(9).tolist()
+    ([0.5, 0.5, 5.0], [-0.5, 0.5, 0.0])
+    """
     U = component_indicators(W)
     points = _dense_points(X, U.shape[0])
     means = U @ (U.T @ points)

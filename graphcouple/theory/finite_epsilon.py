@@ -22,6 +22,14 @@ class EnumeratedPosterior:
     ----------
     graphs : ndarray of shape (n_graphs, n, n)
     probabilities : ndarray of shape (n_graphs,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> law = gc.finite_epsilon_posterior(gc.GraphModel("gaussian", "D"), np.array([[0.0], [1.0], [3.0]]), 0.0)
+    >>> law.graphs.shape, round(float(law.probabilities.sum()), 9)
+    ((8, 3, 3), 1.0)
     """
 
     graphs: IntArray
@@ -52,6 +60,12 @@ def enumerate_graphs(code: str, n_nodes: int) -> tuple[IntArray, FloatArray]:
     ------
     ValueError
         When there are too many graphs to enumerate.
+
+    Examples
+    --------
+    >>> from graphcouple.theory import enumerate_graphs
+    >>> [enumerate_graphs(code, 3)[0].shape for code in "BDE"]
+    [(64, 3, 3), (8, 3, 3), (56, 3, 3)]
     """
     return PRIORS[code].enumerate(n_nodes)
 

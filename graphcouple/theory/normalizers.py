@@ -33,6 +33,14 @@ class LogNormalizer(NamedTuple):
         Error of `value`; 0 for a closed form, the quadrature's own estimate for quadrature.
     method : str
         "gaussian", "forest", "quadrature" or "monte carlo".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> W = np.array([[0, 1], [0, 0]])
+    >>> gc.PairwiseMRF(gc.Gaussian()).log_normalizer(W, dim=1).method
+    'gaussian'
     """
 
     value: float

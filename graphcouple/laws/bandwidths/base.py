@@ -68,7 +68,23 @@ class DistanceRows:
 
 @dataclass(frozen=True)
 class Bandwidth(ABC):
-    """Base class of all bandwidths."""
+    """Base class of all bandwidths.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> @dataclass(frozen=True)
+    ... class MeanDistance(gc.extend.Bandwidth):
+    ...     def fit_rows(self, rows):
+    ...         graph = rows.support.to_csr(np.sqrt(rows.sq_dist))
+    ...         scale = graph.sum(axis=1) / np.diff(graph.indptr)
+    ...         return np.zeros(len(scale)), scale
+    >>> X, y = gc.datasets.load("iris")
+    >>> gc.GraphModel("gaussian", "D", MeanDistance()).posterior(X).mean().shape
+    (150, 150)
+    """
 
     def fit(self, sq_dist_graph: Any, kernel: Kernel | None = None) -> tuple[FloatArray, FloatArray]:
         """Choose every node's shift and scale.

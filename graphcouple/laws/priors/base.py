@@ -39,6 +39,15 @@ class GraphPrior(ABC):
     ------
     ValueError
         When π has negative or infinite entries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> chain = np.eye(4, k=1) + np.eye(4, k=-1)
+    >>> law = gc.GraphModel("gaussian", gc.UnitOutDegree(edge_prior=chain)).posterior(np.arange(4.0)[:, None])
+    >>> law.mean().toarray()[0].tolist()
+    [0.0, 1.0, 0.0, 0.0]
     """
 
     edge_prior: float | GraphLike | None = None
@@ -332,7 +341,19 @@ PRIORS: Registry[type[GraphPrior]] = Registry("prior", "a graph prior")
 
 
 def register(prior: type[GraphPrior]) -> type[GraphPrior]:
-    """Register a prior under its `code`, which then names it everywhere; decorates a class."""
+    """Register a prior under its `code`, which then names it everywhere; decorates a class.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import graphcouple as gc
+    >>> @gc.extend.register_prior
+    ... @dataclass(frozen=True, eq=False, repr=False)
+    ... class OneOut(gc.UnitOutDegree):
+    ...     code = "one out"
+    >>> type(gc.GraphModel("gaussian", "one out").prior).__name__
+    'OneOut'
+    """
     PRIORS.add(prior.code, prior)
     return prior
 

@@ -31,6 +31,14 @@ class GraphPosterior(RandomGraph):
         The ordered pairs that can carry an edge.
     natural_parameters : ndarray of shape (n_edges,)
         The natural parameters η, finite.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> law = gc.GraphModel("gaussian", "D", gc.Perplexity(10)).posterior(X)
+    >>> isinstance(law, gc.extend.GraphPosterior), round(float(law.edge_means.sum()))
+    (True, 150)
     """
 
     recompute: Callable[[], FloatArray] | None = None
@@ -202,7 +210,15 @@ def draw_in_rows(cumulative: FloatArray, first: IntArray, end: IntArray, rng: np
 
 
 def draw_by_inversion(cumulative: FloatArray, uniforms: FloatArray) -> NDArray[np.int64]:
-    """Return the index of the interval of the increasing `cumulative` that holds each number."""
+    """Return the index of the interval of the increasing `cumulative` that holds each number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphcouple.extend import draw_by_inversion
+    >>> draw_by_inversion(np.cumsum([0.2, 0.5, 0.3]), np.array([0.1, 0.6, 0.95])).tolist()
+    [0, 1, 2]
+    """
     return np.minimum(np.searchsorted(cumulative, uniforms, side="right"), cumulative.size - 1)
 
 
