@@ -1,7 +1,7 @@
 """Base classes for your own parts, and the decorators that give them names.
 
 A part is one file: a subclass of one of these classes, or a function, with a name for estimators and the command if you
-register it. `tests/extensions/` in the repository has an example of each.
+register it. `tests/extensions/` in the repository has an example of most kinds.
 
 | to add | base | to name it |
 |---|---|---|

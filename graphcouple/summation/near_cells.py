@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from graphcouple._numba.threads import POINTS_WORTH_THREADS, over_rows
 from graphcouple.graphs import FloatArray
 
-# With more cells than this, gaps are closed.
+# With more cells than this, groups of cells move together.
 _MOST_CELLS = 2**22
 
 
@@ -30,15 +30,35 @@ def sorted_by_bin(bins: NDArray[Any], n_bins: int) -> tuple[NDArray[np.int32], N
     return order, starts
 
 
-def _closed_up(column: FloatArray, low: float, side: float) -> NDArray[np.int64]:
-    """Return the cell of each coordinate; longer gaps between occupied cells shrink to two empty cells."""
-    cells = ((column - low) / side).astype(np.int64)
-    if (n_cells := int(cells.max()) + 1) > _MOST_CELLS:
-        occupied, cells = np.unique(cells, return_inverse=True)
-        return np.concatenate([[0], np.cumsum(np.minimum(np.diff(occupied), 3))])[cells]
-    occupied, steps = np.flatnonzero(np.bincount(cells)), np.zeros(n_cells, dtype=np.int64)
-    steps[occupied[1:]] = np.minimum(np.diff(occupied), 3)
-    return np.cumsum(steps)[cells]
+def _packed(rows: NDArray[np.int64], columns: NDArray[np.int64], side: int) -> tuple[NDArray[np.int64], ...]:
+    """Return rows and columns of cells, with the groups of cells that lie far apart moved together into shelves.
+
+    Groups are components of a grid whose squares are `side` cells wide, so cells of two groups are more than two cells
+    apart, before and after.
+    """
+    from scipy.ndimage import label
+
+    near, far = rows // side, columns // side
+    occupied = np.zeros((near.max() + 1, far.max() + 1), dtype=bool)
+    occupied[near, far] = True
+    groups, n_groups = label(occupied, structure=np.ones((3, 3)))
+    group = groups[near, far] - 1
+    firsts, sizes = [], []
+    for cells in (rows, columns):
+        first, last = np.full(n_groups, cells.max()), np.zeros(n_groups, dtype=np.int64)
+        np.minimum.at(first, group, cells)
+        np.maximum.at(last, group, cells)
+        firsts.append(first)
+        sizes.append(last - first + 3)
+    heights, widths = sizes
+    by_height = np.argsort(-heights, kind="stable")
+    begins = np.empty(n_groups, dtype=np.int64)
+    begins[by_height] = np.cumsum(widths[by_height]) - widths[by_height]
+    shelf, left = np.divmod(begins, max(int(widths.max()), int((heights * widths).sum() ** 0.5)))
+    depths = np.zeros(int(shelf.max()) + 1, dtype=np.int64)
+    np.maximum.at(depths, shelf, heights)
+    top = (np.cumsum(depths) - depths)[shelf]
+    return rows + (top - firsts[0])[group], columns + (left - firsts[1])[group]
 
 
 class NearCells:
@@ -76,7 +96,12 @@ class NearCells:
         self.shape[:n_dims] = ((high - self.low) / self.side).astype(np.int64) + 1
         cells, at_least = np.empty(n, dtype=np.int32), POINTS_WORTH_THREADS
         if close_up and n_dims == 2 and self.shape.prod() > _MOST_CELLS:
-            rows, columns = (_closed_up(points[:, a], self.low[a], self.side) for a in (0, 1))
+            rows, columns = (((points[:, a] - self.low[a]) / self.side).astype(np.int64) for a in (0, 1))
+            n_cells, before = int(self.shape.prod()), np.inf
+            # Each packing tells groups apart more finely.
+            while _MOST_CELLS < n_cells < before / 2:
+                rows, columns = _packed(rows, columns, max(3, int((n_cells / max(_MOST_CELLS, 1)) ** 0.5) + 1))
+                n_cells, before = int(rows.max() + 1) * int(columns.max() + 1), n_cells
             self.shape[:] = rows.max() + 1, columns.max() + 1
             cells[:] = rows * self.shape[1] + columns
         else:
