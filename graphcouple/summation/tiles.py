@@ -8,7 +8,7 @@ needs the charges of its own points and of a margin as wide as the reach of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,9 @@ _LEAST_CORE = 32
 
 # Above this number, tiles are sorted by comparison, not by counting.
 _MOST_BINS = 2**22
+
+# Tiles transformed together: fewer calls of SciPy, which one thread at a time prepares.
+_TOGETHER = 8
 
 # A field of a tile takes 68 kB, and there are about as many empty tiles around the tiles with points.
 MOST_FIELDS = 2000
@@ -88,8 +91,8 @@ class Tiles:
         self.places, self.charges = points[self.order], charges[:, self.order]
         self.occupied = self.numbers[np.flatnonzero(np.diff(self.numbers, prepend=-1))]
 
-    def fields(self, tiles: NDArray[np.int64]) -> Callable[[int], Iterator[tuple[FloatArray, FloatArray]]]:
-        """Return a function of a place in `tiles`: that tile's corner, and its field for each set of charges."""
+    def each_field(self, tiles: NDArray[np.int64], n_jobs: int | None, use: Callable[..., None]) -> None:
+        """Call `use` with each place in `tiles`, a set of charges, the tile's corner and its field of these charges."""
         from scipy.fft import irfft2, rfft2
 
         from graphcouple._numba.mesh import spread_inside
@@ -97,20 +100,25 @@ class Tiles:
         # The tiles around one lie in three runs, one for each row.
         around = tiles + np.array([[-1], [2]])
         runs = [np.searchsorted(self.numbers, around + self.width * row) for row in (-1, 0, 1)]
+        cells = np.stack(np.divmod(tiles, self.width), axis=1) - 1.0
+        corners = self.low + self.spacing * (self.core * cells - (TILE - self.core) // 2)
 
-        def of(t: int) -> Iterator[tuple[FloatArray, FloatArray]]:
-            cell = np.array(divmod(tiles[t], self.width)) - 1.0
-            corner = self.low + self.spacing * (self.core * cell - (TILE - self.core) // 2)
-            nodes = np.empty((TILE, TILE))
-            for charge in self.charges:
-                nodes[:] = 0.0
-                for starts, ends in runs:
-                    spread_inside(starts[t], ends[t], self.places, corner, self.spacing, charge, nodes)
-                spectrum = rfft2(nodes.astype(self.transform.values.dtype))
-                spectrum *= self.transform.values
-                yield corner, irfft2(spectrum, nodes.shape, overwrite_x=True).astype(np.float64, copy=False)
+        def fill(first: int, last: int) -> None:
+            for block in range(first, last):
+                together = range(block * _TOGETHER, min((block + 1) * _TOGETHER, len(tiles)))
+                nodes = np.empty((len(together), TILE, TILE))
+                for k, charge in enumerate(self.charges):
+                    nodes[:] = 0.0
+                    for t, grid in zip(together, nodes, strict=True):
+                        for starts, ends in runs:
+                            spread_inside(starts[t], ends[t], self.places, corners[t], self.spacing, charge, grid)
+                    spectra = rfft2(nodes.astype(self.transform.values.dtype))
+                    spectra *= self.transform.values
+                    fields = irfft2(spectra, nodes.shape[1:], overwrite_x=True).astype(np.float64, copy=False)
+                    for t, field in zip(together, fields, strict=True):
+                        use(t, k, corners[t], field)
 
-        return of
+        over_rows(-(-len(tiles) // _TOGETHER), n_jobs, fill, at_least=2)
 
     def add(self, n_jobs: int | None, potential: FloatArray, gradient: FloatArray) -> None:
         """Add the potentials at the points, and gradients, of shape (n_sets, n) and (n_sets, n, 2)."""
@@ -118,15 +126,12 @@ class Tiles:
 
         own = np.searchsorted(self.numbers, [self.occupied, self.occupied + 1])
         sums, forces = np.empty(potential.shape), np.empty(gradient.shape)
-        of = self.fields(self.occupied)
 
-        def fill(first: int, last: int) -> None:
-            for t in range(first, last):
-                for k, (corner, field) in enumerate(of(t)):
-                    here = (self.places, corner, self.spacing, self.charges[k], field, self.transform.own)
-                    gather(own[0, t], own[1, t], *here, sums[k], forces[k])
+        def read(t: int, k: int, corner: FloatArray, field: FloatArray) -> None:
+            here = (self.places, corner, self.spacing, self.charges[k], field, self.transform.own)
+            gather(own[0, t], own[1, t], *here, sums[k], forces[k])
 
-        over_rows(self.occupied.size, n_jobs, fill, at_least=2)
+        self.each_field(self.occupied, n_jobs, read)
         potential[:, self.order] += sums
         gradient[:, self.order] += forces
 
@@ -145,16 +150,14 @@ class TileField:
         self.width = tiles.width
         around = np.array([[row * tiles.width + column for row in (-1, 0, 1) for column in (-1, 0, 1)]])
         self.numbers = np.unique(tiles.occupied[:, None] + around)
-        margin, of = (TILE - tiles.core) // 2, tiles.fields(self.numbers)
+        margin = (TILE - tiles.core) // 2
         here = slice(margin - 1, margin + tiles.core + 3)
         self.values = np.empty((self.numbers.size, len(tiles.charges), tiles.core + 4, tiles.core + 4))
 
-        def fill(first: int, last: int) -> None:
-            for t in range(first, last):
-                for k, (_, field) in enumerate(of(t)):
-                    self.values[t, k] = field[here, here]
+        def keep(t: int, k: int, corner: FloatArray, field: FloatArray) -> None:
+            self.values[t, k] = field[here, here]
 
-        over_rows(self.numbers.size, n_jobs, fill, at_least=2)
+        tiles.each_field(self.numbers, n_jobs, keep)
 
     def add(self, places: FloatArray, n_jobs: int | None, potential: FloatArray, gradient: FloatArray) -> None:
         """Add the potentials at places and their gradients."""
