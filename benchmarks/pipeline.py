@@ -1,4 +1,4 @@
-"""Seconds of each step of scikit-learn's pipelines, for 200,000 cells of 500 genes: python benchmarks/pipeline.py [N]."""
+"""Seconds of the steps of scikit-learn's pipelines, 200,000 cells of 500 genes: python benchmarks/pipeline.py [N]."""
 
 import sys
 import time

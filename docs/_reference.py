@@ -18,6 +18,9 @@ MODULES = {
     "extend": "Bases of parts of your own, and what registers them.",
     "couplings": "Objectives, and the recipes that make them.",
     "laws": "Bandwidths, priors and laws.",
+    "laws.priors": "Priors of graphs, and the posteriors that they give.",
+    "graphs": "Graphs as arrays.",
+    "estimators": "The sentence of a method.",
     "kernels": "Kernels, and their check.",
     "components": "Connected components of random graphs.",
     "theory": "The papers' statements as objects.",
@@ -44,7 +47,7 @@ def page(folder, title, opening, module, names):
     stem = title.lower().replace(" ", "_")
     rows = "\n".join(f"   {name}" for name in sorted(names, key=str.lower))
     text = f"{title}\n{'=' * len(title)}\n\n{opening}\n\n.. currentmodule:: {module}\n\n"
-    text += f".. autosummary::\n   :toctree: names\n   :template: autosummary/name.rst\n\n{rows}\n"
+    text += f".. autosummary::\n   :toctree: names\n   :template: autosummary/name.rst\n   :nosignatures:\n\n{rows}\n"
     (folder / f"{stem}.rst").write_text(text)
     return stem
 
@@ -57,6 +60,7 @@ def write(app):
     seen = {getattr(gc, name) for name in left}
     for title, (opening, homes) in TOP.items():
         names = {n for n in left if getattr(gc, n).__module__.startswith(tuple(homes.split()))}
+        names = {n for n in names if title != "Methods" or hasattr(getattr(gc, n), "fit")}
         left -= names
         pages.append(page(folder, title, opening, "graphcouple", names))
     for name, opening in MODULES.items():
@@ -65,5 +69,6 @@ def write(app):
         seen |= {getattr(module, n) for n in names}
         pages.append(page(folder, f"graphcouple.{name}", opening, f"graphcouple.{name}", names))
     contents = "\n".join(f"   {stem}" for stem in pages)
-    text = "Reference\n=========\n\nEvery public name, with its formula, its errors and an example.\n\n"
+    text = "Reference\n=========\n\nEvery public name, with its formula, its errors and an example. "
+    text += "Names without a page may change.\n\n"
     (folder / "index.rst").write_text(f"{text}.. toctree::\n   :maxdepth: 2\n\n{contents}\n")

@@ -4,6 +4,7 @@ import os
 import re
 import sys
 
+from docutils import nodes
 from pybtex.database import parse_file
 
 import graphcouple as gc
@@ -106,10 +107,22 @@ def to_gallery(app, page, source):
     source[0] = link.sub(lambda found: f"]({found[1]}gallery{found[2] or ''}{ends[found[3]]})", source[0])
 
 
+def to_reference(app, doctree, page):
+    """Link names in code type, such as `gc.TSNE`, to their pages of the reference."""
+    home = "reference/names/graphcouple."
+    for code in list(doctree.findall(nodes.literal)):
+        name = code.astext().removeprefix("gc.").partition("(")[0]
+        target = home + name
+        if target in app.env.all_docs and page != target and not isinstance(code.parent, nodes.reference):
+            uri = app.builder.get_relative_uri(page, target)
+            code.replace_self(nodes.reference("", "", code.deepcopy(), internal=True, refuri=uri))
+
+
 def setup(app):
     """Write the reference before Sphinx reads it, and cite papers once numpydoc is done."""
     from _reference import write
 
     app.connect("config-inited", lambda app, config: write(app))
     app.connect("source-read", to_gallery)
+    app.connect("doctree-resolved", to_reference)
     app.connect("autodoc-process-docstring", cite, priority=900)

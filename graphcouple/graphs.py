@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 else:
     GraphLike = Any
 
+__all__ = ["Graph", "Support"]
+
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.integer[Any]]
 

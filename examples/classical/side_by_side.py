@@ -4,6 +4,8 @@ The classical methods
 
 Ten methods on the swiss roll and on an S-curve, with R(10) and R(n/2) above each map: the agreement of near and
 far neighbours along the sheet.
+
+Paper: Torgerson (1952), Tenenbaum, de Silva and Langford (2000), Roweis and Saul (2000), Belkin and Niyogi (2003).
 """
 
 import matplotlib.pyplot as plt

@@ -4,6 +4,8 @@ Your first method
 
 A kernel takes two formulas. Here a logistic kernel, Gaussian near and exponential far away, replaces the Student
 kernel of t-SNE. `check_kernel` says whether the optimizer can use it.
+
+Paper: Van Assel, Espinasse, Chiquet and Picard (2022), section 2 has the conditions on a kernel.
 """
 
 from dataclasses import dataclass

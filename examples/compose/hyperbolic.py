@@ -4,6 +4,8 @@ A tree in hyperbolic space
 
 A binary tree of depth 7 doubles at each step, and so does the room in a hyperbolic disc. In the plane the branches
 compete for room, and neighbour embeddings fold them. CO-SNE is t-SNE whose latent law measures hyperbolic distances.
+
+Paper: Guo, Guo and Yu (2022).
 """
 
 import networkx as nx

@@ -4,6 +4,8 @@ Near and far neighbours at once
 
 A law can be a mixture of laws. With perplexities 30 and 500, t-SNE sees close neighbours and whole groups in one
 graph.
+
+Paper: Lee, Peluffo-Ordóñez and Verleysen (2015) mix perplexities.
 """
 
 import graphcouple as gc

@@ -6,6 +6,8 @@ Rows are priors of the input's graph, columns priors of the map's: B (independen
 node) and E (as many edges as nodes). A pair is feasible if the map's law gives a probability to every graph that the
 input's can have; the others are empty. D by D is SNE with a Student kernel, D by E is t-SNE, and B by B is the full
 loss of UMAP with other kernels.
+
+Paper: Van Assel, Espinasse, Chiquet and Picard (2022), table 1.
 """
 
 import graphcouple as gc

@@ -5,6 +5,8 @@ Priors and tails
 One law of the input's graph is coupled with six laws of the embedding's: prior D or E, and kernels with lighter
 tails, from Student's with half a degree of freedom to the Gaussian. Heavy tails separate clusters; prior D lets each
 point choose its neighbours by itself.
+
+Paper: Hinton and Roweis (2002); van der Maaten and Hinton (2008); Kobak et al. (2019) on heavy tails.
 """
 
 import graphcouple as gc

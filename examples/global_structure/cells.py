@@ -4,6 +4,8 @@ Which types of cells are kin?
 
 Twelve types develop from one another. Neighbour embeddings find the types; the coupling at two scales also keeps the
 distances between groups of related types, and their widths.
+
+Paper: Van Assel, Espinasse, Chiquet and Picard (2022), section 4, on hierarchical coupling.
 """
 
 import graphcouple as gc

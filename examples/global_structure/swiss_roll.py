@@ -4,6 +4,8 @@ A swiss roll: through space, or along the sheet?
 
 The coupling at two scales keeps distances through space, and tears the sheet to do so. To unroll the sheet, add the
 shape of Isomap as a term.
+
+Paper: Tenenbaum, de Silva and Langford (2000) on Isomap.
 """
 
 import graphcouple as gc

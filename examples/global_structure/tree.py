@@ -4,6 +4,8 @@ A branching tree
 
 Cells that differentiate lie on a tree. Neighbour embeddings find every branch, but bend them at random; the coupling at
 two scales keeps their arrangement in the data.
+
+Paper: Kobak and Berens (2019) on global structure by the start.
 """
 
 import graphcouple as gc

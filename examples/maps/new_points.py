@@ -4,6 +4,8 @@ Place new points
 
 A fitted map places points that it has not seen. Dark points were fitted; bright ones were placed. Each is placed
 independently of the other new points.
+
+Paper: Poličar, Stražar and Zupan (2023).
 """
 
 import numpy as np

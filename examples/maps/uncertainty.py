@@ -5,6 +5,8 @@ How sure is a position?
 Around a minimum of the loss H, the density exp(−H/T) of maps is a normal law. Ellipses are one standard deviation: on
 the left against ten neighbours, on the right against the whole map, where groups move as one. Pairs of digits far from
 their class have the most uncertain positions.
+
+Paper: MacKay (2003), chapter 27, on Laplace's method.
 """
 
 from matplotlib import pyplot

@@ -4,7 +4,7 @@ A map of texts
 
 Texts are embedded, clustered on the map, and each cluster is named by its words; the map is a picture and a searchable
 page. Nothing is downloaded: `write` simulates embeddings of sentences, with a realistic spectrum and nested topics. For
-your own embeddings and texts, call `draw`. 200,000 texts take two minutes and a half.
+your own embeddings and texts, call `draw`.
 """
 
 import numpy as np

@@ -7,6 +7,8 @@ One graph is drawn from the D-posterior of iris. The coupling of its component m
     J_ε(Z̃) = ε(ν_X + p)/2 · tr(Z̃ᵀ(I + εX̃X̃ᵀ)⁻¹Z̃) − (ν_Z + q)/2 · log det(I + εZ̃Z̃ᵀ),
 
 is the precision coupling of √ε X̃ at √ε Z̃. Its minimiser is PCA of X̃ for every ε.
+
+Paper: Van Assel, Espinasse, Chiquet and Picard (2022), corollary 1.
 """
 
 import matplotlib.pyplot as plt

@@ -4,6 +4,8 @@ Proposition 1: the limit of the posterior
 
 As the model of the component means becomes uninformative (ε → 0), the exact posterior converges to its simple form. The
 total variation distance, by enumeration of all graphs, falls linearly in ε for each prior and kernel.
+
+Paper: Van Assel, Espinasse, Chiquet and Picard (2022), proposition 1.
 """
 
 import matplotlib.pyplot as plt

@@ -6,6 +6,8 @@ A graph's field is normalisable on the centred points, and never on the whole sp
 triangle (7 points, R = 3 components) in the plane (p = 2), the integral over a box of side s grows like s^(Rp) = s⁶
 for every kernel that the theorem admits. Kernels that are not integrable on the plane, among them the latent kernels
 of t-SNE and UMAP, have no normaliser at all.
+
+Paper: Van Assel, Espinasse, Chiquet and Picard (2022), theorem 1.
 """
 
 import matplotlib.pyplot as plt

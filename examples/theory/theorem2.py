@@ -5,6 +5,8 @@ Theorem 2: precision coupling is PCA
 For each γ = (ν_Z + q)/(ν_X + p), ten random starts descend on the precision coupling alone. Lines are the closed
 form, the spectrum max(0, γ(1 + d) − 1), with d the squared singular values of X. At γ = 1 it is PCA's; below, it
 shrinks and drops components.
+
+Paper: Van Assel, Espinasse, Chiquet and Picard (2022), theorem 2.
 """
 
 import matplotlib.pyplot as plt

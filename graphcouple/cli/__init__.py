@@ -16,13 +16,16 @@ from graphcouple.cli._compare import compare
 from graphcouple.cli._embed import embed
 from graphcouple.cli._estimate import estimate
 from graphcouple.cli._evaluate import evaluate
-from graphcouple.cli._help import LISTINGS
+from graphcouple.cli._help import LISTINGS, Sections
 from graphcouple.cli._search import search
 
 __all__ = ["METHODS", "cli", "main"]
 
 
 @click.group(
+    cls=Sections,
+    no_args_is_help=False,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Example: graphcouple embed digits. For completion in bash, put this into ~/.bashrc: "
     'eval "$(_GRAPHCOUPLE_COMPLETE=bash_source graphcouple)"; zsh and fish have zsh_source and fish_source.',
@@ -31,8 +34,11 @@ __all__ = ["METHODS", "cli", "main"]
 @click.option(
     "--import", "modules", multiple=True, metavar="MODULE", help="A module or .py file with parts that it registers."
 )
-def cli(modules: tuple[str, ...] = ()) -> None:
+@click.pass_context
+def cli(ctx: click.Context, modules: tuple[str, ...] = ()) -> None:
     """Probabilistic graph coupling for dimensionality reduction."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
     for module in modules:
         _import(module)
 
@@ -54,6 +60,11 @@ def _import(module: str) -> None:
         raise ValueError(f"--import {module}: another module has the name {name}; rename the file.")
 
 
+cli.sections = {
+    "Make maps": "embed compare search",
+    "Judge and plan": "evaluate estimate",
+    "Lists": "methods kernels priors starts",
+}
 for _command in (embed, compare, evaluate, estimate, search, *LISTINGS):
     cli.add_command(_command)
 
@@ -78,8 +89,6 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         status = cli.main(prog_name="graphcouple", standalone_mode=False)
-    except getattr(click.exceptions, "NoArgsIsHelpError", ()):
-        _fail("missing command; try graphcouple --help")
     except click.UsageError as error:
         _fail(error.format_message())
     except (click.Abort, KeyboardInterrupt):

@@ -29,7 +29,8 @@ class Grouped(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options by groups."""
-        records = {part.name: part.get_help_record(ctx) for part in self.get_params(ctx)}
+        options = [part for part in self.get_params(ctx) if isinstance(part, click.Option)]
+        records = {part.name: part.get_help_record(ctx) for part in options}
         for heading, names in {**self.groups, "Options": " ".join(str(name) for name in records)}.items():
             entries = [records.pop(name, None) for name in names.split()]
             if rows := [record for record in entries if record is not None]:
@@ -44,7 +45,19 @@ class Grouped(click.Command):
                     formatter.write(f"  {line.strip()}\n")
 
 
-def listing(name: str, summary: str, parts: Callable[[], Mapping[str, Any]]) -> click.Command:
+class Sections(click.Group):
+    """A group whose help has its commands under headings, with whole summaries; alone, it prints this help."""
+
+    sections: Mapping[str, str] = {}
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands by sections."""
+        for heading, names in self.sections.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(120)) for name in names.split()])
+
+
+def listing(name: str, summary: str, parts: Callable[[], Mapping[str, Any]], more: str = "") -> click.Command:
     """Return a command that prints a line for each part: its name, and the first line of its docstring."""
 
     @click.command(name, help=summary)
@@ -53,6 +66,8 @@ def listing(name: str, summary: str, parts: Callable[[], Mapping[str, Any]]) -> 
         width = max(map(len, lines), default=0)
         for key, line in lines.items():
             click.echo(f"{key:{width}}  {line}".rstrip())
+        if more:
+            click.echo(more)
 
     return command
 
@@ -68,7 +83,13 @@ def _registered(kind: str) -> Callable[[], dict[str, Any]]:
 
 
 LISTINGS = (
-    listing("methods", "List the methods that have a name.", _methods),
+    listing(
+        "methods",
+        "List the methods that have a name.",
+        _methods,
+        "Options add terms to a method: --density 3 with umap is densMAP; --large-scale auto is two-scale, and "
+        "--component-weight auto hierarchical coupling.",
+    ),
     listing("kernels", "List the registered kernels.", _registered("kernel")),
     listing("priors", "List the registered priors of graphs.", _registered("prior")),
     listing("starts", "List the registered starts.", _registered("init")),

@@ -62,6 +62,18 @@ class RandomGraph(ABC):
     def sample_edges(self, rng: Rng = None) -> tuple[IntArray, IntArray]:
         """Draw one graph as the starts and ends of its edges, each edge once, whatever its count."""
 
+    def entropy(self) -> float:
+        """Return the entropy −E[log P(W)], in nats.
+
+        Raises
+        ------
+        NotImplementedError
+            When the law has no formula for it, as with sample weights.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has no formula for its entropy. If points have weights, repeat their rows instead."
+        )
+
     @abstractmethod
     def log_prob(self, W: GraphLike) -> float:
         """Return the log-probability of a graph, in nats; −inf if the law cannot produce it."""
