@@ -33,7 +33,12 @@ myst_heading_anchors = 3
 copybutton_prompt_text = ">>> |\\.\\.\\. |\\$ "
 copybutton_prompt_is_regexp = True
 # A name in backticks is a link if it has a page, and plain text if not.
-nitpick_ignore_regex = [("py:obj", r".*"), ("py:class", r"graphcouple\.laws\.priors\..*")]
+nitpick_ignore_regex = [
+    ("py:obj", r".*"),
+    ("py:class", r"graphcouple\.laws\.priors\..*"),
+    # The docstrings of dict.
+    ("py:class", r".*\bD('s|\[k\]) ?.*"),
+]
 
 autosummary_generate = True
 default_role = "autolink"
