@@ -44,6 +44,7 @@ from .couplings import Stress as Stress
 from .couplings import Term as Term
 from .estimators import CCPCA as CCPCA
 from .estimators import COSNE as COSNE
+from .estimators import NCTSNE as NCTSNE
 from .estimators import PHATE as PHATE
 from .estimators import SNE as SNE
 from .estimators import TSNE as TSNE

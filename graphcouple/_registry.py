@@ -73,6 +73,7 @@ METHODS = {
     "symmetric-sne": "SymmetricSNE",
     "largevis": "LargeVis",
     "umap": "UMAP",
+    "nc-tsne": "NCTSNE",
     "neg-tsne": "NegTSNE",
     "infonc-tsne": "InfoNCTSNE",
     "snekhorn": "SNEkhorn",

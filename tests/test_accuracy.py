@@ -68,7 +68,7 @@ def test_many_crowded_points_are_summed_in_tiles_or_by_a_tree(apart, width, kind
 def test_many_crowded_points_on_a_line_are_told_with_their_error():
     radial = KernelValue(gc.Student())
     line = _two_places((20.0,), 1e-3)
-    with pytest.warns(AccuracyWarning, match=r"accurate to \d+% only. Use summation='exact'"):
+    with pytest.warns(AccuracyWarning, match=r"off by \d+%. Use summation='exact'"):
         Auto().for_points(line, radial)
     assert not is_crowded(np.zeros((100, 2)), radial)
 
@@ -89,7 +89,7 @@ def test_a_fit_of_two_places_is_that_of_exact_sums():
 def test_a_summation_that_was_asked_for_is_looked_at_too():
     X = np.repeat(RNG.normal(size=(2, 10)), 600, axis=0) + 1e-9 * RNG.normal(size=(1200, 10))
     options = {"init": np.repeat([[0.0, 0.0], [10.0, 0.0]], 600, axis=0) + 1e-3 * RNG.normal(size=(1200, 2))}
-    with pytest.warns(AccuracyWarning, match=r"summation=ParticleMesh\(.*accurate to \d+% only at the embedding"):
+    with pytest.warns(AccuracyWarning, match=r"summation=ParticleMesh\(.*off by \d+% at the embedding"):
         gc.SymmetricSNE(summation="particle_mesh", max_iter=1, learning_rate=1e-9, **options).fit(X)
     for summation, points in (("exact", X), ("auto", X), ("particle_mesh", RNG.normal(size=(1200, 10)))):
         with warnings.catch_warnings():

@@ -73,6 +73,7 @@ OBJECTIVES = {
     "D-B": lambda: gc.CrossEntropy(D, gc.GraphModel(gc.Odds(gc.Student()), "B")),
     "confined": confined,
     "effective": lambda: gc.EffectiveCrossEntropy(B, gc.GraphModel(gc.Odds(gc.Student()), "B"), noise_exponent=0.75),
+    "noise-contrastive": lambda: couplings.NoiseContrastiveCrossEntropy(D, gc.GraphModel(gc.Student(), "B")),
     "contrastive": lambda: couplings.ContrastiveCrossEntropy(D, gc.GraphModel(gc.Student(), "D")),
     "drawn": lambda: OBJECTIVES["contrastive"]().partition,
     "partition": lambda: tsne().partition,

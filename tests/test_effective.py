@@ -9,6 +9,7 @@ from scipy.spatial.distance import cdist, pdist
 import graphcouple as gc
 from graphcouple import graphs
 from graphcouple._numba.sampling import alias_table
+from graphcouple.couplings import NoiseContrastiveCrossEntropy
 from graphcouple.kernels import ScaledKernel
 from graphcouple.summation import Auto, Exact, ParticleMesh
 from graphcouple.summation.radials import KernelValue
@@ -312,3 +313,59 @@ def test_neg_tsne_comes_nearest_to_tsne_at_its_normaliser(digits):
         for f in (0.02, 1.0, 50.0)
     )
     assert tsne.kl_divergence_ < tsnes < 0.8 * min(few, many)
+
+
+def literal_nce(mu, c, Z, log_prior):
+    k = 1.0 / (1.0 + cdist(Z, Z, "sqeuclidean"))
+    v = np.exp(log_prior) * k / (1.0 + np.exp(log_prior) * k)
+    pairs = np.triu_indices(len(Z), 1)
+    return -(mu * np.log(v))[pairs].sum() - (c * np.log1p(-v))[pairs].sum()
+
+
+@pytest.mark.parametrize(("exponent", "size"), [(0.0, 3.0), (0.75, 30.0)])
+def test_nce_is_the_least_loss_over_the_edge_prior(rng, exponent, size):
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(8)).posterior(rng.normal(size=(40, 3)))
+    Z, mu = size * rng.normal(size=(40, 2)), posterior.mean() + posterior.mean().T
+    degrees = mu.sum(axis=1)
+    noise = degrees**exponent / (degrees**exponent).sum()
+    c = 0.5 * 7.0 * (np.outer(degrees, noise) + np.outer(noise, degrees))
+    least = scipy.optimize.minimize_scalar(lambda log_prior: literal_nce(mu, c, Z, log_prior), bracket=(-1.0, 5.0))
+    loss = NoiseContrastiveCrossEntropy(posterior, gc.GraphModel("student", "B"), 7.0, noise_exponent=exponent)
+    assert loss.value(Z) == pytest.approx(least.fun, rel=1e-9)
+    assert loss.basis(Z) == pytest.approx(least.x, abs=2e-3)
+    for log_prior in (-1.0, 0.5, 4.0):
+        assert loss.with_basis(log_prior).value(Z) == pytest.approx(literal_nce(mu, c, Z, log_prior), rel=1e-9)
+    assert loss.value(Z) == pytest.approx(loss.repulsion(Z) - loss.attraction(Z), rel=1e-12)
+
+
+@pytest.mark.parametrize("factor", [1.0, 6.0])
+def test_nce_with_many_samples_has_the_gradient_of_tsne(rng, factor):
+    """Exactly, where every point has the same degree; exaggeration keeps the normaliser of the stated loss."""
+    posterior = gc.laws.SymmetricEntropic(bandwidth=gc.Perplexity(8)).posterior(rng.normal(size=(40, 3)))
+    many = NoiseContrastiveCrossEntropy(posterior, gc.GraphModel("student", "B"), 1e7).exaggerated(factor)
+    tsne = gc.CrossEntropy(posterior, gc.GraphModel("student", "E")).exaggerated(factor)
+    Z = rng.normal(size=(40, 2))
+    np.testing.assert_allclose(many.gradient(Z), tsne.gradient(Z), atol=1e-5 * np.abs(tsne.gradient(Z)).max())
+    assert many.gradient(Z) == pytest.approx(numerical_gradient(many.value, Z), rel=1e-5, abs=1e-5)
+
+
+def test_nce_takes_weights_and_refuses_samples(rng):
+    X, Z = rng.normal(size=(30, 3)), rng.normal(size=(30, 2))
+    weights = np.where(np.arange(30) < 10, 2.0, 1.0)
+    law, latent = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)), gc.GraphModel("student", "B")
+    rows = np.repeat(np.arange(30), weights.astype(int))
+    weighted = NoiseContrastiveCrossEntropy(law.posterior(X, sample_weight=weights), latent)
+    repeated = NoiseContrastiveCrossEntropy(law.posterior(X[rows]), latent)
+    assert weighted.value(Z) == pytest.approx(repeated.value(Z[rows]), rel=1e-9)
+    with pytest.raises(TypeError, match="NegativeSampling needs"):
+        gc.NegativeSampling().check(weighted)
+
+
+def test_nce_keeps_more_neighbours_with_more_samples(digits):
+    X = digits[0][:400]
+    few, many = (gc.NCTSNE(negative_sample_rate=m, random_state=0).fit(X) for m in (1.0, 100.0))
+    kept = [gc.metrics.k_ary_preservation(X, method.embedding_, 10) for method in (few, many)]
+    assert kept[0] + 0.03 < kept[1]
+    # New points feel the fitted normaliser: a fitted row gets a place beside its own.
+    moved = np.linalg.norm(many.transform(X[:20] + 1e-3) - many.embedding_[:20], axis=1)
+    assert np.median(moved) < 0.1 * many.embedding_.std()

@@ -1,12 +1,15 @@
 """Neighbours that users bring, in every form that other libraries have."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
+from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors, kneighbors_graph
 
 import graphcouple as gc
 from graphcouple.neighbors import OwnNeighbors
+from graphcouple.neighbors.own_graph import neighbor_distances
 
 
 @pytest.fixture(scope="module")
@@ -155,3 +158,14 @@ def test_a_transformer_searches_for_fitted_and_for_new_points(X):
     np.testing.assert_allclose(mixed, exact.posterior(X).mean().toarray(), rtol=1e-6, atol=1e-12)
     with pytest.raises(ValueError, match="or a transformer"):
         gc.GraphModel(gc.Gaussian(), "D", search=3)
+
+
+def test_weights_in_place_of_distances_warn(iris):
+    fuzzy = gc.UMAP(n_neighbors=10).models(150)[0].posterior(iris[0]).mean()
+    strongest = sp.csr_array(fuzzy / fuzzy.max(axis=1).toarray().reshape(-1, 1))
+    with pytest.warns(UserWarning, match="graph of weights"):
+        neighbor_distances(strongest, 150)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        neighbor_distances(kneighbors_graph(iris[0], 5, mode="connectivity"), 150)
+        neighbor_distances(kneighbors_graph(iris[0], 5, mode="distance"), 150)

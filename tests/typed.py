@@ -21,6 +21,6 @@ def main(folder: Path) -> None:
     solution = gc.solve(gc.CrossEntropy(posterior, gc.GraphModel("student", "E")), Z, gc.LBFGS(), max_iter=100)
     scores = gc.metrics.evaluate(X, {"t-SNE": Z, "own": own.fit_transform(X)}, y)
     compared = gc.compare({"t-SNE": tsne, "UMAP": gc.UMAP(min_dist=0.2)}, X, y, seeds=2)
-    ax = gc.plot(solution.Z, y, title=f"{loss:.3f} {entropy:.3f} {graph.n_nodes}")
+    ax = gc.plot(solution.Z, y, title=f"{loss:.3f} {entropy:.3f} {graph.nnz}")
     tsne.save(folder / "map.gc")
     print(ax.get_title(), scores, compared.table, gc.load(folder / "map.gc").transform(X[:3]))

@@ -8,6 +8,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import graphcouple as gc
 
+FROM_PCA = ("MNIST", "Waveform")
 FEW, MANY = (10, 20, 40, 80), (100, 200, 400, 800)
 METHODS = ("LaptSNE", "LaptSNE, defaults", "LaptSNE-Mini", "t-SNE", "t-SNE, defaults", "UMAP", "Eigenmaps", "PCA")
 
@@ -18,13 +19,13 @@ def neighbors_of(name):
 
 
 def _map(method, name, X, seed):
+    start = {"init": "pca" if name in FROM_PCA else "spectral", "random_state": seed}
     if method == "LaptSNE":
-        return gc.LaptSNE(n_clusters=GAPS[name], random_state=seed).fit_transform(X)
+        return gc.LaptSNE(n_clusters=GAPS[name], **start).fit_transform(X)
     if method == "LaptSNE, defaults":
-        return gc.LaptSNE(random_state=seed).fit_transform(X)
+        return gc.LaptSNE(**start).fit_transform(X)
     if method == "LaptSNE-Mini":
-        mini = gc.LaptSNE(n_clusters=GAPS[name], batch_size=512, max_iter=600, random_state=seed)
-        return mini.fit_transform(X)
+        return gc.LaptSNE(n_clusters=GAPS[name], batch_size=512, max_iter=600, **start).fit_transform(X)
     if method == "t-SNE":
         # As the paper: perplexity 25, no exaggeration.
         return gc.TSNE(perplexity=25, early_exaggeration=1.0, random_state=seed, init="random").fit_transform(X)

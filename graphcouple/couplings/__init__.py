@@ -17,6 +17,7 @@ from graphcouple.couplings.large_scale import LargeScale, LargeScaleCrossEntropy
 from graphcouple.couplings.local_map import LocallyAdjustedCoupling
 from graphcouple.couplings.losses import BinaryKL, MatchingLoss, SquareLoss
 from graphcouple.couplings.matching import MatchedMeans
+from graphcouple.couplings.noise_contrastive import NoiseContrastiveCoupling, NoiseContrastiveCrossEntropy
 from graphcouple.couplings.origin import OriginDistances, OriginMismatch
 from graphcouple.couplings.pacmap import PairwiseControlledCoupling
 from graphcouple.couplings.pair import EdgeEnergy, LogPartition, PairCoupling
@@ -71,6 +72,8 @@ __all__ = [
     "MatchedMeans",
     "MatchingCoupling",
     "MatchingLoss",
+    "NoiseContrastiveCoupling",
+    "NoiseContrastiveCrossEntropy",
     "Objective",
     "OfFeatures",
     "OriginDistances",

@@ -12,8 +12,10 @@ repel, but with weight c_ij instead of 1; for uniform noise, c_ij = (d_i + d_j) 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import xlogy
@@ -27,7 +29,7 @@ from graphcouple.kernels import Kernel
 from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.laws.priors.base import at_zero, with_copies
-from graphcouple.summation import LogOnePlusKernel, Summation
+from graphcouple.summation import LogOnePlusKernel, RadialFunction, Summation
 
 
 class EffectiveCrossEntropy(PairCoupling):
@@ -70,6 +72,9 @@ class EffectiveCrossEntropy(PairCoupling):
     >>> round(many / few, 6)
     2.0
     """
+
+    drawable: ClassVar[bool] = True
+    """Whether `NegativeSampling` descends on it."""
 
     partition: ChargedPartition
 
@@ -178,13 +183,23 @@ class ChargedPartition(Objective):
         summation: Summation,
         weights: FloatArray | None = None,
     ) -> None:
-        self.radial = LogOnePlusKernel(kernel)
         self.degrees, self.noise, self.strength, self.summation = degrees, noise, strength, summation
+        self.weights, self.n_points = weights, self.degrees.size
         self._charges = np.stack([noise, degrees])
+        self._take(LogOnePlusKernel(kernel))
+
+    def _take(self, radial: RadialFunction) -> None:
+        self.radial = radial
         # The repulsion among the copies of weighted points does not depend on the embedding.
-        others = with_copies(np.zeros(noise.size), self.radial, weights, noise)
-        self.constant = 0.0 if weights is None else strength * float(degrees @ (others / weights))
-        self.n_points = self.degrees.size
+        others = with_copies(np.zeros(self.n_points), radial, self.weights, self.noise)
+        copies = 0.0 if self.weights is None else float(self.degrees @ (others / self.weights))
+        self.constant = self.strength * copies
+
+    def of(self, radial: RadialFunction) -> ChargedPartition:
+        """Return the sum of another radial function with the same charges."""
+        other = copy.copy(self)
+        other._take(radial)
+        return other
 
     def value(self, Z: FloatArray) -> float:
         """Return the repulsion at `Z`."""

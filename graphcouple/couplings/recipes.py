@@ -243,6 +243,8 @@ class EffectiveCoupling(Coupling):
 
     any_space: ClassVar[bool] = True
 
+    loss: ClassVar[type[EffectiveCrossEntropy]] = EffectiveCrossEntropy
+
     negative_sample_rate: float = 5.0
     repulsion_strength: float = 1.0
     noise_exponent: float = 0.0
@@ -262,7 +264,7 @@ class EffectiveCoupling(Coupling):
 
     def bind(self, problem: Problem) -> EffectiveCrossEntropy:
         """Return the effective cross-entropy of the problem's laws."""
-        return EffectiveCrossEntropy(
+        return self.loss(
             problem.posterior,
             problem.latent,
             self.negative_sample_rate,

@@ -4,7 +4,7 @@ from graphcouple.estimators.aligned import AlignedMaps
 from graphcouple.estimators.attraction_repulsion import AttractionRepulsionPCA
 from graphcouple.estimators.autoencoder import LinearAutoencoder
 from graphcouple.estimators.base import CouplingEstimator
-from graphcouple.estimators.binary import UMAP, LargeVis, NegTSNE
+from graphcouple.estimators.binary import NCTSNE, UMAP, LargeVis, NegTSNE
 from graphcouple.estimators.ccpca import CCPCA
 from graphcouple.estimators.contraction import LaptSNE
 from graphcouple.estimators.cosne import COSNE
@@ -31,6 +31,7 @@ from graphcouple.estimators.sne import SNE, TSNE, SNEkhorn, SymmetricSNE
 __all__ = [
     "CCPCA",
     "COSNE",
+    "NCTSNE",
     "PHATE",
     "SNE",
     "TSNE",

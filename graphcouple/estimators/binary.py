@@ -1,4 +1,4 @@
-"""Binary latent graphs: LargeVis and Neg-t-SNE (prior D given the input), UMAP (prior B)."""
+"""Binary latent graphs: LargeVis, Neg-t-SNE and NC-t-SNE (prior D given the input), UMAP (prior B)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 
-from graphcouple.couplings import Coupling, CrossEntropyCoupling, EffectiveCoupling
+from graphcouple.couplings import Coupling, CrossEntropyCoupling, EffectiveCoupling, NoiseContrastiveCoupling
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import ABOVE_0
 from graphcouple.estimators.graph_coupling import GraphCoupling
@@ -131,6 +131,46 @@ class NegTSNE(SampledRepulsion, PerplexityPreset):
 
     def _latent_law(self) -> GraphModel:
         return GraphModel(Student(), Binary(self.edge_prior))
+
+
+@estimator
+class NCTSNE(PerplexityPreset):
+    """NC-t-SNE: Neg-t-SNE at the edge prior that minimises its loss, as in noise-contrastive estimation.
+
+    The edge prior estimates the normaliser of t-SNE's kernel. The more negative samples, the closer the map is to
+    t-SNE's.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    References
+    ----------
+    Damrich, Böhm, Hamprecht and Kobak (2023), From t-SNE to UMAP with contrastive learning, section 4. There the loss
+    is sampled; here it is its expectation.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> few, many, tsne = gc.NCTSNE(), gc.NCTSNE(negative_sample_rate=1000.0), gc.TSNE()
+    >>> maps = [method.set_params(random_state=0).fit_transform(X) for method in (few, many, tsne)]
+    >>> near = [gc.metrics.seed_stability([Z, maps[2]]) for Z in maps[:2]]
+    >>> near[0] < near[1]
+    True
+    """
+
+    negative_sample_rate: float = parameter(default=5.0)
+
+    def _latent_law(self) -> GraphModel:
+        return GraphModel(Student(), Binary())
+
+    def _coupling(self) -> Coupling:
+        return NoiseContrastiveCoupling(self.negative_sample_rate)
 
 
 @estimator

@@ -232,7 +232,10 @@ class PlacesNewPoints(HasLaw):
         """
         if not isinstance(move, str) or move not in ("none", "new", "all"):
             got = move if isinstance(move, str) else type(move).__name__
-            raise ValueError(f"move must be 'none', 'new' or 'all', got {got!r}; new points have no classes.")
+            raise ValueError(
+                f"move must be 'none', 'new' or 'all', got {got!r}."
+                + ("" if isinstance(move, str) else " New points have no classes.")
+            )
         X, given = self._check_new(X)
         if self._function is not None:
             raise ValueError("the map is a function of its points, which update would not keep; use transform.")

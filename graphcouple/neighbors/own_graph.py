@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,15 @@ def neighbor_distances(neighbors: Any, n_points: int) -> tuple[Support, FloatArr
         raise ValueError(f"neighbors gives row {int(np.argmin(counts))} no neighbor but itself; give it at least one.")
     if not np.isfinite(distances).all():
         raise ValueError("neighbors holds NaN or infinite distances; leave those pairs out.")
+    # In a fuzzy graph every node has an edge of weight 1, and no weight is larger.
+    largest = np.maximum.reduceat(distances, support.indptr[:-1])
+    if np.allclose(largest, 1.0, rtol=0.0, atol=1e-6) and distances.min() < 1.0:
+        warnings.warn(
+            "neighbors looks like a graph of weights, such as scanpy's connectivities: the largest entry of each row "
+            "is 1. It must hold distances, such as obsp['distances'].",
+            UserWarning,
+            stacklevel=2,
+        )
     return support, distances
 
 

@@ -113,7 +113,7 @@ class NegativeSampling(Optimizer):
         ------
         TypeError, ValueError
         """
-        if not isinstance(objective, EffectiveCrossEntropy):
+        if not (isinstance(objective, EffectiveCrossEntropy) and objective.drawable):
             raise TypeError(
                 f"NegativeSampling needs an EffectiveCrossEntropy and no terms, the loss that it minimises, got "
                 f"{type(objective).__name__}; use MomentumGains() or LBFGS(), or an estimator's repulsion='effective'."

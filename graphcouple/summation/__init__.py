@@ -9,7 +9,14 @@ from graphcouple.summation.edges import EdgeSum
 from graphcouple.summation.exact import Exact
 from graphcouple.summation.fields import ExactField, Field
 from graphcouple.summation.particle_mesh import MESH_FROM, ParticleMesh
-from graphcouple.summation.radials import KernelValue, LogEdgeProbability, LogKernel, LogOnePlusKernel, RadialFunction
+from graphcouple.summation.radials import (
+    EdgeProbability,
+    KernelValue,
+    LogEdgeProbability,
+    LogKernel,
+    LogOnePlusKernel,
+    RadialFunction,
+)
 
 __all__ = [
     "MESH_FROM",
@@ -17,6 +24,7 @@ __all__ = [
     "AccuracyWarning",
     "Auto",
     "BarnesHut",
+    "EdgeProbability",
     "EdgeSum",
     "Exact",
     "ExactField",

@@ -96,7 +96,7 @@ def warn_if_inaccurate(summation: Summation, Z: FloatArray, radial: RadialFuncti
     error = error_of_unit_charges(summation, Z, radial)
     if not error <= TOLERATED:
         warnings.warn(
-            f"forces by summation={summation!r} are accurate to {error:.0%} only at the embedding that was found: its "
+            f"forces by summation={summation!r} are off by {error:.0%} at the embedding that was found: its "
             "scales differ too much for it. Use summation='auto', which looks for a better one, or 'exact'.",
             AccuracyWarning,
             stacklevel=3,

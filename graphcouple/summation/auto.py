@@ -106,8 +106,8 @@ class Auto(Summation):
                 return summation
         best = min(errors, key=errors.__getitem__, default=self._mesh)
         warnings.warn(
-            f"forces between {n:,} points, many of which lie almost in one place, are accurate to "
-            f"{errors.get(best, np.nan):.0%} only. Use summation='exact', remove copies, or fit with unique=True.",
+            f"forces between {n:,} points, many of which lie almost in one place, are off by "
+            f"{errors.get(best, np.nan):.0%}. Use summation='exact', remove copies, or fit with unique=True.",
             AccuracyWarning,
             stacklevel=2,
         )

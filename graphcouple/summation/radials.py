@@ -138,6 +138,26 @@ class LogOnePlusKernel(KernelFunction):
         return self.kernel.edge_probability(sq_dist) * self.kernel.grad_log(sq_dist)
 
 
+class EdgeProbability(KernelFunction):
+    """The radial function k / (1 + k): the probability of an edge under prior B.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> round(float(gc.summation.EdgeProbability(gc.Student()).potential(3.0)), 3)
+    0.2
+    """
+
+    def potential(self, sq_dist: Any) -> Any:
+        """Return k/(1 + k)."""
+        return self.kernel.edge_probability(sq_dist)
+
+    def slope(self, sq_dist: Any) -> Any:
+        """Return v (1 − v) ψ, with v = k/(1 + k)."""
+        v = self.kernel.edge_probability(sq_dist)
+        return v * (1.0 - v) * self.kernel.grad_log(sq_dist)
+
+
 class LogEdgeProbability(KernelFunction):
     """The radial function log(k / (1 + k)): the log-likelihood of an edge under prior B.
 

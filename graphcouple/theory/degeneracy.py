@@ -180,7 +180,8 @@ def degeneracy_report(
         posterior, kernel = model_or_posterior, None
     else:
         raise TypeError(
-            f"model_or_posterior must be a GraphModel or a GraphPosterior, got {type(model_or_posterior).__name__}."
+            f"model_or_posterior must be a GraphModel or a GraphPosterior, got {type(model_or_posterior).__name__}; "
+            "the laws of an estimator are estimator.models(n_points)."
         )
     n_nodes, n_features = as_points(X).shape
     if n_nodes != posterior.n_nodes:

@@ -16,6 +16,7 @@ COUPLINGS = (
         gc.SNE,
         gc.SymmetricSNE,
         gc.LargeVis,
+        gc.NCTSNE,
         gc.NegTSNE,
         gc.SNEkhorn,
         gc.PaCMAP,
