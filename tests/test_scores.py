@@ -1,5 +1,7 @@
 """Scores of classes, arrangement and stability, the table of all scores, and what is refused."""
 
+import builtins
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -110,7 +112,9 @@ def test_evaluate_without_classes_with_distances_and_from_a_sample(rng):
 
 
 def test_without_pandas_the_table_is_a_dict(rng, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    # scikit-learn 1.6 takes a module None in `sys.modules` for pandas itself.
+    real = builtins.__import__
+    monkeypatch.setattr(builtins, "__import__", lambda name, *rest: real("no_" * (name == "pandas") + name, *rest))
     X, Z = rng.normal(size=(40, 4)), rng.normal(size=(40, 2))
     plain = metrics.evaluate(X, Z)
     assert isinstance(plain, dict)
