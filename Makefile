@@ -14,7 +14,7 @@ mutations:
 lint:
 	ruff check . && ruff format --check . && mypy && mypy --strict tests/typed.py && lint-imports
 docs:
-	GRAPHCOUPLE_GALLERY=False python -m sphinx -W -n -q --keep-going docs docs/_build/html
+	GRAPHCOUPLE_GALLERY=none python -m sphinx -W -n -q --keep-going docs docs/_build/html
 links: docs
 	python docs/_links.py docs/_build/html
 shots: docs

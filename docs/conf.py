@@ -63,8 +63,8 @@ html_sidebars = {"start": [], "problems": [], "coming_from": []}
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    "filename_pattern": r"\.py$",
-    "plot_gallery": os.environ.get("GRAPHCOUPLE_GALLERY", "True"),
+    # A pattern of the scripts to run; "none" runs none.
+    "filename_pattern": os.environ.get("GRAPHCOUPLE_GALLERY", r"\.py$"),
     "download_all_examples": False,
     "show_memory": False,
     "min_reported_time": 60,

@@ -172,6 +172,11 @@ class Objective(ABC):
         """Return the pure objective of one iteration, which starts from `Z`; self if it never changes."""
         return self
 
+    @property
+    def basis_span(self) -> int:
+        """How many iterations of `LBFGS` one basis serves; see `basis`."""
+        return 10
+
     def basis(self, Z: FloatArray, previous: Any = None) -> Any:
         """Return arrays with which `with_basis` bounds the objective from above, tightly at `Z`; None if it has none.
 
@@ -334,6 +339,11 @@ class WeightedSum(Objective):
     def at(self, iteration: int, Z: FloatArray) -> WeightedSum:
         """Return the weighted sum of the terms' objectives for that iteration."""
         return WeightedSum(tuple((weight, term.at(iteration, Z)) for weight, term in self.terms))
+
+    @property
+    def basis_span(self) -> int:
+        """The shortest span of a term."""
+        return min((term.basis_span for weight, term in self.terms if weight > 0), default=super().basis_span)
 
     def basis(self, Z: FloatArray, previous: Any = None) -> Any:
         """Return the bases of the terms of positive weight, as a tuple; None if no term has one."""

@@ -58,6 +58,11 @@ class Through(Objective):
         """Return the objective of an iteration, through the same function."""
         return self._with(self.objective.at(iteration, self._inner(Z)))
 
+    @property
+    def basis_span(self) -> int:
+        """The span of the objective's bases."""
+        return self.objective.basis_span
+
     def basis(self, Z: FloatArray, previous: Any = None) -> Any:
         """Return the basis of the objective."""
         return self.objective.basis(self._inner(Z), previous)

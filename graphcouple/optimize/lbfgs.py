@@ -42,9 +42,6 @@ _LEAST_COSINE = 1e-10
 # Sums of products below this multiple of the smallest normal number, as on a level loss, have lost their digits.
 _SMALLEST = 1e4
 
-# Iterations on one bound of an objective that has bases.
-_BASIS_ITERATIONS = 10
-
 
 class LBFGSState(NamedTuple):
     """The state of a run.
@@ -105,8 +102,8 @@ class LBFGS(Optimizer):
     are compared every 20 iterations. If the loss has risen, as it can where points jump past each other under an
     unbounded kernel, the run goes back to the last comparison and evaluates the loss from then on. If the objective
     changes from iteration to iteration, the average that `Objective.value` returns is minimised. If the objective has
-    bases, ten steps are taken on the upper bound of each basis. At a comparison, and when exaggeration ends, the
-    embedding takes its best size if that lowers the loss by more than the last 20 iterations did.
+    bases, `Objective.basis_span` steps are taken on the upper bound of each. At a comparison, and when exaggeration
+    ends, the embedding takes its best size if that lowers the loss by more than the last 20 iterations did.
 
     Parameters
     ----------
@@ -168,7 +165,7 @@ class LBFGS(Optimizer):
         """Return the state after one step."""
         weight = self.exaggeration(iteration)
         weighted = objective.exaggerated(weight)
-        if iteration % _BASIS_ITERATIONS and weight == state.weight:
+        if iteration % weighted.basis_span and weight == state.weight:
             after = self._step(weighted.with_basis(state.basis), weight, state, iteration, run)
             if state.basis is None or not after.message:
                 return after
