@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 from graphcouple.couplings.effective import EffectiveCrossEntropy
@@ -98,6 +99,7 @@ class NoiseContrastiveCrossEntropy(EffectiveCrossEntropy):
         """Return log π where the derivative of the loss changes its sign."""
         from scipy.optimize import brentq
 
+        @cache
         def slope(log_prior: float) -> float:
             """Return −dE/d log π = Σ (1 − v) μ − γ Σ c v."""
             v = EdgeProbability(ScaledKernel(self.latent.kernel, log_prior))
