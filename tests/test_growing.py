@@ -51,7 +51,7 @@ def test_updates_of_sparse_points_and_what_cannot_be_updated(digits):
     assert fitted.update(X_more).embedding_.shape == (460, 2)
     with pytest.raises(ValueError, match="'none', 'new' or 'all'"):
         fitted.update(X_more, move="old")
-    with pytest.raises(ValueError, match="got 'ndarray'; new points have no classes"):
+    with pytest.raises(ValueError, match=r"got 'ndarray'\. New points have no classes"):
         fitted.update(X_more, np.zeros(60))
     distances = np.abs(X[:, :1] - X[:, :1].T) + 1.0 - np.eye(400)
     by_distance = gc.TSNE(perplexity=10, metric="precomputed", random_state=0, max_iter=30).fit(distances)

@@ -33,8 +33,8 @@ def sorted_by_bin(bins: NDArray[Any], n_bins: int) -> tuple[NDArray[np.int32], N
 def _packed(rows: NDArray[np.int64], columns: NDArray[np.int64], side: int) -> tuple[NDArray[np.int64], ...]:
     """Return rows and columns of cells, with the groups of cells that lie far apart moved together into shelves.
 
-    Groups are components of a grid whose squares are `side` cells wide, so cells of two groups are more than two cells
-    apart, before and after.
+    Groups are components of a grid whose squares are `side` cells wide, at least three, so no two points of different
+    groups are near each other.
     """
     from scipy.ndimage import label
 
@@ -49,7 +49,7 @@ def _packed(rows: NDArray[np.int64], columns: NDArray[np.int64], side: int) -> t
         np.minimum.at(first, group, cells)
         np.maximum.at(last, group, cells)
         firsts.append(first)
-        sizes.append(last - first + 3)
+        sizes.append(last - first + 1)
     heights, widths = sizes
     by_height = np.argsort(-heights, kind="stable")
     begins = np.empty(n_groups, dtype=np.int64)
