@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 import graphcouple as gc
 from graphcouple.summation import (
@@ -118,16 +119,18 @@ def test_gaps_between_cells_are_closed_without_a_change(monkeypatch):
     np.testing.assert_allclose(sums[1][1], sums[0][1], atol=1e-10)
 
 
-def test_dots_on_a_huge_page_take_few_cells():
-    Z, edge = np.concatenate([page(40, 1e5, 0.5, n=3000), [[3e5, 0.0], [3e5, 0.1]]]), 0.01
-    table, sets = np.tile([1.0, 0.0, 0.5, 0.0], (near_pairs.LARGEST, 1)), np.ones((1, len(Z)))
-    cells = near_cells.NearCells(Z, sets, edge, table, close_up=True)
-    assert cells.starts.size < 2**22
-    potential, gradient = np.zeros((1, len(Z))), np.zeros((1, len(Z), 2))
-    near_pairs.add_near(Z, sets, edge, table, 1, True, potential, gradient)
-    n_near = (np.square(Z[:, None] - Z).sum(axis=2) < edge).sum(axis=1) - 1.0
-    assert n_near.max() > 2
-    np.testing.assert_array_equal(potential[0], 0.5 * n_near)
+def test_dots_on_a_huge_page_take_few_cells(monkeypatch):
+    dots = np.concatenate([page(40, 1e5, 0.5, n=3000), [[3e5, 0.0], [3e5, 0.1]]])
+    diagonal = np.linspace(0.0, 30.0, 400)[:, None] * np.ones(2)
+    for Z, most in ((dots, 2**22), (diagonal, 2**16)):
+        monkeypatch.setattr(near_cells, "_MOST_CELLS", most)
+        table, sets = np.tile([1.0, 0.0, 0.5, 0.0], (near_pairs.LARGEST, 1)), np.ones((1, len(Z)))
+        assert near_cells.NearCells(Z, sets, 0.0125, table, close_up=True).starts.size < 8 * most
+        potential, gradient = np.zeros((1, len(Z))), np.zeros((1, len(Z), 2))
+        near_pairs.add_near(Z, sets, 0.0125, table, 1, True, potential, gradient)
+        n_near = (cdist(Z, Z, "sqeuclidean") < 0.0125).sum(axis=1) - 1.0
+        assert n_near.max() > 1
+        np.testing.assert_array_equal(potential[0], 0.5 * n_near)
 
 
 @pytest.mark.parametrize(("page_width", "width"), [(5000.0, 0.3), (5000.0, 0.01), (60.0, 0.05)])
