@@ -12,7 +12,7 @@ nightly:
 mutations:
 	python -m tests.mutations
 lint:
-	ruff check . && ruff format --check . && mypy && mypy --strict tests/typed.py && lint-imports
+	ruff check . && ruff format --check . && mypy && mypy --strict --follow-imports=silent tests/typed.py && lint-imports
 docs:
 	GRAPHCOUPLE_GALLERY=none python -m sphinx -W -n -q --keep-going docs docs/_build/html
 links: docs

@@ -357,6 +357,8 @@ def test_nce_takes_weights_and_refuses_samples(rng):
     weighted = NoiseContrastiveCrossEntropy(law.posterior(X, sample_weight=weights), latent)
     repeated = NoiseContrastiveCrossEntropy(law.posterior(X[rows]), latent)
     assert weighted.value(Z) == pytest.approx(repeated.value(Z[rows]), rel=1e-9)
+    for size in (1e-3, 1.0, 100.0):
+        assert weighted.lower_bound <= weighted.value(size * Z)
     with pytest.raises(TypeError, match="NegativeSampling needs"):
         gc.NegativeSampling().check(weighted)
 

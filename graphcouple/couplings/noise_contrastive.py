@@ -49,7 +49,7 @@ class NoiseContrastiveCrossEntropy(EffectiveCrossEntropy):
 
     References
     ----------
-    Damrich, Böhm, Hamprecht and Kobak (2023), From t-SNE to UMAP with contrastive learning, section 4.
+    Damrich, Böhm, Hamprecht and Kobak (2023), From t-SNE to UMAP with contrastive learning, section 3.
 
     Examples
     --------
@@ -94,6 +94,11 @@ class NoiseContrastiveCrossEntropy(EffectiveCrossEntropy):
             fixed.energy = EdgeEnergy(self.energy.edges.of(radial), self.n_points, copies)
             fixed.partition = self.partition.of(LogOnePlusKernel(kernel))
         return fixed
+
+    @property
+    def lower_bound(self) -> float:
+        """The sum of each edge's minimal loss, which is the same for every π; edges among copies cost at least 0."""
+        return super().lower_bound + self.energy.constant - self.partition.constant
 
     def _best(self, points: FloatArray, start: float, tolerance: float) -> float:
         """Return log π where the derivative of the loss changes its sign."""

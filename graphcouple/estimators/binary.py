@@ -150,7 +150,7 @@ class NCTSNE(PerplexityPreset):
 
     References
     ----------
-    Damrich, Böhm, Hamprecht and Kobak (2023), From t-SNE to UMAP with contrastive learning, section 4. There the loss
+    Damrich, Böhm, Hamprecht and Kobak (2023), From t-SNE to UMAP with contrastive learning, section 3. There the loss
     is sampled; here it is its expectation.
 
     Examples
