@@ -363,3 +363,7 @@ def test_an_interactive_map_is_written_or_refused_before_the_fit(folder, run):
     code, out, err = run("embed", "iris", "--interactive", "map.png")
     assert (code, out) == (2, "")
     assert "--interactive map.png: the ending must be one of .html" in err
+
+
+def test_help_has_every_command():
+    assert sorted(" ".join(cli.cli.sections.values()).split()) == sorted(cli.cli.commands)

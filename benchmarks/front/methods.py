@@ -78,7 +78,7 @@ OURS = {
     "t-SNE": _ours(lambda gc, seed: gc.TSNE(random_state=seed)),
     "UMAP": _ours(lambda gc, seed: gc.UMAP(random_state=seed)),
     "NC-t-SNE": _ours(lambda gc, seed: gc.NCTSNE(random_state=seed)),
-    "NC-t-SNE, 100 samples": _ours(lambda gc, seed: gc.NCTSNE(negative_sample_rate=100.0, random_state=seed)),
+    "NC-t-SNE, 5 samples": _ours(lambda gc, seed: gc.NCTSNE(negative_sample_rate=5.0, random_state=seed)),
     "InfoNC-t-SNE": _ours(lambda gc, seed: gc.InfoNCTSNE(random_state=seed)),
     "our PHATE": _ours(lambda gc, seed: gc.PHATE(random_state=seed)),
     "our PaCMAP": _ours(lambda gc, seed: gc.PaCMAP(random_state=seed)),

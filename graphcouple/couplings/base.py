@@ -61,9 +61,8 @@ class Attraction:
     >>> import numpy as np
     >>> from graphcouple.extend import Attraction, Objective
     >>> class Pull(Objective):
-    ...     n_points = 3
     ...     def __init__(self, strength=1.0):
-    ...         self.strength = strength
+    ...         self.n_points, self.strength = 3, strength
     ...     def value_and_grad(self, Z):
     ...         return self.strength * float((Z**2).sum()), 2.0 * self.strength * Z
     ...     @property
@@ -287,9 +286,8 @@ class WeightedSum(Objective):
     >>> import numpy as np
     >>> from graphcouple.couplings import AnchorEnergy
     >>> first, second = (AnchorEnergy(2, np.array([i]), np.zeros((1, 1))) for i in range(2))
-    >>> both = first + 10.0 * second
-    >>> type(both).__name__, both.value(np.array([[1.0], [2.0]]))
-    ('WeightedSum', 41.0)
+    >>> (first + 10.0 * second).value(np.array([[1.0], [2.0]]))
+    41.0
     """
 
     terms: tuple[tuple[float, Objective], ...]

@@ -112,12 +112,13 @@ class EffectiveCrossEntropy(PairCoupling):
             self.degrees += np.bincount(rows, weights=mu, minlength=self.n_points)
         weights = posterior.node_weights
         among_copies = 2.0 * self._share * posterior.own_means
+        self.among_copies = 0.5 * float(among_copies.sum())
         self.degrees += among_copies
         noise = noise_of(self.degrees, noise_exponent, weights)
         self.noise: FloatArray = noise / noise.sum()
         strength = 0.5 * self.repulsion_strength * self.negative_sample_rate
         self.partition = ChargedPartition(self.kernel, self.degrees, self.noise, strength, self.summation, weights)
-        self.energy.constant = 0.5 * float(among_copies.sum()) * at_zero(radial)
+        self.energy.constant = self.among_copies * at_zero(radial)
 
     @property
     def edges(self) -> tuple[IntArray, IntArray, FloatArray]:

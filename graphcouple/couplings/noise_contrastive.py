@@ -21,7 +21,7 @@ from graphcouple.couplings.fixed_map import ChargedMap
 from graphcouple.couplings.pair import EdgeEnergy
 from graphcouple.couplings.recipes import EffectiveCoupling
 from graphcouple.graphs import FloatArray
-from graphcouple.kernels import ScaledKernel
+from graphcouple.kernels import Kernel, ScaledKernel
 from graphcouple.laws.priors.base import at_zero
 from graphcouple.summation import EdgeProbability, LogEdgeProbability, LogKernel, LogOnePlusKernel
 
@@ -72,7 +72,12 @@ class NoiseContrastiveCrossEntropy(EffectiveCrossEntropy):
         super().__init__(*laws, **options)
         edges = self.energy.edges.of(LogKernel(self.latent.kernel))
         self.strength = EdgeEnergy(edges, self.n_points)
-        self._among_copies = 0.5 * float((2.0 * self._share * self.posterior.own_means).sum())
+
+    @property
+    def kernel(self) -> Kernel:
+        """The embedding's kernel times π, where π is fixed."""
+        kernel = self.latent.kernel
+        return kernel if self.log_prior is None else ScaledKernel(kernel, self.log_prior)
 
     @property
     def basis_span(self) -> int:
@@ -87,12 +92,9 @@ class NoiseContrastiveCrossEntropy(EffectiveCrossEntropy):
         """Return the loss at a fixed log π; with None, the least loss."""
         fixed = copy.copy(self)
         fixed.log_prior = basis
-        if basis is not None:
-            kernel = ScaledKernel(self.latent.kernel, float(basis))
-            radial = LogEdgeProbability(kernel)
-            copies = self._among_copies * at_zero(radial) if self._among_copies else 0.0
-            fixed.energy = EdgeEnergy(self.energy.edges.of(radial), self.n_points, copies)
-            fixed.partition = self.partition.of(LogOnePlusKernel(kernel))
+        radial = LogEdgeProbability(fixed.kernel)
+        fixed.energy = EdgeEnergy(self.energy.edges.of(radial), self.n_points, self.among_copies * at_zero(radial))
+        fixed.partition = self.partition.of(LogOnePlusKernel(fixed.kernel))
         return fixed
 
     @property
@@ -108,7 +110,7 @@ class NoiseContrastiveCrossEntropy(EffectiveCrossEntropy):
         def slope(log_prior: float) -> float:
             """Return −dE/d log π = Σ (1 − v) μ − γ Σ c v."""
             v = EdgeProbability(ScaledKernel(self.latent.kernel, log_prior))
-            pull = self.energy.edges.of(v).evaluate(points, with_gradient=False)[0] + self._among_copies * at_zero(v)
+            pull = self.energy.edges.of(v).evaluate(points, with_gradient=False)[0] + self.among_copies * at_zero(v)
             push = self.partition.of(v).value(points)
             return 0.5 * float(self.degrees.sum()) - pull - push
 
@@ -145,10 +147,7 @@ class NoiseContrastiveCrossEntropy(EffectiveCrossEntropy):
         return super(NoiseContrastiveCrossEntropy, self._bound(Z)).gradient(Z)
 
     def _fixed_map(self, Z: FloatArray) -> ChargedMap:
-        bound = self._bound(Z)
-        kernel = ScaledKernel(self.latent.kernel, float(bound.log_prior or 0.0))
-        charged = (self.degrees, self.noise_exponent, self.partition.strength, self.posterior.node_weights)
-        return ChargedMap(self._points(Z), bound.energy.edges.radial, kernel, self.summation, *charged)
+        return super(NoiseContrastiveCrossEntropy, self._bound(Z))._fixed_map(Z)
 
 
 @dataclass(frozen=True)
@@ -166,10 +165,12 @@ class NoiseContrastiveCoupling(EffectiveCoupling):
     --------
     >>> import graphcouple as gc
     >>> print(gc.NCTSNE().sentence.coupling)
-    noise-contrastive estimation with 5 negative samples
+    noise-contrastive estimation with 100 negative samples
     """
 
     loss: ClassVar[Any] = NoiseContrastiveCrossEntropy
+
+    negative_sample_rate: float = 100.0
 
     def latex(self, latent: Any) -> str:
         """Return the loss; see `Coupling.latex`."""

