@@ -24,6 +24,11 @@ def _diffused(gc, n_steps, seed):
     return gc.GraphCoupling(gc.laws.DiffusedLaw(law, n_steps), latent, init="pca", random_state=seed)
 
 
+def _communities(gc, seed):
+    law, latent = gc.TSNE().sentence.input, gc.TSNE().sentence.latent
+    return gc.GraphCoupling(gc.laws.CommunityLaw(law), latent, init="pca", random_state=seed)
+
+
 def _multiscale(X, seed):
     import graphcouple as gc
 
@@ -83,6 +88,7 @@ OURS = {
     "our PHATE": _ours(lambda gc, seed: gc.PHATE(random_state=seed)),
     "our PaCMAP": _ours(lambda gc, seed: gc.PaCMAP(random_state=seed)),
     "our LocalMAP": _ours(lambda gc, seed: gc.LocalMAP(random_state=seed)),
+    "t-SNE, communities": _ours(_communities),
     "t-SNE, 2 steps": _ours(lambda gc, seed: _diffused(gc, 2, seed)),
     "t-SNE, 8 steps": _ours(lambda gc, seed: _diffused(gc, 8, seed)),
     "SNEkhorn": _ours(lambda gc, seed: gc.SNEkhorn(random_state=seed)),

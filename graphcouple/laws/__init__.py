@@ -8,6 +8,7 @@ from graphcouple.laws.bandwidths import (
     Perplexity,
     SelfTuning,
 )
+from graphcouple.laws.community import Communities, CommunityLaw, communities
 from graphcouple.laws.diffused import DiffusedLaw
 from graphcouple.laws.given import ConditionedLaw, GraphLaw, NewEdges
 from graphcouple.laws.mixture import GraphMixture
@@ -17,6 +18,8 @@ from graphcouple.summation.curved import Hyperbolic, Space, Spherical
 
 __all__ = [
     "Bandwidth",
+    "Communities",
+    "CommunityLaw",
     "ConditionedLaw",
     "ConstantBandwidth",
     "DiffusedLaw",
@@ -32,4 +35,5 @@ __all__ = [
     "Space",
     "Spherical",
     "SymmetricEntropic",
+    "communities",
 ]

@@ -4,24 +4,69 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._numba.threads import one_blas_thread
 from graphcouple._validation import check_integer
-from graphcouple.graphs import FloatArray, IntArray, Support, largest_of_rows
-from graphcouple.laws.given import ConditionedLaw, GraphLaw, NewEdges
-from graphcouple.laws.model import GraphModel
+from graphcouple.graphs import Support, largest_of_rows
+from graphcouple.laws.derived import DerivedConditioned, DerivedLaw
+from graphcouple.laws.given import GraphLaw, NewEdges
 from graphcouple.laws.priors import ONE_EACH, RandomGraph, UnitOutDegree
 
 # Rows that walk at once: their products hold up to a million entries.
 _ROWS = 1000
 
 
+class _Diffused(DerivedConditioned):
+    """A diffused law given its points. `found` is M, as a csr array."""
+
+    remembers = "steps"
+
+    def posterior(self, n_jobs: int | None = None) -> RandomGraph:
+        one = self.part.posterior(n_jobs)
+        self.found = one.support.to_csr(np.asarray(one.edge_means, dtype=np.float64))
+        if one.support.complete:
+            with one_blas_thread():
+                ends = np.linalg.matrix_power(self.found.toarray(), self.derived.n_steps)
+            np.fill_diagonal(ends, 0.0)
+            return UnitOutDegree().around(_or_one_step(sp.csr_array(ends), self.found))
+        ends = _without_diagonal(self._walk(self.found))
+        return UnitOutDegree().around(_or_one_step(ends, self.found))
+
+    def _walk(self, first: sp.csr_array) -> sp.csr_array:
+        """Return where walks with this first step end."""
+        assert self.found is not None
+        n_kept = self.derived.n_kept or int(np.diff(self.found.indptr).max())
+        done = []
+        for a in range(0, first.shape[0], _ROWS):
+            ends = first[a : a + _ROWS]
+            for _ in range(self.derived.n_steps - 1):
+                ends = sp.csr_array(ends @ self.found)
+                reached = Support(ends.indptr, ends.indices)
+                keep = largest_of_rows(reached, ends.data, n_kept)
+                kept = reached.select(keep)
+                ends = sp.csr_array((ends.data[keep], kept.indices, kept.indptr), shape=ends.shape)
+            done.append(ends)
+        return sp.csr_array(sp.vstack(done))
+
+    def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
+        edges = self.part.new_edges(X_new, n_jobs)
+        ends = self._walk(edges.normalized())
+        # A point that coincides with others stays there.
+        stays = sp.diags_array((edges.coincident >= 0).astype(np.float64))
+        goes = sp.diags_array((edges.coincident < 0).astype(np.float64))
+        total = sp.csr_array(stays @ edges.normalized() + goes @ ends)
+        total.eliminate_zeros()
+        total.sort_indices()
+        support = Support(total.indptr, total.indices)
+        return dataclasses.replace(edges, support=support, means=np.asarray(total.data))
+
+
 @dataclass(frozen=True)
-class DiffusedLaw(GraphLaw):
+class DiffusedLaw(DerivedLaw):
     """The law of prior D whose edge from a point leads to the end of a random walk of t steps.
 
     A step from point i leads to j with the probability M_ij, M the mean of a law of prior D. The mean of the diffused
@@ -63,106 +108,18 @@ class DiffusedLaw(GraphLaw):
     n_steps: int = 2
     n_kept: int | None = None
 
-    _nested: ClassVar[tuple[str, ...]] = ("law",)
+    conditioned: ClassVar[type[DerivedConditioned]] = _Diffused
 
     def __post_init__(self) -> None:
         check_integer("n_steps", self.n_steps, 1)
         if self.n_kept is not None:
             check_integer("n_kept", self.n_kept, 1)
-        if not isinstance(self.law, GraphLaw):
-            raise TypeError(f"law must be a GraphModel or GraphMixture, got {self.law!r}.")
+        super().__post_init__()
         if any(ONE_EACH not in part.prior.constraints for part in self.parts):
             raise ValueError(f"law must have prior D, whose means are the steps of a random walk, got {self.law}.")
 
     def __str__(self) -> str:
         return f"{self.n_steps} steps of {self.law}"
-
-    @property
-    def parts(self) -> tuple[GraphModel, ...]:
-        """The models of the law that takes the steps."""
-        return self.law.parts
-
-    @property
-    def metric(self) -> Any:
-        """The metric of the law that takes the steps."""
-        return self.law.metric
-
-    def for_points(self, n_points: int) -> Self:
-        """Return the law with "auto" replaced by its value for this many points."""
-        return dataclasses.replace(self, law=self.law.for_points(n_points))
-
-    def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> ConditionedLaw:
-        """Return the law given its points; see `GraphModel.given`."""
-        if sample_weight is not None:
-            raise ValueError(
-                "DiffusedLaw takes no sample weights: a walk visits each row once. Repeat rows, with unique=False."
-            )
-        return _Diffused(self, self.law.given(X, neighbors, y=y))
-
-    def recall(self, remembered: dict[str, Any]) -> ConditionedLaw:
-        """Return the law given its points, from the state that `ConditionedLaw.remembered` returned."""
-        return _Diffused(self, self.law.recall(remembered["part"]), remembered["steps"])
-
-
-class _Diffused(ConditionedLaw):
-    """A diffused law given its points. `steps` is M, as a csr array."""
-
-    def __init__(self, diffused: DiffusedLaw, part: ConditionedLaw, steps: sp.csr_array | None = None) -> None:
-        self.diffused, self.part, self.steps = diffused, part, steps
-        self.X, self.labels = part.X, part.labels
-
-    @property
-    def law(self) -> DiffusedLaw:
-        return dataclasses.replace(self.diffused, law=self.part.law)
-
-    @property
-    def order(self) -> IntArray | None:
-        return self.part.order
-
-    def posterior(self, n_jobs: int | None = None) -> RandomGraph:
-        one = self.part.posterior(n_jobs)
-        self.steps = one.support.to_csr(np.asarray(one.edge_means, dtype=np.float64))
-        if one.support.complete:
-            with one_blas_thread():
-                ends = np.linalg.matrix_power(self.steps.toarray(), self.diffused.n_steps)
-            np.fill_diagonal(ends, 0.0)
-            return UnitOutDegree().around(_or_one_step(sp.csr_array(ends), self.steps))
-        ends = _without_diagonal(self._walk(self.steps))
-        return UnitOutDegree().around(_or_one_step(ends, self.steps))
-
-    def _walk(self, first: sp.csr_array) -> sp.csr_array:
-        """Return where walks with this first step end."""
-        assert self.steps is not None
-        n_kept = self.diffused.n_kept or int(np.diff(self.steps.indptr).max())
-        done = []
-        for a in range(0, first.shape[0], _ROWS):
-            ends = first[a : a + _ROWS]
-            for _ in range(self.diffused.n_steps - 1):
-                ends = sp.csr_array(ends @ self.steps)
-                reached = Support(ends.indptr, ends.indices)
-                keep = largest_of_rows(reached, ends.data, n_kept)
-                kept = reached.select(keep)
-                ends = sp.csr_array((ends.data[keep], kept.indices, kept.indptr), shape=ends.shape)
-            done.append(ends)
-        return sp.csr_array(sp.vstack(done))
-
-    def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
-        edges = self.part.new_edges(X_new, n_jobs)
-        ends = self._walk(edges.normalized())
-        # A point that coincides with others stays there.
-        stays = sp.diags_array((edges.coincident >= 0).astype(np.float64))
-        goes = sp.diags_array((edges.coincident < 0).astype(np.float64))
-        total = sp.csr_array(stays @ edges.normalized() + goes @ ends)
-        total.eliminate_zeros()
-        total.sort_indices()
-        support = Support(total.indptr, total.indices)
-        return dataclasses.replace(edges, support=support, means=np.asarray(total.data))
-
-    def own_isolation(self, n_jobs: int | None = None) -> FloatArray:
-        return self.part.own_isolation(n_jobs)
-
-    def remembered(self) -> dict[str, Any]:
-        return {"part": self.part.remembered(), "steps": self.steps}
 
 
 def _without_diagonal(ends: sp.csr_array) -> sp.csr_array:

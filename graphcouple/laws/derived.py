@@ -1,0 +1,88 @@
+"""Laws that are made of another law's graph."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.laws.given import ConditionedLaw, GraphLaw
+
+if TYPE_CHECKING:
+    from graphcouple.laws.model import GraphModel
+
+
+class DerivedLaw(GraphLaw):
+    """A law made of the graph of another law, the dataclass field `law`."""
+
+    law: GraphLaw
+
+    conditioned: ClassVar[type[DerivedConditioned]]
+    """The class of the law given its points."""
+
+    _nested: ClassVar[tuple[str, ...]] = ("law",)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.law, GraphLaw):
+            raise TypeError(f"law must be a GraphModel or GraphMixture, got {self.law!r}.")
+
+    @property
+    def parts(self) -> tuple[GraphModel, ...]:
+        """The models of the other law."""
+        return self.law.parts
+
+    @property
+    def metric(self) -> Any:
+        """The metric of the other law."""
+        return self.law.metric
+
+    def for_points(self, n_points: int) -> Self:
+        """Return the law with "auto" replaced by its value for this many points."""
+        return dataclasses.replace(self, law=self.law.for_points(n_points))  # type: ignore[type-var]
+
+    def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> ConditionedLaw:
+        """Return the law given its points; see `GraphModel.given`."""
+        if sample_weight is not None:
+            raise ValueError(
+                f"{type(self).__name__} takes no sample weights: each row is one node of its graph. Repeat rows, with "
+                "unique=False."
+            )
+        return self.conditioned(self, self.law.given(X, neighbors, y=y))
+
+    def recall(self, remembered: dict[str, Any]) -> ConditionedLaw:
+        """Return the law given its points, from the state that `ConditionedLaw.remembered` returned."""
+        law = self.conditioned(self, self.law.recall(remembered["part"]))
+        law.found = remembered[self.conditioned.remembers]
+        return law
+
+
+class DerivedConditioned(ConditionedLaw):
+    """A derived law given its points."""
+
+    remembers: ClassVar[str]
+    """The name of `found` in files."""
+
+    found: Any = None
+    """The result of `posterior` that new edges need."""
+
+    def __init__(self, derived: Any, part: ConditionedLaw) -> None:
+        self.derived, self.part = derived, part
+        self.X, self.labels = part.X, part.labels
+
+    @property
+    def law(self) -> Any:
+        """The law in use; see `ConditionedLaw`."""
+        return dataclasses.replace(self.derived, law=self.part.law)
+
+    @property
+    def order(self) -> IntArray | None:
+        """The order of the search; see `ConditionedLaw`."""
+        return self.part.order
+
+    def own_isolation(self, n_jobs: int | None = None) -> FloatArray:
+        """Return the isolation of each point of the graph; see `ConditionedLaw.own_isolation`."""
+        return self.part.own_isolation(n_jobs)
+
+    def remembered(self) -> dict[str, Any]:
+        """Return the state that new edges need, as arrays and plain values."""
+        return {"part": self.part.remembered(), self.remembers: self.found}
