@@ -64,7 +64,7 @@ def at_most_others(n_neighbors: int, n_points: int) -> int:
     warnings.warn(
         f"n_neighbors={n_neighbors} is lowered to {n_points - 1}, the number of other points: n_samples = {n_points}.",
         UserWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
     return n_points - 1
 

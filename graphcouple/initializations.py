@@ -99,15 +99,8 @@ def register(name: str, *, needs_points: bool = False) -> Callable[[Initializer]
     (150, 2)
     >>> gc.initializations.STARTS.remove("circle")
     """
-
-    def remember(function: Initializer) -> Initializer:
-        STARTS.add(name, function)
-        _NEED_POINTS.discard(name)
-        if needs_points:
-            _NEED_POINTS.add(name)
-        return function
-
-    return remember
+    (_NEED_POINTS.add if needs_points else _NEED_POINTS.discard)(name)
+    return STARTS.register(name)
 
 
 register("ccpca", needs_points=True)(ccpca)

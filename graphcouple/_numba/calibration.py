@@ -71,10 +71,7 @@ def perplexity_rows(start, stop, sq_dist, indptr, kernel, target, tolerance, sca
     for i in range(start, stop):
         m = indptr[i + 1] - indptr[i]
         row = sq_dist[indptr[i] : indptr[i + 1]]
-        if counts is None:
-            row_counts = None
-        else:
-            row_counts = counts[indptr[i] : indptr[i + 1]]
+        row_counts = None if counts is None else counts[indptr[i] : indptr[i + 1]]
         nearest = np.inf
         for j in range(m):
             if row_counts is None or row_counts[j] > 0.0:
@@ -139,10 +136,7 @@ def membership_sum(dist, counts, kernel, shift, scale):
     for j in range(dist.size):
         excess = max(dist[j] - shift, 0.0) / scale
         value = np.exp(kernel.log(excess * excess))
-        if counts is None:
-            total += value
-        else:
-            total += counts[j] * value
+        total += value if counts is None else counts[j] * value
     return total
 
 
@@ -171,12 +165,8 @@ def _nearest_distinct(dist, counts, connectivity):
     ordered = ordered[first:]
     if ordered.size == 0:
         return 0.0
-    if counts is None:
-        ordered_counts = None
-        n_copies = np.float64(ordered.size)
-    else:
-        ordered_counts = counts[order][first:]
-        n_copies = ordered_counts.sum()
+    ordered_counts = None if counts is None else counts[order][first:]
+    n_copies = np.float64(ordered.size) if counts is None else ordered_counts.sum()
     if n_copies < connectivity:
         return ordered[-1]
     whole = np.floor(connectivity)
@@ -192,10 +182,7 @@ def connectivity_rows(start, stop, sq_dist, indptr, kernel, target, connectivity
     """Find each row's ρ, its scale σ with Σ_j k((d_j − ρ)₊/σ) = `target`, by bisection after doubling, and Σ_j d_j."""
     for i in range(start, stop):
         row = np.sqrt(sq_dist[indptr[i] : indptr[i + 1]].astype(np.float64))
-        if counts is None:
-            row_counts = None
-        else:
-            row_counts = counts[indptr[i] : indptr[i + 1]]
+        row_counts = None if counts is None else counts[indptr[i] : indptr[i + 1]]
         shift[i] = _nearest_distinct(row, row_counts, connectivity)
         low = 0.0
         high = np.inf
@@ -204,10 +191,7 @@ def connectivity_rows(start, stop, sq_dist, indptr, kernel, target, connectivity
         sums[i] = 0.0
         for j in range(row.size):
             at += row[j] / row.size
-            if row_counts is None:
-                sums[i] += row[j]
-            else:
-                sums[i] += row[j] * row_counts[j]
+            sums[i] += row[j] if row_counts is None else row[j] * row_counts[j]
         if at == 0.0:
             at = 1.0
         for _ in range(64):
@@ -230,10 +214,7 @@ def neighbor_rows(start, stop, sq_dist, indptr, number, scale, counts=None):
         row = np.sqrt(sq_dist[indptr[i] : indptr[i + 1]].astype(np.float64))
         order = np.argsort(row)
         ordered = row[order]
-        if counts is None:
-            ordered_counts = None
-        else:
-            ordered_counts = counts[indptr[i] : indptr[i + 1]][order]
+        ordered_counts = None if counts is None else counts[indptr[i] : indptr[i + 1]][order]
         at = _nth_copy(ordered, ordered_counts, number)
         if at == 0.0:
             first = np.searchsorted(ordered, 0.0, side="right")

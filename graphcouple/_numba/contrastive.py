@@ -9,19 +9,10 @@ import numpy as np
 
 from graphcouple._numba import formulas as _formulas  # noqa: F401  registers the formula type
 from graphcouple._numba.jit import jit
+from graphcouple._numba.nearest import sq_dist_between
 
 # Kernels below this are compared by their logarithms.
 _SMALL = 1e-200
-
-
-@jit
-def sq_dist_between(points, i, j):
-    """Return the squared distance of two points, in double precision."""
-    total = 0.0
-    for a in range(points.shape[1]):
-        difference = np.float64(points[i, a]) - np.float64(points[j, a])
-        total += difference * difference
-    return total
 
 
 @jit
@@ -41,7 +32,7 @@ def drawn_rows(start, stop, points, log_kernel, order, place, shifts, total, log
     for i in range(start, stop):
         largest = -np.inf
         for s in range(shifts.size):
-            logs[s] = log_kernel.potential(sq_dist_between(points, i, order[(place[i] + shifts[s]) % n]))
+            logs[s] = log_kernel.potential(sq_dist_between(points, i, points, order[(place[i] + shifts[s]) % n]))
             largest = max(largest, logs[s])
         relative = 0.0
         for s in range(shifts.size):
@@ -56,7 +47,7 @@ def contrast_values(start, stop, points, log_kernel, log_total, indptr, indices,
     for i in range(start, stop):
         loss = 0.0
         for e in range(indptr[i], indptr[i + 1]):
-            above = log_kernel.potential(sq_dist_between(points, i, indices[e])) - log_total[i]
+            above = log_kernel.potential(sq_dist_between(points, i, points, indices[e])) - log_total[i]
             loss += weights[e] * (log_total[i] + max(above, 0.0) + np.log1p(np.exp(-abs(above))))
         value[i] = loss
 
@@ -67,22 +58,19 @@ def contrast_edges(
 ):  # fmt: skip
     """Fill Σ_j w_ij S_i/(k_ij + S_i), and the edges' part of the gradient of Σ_ij w_ij log(k_ij + S_i), w symmetric."""
     n_dims = points.shape[1]
-    force = np.empty(n_dims)
     for i in range(start, stop):
-        force[:] = 0.0
+        gradient[i] = 0.0
         lost = 0.0
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
-            sq_dist = sq_dist_between(points, i, j)
+            sq_dist = sq_dist_between(points, i, points, j)
             own = _share(log_kernel, kernel, sq_dist, total[i], log_total[i])
             other = _share(log_kernel, kernel, sq_dist, total[j], log_total[j])
             lost += weights[e] * (1.0 - own)
-            push = weights[e] * (own + other) * log_kernel.slope(sq_dist)
+            push = 2.0 * weights[e] * (own + other) * log_kernel.slope(sq_dist)
             for a in range(n_dims):
-                force[a] += push * (points[i, a] - points[j, a])
+                gradient[i, a] += push * (points[i, a] - points[j, a])
         pull[i] = lost
-        for a in range(n_dims):
-            gradient[i, a] = 2.0 * force[a]
 
 
 @jit
@@ -95,7 +83,7 @@ def add_drawn(start, stop, points, log_kernel, order, place, shifts, log_total, 
                 # First the point that i drew, then the point that drew i.
                 j = order[(place[i] + way * shifts[s]) % n]
                 drew = i if way == 1 else j
-                sq_dist = sq_dist_between(points, i, j)
+                sq_dist = sq_dist_between(points, i, points, j)
                 share = np.exp(log_kernel.potential(sq_dist) - log_total[drew])
                 push = 2.0 * pull[drew] * share * log_kernel.slope(sq_dist)
                 for a in range(n_dims):

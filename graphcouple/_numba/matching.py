@@ -6,6 +6,7 @@ import numpy as np
 
 from graphcouple._numba import formulas as _formulas  # noqa: F401  registers the formula type
 from graphcouple._numba.jit import jit
+from graphcouple._numba.nearest import sq_dist_between
 
 
 @jit
@@ -15,24 +16,19 @@ def matched_edges(start, stop, Z, indptr, indices, ahead, back, loss, kernel, va
     `ahead` holds e_ij and `back` e_ji. The support is symmetric.
     """
     n_dims = Z.shape[1]
-    force = np.empty(n_dims)
     for i in range(start, stop):
         total = 0.0
-        force[:] = 0.0
+        gradient[i] = 0.0
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
-            sq_dist = 0.0
-            for a in range(n_dims):
-                sq_dist += (Z[i, a] - Z[j, a]) * (Z[i, a] - Z[j, a])
+            sq_dist = sq_dist_between(Z, i, Z, j)
             p = kernel.edge_probability(sq_dist)
             total += loss.cost(ahead[e], p) - loss.cost(0.0, p)
             slope = loss.grad_cost(ahead[e], p) + loss.grad_cost(back[e], p) - 2.0 * loss.grad_cost(0.0, p)
             slope *= 2.0 * p * kernel.grad_log_probability(sq_dist)
             for a in range(n_dims):
-                force[a] += slope * (Z[i, a] - Z[j, a])
+                gradient[i, a] += slope * (Z[i, a] - Z[j, a])
         value[i] = total
-        for a in range(n_dims):
-            gradient[i, a] = force[a]
 
 
 @jit
@@ -43,21 +39,15 @@ def matched_distances(start, stop, Z, indptr, indices, targets, weights, loss, v
     Points in one place have no direction in which to move apart, and feel no force.
     """
     n_dims = Z.shape[1]
-    force = np.empty(n_dims)
     for i in range(start, stop):
         total = 0.0
-        force[:] = 0.0
+        gradient[i] = 0.0
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
-            sq_dist = 0.0
-            for a in range(n_dims):
-                sq_dist += (Z[i, a] - Z[j, a]) * (Z[i, a] - Z[j, a])
-            distance = np.sqrt(sq_dist)
+            distance = np.sqrt(sq_dist_between(Z, i, Z, j))
             total += weights[e] * loss.cost(targets[e], distance)
             if distance > 0.0:
                 pull = 2.0 * weights[e] * loss.grad_cost(targets[e], distance) / distance
                 for a in range(n_dims):
-                    force[a] += pull * (Z[i, a] - Z[j, a])
+                    gradient[i, a] += pull * (Z[i, a] - Z[j, a])
         value[i] = total
-        for a in range(n_dims):
-            gradient[i, a] = force[a]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from graphcouple._numba import formulas as _formulas  # noqa: F401  registers the formula type
 from graphcouple._numba.jit import jit
 
@@ -139,13 +141,7 @@ def add_tiles_at(start, stop, places, low, side, width, numbers, spacing, fields
         row = int(x)
         column = int(y)
         number = (row + 1) * width + column + 1
-        first, last = 0, numbers.size
-        while first < last:
-            middle = (first + last) >> 1
-            if numbers[middle] < number:
-                first = middle + 1
-            else:
-                last = middle
+        first = np.searchsorted(numbers, number)
         if first == numbers.size or numbers[first] != number:
             continue
         x = (x - row) * side / spacing + 1.0

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphcouple._numba.contrastive import sq_dist_between
 from graphcouple._numba.jit import jit
+from graphcouple._numba.nearest import sq_dist_between
 
 
 @jit
@@ -36,7 +36,7 @@ def draw_nearby(start, stop, points, order, shifts, sq_reach, n_drawn, indptr, i
                     continue
                 # The operator % takes longer than the distance.
                 other = p + shifts[s] - (n if p + shifts[s] >= n else 0)
-                fits = (sq_dist_between(points, p, other) <= sq_reach) == within
+                fits = (sq_dist_between(points, p, points, other) <= sq_reach) == within
                 if fits and not _is_near(indptr, indices, order[p], order[other]):
                     drawn[s, p] = True
                     left[p - start] -= 1
@@ -52,7 +52,7 @@ def repel_drawn(start, stop, points, shifts, drawn, value, gradient):
                 other = p - shifts[s] if back else p + shifts[s]
                 other += n if other < 0 else (-n if other >= n else 0)
                 if drawn[s, other if back else p]:
-                    nearness = 1.0 / (2.0 + sq_dist_between(points, p, other))
+                    nearness = 1.0 / (2.0 + sq_dist_between(points, p, points, other))
                     value[p] += 0.0 if back else nearness
                     for a in range(n_dims):
                         difference = np.float64(points[p, a]) - np.float64(points[other, a])

@@ -70,17 +70,21 @@ def fill_seeking(rows, points, centre, seeking, sq_norms):
 
 
 @jit
+def sq_dist_between(left, i, right, j):
+    """Return the squared distance of a row on the left and a row on the right, in double precision."""
+    total = 0.0
+    for a in range(left.shape[1]):
+        difference = np.float64(left[i, a]) - np.float64(right[j, a])
+        total += difference * difference
+    return total
+
+
+@jit
 def candidate_sq_dists(rows, left, right, candidates, sq_dist):
     """Fill the squared distances between rows on the left and their candidates on the right, in double precision."""
     for s in range(rows.size):
-        i = rows[s]
         for e in range(candidates.shape[1]):
-            j = candidates[s, e]
-            total = 0.0
-            for a in range(left.shape[1]):
-                difference = np.float64(left[i, a]) - np.float64(right[j, a])
-                total += difference * difference
-            sq_dist[s, e] = total
+            sq_dist[s, e] = sq_dist_between(left, rows[s], right, candidates[s, e])
 
 
 @jit

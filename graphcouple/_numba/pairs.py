@@ -6,6 +6,7 @@ import numpy as np
 
 from graphcouple._numba.blocks import BLOCK, evaluate, fill, in_blocks
 from graphcouple._numba.jit import jit
+from graphcouple._numba.nearest import sq_dist_between
 from graphcouple._numba.tables import Linear
 from graphcouple._numba.threads import over_rows
 
@@ -109,10 +110,9 @@ def edge_rows(
     sq_dist = np.empty(BLOCK)
     value = np.empty(BLOCK)
     weight = np.empty(BLOCK)
-    force = np.empty(n_dims)
     for i in range(start, stop):
         total = 0.0
-        force[:] = 0.0
+        gradient[i] = 0.0
         for b in range(indptr[i], indptr[i + 1], BLOCK):
             m = min(BLOCK, np.int64(indptr[i + 1]) - b)
             ends = indices[b : b + m]
@@ -136,12 +136,9 @@ def edge_rows(
                     pull = 0.0
                     for e in range(m):
                         pull += weight[e] * (here - there[ends[e]])
-                    force[a] += pull
+                    gradient[i, a] += 2.0 * pull
         if with_potential:
             potential[i] = total
-        if with_gradient:
-            for a in range(n_dims):
-                gradient[i, a] = 2.0 * force[a]
 
 
 @jit
@@ -189,12 +186,7 @@ def edge_sq_dists(start, stop, points, indptr, indices, sq_dist):
     """Fill the squared distance of each stored edge, from differences, in double precision."""
     for i in range(start, stop):
         for e in range(indptr[i], indptr[i + 1]):
-            j = indices[e]
-            total = 0.0
-            for a in range(points.shape[1]):
-                difference = np.float64(points[i, a]) - np.float64(points[j, a])
-                total += difference * difference
-            sq_dist[e] = total
+            sq_dist[e] = sq_dist_between(points, i, points, indices[e])
 
 
 @jit

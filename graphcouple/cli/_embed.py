@@ -32,12 +32,6 @@ from graphcouple.cli._help import Grouped
 KERNELS = "gaussian, exponential, student[:DOF], rational:A:B, odds-KERNEL"
 
 
-def _kernel_usage() -> str:
-    from graphcouple import kernels
-
-    return ", ".join([*(_usage(name) for name in kernels.KERNELS.names()), "odds-KERNEL"])
-
-
 def _usage(name: str) -> str:
     """Return how to write a kernel: the numbers it needs, and optional ones in brackets."""
     from graphcouple import kernels
@@ -57,7 +51,8 @@ def _parse_kernel(text: str) -> Any:
     if name.startswith("odds-"):
         return kernels.Odds(_parse_kernel(text[len("odds-") :]))
     if name not in kernels.KERNELS:
-        raise ValueError(f"unknown kernel {text!r}; it must be one of {_kernel_usage()}.")
+        known = ", ".join([*map(_usage, kernels.KERNELS.names()), "odds-KERNEL"])
+        raise ValueError(f"unknown kernel {text!r}; it must be one of {known}.")
     kernel = kernels.KERNELS[name]
     fields = dataclasses.fields(kernel)
     least = sum(field.default is dataclasses.MISSING for field in fields)

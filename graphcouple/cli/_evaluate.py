@@ -27,20 +27,18 @@ from graphcouple.cli._common import (
 @click.option("--metric", default="euclidean", show_default=True, help="Distance of the points of DATA.")
 @click.option("-k", "sizes", type=int, multiple=True, help="Size of a neighborhood; repeat for several.")
 @click.option("--rows", type=int, help="Score only this many random points.  [default: all to 12,000, then 1,280]")
-@click.option("-s", "--seed", type=int, default=0, show_default=True, help="Seed of all randomness.")
-@click.option("--jobs", type=int, help="Threads.  [default: every core]")
+@click.option("-s", "--seed", "random_state", type=int, default=0, show_default=True, help="Seed of all randomness.")
+@click.option("--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")
 @click.option("-o", "--output", type=PATH, help="Also write the scores to this .csv file.")
 def evaluate(
     data: str,
     embeddings: tuple[Path, ...],
     labels: str | None,
     columns: str | None,
-    metric: str,
     sizes: tuple[int, ...],
     rows: int | None,
-    seed: int,
-    jobs: int | None,
     output: Path | None,
+    **options: Any,
 ) -> None:
     """Score EMBEDDINGS of DATA, files with one row per point: .npy, .npz or .csv.
 
@@ -61,14 +59,7 @@ def evaluate(
             raise ValueError(f"{path} is named twice; name each embedding once.")
         maps[name] = read_points(path, None)[0]
     scores = score_each(
-        X,
-        maps,
-        classes_or_none(y),
-        metric=metric,
-        K=list(sizes) or None,
-        n_rows=rows if rows is not None else "auto",
-        random_state=seed,
-        n_jobs=jobs,
+        X, maps, classes_or_none(y), K=list(sizes) or None, n_rows=rows if rows is not None else "auto", **options
     )
     if output is not None:
         with finished_files(output) as (draft,):

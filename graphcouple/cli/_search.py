@@ -28,24 +28,16 @@ from graphcouple.cli._help import Grouped
 @click.option("--objectives", default="R(10),R(n/2)", show_default=True, help="Scores, with commas between them.")
 @click.option("--budget", default="10min", show_default=True, help='Time, or a number as in "60 trials".')
 @click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Fits of the best methods.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the draws.")
+@click.option(
+    "--seed", "random_state", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the draws."
+)
 @click.option("-j", "--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")
 @click.option("--store", type=PATH, help="Keep each fit in this file, and continue where it ends.")
 @labels_option
 @columns_option
 @click.option("-o", "--output", type=PATH, help="Report, .html.  [default: DATA-search.html]")
 def search(
-    data: str,
-    space: str,
-    objectives: str,
-    budget: str,
-    seeds: int,
-    seed: int,
-    n_jobs: int | None,
-    store: Path | None,
-    labels: str | None,
-    columns: str | None,
-    output: Path | None,
+    data: str, objectives: str, seeds: int, labels: str | None, columns: str | None, output: Path | None, **options: Any
 ) -> None:
     """Try many methods on DATA, and show the methods that no other surpasses.
 
@@ -60,18 +52,9 @@ def search(
     name, X, y = load_data(data, labels, columns)
     page = Path(f"{name}-search.html") if output is None else output
     check_target(page, (".html",), "--output")
-    refuse_inputs({"--output": page, "--store": store}, (data, labels))
+    refuse_inputs({"--output": page, "--store": options["store"]}, (data, labels))
     result = search_methods(
-        X,
-        space,
-        names_of(objectives),
-        budget,
-        seeds,
-        y=classes_or_none(y),
-        n_jobs=n_jobs,
-        random_state=seed,
-        store=store,
-        callback=_report,
+        X, objectives=names_of(objectives), n_seeds=seeds, y=classes_or_none(y), callback=_report, **options
     )
     result.to_html(page)
     rows = result.rows()

@@ -200,7 +200,9 @@ def _take_options(made: Any, names: list[str]) -> None:
 def _word(field: Any) -> Word:
     declared = dict(field.metadata)
     usual = VOCABULARY.get(declared.pop("like", field.name))
-    return Word(**declared) if usual is None else usual._replace(**declared)
+    # A type in words is by default that of the annotation.
+    plain = field.type.replace(" | None", ", optional")
+    return Word(**{"kind": plain, **declared}) if usual is None else usual._replace(**declared)
 
 
 def documented(template: str, fields: tuple[Any, ...], words: dict[str, Word]) -> str:

@@ -15,6 +15,9 @@ from graphcouple.optimize import Descent, Optimizer
 from graphcouple.summation import Summation
 
 AT_LEAST_1 = Interval(Integral, 1, None, closed="left")
+AT_LEAST_2 = Interval(Integral, 2, None, closed="left")
+AT_LEAST_0 = Interval(Real, 0, None, closed="left")
+SHARE = Interval(Real, 0, 1, closed="both")
 ABOVE_0 = Interval(Real, 0, None, closed="neither")
 
 
@@ -105,9 +108,7 @@ VOCABULARY: dict[str, Word] = {
         "dict, optional", 'Further arguments of the metric, as ``{"p": 3}`` for "minkowski".', [dict, None]
     ),
     "min_dist": Word(
-        "float",
-        "Distance below which points of the embedding count as connected; at most `spread`.",
-        [Interval(Real, 0, None, closed="left")],
+        "float", "Distance below which points of the embedding count as connected; at most `spread`.", [AT_LEAST_0]
     ),
     "n_components": Word("int", "Dimension of the embedding.", [AT_LEAST_1]),
     "n_graphs": Word("int", "Number of graphs that J is averaged over.", [AT_LEAST_1]),
@@ -129,16 +130,14 @@ VOCABULARY: dict[str, Word] = {
         [AT_LEAST_1],
     ),
     "neighbors of umap": Word(
-        "int",
-        "Size of the neighbourhoods, counting the point itself, as in umap-learn.",
-        [Interval(Integral, 2, None, closed="left")],
+        "int", "Size of the neighbourhoods, counting the point itself, as in umap-learn.", [AT_LEAST_2]
     ),
     "landmarks of pairs": Word(
         'int, None or "auto"',
         "Fit this number of points, the nearest to centres of k-means, and place the others as `transform` does. "
         'None fits all, with a matrix of all pairs. "auto": all of up to 5,000 points, and 1,000 of more. Ignored '
         "where no such matrix is needed.",
-        [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"}), None],
+        [AT_LEAST_2, StrOptions({"auto"}), None],
     ),
     "perplexity of each point": Word(
         "float", "Effective number of neighbours of each point; above 1 and below the number of neighbours.", [ABOVE_0]
@@ -167,7 +166,7 @@ VOCABULARY: dict[str, Word] = {
         "int, optional",
         "Fit about this number of points, the nearest to centres of k-means, and place the others as `transform` "
         "does. None, or as many as there are points, fits all of them. Landmarks keep their own sample weights.",
-        [Interval(Integral, 2, None, closed="left"), None],
+        [AT_LEAST_2, None],
     ),
     "n_starts": Word(
         'int or "auto"',
@@ -302,7 +301,7 @@ VOCABULARY: dict[str, Word] = {
         "λ. 0 is the plain method; larger values bring the arrangement of the components closer to ccPCA's. "
         '"auto" depends on the range of J on the data; see `ComponentMeans`. Above about 100, the steps that J allows '
         'are small for H: give the estimator ``init="ccpca"`` and more iterations.',
-        [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        [AT_LEAST_0, StrOptions({"auto"})],
     ),
 }
 """The meaning of each parameter name, unless an estimator says otherwise."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from numbers import Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -85,10 +85,9 @@ class AttractionRepulsionPCA(ByKernel):
         "(Nyström), or from points drawn where it is worst (randomly pivoted Cholesky).",
         checks=[StrOptions({"nystroem", "cholesky"}), None],
     )
-    rank: int = parameter(default=100, kind="int", doc="Rank of the approximation.", checks=[AT_LEAST_1])
+    rank: int = parameter(default=100, doc="Rank of the approximation.", checks=[AT_LEAST_1])
     conjugate: bool = parameter(
         default=True,
-        kind="bool",
         doc="Take conjugate directions; False takes gradients, as in the paper, and needs many more iterations.",
         checks=["boolean"],
     )
@@ -101,32 +100,15 @@ class AttractionRepulsionPCA(ByKernel):
     max_iter: int = parameter(default=2000, kind="int", doc="Maximum number of iterations.", checks=[AT_LEAST_1])
     tol: float = parameter(
         default=1e-10,
-        kind="float",
         doc="The run ends when the gradient's norm is at most this share of its first one.",
         checks=[Interval(Real, 0, 1, closed="neither")],
     )
-    check_every: int = parameter(
-        default=10, kind="int", doc="Iterations between entries of the history.", checks=[AT_LEAST_1]
-    )
+    check_every: int = parameter(default=10, doc="Iterations between entries of the history.", checks=[AT_LEAST_1])
     random_state: Any = parameter(default=None, doc="Seed of the start and of the approximation.")
     verbose: int = parameter(default=0)
     callback: Callable[[int, float, FloatArray], Any] | None = parameter(default=None)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Embed `X`, of shape (n_samples, n_features), or a matrix of similarities; `y` is ignored.
-
-        Raises
-        ------
-        ValueError, TypeError
-            When `X` or a parameter is invalid; the message says why.
-
-        Warns
-        -----
-        ConvergenceWarning
-            When `max_iter` iterations were not enough.
-        """
-        self._validate_params()
-        X = self._checked(X)
+    def _fit(self, X: Any) -> None:
         n = X.shape[0]
         if self._linear and (largest := float(abs(X).max())) and not 1e-12 < largest < 1e12:
             raise ValueError(f"the largest entry of X is {largest:.3g}, whose fourth power rounds away; rescale X.")
@@ -166,13 +148,12 @@ class AttractionRepulsionPCA(ByKernel):
                 f"the gradient has not fallen to {self.tol:g} of its first norm in max_iter={self.max_iter} "
                 "iterations. Raise max_iter, or tol.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         self.embedding_ = (solution.Z - solution.Z.mean(axis=0)).astype(X.dtype)
         self.loss_, self.stop_reason_, self.n_iter_ = solution.loss, solution.message, solution.n_iter
         self.loss_history_, self.loss_iterations_ = solution.loss_history, solution.iterations
         self._keep_map(X)
-        return self
 
     def _matrices(self, X: Any, rng: np.random.RandomState) -> tuple[GramMatrix | None, GramMatrix]:
         """Return the similarities to monitor, if any, and the similarities to use."""

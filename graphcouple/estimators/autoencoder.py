@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._validation import check_embedding
 from graphcouple.estimators._parameters import estimator, parameter
+from graphcouple.estimators._vocabulary import AT_LEAST_0
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.spectral import warn_of_missing
 from graphcouple.graphs import FloatArray
@@ -59,21 +58,11 @@ class LinearAutoencoder(EmbeddingEstimator):
     n_components: int = parameter(default=2, kw_only=False)
     alpha: float = parameter(
         default=0.0,
-        kind="float",
         doc="α, the penalty; directions with a squared singular value below it are dropped.",
-        checks=[Interval(Real, 0, None, closed="left")],
+        checks=[AT_LEAST_0],
     )
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Compute encoder and decoder of `X`, of shape (n_samples, n_features); `y` is ignored.
-
-        Raises
-        ------
-        ValueError
-            When `n_components` is above min(n, p), or `X` is invalid.
-        """
-        self._validate_params()
-        X = self._checked(X)
+    def _fit(self, X: Any) -> None:
         if self.n_components > min(X.shape):
             raise ValueError(
                 f"n_components={self.n_components} must be at most min(n_samples, n_features)={min(X.shape)}."
@@ -91,7 +80,6 @@ class LinearAutoencoder(EmbeddingEstimator):
         self.embedding_ = (placement.Z * shrink).astype(X.dtype)
         self.reconstruction_error_ = gram.trace - float((squares * (1.0 - (1.0 - shrink**2) ** 2)).sum())
         self.loss_ = self.reconstruction_error_ + 2.0 * self.alpha * float(np.square(shrink).sum())
-        return self
 
     def transform(self, X: Any) -> FloatArray:
         """Return the codes (X − mean) E of points, of shape (n_new, n_components)."""

@@ -224,23 +224,23 @@ class CouplingEstimator(PlacesNewPoints):
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
 
     def _keep(self, result: Result, dtype: Any) -> None:
-        solution, coupling = result.solution, result.coupling
+        solution, part = result.solution, result.part
         places = solution.Z.astype(dtype, copy=False)
         self._regressor = self._seed = None
         self.embedding_ = places if self._rows is None else places[self._rows.point]
-        self._given = result.given
-        placing = coupling if isinstance(coupling, Placing) else None
+        self._given = part.given
+        placing = part.coupling if isinstance(part.coupling, Placing) else None
         self._map, self._function = result.fixed_map(places), result.function
         self._scale = 1.0 if placing is None else placing.scale
-        self._posterior = result.posterior
+        self._posterior = part.problem.posterior if part.order is None else None
         self.loss_ = solution.loss
         self.loss_history_ = solution.loss_history
         self.loss_iterations_ = solution.iterations
         self.n_iter_ = solution.n_iter
         self.start_losses_ = solution.start_losses
         self.stop_reason_ = solution.message
-        self.term_losses_ = [term.value(solution.Z) for _, term in result.terms]
-        self.term_weights_ = [weight for weight, _ in result.terms]
+        self.term_losses_ = [term.value(solution.Z) for _, term in part.terms]
+        self.term_weights_ = [weight for weight, _ in part.terms]
         weighed = zip(self.term_weights_, self.term_losses_, strict=True)
         self.coupling_loss_ = solution.loss - sum(weight * loss for weight, loss in weighed)
         self.__dict__.pop("kl_divergence_", None)

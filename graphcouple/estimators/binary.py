@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from numbers import Real
 from typing import Any, ClassVar
 
 import scipy.sparse as sp
-from sklearn.utils._param_validation import Interval
 
 from graphcouple.couplings import Coupling, CrossEntropyCoupling, EffectiveCoupling, NoiseContrastiveCoupling
 from graphcouple.estimators._parameters import estimator, parameter
-from graphcouple.estimators._vocabulary import ABOVE_0
+from graphcouple.estimators._vocabulary import ABOVE_0, SHARE
 from graphcouple.estimators.graph_coupling import GraphCoupling
 from graphcouple.estimators.preset import PerplexityPreset, Preset, fuzzy_law
 from graphcouple.kernels import Odds, RationalPower, Student
@@ -125,9 +123,7 @@ class NegTSNE(SampledRepulsion, PerplexityPreset):
     True
     """
 
-    edge_prior: float = parameter(
-        default=1.0, kind="float", doc="π, which scales the odds of each edge.", checks=[ABOVE_0]
-    )
+    edge_prior: float = parameter(default=1.0, doc="π, which scales the odds of each edge.", checks=[ABOVE_0])
 
     def _latent_law(self) -> GraphModel:
         return GraphModel(Student(), Binary(self.edge_prior))
@@ -211,18 +207,16 @@ class UMAP(SampledRepulsion):
     spread: float = parameter(default=1.0)
     a: float | None = parameter(
         default=None,
-        kind="float, optional",
         doc="With `b`: the edge probability is 1/(1 + a d^(2b)), whatever `min_dist` and `spread` are.",
         checks=[None, ABOVE_0],
     )
-    b: float | None = parameter(default=None, kind="float, optional", doc="See `a`.", checks=[None, ABOVE_0])
+    b: float | None = parameter(default=None, doc="See `a`.", checks=[None, ABOVE_0])
     local_connectivity: float = parameter(default=1.0)
     set_op_mix_ratio: float = parameter(
         default=1.0,
-        kind="float",
         doc="Share of the law of pairs linked in either direction (the union of umap-learn), in [0, 1]; the rest is "
         "the share of pairs linked in both.",
-        checks=[Interval(Real, 0, 1, closed="both")],
+        checks=[SHARE],
     )
 
     n_pulls: ClassVar[int] = 2

@@ -31,46 +31,6 @@ _MANY_POINTS = 250_000
 
 
 @dataclass(frozen=True)
-class Result:
-    """The result of carrying out a sentence.
-
-    Attributes
-    ----------
-    solution : Solution
-    posterior : RandomGraph or None
-        The law of the input's graph; None if it was renumbered.
-    coupling : Objective
-        The coupling alone, without the terms.
-    terms : tuple of (float, Objective)
-        Each term with its weight.
-    given : ConditionedLaw or None
-        The input's law with its points; None if the input is a graph or a posterior.
-    order : ndarray of shape (n_points,), optional
-        The coupling's i-th point is row `order[i]`, whereas the solution has the order of the rows. None if the orders
-        are equal.
-    function : FeatureMap, optional
-        The function of the points that the map is, if it is one.
-    """
-
-    solution: Solution
-    posterior: RandomGraph | None
-    coupling: Objective
-    terms: tuple[tuple[float, Objective], ...]
-    given: ConditionedLaw | None = None
-    order: IntArray | None = None
-    function: FeatureMap | None = None
-
-    def for_coupling(self, Z: FloatArray) -> FloatArray:
-        """Return an embedding of the rows in the order that the coupling takes."""
-        return Z if self.order is None else Z[self.order]
-
-    def fixed_map(self, Z: FloatArray) -> FixedMap | None:
-        """Return an embedding of the rows as it attracts and repels new points, if the coupling can place them."""
-        fixed = self.coupling.fixed_map(self.for_coupling(Z)) if isinstance(self.coupling, Placing) else None
-        return fixed if fixed is None or self.order is None else fixed.reordered(np.argsort(self.order))
-
-
-@dataclass(frozen=True)
 class Prepared:
     """A sentence bound to its points, before descent.
 
@@ -78,8 +38,15 @@ class Prepared:
     ----------
     sentence : Sentence
     problem : Problem
-    coupling, terms, given, order
-        See `Result`.
+    coupling : Objective
+        The coupling alone, without the terms.
+    terms : tuple of (float, Objective)
+        Each term with its weight.
+    given : ConditionedLaw or None
+        The input's law with its points; None if the input is a graph or a posterior.
+    order : ndarray of shape (n_points,), optional
+        The coupling's i-th point is row `order[i]`, whereas results have the order of the rows. None if the orders are
+        equal.
     start : ndarray of shape (n_samples, n_components), optional
         The start, if it was made before the points were reordered.
     """
@@ -103,10 +70,28 @@ class Prepared:
 
     def result(self, solution: Solution) -> Result:
         """Return the result whose points are where descent ended."""
-        if self.order is None:
-            return Result(solution, self.problem.posterior, self.coupling, self.terms, self.given)
-        solution = replace(solution, Z=solution.Z[np.argsort(self.order)])
-        return Result(solution, None, self.coupling, self.terms, self.given, self.order)
+        if self.order is not None:
+            solution = replace(solution, Z=solution.Z[np.argsort(self.order)])
+        return Result(solution, self)
+
+
+@dataclass(frozen=True)
+class Result:
+    """Where descent ended, in the order of the rows, and the function of the points that the map is, if it is one."""
+
+    solution: Solution
+    part: Prepared
+    function: FeatureMap | None = None
+
+    def for_coupling(self, Z: FloatArray) -> FloatArray:
+        """Return an embedding of the rows in the order that the coupling takes."""
+        return Z if self.part.order is None else Z[self.part.order]
+
+    def fixed_map(self, Z: FloatArray) -> FixedMap | None:
+        """Return an embedding of the rows as it attracts and repels new points, if the coupling can place them."""
+        coupling, order = self.part.coupling, self.part.order
+        fixed = coupling.fixed_map(self.for_coupling(Z)) if isinstance(coupling, Placing) else None
+        return fixed if fixed is None or order is None else fixed.reordered(np.argsort(order))
 
 
 def given_points(sentence: Sentence, rows: Rows) -> ConditionedLaw | None:

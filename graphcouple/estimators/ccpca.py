@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -134,16 +134,7 @@ class CCPCA(EmbeddingEstimator):
         law = GraphModel(Gaussian(), as_prior(self.prior), bandwidth, self.n_neighbors, metric=self.metric)
         return law.for_points(n_samples)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Draw graphs and embed `X`, of shape (n_samples, n_features); `y` is ignored.
-
-        Raises
-        ------
-        ValueError, TypeError
-            When `X` or a parameter is invalid; the message says why.
-        """
-        self._validate_params()
-        X = self._checked(X)
+    def _fit(self, X: Any) -> None:
         if self.n_components > min(X.shape):
             raise ValueError(
                 f"n_components={self.n_components} must be at most min(n_samples, n_features)={min(X.shape)}."
@@ -169,14 +160,14 @@ class CCPCA(EmbeddingEstimator):
         self._given, self.posterior_, self.projection_ = law, posterior, projection
         self._constant = pca.constant
         if pca.constant:
-            warnings.warn(f"{why_constant(self.projection_)}; the result is PCA of X.", UserWarning, stacklevel=2)
+            warnings.warn(f"{why_constant(self.projection_)}; the result is PCA of X.", UserWarning, stacklevel=3)
             pca = component_pca(X, identity_projection(X.shape[0]), self.n_components, rng=rng)
         if not pca.singular_values.any():
             warnings.warn(
                 "the averages of all points are equal up to rounding, so all lie in one place. If the points are far "
                 "from the origin, subtract their mean, or pass them in double precision.",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         self.mean_ = pca.mean.astype(X.dtype)
         self.components_ = pca.components.astype(X.dtype)
@@ -187,7 +178,6 @@ class CCPCA(EmbeddingEstimator):
         self.n_samples_ = self.projection_.n_samples
         self.component_sizes_ = self.projection_.sizes
         self.component_counts_ = self.projection_.n_components
-        return self
 
     def _draw(
         self, X: Any, posterior: RandomGraph, rng: np.random.RandomState
@@ -226,6 +216,7 @@ class CCPCA(EmbeddingEstimator):
         return np.asarray(weights @ self.embedding_).astype(X.dtype, copy=False)
 
     _not_saved: ClassVar[frozenset[str]] = frozenset({"posterior_", "projection_"})
+    _remembered = ("_given", "_constant")
 
     def report(self) -> list[tuple[str, str]]:
         """Return the law, the graphs that were drawn, their error and the eigenvalues, as names and texts."""
@@ -239,10 +230,3 @@ class CCPCA(EmbeddingEstimator):
             ("error", f"{self.relative_error_:.3f} of the embedding's norm, by Monte Carlo"),
             *super().report(),
         ]
-
-    def _remember(self) -> dict[str, Any]:
-        return {"given": self._given.saved(), "constant": self._constant}
-
-    def _recall(self, remembered: dict[str, Any]) -> None:
-        self._constant = remembered["constant"]
-        self._given = self.model(len(self.embedding_)).loaded(remembered["given"])

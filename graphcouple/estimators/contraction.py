@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from numbers import Integral, Real
 from typing import Any
 
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from graphcouple.couplings import SpectralContraction
 from graphcouple.couplings.contraction import LaplacianEigenvalues, input_eigenvalues
 from graphcouple.estimators._parameters import estimator, parameter
+from graphcouple.estimators._vocabulary import AT_LEAST_0, AT_LEAST_1
 from graphcouple.estimators.carry_out import Result
 from graphcouple.estimators.sentence import Sentence
 from graphcouple.estimators.sne import TSNE
@@ -57,19 +57,13 @@ class LaptSNE(TSNE):
         default="auto",
         kind='int or "auto"',
         doc='Number of eigenvalues, about the number of clusters. "auto": the last large gap of `eigenvalues_`.',
-        checks=[Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        checks=[AT_LEAST_1, StrOptions({"auto"})],
     )
-    weight: float = parameter(
-        default=0.3,
-        kind="float",
-        doc="λ, the weight of the contraction.",
-        checks=[Interval(Real, 0, None, closed="left")],
-    )
+    weight: float = parameter(default=0.3, kind="float", doc="λ, the weight of the contraction.", checks=[AT_LEAST_0])
     batch_size: int | None = parameter(
         default=None,
-        kind="int, optional",
         doc="Number of points that move together, with their neighbours; see `MiniBatches`. None: all, by L-BFGS.",
-        checks=[Interval(Integral, 1, None, closed="left"), None],
+        checks=[AT_LEAST_1, None],
     )
     perplexity: Any = parameter(default=25.0)
     init: Any = parameter(default="spectral")
@@ -89,7 +83,7 @@ class LaptSNE(TSNE):
 
     def _keep(self, result: Result, dtype: Any) -> None:
         super()._keep(result, dtype)
-        whole: Any = result.terms[-1][1]
+        whole: Any = result.part.terms[-1][1]
         contraction = whole.terms[0][1]
         assert isinstance(contraction, LaplacianEigenvalues)
         self.n_clusters_: int = contraction.n_eigenvalues

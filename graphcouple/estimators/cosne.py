@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from graphcouple.couplings import OriginDistances
 from graphcouple.estimators._parameters import estimator, parameter
-from graphcouple.estimators._vocabulary import ABOVE_0
+from graphcouple.estimators._vocabulary import ABOVE_0, AT_LEAST_0
 from graphcouple.estimators.carry_out import Result
 from graphcouple.estimators.preset import PerplexityPreset
 from graphcouple.estimators.sentence import Sentence
@@ -56,15 +54,13 @@ class COSNE(PerplexityPreset):
 
     radius: float = parameter(
         default=1.0,
-        kind="float",
         doc="Radius of curvature, in units of the Student kernel's length: the smaller, the more curved the space.",
         checks=[ABOVE_0],
     )
     origin_weight: float = parameter(
         default=0.1,
-        kind="float",
         doc="Weight of distances from the centre, in proportion to the data's; see `OriginDistances`.",
-        checks=[Interval(Real, 0, None, closed="left")],
+        checks=[AT_LEAST_0],
     )
 
     def _latent_law(self) -> GraphModel:

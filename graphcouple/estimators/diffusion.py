@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._validation import check_integer
 from graphcouple.estimators._parameters import estimator, parameter
+from graphcouple.estimators._vocabulary import AT_LEAST_0, SHARE
 from graphcouple.estimators.laplacian_methods import LawEigenmaps
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.laws.priors import RandomGraph
@@ -77,22 +76,20 @@ class DiffusionMaps(LawEigenmaps):
 
     t: float = parameter(
         default=1.0,
-        kind="float",
         doc="Number of steps of the walk; more steps show a larger scale. 0 is eigenmaps. "
         "Between whole numbers, negative 1 − λ count as 0.",
-        checks=[Interval(Real, 0, None, closed="left")],
+        checks=[AT_LEAST_0],
     )
     alpha: float = parameter(
         default=1.0,
-        kind="float",
         doc="How much of the density of the points is removed, in [0, 1]: at 1 the map shows their shape alone, at 0 "
         "the walk is on the graph as it is.",
-        checks=[Interval(Real, 0, 1, closed="both")],
+        checks=[SHARE],
     )
     tol: float = parameter(default=1e-10, like="residual")
 
     normalized = True
-    _remembered = ("_fixed", "_shares")
+    _remembered = ("_fixed", "_shares", "_given")
 
     def _reweighed(self, laplacian: GraphLaplacian) -> GraphLaplacian:
         degrees = np.where(laplacian.degrees > 0, laplacian.degrees, 1.0)

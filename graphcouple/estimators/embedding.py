@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
@@ -18,7 +17,7 @@ from graphcouple.estimators._peers import why_missing
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import ConditionedLaw
 from graphcouple.laws.priors import RandomGraph
-from graphcouple.neighbors import as_points
+from graphcouple.neighbors import as_points, remembered_distances
 from graphcouple.storage import write
 
 # Rows that are compared first: if they differ, the others need not be read.
@@ -36,9 +35,28 @@ class EmbeddingEstimator(ScikitTransformer):
     couples_laws: ClassVar[bool] = False
     """Whether the method couples two laws, so that it has a `sentence`."""
 
-    @abstractmethod
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Embed `X`."""
+        """Embed `X`, of shape (n_samples, n_features), or a number for each pair of points; `y` is ignored.
+
+        Raises
+        ------
+        ValueError, TypeError
+            When `X` or a parameter is invalid; the message says why.
+
+        Warns
+        -----
+        UserWarning
+            When all rows are equal, or there are fewer directions than `n_components`.
+        ConvergenceWarning
+            When the iterations were not enough.
+        """
+        self._validate_params()
+        self._fit(self._checked(X))
+        return self
+
+    def _fit(self, X: Any) -> None:
+        """Embed checked points."""
+        raise NotImplementedError
 
     def __getattr__(self, name: str) -> Any:
         """Raise an error that says what other libraries' attributes are called here."""
@@ -187,12 +205,19 @@ class EmbeddingEstimator(ScikitTransformer):
 
     def _remember(self) -> dict[str, Any]:
         """Return what new points need besides the fitted attributes."""
-        return {name[1:]: getattr(self, name) for name in self._remembered}
+        return {name[1:]: _held(getattr(self, name)) for name in self._remembered}
 
     def _recall(self, remembered: dict[str, Any]) -> None:
         """Take back what `_remember` returned."""
         for name in self._remembered:
-            setattr(self, name, remembered[name[1:]])
+            value = remembered[name[1:]]
+            if name == "_distances":
+                value = remembered_distances(
+                    value, getattr(self, "metric", "euclidean"), getattr(self, "metric_params", None)
+                )
+            elif name == "_given" and value is not None:
+                value = self.model(len(self.embedding_)).loaded(value)
+            setattr(self, name, value)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there is an embedding: an interrupted first fit leaves none."""
@@ -224,7 +249,7 @@ class HasLaw(EmbeddingEstimator):
     _given: ConditionedLaw | None
     """The input's law with its points; None if the input is a graph or a posterior."""
 
-    _posterior: RandomGraph | None
+    _posterior: RandomGraph | None = None
 
     @property
     def posterior_(self) -> RandomGraph:
@@ -241,6 +266,11 @@ class HasLaw(EmbeddingEstimator):
         if state.get("_given") is not None:
             state["_posterior"] = None
         return state
+
+
+def _held(value: Any) -> Any:
+    """Return what a file holds of a private attribute."""
+    return value.saved() if isinstance(value, ConditionedLaw) else getattr(value, "remembered", lambda: value)()
 
 
 def _first_column(X: Any, names: list[Any], bad: Callable[[FloatArray], Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -110,21 +110,7 @@ class GramEstimator(SimilarityEstimator):
     _zero_diagonal: ClassVar[bool] = False
     """Whether the value for a point and itself is 0, as for distances."""
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Embed `X`, of shape (n_samples, n_features), or similarities of pairs; `y` is ignored.
-
-        Raises
-        ------
-        ValueError, TypeError
-            When `X` or a parameter is invalid; the message says why.
-
-        Warns
-        -----
-        UserWarning
-            When there are fewer directions than `n_components`.
-        """
-        self._validate_params()
-        X = self._checked(X)
+    def _fit(self, X: Any) -> None:
         n = X.shape[0]
         if self.takes_distances and X.shape[0] != X.shape[1]:
             raise ValueError(f"X holds one number for each pair, so it must be square, got shape {X.shape}.")
@@ -140,7 +126,9 @@ class GramEstimator(SimilarityEstimator):
         else:
             rng = check_random_state(self.random_state)
             self.landmarks_ = choose_landmarks(X, self.n_landmarks, rng, points=not self.takes_distances)
-            gram = self._of_pairs(X)
+            base = X if self.landmarks_ is None else X[self.landmarks_]
+            points = None if self.takes_distances else base
+            gram = GramMatrix(matrix=self._similarities(self._columns(base), points))
         if self.n_components >= gram.n_points:
             raise ValueError(f"n_components={self.n_components} must be below the {gram.n_points} landmarks.")
         placement = gram.placement(self.n_components)
@@ -150,7 +138,7 @@ class GramEstimator(SimilarityEstimator):
             mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
             self._fixed = {"mean": mean, "onto": gram.directions(placement)}
         else:
-            self._fixed = {"points": self._base, "rows": gram.rows, "onto": placement.onto}
+            self._fixed = {"points": points, "rows": gram.rows, "onto": placement.onto}
         Z = placement.Z
         if self.landmarks_ is not None:
             whole = np.empty((n, self.n_components))
@@ -158,12 +146,6 @@ class GramEstimator(SimilarityEstimator):
             whole[self.landmarks_], whole[others] = Z, self._placed(self._columns(X[others]))
             Z = whole
         self.embedding_ = Z.astype(X.dtype)
-        return self
-
-    def _of_pairs(self, X: Any) -> GramMatrix:
-        base = X if self.landmarks_ is None else X[self.landmarks_]
-        self._base = None if self.takes_distances else base
-        return GramMatrix(matrix=self._similarities(self._columns(base), self._base))
 
 
 @estimator

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from numbers import Real
+from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphcouple.couplings import ComponentMeans, Density, LargeScale
 from graphcouple.estimators._parameters import estimator, parameter
+from graphcouple.estimators._vocabulary import AT_LEAST_0, AT_LEAST_2
 from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.estimators.binary import UMAP
 from graphcouple.estimators.wrapper import WithTerm
@@ -64,12 +65,10 @@ class HierarchicalCoupling(WithTerm):
     epsilon: Any = parameter(default="auto")
     n_graphs: int = parameter(default=10)
 
-    @property
-    def _joint(self) -> bool:
-        return self.strategy == "joint" and self.weight != 0
+    _loss = "component_loss_"
 
     def _term(self) -> ComponentMeans | None:
-        if not self._joint:
+        if self.strategy != "joint" or self.weight == 0:
             return None
         weight = self.weight if isinstance(self.weight, (str, bool)) else float(self.weight)
         return ComponentMeans(weight, self.scale, self.epsilon, self.n_graphs)
@@ -85,11 +84,6 @@ class HierarchicalCoupling(WithTerm):
                 f"{'none' if X is None else 'distances alone'}; pass points, with a posterior as the input of "
                 "GraphCoupling."
             )
-
-    def _take_from(self, plain: CouplingEstimator) -> Self:
-        super()._take_from(plain)
-        self.weight_, self.component_loss_ = self._own(plain) if self._joint else (0.0, 0.0)
-        return self
 
 
 @estimator
@@ -140,18 +134,15 @@ class TwoScaleCoupling(WithTerm):
         default="auto",
         kind='int or "auto"',
         doc='Groups of points with which all points are compared. "auto" is 100 to 500; see `LargeScale`.',
-        checks=[Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
+        checks=[AT_LEAST_2, StrOptions({"auto"})],
     )
+
+    _loss = "large_scale_loss_"
 
     def _term(self) -> LargeScale | None:
         if self.weight == 0:
             return None
         return LargeScale(self.weight if isinstance(self.weight, (str, bool)) else float(self.weight), self.n_groups)
-
-    def _take_from(self, plain: CouplingEstimator) -> Self:
-        super()._take_from(plain)
-        self.weight_, self.large_scale_loss_ = self._own(plain) if self.weight != 0 else (0.0, 0.0)
-        return self
 
 
 @estimator
@@ -199,11 +190,10 @@ class DensMAP(WithTerm):
         default=3.0,
         kind="float",
         doc="Weight of radii against neighborhoods; 0 is the plain method.",
-        checks=[Interval(Real, 0, None, closed="left")],
+        checks=[AT_LEAST_0],
     )
     slope: float = parameter(
         default=1.0,
-        kind="float",
         doc="A radius twice as large in X is 2^slope times as large.",
         checks=[Interval(Real, 0, 10, closed="right")],
     )

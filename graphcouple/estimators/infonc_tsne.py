@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
-
-from sklearn.utils._param_validation import Interval
 
 from graphcouple.couplings import ContrastiveCoupling
 from graphcouple.estimators._parameters import estimator, parameter
+from graphcouple.estimators._vocabulary import AT_LEAST_1
 from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.estimators.preset import perplexity_law
 from graphcouple.estimators.sentence import Sentence
@@ -55,10 +53,7 @@ class InfoNCTSNE(CouplingEstimator):
         'all pairs, and "auto" three times the perplexity.',
     )
     negative_sample_rate: int = parameter(
-        default=5,
-        kind="int",
-        doc="Points drawn for each edge and end; at most n − 1.",
-        checks=[Interval(Integral, 1, None, closed="left")],
+        default=5, kind="int", doc="Points drawn for each edge and end; at most n − 1.", checks=[AT_LEAST_1]
     )
     metric: Any = parameter(default="euclidean")
     metric_params: dict[str, Any] | None = parameter(default=None)

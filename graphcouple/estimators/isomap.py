@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +13,7 @@ from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.spectral import choose_landmarks, in_blocks, warn_of_missing, warn_of_parts
 from graphcouple.graphs import FloatArray, IntArray
-from graphcouple.neighbors import coordinates_of, distances_of, remembered_distances
+from graphcouple.neighbors import coordinates_of, distances_of
 from graphcouple.spectral import GramMatrix, Parts, nystroem_places, places_of
 
 # A component has at least 30 landmarks, or all of its nodes.
@@ -71,16 +71,9 @@ class Isomap(EmbeddingEstimator):
     random_state: Any = parameter(default=None, doc="Seed of the landmarks.")
     n_jobs: int | None = parameter(default=None)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Embed `X`, of shape (n_samples, n_features), or of distances; `y` is ignored.
+    _remembered = ("_distances", "_n_neighbors", "_formulas", "_origins")
 
-        Raises
-        ------
-        ValueError, TypeError
-            When `X` or a parameter is invalid; the message says why.
-        """
-        self._validate_params()
-        X = self._checked(X)
+    def _fit(self, X: Any) -> None:
         n = X.shape[0]
         if self.n_components >= n:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")
@@ -105,7 +98,6 @@ class Isomap(EmbeddingEstimator):
         else:
             self._origins = np.zeros((1, self.n_components))
         self.embedding_ = (Z + self._origins[parts.labels]).astype(X.dtype)
-        return self
 
     def _graph(self) -> sp.csr_array:
         """Return the distances of nearest neighbours, in both directions."""
@@ -175,14 +167,9 @@ class Isomap(EmbeddingEstimator):
             Z[own, : known["onto"].shape[1]] += self._placed(k, paths)
         return Z.astype(X.dtype, copy=False)
 
-    def _remember(self) -> dict[str, Any]:
-        places = {"formulas": self._formulas, "origins": self._origins}
-        return {"distances": self._distances.remembered(), "n_neighbors": self._n_neighbors, **places}
-
     def _recall(self, remembered: dict[str, Any]) -> None:
-        self._distances = remembered_distances(remembered["distances"], self.metric, self.metric_params)
-        self._formulas, self._origins = remembered["formulas"], remembered["origins"]
-        self._n_neighbors = remembered.get("n_neighbors", self.n_neighbors)
+        # Older files lack the number of neighbours.
+        super()._recall({"n_neighbors": self.n_neighbors, **remembered})
 
 
 def _some_of_each(parts: Parts, landmarks: IntArray) -> IntArray:

@@ -37,7 +37,7 @@ class LaplacianEstimator(EmbeddingEstimator):
         if self.n_components >= laplacian.n_nodes:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {laplacian.n_nodes}.")
         placed = embed_parts(laplacian, self.n_components, X, self._coordinates)
-        warn_of_parts(placed.parts.n_parts, self._remedy, stacklevel=4)
+        warn_of_parts(placed.parts.n_parts, self._remedy)
         self.embedding_ = placed.Z.astype(dtype)
         of_largest = placed.eigenvalues[int(np.argmax(placed.parts.sizes))]
         # A component of few nodes has fewer eigenvalues than the embedding has columns.
@@ -90,6 +90,7 @@ class LawEigenmaps(HasLaw, LaplacianEstimator):
     )
     n_jobs: int | None = parameter(default=None)
 
+    _remembered: ClassVar[tuple[str, ...]] = ("_fixed", "_given")
     _remedy = "More neighbors, or a higher perplexity, may connect them."
 
     def report(self) -> list[tuple[str, str]]:
@@ -184,15 +185,6 @@ class LawEigenmaps(HasLaw, LaplacianEstimator):
         Z[same] = self.embedding_[edges.coincident[same]]
         return Z.astype(X.dtype, copy=False)
 
-    def _remember(self) -> dict[str, Any]:
-        return {**super()._remember(), "given": None if self._given is None else self._given.saved()}
-
-    def _recall(self, remembered: dict[str, Any]) -> None:
-        super()._recall(remembered)
-        given = remembered["given"]
-        self._posterior = None
-        self._given = None if given is None else self.model(len(self.embedding_)).loaded(given)
-
 
 @estimator
 class LaplacianEigenmaps(LawEigenmaps):
@@ -242,7 +234,6 @@ class LaplacianEigenmaps(LawEigenmaps):
 
     normalized: bool = parameter(
         default=True,
-        kind="bool",
         doc="Whether a point counts by its degree, which keeps points of few edges from standing apart; else all count "
         "alike.",
         checks=["boolean"],

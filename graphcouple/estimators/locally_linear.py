@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from graphcouple.couplings import reconstruction_weights
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.laplacian_methods import LaplacianEstimator
 from graphcouple.graphs import FloatArray
-from graphcouple.neighbors import distances_of, remembered_distances
+from graphcouple.neighbors import distances_of
 from graphcouple.spectral import ReconstructionLaplacian
 
 
@@ -65,24 +65,15 @@ class LocallyLinearEmbedding(LaplacianEstimator):
     tol: float = parameter(default=1e-10, like="residual")
     n_jobs: int | None = parameter(default=None)
 
+    _remembered = ("_fixed", "_distances", "_used")
     _remedy = "More neighbors may connect them."
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Embed `X`, of shape (n_samples, n_features); `y` is ignored.
-
-        Raises
-        ------
-        ValueError, TypeError
-            When `X` or a parameter is invalid; the message says why.
-        """
-        self._validate_params()
-        X = self._checked(X)
+    def _fit(self, X: Any) -> None:
         self._distances, self._used = distances_of(X), (self.n_neighbors, self.reg)
         support, _ = self._distances.nearest(at_most_others(self.n_neighbors, X.shape[0]), self.n_jobs)
         laplacian = ReconstructionLaplacian(reconstruction_weights(X, support, self.reg))
         self._keep(laplacian, X, X.dtype)
         self.reconstruction_error_ = laplacian.value(self.embedding_)
-        return self
 
     def transform(self, X: Any) -> FloatArray:
         """Place new points at the means of their neighbours, with the weights that reconstruct them.
@@ -110,10 +101,6 @@ class LocallyLinearEmbedding(LaplacianEstimator):
         Z[alone] = self.embedding_[nearest[alone]]
         return Z.astype(X.dtype, copy=False)
 
-    def _remember(self) -> dict[str, Any]:
-        return {**super()._remember(), "distances": self._distances.remembered(), "used": self._used}
-
     def _recall(self, remembered: dict[str, Any]) -> None:
-        super()._recall(remembered)
-        self._distances = remembered_distances(remembered["distances"])
-        self._used = remembered.get("used", (self.n_neighbors, self.reg))
+        # Older files lack the parameters in use.
+        super()._recall({"used": (self.n_neighbors, self.reg), **remembered})

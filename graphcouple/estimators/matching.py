@@ -60,10 +60,10 @@ class PairwiseMatching(Preset):
         checks=[ABOVE_0],
     )
     kernel: Kernel | None = parameter(
-        default=None, kind="Kernel, optional", doc="v, with values up to 1; Gaussian by default.", checks=[Kernel, None]
+        default=None, doc="v, with values up to 1; Gaussian by default.", checks=[Kernel, None]
     )
     latent_kernel: Kernel | None = parameter(
-        default=None, kind="Kernel, optional", doc="w, with values up to 1; Student by default.", checks=[Kernel, None]
+        default=None, doc="w, with values up to 1; Student by default.", checks=[Kernel, None]
     )
     loss: Any = parameter(
         default="square",
@@ -84,11 +84,10 @@ class PairwiseMatching(Preset):
         checks=[_READINGS],
     )
     latent_reading: str | None = parameter(
-        default=None, kind="str, optional", doc="How w is read; as v by default.", checks=[_READINGS, None]
+        default=None, doc="How w is read; as v by default.", checks=[_READINGS, None]
     )
     bandwidth: Bandwidth | None = parameter(
         default=None,
-        kind="Bandwidth, optional",
         doc="How each point rescales its distances before v is evaluated, in place of the perplexity.",
         checks=[Bandwidth, None],
     )
@@ -138,10 +137,7 @@ class TwoKernelPCA(Preset):
     min_dist: float = parameter(default=0.1)
     spread: float = parameter(default=1.0)
     latent_kernel: Kernel | None = parameter(
-        default=None,
-        kind="Kernel, optional",
-        doc="k_y, in place of the one that `min_dist` and `spread` give.",
-        checks=[Kernel, None],
+        default=None, doc="k_y, in place of the one that `min_dist` and `spread` give.", checks=[Kernel, None]
     )
 
     def _input_law(self) -> GraphModel:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -18,14 +18,14 @@ from graphcouple.couplings.losses import SquareLoss, as_loss
 from graphcouple.couplings.stress import stress_weights
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._progress import watched
-from graphcouple.estimators._vocabulary import AT_LEAST_1
+from graphcouple.estimators._vocabulary import AT_LEAST_1, AT_LEAST_2
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.gram_methods import ClassicalMDS
 from graphcouple.estimators.run_control import snapshots_of
 from graphcouple.estimators.spectral import MOST_PAIRS, choose_landmarks, in_blocks, squared_distances
-from graphcouple.graphs import FloatArray, Support
+from graphcouple.graphs import FloatArray
 from graphcouple.initializations import given_start
-from graphcouple.neighbors import distances_of, remembered_distances
+from graphcouple.neighbors import distances_of
 from graphcouple.optimize import LBFGS, best_scale, solve
 
 # Pairs of each point in a sample, and points that new ones are compared with.
@@ -108,7 +108,7 @@ class MetricMDS(EmbeddingEstimator):
         doc="Number of random pairs of each point, drawn once, that stand for all pairs. None compares all pairs. "
         '"auto": all of up to 5,000 points, and 500 of each of more. On 5,000 images the stress of all pairs ended 4 % '
         "above the least with 500, and 8 % with 200.",
-        checks=[Interval(Integral, 2, None, closed="left"), StrOptions({"auto"}), None],
+        checks=[AT_LEAST_2, StrOptions({"auto"}), None],
     )
     init: Any = parameter(
         default="classical",
@@ -131,6 +131,8 @@ class MetricMDS(EmbeddingEstimator):
     callback: Callable[[int, float, FloatArray], Any] | None = parameter(default=None)
     checkpoint: Any = parameter(default=None)
     on_interrupt: str = parameter(default="raise")
+
+    _remembered = ("_distances", "_compared")
 
     @property
     def _power(self) -> float:
@@ -187,7 +189,9 @@ class MetricMDS(EmbeddingEstimator):
         self.embedding_ = Z.astype(X.dtype)
         self.stress_ = solution.loss * unit**2 if scaled else solution.loss
         if pairs is not None:
-            objective = self._other_pairs(pairs, rng)
+            # The pairs that were fitted agree better with the embedding than others.
+            others = sampled_pairs(n, min(_MEASURED, pairs.n_edges // n), rng)
+            objective = Stress.of(self._distances, others, self._power, self.loss, self.n_jobs)
             self.stress_ = objective.value(Z)
         self.normalized_stress_ = float(np.sqrt(self.stress_ / (objective.sq_norm or 1.0)))
         self.loss_history_ = solution.loss_history * (unit**2 if scaled else 1.0)
@@ -195,11 +199,6 @@ class MetricMDS(EmbeddingEstimator):
         self.n_iter_, self.stop_reason_ = solution.n_iter, solution.message
         self._compared = choose_landmarks(X, _COMPARED, rng, points=False)
         return self
-
-    def _other_pairs(self, pairs: Support, rng: np.random.RandomState) -> Stress:
-        """Return the stress of other pairs; the pairs that were fitted agree better with the embedding."""
-        others = sampled_pairs(pairs.n_nodes, min(_MEASURED, pairs.n_edges // pairs.n_nodes), rng)
-        return Stress.of(self._distances, others, self._power, self.loss, self.n_jobs)
 
     def _start(self, X: Any, rng: np.random.RandomState) -> tuple[FloatArray, bool]:
         """Return the start, and whether it was given."""
@@ -258,13 +257,6 @@ class MetricMDS(EmbeddingEstimator):
         """Return the stress, as names and texts."""
         check_is_fitted(self)
         return [("stress", f"{self.stress_:.6g}, normalised {self.normalized_stress_:.4f}")]
-
-    def _remember(self) -> dict[str, Any]:
-        return {"distances": self._distances.remembered(), "compared": self._compared}
-
-    def _recall(self, remembered: dict[str, Any]) -> None:
-        self._distances = remembered_distances(remembered["distances"], self.metric, self.metric_params)
-        self._compared = remembered["compared"]
 
 
 def _lengths(away: FloatArray) -> FloatArray:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from graphcouple.couplings import LocallyAdjustedCoupling, PairwiseControlledCoupling
 from graphcouple.estimators._parameters import estimator, parameter
-from graphcouple.estimators._vocabulary import ABOVE_0
+from graphcouple.estimators._vocabulary import ABOVE_0, AT_LEAST_1
 from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.estimators.sentence import Sentence
 from graphcouple.kernels import Gaussian, Student
@@ -54,10 +53,10 @@ class PaCMAP(CouplingEstimator):
         default="auto",
         kind='int or "auto"',
         doc='Near pairs of each point. "auto" is 10.',
-        checks=[Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        checks=[AT_LEAST_1, StrOptions({"auto"})],
     )
-    mid_ratio: float = parameter(default=0.5, kind="float", doc="Mid-near pairs for each near pair.", checks=[ABOVE_0])
-    far_ratio: float = parameter(default=2.0, kind="float", doc="Further pairs for each near pair.", checks=[ABOVE_0])
+    mid_ratio: float = parameter(default=0.5, doc="Mid-near pairs for each near pair.", checks=[ABOVE_0])
+    far_ratio: float = parameter(default=2.0, doc="Further pairs for each near pair.", checks=[ABOVE_0])
 
     metric: Any = parameter(default="euclidean")
     metric_params: dict[str, Any] | None = parameter(default=None)
@@ -113,7 +112,6 @@ class LocalMAP(PaCMAP):
 
     reach: float = parameter(
         default=10.0,
-        kind="float",
         doc="Distance on the map within which points repel each other in the last phase.",
         checks=[ABOVE_0],
     )

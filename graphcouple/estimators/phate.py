@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphcouple._numba.threads import one_blas_thread
 from graphcouple.estimators._parameters import estimator, parameter
+from graphcouple.estimators._vocabulary import AT_LEAST_1
 from graphcouple.estimators.laplacian_methods import LawEigenmaps
 from graphcouple.estimators.metric_mds import MetricMDS
 from graphcouple.graphs import FloatArray
@@ -87,11 +88,10 @@ class PHATE(LawEigenmaps):
         kind='int or "auto"',
         doc='Number of steps of the walk. "auto" is where the entropy of Pᵗ stops falling fast: two lines, one before '
         "and one after, fit the first 200 entropies best. The original's walk is not lazy: a step there is two here.",
-        checks=[Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        checks=[AT_LEAST_1, StrOptions({"auto"})],
     )
     gamma: float = parameter(
         default=1.0,
-        kind="float",
         doc="The potential is −log p at 1, and 2/(1 − γ) p^((1 − γ)/2) below, so √p at 0, up to a factor.",
         checks=[Interval(Real, -1, 1, closed="both")],
     )

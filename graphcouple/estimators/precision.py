@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -92,10 +92,7 @@ class PrecisionCoupling(EmbeddingEstimator):
 
     _remembered = ("_ratio",)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Compute the coupling's minimiser from `X`, of shape (n_samples, n_features); `y` is ignored."""
-        self._validate_params()
-        X = self._checked(X)
+    def _fit(self, X: Any) -> None:
         n, p = X.shape
         nu_x = float(n if self.nu_x is None else self.nu_x)
         for name, value in (("nu_x", nu_x), ("nu_z", self.nu_z)):
@@ -131,7 +128,6 @@ class PrecisionCoupling(EmbeddingEstimator):
         ratio = np.sqrt(self.eigenvalues_) / np.where(self.singular_values_ > 0, self.singular_values_, 1.0)
         self._ratio = ratio.astype(X.dtype)
         self.embedding_ = scores[:, :kept] * self._ratio
-        return self
 
     def _gamma(self, nu_x: float, p: int, q: int) -> float:
         return 1.0 if self.nu_z is None else (self.nu_z + q) / (nu_x + p)

@@ -151,7 +151,6 @@ class SNEkhorn(PerplexityPreset):
     )
     latent_kernel: Kernel | None = parameter(
         default=None,
-        kind="Kernel, optional",
         doc="The embedding's kernel; Gaussian by default. Student() gives t-SNEkhorn.",
         checks=[Kernel, None],
     )

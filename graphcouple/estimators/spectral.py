@@ -38,8 +38,8 @@ def choose_landmarks(X: Any, wanted: Any, rng: np.random.RandomState, *, points:
     return nearest_to_means(X, int(count), rng) if points else np.sort(rng.choice(n, int(count), replace=False))
 
 
-def warn_of_parts(n_parts: int, remedy: str, stacklevel: int = 3) -> None:
-    """Warn that a graph is disconnected; by default in the name of the caller's caller."""
+def warn_of_parts(n_parts: int, remedy: str, stacklevel: int = 4) -> None:
+    """Warn that a graph is disconnected; by default in the name of the caller of fit."""
     if n_parts > 1:
         warnings.warn(
             f"the graph has {n_parts} connected components, about whose arrangement it says nothing. Each is embedded "
@@ -55,7 +55,7 @@ def warn_of_missing(n_found: int, wanted: int, what: str) -> None:
         warnings.warn(
             f"{what} only {n_found} of n_components={wanted} directions; the other columns are zero.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

@@ -41,6 +41,8 @@ class WithTerm(EmbeddingEstimator):
 
     couples_laws: ClassVar[bool] = True
     plain_method: ClassVar[type[CouplingEstimator]] = TSNE
+    _loss: ClassVar[str | None] = None
+    """The attribute with the value of the preset's term, if it has one; `weight_` is then its weight."""
 
     def report(self) -> list[tuple[str, str]]:
         """Return the laws that were used and the losses, as names and texts."""
@@ -107,17 +109,17 @@ class WithTerm(EmbeddingEstimator):
     def _check_input(self, plain: CouplingEstimator, X: Any) -> None:
         """Raise `ValueError` if the preset cannot take this input."""
 
-    def _own(self, plain: CouplingEstimator) -> tuple[float, float]:
-        """Return the weight and the value of the preset's term; the method's own terms come after it."""
-        at = len(plain.terms) - 1
-        return plain.term_weights_[at], plain.term_losses_[at]
-
     def _take_from(self, plain: CouplingEstimator) -> Self:
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             del self.__dict__[name]
         self.estimator_ = plain
         fitted = {name: value for name, value in vars(plain).items() if name.endswith("_")}
         self.__dict__.update(fitted)
+        if self._loss is not None:
+            # Terms that the method adds by itself come after the preset's.
+            at = len(plain.terms) - 1
+            own = (plain.term_weights_[at], plain.term_losses_[at]) if self._term() else (0.0, 0.0)
+            self.weight_, self.__dict__[self._loss] = own
         return self
 
     @property

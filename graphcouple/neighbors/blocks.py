@@ -143,8 +143,9 @@ class _Part:
         return np.hstack(columns).astype(points.dtype)
 
     def _rms_distance(self) -> float:
-        rows = np.random.default_rng(0).permutation(self.distances.n_points)[:_UNIT_ROWS]
-        sample = distances_of(self.distances.X[rows], *_metric_of(self.distances))
+        whole = self.distances
+        rows = np.random.default_rng(0).permutation(whole.n_points)[:_UNIT_ROWS]
+        sample = distances_of(whole.X[rows], whole.metric, whole.params)
         return float(np.sqrt(sample.all_pairs()[1].mean())) or 1.0
 
 
@@ -212,7 +213,3 @@ class BlockDistances(Searched):
     def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         """Return the squared distances of edges; see `Distances`."""
         return np.sum([part.distances.along(support, n_jobs) / part.unit**2 for part in self.parts], axis=0)
-
-
-def _metric_of(distances: Distances) -> tuple[Any, Any]:
-    return (distances.metric, distances.params) if isinstance(distances, Searched) else ("euclidean", None)

@@ -126,10 +126,6 @@ def regular_support(indices: IntArray) -> Support:
 class Searched(Distances):
     """Distances that scikit-learn's `NearestNeighbors` can search."""
 
-    metric: Any
-    params: dict[str, Any] | None = None
-    """Further arguments of the metric."""
-
     approximate: bool = False
     """Whether there is an approximate search."""
 

@@ -186,7 +186,9 @@ class Descent:
     ) -> Exaggeration:
         limit = attraction.limit(Z)
         if not attraction.shrinks_noise:
-            small = (Z * (_SMALL * _size(objective, Z))).astype(Z.dtype)
+            # A bounded loss, such as the square, is nearly level where points are far apart.
+            steep = objective.exaggerated(2.0) if attraction.fades else objective
+            small = (Z * (_SMALL * best_scale(steep, Z, precise=False))).astype(Z.dtype)
             limit = min(bearable_attraction(objective, small), limit)
         staged = _STAGED_IF_FREE if Z.shape[1] >= _FREE_DIMS else _STAGED_ITERATIONS
         length = min(staged, 3 * max_iter // 4)
@@ -211,16 +213,6 @@ class Descent:
                 stacklevel=2,
             )
         return Exaggeration(factor, length, _STAGES, factor**_START_POWER if starts_large else None)
-
-
-def _size(objective: Objective, Z: FloatArray) -> float:
-    """Return the best size of a start, with extra attraction if the loss is bounded.
-
-    A bounded loss, such as the square, is nearly level where points are far apart.
-    """
-    attraction = objective.attracting
-    fades = attraction is not None and attraction.fades
-    return best_scale(objective.exaggerated(2.0) if fades else objective, Z, precise=False)
 
 
 def _is_stuck(objective: Objective, Z: FloatArray) -> bool:

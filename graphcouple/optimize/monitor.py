@@ -148,10 +148,6 @@ class Monitor:
         self._stood_still = False
         self.before_last_tenth: float | None = None
 
-    def due(self, iteration: int) -> bool:
-        """Return whether to compute the loss at this iteration."""
-        return iteration % self.check_every == 0
-
     def check_finite(self, iteration: int, *values: Any) -> None:
         """Raise `FloatingPointError`, which names the iteration, unless all values are finite."""
         if not all(np.isfinite(value).all() for value in values):

@@ -234,7 +234,7 @@ class _Attempts(NamedTuple):
         try:
             while True:
                 over = iteration == monitor.max_iter and not _extend(monitor, objective, state, run, optimizer)
-                if monitor.due(iteration) and not over:
+                if iteration % monitor.check_every == 0 and not over:
                     # Record the loss of the objective itself, not of its exaggeration or of this iteration's sample.
                     loss, settled = objective.value(state.Z), not _is_warming_up(optimizer, iteration)
                     if monitor.record(iteration, loss, state.Z, state.grad_norm, settled):

@@ -86,8 +86,6 @@ class Map:
         Path(path).write_text(self.html, encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         return f'<iframe srcdoc="{escape(self.html)}" style="width: 100%; height: 720px; border: 0"></iframe>'
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -151,9 +151,8 @@ def search(
             result.check_objectives()
     own = [fit.seconds for fit in result.fits if fit.name == "TSNE"]
     runner.patience = max(_LEAST_PATIENCE, _PATIENCE * min(own, default=0.0))
-    for bracket in _brackets(methods, trials):
-        if finish.over:
-            break
+    methods = itertools.islice(methods, trials)
+    while (bracket := list(itertools.islice(methods, _BRACKET))) and not finish.over:
         _run(bracket, runner, result, n_seeds, finish, draws)
     return result
 
@@ -207,12 +206,6 @@ def _budget(budget: Any) -> tuple[float, int | None]:
     raise ValueError(
         f'budget must be a time such as "10min" or a number of trials such as "60 trials", got {budget!r}.'
     )
-
-
-def _brackets(methods: Iterator[Candidate], trials: int | None) -> Iterator[list[Candidate]]:
-    limited = methods if trials is None else itertools.islice(methods, trials)
-    while bracket := list(itertools.islice(limited, _BRACKET)):
-        yield bracket
 
 
 def _run(

@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator, clone
@@ -103,7 +103,7 @@ def candidates(space: Any, draws: Draws, sample: Any) -> Iterator[Candidate]:
     """
     if isinstance(space, str):
         if space == "laws":
-            return _drawn(draws, sample)
+            return _each_once(draws, lambda: _draw(draws), lambda method: _is_feasible(method, sample))
         if space == "presets":
             return _presets()
         raise ValueError(f'space must be "laws", "presets", estimators or distributions, got {space!r}.')
@@ -168,59 +168,52 @@ def _sampled(base: Any, distributions: Mapping[str, Any], draws: Draws) -> Itera
             raise ValueError(f"{type(base).__name__} has no parameter {name!r} to search over.")
         if not hasattr(values, "rvs") and (isinstance(values, str) or not isinstance(values, Sequence) or not values):
             raise ValueError(f"space[{name!r}] must be a list of values or a distribution of scipy, got {values!r}.")
-    seen: set[str] = set()
-    repeated = 0
-    while repeated < _MOST_REFUSED:
-        draws.begin()
+
+    def draw() -> Candidate:
         drawn = {
             name: draws.number(name, values) if hasattr(values, "rvs") else draws.choose(name, values)
             for name, values in sorted(distributions.items())
         }
         parts = {name: f"{value:.4g}" if isinstance(value, float) else str(value) for name, value in drawn.items()}
         name = f"{type(base).__name__}({', '.join(f'{key}={value}' for key, value in parts.items())})"
-        repeated += 1
-        if name in seen:
-            draws.skip()
-        else:
-            seen.add(name)
-            repeated = 0
-            draws.keep(name)
-            yield Candidate(name, clone(base).set_params(**drawn), parts)
+        return Candidate(name, clone(base).set_params(**drawn), parts)
+
+    yield from _each_once(draws, draw, lambda method: True)
 
 
-def _drawn(draws: Draws, sample: Any) -> Iterator[Candidate]:
-    """Yield sentences of registered parts that fit together, each once."""
+def _each_once(draws: Draws, draw: Callable[[], Candidate], is_feasible: Callable[[Any], bool]) -> Iterator[Candidate]:
+    """Yield drawn methods, each once, until too many in a row are repeats or not feasible."""
     seen: set[str] = set()
     refused = 0
     while refused < _MOST_REFUSED:
         draws.begin()
-        method = _draw(draws)
-        parts = _parts_of(method)
-        name = _IN_WORDS.format(**parts)
+        drawn = draw()
         refused += 1
-        if name in seen:
+        if drawn.name in seen:
             draws.skip()
-        elif _is_feasible(method, sample):
-            seen.add(name)
+        elif is_feasible(drawn.estimator):
+            seen.add(drawn.name)
             refused = 0
-            draws.keep(name)
-            yield Candidate(name, method, parts)
+            draws.keep(drawn.name)
+            yield drawn
 
 
-def _draw(draws: Draws) -> Any:
+def _draw(draws: Draws) -> Candidate:
     """Return a sentence of drawn parts, which may not fit together."""
     terms: list[Any] = [term for term in GlobalTerm.__subclasses__() if _takes_no_arguments(term)]
     # Half of the sentences have the coupling of the papers, and half have no term.
     usual = draws.choose("cross-entropy", (True, False))
     name = "cross-entropy" if usual else draws.choose("coupling", COUPLINGS.names())
     with_term = bool(terms) and draws.choose("with a term", (False, True))
-    return estimators.GraphCoupling(
+    method = estimators.GraphCoupling(
         input=_input_law(draws),
         latent=_latent_law(draws),
         coupling=COUPLINGS[name](),
         terms=(draws.choose("term", terms)(),) if with_term else (),
         init=draws.choose("start", STARTS.names()),
     )
+    parts = _parts_of(method)
+    return Candidate(_IN_WORDS.format(**parts), method, parts)
 
 
 def _parts_of(method: Any) -> dict[str, str]:

@@ -177,34 +177,23 @@ class ReconstructionLaplacian(GraphLaplacian):
     """
 
     def __init__(self, weights: Any) -> None:
-        self.weights = sp.csr_array(weights, dtype=np.float64)
+        self.affinity = sp.csr_array(weights, dtype=np.float64)
         self.normalized = False
-        self.mass = np.ones(self.weights.shape[0])
+        self.mass = np.ones(self.affinity.shape[0])
 
     @cached_property
     def _residual(self) -> tuple[sp.csr_array, sp.csr_array]:
-        residual = sp.csr_array(sp.eye_array(self.n_nodes) - self.weights)
+        residual = sp.csr_array(sp.eye_array(self.n_nodes) - self.affinity)
         return residual, sp.csr_array(residual.T)
-
-    @cached_property
-    def components(self) -> tuple[int, IntArray]:
-        """The number of connected components, and the component of each node."""
-        from scipy.sparse.csgraph import connected_components
-
-        return connected_components(self.weights, directed=False)
 
     def among(self, members: IntArray) -> ReconstructionLaplacian:
         """Return the Laplacian of some of the nodes, without weights to other nodes."""
-        return ReconstructionLaplacian(self.weights[members][:, members])
+        return ReconstructionLaplacian(self.affinity[members][:, members])
 
     def times(self, V: FloatArray) -> FloatArray:
         """Return M V; products with W and Wᵀ take a fraction of the time of a product with M."""
         residual, transpose = self._residual
         return np.asarray(transpose @ (residual @ V))
-
-    def flipped(self, v: FloatArray) -> FloatArray:
-        """Return (bound − M) v, for v of shape (n,)."""
-        return self.bound * v - self.times(v)
 
     @cached_property
     def matrix(self) -> sp.csr_array:

@@ -123,11 +123,8 @@ class Auto(Summation):
         self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
-        summation = self._fast(Z, radial)
-        if summation is not self._mesh:
-            return summation.potential(Z, radial, charges, **outputs)
         sets = np.ones((1, len(Z))) if charges is None else charges[None]
-        potentials, gradients = self._checked_potentials(summation, Z, radial, sets, outputs)
+        potentials, gradients = self.potentials(Z, radial, sets, **outputs)
         return potentials[0], gradients[0]
 
     def total(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, weights: FloatArray) -> float:

@@ -61,13 +61,7 @@ class BarnesHut(Summation):
         self.leaf_size = check_integer("leaf_size", leaf_size, 1)
 
     def potential(
-        self,
-        Z: FloatArray,
-        radial: RadialFunction,
-        charges: FloatArray | None = None,
-        *,
-        with_potential: bool = True,
-        with_gradient: bool = True,
+        self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
         from graphcouple._numba.blocks import in_blocks

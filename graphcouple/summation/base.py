@@ -121,13 +121,7 @@ class Summation(ABC):
         return float(weights @ self.potential(Z, radial, charges, with_gradient=False)[0])
 
     def potentials(
-        self,
-        Z: FloatArray,
-        radial: RadialFunction,
-        charges: FloatArray,
-        *,
-        with_potential: bool = True,
-        with_gradient: bool = True,
+        self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potentials of several sets of charges, of shapes (n_sets, n) and (n_sets, n, q).
 
@@ -136,22 +130,14 @@ class Summation(ABC):
         Z : ndarray of shape (n, q)
         radial : RadialFunction
         charges : ndarray of shape (n_sets, n)
-        with_potential, with_gradient : bool, default=True
-            What to compute, as for `potential`.
+        **outputs : bool
+            What to compute: `with_potential` and `with_gradient`, as for `potential`.
         """
-        outputs = {"with_potential": with_potential, "with_gradient": with_gradient}
         sums = [self.potential(Z, radial, row, **outputs) for row in charges]
         return np.stack([potential for potential, _ in sums]), np.stack([gradient for _, gradient in sums])
 
     def low_rank(
-        self,
-        Z: FloatArray,
-        radial: RadialFunction,
-        left: FloatArray,
-        right: FloatArray,
-        *,
-        with_potential: bool = True,
-        with_gradient: bool = True,
+        self, Z: FloatArray, radial: RadialFunction, left: FloatArray, right: FloatArray, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return Φ_i = Σ_{j≠i} c_ij φ(d²_ij) and ∇Φ_i for charges of pairs, c_ij = Σ_s left_si right_sj.
 
@@ -160,13 +146,10 @@ class Summation(ABC):
         Z : ndarray of shape (n, q)
         radial : RadialFunction
         left, right : ndarray of shape (rank, n)
-        with_potential, with_gradient : bool, default=True
-            What to compute, as for `potential`.
+        **outputs : bool
+            What to compute: `with_potential` and `with_gradient`, as for `potential`.
         """
-        potentials, gradients = self.potentials(
-            Z, radial, right, with_potential=with_potential, with_gradient=with_gradient
-        )
-        return weighed(left, potentials, gradients)
+        return weighed(left, *self.potentials(Z, radial, right, **outputs))
 
     def field(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray) -> Field:
         """Return the field of sets of charges at the points `Z`, which has a value at any place; exact sums by default.

@@ -51,14 +51,6 @@ class _OfChord(RadialFunction):
     radial: RadialFunction
     radius: float
 
-    @property
-    def smooth_at_zero(self) -> bool:
-        return self.radial.smooth_at_zero
-
-    @property
-    def length(self) -> float:
-        return self.radial.length
-
 
 class _OfHyperbolicChord(_OfChord):
     def potential(self, sq_dist: Any) -> Any:
@@ -334,15 +326,7 @@ class CurvedEdges(EdgeSum):
 
 
 def curved_sums(
-    space: Space,
-    Z: FloatArray,
-    radial: RadialFunction,
-    charges: Any,
-    edges: Any,
-    n_jobs: int | None,
-    *,
-    with_potential: bool = True,
-    with_gradient: bool = True,
+    space: Space, Z: FloatArray, radial: RadialFunction, charges: Any, edges: Any, n_jobs: int | None, **outputs: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Return Φ_i = Σ_j c_ij φ(d²_ij) and its gradient in z_i, over all pairs, or over edges."""
     from graphcouple._numba.blocks import in_blocks
@@ -353,15 +337,11 @@ def curved_sums(
     indptr, indices = (none, none) if edges is None else edges
     potential, pulls, bends = np.empty(len(Z)), np.empty(p.shape), np.empty(len(Z))
     at_least = worth_threads(len(Z) if edges is None else max(indices.size // len(Z), 1))
-    arrays = (
-        np.ascontiguousarray(p.T),
-        b,
-        in_blocks(space.of_chord(radial)),
-        np.ascontiguousarray(charges, dtype=np.float64),
-    )
-    outputs = (with_potential, with_gradient, potential, pulls, bends)
-    over_rows(len(Z), n_jobs, curved_rows, *arrays, indptr, indices, *outputs, at_least=at_least)
-    return potential, space.pulled(Z, pulls, bends) if with_gradient else np.empty(Z.shape)
+    coords, c = np.ascontiguousarray(p.T), np.ascontiguousarray(charges, dtype=np.float64)
+    flags = [outputs.get(name, True) for name in ("with_potential", "with_gradient")]
+    arrays = (coords, b, in_blocks(space.of_chord(radial)), c, indptr, indices, *flags, potential, pulls, bends)
+    over_rows(len(Z), n_jobs, curved_rows, *arrays, at_least=at_least)
+    return potential, space.pulled(Z, pulls, bends) if flags[1] else np.empty(Z.shape)
 
 
 def in_space(latent: Any, summation: Summation) -> Summation:

@@ -35,21 +35,14 @@ class Exact(Summation):
     checks_accuracy = True
 
     def potential(
-        self,
-        Z: FloatArray,
-        radial: RadialFunction,
-        charges: FloatArray | None = None,
-        *,
-        with_potential: bool = True,
-        with_gradient: bool = True,
+        self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
         from graphcouple._numba.all_pairs import sum_pairs
 
         if not radial.tabulated:
-            return sum_pairs(Z, radial, self.n_jobs, charges, with_potential, with_gradient)
+            return sum_pairs(Z, radial, self.n_jobs, charges, **outputs)
         right = np.ones((1, len(Z))) if charges is None else charges[None]
-        outputs = {"with_potential": with_potential, "with_gradient": with_gradient}
         return self.low_rank(Z, radial, np.ones((1, len(Z))), right, **outputs)
 
     def potentials(
@@ -63,23 +56,16 @@ class Exact(Summation):
         return sum_rows(Z, Z, radial, charges, self.n_jobs, with_gradient=False)
 
     def low_rank(
-        self,
-        Z: FloatArray,
-        radial: RadialFunction,
-        left: FloatArray,
-        right: FloatArray,
-        *,
-        with_potential: bool = True,
-        with_gradient: bool = True,
+        self, Z: FloatArray, radial: RadialFunction, left: FloatArray, right: FloatArray, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges of pairs, in one pass over the pairs; see `Summation.low_rank`."""
         from graphcouple._numba.all_pairs import NO_CHARGES, sum_low_rank
 
         first, second = (np.ascontiguousarray(factor, dtype=np.float64) for factor in (left, right))
-        sources = self._sources(Z, radial, with_potential, with_gradient)
-        return sum_low_rank(Z, sources, first, second, NO_CHARGES, self.n_jobs, with_potential, with_gradient)
+        sources = self._sources(Z, radial, **outputs)
+        return sum_low_rank(Z, sources, first, second, NO_CHARGES, self.n_jobs, **outputs)
 
-    def _sources(self, Z: FloatArray, radial: RadialFunction, *outputs: bool) -> tuple[Any, Any]:
+    def _sources(self, Z: FloatArray, radial: RadialFunction, **outputs: bool) -> tuple[Any, Any]:
         """Return the sources of slopes and of values, each the formula itself or a table of cubics."""
         return radial, radial
 
@@ -99,10 +85,10 @@ class Tabulated(Exact):
         Threads; None means every core.
     """
 
-    def _sources(self, Z: FloatArray, radial: RadialFunction, *outputs: bool) -> tuple[Any, Any]:
+    def _sources(self, Z: FloatArray, radial: RadialFunction, **outputs: bool) -> tuple[Any, Any]:
         tables = _tables(radial) if radial.tabulated and len(Z) >= TABLE_FROM else (None, None)
-        energies, forces = outputs
-        needed = [table for table, use in zip(tables, (forces, energies), strict=True) if use]
+        names = ("with_gradient", "with_potential")
+        needed = [table for name, table in zip(names, tables, strict=True) if outputs.get(name, True)]
         if any(table is None for table in needed):
             return radial, radial
         unused = np.zeros((1, 4))

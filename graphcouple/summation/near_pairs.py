@@ -60,7 +60,8 @@ def finer_where_crowded(
     reads, step, widest = _FIXED_POINTS if fixed else _MOVING_POINTS
 
     def cost(width: float) -> float:
-        return _cost(float(np.prod(np.maximum(extent / width, 16.0))), points, low, width, reads)
+        nodes = float(np.prod(np.maximum(extent / width, 16.0)))
+        return _TIME_OF_NODE * nodes + reads * _TIME_OF_PAIR * len(points) * crowding(points, low, width)
 
     current = cost(spacing)
     while float(extent.max()) < step * widest * spacing:
@@ -69,10 +70,6 @@ def finer_where_crowded(
             break
         spacing, current = step * spacing, refined
     return spacing
-
-
-def _cost(nodes: float, points: FloatArray, low: FloatArray, spacing: float, reads: float = 1.0) -> float:
-    return _TIME_OF_NODE * nodes + reads * _TIME_OF_PAIR * len(points) * crowding(points, low, spacing)
 
 
 def tiled_spacings(

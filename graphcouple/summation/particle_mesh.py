@@ -144,27 +144,15 @@ class ParticleMesh(Summation):
         return mesh
 
     def potential(
-        self,
-        Z: FloatArray,
-        radial: RadialFunction,
-        charges: FloatArray | None = None,
-        *,
-        with_potential: bool = True,
-        with_gradient: bool = True,
+        self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
         c = None if charges is None else charges[None]
-        sums = self.potentials(Z, radial, c, with_potential=with_potential, with_gradient=with_gradient)
+        sums = self.potentials(Z, radial, c, **outputs)
         return sums[0][0], sums[1][0]
 
     def potentials(
-        self,
-        Z: FloatArray,
-        radial: RadialFunction,
-        charges: FloatArray | None = None,
-        *,
-        with_potential: bool = True,
-        with_gradient: bool = True,
+        self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potentials of several sets of charges, with one pass over near pairs; see `Summation`."""
         n, n_dims = Z.shape
@@ -187,8 +175,9 @@ class ParticleMesh(Summation):
             )
         potential, gradient = self._read(points, c, grid, radial)
         transform = self._transform(radial, grid)
-        if transform.near is not None and not self._omits_near(n):
+        if transform.near is not None and not (self._softens and n >= SOFTENED_FROM):
             assert grid.edge is not None
+            with_potential = outputs.get("with_potential", True)
             add_near(points, c, grid.edge, transform.near, self.n_jobs, with_potential, potential, gradient)
         return potential, gradient
 
@@ -247,9 +236,6 @@ class ParticleMesh(Summation):
             return True
         grid = self._grid(Z, radial)
         return _fits(grid) and (grid.edge is None or crowding(Z, low, grid.spacing) <= MOST_PAIRS)
-
-    def _omits_near(self, n_points: int) -> bool:
-        return self._softens and n_points >= SOFTENED_FROM
 
     def _grid(self, points: FloatArray, radial: RadialFunction, fixed: bool = False) -> Grid:
         """Return the fastest grid; tiles of `fixed` points need no near pairs."""

@@ -53,7 +53,7 @@ FAULTS = [
           "first = _start(sentence, problem)", "test_many_edges"),
     Fault("numbers by list: a callback sees the lists", "estimators/carry_out.py", "watch(iteration, loss, Z[rank])", "watch(iteration, loss, Z)",
           "test_many_edges"),
-    Fault("numbers by list: new points among the wrong ones", "estimators/carry_out.py", "fixed.reordered(np.argsort(self.order))",
+    Fault("numbers by list: new points among the wrong ones", "estimators/carry_out.py", "fixed.reordered(np.argsort(order))",
           "fixed", "test_many_edges"),
     Fault("numbers by list: charges in another order", "couplings/fixed_map.py", "self.charges[:, order]", "self.charges", "test_many_edges"),
     Fault("numbers by list: where a coupling reads points", "estimators/carry_out.py", "as_coupling(sentence.coupling).reads_points or",
