@@ -1,5 +1,7 @@
 """Prior S, symmetric entropic affinities and SNEkhorn, against slow references."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -9,7 +11,7 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
-from graphcouple.laws import SymmetricEntropic
+from graphcouple.laws import QuadraticTransport, SymmetricEntropic
 from graphcouple.laws.priors import DoublyStochastic
 
 KERNELS = pytest.mark.parametrize("kernel", [gc.Gaussian(), gc.Student()], ids=str)
@@ -192,3 +194,62 @@ def test_a_fit_ends_at_a_minimum(kernel):
     placed = fitted.transform(X[:10] + 1e-3)
     near = np.linalg.norm(placed - fitted.embedding_[:10], axis=1)
     assert np.median(near) < 0.2 * np.abs(fitted.embedding_).max()
+
+
+def nearest_transport(cost, penalty):
+    """The nearest symmetric matrix of entries of at least 0, rows that sum to 1 and no diagonal to −cost/penalty, by
+    Dykstra's projections."""
+    n = len(cost)
+    P, correction = -cost / penalty, np.zeros_like(cost)
+    for _ in range(20_000):
+        # Onto rows and columns that sum to 1: P − u − uᵀ.
+        excess = P.sum(axis=1) - 1.0
+        u = excess / n - excess.sum() / (2.0 * n * n)
+        rows = P - u[:, None] - u
+        P = np.maximum(rows + correction, 0.0)
+        np.fill_diagonal(P, 0.0)
+        correction = rows + correction - P
+    return P
+
+
+@pytest.mark.parametrize("ties", [False, True], ids=["distances", "ties"])
+def test_quadratic_transport_by_projections(rng, ties):
+    X = rng.normal(size=(12, 2))
+    if ties:
+        X = np.round(X)
+    P = QuadraticTransport(bandwidth=gc.Perplexity(4)).posterior(X).mean().toarray()
+    assert float(np.exp(-xlogy(P, P).sum() / 12)) == pytest.approx(4.0, rel=1e-3)
+    cost = ((X[:, None] - X) ** 2).sum(axis=-1)
+    # P = max(f_i + f_j − c_ij, 0)/ε on the largest entries gives ε.
+    at, to = np.nonzero(P > 1e-6)
+    equations = np.zeros((at.size, 13))
+    equations[np.arange(at.size), at] += 1.0
+    equations[np.arange(at.size), to] += 1.0
+    equations[:, 12] = -P[at, to]
+    penalty = np.linalg.lstsq(equations, cost[at, to], rcond=None)[0][12]
+    np.testing.assert_allclose(P, nearest_transport(cost, penalty), atol=1e-5)
+
+
+def test_quadratic_transport_on_near_neighbours_is_that_of_all_pairs(rng):
+    """Far pairs have no edge, unless too few neighbours are allowed."""
+    X = rng.normal(size=(150, 3))
+    law = QuadraticTransport(bandwidth=gc.Perplexity(8))
+    dense = law.posterior(X).mean().toarray()
+    assert (dense > 0.0).sum(axis=1).max() < 30
+    near = dataclasses.replace(law, n_neighbors=60).posterior(X)
+    np.testing.assert_allclose(near.mean().toarray(), dense, atol=1e-4)
+    outlier = np.vstack([X, [[30.0, 0.0, 0.0]]])
+    P = law.posterior(outlier).mean().toarray()
+    np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-8)
+    np.testing.assert_allclose(P, P.T)
+
+
+def test_a_star_has_no_quadratic_transport():
+    """Six leaves have edges to two centres only, whose rows cannot sum to 1."""
+    X = np.zeros((8, 7))
+    X[:6, :6] = np.eye(6)
+    X[6:, 6] = 0.01, -0.02
+    law = QuadraticTransport(bandwidth=gc.Perplexity(1.5), n_neighbors=2)
+    with pytest.warns(ConvergenceWarning) as warned:
+        law.posterior(X).mean()
+    assert "no quadratic transport of this perplexity was found" in str(warned[0].message)

@@ -29,6 +29,11 @@ def _communities(gc, seed):
     return gc.GraphCoupling(gc.laws.CommunityLaw(law), latent, init="pca", random_state=seed)
 
 
+def _quadratic(gc, seed):
+    latent = gc.TSNE().sentence.latent
+    return gc.GraphCoupling(gc.laws.QuadraticTransport(n_neighbors="auto"), latent, init="pca", random_state=seed)
+
+
 def _multiscale(X, seed):
     import graphcouple as gc
 
@@ -89,6 +94,7 @@ OURS = {
     "our PaCMAP": _ours(lambda gc, seed: gc.PaCMAP(random_state=seed)),
     "our LocalMAP": _ours(lambda gc, seed: gc.LocalMAP(random_state=seed)),
     "t-SNE, communities": _ours(_communities),
+    "t-SNE, quadratic transport": _ours(_quadratic),
     "t-SNE, 2 steps": _ours(lambda gc, seed: _diffused(gc, 2, seed)),
     "t-SNE, 8 steps": _ours(lambda gc, seed: _diffused(gc, 8, seed)),
     "SNEkhorn": _ours(lambda gc, seed: gc.SNEkhorn(random_state=seed)),

@@ -13,6 +13,7 @@ from graphcouple.laws.diffused import DiffusedLaw
 from graphcouple.laws.given import ConditionedLaw, GraphLaw, NewEdges
 from graphcouple.laws.mixture import GraphMixture
 from graphcouple.laws.model import GraphModel
+from graphcouple.laws.quadratic import QuadraticTransport
 from graphcouple.laws.symmetric_entropic import SymmetricEntropic
 from graphcouple.summation.curved import Hyperbolic, Space, Spherical
 
@@ -31,6 +32,7 @@ __all__ = [
     "LocalConnectivity",
     "NewEdges",
     "Perplexity",
+    "QuadraticTransport",
     "SelfTuning",
     "Space",
     "Spherical",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -96,10 +97,10 @@ class SymmetricEntropic(GraphModel):
 
     @property
     def _conditioned(self) -> type[ConditionedModel]:
-        return _ConditionedAffinities
+        return ConditionedAffinities
 
 
-class _ConditionedAffinities(ConditionedModel):
+class ConditionedAffinities(ConditionedModel):
     """Symmetric entropic affinities given their points."""
 
     def _log_kernel(
@@ -108,12 +109,21 @@ class _ConditionedAffinities(ConditionedModel):
         bandwidth = self.model.bandwidth
         if not isinstance(bandwidth, Perplexity):
             return super()._log_kernel(support, sq_dist, n_jobs, copies)
-        _, scale = self.model.fitted_bandwidth(self.model.rows(support, sq_dist, n_jobs, copies))
+
+        def scales() -> FloatArray:
+            return 2.0 * self.model.fitted_bandwidth(self.model.rows(support, sq_dist, n_jobs, copies))[1] ** 2
+
         edges, cost = mean_of_directions(support, sq_dist)
-        law = _Dual(edges, cost, bandwidth.perplexity, n_jobs).solve(2.0 * scale**2)
+        law = self._affinities(edges, cost, bandwidth.perplexity, scales, n_jobs)
         if edges.n_edges == support.n_edges:
             return law
         return law[edges.find(support.rows, support.indices)]
+
+    def _affinities(
+        self, edges: Support, cost: FloatArray, perplexity: float, scales: Callable[[], FloatArray], n_jobs: int | None
+    ) -> FloatArray:
+        """Return log P on symmetric edges with this cost; `scales` returns the scale of distances around each point."""
+        return _Dual(edges, cost, perplexity, n_jobs).solve(scales())
 
 
 class _Dual:

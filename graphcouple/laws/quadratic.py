@@ -1,0 +1,184 @@
+"""Optimal transport with a quadratic penalty: symmetric, doubly stochastic affinities of which most are zero."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.sparse.linalg import LinearOperator, cg
+from sklearn.exceptions import ConvergenceWarning
+
+from graphcouple.graphs import FloatArray, Support, largest_of_rows
+from graphcouple.laws.given_model import ConditionedModel
+from graphcouple.laws.priors.posterior import sum_x_log_x
+from graphcouple.laws.symmetric_entropic import ConditionedAffinities, SymmetricEntropic
+
+_TOLERANCE = 1e-9
+_MOST_STEPS, _MOST_OF_STEP, _MOST_HALVINGS = 100, 100, 30
+
+# The penalty is found to this relative accuracy, which is about that of the perplexity.
+_ACCURACY = 1e-4
+_FACTOR = 2.0
+
+# Rows have about 1.6 times as many edges as their perplexity; the search begins with this many times.
+_EDGES = 5
+
+
+@dataclass(frozen=True, eq=False)
+class QuadraticTransport(SymmetricEntropic):
+    """The law whose mean is the optimal transport of the points to themselves, with a quadratic penalty.
+
+    P minimises Σ_ij P_ij d²_ij + ½ ε Σ_ij P_ij² among symmetric matrices of entries of at least 0 whose rows sum to 1.
+    So P_ij = max(f_i + f_j − d²_ij, 0)/ε, which is zero for all but near pairs, without a number of neighbours to
+    choose. ε is such that the mean entropy of the rows is log(perplexity): sparse regions have fewer and longer edges.
+    Semismooth Newton steps find f, n variables of a convex dual. New points get the edges of prior D.
+
+    Parameters
+    ----------
+    kernel, prior, bandwidth, n_neighbors, symmetrize, metric, search, metric_params, target_weight
+        See `SymmetricEntropic`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument has the wrong type or value.
+
+    References
+    ----------
+    Zhang, Mordant, Matsumoto and Schiebinger (2023), Manifold learning with sparse regularised optimal transport,
+    equation (5). Lorenz, Manns and Meyer (2021), Quadratically regularized optimal transport, for Newton's steps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphcouple as gc
+    >>> X = np.random.default_rng(0).normal(size=(50, 4))
+    >>> P = gc.laws.QuadraticTransport(bandwidth=gc.Perplexity(10)).posterior(X).mean().toarray()
+    >>> bool(np.allclose(P, P.T)), bool(np.allclose(P.sum(axis=1), 1.0)), int((P > 0).sum(axis=1).max())
+    (True, True, 23)
+    """
+
+    @property
+    def _conditioned(self) -> type[ConditionedModel]:
+        return _ConditionedTransport
+
+
+class _ConditionedTransport(ConditionedAffinities):
+    """Quadratic transport given its points."""
+
+    def _affinities(
+        self, edges: Support, cost: FloatArray, perplexity: float, scales: Callable[[], FloatArray], n_jobs: int | None
+    ) -> FloatArray:
+        means = _of_perplexity(edges, cost, perplexity)
+        if means is None:
+            warnings.warn(
+                "no quadratic transport of this perplexity was found: the edges may allow no symmetric mean whose rows "
+                "sum to 1. The law has symmetric entropic affinities instead. Raise n_neighbors or the perplexity.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+            return super()._affinities(edges, cost, perplexity, scales, n_jobs)
+        with np.errstate(divide="ignore"):
+            return np.log(means)
+
+
+def _of_perplexity(edges: Support, cost: FloatArray, perplexity: float) -> FloatArray | None:
+    """Return P of this perplexity, or None if there is none; far edges are used only if near ones do not suffice."""
+    rows, columns = edges.rows, edges.indices
+    near = largest_of_rows(edges, -cost, int(_EDGES * perplexity))
+    near |= near[edges.find(columns, rows)]
+    found = _search(edges.select(near), cost[near], perplexity)
+    if found is not None and (found[0][rows] + found[0][columns] <= cost)[~near].all():
+        means = np.zeros(cost.size)
+        means[near] = found[1]
+        return means
+    found = None if near.all() else _search(edges, cost, perplexity)
+    return None if found is None else found[1]
+
+
+def _search(edges: Support, cost: FloatArray, perplexity: float) -> tuple[FloatArray, FloatArray] | None:
+    """Return f and P with the penalty of this perplexity, or None."""
+    problem = _Transport(edges, cost)
+    goal = edges.n_nodes * np.log(perplexity)
+
+    def excess(log_penalty: float) -> float:
+        return -sum_x_log_x(problem.means(np.exp(log_penalty)))[0] - goal
+
+    low = high = np.log(problem.penalty_of_rows(perplexity))
+    step = np.log(_FACTOR)
+    try:
+        while excess(low) > 0.0:
+            low, step = low - step, 2.0 * step
+        while excess(high) < 0.0:
+            high, step = high + step, 2.0 * step
+        penalty = np.exp(brentq(excess, low, high, xtol=_ACCURACY) if low < high else low)
+        return problem.shifts, problem.means(penalty)
+    except _NoTransport:
+        return None
+
+
+class _NoTransport(Exception):
+    """Newton's steps have found no transport."""
+
+
+class _Transport:
+    """The dual of one penalty: the minimum over f of ¼ Σ_ij max(f_i + f_j − c_ij, 0)² − ε Σ f_i, from the last f."""
+
+    def __init__(self, edges: Support, cost: FloatArray) -> None:
+        self.edges, self.cost, self.starts = edges, cost, edges.indptr[:-1]
+        self.shifts = np.zeros(edges.n_nodes)
+
+    def penalty_of_rows(self, perplexity: float) -> float:
+        """Set f so that each row alone has about 1.6 times as many edges as the perplexity; return the mean penalty."""
+        kept = self.edges.select(largest_of_rows(self.edges, -self.cost, max(2, int(1.6 * perplexity))))
+        costs = self.cost[self.edges.find(kept.rows, kept.indices)]
+        farthest = np.maximum.reduceat(costs, kept.indptr[:-1])
+        sums = np.add.reduceat(farthest[kept.rows] - costs, kept.indptr[:-1])
+        self.shifts = 0.5 * farthest
+        return float(max(sums.mean(), np.finfo(float).tiny))
+
+    def _evaluate(self, shifts: FloatArray, penalty: float) -> tuple[float, FloatArray, FloatArray]:
+        """Return the value, its gradient, and ε P."""
+        mass = np.maximum(shifts[self.edges.rows] + shifts[self.edges.indices] - self.cost, 0.0)
+        value = 0.25 * float(mass @ mass) - penalty * float(shifts.sum())
+        return value, np.add.reduceat(mass, self.starts) - penalty, mass
+
+    def means(self, penalty: float) -> FloatArray:
+        """Return P of a penalty by semismooth Newton steps.
+
+        Raises
+        ------
+        _NoTransport
+            When they do not converge.
+        """
+        value, gradient, mass = self._evaluate(self.shifts, penalty)
+        for _ in range(_MOST_STEPS):
+            worst = np.abs(gradient).max() / penalty
+            if worst <= _TOLERANCE:
+                return mass / penalty
+            down = self._step(mass > 0.0, gradient, min(0.1, worst))
+            slope, size = float(gradient @ down), 1.0
+            for _ in range(_MOST_HALVINGS):
+                trial = self._evaluate(self.shifts + size * down, penalty)
+                if trial[0] <= value + 1e-4 * size * slope + 1e-13 * abs(value):
+                    break
+                size *= 0.5
+            else:
+                break
+            self.shifts = self.shifts + size * down
+            value, gradient, mass = trial
+        raise _NoTransport
+
+    def _step(self, active: NDArray[np.bool_], gradient: FloatArray, rtol: float) -> FloatArray:
+        pattern = self.edges.select(active)
+        matrix = pattern.to_csr(np.ones(pattern.n_edges))
+        # Rows without an edge, and the two sides of a bipartite part, would leave the step undetermined.
+        own = np.maximum(np.diff(pattern.indptr), 1.0) * (1.0 + 1e-9)
+        shape = (own.size, own.size)
+        curvature = LinearOperator(shape, matvec=lambda v: own * v + matrix @ v, dtype=np.float64)
+        inverse = LinearOperator(shape, matvec=lambda v: v / own, dtype=np.float64)
+        return cg(curvature, -gradient, rtol=rtol, maxiter=_MOST_OF_STEP, M=inverse)[0]
