@@ -75,6 +75,7 @@ from .estimators import RunOptions as RunOptions
 from .estimators import Sentence as Sentence
 from .estimators import SNEkhorn as SNEkhorn
 from .estimators import SymmetricSNE as SymmetricSNE
+from .estimators import TriMap as TriMap
 from .estimators import TwoKernelLLE as TwoKernelLLE
 from .estimators import TwoKernelPCA as TwoKernelPCA
 from .estimators import TwoScaleCoupling as TwoScaleCoupling

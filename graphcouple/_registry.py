@@ -80,6 +80,7 @@ METHODS = {
     "localmap": "LocalMAP",
     "cosne": "COSNE",
     "pacmap": "PaCMAP",
+    "trimap": "TriMap",
     "laptsne": "LaptSNE",
     "two-kernel-pca": "TwoKernelPCA",
     "two-kernel-lle": "TwoKernelLLE",

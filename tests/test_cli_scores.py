@@ -92,7 +92,7 @@ def test_compare_with_own_starts_and_no_picture(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["compare", "iris", "-m", "tsne,trimap"], "--methods 'trimap' must be one of"),
+        (["compare", "iris", "-m", "tsne,ivis"], "--methods 'ivis' must be one of"),
         (["compare", "iris", "-m", ","], "--methods must name at least one"),
         (["compare", "iris", "-i", "zero"], "--inits 'zero' must be one of"),
         (["compare", "iris", "--seeds", 0], "--seeds"),

@@ -66,6 +66,7 @@ def tsne():
 
 
 OBJECTIVES = {
+    "triplets": lambda: couplings.TripletSum(np.array([[0, 1, 2], [3, 2, 0], [1, 4, 3]]), np.array([1.0, 0.5, 2.0]), N),
     "D-E": tsne,
     "D-D": lambda: gc.CrossEntropy(D, gc.GraphModel(gc.Gaussian(), "D", gc.ConstantBandwidth(2.0))),
     "E-E": lambda: gc.CrossEntropy(E, gc.GraphModel(Laplace(0.7), "E")),

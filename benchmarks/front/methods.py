@@ -92,6 +92,7 @@ OURS = {
     "InfoNC-t-SNE": _ours(lambda gc, seed: gc.InfoNCTSNE(random_state=seed)),
     "our PHATE": _ours(lambda gc, seed: gc.PHATE(random_state=seed)),
     "our PaCMAP": _ours(lambda gc, seed: gc.PaCMAP(random_state=seed)),
+    "our TriMap": _ours(lambda gc, seed: gc.TriMap(random_state=seed)),
     "our LocalMAP": _ours(lambda gc, seed: gc.LocalMAP(random_state=seed)),
     "t-SNE, communities": _ours(_communities),
     "t-SNE, quadratic transport": _ours(_quadratic),

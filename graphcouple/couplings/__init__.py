@@ -35,6 +35,7 @@ from graphcouple.couplings.recipes import (
 from graphcouple.couplings.reconstruction import ReconstructionEnergy, reconstruction_weights
 from graphcouple.couplings.reference_shape import ProcrustesStatistic, ReferenceShape
 from graphcouple.couplings.stress import Stress, sampled_pairs, stress_weights
+from graphcouple.couplings.triplets import TripletCoupling, TripletSum
 
 __all__ = [
     "AnchorEnergy",
@@ -92,6 +93,8 @@ __all__ = [
     "Stress",
     "Term",
     "TieEnergy",
+    "TripletCoupling",
+    "TripletSum",
     "WeightedSum",
     "reconstruction_weights",
     "sampled_pairs",

@@ -23,7 +23,7 @@ from graphcouple.couplings.recipes import Coupling, Problem
 from graphcouple.graphs import FloatArray, IntArray, Support, edges_of, largest_of_rows
 from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import RandomGraph
-from graphcouple.neighbors import distances_of
+from graphcouple.neighbors import Distances, distances_of
 from graphcouple.summation import EdgeSum, RadialFunction
 
 PHASES = (100, 200)
@@ -197,16 +197,16 @@ class PairwiseControlledCoupling(Coupling):
         distances = distances_of(problem.X, problem.metric, problem.metric_params)
         rows, ends = np.repeat(np.arange(n), _DRAWN), []
         for _ in range(self.n_mid):
-            drawn = _others(rng, n, _DRAWN)
-            pairs, _ = _counted(rows, drawn.ravel(), n)
-            sq_dist = distances.along(pairs, problem.n_jobs)[pairs.find(rows, drawn.ravel())]
+            drawn = other_points(rng, rows, n)
+            sq_dist = sq_dist_along(distances, rows, drawn, problem.n_jobs)
             second = np.argsort(sq_dist.reshape(n, _DRAWN), axis=1)[:, 1]
-            ends.append(drawn[np.arange(n), second])
+            ends.append(drawn.reshape(n, _DRAWN)[np.arange(n), second])
         return _counted(np.tile(np.arange(n), self.n_mid), np.concatenate(ends), n)
 
     def _further(self, near: Support, n: int, rng: np.random.Generator) -> tuple[Support, FloatArray]:
         """Return pairs to random points that are not near ones, and how often each was drawn."""
-        rows, columns = np.repeat(np.arange(n), self.n_far), _others(rng, n, self.n_far).ravel()
+        rows = np.repeat(np.arange(n), self.n_far)
+        columns = other_points(rng, rows, n)
         free = near.find(rows, columns) < 0
         return _counted(rows[free], columns[free], n)
 
@@ -216,10 +216,16 @@ def most_likely(posterior: RandomGraph, n_edges: int) -> Support:
     return posterior.support.select(largest_of_rows(posterior.support, posterior.edge_means, n_edges))
 
 
-def _others(rng: np.random.Generator, n: int, count: int) -> IntArray:
-    """Return `count` random points for each of n points, none of them itself, of shape (n, count)."""
-    drawn = rng.integers(n - 1, size=(n, count))
-    return drawn + (drawn >= np.arange(n)[:, None])
+def other_points(rng: np.random.Generator, rows: IntArray, n: int) -> IntArray:
+    """Return a random point of n for each entry of `rows`, other than this entry."""
+    drawn = rng.integers(n - 1, size=rows.size)
+    return drawn + (drawn >= rows)
+
+
+def sq_dist_along(distances: Distances, rows: IntArray, columns: IntArray, n_jobs: int | None) -> FloatArray:
+    """Return the squared distance of each pair, in any order and however often."""
+    pairs, _ = _counted(rows, columns, distances.n_points)
+    return distances.along(pairs, n_jobs)[pairs.find(rows, columns)]
 
 
 def _counted(rows: IntArray, columns: IntArray, n: int) -> tuple[Support, FloatArray]:

@@ -27,6 +27,7 @@ from graphcouple.estimators.run_control import RunOptions
 from graphcouple.estimators.saved import load
 from graphcouple.estimators.sentence import Sentence
 from graphcouple.estimators.sne import SNE, TSNE, SNEkhorn, SymmetricSNE
+from graphcouple.estimators.trimap import TriMap
 
 __all__ = [
     "CCPCA",
@@ -64,6 +65,7 @@ __all__ = [
     "SNEkhorn",
     "Sentence",
     "SymmetricSNE",
+    "TriMap",
     "TwoKernelLLE",
     "TwoKernelPCA",
     "TwoScaleCoupling",

@@ -21,6 +21,7 @@ COUPLINGS = (
         gc.SNEkhorn,
         gc.PaCMAP,
         gc.LocalMAP,
+        gc.TriMap,
         gc.InfoNCTSNE,
         gc.COSNE,
     ),

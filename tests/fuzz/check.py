@@ -137,7 +137,7 @@ def exact_objective(estimator: Any) -> Objective:
         latent=said.latent,
         n_components=said.n_components,
         summation=as_summation("exact"),
-        metric="euclidean",
+        metric=estimator._given.law.metric,
         rng=np.random.RandomState(0),
         n_jobs=None,
     )

@@ -1,0 +1,81 @@
+"""TriMap: triplets of points, of which one is nearer than the other."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+from sklearn.utils._param_validation import Interval
+
+from graphcouple.couplings.triplets import TripletCoupling
+from graphcouple.estimators._parameters import estimator, parameter
+from graphcouple.estimators._vocabulary import AT_LEAST_1
+from graphcouple.estimators.base import CouplingEstimator
+from graphcouple.estimators.sentence import Sentence
+from graphcouple.kernels import Gaussian, Student
+from graphcouple.laws import GraphModel, SelfTuning
+from graphcouple.laws.priors import FixedEdges, UnitOutDegree
+from graphcouple.optimize import Adam
+
+# Neighbours among which the nearest by scaled distance are selected.
+_MORE_NEIGHBORS = 50
+
+
+@estimator
+class TriMap(CouplingEstimator):
+    """TriMap: of three points, the pair that is nearer in the input should be nearer on the map.
+
+    Near points are each point's most likely edges under a law with self-tuning bandwidths; far points are random. The
+    embedding has no law: the loss is a sum over fixed triplets. It keeps more of the large scale and fewer of the
+    nearest neighbours than other methods. A far outlier of the start stays far. New points cannot be placed.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    References
+    ----------
+    Amid and Warmuth (2019), TriMap: large-scale dimensionality reduction using triplets.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> X, y = gc.datasets.load("iris")
+    >>> gc.TriMap(random_state=0).fit_transform(X).shape
+    (150, 2)
+    """
+
+    n_components: int = parameter(default=2, kw_only=False)
+    n_inliers: int = parameter(default=12, doc="Near points of each point.", checks=[AT_LEAST_1])
+    n_outliers: int = parameter(default=4, doc="Far points for each near point.", checks=[AT_LEAST_1])
+    n_random: int = parameter(
+        default=3, doc="Triplets of random points, for each point.", checks=[Interval(Integral, 0, None, closed="left")]
+    )
+    weight_temp: float = parameter(
+        default=0.5,
+        doc="t of the logarithm of the weights, in [0, 1): near 1, all triplets weigh almost alike.",
+        checks=[Interval(Real, 0, 1, closed="left")],
+    )
+
+    metric: Any = parameter(default="euclidean")
+    metric_params: dict[str, Any] | None = parameter(default=None)
+    learning_rate: Any = parameter(default="auto", doc='Rate of Adam; "auto" is 1.')
+    max_iter: Any = parameter(default=400, doc="Number of steps, all of which are taken.")
+    init: Any = parameter(default="pca")
+
+    @property
+    def sentence(self) -> Sentence:
+        """The method as parameters of `GraphCoupling`."""
+        candidates = self.n_inliers + _MORE_NEIGHBORS
+        law = {"n_neighbors": candidates, "metric": self.metric, "metric_params": self.metric_params}
+        rate = 1.0 if isinstance(self.learning_rate, str) else float(self.learning_rate)
+        return self._stated(
+            GraphModel(Gaussian(), UnitOutDegree(), SelfTuning(5, candidates), **law),
+            GraphModel(Student(), FixedEdges()),
+            TripletCoupling(self.n_inliers, self.n_outliers, self.n_random, float(self.weight_temp)),
+            Adam(rate),
+        )
