@@ -267,3 +267,11 @@ def test_numbers_of_neighbors_are_checked_after_the_points():
             score(5, np.zeros((5, 2)))
     with pytest.raises(ValueError, match="shared names row -1 of Z"):
         metrics.align(np.eye(4), np.eye(4), shared=[-1, 3])
+
+
+def test_an_unknown_score_is_refused_before_a_search(iris):
+    with pytest.raises(ValueError, match="score must be one of R, R area"):
+        gc.metrics.scorer("R10")
+    names = gc.metrics.evaluate(*(part[:100:4] for part in (iris[0], iris[0][:, :2], iris[1]))).index
+    for name in names:
+        gc.metrics.scorer(name)

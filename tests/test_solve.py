@@ -191,6 +191,28 @@ def test_bad_arguments_are_refused(coupling, options, error, message):
         gc.solve(**arguments)
 
 
+def test_parts_of_an_objective_are_checked():
+    """A user's objective that returns something else is told so by name."""
+
+    class Mine(gc.Objective):
+        def __init__(self, parts, **attributes):
+            self.parts = parts
+            vars(self).update(attributes)
+
+        def value_and_grad(self, Z):
+            return self.parts(Z)
+
+    cases = (
+        (lambda Z: (1.0, Z), {}, "Mine needs an attribute n_points"),
+        (lambda Z: 1.0, {"n_points": 4}, "must return a number and a gradient, got 1.0"),
+        (lambda Z: (Z[:, 0], Z), {"n_points": 4}, "must return a number and a gradient"),
+        (lambda Z: (1.0, Z.ravel()), {"n_points": 4}, r"of the shape of Z, \(4, 2\), got \(8,\)"),
+    )
+    for parts, attributes, message in cases:
+        with pytest.raises((TypeError, ValueError), match=message):
+            gc.solve(Mine(parts, **attributes), np.ones((4, 2)), gc.LBFGS(), max_iter=3)
+
+
 @pytest.mark.parametrize(
     "make",
     [

@@ -132,7 +132,7 @@ class Objective(ABC):
 
     def value(self, Z: FloatArray) -> float:
         """Return the objective at `Z`, of shape (n_points, n_components)."""
-        return self.value_and_grad(Z)[0]
+        return self._parts(Z)[0]
 
     @abstractmethod
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
@@ -140,7 +140,19 @@ class Objective(ABC):
 
     def gradient(self, Z: FloatArray) -> FloatArray:
         """Return the gradient alone; for some objectives it is cheaper than `value_and_grad`."""
-        return self.value_and_grad(Z)[1]
+        return self._parts(Z)[1]
+
+    def _parts(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value and the gradient; raise unless they are a number and an array of the shape of `Z`."""
+        parts = self.value_and_grad(Z)
+        if not (isinstance(parts, tuple) and len(parts) == 2 and np.ndim(parts[0]) == 0):
+            raise TypeError(f"{type(self).__name__}.value_and_grad must return a number and a gradient, got {parts!r}.")
+        if np.shape(parts[1]) != np.shape(Z):
+            raise ValueError(
+                f"{type(self).__name__}.value_and_grad must return a gradient of the shape of Z, {np.shape(Z)}, got "
+                f"{np.shape(parts[1])}."
+            )
+        return parts
 
     def curvature(self, Z: FloatArray) -> float:
         """Return how fast the gradient changes along the stiffest direction at `Z`, by power iteration.

@@ -28,6 +28,12 @@ Score = Callable[[Any, Any, Any], float | None]
 LESS_IS_BETTER = ("torn edges", "flung points", "detached points", "Davies-Bouldin", "class-mean disparity")
 """The scores of `evaluate` that are losses."""
 
+BUILT_IN = (
+    *("R", "R area", "trustworthiness", "continuity", "distance correlation", "triplet correlation", "10-NN accuracy"),
+    *("NMI", "silhouette", *LESS_IS_BETTER),
+)
+"""The scores of `evaluate`, without the sizes in parentheses."""
+
 SCORES: Registry[Score] = Registry("score", "a function of X, Z and y")
 """Registered scores, which `evaluate` adds to the built-in ones."""
 
@@ -169,6 +175,9 @@ class scorer:
     def __post_init__(self) -> None:
         if not isinstance(self.score, str):
             raise TypeError(f"score must be the name of a score, got {self.score!r}.")
+        if self.score not in SCORES and self.score.partition("(")[0] not in BUILT_IN:
+            known = ", ".join((*BUILT_IN, *SCORES.names()))
+            raise ValueError(f"score must be one of {known}, with its size in parentheses if any, got {self.score!r}.")
 
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
         """Return the score of the output of `transform` for `X`; only scores of classes use `y`."""

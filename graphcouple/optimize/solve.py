@@ -267,6 +267,10 @@ class _Attempts(NamedTuple):
 def _check(objective: Any, optimizer: Any, on_interrupt: str, stopping: dict[str, Any]) -> None:
     if not isinstance(objective, Objective):
         raise TypeError(f"objective must be an Objective such as CrossEntropy, got {type(objective).__name__}.")
+    if not hasattr(objective, "n_points"):
+        raise TypeError(
+            f"{type(objective).__name__} needs an attribute n_points, the number of points of the embedding."
+        )
     if optimizer is not None and not isinstance(optimizer, (Optimizer, Descent)):
         raise TypeError(f"optimizer must be Descent(), LBFGS() or another Optimizer, got {optimizer!r}.")
     if on_interrupt not in ("raise", "return"):
