@@ -63,7 +63,6 @@ def at_most_others(n_neighbors: int, n_points: int) -> int:
         return n_neighbors
     warnings.warn(
         f"n_neighbors={n_neighbors} is lowered to {n_points - 1}, the number of other points: n_samples = {n_points}.",
-        UserWarning,
         stacklevel=4,
     )
     return n_points - 1

@@ -69,7 +69,6 @@ def warn_if_few_points(shares: FloatArray, term: str) -> None:
             f"{term} is dominated by {which} so far out that {min(totals[rows.size - 1], 1.0):.1%} of all squared "
             f"distances are {'its' if one else 'their'} own. Leave {'that row' if one else 'those rows'} out, or use "
             "LargeScale, which uses ranks.",
-            UserWarning,
             stacklevel=2,
         )
 

@@ -108,9 +108,7 @@ class FeatureBasis:
             raise ValueError("the features of all rows are equal, so no map is a function of them; choose others.")
         if kept.sum() >= n - 1:
             warnings.warn(
-                f"{kept.sum()} independent features of {n} points do not constrain the map; use fewer.",
-                UserWarning,
-                stacklevel=2,
+                f"{kept.sum()} independent features of {n} points do not constrain the map; use fewer.", stacklevel=2
             )
         directions = vectors[:, kept] / np.sqrt(squares[kept])
         return cls(fitted, mean, directions, (phi - mean) @ directions)

@@ -153,7 +153,6 @@ class LandmarkFit:
                 f"in {missed.size} of {sizes.size} chunks rows lie far from all landmarks, most in the one from row "
                 f"{worst['first']} on ({worst['isolated']:.0%}): a structure there is too rare to be sampled, and its "
                 "places mean little. Raise n, or sample by importance='leverage' or by importances of your own.",
-                UserWarning,
                 stacklevel=2,
             )
         return table

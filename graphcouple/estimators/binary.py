@@ -225,7 +225,6 @@ class UMAP(SampledRepulsion):
         if y is not None and not self.target_weight:
             warnings.warn(
                 "y is ignored at target_weight=0; target_weight=0.5, the default of umap-learn, uses its classes.",
-                UserWarning,
                 stacklevel=3,
             )
 

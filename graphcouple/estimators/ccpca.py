@@ -160,13 +160,12 @@ class CCPCA(EmbeddingEstimator):
         self._given, self.posterior_, self.projection_ = law, posterior, projection
         self._constant = pca.constant
         if pca.constant:
-            warnings.warn(f"{why_constant(self.projection_)}; the result is PCA of X.", UserWarning, stacklevel=3)
+            warnings.warn(f"{why_constant(self.projection_)}; the result is PCA of X.", stacklevel=3)
             pca = component_pca(X, identity_projection(X.shape[0]), self.n_components, rng=rng)
         if not pca.singular_values.any():
             warnings.warn(
                 "the averages of all points are equal up to rounding, so all lie in one place. If the points are far "
                 "from the origin, subtract their mean, or pass them in double precision.",
-                UserWarning,
                 stacklevel=3,
             )
         self.mean_ = pca.mean.astype(X.dtype)

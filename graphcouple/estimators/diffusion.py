@@ -115,7 +115,6 @@ class DiffusionMaps(LawEigenmaps):
             warnings.warn(
                 f"after t={self.t:g} steps walks from all points end in the same places, up to {largest.max():.1g}. "
                 "Lower t; if walks alternate between two sides of the graph, take a whole number and more components.",
-                UserWarning,
                 stacklevel=3,
             )
         origins = self._fixed["origins"][labels]
@@ -182,7 +181,6 @@ class DiffusionMaps(LawEigenmaps):
             warnings.warn(
                 f"{k} eigenvectors give a rough pseudotime: the others weigh up to "
                 f"{max(abs(weights[-1]), 0.5) / weights[0]:.0%} of the first. Raise n_eigenvectors.",
-                UserWarning,
                 stacklevel=2,
             )
         time = np.full(labels.size, np.inf)

@@ -131,7 +131,6 @@ class EmbeddingEstimator(ScikitTransformer):
         if not issparse(points) and (points[:_FIRST] == points[0]).all() and (points == points[0]).all():
             warnings.warn(
                 f"all {len(points)} rows of X are equal, so there is nothing to embed; look at how X was made.",
-                UserWarning,
                 stacklevel=3,
             )
         return points

@@ -141,7 +141,6 @@ class PHATE(LawEigenmaps):
         if np.ptp(seen, axis=0).max() <= _FORGOTTEN * seen.mean():
             warnings.warn(
                 f"after t={t} steps walks from all {n_points} points of a component end in the same places. Lower t.",
-                UserWarning,
                 stacklevel=2,
             )
             seen = np.zeros_like(seen)

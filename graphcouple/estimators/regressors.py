@@ -49,7 +49,6 @@ def trained_regressor(wanted: Any, X: Any, places: FloatArray, seed: int) -> Any
             f"transform_method={wanted!r} explains only {max(explained, 0.0):.2f} of the variance of the fitted "
             "places, so new points are placed badly. Use transform_method='law' where the method has a law, or another "
             "regressor.",
-            UserWarning,
             stacklevel=5,
         )
     return trained

@@ -44,7 +44,6 @@ def warn_of_parts(n_parts: int, remedy: str, stacklevel: int = 4) -> None:
         warnings.warn(
             f"the graph has {n_parts} connected components, about whose arrangement it says nothing. Each is embedded "
             f"by itself, around the place of its mean. {remedy}",
-            UserWarning,
             stacklevel=stacklevel,
         )
 
@@ -53,9 +52,7 @@ def warn_of_missing(n_found: int, wanted: int, what: str) -> None:
     """Warn that columns of the embedding are zero."""
     if n_found < wanted:
         warnings.warn(
-            f"{what} only {n_found} of n_components={wanted} directions; the other columns are zero.",
-            UserWarning,
-            stacklevel=4,
+            f"{what} only {n_found} of n_components={wanted} directions; the other columns are zero.", stacklevel=4
         )
 
 

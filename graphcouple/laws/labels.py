@@ -65,7 +65,6 @@ def target_codes(y: Any, n_points: int, weights: FloatArray | None = None) -> In
         warnings.warn(
             f"y holds {n_classes} different whole numbers, which are taken as classes; to take them as numbers, add a "
             "fraction: y + 0.5.",
-            UserWarning,
             stacklevel=2,
         )
     return codes

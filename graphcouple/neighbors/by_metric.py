@@ -89,7 +89,6 @@ class ByMetric(Searched):
             warnings.warn(
                 f"rows of X that are {kind} throughout: {zero.sum()}, the first of them row {zero.argmax()}. "
                 f"metric={metric!r} does not define which rows are near them. Drop them, or choose another metric.",
-                UserWarning,
                 stacklevel=2,
             )
         self.approximate = self._by_direction or suits(X, metric, self.params)

@@ -105,7 +105,6 @@ class InvertedFile:
                     f"a few directions in the {X.shape[1]} sparse columns do not identify the neighbors: more than "
                     f"{1 - RECALL:.0%} of them will be missed. Use search='exact' to find all, or reduce X first, for "
                     "example by TruncatedSVD.",
-                    UserWarning,
                     stacklevel=2,
                 )
             else:

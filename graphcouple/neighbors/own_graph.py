@@ -54,7 +54,6 @@ def neighbor_distances(neighbors: Any, n_points: int) -> tuple[Support, FloatArr
         warnings.warn(
             "neighbors looks like a graph of weights, such as scanpy's connectivities: the largest entry of each row "
             "is 1. It must hold distances, such as obsp['distances'].",
-            UserWarning,
             stacklevel=2,
         )
     return support, distances

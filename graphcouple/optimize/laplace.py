@@ -216,7 +216,6 @@ def position_uncertainty(objective: Objective, Z: ArrayLike, temperature: float 
         warnings.warn(
             f"Z is not a minimum: {where}. Positions are less certain than the law says. Descend further: fit again "
             "with warm_start=True, and hold no points.",
-            UserWarning,
             stacklevel=2,
         )
     return PositionUncertainty(points, modes.reshape(*points.shape, -1), float(temperature), loose)

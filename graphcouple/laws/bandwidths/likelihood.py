@@ -144,17 +144,16 @@ class LeaveOneOut(Bandwidth):
                 f"scales from {low:.3g} to {high:.3g} are as likely as {scale:.3g}; other rows may favour another."
             )
             remedy = "Set a ConstantBandwidth or a Perplexity if it matters."
-            warnings.warn(f"{message} {remedy}", UserWarning, stacklevel=5)
+            warnings.warn(f"{message} {remedy}", stacklevel=5)
         if effective > 0.5 * evidence.n_points >= _FEW:
             message = (
                 f"the likeliest scale, {scale:.3g}, makes neighbors of {effective:.0f} of {evidence.n_points} points"
             )
-            warnings.warn(f"{message}: they have no structure of {dim:.3g} dimensions.", UserWarning, stacklevel=5)
+            warnings.warn(f"{message}: they have no structure of {dim:.3g} dimensions.", stacklevel=5)
         elif kept is not None and effective > 0.5 * kept:
             warnings.warn(
                 f"the scale of largest likelihood, {scale:.3g}, has {effective:.0f} effective neighbors, and rows keep "
                 f"{kept}. Set n_neighbors to {3 * round(effective)}.",
-                UserWarning,
                 stacklevel=5,
             )
         return ConstantBandwidth(scale)

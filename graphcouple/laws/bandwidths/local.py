@@ -71,7 +71,6 @@ class LocalConnectivity(Bandwidth):
             return self
         warnings.warn(
             f"n_neighbors={self.n_neighbors} is lowered to {n_neighbors}, the point itself included, since {why}.",
-            UserWarning,
             stacklevel=3,
         )
         return replace(self, n_neighbors=n_neighbors)

@@ -74,7 +74,6 @@ class Perplexity(Bandwidth):
         warnings.warn(
             f"perplexity={self.perplexity:g} is lowered to {reduced:.3g}, the usual third of the other points: it must "
             f"be below {n_others}, their number (n_samples = {n_points}).",
-            UserWarning,
             stacklevel=2,
         )
         return Perplexity(reduced) if n_others > 1 else ConstantBandwidth()
@@ -88,7 +87,6 @@ class Perplexity(Bandwidth):
             f"perplexity={self.perplexity:g} is lowered to {reduced:.3g}, since {fewest} neighbors of a point are "
             f"given. Give at least {self.suited_neighbors}, with scanpy by "
             f"sc.pp.neighbors(adata, n_neighbors={self.suited_neighbors + 1}).",
-            UserWarning,
             stacklevel=2,
         )
         return Perplexity(reduced)
@@ -151,6 +149,5 @@ class Perplexity(Bandwidth):
                 f"perplexity={self.perplexity:g} is not reached in {rows.size} of {tied.size} rows, the first row "
                 f"{rows[0]}: {tied[rows[0]]:g} neighbors are tied at its smallest distance, and share equally. Raise "
                 f"the perplexity above {tied.max():g} to tell ties from others.",
-                UserWarning,
                 stacklevel=3,
             )
