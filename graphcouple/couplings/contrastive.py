@@ -19,8 +19,8 @@ import numpy as np
 
 from graphcouple._numba.threads import over_rows
 from graphcouple._validation import check_integer
-from graphcouple.couplings.base import Objective
 from graphcouple.couplings.fixed_map import FixedMap, NormalizedMap
+from graphcouple.couplings.in_parts import InParts
 from graphcouple.couplings.pair import EdgeEnergy, PairCoupling
 from graphcouple.couplings.recipes import Coupling, Problem
 from graphcouple.graphs import FloatArray, IntArray
@@ -123,7 +123,7 @@ class ContrastiveCrossEntropy(PairCoupling):
         return NormalizedMap(self._points(Z), self.energy.edges.radial, self.kernel, self.summation)
 
 
-class SampledPartition(Objective):
+class SampledPartition(InParts):
     """Σ_ij M_ij log(k_ij + S_i), the repulsion, for given draws.
 
     Parameters
@@ -151,18 +151,6 @@ class SampledPartition(Objective):
         other = copy.copy(self)
         other._draws = [(self.seed, 1, iteration)]
         return other
-
-    def value(self, Z: FloatArray) -> float:
-        """Return the mean over the draws."""
-        return self._evaluate(Z, with_gradient=False)[0]
-
-    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return the mean over the draws and its gradient."""
-        return self._evaluate(Z)
-
-    def gradient(self, Z: FloatArray) -> FloatArray:
-        """Return the gradient alone."""
-        return self._evaluate(Z, with_value=False)[1]
 
     def _evaluate(self, Z: FloatArray, **parts: Any) -> tuple[float, FloatArray]:
         value, gradient = 0.0, np.zeros(Z.shape)

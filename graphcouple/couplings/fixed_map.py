@@ -12,6 +12,7 @@ that contain the new point's own edges.
 from __future__ import annotations
 
 import copy
+import inspect
 from abc import abstractmethod
 from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, Self
@@ -118,7 +119,8 @@ class FixedMap:
 
     def without_points(self) -> partial[Any]:
         """Return a function that rebuilds the map from its points."""
-        raise NotImplementedError(f"{type(self).__name__} must give without_points, to be saved.")
+        names = list(inspect.signature(type(self)).parameters)[1:]
+        return partial(type(self), **{name: getattr(self, name) for name in names})
 
     @cached_property
     def field(self) -> Field:
@@ -199,11 +201,6 @@ class AdditiveMap(FixedMap):
         super().__init__(points, attraction, self.repelled_by(kernel), _charges(weights, len(points)), summation)
         self.kernel, self.weights, self.exaggeration = kernel, weights, exaggeration
 
-    def without_points(self) -> partial[Any]:
-        """Return a function that rebuilds the map from its points."""
-        parts: dict[str, Any] = {"attraction": self.attraction, "kernel": self.kernel, "summation": self.summation}
-        return partial(type(self), **parts, weights=self.weights, exaggeration=self.exaggeration)
-
 
 class NormalizedMap(AdditiveMap):
     """A map whose law has a fixed number of edges: repulsion is the logarithm of a potential."""
@@ -272,18 +269,10 @@ class ChargedMap(FixedMap):
         super().__init__(points, attraction, LogOnePlusKernel(kernel), charges, summation)
         self.kernel, self.weights = kernel, weights
 
-    def without_points(self) -> partial[Any]:
-        """Return a function that rebuilds the map from its points."""
-        return partial(
-            type(self),
-            attraction=self.attraction,
-            kernel=self.kernel,
-            summation=self.summation,
-            degrees=self.charges[1],
-            noise_exponent=self.noise_exponent,
-            strength=self.strength,
-            weights=self.weights,
-        )
+    @property
+    def degrees(self) -> FloatArray:
+        """d."""
+        return self.charges[1]
 
     def _repel(self, at: Any, mass: FloatArray, places: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         (noise_potential, degree_potential), (push, other) = at
@@ -315,11 +304,6 @@ class MatchedMap(FixedMap):
     ) -> None:
         super().__init__(points, attraction, repulsion, np.full((1, len(points)), charge), summation)
         self.charge = charge
-
-    def without_points(self) -> partial[Any]:
-        """Return a function that rebuilds the map from its points."""
-        radials: dict[str, Any] = {"attraction": self.attraction, "repulsion": self.repulsion}
-        return partial(type(self), **radials, charge=self.charge, summation=self.summation)
 
 
 def noise_of(degrees: FloatArray, exponent: float, weights: FloatArray | None) -> FloatArray:

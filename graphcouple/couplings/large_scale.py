@@ -36,6 +36,7 @@ from graphcouple._numba.threads import over_rows
 from graphcouple._validation import centred, check_embedding, check_integer, check_positive, is_word
 from graphcouple.couplings.base import Objective, WeightedSum
 from graphcouple.couplings.global_term import GlobalTerm
+from graphcouple.couplings.in_parts import InParts
 from graphcouple.couplings.recipes import Problem
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.neighbors import mean_sq_distances_to_groups, sq_distances_to_points
@@ -63,7 +64,7 @@ _WEIGHT, _EXPLAINED = 3.0, 0.35
 _ROWS = 20_000
 
 
-class LargeScaleCrossEntropy(Objective):
+class LargeScaleCrossEntropy(InParts):
     """L(Z), the cross-entropy of two graphs of the nearer half of all points; see the module's text.
 
     Parameters
@@ -150,18 +151,6 @@ class LargeScaleCrossEntropy(Objective):
         over_rows(n, n_jobs, fill_near, sq_dist, sizes, width, near)
         return cls(groups, near, n_jobs)
 
-    def value(self, Z: FloatArray) -> float:
-        """Return L at `Z`."""
-        return self._evaluate(Z, True)[0]
-
-    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return L and its gradient."""
-        return self._evaluate(Z, True)
-
-    def gradient(self, Z: FloatArray) -> FloatArray:
-        """Return the gradient, without the logarithms of the value."""
-        return self._evaluate(Z, False)[1]
-
     def explained(self, Z: FloatArray) -> float:
         """Return the share of L that `Z` explains by having the right groups near each point.
 
@@ -175,7 +164,7 @@ class LargeScaleCrossEntropy(Objective):
         otherwise, loss = alike.value(Z) - alike._constant + self._constant, self.value(Z)
         return (otherwise - loss) / otherwise if otherwise > 0 else 0.0
 
-    def _evaluate(self, Z: Any, with_value: bool) -> tuple[float, FloatArray]:
+    def _evaluate(self, Z: Any, *, with_value: bool = True, with_gradient: bool = True) -> tuple[float, Any]:
         from graphcouple._numba.large_scale import near_or_far
 
         points = check_embedding(Z, n_points=self.n_points)

@@ -16,6 +16,7 @@ from graphcouple._validation import check_embedding
 from graphcouple.couplings.base import Attraction, Objective, balanced
 from graphcouple.couplings.confinement import Confinement
 from graphcouple.couplings.fixed_map import AdditiveMap, FixedMap, NormalizedMap, Placing
+from graphcouple.couplings.in_parts import InParts
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Kernel
 from graphcouple.laws import ConstantBandwidth, GraphModel
@@ -27,7 +28,7 @@ from graphcouple.summation.curved import Hyperbolic, Space, Spherical, in_space
 _TOGETHER = np.array([1e-4, 1e-7])
 
 
-class EdgeEnergy(Objective):
+class EdgeEnergy(InParts):
     """<M, φ(d²)>, the mean of a radial function over the input's edges, as a function of the embedding.
 
     Gradients are in double precision, whatever the dtype of `Z`.
@@ -53,21 +54,12 @@ class EdgeEnergy(Objective):
     def __init__(self, edges: EdgeSum, n_points: int, constant: float = 0.0) -> None:
         self.edges, self.n_points, self.constant = edges, n_points, constant
 
-    def value(self, Z: FloatArray) -> float:
-        """Return the energy at `Z`."""
-        return self.edges.evaluate(Z, with_gradient=False)[0] + self.constant
-
-    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return the energy at `Z` and its gradient."""
-        value, gradient = self.edges.evaluate(Z)
+    def _evaluate(self, Z: FloatArray, **parts: bool) -> tuple[float, Any]:
+        value, gradient = self.edges.evaluate(Z, **parts)
         return value + self.constant, gradient
 
-    def gradient(self, Z: FloatArray) -> FloatArray:
-        """Return the gradient alone."""
-        return self.edges.evaluate(Z, with_value=False)[1]
 
-
-class LogPartition(Objective):
+class LogPartition(InParts):
     """A(η_Z), the log-partition of the embedding's graph law, as a function of the embedding.
 
     Gradients are in double precision, whatever the dtype of `Z`.
@@ -122,18 +114,6 @@ class LogPartition(Objective):
             options: dict[str, Any] = parts if self.weights is None else {"weights": self.weights, **parts}
             value, gradient = self.prior.log_partition_and_grad(self.kernel, Z, self.summation, **options)
         return self.share * value, None if gradient is None else self.share * gradient
-
-    def value(self, Z: FloatArray) -> float:
-        """Return A at `Z`, in nats."""
-        return self._evaluate(Z, with_gradient=False)[0]
-
-    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return A at `Z` and its gradient, mean numbers of edges times forces."""
-        return self._evaluate(Z)
-
-    def gradient(self, Z: FloatArray) -> FloatArray:
-        """Return the gradient alone."""
-        return self._evaluate(Z, with_value=False)[1]
 
 
 class PairCoupling(Placing):

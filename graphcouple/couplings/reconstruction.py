@@ -23,6 +23,7 @@ import scipy.sparse as sp
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.base import Attraction, Objective
 from graphcouple.couplings.fixed_map import MatchedMap, Placing
+from graphcouple.couplings.in_parts import InParts
 from graphcouple.couplings.pair import EdgeEnergy
 from graphcouple.graphs import FloatArray, Support, as_csr, edges_of
 from graphcouple.kernels import Kernel
@@ -90,7 +91,7 @@ def _dense(X: Any) -> FloatArray:
     return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
 
 
-class ReconstructionEnergy(Placing):
+class ReconstructionEnergy(InParts, Placing):
     """Tr(M K_Y) + (1/n) Σ_ij k(d²_ij), as a function of the embedding.
 
     Parameters
@@ -164,27 +165,15 @@ class ReconstructionEnergy(Placing):
     def _constant(self) -> float:
         return (self._trace + 1.0) * self._at_zero
 
-    def value(self, Z: FloatArray) -> float:
-        """Return the energy at `Z`."""
-        points = check_embedding(Z, n_points=self.n_points)
-        near = self.edges.evaluate(points, with_gradient=False)[0]
-        far = self.summation.potential(points, self.radial, with_gradient=False)[0]
-        return near + float(far.sum()) / self.n_points + self._constant
-
-    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+    def _evaluate(self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True) -> tuple[float, Any]:
         """Return the energy and its gradient Σ_j (M_ij + 1/n) 2k'(d²_ij) · 2 (z_i − z_j)."""
-        points = check_embedding(Z, n_points=self.n_points)
-        near, pull = self.edges.evaluate(points)
-        far, push = self.summation.potential(points, self.radial)
-        value = near + float(far.sum()) / self.n_points + self._constant
+        points, radial = check_embedding(Z, n_points=self.n_points), self.radial
+        near, pull = self.edges.evaluate(points, with_value=with_value, with_gradient=with_gradient)
+        far, push = self.summation.potential(points, radial, with_potential=with_value, with_gradient=with_gradient)
+        value = near + float(far.sum()) / self.n_points + self._constant if with_value else np.nan
+        if not with_gradient:
+            return value, None
         return value, (pull + 2.0 / self.n_points * push).astype(points.dtype, copy=False)
-
-    def gradient(self, Z: FloatArray) -> FloatArray:
-        """Return the gradient alone."""
-        points = check_embedding(Z, n_points=self.n_points)
-        pull = self.edges.evaluate(points, with_value=False)[1]
-        push = self.summation.potential(points, self.radial, with_potential=False)[1]
-        return (pull + 2.0 / self.n_points * push).astype(points.dtype, copy=False)
 
     def fixed_map(self, Z: FloatArray) -> MatchedMap:
         """Return the embedding as it attracts and repels new points; see `graphcouple.couplings.fixed_map`.

@@ -36,10 +36,7 @@ class Gaussian(Kernel):
         # min(d², 0) is a zero of the argument's shape and dtype, even for an infinite distance.
         return np.minimum(sq_dist, 0.0) - 0.5
 
-    @property
-    def quick(self) -> bool:
-        """True."""
-        return True
+    quick = True
 
 
 @register("exponential")
@@ -65,10 +62,7 @@ class Exponential(Kernel):
         """Return −1/(2d)."""
         return -0.5 / np.sqrt(np.maximum(sq_dist, TINY))
 
-    @property
-    def length(self) -> float:
-        """1."""
-        return 1.0
+    length = 1.0
 
 
 @register("student")

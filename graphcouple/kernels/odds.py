@@ -51,15 +51,8 @@ class Odds(Kernel):
         """The kernel that is read as an edge probability."""
         return self.kernel
 
-    @property
-    def order_at_zero(self) -> float:
-        """Odds are singular, never flat, at zero."""
-        return 0.0
-
-    @property
-    def length(self) -> float:
-        """1, because odds such as 1/d² have no length scale."""
-        return 1.0
+    # Odds are singular, never flat, at zero; and odds such as 1/d² have no length scale.
+    order_at_zero, length = 0.0, 1.0
 
     @property
     def quick(self) -> bool:

@@ -31,19 +31,10 @@ class BinaryPosterior(GraphPosterior):
 
     def __init__(self, support: Support, natural_parameters: FloatArray, unordered: bool = False) -> None:
         super().__init__(support, natural_parameters)
-        self._unordered = unordered
+        self.unordered, self._share = unordered, 0.5 if unordered else 1.0
 
     def _on(self, support: Support, natural_parameters: FloatArray) -> BinaryPosterior:
-        return BinaryPosterior(support, natural_parameters, self._unordered)
-
-    @property
-    def unordered(self) -> bool:
-        """True for a law of undirected graphs, whose sums run over pairs i < j."""
-        return self._unordered
-
-    @property
-    def _share(self) -> float:
-        return 0.5 if self._unordered else 1.0
+        return BinaryPosterior(support, natural_parameters, self.unordered)
 
     def log_partition(self) -> float:
         """Return Σ log(1 + e^η), in nats."""
@@ -61,7 +52,7 @@ class BinaryPosterior(GraphPosterior):
         return self._share * float((np.log1p(np.exp(-size)) + size * expit(-size)).sum(dtype=np.float64))
 
     def _draw(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-        if not self._unordered:
+        if not self.unordered:
             at = np.flatnonzero(rng.random(self.n_edges) < self.edge_means)
             return at, np.ones(at.size, dtype=np.int32)
         upper = np.flatnonzero(self.support.rows < self.support.indices)
@@ -84,7 +75,7 @@ class BinaryPosterior(GraphPosterior):
         ValueError
             When the law is already one of undirected graphs.
         """
-        if self._unordered:
+        if self.unordered:
             raise ValueError("the law is thresholded already: its pairs are unordered.")
         # 1 − P̃ = (1 − P)(1 − Pᵀ): log(1 + e^η̃) of a pair is the sum over its two directions.
         support, total = either_direction(self.support, np.logaddexp(0.0, self.natural_parameters))
@@ -102,7 +93,7 @@ class BinaryPosterior(GraphPosterior):
         ValueError
             When the law is already one of undirected graphs.
         """
-        if self._unordered:
+        if self.unordered:
             raise ValueError("the law is one of undirected graphs already: its pairs are unordered.")
         reverses = self.support.find(self.support.indices, self.support.rows)
         in_both = reverses >= 0

@@ -77,7 +77,7 @@ class MixturePosterior(RandomGraph):
             raise ValueError("laws must all be thresholded (undirected graphs), or none of them.")
         if any(not same_array(law.node_weights, laws[0].node_weights) for law in laws):
             raise ValueError("laws must all have the same sample weights, or none.")
-        self.laws = laws
+        self.laws, self.unordered, self.node_weights = laws, laws[0].unordered, laws[0].node_weights
         self.weights = mixture_weights(weights, len(laws))
         n = laws[0].n_nodes
         if len({id(law.support) for law in laws}) == 1 or all(law.support.complete for law in laws):
@@ -105,16 +105,6 @@ class MixturePosterior(RandomGraph):
     def constraints(self) -> frozenset[str]:
         """The constraints that the graphs of every part obey."""
         return frozenset.intersection(*[law.constraints for law in self.laws])
-
-    @property
-    def unordered(self) -> bool:
-        """True for laws of undirected graphs, whose sums run over pairs i < j."""
-        return self.laws[0].unordered
-
-    @property
-    def node_weights(self) -> FloatArray | None:
-        """How many points each node stands for."""
-        return self.laws[0].node_weights
 
     @property
     def own_means(self) -> FloatArray:

@@ -24,6 +24,12 @@ class RandomGraph(ABC):
         The ordered pairs that can carry an edge.
     """
 
+    unordered: bool = False
+    """True for a law of undirected graphs, whose sums run over pairs i < j."""
+
+    node_weights: FloatArray | None = None
+    """How many points each node stands for; None if one each."""
+
     def __init__(self, support: Support) -> None:
         self.support = support
 
@@ -83,11 +89,6 @@ class RandomGraph(ABC):
         """Return the entropy or a lower bound, in nats."""
 
     @property
-    def node_weights(self) -> FloatArray | None:
-        """How many points each node stands for; None if one each."""
-        return None
-
-    @property
     def own_means(self) -> FloatArray:
         """The expected number of edges among the points that each node stands for."""
         return np.zeros(self.n_nodes)
@@ -109,11 +110,6 @@ class RandomGraph(ABC):
     def n_edges(self) -> int:
         """The number of ordered pairs that can carry an edge."""
         return self.support.n_edges
-
-    @property
-    def unordered(self) -> bool:
-        """True for a law of undirected graphs, whose sums run over pairs i < j."""
-        return False
 
     def mean(self) -> FloatArray | sp.csr_array:
         """Return E[W].

@@ -8,7 +8,6 @@ the means of the other edges.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, xlogy
@@ -47,6 +46,7 @@ class RepeatedPosterior(RandomGraph):
     def __init__(self, law: GraphPosterior, support: Support, copies: Copies, prior: GraphPrior) -> None:
         super().__init__(support)
         self.law, self.copies, self.prior = law, copies, prior
+        self.prior_class, self.unordered, self.node_weights = type(prior), law.unordered, copies.weights
 
     @classmethod
     def of(
@@ -100,21 +100,6 @@ class RepeatedPosterior(RandomGraph):
         if symmetrize:
             law = symmetrized(law, symmetrize)
         return cls(law, _between(law.support), copies, prior)
-
-    @property
-    def prior_class(self) -> Any:
-        """The class of the prior."""
-        return type(self.prior)
-
-    @property
-    def unordered(self) -> bool:
-        """True for a law of undirected graphs."""
-        return self.law.unordered
-
-    @property
-    def node_weights(self) -> FloatArray:
-        """How many points each node stands for."""
-        return self.copies.weights
 
     @cached_property
     def _factor(self) -> FloatArray:
