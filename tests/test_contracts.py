@@ -12,10 +12,10 @@ import graphcouple
 import graphcouple as gc
 from graphcouple import couplings
 from graphcouple.couplings.anchors import AnchorEnergy, Held
-from graphcouple.couplings.base import Absent
 from graphcouple.couplings.contraction import LaplacianEigenvalues
 from graphcouple.couplings.distance_shape import FreeScaleStress
 from graphcouple.couplings.global_term import LongEdges
+from graphcouple.couplings.kinds import Absent
 from graphcouple.couplings.large_scale import LargeScaleCrossEntropy
 from graphcouple.couplings.matching import MatchedMeans
 from graphcouple.couplings.reconstruction import ReconstructionEnergy, reconstruction_weights

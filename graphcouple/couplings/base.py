@@ -236,28 +236,6 @@ class Objective(ABC):
     __rmul__ = __mul__
 
 
-class Absent(Objective):
-    """An objective that is 0 everywhere, in place of a term that waits until exaggeration ends.
-
-    Parameters
-    ----------
-    n_points : int
-    """
-
-    lower_bound = 0.0
-
-    def __init__(self, n_points: int) -> None:
-        self.n_points = n_points
-
-    def value(self, Z: FloatArray) -> float:
-        """Return 0."""
-        return 0.0
-
-    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return 0 and zeros."""
-        return 0.0, np.zeros_like(Z)
-
-
 def balanced(forces: FloatArray) -> FloatArray:
     """Return forces between points minus their mean, which would be 0 if sums over all pairs had no errors.
 

@@ -29,7 +29,8 @@ from typing import Any
 import numpy as np
 
 from graphcouple._validation import check_embedding, check_integer, check_weight, is_word
-from graphcouple.couplings.base import Absent, Attraction, Objective, WeightedSum, balanced
+from graphcouple.couplings.base import Objective, WeightedSum, balanced
+from graphcouple.couplings.kinds import Delayed
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Kernel, Student
@@ -158,7 +159,7 @@ class KernelLaplacian:
         return np.linalg.qr(vectors)[0]
 
 
-class LaplacianEigenvalues(Objective):
+class LaplacianEigenvalues(Delayed):
     """R(Z), the sum of the k smallest eigenvalues of the normalised Laplacian of the embedding's kernel matrix.
 
     R has a gradient where the k-th and the next eigenvalue differ. `with_basis` and `at` return an upper bound with
@@ -240,13 +241,8 @@ class LaplacianEigenvalues(Objective):
         """Return the bound that touches R at `Z`."""
         return self.with_basis(self.basis(Z))
 
-    @property
-    def attracting(self) -> Attraction:
-        """An attraction that is absent while the attraction of edges is exaggerated; see `_delayed`."""
-        return _delayed(self)
 
-
-class FixedBasis(Objective):
+class FixedBasis(Delayed):
     """Tr(Vᵀ L(Z) V) as a function of the embedding, for fixed orthonormal V: an upper bound of R.
 
     Parameters
@@ -260,11 +256,6 @@ class FixedBasis(Objective):
     def __init__(self, objective: LaplacianEigenvalues, V: FloatArray) -> None:
         self.objective, self.V = objective, V
         self.n_points = self.objective.n_points
-
-    @property
-    def attracting(self) -> Attraction:
-        """An attraction that is absent while the attraction of edges is exaggerated; see `_delayed`."""
-        return _delayed(self)
 
     @cached_property
     def _sq_norm(self) -> float:
@@ -290,14 +281,6 @@ class FixedBasis(Objective):
         s = np.ascontiguousarray((laplacian.shrink[:, None] * self.V).T)
         points, radial = laplacian.Z, laplacian.radial
         return laplacian.summation.low_rank(points, radial, s, s, with_gradient=with_gradient)
-
-
-def _delayed(contraction: Objective) -> Attraction:
-    """Return an attraction that is absent until exaggeration ends, so that the edges find the clusters first.
-
-    If clusters were contracted from the start, parts of a cluster that are separate by chance would stay separate.
-    """
-    return Attraction(source=contraction, times=lambda factor: Absent(contraction.n_points))
 
 
 MOST_CLUSTERS = 30

@@ -20,7 +20,7 @@ import numpy as np
 from graphcouple._numba.threads import over_rows
 from graphcouple._validation import check_integer
 from graphcouple.couplings.fixed_map import FixedMap, NormalizedMap
-from graphcouple.couplings.in_parts import InParts
+from graphcouple.couplings.kinds import InParts
 from graphcouple.couplings.pair import EdgeEnergy, PairCoupling
 from graphcouple.couplings.recipes import Coupling, Problem
 from graphcouple.graphs import FloatArray, IntArray

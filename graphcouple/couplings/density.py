@@ -22,7 +22,8 @@ import numpy as np
 
 from graphcouple._numba.pairs import sum_edges
 from graphcouple._validation import check_embedding, check_positive, check_weight
-from graphcouple.couplings.base import Absent, Attraction, Objective, balanced
+from graphcouple.couplings.base import balanced
+from graphcouple.couplings.kinds import Delayed
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Student
@@ -37,7 +38,7 @@ _LEAST_SHARE, _LEAST = 0.01, 1e-4
 _NEAR = KernelValue(Student())
 
 
-class LocalRadii(Objective):
+class LocalRadii(Delayed):
     """F(Z), the variance of the log-ratios of local radii in the map and in the data, times n/2; see the module's text.
 
     Parameters
@@ -70,11 +71,6 @@ class LocalRadii(Objective):
         self._degrees, self._targets, self._n_jobs = _sums(support, means), targets, n_jobs
         self._counts = self._degrees > 0
         self.n_points = self._targets.size
-
-    @property
-    def attracting(self) -> Attraction:
-        """An attraction that is absent while the attraction of edges is exaggerated, and clusters take shape."""
-        return Attraction(source=self, times=lambda factor: Absent(self.n_points))
 
     def value(self, Z: FloatArray) -> float:
         """Return F at `Z`."""

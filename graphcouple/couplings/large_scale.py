@@ -36,7 +36,7 @@ from graphcouple._numba.threads import over_rows
 from graphcouple._validation import centred, check_embedding, check_integer, check_positive, is_word
 from graphcouple.couplings.base import Objective, WeightedSum
 from graphcouple.couplings.global_term import GlobalTerm
-from graphcouple.couplings.in_parts import InParts
+from graphcouple.couplings.kinds import InParts
 from graphcouple.couplings.recipes import Problem
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.neighbors import mean_sq_distances_to_groups, sq_distances_to_points

@@ -17,7 +17,6 @@ from functools import cache
 from typing import Any, ClassVar
 
 from graphcouple.couplings.effective import EffectiveCrossEntropy
-from graphcouple.couplings.fixed_map import ChargedMap
 from graphcouple.couplings.pair import EdgeEnergy
 from graphcouple.couplings.recipes import EffectiveCoupling
 from graphcouple.graphs import FloatArray
@@ -125,29 +124,6 @@ class NoiseContrastiveCrossEntropy(EffectiveCrossEntropy):
         if self.log_prior is not None:
             return self
         return self.with_basis(self._best(self._points(Z), 0.0, _TOLERANCE))
-
-    def repulsion(self, Z: FloatArray) -> float:
-        """Return the repulsive part at `Z`."""
-        return super(NoiseContrastiveCrossEntropy, self._bound(Z)).repulsion(Z)
-
-    def attraction(self, Z: FloatArray) -> float:
-        """Return the attractive part at `Z`."""
-        return super(NoiseContrastiveCrossEntropy, self._bound(Z)).attraction(Z)
-
-    def value(self, Z: FloatArray) -> float:
-        """Return the least loss over π, in nats."""
-        return super(NoiseContrastiveCrossEntropy, self._bound(Z)).value(Z)
-
-    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return the least loss and its gradient, which is the gradient at the best π."""
-        return super(NoiseContrastiveCrossEntropy, self._bound(Z)).value_and_grad(Z)
-
-    def gradient(self, Z: FloatArray) -> FloatArray:
-        """Return the gradient alone."""
-        return super(NoiseContrastiveCrossEntropy, self._bound(Z)).gradient(Z)
-
-    def _fixed_map(self, Z: FloatArray) -> ChargedMap:
-        return super(NoiseContrastiveCrossEntropy, self._bound(Z))._fixed_map(Z)
 
 
 @dataclass(frozen=True)

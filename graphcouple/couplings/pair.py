@@ -16,7 +16,7 @@ from graphcouple._validation import check_embedding
 from graphcouple.couplings.base import Attraction, Objective, balanced
 from graphcouple.couplings.confinement import Confinement
 from graphcouple.couplings.fixed_map import AdditiveMap, FixedMap, NormalizedMap, Placing
-from graphcouple.couplings.in_parts import InParts
+from graphcouple.couplings.kinds import InParts
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Kernel
 from graphcouple.laws import ConstantBandwidth, GraphModel
@@ -270,13 +270,17 @@ class PairCoupling(Placing):
         Z = check_embedding(Z, n_points=self.n_points)
         return Z if self.scale == 1.0 else Z / np.asarray(self.scale, dtype=Z.dtype)
 
+    def _bound(self, Z: FloatArray) -> PairCoupling:
+        """Return the coupling to evaluate at `Z`."""
+        return self
+
     def repulsion(self, Z: FloatArray) -> float:
         """Return the repulsive part at `Z`, for the cross-entropy A_Z(η_Z), which does not depend on the data."""
-        return self.partition.value(self._points(Z))
+        return self._bound(Z).partition.value(self._points(Z))
 
     def attraction(self, Z: FloatArray) -> float:
         """Return the attractive part at `Z`, for the cross-entropy <M_X, η_Z>."""
-        return self.energy.value(self._points(Z))
+        return self._bound(Z).energy.value(self._points(Z))
 
     def value(self, Z: FloatArray) -> float:
         """Return repulsion minus attraction, in nats.
@@ -290,9 +294,9 @@ class PairCoupling(Placing):
         TypeError, ValueError
             When `Z` is not numeric or has another shape.
         """
-        points = self._points(Z)
-        attraction = sum(weight * energy.value(points) for weight, energy in self._weighted_energies)
-        return self.partition.value(points) - attraction
+        bound, points = self._bound(Z), self._points(Z)
+        attraction = sum(weight * energy.value(points) for weight, energy in bound._weighted_energies)
+        return bound.partition.value(points) - attraction
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return repulsion minus attraction, and its gradient in Z.
@@ -310,18 +314,18 @@ class PairCoupling(Placing):
         value : float
         gradient : ndarray of the shape and dtype of `Z`
         """
-        points = self._points(Z)
-        value, gradient = self.partition.value_and_grad(points)
-        for weight, energy in self._weighted_energies:
+        bound, points = self._bound(Z), self._points(Z)
+        value, gradient = bound.partition.value_and_grad(points)
+        for weight, energy in bound._weighted_energies:
             attraction, pull = energy.value_and_grad(points)
             value, gradient = value - weight * attraction, gradient - weight * pull
         return value, self._embedding_gradient(gradient, points)
 
     def gradient(self, Z: FloatArray) -> FloatArray:
         """Return the gradient alone, without the logarithms that only the value needs."""
-        points = self._points(Z)
-        gradient = self.partition.gradient(points)
-        for weight, energy in self._weighted_energies:
+        bound, points = self._bound(Z), self._points(Z)
+        gradient = bound.partition.gradient(points)
+        for weight, energy in bound._weighted_energies:
             gradient = gradient - weight * energy.gradient(points)
         return self._embedding_gradient(gradient, points)
 
@@ -338,7 +342,7 @@ class PairCoupling(Placing):
 
     def fixed_map(self, Z: FloatArray) -> FixedMap | None:
         """Return the embedding as it attracts and repels new points, if it lies in flat space; see `FixedMap`."""
-        return None if self._space is not None else self._fixed_map(Z)
+        return None if self._space is not None else self._bound(Z)._fixed_map(Z)
 
     def _fixed_map(self, Z: FloatArray) -> FixedMap:
         weights, points = self.posterior.node_weights, self._points(Z)

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.base import Attraction, Objective
 from graphcouple.couplings.fixed_map import MatchedMap, Placing
-from graphcouple.couplings.in_parts import InParts
+from graphcouple.couplings.kinds import InParts
 from graphcouple.couplings.pair import EdgeEnergy
 from graphcouple.graphs import FloatArray, Support, as_csr, edges_of
 from graphcouple.kernels import Kernel

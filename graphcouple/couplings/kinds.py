@@ -1,0 +1,65 @@
+"""Kinds of objectives: with one method for value and gradient; absent; delayed until exaggeration ends."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from graphcouple.couplings.base import Attraction, Objective
+from graphcouple.graphs import FloatArray
+
+
+class InParts(Objective):
+    """An objective that saves time if only its value, or only its gradient, is asked for."""
+
+    @abstractmethod
+    def _evaluate(self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True) -> tuple[float, Any]:
+        """Return the value and the gradient; either may be arbitrary without its flag."""
+
+    def value(self, Z: FloatArray) -> float:
+        """Return the value at `Z`."""
+        return self._evaluate(Z, with_gradient=False)[0]
+
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value at `Z` and its gradient."""
+        return self._evaluate(Z)
+
+    def gradient(self, Z: FloatArray) -> FloatArray:
+        """Return the gradient alone."""
+        return self._evaluate(Z, with_value=False)[1]
+
+
+class Absent(Objective):
+    """An objective that is 0 everywhere, in place of a term that waits until exaggeration ends.
+
+    Parameters
+    ----------
+    n_points : int
+    """
+
+    lower_bound = 0.0
+
+    def __init__(self, n_points: int) -> None:
+        self.n_points = n_points
+
+    def value(self, Z: FloatArray) -> float:
+        """Return 0."""
+        return 0.0
+
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return 0 and zeros."""
+        return 0.0, np.zeros_like(Z)
+
+
+class Delayed(Objective):
+    """An objective that is absent until exaggeration ends, so that the edges find the clusters first.
+
+    If a term contracted clusters from the start, parts of a cluster that are separate by chance would stay separate.
+    """
+
+    @property
+    def attracting(self) -> Attraction:
+        """An attraction that is absent while the attraction of edges is exaggerated."""
+        return Attraction(source=self, times=lambda factor: Absent(self.n_points))
