@@ -122,7 +122,7 @@ def test_it_keeps_neighbourhoods_and_clusters_as_the_original_does():
 
 def test_refusals():
     X = np.random.default_rng(0).normal(size=(100, 3))
-    with pytest.raises(ValueError, match="weighted points"):
+    with pytest.raises(ValueError, match="takes no sample weights"):
         gc.PaCMAP().fit(X, sample_weight=np.ones(100))
     with pytest.raises(ValueError, match="has no law that places new points"):
         gc.PaCMAP(random_state=0).fit(X).transform(X)

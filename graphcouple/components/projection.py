@@ -212,9 +212,6 @@ class AveragedProjection(LinearOperator):
     def _matmat(self, V: FloatArray) -> FloatArray:
         return self.batch_sums(V).sum(axis=0) / self.n_samples
 
-    def _matvec(self, v: FloatArray) -> FloatArray:
-        return self._matmat(np.reshape(v, (-1, 1)))
-
     def _adjoint(self) -> AveragedProjection:
         return self
 
@@ -276,6 +273,3 @@ def component_law(posterior: RandomGraph) -> RandomGraph:
         return posterior
     with np.errstate(divide="ignore"):
         return UnitOutDegree().posterior_on(support, np.log(means))
-
-
-__all__ = ["AveragedProjection", "component_law", "sample_components", "weak_components"]

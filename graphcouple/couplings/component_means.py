@@ -328,11 +328,7 @@ class ComponentMeans(Term):
 
     def bind(self, problem: Problem) -> ComponentCrossEntropy:
         """Return J_ε of the problem's points and graphs."""
-        if problem.posterior.node_weights is not None:
-            raise ValueError(
-                "ComponentMeans takes no sample weights: means of components count each row once. "
-                "Repeat rows, with unique=False."
-            )
+        problem.refuse_weights(self)
         return ComponentCrossEntropy(
             problem.points,
             problem.posterior,

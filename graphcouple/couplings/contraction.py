@@ -338,11 +338,7 @@ class SpectralContraction(Term):
         """Return n · R for the problem's number of points; see `Term`."""
         posterior = problem.posterior
         n = posterior.n_nodes
-        if posterior.node_weights is not None:
-            raise ValueError(
-                "SpectralContraction takes no sample weights: the Laplacian counts each row once. "
-                "Repeat rows, with unique=False."
-            )
+        problem.refuse_weights(self)
         k = self.n_clusters
         if isinstance(k, str):
             k = int(eigengaps(input_eigenvalues(posterior))[-1])

@@ -19,7 +19,6 @@ import numpy as np
 
 from graphcouple._numba.threads import over_rows
 from graphcouple._validation import check_integer
-from graphcouple.couplings.fixed_map import FixedMap, NormalizedMap
 from graphcouple.couplings.kinds import InParts
 from graphcouple.couplings.pair import EdgeEnergy, PairCoupling
 from graphcouple.couplings.recipes import Coupling, Problem
@@ -117,10 +116,6 @@ class ContrastiveCrossEntropy(PairCoupling):
         other = copy.copy(self)
         other.partition = self.partition.at(iteration, Z)
         return other
-
-    def _fixed_map(self, Z: FloatArray) -> FixedMap:
-        """Return the map under prior D, the limit of many drawn points."""
-        return NormalizedMap(self._points(Z), self.energy.edges.radial, self.kernel, self.summation)
 
 
 class SampledPartition(InParts):

@@ -151,10 +151,7 @@ class Density(Term):
     def bind(self, problem: Problem) -> LocalRadii:
         """Return F for the problem's points and the edges of its law; see `Term`."""
         posterior = problem.posterior
-        if posterior.node_weights is not None:
-            raise ValueError(
-                "Density takes no sample weights: it counts each row once. Repeat rows, with unique=False."
-            )
+        problem.refuse_weights(self)
         data = problem.points if problem.metric != "precomputed" or problem.X is None else problem.X
         distances = distances_of(data, problem.metric, problem.metric_params)
         support, means = posterior.support, posterior.edge_means

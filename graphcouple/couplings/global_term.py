@@ -170,11 +170,7 @@ class GlobalTerm(Term):
 
     def bind(self, problem: Problem) -> WeightedSum:
         """Return n · [F(Z) + ρ T(Z)] for the problem's points; see `Term`."""
-        if problem.posterior.node_weights is not None:
-            raise ValueError(
-                f"{type(self).__name__} takes no sample weights: it counts each row once. Repeat rows, with "
-                "unique=False."
-            )
+        problem.refuse_weights(self)
         factor = factor_at(problem.posterior.n_nodes)
         terms: list[tuple[float, Objective]] = [(factor, self.objective(problem))]
         if self.resistance:

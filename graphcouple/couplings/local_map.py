@@ -16,7 +16,7 @@ import numpy as np
 
 from graphcouple._numba.threads import over_rows
 from graphcouple._validation import check_embedding, check_positive
-from graphcouple.couplings.pacmap import PHASES, PairwiseControlled, PairwiseControlledCoupling
+from graphcouple.couplings.pacmap import PHASES, PairwiseControlled, PairwiseControlledCoupling, most_likely
 from graphcouple.couplings.recipes import Problem
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.summation import EdgeSum, RadialFunction
@@ -146,4 +146,5 @@ class LocallyAdjustedCoupling(PairwiseControlledCoupling):
     def _bound(self, problem: Problem, n: int, rng: np.random.Generator) -> PairwiseControlled:
         plain = super()._bound(problem, n, rng)
         seed = int(rng.integers(2**32))
-        return LocallyAdjusted(plain, self._near(problem), self.n_far, float(self.reach), seed, problem.n_jobs)
+        near = most_likely(problem.posterior, self.n_near)
+        return LocallyAdjusted(plain, near, self.n_far, float(self.reach), seed, problem.n_jobs)

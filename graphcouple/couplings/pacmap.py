@@ -143,7 +143,6 @@ class PairwiseControlledCoupling(Coupling):
     n_mid: int = 5
     n_far: int = 20
 
-    reads_points: ClassVar[bool] = True
     places_points: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -158,8 +157,7 @@ class PairwiseControlledCoupling(Coupling):
         """Return the loss, with pairs drawn by the problem's source of randomness."""
         if problem.X is None:
             raise ValueError("PaCMAP's mid-near pairs are found by distances, so pass the points, or distances, as X.")
-        if problem.posterior.node_weights is not None:
-            raise ValueError("PaCMAP's pairs cannot be drawn for weighted points; repeat rows, with unique=False.")
+        problem.refuse_weights(self)
         n, rng = problem.posterior.n_nodes, np.random.default_rng(problem.seed())
         return self._among(n)._bound(problem, n, rng)
 
@@ -176,16 +174,12 @@ class PairwiseControlledCoupling(Coupling):
         return dataclasses.replace(self, **fewer)
 
     def _bound(self, problem: Problem, n: int, rng: np.random.Generator) -> PairwiseControlled:
-        near = self._near(problem)
+        near = most_likely(problem.posterior, self.n_near)
         mid, n_mid = self._mid_near(problem, n, rng)
         far, n_far = self._further(near, n, rng)
         kinds = ((near, np.ones(near.n_edges), 10.0), (mid, n_mid, 1e4), (far, n_far, 1.0))
         sums = [_edge_sum(pairs, counts, c, problem.n_jobs) for pairs, counts, c in kinds]
         return PairwiseControlled(sums[0], sums[1], sums[2], n, int(n_far.sum()))
-
-    def _near(self, problem: Problem) -> Support:
-        """Return the near pairs."""
-        return most_likely(problem.posterior, self.n_near)
 
     def latex(self, latent: GraphModel) -> str:
         """Return the loss of the last phase, by d̃ = 1 + d²."""

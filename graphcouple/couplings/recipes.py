@@ -85,6 +85,14 @@ class Problem:
         """Return a fresh seed from the estimator's source of randomness."""
         return int(self.rng.randint(np.iinfo(np.int32).max))
 
+    def refuse_weights(self, recipe: Coupling | Term) -> None:
+        """Raise if points have sample weights."""
+        if self.posterior.node_weights is not None:
+            raise ValueError(
+                f"{type(recipe).__name__} takes no sample weights: it counts each row once. Repeat rows, with "
+                "unique=False."
+            )
+
     @property
     def points(self) -> Any:
         """The points X.
@@ -351,8 +359,7 @@ class ReconstructionCoupling(Coupling):
 
     def bind(self, problem: Problem) -> ReconstructionEnergy:
         """Return the energy of the problem's points."""
-        if problem.posterior.node_weights is not None:
-            raise ValueError("reconstruction takes no sample weights; repeat rows, with unique=False.")
+        problem.refuse_weights(self)
         weights = reconstruction_weights(problem.points, problem.posterior.support, self.reg)
         return ReconstructionEnergy(weights, problem.latent.kernel, problem.summation, problem.n_jobs)
 

@@ -103,7 +103,6 @@ class TripletCoupling(Coupling):
     n_random: int = 3
     weight_temp: float = 0.5
 
-    reads_points: ClassVar[bool] = True
     places_points: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -124,8 +123,7 @@ class TripletCoupling(Coupling):
         """Return the loss, with triplets drawn by the problem's source of randomness."""
         if problem.X is None:
             raise ValueError("TriMap's triplets are weighted by distances, so pass the points, or distances, as X.")
-        if problem.posterior.node_weights is not None:
-            raise ValueError("TriMap's triplets cannot be drawn for weighted points; repeat rows, with unique=False.")
+        problem.refuse_weights(self)
         if problem.posterior.n_nodes < 3:
             raise ValueError(f"a triplet needs at least 3 points, got {problem.posterior.n_nodes}.")
         n, rng = problem.posterior.n_nodes, np.random.default_rng(problem.seed())

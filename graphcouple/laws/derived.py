@@ -31,11 +31,6 @@ class DerivedLaw(GraphLaw):
         """The models of the other law."""
         return self.law.parts
 
-    @property
-    def metric(self) -> Any:
-        """The metric of the other law."""
-        return self.law.metric
-
     def for_points(self, n_points: int) -> Self:
         """Return the law with "auto" replaced by its value for this many points."""
         return dataclasses.replace(self, law=self.law.for_points(n_points))  # type: ignore[type-var]

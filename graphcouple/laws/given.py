@@ -182,8 +182,6 @@ class GraphLaw(ABC):
     [True, True]
     """
 
-    metric: Any
-
     _nested: ClassVar[tuple[str, ...]] = ()
     """The parameters that have parameters of their own."""
 
@@ -235,6 +233,11 @@ class GraphLaw(ABC):
     @abstractmethod
     def parts(self) -> tuple[GraphModel, ...]:
         """The models that the law is made of."""
+
+    @property
+    def metric(self) -> Any:
+        """The distance between points, of the first part."""
+        return self.parts[0].metric
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:

@@ -84,11 +84,6 @@ class GraphMixture(GraphLaw):
         return mixture_weights(self.weights, len(self.laws))
 
     @property
-    def metric(self) -> Any:
-        """The metric of the first law."""
-        return self.laws[0].metric
-
-    @property
     def parts(self) -> tuple[GraphModel, ...]:
         """The laws."""
         return tuple(self.laws)

@@ -213,6 +213,3 @@ def symmetrized(posterior: GraphPosterior, how: str) -> BinaryPosterior:
     if not isinstance(posterior, BinaryPosterior):
         raise ValueError(f"symmetrize={how!r} needs prior B, whose edges are independent; got {posterior.prior_name}.")
     return posterior.mutual() if how == "mutual" else posterior.thresholded()
-
-
-__all__ = ["Binary", "BinaryPosterior", "symmetrized"]

@@ -32,11 +32,6 @@ def mixture_weights(weights: Any, n_parts: int) -> FloatArray:
     return w / w.sum()
 
 
-def same_array(left: FloatArray | None, right: FloatArray | None) -> bool:
-    """Return whether two arrays are equal, or both None."""
-    return left is right or (left is not None and right is not None and np.array_equal(left, right))
-
-
 class MixturePosterior(RandomGraph):
     """A law drawn at random, then a graph from it: P(W) = Σ_m w_m P_m(W).
 
@@ -75,7 +70,8 @@ class MixturePosterior(RandomGraph):
             raise ValueError(f"laws must have equally many nodes, got {[law.n_nodes for law in laws]}.")
         if len({law.unordered for law in laws}) > 1:
             raise ValueError("laws must all be thresholded (undirected graphs), or none of them.")
-        if any(not same_array(law.node_weights, laws[0].node_weights) for law in laws):
+        weights_of: list[Any] = [law.node_weights for law in laws]
+        if not all(np.array_equal(each, weights_of[0]) for each in weights_of):
             raise ValueError("laws must all have the same sample weights, or none.")
         self.laws, self.unordered, self.node_weights = laws, laws[0].unordered, laws[0].node_weights
         self.weights = mixture_weights(weights, len(laws))
@@ -149,6 +145,3 @@ class MixturePosterior(RandomGraph):
     def least_entropy(self) -> float:
         """Return Σ_m w_m H(P_m), a lower bound of the entropy because entropy is concave, in nats."""
         return float(self.weights @ [law.least_entropy() for law in self.laws])
-
-
-__all__ = ["MixturePosterior", "mixture_weights"]
