@@ -21,14 +21,12 @@ explanations, equation 3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.spatial.distance import cdist
 
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.base import Attraction, Objective, balanced
@@ -40,6 +38,7 @@ from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import BINARY, RandomGraph
+from graphcouple.laws.priors.log_domain import add_forces, blocks_of_rows
 from graphcouple.summation import EdgeSum, Summation, as_summation
 from graphcouple.summation.radials import KernelFunction
 
@@ -314,10 +313,11 @@ def match_latent_means(
     """
     points = np.asarray(Z, dtype=np.float64)
     n = len(points)
-    sums = np.concatenate([np.exp(log_kernel).sum(axis=1) for _, _, log_kernel in _blocks(kernel, points)])
+    blocks = partial(blocks_of_rows, kernel, points, entries=_PAIRS_AT_ONCE)
+    sums = np.concatenate([np.exp(log_kernel).sum(axis=1) for _, _, log_kernel in blocks()])
     norms = sums if total is None else np.full(n, float(sums.sum()) / total)
     value, gradient, common, spread = 0.0, np.zeros_like(points), 0.0, np.zeros_like(points)
-    for rows, sq_dist, log_kernel in _blocks(kernel, points):
+    for rows, sq_dist, log_kernel in blocks():
         strength = np.exp(log_kernel)
         ahead, back = strength / norms[rows, None], strength / norms
         targets = _dense_rows(*edges, rows)
@@ -335,9 +335,9 @@ def match_latent_means(
             common += float(row_sums.sum())
         stretch = 2.0 * strength * kernel.grad_log(sq_dist)
         stretch[~others] = 0.0
-        _add_forces(gradient, points, rows, own * stretch)
+        add_forces(gradient, points, rows, own * stretch)
         if total is not None:
-            _add_forces(spread, points, rows, stretch)
+            add_forces(spread, points, rows, stretch)
     if total is not None:
         gradient -= spread * (common / norms[0] / float(sums.sum()))
     return value, gradient
@@ -352,27 +352,8 @@ def _symmetric(ahead: FloatArray, back: FloatArray, how: str) -> tuple[FloatArra
     return ahead, 1.0
 
 
-def _blocks(kernel: Kernel, points: FloatArray) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-    n = len(points)
-    height = max(1, _PAIRS_AT_ONCE // n)
-    for a in range(0, n, height):
-        rows = slice(a, min(a + height, n))
-        sq_dist = cdist(points[rows], points, "sqeuclidean")
-        log_kernel = kernel.log(sq_dist)
-        log_kernel[np.arange(rows.stop - a), np.arange(a, rows.stop)] = -np.inf
-        yield rows, sq_dist, log_kernel
-
-
 def _dense_rows(support: Support, values: FloatArray, rows: slice) -> FloatArray:
     dense = np.zeros((rows.stop - rows.start, support.n_nodes))
     part = slice(support.indptr[rows.start], support.indptr[rows.stop])
     dense[support.rows[part] - rows.start, support.indices[part]] = values[part]
     return dense
-
-
-def _add_forces(gradient: FloatArray, points: FloatArray, rows: slice, weight: FloatArray) -> None:
-    """Add w_ij (z_i − z_j) to the gradient of i, and subtract it from the gradient of j."""
-    for a in range(points.shape[1]):
-        force = weight * (points[rows, a, None] - points[:, a])
-        gradient[rows, a] += force.sum(axis=1)
-        gradient[:, a] -= force.sum(axis=0)

@@ -96,6 +96,7 @@ class GraphModel(GraphLaw):
     target_weight: float = 0.0
 
     _nested: ClassVar[tuple[str, ...]] = ("kernel", "prior", "bandwidth")
+    _conditioned: ClassVar[type[ConditionedModel]] = ConditionedModel
 
     if TYPE_CHECKING:
         # Names are accepted, and become objects.
@@ -241,10 +242,6 @@ class GraphModel(GraphLaw):
         weights = None if sample_weight is None else check_weights(sample_weight, distances.n_points)
         codes = target_codes(y, distances.n_points, weights) if self.target_weight else None
         return self._conditioned(self, distances, weights, codes)
-
-    @property
-    def _conditioned(self) -> type[ConditionedModel]:
-        return ConditionedModel
 
     def recall(self, remembered: dict[str, Any]) -> ConditionedModel:
         """Return the law given its points, from the state that `ConditionedLaw.remembered` returned."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,25 @@ _FACTOR = 2.0
 
 # Rows have about 1.6 times as many edges as their perplexity; the search begins with this many times.
 _EDGES = 5
+
+
+class _ConditionedTransport(ConditionedAffinities):
+    """Quadratic transport given its points."""
+
+    def _affinities(
+        self, edges: Support, cost: FloatArray, perplexity: float, scales: Callable[[], FloatArray], n_jobs: int | None
+    ) -> FloatArray:
+        means = _of_perplexity(edges, cost, perplexity)
+        if means is None:
+            warnings.warn(
+                "no quadratic transport of this perplexity was found: the edges may allow no symmetric mean whose rows "
+                "sum to 1. The law has symmetric entropic affinities instead. Raise n_neighbors or the perplexity.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+            return super()._affinities(edges, cost, perplexity, scales, n_jobs)
+        with np.errstate(divide="ignore"):
+            return np.log(means)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,28 +82,7 @@ class QuadraticTransport(SymmetricEntropic):
     (True, True, 23)
     """
 
-    @property
-    def _conditioned(self) -> type[ConditionedModel]:
-        return _ConditionedTransport
-
-
-class _ConditionedTransport(ConditionedAffinities):
-    """Quadratic transport given its points."""
-
-    def _affinities(
-        self, edges: Support, cost: FloatArray, perplexity: float, scales: Callable[[], FloatArray], n_jobs: int | None
-    ) -> FloatArray:
-        means = _of_perplexity(edges, cost, perplexity)
-        if means is None:
-            warnings.warn(
-                "no quadratic transport of this perplexity was found: the edges may allow no symmetric mean whose rows "
-                "sum to 1. The law has symmetric entropic affinities instead. Raise n_neighbors or the perplexity.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-            return super()._affinities(edges, cost, perplexity, scales, n_jobs)
-        with np.errstate(divide="ignore"):
-            return np.log(means)
+    _conditioned: ClassVar[type[ConditionedModel]] = _ConditionedTransport
 
 
 def _of_perplexity(edges: Support, cost: FloatArray, perplexity: float) -> FloatArray | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
@@ -30,6 +30,32 @@ _LEAST = 0.05
 _MOST_HALVINGS = 30
 _MOST_BALANCING = 8
 _RIDGE = 1e-9
+
+
+class ConditionedAffinities(ConditionedModel):
+    """Symmetric entropic affinities given their points."""
+
+    def _log_kernel(
+        self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None
+    ) -> FloatArray:
+        bandwidth = self.model.bandwidth
+        if not isinstance(bandwidth, Perplexity):
+            return super()._log_kernel(support, sq_dist, n_jobs, copies)
+
+        def scales() -> FloatArray:
+            return 2.0 * self.model.fitted_bandwidth(self.model.rows(support, sq_dist, n_jobs, copies))[1] ** 2
+
+        edges, cost = mean_of_directions(support, sq_dist)
+        law = self._affinities(edges, cost, bandwidth.perplexity, scales, n_jobs)
+        if edges.n_edges == support.n_edges:
+            return law
+        return law[edges.find(support.rows, support.indices)]
+
+    def _affinities(
+        self, edges: Support, cost: FloatArray, perplexity: float, scales: Callable[[], FloatArray], n_jobs: int | None
+    ) -> FloatArray:
+        """Return log P on symmetric edges with this cost; `scales` returns the scale of distances around each point."""
+        return _Dual(edges, cost, perplexity, n_jobs).solve(scales())
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +106,8 @@ class SymmetricEntropic(GraphModel):
     prior: GraphPrior = field(default_factory=DoublyStochastic)
     bandwidth: Bandwidth | None = field(default_factory=lambda: Perplexity(30.0))
 
+    _conditioned: ClassVar[type[ConditionedModel]] = ConditionedAffinities
+
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, kind in (("kernel", Gaussian), ("prior", DoublyStochastic), ("bandwidth", Perplexity)):
@@ -94,36 +122,6 @@ class SymmetricEntropic(GraphModel):
         if n_points == 2:
             return GraphModel(**self.get_params(deep=False)).within(n_points, n_copies)
         return super().within(n_points, n_copies)
-
-    @property
-    def _conditioned(self) -> type[ConditionedModel]:
-        return ConditionedAffinities
-
-
-class ConditionedAffinities(ConditionedModel):
-    """Symmetric entropic affinities given their points."""
-
-    def _log_kernel(
-        self, support: Support, sq_dist: FloatArray, n_jobs: int | None, copies: Copies | None
-    ) -> FloatArray:
-        bandwidth = self.model.bandwidth
-        if not isinstance(bandwidth, Perplexity):
-            return super()._log_kernel(support, sq_dist, n_jobs, copies)
-
-        def scales() -> FloatArray:
-            return 2.0 * self.model.fitted_bandwidth(self.model.rows(support, sq_dist, n_jobs, copies))[1] ** 2
-
-        edges, cost = mean_of_directions(support, sq_dist)
-        law = self._affinities(edges, cost, bandwidth.perplexity, scales, n_jobs)
-        if edges.n_edges == support.n_edges:
-            return law
-        return law[edges.find(support.rows, support.indices)]
-
-    def _affinities(
-        self, edges: Support, cost: FloatArray, perplexity: float, scales: Callable[[], FloatArray], n_jobs: int | None
-    ) -> FloatArray:
-        """Return log P on symmetric edges with this cost; `scales` returns the scale of distances around each point."""
-        return _Dual(edges, cost, perplexity, n_jobs).solve(scales())
 
 
 class _Dual:

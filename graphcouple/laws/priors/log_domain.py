@@ -7,6 +7,7 @@ kernels matter. The fast sums add k; where they underflow, this module adds in l
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -45,16 +46,24 @@ def isolated_terms(
         with np.errstate(invalid="ignore", over="ignore"):
             mean = np.exp(log_kernel - logs[start : start + height, None])
             weight = 2.0 * w[rows, None] * mean * kernel.grad_log(sq_dist)
-        for a in range(Z.shape[1]):
-            force = weight * (Z[rows, a, None] - Z[:, a])
-            gradient[rows, a] += force.sum(axis=1)
-            gradient[:, a] -= force.sum(axis=0)
+        add_forces(gradient, Z, rows, weight)
     return logs, gradient
 
 
-def _blocks(kernel: Kernel, Z: FloatArray, log_weights: FloatArray) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+def add_forces(gradient: FloatArray, Z: FloatArray, rows: Any, weight: FloatArray) -> None:
+    """Add w_ij (z_i − z_j) to the gradient of i, and subtract it from the gradient of j."""
+    for a in range(Z.shape[1]):
+        force = weight * (Z[rows, a, None] - Z[:, a])
+        gradient[rows, a] += force.sum(axis=1)
+        gradient[:, a] -= force.sum(axis=0)
+
+
+def blocks_of_rows(
+    kernel: Kernel, Z: FloatArray, log_weights: FloatArray | float = 0.0, entries: int = _BLOCK_ENTRIES
+) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+    """Yield rows, with their squared distances to all points and log w_j k; −inf between a point and itself."""
     n = Z.shape[0]
-    height = max(1, _BLOCK_ENTRIES // n)
+    height = max(1, entries // n)
     for start in range(0, n, height):
         rows = slice(start, min(start + height, n))
         sq_dist = cdist(Z[rows], Z, "sqeuclidean")
@@ -65,13 +74,15 @@ def _blocks(kernel: Kernel, Z: FloatArray, log_weights: FloatArray) -> Iterator[
 
 def row_log_sums(kernel: Kernel, Z: FloatArray, log_weights: FloatArray) -> FloatArray:
     """Return log Σ_{j≠i} w_j k(d²_ij) for every i."""
-    return np.concatenate([logsumexp(log_kernel, axis=1) for _, _, log_kernel in _blocks(kernel, Z, log_weights)])
+    return np.concatenate(
+        [logsumexp(log_kernel, axis=1) for _, _, log_kernel in blocks_of_rows(kernel, Z, log_weights)]
+    )
 
 
 def mean_forces(kernel: Kernel, Z: FloatArray, shift: FloatArray, log_weights: FloatArray) -> FloatArray:
     """Return Σ_j m_ij 2 ψ(d²_ij) (z_i − z_j), log m_ij = s_i + log w_j k(d²_ij), where s is the shift."""
     gradient = np.empty(Z.shape)
-    for rows, sq_dist, log_kernel in _blocks(kernel, Z, log_weights):
+    for rows, sq_dist, log_kernel in blocks_of_rows(kernel, Z, log_weights):
         # Squared distances that overflow give nan, which solvers report.
         with np.errstate(invalid="ignore", over="ignore"):
             weight = 2.0 * np.exp(log_kernel + shift[rows, None]) * kernel.grad_log(sq_dist)
