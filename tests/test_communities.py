@@ -207,6 +207,10 @@ def test_wrong_arguments(blobs):
     for n_groups, error in ((0, ValueError), (2.5, TypeError), ("many", ValueError), (len(X) + 1, ValueError)):
         with pytest.raises(error, match="n_groups"):
             gc.laws.communities(posterior, n_groups)
+    with pytest.raises(TypeError, match="posterior must be the law of a graph"):
+        gc.laws.communities("D")
+    with pytest.raises(TypeError, match="a mixture has several edge priors"):
+        gc.laws.CommunityLaw(gc.GraphMixture([LAW, LAW]))
     with pytest.raises(ValueError, match="edges_per_node"):
         gc.laws.communities(posterior, edges_per_node=0)
     with pytest.raises(TypeError, match="law must be a GraphModel"):

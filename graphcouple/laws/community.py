@@ -84,8 +84,9 @@ def communities(
     """Find the groups of a hidden graph by variational inference in a stochastic block model.
 
     The weights are the mean graph's, times a factor. Leiden's algorithm gives two starts, the second with smaller
-    groups. The two groups whose union raises the evidence most are united, until no union raises it. Then memberships
-    and rates are updated in turn. Of the two results, the one with the greater evidence is returned.
+    groups. Of the groups that an edge joins, the two whose union raises the evidence most are united, until none raises
+    it. Then memberships and rates are updated in turn. Of the two results, the one with the greater evidence is
+    returned.
 
     Parameters
     ----------
@@ -107,6 +108,8 @@ def communities(
     ------
     ValueError
         When `n_groups` is below 1 or above the number of nodes, or `edges_per_node` is not positive.
+    TypeError
+        When `posterior` is no law of a graph.
 
     References
     ----------
@@ -120,6 +123,8 @@ def communities(
     >>> gc.laws.communities(gc.GraphModel("gaussian", "D", gc.Perplexity(30)).posterior(X)).memberships.shape
     (150, 3)
     """
+    if not isinstance(posterior, RandomGraph):
+        raise TypeError(f"posterior must be the law of a graph, such as an estimator's posterior_, got {posterior!r}.")
     if not is_word("n_groups", n_groups, "auto", "an integer"):
         n_groups = check_integer("n_groups", n_groups, 1)
         if n_groups > posterior.n_nodes:
@@ -167,16 +172,16 @@ class _Table:
         labels = gammaln(n_groups) - gammaln(n_nodes + n_groups) + gammaln(self.nodes + 1.0).sum()
         return float(np.triu(self._block(*self.counts)).sum() + labels)
 
-    def gains(self) -> FloatArray:
-        """Return the evidence that the union of each two groups a < b gains, but for the number of groups."""
+    def gains(self, all_pairs: bool = False) -> FloatArray:
+        """Return the evidence gained by the union of groups a < b, but for their number; −inf without an edge."""
         (edges, pairs), nodes, n_groups = self.counts, self.nodes, self.nodes.size
         blocks = self._block(edges, pairs)
         own, labels = blocks.sum(axis=1), gammaln(nodes + 1.0)
         gains = np.full((n_groups, n_groups), -np.inf)
         for a in range(n_groups - 1):
-            b = np.arange(a + 1, n_groups)
+            b = a + 1 + np.flatnonzero(all_pairs | (edges[a, a + 1 :] > 0.0))
             joint = self._block(edges[a] + edges[b], pairs[a] + pairs[b])
-            others = joint.sum(axis=1) - joint[:, a] - joint[b - a - 1, b]
+            others = joint.sum(axis=1) - joint[:, a] - joint[np.arange(b.size), b]
             both = self._block(edges[a, a] + edges[b, b] + edges[a, b], pairs[a, a] + pairs[b, b] + pairs[a, b])
             gains[a, b] = others + both - (own[a] + own[b] - blocks[a, b])
             gains[a, b] += gammaln(nodes[a] + nodes[b] + 1.0) - labels[a] - labels[b]
@@ -189,7 +194,9 @@ class _Table:
         """
         table, union = self, np.eye(self.nodes.size)
         while table.nodes.size > (n_groups or 1):
-            first, second = divmod(int(table.gains().argmax()), table.nodes.size)
+            gains = table.gains()
+            gains = gains if np.isfinite(gains).any() else table.gains(all_pairs=True)
+            first, second = divmod(int(gains.argmax()), table.nodes.size)
             pair = np.delete(np.eye(table.nodes.size), second, axis=1)
             pair[second, first] = 1.0
             sums = pair.T @ table.edges @ pair, table.degrees @ pair, table.nodes @ pair
@@ -360,6 +367,8 @@ class CommunityLaw(DerivedLaw):
         if not is_word("n_groups", self.n_groups, "auto", "an integer"):
             check_integer("n_groups", self.n_groups, 1)
         super().__post_init__()
+        if len(self.parts) > 1:
+            raise TypeError(f"law must be one GraphModel, because a mixture has several edge priors, got {self.law}.")
 
     def __str__(self) -> str:
         return f"{self.law}, {self.n_groups} communities"

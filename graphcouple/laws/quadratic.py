@@ -38,8 +38,9 @@ class _ConditionedTransport(ConditionedAffinities):
         means = _of_perplexity(edges, cost, perplexity)
         if means is None:
             warnings.warn(
-                "no quadratic transport of this perplexity was found: the edges may allow no symmetric mean whose rows "
-                "sum to 1. The law has symmetric entropic affinities instead. Raise n_neighbors or the perplexity.",
+                "no quadratic transport of this perplexity was found: more neighbours may be tied, or the edges allow "
+                "no symmetric mean whose rows sum to 1. The law has symmetric entropic affinities instead. Raise "
+                "n_neighbors or the perplexity.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
