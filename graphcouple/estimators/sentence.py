@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from graphcouple._html import html_table
@@ -14,7 +15,7 @@ _LONG_NUMBER = re.compile(r"\d+\.\d{5,}")
 _NOT_SHOWN = ("random_state", "n_jobs", "verbose", "callback", "checkpoint", "on_interrupt", "warm_start")
 
 
-class Sentence(dict[str, Any]):
+class Sentence(Mapping[str, Any]):
     """The parameters of `GraphCoupling` that make a method, by name; ``GraphCoupling(**sentence)`` is the method.
 
     Each part is also an attribute. Options of a run, such as `random_state` and `n_jobs`, are
@@ -37,17 +38,31 @@ class Sentence(dict[str, Any]):
     True
     """
 
+    def __init__(self, **parts: Any) -> None:
+        self._parts = parts
+
+    def __getitem__(self, name: str) -> Any:
+        return self._parts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name not in self:
-            raise AttributeError(f"the sentence has no part {name!r}; it has {sorted(self)}.")
-        return self[name]
+        if name.startswith("_") or name not in self._parts:
+            raise AttributeError(
+                f"the sentence has no part {name!r}; it has {sorted(self.__dict__.get('_parts', ()))}."
+            )
+        return self._parts[name]
 
     def replace(self, **parts: Any) -> Sentence:
         """Return a copy with these parts replaced."""
-        return Sentence(**{**self, **parts})
+        return Sentence(**{**self._parts, **parts})
 
     def __repr__(self) -> str:
-        return f"Sentence({', '.join(f'{name}={value!r}' for name, value in self.items())})"
+        return f"Sentence({', '.join(f'{name}={value!r}' for name, value in self._parts.items())})"
 
     def iterations(self, n_points: int | None) -> int | None:
         """Return the maximum number of iterations; None if it depends on a number of points that is not known."""
@@ -58,7 +73,7 @@ class Sentence(dict[str, Any]):
     def rows(self) -> list[tuple[str, str]]:
         """Return each part as a name and a readable text."""
         rows = []
-        for name, value in self.items():
+        for name, value in self._parts.items():
             if name in _NOT_SHOWN or (name == "terms" and not value):
                 continue
             values = value if name == "terms" else [value]

@@ -361,7 +361,7 @@ class CommunityLaw(DerivedLaw):
     law: GraphLaw
     n_groups: int | str = "auto"
 
-    conditioned: ClassVar[type[DerivedConditioned]] = _InCommunities
+    _conditioned: ClassVar[type[DerivedConditioned]] = _InCommunities
 
     def __post_init__(self) -> None:
         if not is_word("n_groups", self.n_groups, "auto", "an integer"):

@@ -17,7 +17,7 @@ class DerivedLaw(GraphLaw):
 
     law: GraphLaw
 
-    conditioned: ClassVar[type[DerivedConditioned]]
+    _conditioned: ClassVar[type[DerivedConditioned]]
     """The class of the law given its points."""
 
     _nested: ClassVar[tuple[str, ...]] = ("law",)
@@ -42,12 +42,12 @@ class DerivedLaw(GraphLaw):
                 f"{type(self).__name__} takes no sample weights: each row is one node of its graph. Repeat rows, with "
                 "unique=False."
             )
-        return self.conditioned(self, self.law.given(X, neighbors, y=y))
+        return self._conditioned(self, self.law.given(X, neighbors, y=y))
 
     def recall(self, remembered: dict[str, Any]) -> ConditionedLaw:
         """Return the law given its points, from the state that `ConditionedLaw.remembered` returned."""
-        law = self.conditioned(self, self.law.recall(remembered["part"]))
-        law.found = remembered[self.conditioned.remembers]
+        law = self._conditioned(self, self.law.recall(remembered["part"]))
+        law.found = remembered[self._conditioned.remembers]
         return law
 
 

@@ -108,7 +108,7 @@ class DiffusedLaw(DerivedLaw):
     n_steps: int = 2
     n_kept: int | None = None
 
-    conditioned: ClassVar[type[DerivedConditioned]] = _Diffused
+    _conditioned: ClassVar[type[DerivedConditioned]] = _Diffused
 
     def __post_init__(self) -> None:
         check_integer("n_steps", self.n_steps, 1)
