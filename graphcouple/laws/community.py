@@ -218,6 +218,8 @@ class _Blocks:
     def of(cls, posterior: RandomGraph, edges_per_node: float | None) -> _Blocks:
         means = posterior.support.to_csr(np.asarray(posterior.edge_means, dtype=np.float64))
         both = sp.csr_array(means + means.T) * (0.5 if posterior.unordered else 1.0)
+        if not both.sum() > 0.0:
+            raise ValueError("the mean graph has no edges, so it has no groups; look at its weights.")
         if edges_per_node is not None:
             both *= 2.0 * edges_per_node * both.shape[0] / both.sum()
         both.data[both.data < _LEAST] = 0.0
@@ -229,17 +231,16 @@ class _Blocks:
         """Yield memberships by Leiden's algorithm, with at least this many groups."""
         import igraph
 
-        rows = Support(self.weights.indptr, self.weights.indices)
+        rows, n = Support(self.weights.indptr, self.weights.indices), self.degrees.size
         keep = largest_of_rows(rows, self.weights.data, _HEAVIEST)
-        near, n = rows.select(keep), self.degrees.size
-        upper = near.rows < near.indices
-        graph = igraph.Graph(n=n, edges=np.column_stack([near.rows, near.indices])[upper])
-        weights = self.weights.data[keep][upper]
+        near = rows.select(keep).to_csr(self.weights.data[keep])
+        edges = sp.triu(near.maximum(near.T), 1)
+        graph = igraph.Graph(n=n, edges=np.column_stack([edges.row, edges.col]))
         for resolution in _RESOLUTIONS:
             igraph.set_random_number_generator(random.Random(0))
             try:
                 while True:
-                    found = graph.community_leiden("modularity", weights, resolution, n_iterations=-1).membership
+                    found = graph.community_leiden("modularity", edges.data, resolution, n_iterations=-1).membership
                     if max(found) + 1 >= least:
                         break
                     resolution *= 2.0
