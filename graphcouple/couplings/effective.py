@@ -15,14 +15,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import xlogy
 
 from graphcouple._validation import check_positive
-from graphcouple.couplings.base import Objective
 from graphcouple.couplings.fixed_map import ChargedMap, noise_of
+from graphcouple.couplings.kinds import InParts
 from graphcouple.couplings.pair import EdgeEnergy, PairCoupling
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.kernels import Kernel
@@ -151,7 +151,7 @@ class EffectiveCrossEntropy(PairCoupling):
         return -0.5 * total - self.energy.constant + self.partition.constant
 
 
-class ChargedPartition(Objective):
+class ChargedPartition(InParts):
     """½ γ m Σ_i d_i Φ_i[log(1 + k); P], the repulsion of all pairs, with charges instead of samples.
 
     Parameters
@@ -202,16 +202,11 @@ class ChargedPartition(Objective):
         other._take(radial)
         return other
 
-    def value(self, Z: FloatArray) -> float:
-        """Return the repulsion at `Z`."""
-        return self.strength * self.summation.total(Z, self.radial, self.noise, self.degrees) + self.constant
-
-    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+    def _evaluate(self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True) -> tuple[float, Any]:
         """Return the repulsion at `Z` and its gradient ½ γ m Σ_j (d_i P_j + P_i d_j) 2 φ'(d²_ij) (z_i − z_j)."""
-        potential, forces = self.summation.low_rank(Z, self.radial, self._charges[::-1], self._charges)
-        return 0.5 * self.strength * float(potential.sum()) + self.constant, self.strength * forces
-
-    def gradient(self, Z: FloatArray) -> FloatArray:
-        """Return the gradient alone."""
+        if not with_gradient:
+            return self.strength * self.summation.total(Z, self.radial, self.noise, self.degrees) + self.constant, None
         charges = self._charges
-        return self.strength * self.summation.low_rank(Z, self.radial, charges[::-1], charges, with_potential=False)[1]
+        potential, forces = self.summation.low_rank(Z, self.radial, charges[::-1], charges, with_potential=with_value)
+        value = 0.5 * self.strength * float(potential.sum()) + self.constant if with_value else np.nan
+        return value, self.strength * forces

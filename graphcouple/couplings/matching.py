@@ -31,6 +31,7 @@ import scipy.sparse as sp
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.base import Attraction, Objective, balanced
 from graphcouple.couplings.fixed_map import MatchedMap, Placing
+from graphcouple.couplings.kinds import InParts
 from graphcouple.couplings.losses import MatchingLoss, as_loss
 from graphcouple.couplings.pair import EdgeEnergy, check_latent
 from graphcouple.couplings.through import Rescaled
@@ -123,7 +124,7 @@ def _entries(matrix: sp.csr_array, support: Support) -> FloatArray:
     return np.where(at >= 0, matrix.data[at], 0.0)
 
 
-class MatchedMeans(Placing):
+class MatchedMeans(InParts, Placing):
     """F(X, Y) = Σ_{i≠j} F̂(E^X_ij, E^Y_ij), as a function of the embedding.
 
     Parameters
@@ -196,20 +197,21 @@ class MatchedMeans(Placing):
         Z = check_embedding(Z, n_points=self.n_points)
         return Z if self.scale == 1.0 else Z / np.asarray(self.scale, dtype=Z.dtype)
 
-    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return F and its gradient Σ_j (F̂'(E^X_ij, ·) + F̂'(E^X_ji, ·)) ∂E^Y/∂d² 2 (z_i − z_j).
-
-        Parameters
-        ----------
-        Z : array of shape (n_points, n_components)
-        """
+    def _evaluate(self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True) -> tuple[float, Any]:
+        """Return F and its gradient Σ_j (F̂'(E^X_ij, ·) + F̂'(E^X_ji, ·)) ∂E^Y/∂d² 2 (z_i − z_j)."""
         points = self._points(Z)
-        if self.latent.prior.independent_edges:
-            value, gradient = self._over_pairs(points)
-        else:
-            edges = (self.support, self.ahead)
+        if not self.latent.prior.independent_edges:
             total = float(self.n_points) if self.latent.prior.drawn_by == "graph" else None
-            value, gradient = match_latent_means(self.loss, self.kernel, points, edges, self.symmetrize, total)
+            laws = (self.loss, self.kernel, points, (self.support, self.ahead), self.symmetrize, total)
+            value, gradient = match_latent_means(*laws)
+        elif self.loss.linear:
+            edges, constant = self._present
+            potential, push = self.summation.potential(points, self._absent, with_potential=with_value)
+            saved, pull = edges.evaluate(points, with_value=with_value)
+            value = float(potential.sum()) - saved + constant if with_value else np.nan
+            gradient = 2.0 * push - pull
+        else:
+            value, gradient = self._edge_by_edge(points)
         return value, balanced(gradient / self.scale).astype(points.dtype, copy=False)
 
     @cached_property
@@ -219,23 +221,6 @@ class MatchedMeans(Placing):
         e, half = self.ahead, 0.5
         absent, sure = self.loss.cost(0.0, half), self.loss.cost(1.0, half)
         return edges, float((self.loss.cost(e, half) - absent - e * (sure - absent)).sum())
-
-    def _over_pairs(self, points: FloatArray) -> tuple[float, FloatArray]:
-        if self.loss.linear:
-            edges, constant = self._present
-            potential, push = self.summation.potential(points, self._absent)
-            value, pull = edges.evaluate(points)
-            return float(potential.sum()) - value + constant, 2.0 * push - pull
-        return self._edge_by_edge(points)
-
-    def gradient(self, Z: FloatArray) -> FloatArray:
-        """Return the gradient alone."""
-        if not (self.loss.linear and self.latent.prior.independent_edges):
-            return self.value_and_grad(Z)[1]
-        points = self._points(Z)
-        push = self.summation.potential(points, self._absent, with_potential=False)[1]
-        pull = self._present[0].evaluate(points, with_value=False)[1]
-        return balanced((2.0 * push - pull) / self.scale).astype(points.dtype, copy=False)
 
     def fixed_map(self, Z: FloatArray) -> MatchedMap | None:
         """Return the embedding as it attracts and repels new points; see `graphcouple.couplings.fixed_map`.
