@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import warnings
 from importlib import import_module
@@ -189,6 +190,13 @@ def seeded_clone(estimator: Any, rng: np.random.RandomState) -> Any:
         if value is None and (name == "random_state" or name.endswith("__random_state")):
             copy.set_params(**{name: int(rng.randint(np.iinfo(np.int32).max))})
     return copy
+
+
+def changed(thing: Any, **attributes: Any) -> Any:
+    """Return a shallow copy with other values of some attributes."""
+    other = copy.copy(thing)
+    vars(other).update(attributes)
+    return other
 
 
 def centred(Z: Any) -> Any:

@@ -10,14 +10,13 @@ with Wishart precisions, whose cross-entropy is
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._validation import check_embedding, check_integer, check_positive, check_weight, is_word
+from graphcouple._validation import changed, check_embedding, check_integer, check_positive, check_weight, is_word
 from graphcouple.components import AveragedProjection, component_law, sample_components
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.global_term import factor_at, rise_without_order
@@ -209,8 +208,7 @@ class ComponentCrossEntropy(Objective):
         if self._law is None:
             return self
         means = _Means(self._fresh(iteration), self._X, self._mean)
-        single = copy.copy(self)
-        single._law, single._caution = None, _CAUTION
+        single = changed(self, _law=None, _caution=_CAUTION)
         single._set_graphs([means])
         return single
 

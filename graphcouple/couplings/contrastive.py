@@ -11,14 +11,13 @@ more are drawn, the closer to prior D, whose edge can end anywhere.
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from graphcouple._numba.threads import over_rows
-from graphcouple._validation import check_integer
+from graphcouple._validation import changed, check_integer
 from graphcouple.couplings.kinds import InParts
 from graphcouple.couplings.pair import EdgeEnergy, PairCoupling
 from graphcouple.couplings.recipes import Coupling, Problem
@@ -113,9 +112,7 @@ class ContrastiveCrossEntropy(PairCoupling):
 
     def at(self, iteration: int, Z: FloatArray) -> ContrastiveCrossEntropy:
         """Return the loss with points drawn for this iteration, whose mean over iterations is the stated loss."""
-        other = copy.copy(self)
-        other.partition = self.partition.at(iteration, Z)
-        return other
+        return changed(self, partition=self.partition.at(iteration, Z))
 
 
 class SampledPartition(InParts):
@@ -143,9 +140,7 @@ class SampledPartition(InParts):
 
     def at(self, iteration: int, Z: FloatArray) -> SampledPartition:
         """Return the repulsion by one draw."""
-        other = copy.copy(self)
-        other._draws = [(self.seed, 1, iteration)]
-        return other
+        return changed(self, _draws=[(self.seed, 1, iteration)])
 
     def _evaluate(self, Z: FloatArray, **parts: Any) -> tuple[float, FloatArray]:
         value, gradient = 0.0, np.zeros(Z.shape)

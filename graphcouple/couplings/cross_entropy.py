@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import xlogy
 
-from graphcouple._validation import check_positive
+from graphcouple._validation import changed, check_positive
 from graphcouple.couplings.pair import EdgeEnergy, LogPartition, PairCoupling
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.laws import GraphModel
@@ -168,7 +168,7 @@ class CrossEntropy(PairCoupling):
             )
         weights = self.posterior.node_weights
         n = self.n_points if weights is None else float(weights.sum())
-        plain = self if self.stated_exaggeration == 1.0 else self._exaggerated_by(1.0)
+        plain = self if self.stated_exaggeration == 1.0 else changed(self, exaggeration=1.0)
         divergence = float((plain.value(Z) - self.lower_bound) / n)
         if divergence < _SMALL_DIVERGENCE and not isinstance(self.summation, Exact):
             exact = CrossEntropy(self.posterior, self.latent, Exact(self.n_jobs), self.n_jobs)

@@ -11,7 +11,6 @@ that contain the new point's own edges.
 
 from __future__ import annotations
 
-import copy
 import inspect
 from abc import abstractmethod
 from functools import cached_property, partial
@@ -22,6 +21,7 @@ import scipy.sparse as sp
 from scipy.special import logsumexp
 
 from graphcouple._numba.threads import over_rows
+from graphcouple._validation import changed
 from graphcouple.couplings.base import Objective
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
@@ -112,10 +112,8 @@ class FixedMap:
 
     def reordered(self, order: IntArray) -> Self:
         """Return the map in which point `order[i]` is the i-th."""
-        other = copy.copy(self)
-        other.points, other.charges = self.points[order], self.charges[:, order]
-        other.weights = None if self.weights is None else self.weights[order]
-        return other
+        weights = None if self.weights is None else self.weights[order]
+        return changed(self, points=self.points[order], charges=self.charges[:, order], weights=weights)
 
     def without_points(self) -> partial[Any]:
         """Return a function that rebuilds the map from its points."""

@@ -8,14 +8,13 @@ drawn from the points within τ on the map, from other candidates every ten step
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from graphcouple._numba.threads import over_rows
-from graphcouple._validation import check_embedding, check_positive
+from graphcouple._validation import changed, check_embedding, check_positive
 from graphcouple.couplings.pacmap import PHASES, PairwiseControlled, PairwiseControlledCoupling, most_likely
 from graphcouple.couplings.recipes import Problem
 from graphcouple.graphs import FloatArray, Support
@@ -79,9 +78,7 @@ class LocallyAdjusted(PairwiseControlled):
         """Return the loss of the iteration's phase, with its candidates."""
         if iteration <= PHASES[1]:
             return self._plain.at(iteration, Z)
-        other = copy.copy(self)
-        other._block = 1 + iteration // _STEPS
-        return other
+        return changed(self, _block=1 + iteration // _STEPS)
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return the loss at `Z` and its gradient."""

@@ -11,11 +11,11 @@ so π estimates the normaliser of the embedding's law. The bracket is convex in 
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
+from graphcouple._validation import changed
 from graphcouple.couplings.effective import EffectiveCrossEntropy
 from graphcouple.couplings.pair import EdgeEnergy
 from graphcouple.couplings.recipes import EffectiveCoupling
@@ -89,8 +89,7 @@ class NoiseContrastiveCrossEntropy(EffectiveCrossEntropy):
 
     def with_basis(self, basis: float | None) -> NoiseContrastiveCrossEntropy:
         """Return the loss at a fixed log π; with None, the least loss."""
-        fixed = copy.copy(self)
-        fixed.log_prior = basis
+        fixed = changed(self, log_prior=basis)
         radial = LogEdgeProbability(fixed.kernel)
         fixed.energy = EdgeEnergy(self.energy.edges.of(radial), self.n_points, self.among_copies * at_zero(radial))
         fixed.partition = self.partition.of(LogOnePlusKernel(fixed.kernel))

@@ -6,13 +6,12 @@ attraction depends on X. Early exaggeration counts the input's edges several tim
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from graphcouple._validation import check_embedding
+from graphcouple._validation import changed, check_embedding
 from graphcouple.couplings.base import Attraction, Objective, balanced
 from graphcouple.couplings.confinement import Confinement
 from graphcouple.couplings.fixed_map import AdditiveMap, FixedMap, NormalizedMap, Placing
@@ -215,16 +214,8 @@ class PairCoupling(Placing):
         """
         if factor == 1.0:
             return self
-        weighted = self._exaggerated_by(self.exaggeration * factor)
-        partition: Any = copy.copy(self.partition)
-        partition.summation = self.summation.coarse()
-        weighted.partition = partition
-        return weighted
-
-    def _exaggerated_by(self, factor: float) -> Self:
-        weighted = copy.copy(self)
-        weighted.exaggeration = factor
-        return weighted
+        partition = changed(self.partition, summation=self.summation.coarse())
+        return changed(self, exaggeration=self.exaggeration * factor, partition=partition)
 
     def _most_attraction(self, Z: FloatArray) -> float:
         """Return push/pull between the ends of the heaviest edge as they come together, under an unbounded kernel.

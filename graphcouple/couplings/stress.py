@@ -15,13 +15,12 @@ nonlinear mapping for data structure analysis.
 
 from __future__ import annotations
 
-import copy
 from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._validation import check_embedding, check_integer
+from graphcouple._validation import changed, check_embedding, check_integer
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.losses import MatchingLoss, as_loss
 from graphcouple.graphs import FloatArray, Support
@@ -173,8 +172,7 @@ class Stress(Objective):
 
     def in_units(self, unit: float) -> Stress:
         """Return the same stress with distances in another unit."""
-        scaled = copy.copy(self)
-        scaled.wanted = self.wanted / unit
+        scaled = changed(self, wanted=self.wanted / unit)
         scaled.__dict__.pop("sq_norm", None)
         return scaled
 

@@ -8,7 +8,6 @@ The numbers of lists and of candidates are chosen on a sample of points whose tr
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Iterator
 from itertools import pairwise
@@ -19,6 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from graphcouple._numba.threads import effective_n_jobs, one_blas_thread, over_rows
+from graphcouple._validation import changed
 from graphcouple.graphs import MANY_EDGES
 from graphcouple.neighbors.lists import lists_by_distance, trained_lists
 from graphcouple.neighbors.points import fits_in_single, nearest_of, workable
@@ -194,8 +194,7 @@ class InvertedFile:
 
     def holding(self, X: Any) -> InvertedFile:
         """Return an inverted file with the same lists that holds other points, which should fill whole lists."""
-        other = copy.copy(self)
-        other.X = workable(X, self.X.dtype)
+        other = changed(self, X=workable(X, self.X.dtype))
         points = self.projection.apply(other.X)
         other._fill(points, self._lists_of(points))
         return other

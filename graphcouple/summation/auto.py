@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 
 import numpy as np
 
+from graphcouple._validation import changed
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.accuracy import TOLERATED, AccuracyWarning, error_of_unit_charges, force_error, is_crowded
 from graphcouple.summation.barnes_hut import BarnesHut
@@ -115,9 +115,7 @@ class Auto(Summation):
 
     def coarse(self) -> Auto:
         """Return the same choice with a coarse mesh, whose accuracy is not checked."""
-        coarse = copy.copy(self)
-        coarse._mesh, coarse._checks = self._mesh.coarse(), False
-        return coarse
+        return changed(self, _mesh=self._mesh.coarse(), _checks=False)
 
     def potential(
         self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **outputs: bool

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +10,7 @@ import scipy.sparse as sp
 
 from graphcouple._numba.all_pairs import sum_pairs
 from graphcouple._numba.pairs import sum_edges
+from graphcouple._validation import changed
 from graphcouple.graphs import MANY_EDGES, FloatArray, IntArray, Support
 from graphcouple.summation.directions import Edges, both_directions, unsigned
 from graphcouple.summation.radials import RadialFunction
@@ -73,9 +73,7 @@ class EdgeSum:
 
     def of(self, radial: RadialFunction) -> EdgeSum:
         """Return the sum of another radial function over the same edges."""
-        other = copy.copy(self)
-        other.radial, other._table = radial, None
-        return other
+        return changed(self, radial=radial, _table=None)
 
     @property
     def symmetric_weights(self) -> list[FloatArray]:

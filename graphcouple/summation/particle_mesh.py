@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._numba.threads import POINTS_WORTH_THREADS, effective_n_jobs, over_rows
-from graphcouple._validation import check_integer, check_positive
+from graphcouple._validation import changed, check_integer, check_positive
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.base import Summation, register
 from graphcouple.summation.fields import ExactField, Field, MeshField
@@ -139,9 +138,7 @@ class ParticleMesh(Summation):
 
     def coarse(self) -> ParticleMesh:
         """Return a mesh that omits near pairs from 20,000 points on; functions not smooth at zero are then softened."""
-        mesh = copy.copy(self)
-        mesh._softens = True
-        return mesh
+        return changed(self, _softens=True)
 
     def potential(
         self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **outputs: bool

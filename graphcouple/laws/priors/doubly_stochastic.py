@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.exceptions import ConvergenceWarning
 
+from graphcouple._validation import changed
 from graphcouple.graphs import FloatArray, Support, cached_if_few
 from graphcouple.kernels import Kernel
 from graphcouple.laws.priors.base import BINARY, N_EDGES, ONE_EACH, GraphPrior, register
@@ -178,9 +178,7 @@ class DoublyStochastic(GraphPrior):
 
     def for_run(self) -> Self:
         """Return a copy that starts iterations from its last evaluation, and then needs a third of the sums."""
-        remembering = copy.copy(self)
-        object.__setattr__(remembering, "_memory", [])
-        return remembering
+        return changed(self, _memory=[])
 
     def edges(self, n_nodes: int) -> tuple[Support, FloatArray] | None:
         """Return the edges that π allows, with log π; see `GraphPrior.edges`.
