@@ -15,14 +15,6 @@ from graphcouple._html import html_table
 from graphcouple.graphs import FloatArray
 
 
-def _nothing() -> Any:
-    return None
-
-
-def _no_limit(Z: FloatArray) -> float:
-    return np.inf
-
-
 @dataclass(frozen=True, kw_only=True)
 class Attraction:
     """How an objective draws points together.
@@ -74,9 +66,9 @@ class Attraction:
 
     source: Objective
     times: Callable[[float], Objective]
-    edges: Callable[[], Any] = _nothing
-    limit: Callable[[FloatArray], float] = _no_limit
-    confinement: Callable[[], Objective | None] = _nothing
+    edges: Callable[[], Any] = lambda: None
+    limit: Callable[[FloatArray], float] = lambda Z: np.inf
+    confinement: Callable[[], Objective | None] = lambda: None
     shrinks_noise: bool = False
     fades: bool = False
     shares_edges: bool = False

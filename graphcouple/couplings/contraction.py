@@ -255,11 +255,7 @@ class FixedBasis(Delayed):
 
     def __init__(self, objective: LaplacianEigenvalues, V: FloatArray) -> None:
         self.objective, self.V = objective, V
-        self.n_points = self.objective.n_points
-
-    @cached_property
-    def _sq_norm(self) -> float:
-        return float(np.square(self.V).sum())
+        self.n_points, self._sq_norm = self.objective.n_points, float(np.square(V).sum())
 
     def value(self, Z: FloatArray) -> float:
         """Return Tr(Vᵀ L V) at `Z`."""

@@ -196,7 +196,8 @@ class AdditiveMap(FixedMap):
         weights: FloatArray | None = None,
         exaggeration: float = 1.0,
     ) -> None:
-        super().__init__(points, attraction, self.repelled_by(kernel), _charges(weights, len(points)), summation)
+        charges = np.ones((1, len(points))) if weights is None else weights[None, :]
+        super().__init__(points, attraction, self.repelled_by(kernel), charges, summation)
         self.kernel, self.weights, self.exaggeration = kernel, weights, exaggeration
 
 
@@ -308,7 +309,3 @@ def noise_of(degrees: FloatArray, exponent: float, weights: FloatArray | None) -
     """Return how much each point repels, its degree to a power, summed over the points it stands for."""
     w = np.ones(degrees.size) if weights is None else weights
     return w * np.where(degrees > 0, degrees / w, 1.0) ** exponent
-
-
-def _charges(weights: FloatArray | None, n_points: int) -> FloatArray:
-    return np.ones((1, n_points)) if weights is None else weights[None, :]

@@ -188,6 +188,7 @@ class MatchedMeans(InParts, Placing):
         self.posterior, self.latent, self.loss, self.symmetrize = posterior, latent_model, as_loss(loss), symmetrize
         self.summation, self.n_jobs = as_summation(summation, n_jobs), n_jobs
         self.kernel = prior.latent_kernel(latent_model.kernel)
+        self._absent = AbsentCost(self.kernel, self.loss)
         bandwidth: Any = latent_model.bandwidth
         self.scale = 1.0 if bandwidth is None else float(bandwidth.scale)
         self.support, self.ahead, self.back = symmetrized_means(posterior, symmetrize)
@@ -264,10 +265,6 @@ class MatchedMeans(InParts, Placing):
         torn without the second term.
         """
         return self if factor == 1.0 else self + (1.0 - factor) * Rescaled(self.strength, self.scale)
-
-    @cached_property
-    def _absent(self) -> AbsentCost:
-        return AbsentCost(self.kernel, self.loss)
 
     @cached_property
     def lower_bound(self) -> float:

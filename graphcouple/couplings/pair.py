@@ -168,8 +168,8 @@ class PairCoupling(Placing):
             raise TypeError(f"latent_model must be a GraphModel, got {type(latent_model).__name__}.")
         check_latent(latent_model, self.curved)
         check_feasible(posterior, latent_model)
-        self.posterior = posterior
-        self.latent = latent_model
+        self.posterior, self.latent = posterior, latent_model
+        self._share = 0.5 if posterior.unordered else 1.0
         self.summation = in_space(latent_model, as_summation(summation, n_jobs))
         self._space = latent_model.metric if isinstance(latent_model.metric, Space) else None
         self.n_jobs = n_jobs
@@ -181,10 +181,6 @@ class PairCoupling(Placing):
     def kernel(self) -> Kernel:
         """The embedding's kernel, including a scalar edge prior."""
         return self.latent.prior.latent_kernel(self.latent.kernel)
-
-    @property
-    def _share(self) -> float:
-        return 0.5 if self.posterior.unordered else 1.0
 
     def _take_means(self) -> FloatArray:
         """Return the expected edges that attract, for overwriting; an unordered edge counts half each way."""

@@ -14,7 +14,6 @@ Draganov and Dohn (2023), Unexplainable explanations, section 5.2 and lemma 4; R
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -141,7 +140,7 @@ class ReconstructionEnergy(InParts, Placing):
         M.sort_indices()
         support, entries = edges_of(M)
         self._least_edges = float(np.minimum(entries, 0.0).sum())
-        self._trace = float(M.diagonal().sum())
+        self._constant = (float(M.diagonal().sum()) + 1.0) * self._at_zero
         self.edges = EdgeSum(support, entries, self.radial, n_jobs)
         near, weight = edges_of(W)
         attracts = weight > 0
@@ -160,10 +159,6 @@ class ReconstructionEnergy(InParts, Placing):
     def _times(self, factor: float) -> Objective:
         """Return the energy − (α − 1)/20 Σ max(w_ij, 0) log k: neighbours attract at any distance."""
         return self if factor == 1.0 else self + (1.0 - factor) * _EXAGGERATED_SHARE * self.strength
-
-    @cached_property
-    def _constant(self) -> float:
-        return (self._trace + 1.0) * self._at_zero
 
     def _evaluate(self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True) -> tuple[float, Any]:
         """Return the energy and its gradient Σ_j (M_ij + 1/n) 2k'(d²_ij) · 2 (z_i − z_j)."""

@@ -19,15 +19,6 @@ from graphcouple.kernels import Gaussian, Kernel
 from graphcouple.laws.copies import Copies
 
 
-def _split(sq_dist_graph: Any) -> tuple[Support, FloatArray]:
-    support, sq_dist = pairs_of(sq_dist_graph, "sq_dist_graph")
-    if support.n_nodes < 2 or (np.diff(support.indptr) == 0).any():
-        raise ValueError("sq_dist_graph must give every node at least one neighbor.")
-    if not (np.isfinite(sq_dist).all() and (sq_dist >= 0).all()):
-        raise ValueError("sq_dist_graph must hold finite squared distances of at least 0.")
-    return support, sq_dist.astype(np.float64, copy=False)
-
-
 @dataclass(frozen=True, eq=False)
 class DistanceRows:
     """Squared distances along the edges of a graph, and the kernel of the rescaled distances.
@@ -102,7 +93,12 @@ class Bandwidth(ABC):
         shift, scale : ndarray of shape (n,)
             In units of distance.
         """
-        support, sq_dist = _split(sq_dist_graph)
+        support, sq_dist = pairs_of(sq_dist_graph, "sq_dist_graph")
+        if support.n_nodes < 2 or (np.diff(support.indptr) == 0).any():
+            raise ValueError("sq_dist_graph must give every node at least one neighbor.")
+        if not (np.isfinite(sq_dist).all() and (sq_dist >= 0).all()):
+            raise ValueError("sq_dist_graph must hold finite squared distances of at least 0.")
+        sq_dist = sq_dist.astype(np.float64, copy=False)
         return self.fit_rows(DistanceRows(support, sq_dist, Gaussian() if kernel is None else kernel))
 
     @abstractmethod
