@@ -65,6 +65,8 @@ class NoiseContrastiveCrossEntropy(EffectiveCrossEntropy):
 
     drawable = False
 
+    basis_span = _STEPS
+
     log_prior: float | None = None
 
     def __init__(self, *laws: Any, **options: Any) -> None:
@@ -77,11 +79,6 @@ class NoiseContrastiveCrossEntropy(EffectiveCrossEntropy):
         """The embedding's kernel times π, where π is fixed."""
         kernel = self.latent.kernel
         return kernel if self.log_prior is None else ScaledKernel(kernel, self.log_prior)
-
-    @property
-    def basis_span(self) -> int:
-        """How many iterations one π serves."""
-        return _STEPS
 
     def basis(self, Z: FloatArray, previous: float | None = None) -> float:
         """Return log π of the least loss at `Z` without exaggeration, to three digits."""
