@@ -121,7 +121,7 @@ class ConditionedModel(ConditionedLaw):
         bandwidth, log = self.model.bandwidth, self.model.kernel.log
         if bandwidth is None:
             return log(sq_dist)
-        shift, scale = self.model.fitted_bandwidth(self.model.rows(support, sq_dist, n_jobs, copies))
+        shift, scale = bandwidth.fit_rows(self.model.rows(support, sq_dist, n_jobs, copies))
         if bandwidth.pairs_scales:
             self._scales = scale
         log_kernel = np.empty_like(sq_dist)
@@ -189,7 +189,7 @@ class ConditionedModel(ConditionedLaw):
         bandwidth = self.model.bandwidth
         if bandwidth is None:
             return sq_dist
-        shift, scale = self.model.fitted_bandwidth(self.model.rows(support, sq_dist, n_jobs, copies))
+        shift, scale = bandwidth.fit_rows(self.model.rows(support, sq_dist, n_jobs, copies))
         if bandwidth.pairs_scales and self._scales is None:
             self.posterior(n_jobs)
         return bandwidth.rescale(support, sq_dist, shift, scale, self._scales)

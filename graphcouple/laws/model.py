@@ -282,11 +282,6 @@ class GraphModel(GraphLaw):
         kernel = self.kernel.membership if self.prior.independent_edges else self.kernel
         return DistanceRows(support, sq_dist, kernel, n_jobs, copies)
 
-    def fitted_bandwidth(self, rows: DistanceRows) -> tuple[FloatArray, FloatArray]:
-        """Return the shift and the scale of each row, by the model's bandwidth."""
-        assert self.bandwidth is not None
-        return self.bandwidth.fit_rows(rows)
-
     def settled(self, rows: DistanceRows, kept: int | None = None) -> GraphModel:
         """Return the model with the bandwidth's parameters that all rows choose together; see `Bandwidth.settled`."""
         assert self.bandwidth is not None

@@ -43,7 +43,7 @@ class ConditionedAffinities(ConditionedModel):
             return super()._log_kernel(support, sq_dist, n_jobs, copies)
 
         def scales() -> FloatArray:
-            return 2.0 * self.model.fitted_bandwidth(self.model.rows(support, sq_dist, n_jobs, copies))[1] ** 2
+            return 2.0 * bandwidth.fit_rows(self.model.rows(support, sq_dist, n_jobs, copies))[1] ** 2
 
         edges, cost = mean_of_directions(support, sq_dist)
         law = self._affinities(edges, cost, bandwidth.perplexity, scales, n_jobs)
