@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
-from graphcouple._validation import check_integer, check_positive
+from graphcouple._validation import check_embedding, check_integer, check_positive
 from graphcouple.graphs import FloatArray, GraphLike, IntArray, as_csr
 from graphcouple.kernels import Gaussian, Kernel
 from graphcouple.theory.normalizers import LogNormalizer, log_normalizer, monte_carlo
@@ -89,18 +89,9 @@ def split(X: Any, W: GraphLike) -> tuple[FloatArray, FloatArray]:
     ([0.5, 0.5, 5.0], [-0.5, 0.5, 0.0])
     """
     U = component_indicators(W)
-    points = _dense_points(X, U.shape[0])
+    points = check_embedding(X, "X", U.shape[0]).astype(np.float64)
     means = U @ (U.T @ points)
     return means, points - means
-
-
-def _dense_points(X: Any, n_nodes: int) -> FloatArray:
-    points = np.asarray(X, dtype=np.float64)
-    if points.ndim != 2 or not np.isfinite(points).all():
-        raise ValueError(f"X must be a finite array of shape (n_points, n_features), got shape {points.shape}.")
-    if points.shape[0] != n_nodes:
-        raise ValueError(f"X has {points.shape[0]} rows, but W has {n_nodes} nodes.")
-    return points
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +168,7 @@ class PairwiseMRF:
         W : array, sparse matrix, networkx or igraph graph of n nodes
         """
         edges = _undirected(W).tocoo()
-        white = self._whiten(_dense_points(X, edges.shape[0]))
+        white = self._whiten(check_embedding(X, "X", edges.shape[0]).astype(np.float64))
         sq_dist = ((white[edges.row] - white[edges.col]) ** 2).sum(axis=1)
         return 0.5 * float(edges.data @ self.kernel.log(sq_dist))
 
