@@ -18,7 +18,7 @@ from scipy.sparse import csgraph
 from graphcouple._validation import check_embedding, check_integer, check_positive
 from graphcouple.graphs import FloatArray, GraphLike, IntArray, as_csr
 from graphcouple.kernels import Gaussian, Kernel
-from graphcouple.theory.normalizers import LogNormalizer, log_normalizer, monte_carlo
+from graphcouple.theory.normalizers import QUADRATURE_DIMS, LogNormalizer, forest, gaussian, monte_carlo, quadrature
 
 _DENSE_UP_TO = 5000
 
@@ -210,13 +210,25 @@ class PairwiseMRF:
             When `method` is unknown, has no closed form, or is quadrature over more than three coordinates.
         """
         check_integer("dim", dim, 1)
+        if method not in ("auto", "closed", "quadrature", "monte carlo"):
+            raise ValueError(f"method must be 'auto', 'closed', 'quadrature' or 'monte carlo', got {method!r}.")
         if self.covariance is not None and self.covariance.shape[0] != dim:
             raise ValueError(f"covariance has shape {self.covariance.shape}, but dim={dim}.")
         graph = _undirected(W)
         n_components, labels = csgraph.connected_components(graph, directed=False)
         free = graph.shape[0] - n_components
         shift = 0.0 if self.covariance is None else 0.5 * free * float(np.linalg.slogdet(self.covariance)[1])
-        normalizer = log_normalizer(self.kernel, graph, labels, dim, method, n_samples, rng)
+        closed = method in ("auto", "closed")
+        if closed and isinstance(self.kernel, Gaussian):
+            normalizer = LogNormalizer(gaussian(graph, n_components, dim), 0.0, "gaussian")
+        elif closed and graph.nnz == 2 * free:
+            normalizer = LogNormalizer(float(forest(self.kernel, graph, labels, dim)), 0.0, "forest")
+        elif method == "closed":
+            raise ValueError(f"there is no closed form for {self.kernel!r} on a graph with cycles; use method='auto'.")
+        elif method == "quadrature" or (method == "auto" and free * dim < QUADRATURE_DIMS):
+            normalizer = quadrature(self.kernel, graph, n_components, dim)
+        else:
+            normalizer = monte_carlo(self.kernel, graph, dim, n_samples, rng)
         return normalizer._replace(value=normalizer.value + shift)
 
     def log_box_integral(

@@ -15,11 +15,12 @@ from scipy.stats.sampling import NumericalInversePolynomial
 
 from graphcouple._validation import check_integer
 from graphcouple.graphs import FloatArray, IntArray
-from graphcouple.kernels import Gaussian, Kernel
+from graphcouple.kernels import Kernel
 
 _NEGLIGIBLE = -60.0
 _SCAN = np.arange(-40.0, 250.0, 0.05)
-_QUADRATURE_DIMS = 3
+QUADRATURE_DIMS = 3
+"""The most coordinates that are integrated by quadrature."""
 
 
 class LogNormalizer(NamedTuple):
@@ -87,34 +88,8 @@ class _RadialLaw:
         return np.exp(draw.rvs(size))[:, None] * direction
 
 
-def log_normalizer(
-    kernel: Kernel,
-    graph: sp.csr_array,
-    labels: IntArray,
-    dim: int,
-    method: str,
-    n_samples: int,
-    rng: np.random.Generator | int | None,
-) -> LogNormalizer:
-    """Return log ∫ Π_{i<j} k(x_i − x_j)^w̄_ij over the centred points; `graph` holds w̄, symmetric."""
-    if method not in ("auto", "closed", "quadrature", "monte carlo"):
-        raise ValueError(f"method must be 'auto', 'closed', 'quadrature' or 'monte carlo', got {method!r}.")
-    n, n_components = graph.shape[0], int(labels.max()) + 1
-    free = n - n_components
-    forest = graph.nnz == 2 * free
-    if method in ("auto", "closed"):
-        if isinstance(kernel, Gaussian):
-            return LogNormalizer(_gaussian(graph, n_components, dim), 0.0, "gaussian")
-        if forest:
-            return LogNormalizer(float(_forest(kernel, graph, labels, dim)), 0.0, "forest")
-        if method == "closed":
-            raise ValueError(f"there is no closed form for {kernel!r} on a graph with cycles; use method='auto'.")
-    if method == "quadrature" or (method == "auto" and free * dim <= _QUADRATURE_DIMS - 1):
-        return _quadrature(kernel, graph, n_components, dim)
-    return monte_carlo(kernel, graph, dim, n_samples, rng)
-
-
-def _gaussian(graph: sp.csr_array, n_components: int, dim: int) -> float:
+def gaussian(graph: sp.csr_array, n_components: int, dim: int) -> float:
+    """Return the closed form of the Gaussian kernel."""
     free = graph.shape[0] - n_components
     if free == 0:
         return 0.0
@@ -126,18 +101,20 @@ def _sizes_term(labels: IntArray, dim: int) -> float:
     return -0.5 * dim * float(np.log(np.bincount(labels)).sum())
 
 
-def _forest(kernel: Kernel, graph: sp.csr_array, labels: IntArray, dim: int) -> float:
+def forest(kernel: Kernel, graph: sp.csr_array, labels: IntArray, dim: int) -> float:
+    """Return the closed form on a forest."""
     weights, counts = np.unique(sp.triu(graph).data, return_counts=True)
     laws = [_RadialLaw(kernel, float(weight), dim).log_integral() for weight in weights]
     return _sizes_term(labels, dim) + sum(c * value for c, value in zip(counts, laws, strict=True))
 
 
-def _quadrature(kernel: Kernel, graph: sp.csr_array, n_components: int, dim: int) -> LogNormalizer:
+def quadrature(kernel: Kernel, graph: sp.csr_array, n_components: int, dim: int) -> LogNormalizer:
+    """Integrate over all coordinates but those of the components' means."""
     n = graph.shape[0]
     n_dims = (n - n_components) * dim
-    if n_dims > _QUADRATURE_DIMS:
+    if n_dims > QUADRATURE_DIMS:
         raise ValueError(
-            f"quadrature takes at most {_QUADRATURE_DIMS} coordinates, but this graph has {n_dims}; use 'monte carlo'."
+            f"quadrature takes at most {QUADRATURE_DIMS} coordinates, but this graph has {n_dims}; use 'monte carlo'."
         )
     if n_dims == 0:
         return LogNormalizer(0.0, 0.0, "quadrature")
