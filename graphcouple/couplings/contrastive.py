@@ -12,7 +12,7 @@ more are drawn, the closer to prior D, whose edge can end anywhere.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -200,8 +200,6 @@ class ContrastiveCoupling(Coupling):
     """
 
     negative_sample_rate: int = 5
-
-    reads_points: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_integer("negative_sample_rate", self.negative_sample_rate, 1)

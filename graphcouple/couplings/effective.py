@@ -134,18 +134,16 @@ class EffectiveCrossEntropy(PairCoupling):
     curved = True
 
     def _fixed_map(self, Z: FloatArray) -> ChargedMap:
-        points, kernel = self._points(Z), self.kernel
-        strength = 0.5 * self.repulsion_strength * self.negative_sample_rate
-        charged = (self.degrees, self.noise_exponent, strength, self.posterior.node_weights)
-        return ChargedMap(points, self.energy.edges.radial, kernel, self.summation, *charged)
+        charged = (self.degrees, self.noise_exponent, self.partition.strength, self.posterior.node_weights)
+        return ChargedMap(self._points(Z), self.energy.edges.radial, self.kernel, self.summation, *charged)
 
     @cached_property
     def lower_bound(self) -> float:
         """The sum of each edge's minimal loss, at v = μ/(μ + γ c); pairs without an edge cost nothing far apart."""
-        share, total = 0.5 * self.repulsion_strength * self.negative_sample_rate, 0.0
+        total = 0.0
         for rows, columns, mu in self._edge_blocks():
             against = self.degrees[rows] * self.noise[columns] + self.noise[rows] * self.degrees[columns]
-            against *= share
+            against *= self.partition.strength
             best = np.divide(mu, mu + against, out=np.zeros(mu.size), where=mu > 0)
             total += float((xlogy(mu, best) + xlogy(against, 1.0 - best)).sum())
         return -0.5 * total - self.energy.constant + self.partition.constant

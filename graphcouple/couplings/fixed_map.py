@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from scipy.special import logsumexp
 
 from graphcouple._numba.threads import over_rows
-from graphcouple._validation import changed
+from graphcouple._validation import changed, check_embedding
 from graphcouple.couplings.base import Objective
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
@@ -63,6 +63,10 @@ class Placing(Objective):
 
     has_kl_divergence: bool = False
     """Whether `kl_divergence` is defined."""
+
+    def _points(self, Z: Any) -> FloatArray:
+        Z = check_embedding(Z, n_points=self.n_points)
+        return Z if self.scale == 1.0 else Z / np.asarray(self.scale, dtype=Z.dtype)
 
     @abstractmethod
     def fixed_map(self, Z: FloatArray) -> FixedMap | None:

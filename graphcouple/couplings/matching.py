@@ -28,7 +28,6 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._validation import check_embedding
 from graphcouple.couplings.base import Attraction, Objective, balanced
 from graphcouple.couplings.fixed_map import MatchedMap, Placing
 from graphcouple.couplings.kinds import InParts
@@ -193,10 +192,6 @@ class MatchedMeans(InParts, Placing):
         self.scale = 1.0 if bandwidth is None else float(bandwidth.scale)
         self.support, self.ahead, self.back = symmetrized_means(posterior, symmetrize)
         self.n_points = self.posterior.n_nodes
-
-    def _points(self, Z: Any) -> FloatArray:
-        Z = check_embedding(Z, n_points=self.n_points)
-        return Z if self.scale == 1.0 else Z / np.asarray(self.scale, dtype=Z.dtype)
 
     def _evaluate(self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True) -> tuple[float, Any]:
         """Return F and its gradient Σ_j (F̂'(E^X_ij, ·) + F̂'(E^X_ji, ·)) ∂E^Y/∂d² 2 (z_i − z_j)."""

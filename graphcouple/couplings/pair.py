@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from graphcouple._validation import changed, check_embedding
+from graphcouple._validation import changed
 from graphcouple.couplings.base import Attraction, Objective, balanced
 from graphcouple.couplings.confinement import Confinement
 from graphcouple.couplings.fixed_map import AdditiveMap, FixedMap, NormalizedMap, Placing
@@ -252,10 +252,6 @@ class PairCoupling(Placing):
         tail = 2.0 if self.latent.prior.independent_edges else kernel.tail
         crowd = self.crowd * self.stated_exaggeration
         return Confinement(self.n_points, self.scale * kernel.length, crowd, weights, tail=tail)
-
-    def _points(self, Z: Any) -> FloatArray:
-        Z = check_embedding(Z, n_points=self.n_points)
-        return Z if self.scale == 1.0 else Z / np.asarray(self.scale, dtype=Z.dtype)
 
     def _bound(self, Z: FloatArray) -> PairCoupling:
         """Return the coupling to evaluate at `Z`."""

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._validation import check_embedding
 from graphcouple.couplings.base import Attraction, Objective
 from graphcouple.couplings.fixed_map import MatchedMap, Placing
 from graphcouple.couplings.kinds import InParts
@@ -162,7 +161,7 @@ class ReconstructionEnergy(InParts, Placing):
 
     def _evaluate(self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True) -> tuple[float, Any]:
         """Return the energy and its gradient Σ_j (M_ij + 1/n) 2k'(d²_ij) · 2 (z_i − z_j)."""
-        points, radial = check_embedding(Z, n_points=self.n_points), self.radial
+        points, radial = self._points(Z), self.radial
         near, pull = self.edges.evaluate(points, with_value=with_value, with_gradient=with_gradient)
         far, push = self.summation.potential(points, radial, with_potential=with_value, with_gradient=with_gradient)
         value = near + float(far.sum()) / self.n_points + self._constant if with_value else np.nan
@@ -175,8 +174,7 @@ class ReconstructionEnergy(InParts, Placing):
 
         A new point is reconstructed by the means of its edges, which also sum to 1.
         """
-        points = check_embedding(Z, n_points=self.n_points)
-        return MatchedMap(points, self.radial, self.radial, 1.0 / self.n_points, self.summation)
+        return MatchedMap(self._points(Z), self.radial, self.radial, 1.0 / self.n_points, self.summation)
 
     @property
     def lower_bound(self) -> float:

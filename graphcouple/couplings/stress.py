@@ -80,10 +80,8 @@ def stress_weights(wanted: FloatArray, power: float) -> FloatArray:
     >>> stress_weights(np.array([1.0, 2.0, 3.0]), power=1.0).round(2).tolist()
     [2.0, 1.0, 0.67]
     """
-    if power == 0:
-        return np.ones_like(wanted)
     positive = wanted > 0
-    if not positive.any():
+    if power == 0 or not positive.any():
         return np.ones_like(wanted)
     mean = float(wanted[positive].mean())
     least = max(float(wanted[positive].min()), _LEAST * mean)

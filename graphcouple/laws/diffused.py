@@ -33,7 +33,8 @@ class _Diffused(DerivedConditioned):
                 ends = np.linalg.matrix_power(self.found.toarray(), self.derived.n_steps)
             np.fill_diagonal(ends, 0.0)
             return UnitOutDegree().around(_or_one_step(sp.csr_array(ends), self.found))
-        ends = _without_diagonal(self._walk(self.found))
+        walked = self._walk(self.found)
+        ends = sp.csr_array(walked - sp.diags_array(walked.diagonal()))
         return UnitOutDegree().around(_or_one_step(ends, self.found))
 
     def _walk(self, first: sp.csr_array) -> sp.csr_array:
@@ -120,12 +121,6 @@ class DiffusedLaw(DerivedLaw):
 
     def __str__(self) -> str:
         return f"{self.n_steps} steps of {self.law}"
-
-
-def _without_diagonal(ends: sp.csr_array) -> sp.csr_array:
-    coo = ends.tocoo()
-    apart = coo.row != coo.col
-    return sp.csr_array((coo.data[apart], (coo.row[apart], coo.col[apart])), shape=ends.shape)
 
 
 def _or_one_step(ends: sp.csr_array, steps: sp.csr_array) -> sp.csr_array:
