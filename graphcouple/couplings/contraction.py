@@ -30,7 +30,7 @@ import numpy as np
 
 from graphcouple._validation import check_embedding, check_integer, check_weight, is_word
 from graphcouple.couplings.base import Objective, WeightedSum, balanced
-from graphcouple.couplings.kinds import Delayed
+from graphcouple.couplings.kinds import Delayed, InParts
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Kernel, Student
@@ -242,7 +242,7 @@ class LaplacianEigenvalues(Delayed):
         return self.with_basis(self.basis(Z))
 
 
-class FixedBasis(Delayed):
+class FixedBasis(InParts, Delayed):
     """Tr(Vᵀ L(Z) V) as a function of the embedding, for fixed orthonormal V: an upper bound of R.
 
     Parameters
@@ -257,26 +257,20 @@ class FixedBasis(Delayed):
         self.objective, self.V = objective, V
         self.n_points, self._sq_norm = self.objective.n_points, float(np.square(V).sum())
 
-    def value(self, Z: FloatArray) -> float:
-        """Return Tr(Vᵀ L V) at `Z`."""
-        laplacian = self.objective._laplacian(Z)
-        return self._sq_norm - float(self._agreement(laplacian)[0].sum())
-
-    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+    def _evaluate(self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True) -> tuple[float, Any]:
         """Return Tr(Vᵀ L V) and its gradient; see the module's text."""
         laplacian = self.objective._laplacian(Z)
-        r, pull = self._agreement(laplacian, with_gradient=True)
+        points, radial, low_rank = laplacian.Z, laplacian.radial, laplacian.summation.low_rank
+        s = np.ascontiguousarray((laplacian.shrink[:, None] * self.V).T)
+        # r, and its gradient with s held fixed on both sides of the sum.
+        r, pull = low_rank(points, radial, s, s, with_gradient=with_gradient)
+        value = self._sq_norm - float(r.sum())
+        if not with_gradient:
+            return value, None
         rho = r / laplacian.degrees
-        points, radial = laplacian.Z, laplacian.radial
         rho_forces = laplacian.summation.potential(points, radial, rho, with_potential=False)[1]
         gradient = rho[:, None] * laplacian.degree_forces + rho_forces - 2.0 * pull
-        return self._sq_norm - float(r.sum()), balanced(gradient).astype(points.dtype, copy=False)
-
-    def _agreement(self, laplacian: KernelLaplacian, with_gradient: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Return r, and its gradient with s held fixed on both sides of the sum."""
-        s = np.ascontiguousarray((laplacian.shrink[:, None] * self.V).T)
-        points, radial = laplacian.Z, laplacian.radial
-        return laplacian.summation.low_rank(points, radial, s, s, with_gradient=with_gradient)
+        return value, balanced(gradient).astype(points.dtype, copy=False)
 
 
 MOST_CLUSTERS = 30

@@ -17,13 +17,14 @@ With the mean kernel m_i = Σ_j w_ij q_ij / W_i, ρ_i² = (1 − m_i)/m_i, so F 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from graphcouple._numba.pairs import sum_edges
 from graphcouple._validation import check_embedding, check_positive, check_weight
 from graphcouple.couplings.base import balanced
-from graphcouple.couplings.kinds import Delayed
+from graphcouple.couplings.kinds import Delayed, InParts
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Student
@@ -38,7 +39,7 @@ _LEAST_SHARE, _LEAST = 0.01, 1e-4
 _NEAR = KernelValue(Student())
 
 
-class LocalRadii(Delayed):
+class LocalRadii(InParts, Delayed):
     """F(Z), the variance of the log-ratios of local radii in the map and in the data, times n/2; see the module's text.
 
     Parameters
@@ -72,21 +73,18 @@ class LocalRadii(Delayed):
         self._counts = self._degrees > 0
         self.n_points = self._targets.size
 
-    def value(self, Z: FloatArray) -> float:
-        """Return F at `Z`."""
-        excess, _ = self._excess(check_embedding(Z, n_points=self.n_points))
-        return 0.5 * float((excess * excess).sum())
-
-    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return F and its gradient."""
+    def _evaluate(self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True) -> tuple[float, Any]:
         points = check_embedding(Z, n_points=self.n_points)
         excess, near = self._excess(points)
+        value = 0.5 * float((excess * excess).sum())
+        if not with_gradient:
+            return value, None
         slopes = -0.5 * excess * (1.0 / (1.0 - near + _LEAST) + 1.0 / near)
         slopes = np.divide(slopes, self._degrees, out=np.zeros_like(slopes), where=self._counts)
         indptr, indices, means = self._edges
         weights = means * (np.repeat(slopes, np.diff(indptr).astype(np.int64)) + slopes[indices])
         gradient = sum_edges(points, _NEAR, indptr, indices, weights, self._n_jobs, False, True)[1]
-        return 0.5 * float((excess * excess).sum()), balanced(gradient).astype(points.dtype, copy=False)
+        return value, balanced(gradient).astype(points.dtype, copy=False)
 
     def _excess(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return e − ē, which is 0 for points without edges, and the mean kernel of each point's edges."""

@@ -12,7 +12,6 @@ repel, but with weight c_ij instead of 1; for uniform noise, c_ij = (d_i + d_j) 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, ClassVar
@@ -20,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import xlogy
 
-from graphcouple._validation import check_positive
+from graphcouple._validation import changed, check_positive
 from graphcouple.couplings.fixed_map import ChargedMap, noise_of
 from graphcouple.couplings.kinds import InParts
 from graphcouple.couplings.pair import EdgeEnergy, PairCoupling
@@ -196,7 +195,7 @@ class ChargedPartition(InParts):
 
     def of(self, radial: RadialFunction) -> ChargedPartition:
         """Return the sum of another radial function with the same charges."""
-        other = copy.copy(self)
+        other = changed(self)
         other._take(radial)
         return other
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.base import Objective
+from graphcouple.couplings.kinds import InParts
 from graphcouple.graphs import FloatArray
 from graphcouple.spectral import GramMatrix
 
@@ -33,7 +34,7 @@ class Polynomial(Objective):
         """Return the coefficients of the objective at Z + t·direction in t, the constant first."""
 
 
-class GramMatching(Polynomial):
+class GramMatching(InParts, Polynomial):
     """‖C (S − Y Yᵀ) C‖²_F, as a function of the embedding Y.
 
     Parameters
@@ -67,20 +68,14 @@ class GramMatching(Polynomial):
     def _centred(self, Z: FloatArray) -> FloatArray:
         return self.similarities.less_mean(check_embedding(Z, n_points=self.n_points).astype(np.float64))
 
-    def value(self, Z: FloatArray) -> float:
-        """Return L at `Z`."""
-        Y = self._centred(Z)
-        return self._value(Y, self.similarities.times(Y))
-
-    def _value(self, Y: FloatArray, product: FloatArray) -> float:
-        return self.similarities.sq_norm - 2.0 * float((Y * product).sum()) + float(np.square(Y.T @ Y).sum())
-
-    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+    def _evaluate(self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True) -> tuple[float, Any]:
         """Return L and its gradient −4 (C S C Y − Y YᵀY), for Y minus its mean."""
         Y = self._centred(Z)
-        product = self.similarities.times(Y)
-        gradient = -4.0 * (product - Y @ (Y.T @ Y))
-        return self._value(Y, product), gradient.astype(np.asarray(Z).dtype, copy=False)
+        product, square = self.similarities.times(Y), Y.T @ Y
+        value = self.similarities.sq_norm - 2.0 * float((Y * product).sum()) + float(np.square(square).sum())
+        if not with_gradient:
+            return value, None
+        return value, (-4.0 * (product - Y @ square)).astype(np.asarray(Z).dtype, copy=False)
 
     def along(self, Z: FloatArray, direction: FloatArray) -> FloatArray:
         """Return the coefficients of L(Z + t·direction) − L(Z), a quartic in t, the constant 0 first."""
