@@ -36,7 +36,7 @@ class EmbeddingEstimator(ScikitTransformer):
     """Whether the method couples two laws, so that it has a `sentence`."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Embed `X`, of shape (n_samples, n_features), or a number for each pair of points; `y` is ignored.
+        """Embed `X`, of shape (n_samples, n_features), or square if precomputed; `y` is ignored.
 
         Raises
         ------
