@@ -103,12 +103,17 @@ def test_a_trial_that_takes_too_long_ends_and_counts_the_other_iterations(monkey
 
 
 def test_a_fit_that_cannot_fit_says_so_before_it_starts(monkeypatch, rng):
-    monkeypatch.setattr(memory, "free_memory", lambda: 1e6)
-    points = rng.normal(size=(60, 5))
     method = gc.TSNE(perplexity=5, max_iter=5, random_state=0)
-    with pytest.warns(UserWarning, match=r"the fit needs about .* GB are free: lower the perplexity") as messages:
-        method.fit(np.repeat(points, 40, axis=0) + 1e-3 * rng.normal(size=(2400, 5)))
+    X = np.repeat(rng.normal(size=(60, 5)), 40, axis=0) + 1e-3 * rng.normal(size=(2400, 5))
+    needed = max(memory.memory_of(method.sentence, 2400, 5, 8).values()) - memory._BASE - X.nbytes
+    monkeypatch.setattr(memory, "free_memory", lambda: 0.6 * needed)
+    message = r"the fit needs about .* GB are free: lower the perplexity"
+    with pytest.warns(UserWarning, match=message) as messages:
+        method.fit(X)
     assert messages[0].filename == __file__
+    monkeypatch.setattr(memory, "free_memory", lambda: 0.4 * needed)
+    with pytest.raises(MemoryError, match=message):
+        method.fit(X)
     # No dense copies are made of sparse points, and UserWarnings are errors here.
     gc.TSNE(perplexity=5, n_neighbors=15, random_state=0).fit(
         sp.random_array((100, 5000), density=0.01, rng=rng, format="csr")

@@ -129,6 +129,8 @@ class CouplingEstimator(PlacesNewPoints):
             When `X` or a parameter is invalid; the message says why.
         FloatingPointError
             When the loss, gradient or embedding is no longer finite.
+        MemoryError
+            When the fit needs over twice the memory that is free; it is then not begun.
         """
         if isinstance(self.terms, Term):
             raise TypeError(f"terms must be a sequence of terms; put it in a list, as terms=[{self.terms!r}].")

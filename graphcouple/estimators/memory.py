@@ -20,6 +20,9 @@ _BASE, _GRIDS = 310e6, (4e3, 500e6)
 # The share of edges without a reverse, which is then stored too. L-BFGS and its steps keep this many maps.
 _ONE_WAY, _MAPS = 0.6, 36
 
+# A fit is refused if it needs this many times the free memory. Estimates are within a quarter of the memory in use.
+_HOPELESS = 2.0
+
 # Up to this many points, places have double precision.
 _ALL_PAIRS = 2000
 
@@ -91,9 +94,18 @@ def remedy(n_bytes: float, n_free: float) -> str:
 
 
 def warn_if_too_large(sentence: Sentence, n: int, p: int, itemsize: int) -> None:
-    """Warn if the arrays of a fit will not fit into the free memory; the points are there already."""
+    """Warn if the arrays of a fit will not fit into the free memory; the points are there already.
+
+    Raises
+    ------
+    MemoryError
+        When they need over twice the free memory: the system would end the process, without a word.
+    """
     if not isinstance(sentence.input, GraphLaw):
         return
     needed = max(memory_of(sentence, n, p, itemsize).values()) - _BASE - n * p * itemsize
-    if needed > (free := free_memory()):
-        warnings.warn(remedy(needed, free), UserWarning, stacklevel=3)
+    free = free_memory()
+    if needed > _HOPELESS * free:
+        raise MemoryError(remedy(needed, free))
+    if needed > free:
+        warnings.warn(remedy(needed, free), stacklevel=3)
