@@ -70,8 +70,8 @@ class QuadraticTransport(SymmetricEntropic):
 
     References
     ----------
-    Zhang, Mordant, Matsumoto and Schiebinger (2023), Manifold learning with sparse regularised optimal transport,
-    equation (5). Lorenz, Manns and Meyer (2021), Quadratically regularized optimal transport, for Newton's steps.
+    Zhang, Mordant, Matsumoto and Schiebinger (2023), Manifold learning with sparse regularised optimal transport.
+    Lorenz, Manns and Meyer (2021), Quadratically regularized optimal transport, for Newton's steps.
 
     Examples
     --------
