@@ -3,7 +3,7 @@
     python benchmarks/communities.py [DATA.npz]
 
 Prints Rand indices; the silhouettes of the digits' classes by t-SNE, without and with communities; and for a file with
-X and y, such as mnist70k.npz, the number of groups and the seconds.
+an array X, such as all of MNIST, the number of groups and the seconds.
 """
 
 import sys
