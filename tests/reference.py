@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import graphcouple as gc
-from graphcouple.couplings.recipes import as_coupling
+from graphcouple.couplings.recipes import Problem, as_coupling
 from graphcouple.summation import as_summation
 
 KERNELS = {
@@ -164,3 +164,19 @@ def literal_neighborhoods(X, Z, K):
     T = 1 - (rho - K)[near_z & ~near_x].sum() / (n * most)
     M = 1 - (r - K)[near_x & ~near_z].sum() / (n * most)
     return ((n - 1) * Q - K) / (n - 1 - K), T, M
+
+
+def bound(sentence, X, coupling=None, seed=0):
+    """Return the objective that a sentence's coupling, or another one, makes of points."""
+    problem = Problem(
+        X=X,
+        y=None,
+        posterior=sentence.input.posterior(X),
+        latent=sentence.latent,
+        n_components=2,
+        summation=gc.Exact(),
+        metric="euclidean",
+        rng=np.random.RandomState(seed),
+        n_jobs=1,
+    )
+    return (coupling or sentence.coupling).bind(problem)

@@ -5,24 +5,13 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import graphcouple as gc
-from graphcouple.couplings import PairwiseControlledCoupling, Problem
+from graphcouple.couplings import PairwiseControlledCoupling
 from graphcouple.couplings.pacmap import most_likely, phase_weights
+from tests.reference import bound
 
 
 def _bound(X, coupling=None, seed=0):
-    sentence = gc.PaCMAP().sentence
-    problem = Problem(
-        X=X,
-        y=None,
-        posterior=sentence.input.posterior(X),
-        latent=sentence.latent,
-        n_components=2,
-        summation=gc.Exact(),
-        metric="euclidean",
-        rng=np.random.RandomState(seed),
-        n_jobs=1,
-    )
-    return (coupling or sentence.coupling).bind(problem)
+    return bound(gc.PaCMAP().sentence, X, coupling, seed)
 
 
 def _pairs(objective):

@@ -5,23 +5,12 @@ import pytest
 from scipy.optimize import check_grad
 
 import graphcouple as gc
-from graphcouple.couplings import Problem, TripletCoupling, TripletSum
+from graphcouple.couplings import TripletCoupling, TripletSum
+from tests.reference import bound
 
 
 def _bound(X, coupling=None, seed=0):
-    sentence = gc.TriMap().sentence
-    problem = Problem(
-        X=X,
-        y=None,
-        posterior=sentence.input.posterior(X),
-        latent=sentence.latent,
-        n_components=2,
-        summation=gc.Exact(),
-        metric="euclidean",
-        rng=np.random.RandomState(seed),
-        n_jobs=1,
-    )
-    return (coupling or sentence.coupling).bind(problem)
+    return bound(gc.TriMap().sentence, X, coupling, seed)
 
 
 def test_the_loss_is_the_papers(rng):

@@ -27,7 +27,7 @@ _PARTS = 8
 
 _RANDOM_SHARE = 0.1
 
-# Scales below this share of the median are those of copies.
+# A point with a scale below this share of the median has copies.
 _LEAST_SCALE = 1e-6
 
 

@@ -200,7 +200,7 @@ def _take_options(made: Any, names: list[str]) -> None:
 def _word(field: Any) -> Word:
     declared = dict(field.metadata)
     usual = VOCABULARY.get(declared.pop("like", field.name))
-    # A type in words is by default that of the annotation.
+    # By default, the annotation gives the type in words.
     plain = field.type.replace(" | None", ", optional")
     return Word(**{"kind": plain, **declared}) if usual is None else usual._replace(**declared)
 

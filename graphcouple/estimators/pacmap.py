@@ -20,6 +20,13 @@ from graphcouple.optimize import Adam
 _MORE_NEIGHBORS = 50
 
 
+def near_law(n_near: int, metric: Any, metric_params: dict[str, Any] | None) -> GraphModel:
+    """Return the law whose likeliest edges are the near pairs."""
+    candidates = n_near + _MORE_NEIGHBORS
+    law = {"n_neighbors": candidates, "metric": metric, "metric_params": metric_params}
+    return GraphModel(Gaussian(), UnitOutDegree(), SelfTuning(5, candidates), **law)
+
+
 @estimator
 class PaCMAP(CouplingEstimator):
     """PaCMAP: near pairs attract, random pairs repel, and at first, mid-near pairs arrange the whole map.
@@ -72,11 +79,9 @@ class PaCMAP(CouplingEstimator):
         """The method as parameters of `GraphCoupling`."""
         near = 10 if isinstance(self.n_neighbors, str) else int(self.n_neighbors)
         mid, far = max(1, round(near * self.mid_ratio)), max(1, round(near * self.far_ratio))
-        candidates = near + _MORE_NEIGHBORS
-        law = {"n_neighbors": candidates, "metric": self.metric, "metric_params": self.metric_params}
         rate = 1.0 if isinstance(self.learning_rate, str) else float(self.learning_rate)
         return self._stated(
-            GraphModel(Gaussian(), UnitOutDegree(), SelfTuning(5, candidates), **law),
+            near_law(near, self.metric, self.metric_params),
             GraphModel(Student(), FixedEdges()),
             self._coupling(near, mid, far),
             Adam(rate),

@@ -11,14 +11,12 @@ from graphcouple.couplings.triplets import TripletCoupling
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import AT_LEAST_1
 from graphcouple.estimators.base import CouplingEstimator
+from graphcouple.estimators.pacmap import near_law
 from graphcouple.estimators.sentence import Sentence
-from graphcouple.kernels import Gaussian, Student
-from graphcouple.laws import GraphModel, SelfTuning
-from graphcouple.laws.priors import FixedEdges, UnitOutDegree
+from graphcouple.kernels import Student
+from graphcouple.laws import GraphModel
+from graphcouple.laws.priors import FixedEdges
 from graphcouple.optimize import Adam
-
-# Neighbours among which the nearest by scaled distance are selected.
-_MORE_NEIGHBORS = 50
 
 
 @estimator
@@ -57,7 +55,7 @@ class TriMap(CouplingEstimator):
     )
     weight_temp: float = parameter(
         default=0.5,
-        doc="t of the logarithm of the weights, in [0, 1): near 1, all triplets weigh almost alike.",
+        doc="t of the logarithm of the weights, in [0, 1): the nearer to 1, the smaller are their differences.",
         checks=[Interval(Real, 0, 1, closed="left")],
     )
 
@@ -70,11 +68,9 @@ class TriMap(CouplingEstimator):
     @property
     def sentence(self) -> Sentence:
         """The method as parameters of `GraphCoupling`."""
-        candidates = self.n_inliers + _MORE_NEIGHBORS
-        law = {"n_neighbors": candidates, "metric": self.metric, "metric_params": self.metric_params}
         rate = 1.0 if isinstance(self.learning_rate, str) else float(self.learning_rate)
         return self._stated(
-            GraphModel(Gaussian(), UnitOutDegree(), SelfTuning(5, candidates), **law),
+            near_law(self.n_inliers, self.metric, self.metric_params),
             GraphModel(Student(), FixedEdges()),
             TripletCoupling(self.n_inliers, self.n_outliers, self.n_random, float(self.weight_temp)),
             Adam(rate),

@@ -21,7 +21,7 @@ from graphcouple.laws.symmetric_entropic import ConditionedAffinities, Symmetric
 _TOLERANCE = 1e-9
 _MOST_STEPS, _MOST_OF_STEP, _MOST_HALVINGS = 100, 100, 30
 
-# The penalty is found to this relative accuracy, which is about that of the perplexity.
+# Relative accuracy of the penalty; the perplexity is about as accurate.
 _ACCURACY = 1e-4
 _FACTOR = 2.0
 

@@ -109,7 +109,7 @@ def forest(kernel: Kernel, graph: sp.csr_array, labels: IntArray, dim: int) -> f
 
 
 def quadrature(kernel: Kernel, graph: sp.csr_array, n_components: int, dim: int) -> LogNormalizer:
-    """Integrate over all coordinates but those of the components' means."""
+    """Integrate over all coordinates, with the mean of each component held."""
     n = graph.shape[0]
     n_dims = (n - n_components) * dim
     if n_dims > QUADRATURE_DIMS:
