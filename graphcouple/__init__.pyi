@@ -54,6 +54,7 @@ from .estimators import AttractionRepulsionPCA as AttractionRepulsionPCA
 from .estimators import ClassicalMDS as ClassicalMDS
 from .estimators import DensMAP as DensMAP
 from .estimators import DiffusionMaps as DiffusionMaps
+from .estimators import DistR as DistR
 from .estimators import GraphCoupling as GraphCoupling
 from .estimators import HierarchicalCoupling as HierarchicalCoupling
 from .estimators import InfoNCTSNE as InfoNCTSNE

@@ -161,6 +161,10 @@ def test_global_structure_from_the_command_is_that_of_python(folder, run, iris):
     assert run("embed", "iris", "--init", "ccpca", "-n", 20, "--no-plot")[0] == 0
     wanted = gc.TSNE(init="ccpca", max_iter=20, random_state=0).fit_transform(iris[0])
     np.testing.assert_array_equal(np.load("iris-tsne.npy"), wanted)
+    code, out, _ = run("embed", "iris", "--prototypes", 12, "-o", "at.npy", "--no-plot")
+    assert code == 0
+    assert "12, of" in out
+    assert len(np.unique(np.load("at.npy"), axis=0)) == 12
     code, out, _ = run("embed", "iris", "--component-weight", 2, "-n", 20, "--no-plot")
     assert code == 0
     assert "component means" in out
@@ -254,6 +258,7 @@ def _broken_csv(folder):
         (["iris", "--large-scale", "-1"], "weight"),
         (["iris", "--density", "-1"], "--density: weight"),
         (["iris", "-m", "isomap", "--large-scale", "1"], "--large-scale does not apply"),
+        (["iris", "-m", "pca", "--prototypes", "5"], "--prototypes does not apply"),
         (["iris", "--init", "magic"], "magic"),
         (["iris", "-c", "0"], "n_components"),
         (["iris", "-n", "0"], "max_iter"),

@@ -112,6 +112,17 @@ def _with_terms(estimator: Any, **weights: float | str | None) -> Any:
     return estimator
 
 
+def _at_places(estimator: Any, n_prototypes: int | None) -> Any:
+    """Return the estimator with its points at this many places."""
+    if n_prototypes is None:
+        return estimator
+    if not estimator.couples_laws:
+        raise ValueError(f"--prototypes does not apply to {type(estimator).__name__}, which does not couple two laws.")
+    from graphcouple.estimators import DistR
+
+    return DistR(estimator, n_prototypes=n_prototypes)
+
+
 def _weight(context: click.Context, option: click.Parameter, value: str | None) -> float | str | None:
     """Return a number, or "auto"."""
     try:
@@ -139,7 +150,7 @@ def _settings(context: click.Context, option: click.Parameter, values: tuple[str
     groups={
         "Method": "method perplexity n_neighbors metric n_components init max_iter random_state n_jobs settings",
         "Another sentence": "input_prior input_kernel latent_prior latent_kernel coupling",
-        "Terms": "large_scale component_weight density",
+        "Terms and places": "large_scale component_weight density prototypes",
         "Data and files": "labels columns hover output plot no_plot interactive",
     },
     examples="""graphcouple embed digits
@@ -208,6 +219,12 @@ def _settings(context: click.Context, option: click.Parameter, values: tuple[str
     type=float,
     help="Make the map dense where the data are, as densMAP does; 3 is usual.  [default: none]",
 )
+@click.option(
+    "--prototypes",
+    metavar="NUMBER",
+    type=int,
+    help="Put the points at this many places, which are clusters, by DistR.  [default: a place for each point]",
+)
 @click.option("-c", "--components", "n_components", type=int, help="Dimension of the embedding.  [default: 2]")
 @click.option(
     "-n",
@@ -245,6 +262,7 @@ def embed(
     hover: str | None,
     coupling: str | None,
     settings: dict[str, Any],
+    prototypes: int | None,
     **options: Any,
 ) -> None:
     """Embed DATA, and write the embedding and a picture.
@@ -270,7 +288,7 @@ def embed(
         check_target(interactive, (".html",), "--interactive")
         require_bokeh()
     plain = _compose(preset(method, options).set_params(**settings), sides, coupling)
-    estimator = _with_terms(plain, **weights)
+    estimator = _at_places(_with_terms(plain, **weights), prototypes)
     learns = any(value for name, value in estimator.get_params().items() if name.endswith("target_weight"))
     seconds = fit_reporting(estimator, X, y if learns else None)
     before = present(table, picture, interactive)

@@ -23,6 +23,7 @@ from graphcouple.couplings.pacmap import PairwiseControlledCoupling
 from graphcouple.couplings.pair import EdgeEnergy, LogPartition, PairCoupling
 from graphcouple.couplings.parametric import FeatureBasis, FeatureMap, OfFeatures
 from graphcouple.couplings.precision import PrecisionCrossEntropy
+from graphcouple.couplings.prototypes import GroupedPosterior, Plan, groups_of
 from graphcouple.couplings.recipes import (
     Coupling,
     CrossEntropyCoupling,
@@ -61,6 +62,7 @@ __all__ = [
     "FreeScaleStress",
     "GlobalTerm",
     "GramMatching",
+    "GroupedPosterior",
     "Held",
     "KernelLaplacian",
     "LaplacianEigenvalues",
@@ -82,6 +84,7 @@ __all__ = [
     "PairCoupling",
     "PairwiseControlledCoupling",
     "PartOf",
+    "Plan",
     "PrecisionCrossEntropy",
     "Problem",
     "ProcrustesStatistic",
@@ -96,6 +99,7 @@ __all__ = [
     "TripletCoupling",
     "TripletSum",
     "WeightedSum",
+    "groups_of",
     "reconstruction_weights",
     "sampled_pairs",
     "stress_weights",

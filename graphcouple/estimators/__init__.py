@@ -10,6 +10,7 @@ from graphcouple.estimators.contraction import LaptSNE
 from graphcouple.estimators.cosne import COSNE
 from graphcouple.estimators.cost import Estimate, estimate
 from graphcouple.estimators.diffusion import DiffusionMaps
+from graphcouple.estimators.distr import DistR
 from graphcouple.estimators.gram_methods import ClassicalMDS, KernelPCA
 from graphcouple.estimators.graph_coupling import GraphCoupling
 from graphcouple.estimators.hierarchical import DensMAP, HierarchicalCoupling, TwoScaleCoupling
@@ -43,6 +44,7 @@ __all__ = [
     "CouplingEstimator",
     "DensMAP",
     "DiffusionMaps",
+    "DistR",
     "Estimate",
     "GraphCoupling",
     "HierarchicalCoupling",

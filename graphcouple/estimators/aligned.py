@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Self
 
@@ -21,15 +21,14 @@ from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.estimators.carry_out import Prepared, prepare
 from graphcouple.estimators.graph_coupling import GraphCoupling
 from graphcouple.estimators.rows import Rows, warn_if_places_are_shared
-from graphcouple.estimators.sentence import optimizer_of
+from graphcouple.estimators.sentence import optimizer_of, refuse_parts
 from graphcouple.estimators.sne import TSNE
-from graphcouple.estimators.wrapper import WithTerm
+from graphcouple.estimators.wrapper import WithTerm, keep_places
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.initializations import is_made
-from graphcouple.laws import Space
 from graphcouple.metrics import align
 from graphcouple.metrics._alignment import shared_rows
-from graphcouple.optimize import Descent, Optimizer, Solution, solve
+from graphcouple.optimize import Descent, Solution, solve
 
 
 @estimator
@@ -194,21 +193,9 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
         """Return the method of a map, if several maps can be fitted with it."""
         method = TSNE() if self.estimator is None else clone(self.estimator)
         sentence = method.sentence
-        optimizer = optimizer_of(sentence)
-        for unfit, why in (
-            (sentence.get("features") is not None, "is a function of the points; leave features out"),
-            (isinstance(sentence.latent.metric, Space), f"is of {sentence.latent.metric}; ties need a flat one"),
-            (not is_made(sentence.init), "starts from an array, which has the rows of one data set; use a named init"),
-            (sentence.get("n_landmarks") or sentence.get("unique"), "is of a part of the rows; fit them all"),
-            (isinstance(optimizer, Optimizer) and optimizer.noisy, "is made by sampled steps; take another method"),
-            (
-                sentence.get("checkpoint") or sentence.get("warm_start"),
-                "continues another; leave checkpoint and warm_start out",
-            ),
-            (any(getattr(term, "names_rows", False) for term in sentence.get("terms", ())), "has terms that name rows"),
-        ):
-            if unfit:
-                raise ValueError(f"{type(method).__name__} cannot be aligned, because its map {why}.")
+        start = (not is_made(sentence.init), "starts from an array, with the rows of one data set; use a named init")
+        rows = any(getattr(term, "names_rows", False) for term in sentence.get("terms", ()))
+        refuse_parts(method, "be aligned", start, (rows, "has terms that name rows"))
         if not isinstance(method, CouplingEstimator):
             method = GraphCoupling(**sentence)
         own = {name: value for name in ("random_state", "n_jobs") if (value := getattr(self, name)) is not None}
@@ -275,11 +262,6 @@ def _descend(
 
 def _kept(method: CouplingEstimator, part: Prepared, Z: FloatArray, solution: Solution) -> CouplingEstimator:
     """Return a method that is fitted to one map, at its own loss."""
-    loss = part.objective.value(Z)
-    losses, last = np.array([loss]), np.array([solution.n_iter])
-    own = replace(solution, Z=Z, loss=loss, loss_history=losses, iterations=last, start_losses=losses)
     if solution.converged and not part.terms:
         warn_if_places_are_shared(part.problem.X, Z)
-    method._rows = method._landmarks = None
-    method._keep(part.result(own), part.problem.X.dtype)
-    return method
+    return keep_places(method, part, Z, solution)

@@ -9,6 +9,7 @@ from typing import Any
 from graphcouple._html import html_table
 from graphcouple.couplings import Problem
 from graphcouple.couplings.recipes import as_coupling
+from graphcouple.laws import Space
 from graphcouple.optimize import Descent, Optimizer
 
 _LONG_NUMBER = re.compile(r"\d+\.\d{5,}")
@@ -121,3 +122,32 @@ def optimizer_of(sentence: Sentence, problem: Problem | None = None) -> Optimize
     if problem is None or isinstance(wanted, Descent):
         return wanted
     return wanted.seeded(problem.seed).with_graph(problem.posterior)
+
+
+def refuse_parts(method: Any, cannot: str, *own: tuple[Any, str]) -> None:
+    """Raise `ValueError` if a method has parts that suit only a fit of its own: of all points, and of them alone.
+
+    Parameters
+    ----------
+    method : estimator
+        It has a sentence.
+    cannot : str
+        The use that is made of it, as in "be aligned".
+    *own : tuple of (bool, str)
+        Further parts of the method, whether it has them, and why they do not suit.
+    """
+    sentence = method.sentence
+    optimizer = optimizer_of(sentence)
+    for unfit, why in (
+        (sentence.get("features") is not None, "is a function of the points; leave features out"),
+        (isinstance(sentence.latent.metric, Space), f"is of {sentence.latent.metric}, and it must be flat"),
+        (sentence.get("n_landmarks") or sentence.get("unique"), "is of a part of the rows; fit them all"),
+        (isinstance(optimizer, Optimizer) and optimizer.noisy, "is made by sampled steps; take another method"),
+        (
+            sentence.get("checkpoint") or sentence.get("warm_start"),
+            "continues another; leave checkpoint and warm_start out",
+        ),
+        *own,
+    ):
+        if unfit:
+            raise ValueError(f"{type(method).__name__} cannot {cannot}, because its map {why}.")

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from graphcouple.couplings import Term
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.base import CouplingEstimator
+from graphcouple.estimators.carry_out import Prepared
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.sentence import Sentence
 from graphcouple.estimators.sne import TSNE
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.laws.priors import RandomGraph
-from graphcouple.optimize import PositionUncertainty
+from graphcouple.optimize import PositionUncertainty, Solution
 
 
 @estimator
@@ -158,3 +161,13 @@ class WithTerm(EmbeddingEstimator):
     def uncertainty(self, temperature: float | str = "auto") -> PositionUncertainty:
         """Return how certain the positions are; see `CouplingEstimator.uncertainty`."""
         return self._fitted.uncertainty(temperature)
+
+
+def keep_places(method: CouplingEstimator, part: Prepared, Z: FloatArray, solution: Solution) -> CouplingEstimator:
+    """Return a method that is fitted to places found by a descent of more than its own map, at its own loss."""
+    loss = part.objective.value(Z)
+    losses, last = np.array([loss]), np.array([solution.n_iter])
+    own = replace(solution, Z=Z, loss=loss, loss_history=losses, iterations=last, start_losses=losses)
+    method._rows = method._landmarks = None
+    method._keep(part.result(own), np.float64 if part.problem.X is None else part.problem.X.dtype)
+    return method

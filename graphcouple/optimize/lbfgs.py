@@ -206,6 +206,9 @@ class LBFGS(Optimizer):
             direction = newton_direction(state.gradient, pairs, run.n_jobs, soften)
             rows = np.sqrt(np.einsum("ij,ij->i", direction, direction))
             typical = float(np.sqrt(np.square(rows).mean()))
+            # A direction softened by the stiffness of edges is infinite if there are none.
+            if not np.isfinite(typical):
+                continue
             if typical == 0:
                 return state._replace(message="the gradient is zero")
             if not pairs:

@@ -176,7 +176,7 @@ def _elaborate(rng: np.random.Generator, estimator: Any, n: int) -> tuple[Any, A
         )
         estimator.set_params(terms=[terms[rng.integers(len(terms))]])
     elif which < 0.22:
-        wrappers = (gc.HierarchicalCoupling, gc.TwoScaleCoupling, gc.DensMAP)
+        wrappers = (gc.HierarchicalCoupling, gc.TwoScaleCoupling, gc.DensMAP, gc.DistR)
         return wrappers[rng.integers(len(wrappers))](estimator, random_state=0), None
     elif which < 0.32:
         choices = {
