@@ -51,6 +51,7 @@ from .estimators import TSNE as TSNE
 from .estimators import UMAP as UMAP
 from .estimators import AlignedMaps as AlignedMaps
 from .estimators import AttractionRepulsionPCA as AttractionRepulsionPCA
+from .estimators import Autoencoder as Autoencoder
 from .estimators import ClassicalMDS as ClassicalMDS
 from .estimators import DensMAP as DensMAP
 from .estimators import DiffusionMaps as DiffusionMaps

@@ -95,5 +95,6 @@ METHODS = {
     "phate": "PHATE",
     "kernel-pca": "KernelPCA",
     "autoencoder": "LinearAutoencoder",
+    "deep-autoencoder": "Autoencoder",
 }
 """The estimator of each method that has a name."""

@@ -61,6 +61,12 @@ def pairs(recipe=couplings.PairwiseControlledCoupling):
     return recipe(3, 2, 5).bind(problem)
 
 
+def network(*sizes):
+    """A network with layers of these sizes, whose weights are zero."""
+    weights = tuple(np.zeros(shape) for shape in zip(sizes, sizes[1:], strict=False))
+    return couplings.Network(np.zeros(sizes[0]), 1.0, weights, tuple(np.zeros(size) for size in sizes[1:]), "tanh")
+
+
 def tsne():
     return gc.CrossEntropy(D, gc.GraphModel(gc.Student(), "E"))
 
@@ -96,6 +102,8 @@ OBJECTIVES = {
     "origin": lambda: couplings.OriginMismatch(np.linspace(0.0, 1.0, N), gc.laws.Hyperbolic()),
     "hyperbolic": lambda: gc.CrossEntropy(D, gc.GraphModel("student", "E", metric=gc.laws.Hyperbolic())),
     "of features": lambda: couplings.OfFeatures(tsne(), np.eye(N) + np.roll(np.eye(N), 1, axis=1)),
+    "of a network": lambda: couplings.OfNetwork(tsne(), network(5, 3, 2), X),
+    "coding": lambda: couplings.CodingError(X[:, :1], *2 * [network(1, 3, 1)], beta=0.2),
     "pairs": pairs,
     "local pairs": lambda: pairs(couplings.LocallyAdjustedCoupling),
     "gram": lambda: gc.GramMatching(X),
@@ -114,7 +122,9 @@ OBJECTIVES = {
 
 @pytest.mark.parametrize("make", OBJECTIVES.values(), ids=OBJECTIVES.keys())
 def test_objective(make):
-    check_objective(make(), Z)
+    objective = make()
+    # A network has its weights in one column.
+    check_objective(objective, Z if objective.n_points == N else 0.3 * np.resize(Z, (objective.n_points, 1)))
 
 
 def of_the_package(base):

@@ -17,6 +17,7 @@ from graphcouple.couplings.large_scale import LargeScale, LargeScaleCrossEntropy
 from graphcouple.couplings.local_map import LocallyAdjustedCoupling
 from graphcouple.couplings.losses import BinaryKL, MatchingLoss, SquareLoss
 from graphcouple.couplings.matching import MatchedMeans
+from graphcouple.couplings.network import CodingError, Network, OfNetwork, weight_decay
 from graphcouple.couplings.noise_contrastive import NoiseContrastiveCoupling, NoiseContrastiveCrossEntropy
 from graphcouple.couplings.origin import OriginDistances, OriginMismatch
 from graphcouple.couplings.pacmap import PairwiseControlledCoupling
@@ -44,6 +45,7 @@ __all__ = [
     "Attraction",
     "BinaryKL",
     "ChargedPartition",
+    "CodingError",
     "ComponentCrossEntropy",
     "ComponentMeans",
     "Confinement",
@@ -75,10 +77,12 @@ __all__ = [
     "MatchedMeans",
     "MatchingCoupling",
     "MatchingLoss",
+    "Network",
     "NoiseContrastiveCoupling",
     "NoiseContrastiveCrossEntropy",
     "Objective",
     "OfFeatures",
+    "OfNetwork",
     "OriginDistances",
     "OriginMismatch",
     "PairCoupling",
@@ -103,4 +107,5 @@ __all__ = [
     "reconstruction_weights",
     "sampled_pairs",
     "stress_weights",
+    "weight_decay",
 ]

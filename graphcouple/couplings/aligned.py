@@ -38,7 +38,7 @@ class PartOf(Through):
     def _inner(self, Z: FloatArray) -> FloatArray:
         return Z[self.points]
 
-    def _pulled(self, gradient: FloatArray) -> FloatArray:
+    def _pulled(self, gradient: FloatArray, Z: FloatArray) -> FloatArray:
         whole = np.zeros((self.n_points, gradient.shape[1]), dtype=gradient.dtype)
         whole[self.points] = gradient
         return whole

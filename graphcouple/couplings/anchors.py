@@ -154,7 +154,7 @@ class Held(Through):
     def _inner(self, Z: FloatArray) -> FloatArray:
         return Z
 
-    def _pulled(self, gradient: FloatArray) -> FloatArray:
+    def _pulled(self, gradient: FloatArray, Z: FloatArray) -> FloatArray:
         return np.where(self.held[:, None], np.zeros((), dtype=gradient.dtype), gradient)
 
     def _with(self, objective: Objective) -> Held:

@@ -158,7 +158,7 @@ class OfFeatures(Through):
     def _inner(self, Z: FloatArray) -> FloatArray:
         return self.values @ Z
 
-    def _pulled(self, gradient: FloatArray) -> FloatArray:
+    def _pulled(self, gradient: FloatArray, Z: FloatArray) -> FloatArray:
         return self.values.T @ gradient
 
     def _with(self, objective: Objective) -> OfFeatures:

@@ -1,4 +1,4 @@
-"""Objectives of a linear function of the embedding."""
+"""Objectives of a function of the embedding."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from graphcouple.graphs import FloatArray
 
 
 class Through(Objective):
-    """An objective of a linear function A of the embedding, H(A Z), whose gradient is Aᵀ ∇H.
+    """An objective of a function A of the embedding, H(A(Z)), whose gradient is A'ᵀ ∇H.
 
-    Subclasses define A, its transpose, and how another objective goes through the same function.
+    Subclasses define A, the transpose of its derivative, and how another objective goes through the same function.
     """
 
     objective: Objective
 
     @abstractmethod
     def _inner(self, Z: FloatArray) -> FloatArray:
-        """Return A Z."""
+        """Return A(Z)."""
 
     @abstractmethod
-    def _pulled(self, gradient: FloatArray) -> FloatArray:
-        """Return Aᵀ times a gradient in A Z."""
+    def _pulled(self, gradient: FloatArray, Z: FloatArray) -> FloatArray:
+        """Return A'ᵀ at `Z` times a gradient in A(Z)."""
 
     @abstractmethod
     def _with(self, objective: Objective) -> Through:
-        """Return another objective of A Z."""
+        """Return another objective of A(Z)."""
 
     def _own(self, attraction: Attraction) -> dict[str, Any]:
         """Return the parts of the attraction that differ between the points of `Z`; by default it has no edges."""
         return {"edges": lambda: None, "raised": None}
 
     def value(self, Z: FloatArray) -> float:
-        """Return the objective at A Z."""
+        """Return the objective at A(Z)."""
         return self.objective.value(self._inner(Z))
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return the objective at A Z and its gradient in `Z`."""
+        """Return the objective at A(Z) and its gradient in `Z`."""
         value, gradient = self.objective.value_and_grad(self._inner(Z))
-        return value, self._pulled(gradient)
+        return value, self._pulled(gradient, Z)
 
     def gradient(self, Z: FloatArray) -> FloatArray:
         """Return the gradient alone."""
-        return self._pulled(self.objective.gradient(self._inner(Z)))
+        return self._pulled(self.objective.gradient(self._inner(Z)), Z)
 
     @property
     def lower_bound(self) -> float:
@@ -108,7 +108,7 @@ class Rescaled(Through):
     def _inner(self, Z: FloatArray) -> FloatArray:
         return Z / np.asarray(self.scale, Z.dtype)
 
-    def _pulled(self, gradient: FloatArray) -> FloatArray:
+    def _pulled(self, gradient: FloatArray, Z: FloatArray) -> FloatArray:
         return (gradient / self.scale).astype(gradient.dtype, copy=False)
 
     def _with(self, objective: Objective) -> Rescaled:

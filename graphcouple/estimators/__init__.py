@@ -2,7 +2,7 @@
 
 from graphcouple.estimators.aligned import AlignedMaps
 from graphcouple.estimators.attraction_repulsion import AttractionRepulsionPCA
-from graphcouple.estimators.autoencoder import LinearAutoencoder
+from graphcouple.estimators.autoencoder import Autoencoder, LinearAutoencoder
 from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.estimators.binary import NCTSNE, UMAP, LargeVis, NegTSNE
 from graphcouple.estimators.ccpca import CCPCA
@@ -40,6 +40,7 @@ __all__ = [
     "UMAP",
     "AlignedMaps",
     "AttractionRepulsionPCA",
+    "Autoencoder",
     "ClassicalMDS",
     "CouplingEstimator",
     "DensMAP",

@@ -148,10 +148,11 @@ VOCABULARY: dict[str, Word] = {
         [Interval(Real, 0, 1, closed="neither")],
     ),
     "features": Word(
-        '"linear" or transformer, optional',
-        'Makes the map a function of the points, linear in their features: "linear" for the columns of X; or a '
-        "transformer of scikit-learn, such as `Nystroem`. None lets every point move freely.",
-        [StrOptions({"linear"}), HasMethods(["fit", "transform"]), None],
+        '"linear", "network", transformer or MLPRegressor, optional',
+        'Makes the map a function of the points: "linear" in the columns of X, or in those of a transformer of '
+        'scikit-learn, such as `Nystroem`; "network" a network with two hidden layers of 100 units, or one with the '
+        "layers, activation and alpha of an `MLPRegressor`. None lets every point move freely.",
+        [StrOptions({"linear", "network"}), HasMethods(["fit", "transform"]), HasMethods(["fit", "predict"]), None],
     ),
     "kernel_params": Word("dict, optional", 'Arguments of the kernel, as ``{"gamma": 0.1}``.', [dict, None]),
     "reg": Word(

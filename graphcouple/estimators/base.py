@@ -16,12 +16,12 @@ from graphcouple.couplings import Term
 from graphcouple.couplings.fixed_map import Placing
 from graphcouple.couplings.recipes import as_coupling
 from graphcouple.estimators._parameters import RUN_OPTIONS, estimator, option, parameter
-from graphcouple.estimators.carry_out import Result, objective_of, posterior_of
+from graphcouple.estimators.carry_out import Result, bounded, objective_of, posterior_of
 from graphcouple.estimators.memory import warn_if_too_large
 from graphcouple.estimators.new_points import PlacesNewPoints
 from graphcouple.estimators.rows import EqualRows, Rows, nearest_to_means, warn_if_places_are_shared
 from graphcouple.estimators.run_control import RunOptions, continued, same, snapshots_of
-from graphcouple.estimators.sentence import Sentence
+from graphcouple.estimators.sentence import Sentence, optimizer_of
 from graphcouple.graphs import IntArray
 from graphcouple.initializations import is_made
 from graphcouple.laws import GraphLaw, GraphModel, Space
@@ -293,14 +293,14 @@ class CouplingEstimator(PlacesNewPoints):
         value = 1.0 / effective_graphs(posterior) if isinstance(temperature, str) else temperature
         sentence = self.sentence.replace(summation=Exact())
         rng = check_random_state(copy.deepcopy(self.random_state))
-        objective, bound = objective_of(sentence, X, posterior, rng)
+        objective = objective_of(sentence, X, posterior, rng)
         loss = objective.value(self._places.astype(np.float64))
         if abs(loss - self.loss_) > _SAME_LOSS * max(abs(loss), abs(self.loss_)):
             raise ValueError(
                 f"the loss was {self.loss_:.6g}, and is {loss:.6g} now: parameters have changed since `fit`, or its "
                 "random draws are forgotten. Fit again, with an integer as random_state."
             )
-        law = position_uncertainty(objective if bound is None else objective + bound, self._places, value)
+        law = position_uncertainty(bounded(objective, optimizer_of(sentence)), self._places, value)
         return law if self._rows is None else law._at(self._rows.point)
 
     def _repr_html_inner(self) -> str:

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from graphcouple._numba.threads import one_blas_thread
 from graphcouple.couplings import Held, Objective, Problem, Term
 from graphcouple.couplings.fixed_map import FixedMap, Placing
+from graphcouple.couplings.network import Network, OfNetwork, weight_decay
 from graphcouple.couplings.parametric import FeatureBasis, FeatureMap, OfFeatures
 from graphcouple.couplings.recipes import as_coupling, with_terms
 from graphcouple.estimators.rows import Rows
@@ -28,6 +30,10 @@ from graphcouple.summation.curved import Space, in_space
 
 # From this many points on, points are reordered so that neighbours are near each other in memory.
 _MANY_POINTS = 250_000
+
+# The penalty on a network's weights, as in scikit-learn. With 1, held-out digits were placed no better, and the loss
+# was .04 nats a point higher.
+_DECAY = 1e-4
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,7 @@ class Result:
 
     solution: Solution
     part: Prepared
-    function: FeatureMap | None = None
+    function: FeatureMap | Network | None = None
 
     def for_coupling(self, Z: FloatArray) -> FloatArray:
         """Return an embedding of the rows in the order that the coupling takes."""
@@ -174,7 +180,8 @@ def carry_out(
     first = part.first()
     run |= {"rescale": is_made(sentence.init), "n_starts": sentence.get("n_starts", "auto")}
     if sentence.get("features") is not None:
-        solution, function = _of_features(sentence, part.problem, part.objective, first, run)
+        by = _of_network if is_network(sentence.features) else _of_features
+        solution, function = by(sentence, part.problem, part.objective, first, run)
         return replace(part.result(solution), function=function)
     solution = solve(part.objective, first, optimizer_of(sentence, part.problem), **run)
     warn_if_inaccurate(part.problem.summation, solution.Z, KernelValue(sentence.latent.kernel))
@@ -222,14 +229,40 @@ def _of_features(
     return replace(found, Z=basis.values @ found.Z), basis.function(found.Z)
 
 
-def objective_of(
-    sentence: Sentence, X: Any, posterior: RandomGraph, rng: np.random.RandomState
-) -> tuple[Objective, Objective | None]:
-    """Return the loss, the coupling with its terms, and the bound on the size of the map that descent adds."""
-    objective = with_terms(*_bound(sentence, _problem(sentence, Rows(X), posterior, rng)))
-    optimizer = optimizer_of(sentence)
+def is_network(features: Any) -> bool:
+    """Return whether `features` names a network, and not features of which the map is a linear function."""
+    return features == "network" if isinstance(features, str) else hasattr(features, "predict")
+
+
+def _of_network(
+    sentence: Sentence, problem: Problem, objective: Objective, start: FloatArray, run: dict[str, Any]
+) -> tuple[Solution, Network]:
+    """Return where descent in a network's parameters ends, from a network that regression fits to the plain map."""
+    X, optimizer, features = problem.points, optimizer_of(sentence, problem), sentence.features
+    plain = solve(objective, start, optimizer, **run)
+    network = Network.like(features, X, plain.Z.astype(np.float64), problem.seed())
+    points = network.standardized(X)
+    if (watch := run["callback"]) is not None:
+        run |= {"callback": lambda n, loss, theta: watch(n, loss, network.with_parameters(theta).places(points))}
+    run |= {"max_iter": sentence.iterations(len(points)), "rescale": False, "n_starts": 1}
+    decay = 0.5 * getattr(features, "alpha", _DECAY)
+    loss = OfNetwork(bounded(objective, optimizer), network, points)
+    with one_blas_thread():
+        found = solve(loss + decay * weight_decay(network) if decay else loss, network.parameters, LBFGS(), **run)
+        fitted = network.with_parameters(found.Z)
+        Z = fitted.places(points)
+    return replace(found, Z=Z, loss=objective.value(Z), n_iter=plain.n_iter + found.n_iter), fitted
+
+
+def bounded(objective: Objective, optimizer: Any) -> Objective:
+    """Return the objective with the bound on the size of the map that an optimizer adds, if it adds one."""
     bound = optimizer.bound(objective) if isinstance(optimizer, Descent) else None
-    return objective, bound
+    return objective if bound is None else objective + bound
+
+
+def objective_of(sentence: Sentence, X: Any, posterior: RandomGraph, rng: np.random.RandomState) -> Objective:
+    """Return the loss, the coupling with its terms."""
+    return with_terms(*_bound(sentence, _problem(sentence, Rows(X), posterior, rng)))
 
 
 def _start(sentence: Sentence, problem: Problem) -> FloatArray:

@@ -14,12 +14,12 @@ from graphcouple.couplings import CrossEntropy
 from graphcouple.couplings.prototypes import Plan, groups_of
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import AT_LEAST_2
-from graphcouple.estimators.carry_out import Prepared, prepare
+from graphcouple.estimators.carry_out import Prepared, bounded, prepare
 from graphcouple.estimators.rows import Rows
 from graphcouple.estimators.sentence import optimizer_of, refuse_parts
 from graphcouple.estimators.wrapper import WithTerm, keep_places
 from graphcouple.graphs import FloatArray, IntArray
-from graphcouple.optimize import LBFGS, Descent, Optimizer, Solution, solve
+from graphcouple.optimize import LBFGS, Solution, solve
 
 # Rounds of a descent of the places and moves of the points; the digits with 60 places take 10.
 _MOST_ROUNDS = 100
@@ -149,7 +149,7 @@ def _alternate(plan: Plan, part: Prepared, rng: np.random.RandomState) -> tuple[
                 start = {"rescale": True, "n_starts": sentence.get("n_starts", "auto"), "max_iter": sentence.max_iter}
                 solution = solve(plan.objective(), places, optimizer, **start, **run)
             else:
-                solution = _go_on(plan, places, optimizer, run)
+                solution = solve(bounded(plan.objective(), optimizer), places, LBFGS(), n_starts=1, **run)
         n_iter += solution.n_iter
         places, moved = plan.improve(solution.Z, rng)
         if not moved or solution.stopped:
@@ -164,10 +164,3 @@ def _alternate(plan: Plan, part: Prepared, rng: np.random.RandomState) -> tuple[
             stacklevel=4,
         )
     return places, replace(solution, n_iter=n_iter)
-
-
-def _go_on(plan: Plan, places: FloatArray, optimizer: Optimizer | Descent, run: dict[str, Any]) -> Solution:
-    """Return where descent ends that starts from a descent's end, with the same bound on the size of the map."""
-    objective = plan.objective()
-    bound = optimizer.bound(objective) if isinstance(optimizer, Descent) else None
-    return solve(objective if bound is None else objective + bound, places, LBFGS(), n_starts=1, **run)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from graphcouple._numba.threads import one_blas_thread, threads_kept
 from graphcouple._validation import check_embedding
 from graphcouple.couplings.fixed_map import FixedMap
+from graphcouple.couplings.network import Network
 from graphcouple.couplings.parametric import FeatureMap
 from graphcouple.estimators._progress import watched
 from graphcouple.estimators.carry_out import Result, carry_out
@@ -41,7 +42,7 @@ class PlacesNewPoints(HasLaw):
     _map: FixedMap | None
     """The embedding as it attracts and repels new points; None if the coupling cannot place new points."""
 
-    _function: FeatureMap | None
+    _function: FeatureMap | Network | None
     """The function of the points that the map is; None if each point has its own place."""
 
     _scale: float

@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
+from graphcouple.couplings.parametric import FeatureMap
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.estimators.graph_coupling import GraphCoupling
@@ -15,11 +16,13 @@ from graphcouple.graphs import FloatArray
 
 @estimator
 class ParametricCoupling(WithTerm):
-    """A coupling whose map is a function of the points, Z = f(X), linear in their features.
+    """A coupling whose map is a function of the points, Z = f(X): linear in their features, or a network.
 
     With ``features="linear"`` each axis of the map is a weighted sum of the columns of X, so it can be interpreted; of
     all these maps, descent seeks the one with the lowest loss. `Nystroem`, `RBFSampler` and other transformers of
-    scikit-learn make f curved. `transform` is f. Fewer features make f smoother and the loss higher.
+    scikit-learn make f curved. Fewer features make f smoother and the loss higher. With ``features="network"`` f is a
+    multi-layer perceptron: descent of its weights starts where regression to the plain map ends, and reaches about the
+    plain map's loss. The loss is of all points at each step, so there are no batches to choose. `transform` is f.
 
     Parameters
     ----------
@@ -31,12 +34,13 @@ class ParametricCoupling(WithTerm):
     estimator_ : GraphCoupling
         The fitted method.
     components_ : ndarray of shape (n_components, n_features)
-        The weight of each feature.
+        The weight of each feature; a network has none.
 
     References
     ----------
     Bunte, Biehl and Hammer (2012), A general framework for dimensionality-reducing data visualization mapping.
-    Sainburg, McInnes and Gentner (2021), Parametric UMAP embeddings, have a network as f.
+    Sainburg, McInnes and Gentner (2021), Parametric UMAP embeddings; van der Maaten (2009), Learning a parametric
+    embedding by preserving local structure, for networks.
 
     Examples
     --------
@@ -49,7 +53,10 @@ class ParametricCoupling(WithTerm):
     True
     """
 
-    features: Any = parameter(default="linear", checks=[StrOptions({"linear"}), HasMethods(["fit", "transform"])])
+    features: Any = parameter(
+        default="linear",
+        checks=[StrOptions({"linear", "network"}), HasMethods(["fit", "transform"]), HasMethods(["fit", "predict"])],
+    )
 
     def _term(self) -> None:
         return None
@@ -61,5 +68,6 @@ class ParametricCoupling(WithTerm):
     def components_(self) -> FloatArray:
         """The weight of each feature, of shape (n_components, n_features)."""
         function = self._fitted._function
-        assert function is not None
+        if not isinstance(function, FeatureMap):
+            raise AttributeError("a network has no weight for each feature; a map with features='linear' has.")
         return function.weights.T

@@ -39,6 +39,7 @@ CLASSICAL = (
     gc.PHATE,
     gc.KernelPCA,
     gc.LinearAutoencoder,
+    gc.Autoencoder,
 )
 # Enough for sums over all pairs not to be exact.
 _MANY = 2100

@@ -1,0 +1,112 @@
+"""Networks: values against scikit-learn's, gradients against differences, linear autoencoders against PCA."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.neural_network import MLPRegressor
+
+import graphcouple as gc
+from graphcouple.couplings import CodingError, Network, OfNetwork, weight_decay
+from tests.reference import numerical_gradient, relative_error
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 4)) @ RNG.normal(size=(4, 6)) + 3.0
+SMALL = {"hidden_layer_sizes": (5, 3), "solver": "lbfgs", "max_iter": 30}
+
+
+def network_of(activation="tanh", Z=X[:, :2], points=X):
+    return Network.like(MLPRegressor(activation=activation, **SMALL), points, Z, seed=0)
+
+
+@pytest.mark.filterwarnings("ignore:lbfgs failed to converge")
+@pytest.mark.parametrize("activation", ["identity", "logistic", "relu", "tanh"])
+def test_places_are_those_of_scikit_learn(activation):
+    Z = X[:, :2] - X[:, :2].mean(axis=0)
+    theirs = MLPRegressor(activation=activation, random_state=0, **SMALL)
+    # The regression sees the rows in an order of its own.
+    rows = np.random.default_rng(0).permutation(60)
+    theirs.fit(((X - X.mean(axis=0)) / (X - X.mean(axis=0)).std())[rows], Z[rows])
+    network = network_of(activation, Z)
+    np.testing.assert_allclose(network(X), theirs.predict(network.standardized(X)), atol=1e-6)
+    np.testing.assert_allclose(network(sp.csr_array(X)), network(X), atol=1e-10)
+
+
+@pytest.mark.parametrize("activation", ["logistic", "relu", "tanh"])
+def test_gradients_in_parameters_and_points(activation, monkeypatch):
+    monkeypatch.setattr("graphcouple.couplings.network._ROWS", 25)
+    network = network_of(activation)
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(8)).posterior(X)
+    inner, points = gc.CrossEntropy(posterior, gc.GraphModel(gc.Student(), "E")), network.standardized(X)
+    objective, theta = OfNetwork(inner, network, points), network.parameters
+    assert objective.value(theta) == pytest.approx(inner.value(network(X)), rel=1e-12)
+    assert relative_error(objective.gradient(theta), numerical_gradient(objective.value, theta)) < 1e-5
+    assert objective.exaggerated(2.0).value(theta) == pytest.approx(inner.exaggerated(2.0).value(network(X)), rel=1e-12)
+    in_points = network.pulled(points, inner.gradient(network(X)))[1]
+    along = numerical_gradient(lambda P: inner.value(network.places(P)), points)
+    assert relative_error(in_points, along) < 1e-5
+    weights = sum(float(np.square(W).sum()) for W in network.weights)
+    assert weight_decay(network).value(theta) == pytest.approx(weights, rel=1e-12)
+
+
+def test_the_gradient_of_the_coding_error():
+    points = network_of().standardized(X)
+    encoder, decoder = network_of(), network_of(Z=points, points=X[:, :2])
+    error = CodingError(points, encoder, decoder, beta=0.3)
+    theta = np.concatenate([encoder.parameters, decoder.parameters])
+    codes = encoder.places(points)
+    wanted = np.square(points - decoder.places(codes)).sum() + 0.3 * np.square(codes).sum()
+    assert error.value(theta) == pytest.approx(wanted, rel=1e-12)
+    assert relative_error(error.gradient(theta), numerical_gradient(error.value, theta)) < 1e-5
+
+
+def test_a_network_reaches_the_loss_of_the_plain_map(tmp_path):
+    digits = gc.datasets.load("digits")[0][:400]
+    plain = gc.TSNE(perplexity=20, random_state=0).fit(digits)
+    curved = gc.ParametricCoupling(gc.TSNE(perplexity=20), features="network", random_state=0).fit(digits)
+    assert curved.loss_ < plain.loss_ + 0.02 * len(digits)
+    objective = gc.CrossEntropy(curved.posterior_, curved.sentence.latent)
+    assert curved.loss_ == pytest.approx(objective.value(curved.embedding_), rel=1e-4)
+    np.testing.assert_array_equal(curved.transform(digits), curved.embedding_)
+    curved.save(tmp_path / "network")
+    np.testing.assert_array_equal(gc.load(tmp_path / "network").transform(digits[:9]), curved.transform(digits[:9]))
+    with pytest.raises(AttributeError, match="no weight for each feature"):
+        _ = curved.components_
+
+
+def test_networks_of_ones_own_and_their_limits():
+    seen = []
+    options = {"perplexity": 8, "max_iter": 20, "random_state": 0}
+    watched = gc.TSNE(callback=lambda iteration, loss, Z: seen.append(Z.shape), **options)
+    own = MLPRegressor(activation="relu", **SMALL)
+    first, again = (gc.ParametricCoupling(watched, features=own, n_jobs=jobs).fit(X) for jobs in (1, 2))
+    np.testing.assert_array_equal(first.embedding_, again.embedding_)
+    assert set(seen) == {(60, 2)}
+    assert [W.shape for W in first.estimator_._function.weights] == [(6, 5), (5, 3), (3, 2)]
+    line = gc.ParametricCoupling(gc.TSNE(n_components=1, **options), features="network").fit(X)
+    assert line.transform(X[:3]).shape == (3, 1)
+    for features in (MLPRegressor(loss="poisson"), KNeighborsRegressor()):
+        with pytest.raises(ValueError, match="must be a transformer, or an MLPRegressor"):
+            gc.ParametricCoupling(gc.TSNE(**options), features=features).fit(X)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_without_hidden_layers_an_autoencoder_is_linear(alpha):
+    points = (X - X.mean(axis=0)) / (X - X.mean(axis=0)).std()
+    exact = gc.LinearAutoencoder(2, alpha=alpha).fit(points)
+    trained = gc.Autoencoder(2, hidden_layer_sizes=(), alpha=alpha, random_state=0).fit(points)
+    assert exact.loss_ <= trained.loss_ * (1.0 + 1e-9)
+    assert trained.loss_ == pytest.approx(exact.loss_, rel=1e-3)
+    again = trained.inverse_transform(trained.transform(points))
+    assert trained.reconstruction_error_ == pytest.approx(float(np.square(points - again).sum()), rel=1e-9)
+
+
+def test_curves_are_coded_by_one_number():
+    angle = RNG.uniform(0.0, 4.0, size=200)
+    arc = np.stack([np.cos(angle), np.sin(angle), 0.3 * angle], axis=1)
+    curved = gc.Autoencoder(1, hidden_layer_sizes=(20,), random_state=0).fit(arc)
+    assert curved.reconstruction_error_ < 0.02 * gc.LinearAutoencoder(1).fit(arc).reconstruction_error_
+    held = gc.Autoencoder(1, hidden_layer_sizes=(20,), beta=5.0, max_iter=200, random_state=0).fit(arc)
+    assert held.embedding_.std() < 0.5 * curved.embedding_.std()
+    with pytest.raises(ValueError, match="1 columns"):
+        curved.inverse_transform(np.zeros((2, 2)))
