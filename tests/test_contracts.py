@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import itertools
 import pkgutil
 
 import numpy as np
@@ -63,7 +64,7 @@ def pairs(recipe=couplings.PairwiseControlledCoupling):
 
 def network(*sizes):
     """A network with layers of these sizes, whose weights are zero."""
-    weights = tuple(np.zeros(shape) for shape in zip(sizes, sizes[1:], strict=False))
+    weights = tuple(np.zeros(shape) for shape in itertools.pairwise(sizes))
     return couplings.Network(np.zeros(sizes[0]), 1.0, weights, tuple(np.zeros(size) for size in sizes[1:]), "tanh")
 
 
