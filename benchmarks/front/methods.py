@@ -34,6 +34,16 @@ def _quadratic(gc, seed):
     return gc.GraphCoupling(gc.laws.QuadraticTransport(n_neighbors="auto"), latent, init="pca", random_state=seed)
 
 
+def _means(X, seed):
+    """Points at the places of weighted t-SNE of 100 means: clusters first, and then their map."""
+    import graphcouple as gc
+    from sklearn.cluster import KMeans
+
+    means = KMeans(100, n_init=1, random_state=seed).fit(X)
+    sizes = np.bincount(means.labels_)
+    return gc.TSNE(random_state=seed).fit(means.cluster_centers_, sample_weight=sizes).embedding_[means.labels_]
+
+
 def _multiscale(X, seed):
     import graphcouple as gc
 
@@ -92,6 +102,10 @@ OURS = {
     "InfoNC-t-SNE": _ours(lambda gc, seed: gc.InfoNCTSNE(random_state=seed)),
     "our PHATE": _ours(lambda gc, seed: gc.PHATE(random_state=seed)),
     "our PaCMAP": _ours(lambda gc, seed: gc.PaCMAP(random_state=seed)),
+    "t-SNE, 100 places": _ours(lambda gc, seed: gc.DistR(n_prototypes=100, random_state=seed)),
+    "t-SNE of 100 means": _means,
+    "t-SNE, network": _ours(lambda gc, seed: gc.ParametricCoupling(features="network", random_state=seed)),
+    "autoencoder": _ours(lambda gc, seed: gc.Autoencoder(random_state=seed)),
     "our TriMap": _ours(lambda gc, seed: gc.TriMap(random_state=seed)),
     "our LocalMAP": _ours(lambda gc, seed: gc.LocalMAP(random_state=seed)),
     "t-SNE, communities": _ours(_communities),
