@@ -265,3 +265,27 @@ def test_eigenvalues_are_drawn(fitted):
         gc.plotting.plot_eigenvalues(gc.TSNE())
     with pytest.raises(ValueError, match="finite numbers"):
         gc.plotting.plot_eigenvalues([[1.0, 2.0]])
+
+
+@pytest.mark.parametrize("power", [0.3, 0.7])
+def test_powers_of_eigenvalues(power, rng):
+    Z = np.concatenate([rng.normal(size=(10, 2)), rng.normal(size=(10, 2)) + 8.0])
+    objective = LaplacianEigenvalues(20, gc.Student(), 4, power=power)
+    K = 1.0 / (1.0 + np.square(Z[:, None] - Z).sum(axis=2)) - np.eye(20)
+    d = K.sum(axis=1)
+    eigenvalues = np.linalg.eigvalsh(np.eye(20) - K / np.sqrt(np.outer(d, d)))[:4]
+    wanted = ((np.maximum(eigenvalues, 0.0) + 1e-3) ** power - 1e-3**power).sum()
+    assert objective.value(Z) == pytest.approx(wanted, rel=1e-6)
+    assert relative_error(objective.gradient(Z), numerical_gradient(objective.value, Z)) < 1e-5
+    # The tangents lie above: a bound that touches.
+    bound = objective.at(0, Z)
+    assert bound.value(Z) == pytest.approx(wanted, rel=1e-6)
+    for _ in range(5):
+        elsewhere = Z + 0.5 * rng.normal(size=Z.shape)
+        assert bound.value(elsewhere) > objective.value(elsewhere) - 1e-9
+    again = objective.basis(Z, objective.basis(Z))
+    assert objective.with_basis(again).value(Z) == pytest.approx(wanted, rel=1e-6)
+    with pytest.raises(ValueError, match="at most 1"):
+        gc.SpectralContraction(power=2.0)
+    with pytest.raises(ValueError, match="power"):
+        gc.SpectralContraction(power=0.0)

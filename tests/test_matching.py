@@ -14,6 +14,7 @@ import graphcouple as gc
 from graphcouple.couplings import ReconstructionEnergy, reconstruction_weights
 from graphcouple.couplings.losses import as_loss
 from graphcouple.couplings.matching import AbsentCost
+from graphcouple.neighbors import nearest_neighbors
 from graphcouple.optimize import Descent
 from graphcouple.optimize.solve import _iterations
 from tests.reference import numerical_gradient, pairwise, relative_error
@@ -360,3 +361,27 @@ def test_the_bound_under_fixed_edges_is_below_the_loss():
     matched = gc.MatchedMeans(law.posterior(points), gc.GraphModel(gc.Gaussian(), "E"), "square")
     assert matched.ahead.max() > 1.0
     assert matched.lower_bound <= matched.value(points) < 1e-20
+
+
+@pytest.mark.parametrize("kernel", [gc.Gaussian(), gc.Student(0.5)])
+def test_reconstruction_in_a_kernels_space(kernel):
+    """The weights minimise the distance to the point in feature space, found by its eigenvectors."""
+    points = np.random.default_rng(0).normal(size=(25, 3))
+    support, sq_dist = nearest_neighbors(points, 6)
+    W = reconstruction_weights(points, support, reg=1e-9, kernel=kernel).toarray()
+    np.testing.assert_allclose(W.sum(axis=1), 1.0)
+    for i in (0, 7):
+        near = support.indices[support.indptr[i] : support.indptr[i + 1]]
+        unit = sq_dist[support.indptr[i] : support.indptr[i + 1]].mean()
+        both = np.concatenate([[i], near])
+        K = np.exp(kernel.log(cdist(points[both], points[both], "sqeuclidean") / unit))
+        values, vectors = np.linalg.eigh(K)
+        phi = vectors * np.sqrt(np.maximum(values, 0.0))
+        best, rng = np.square(phi[0] - W[i, near] @ phi[1:]).sum(), np.random.default_rng(1)
+        for _ in range(200):
+            step = 1e-2 * rng.normal(size=near.size)
+            other = W[i, near] + step - step.mean()
+            assert np.square(phi[0] - other @ phi[1:]).sum() > best - 1e-9
+    plain = gc.TwoKernelLLE(max_iter=20, random_state=0).fit(points)
+    curved = gc.TwoKernelLLE(input_kernel=kernel, max_iter=20, random_state=0).fit(points)
+    assert abs(plain.loss_ - curved.loss_) > 1e-6

@@ -281,3 +281,49 @@ def test_a_box_makes_every_integral_of_a_bounded_kernel_finite():
     with pytest.raises(ValueError, match="n_samples must be at least 2"):
         gc.PairwiseMRF(kernel).log_box_integral(W, 2, 10.0, n_samples=0)
     assert gc.PairwiseMRF(gc.Gaussian(), covariance=[[2.0]]).log_density([[0.0], [2.0]], W) == pytest.approx(-1.0)
+
+
+@pytest.mark.parametrize("kernel", [gc.Gaussian(), gc.Student(3.0)])
+def test_bandwidths_divide_the_distances_of_a_nodes_edges(kernel, rng):
+    W, X, tau = random_graph(7, density=0.2), rng.normal(size=(7, 3)), rng.uniform(0.5, 2.0, size=7)
+    wanted = sum(
+        W[i, j] * np.log(literal_kernel(kernel, distances(X)[i, j] / tau[i]))
+        for i, j in zip(*np.nonzero(W), strict=True)
+    )
+    assert gc.PairwiseMRF(kernel, bandwidths=tau).log_density(X, W) == pytest.approx(wanted, rel=1e-12)
+
+
+def test_fields_with_bandwidths_are_normalised():
+    tau = np.array([0.5, 2.0, 1.5])
+    mrf = gc.PairwiseMRF(gc.Gaussian(), bandwidths=tau)
+    # In the plane orthogonal to (1, 1, 1), with an orthonormal basis.
+    basis = np.linalg.qr(np.column_stack([np.ones(3), [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))[0][:, 1:]
+    integral = dblquad(lambda a, b: np.exp(mrf.log_density((basis @ [a, b])[:, None], TRIANGLE)), -12, 12, -12, 12)[0]
+    assert mrf.log_normalizer(TRIANGLE, dim=1).value == pytest.approx(np.log(integral), rel=1e-6)
+    drawn = mrf.sample_centred(TRIANGLE, 1, rng=0, size=20_000)[:, :, 0]
+    wanted = np.linalg.pinv(laplacian(TRIANGLE / tau[:, None] ** 2).toarray())
+    np.testing.assert_allclose(np.cov(drawn.T), wanted, atol=0.05 * wanted.max())
+    for call, match in [
+        (lambda: gc.PairwiseMRF(gc.Gaussian(), bandwidths=[1.0, -1.0]), "above 0"),
+        (lambda: mrf.log_density(np.zeros((4, 1)), CYCLE4), "3 numbers, but W has 4 nodes"),
+        (lambda: gc.PairwiseMRF(gc.Student(), bandwidths=tau).log_normalizer(TRIANGLE, 1), "only the Gaussian"),
+    ]:
+        with pytest.raises(ValueError, match=match):
+            call()
+
+
+def test_a_field_of_ones_own_tends_to_the_limit():
+    X = np.array([[0.0], [1.0], [3.0]])
+    model = gc.GraphModel(gc.Gaussian(), "B")
+
+    def heavy(means):
+        return -float(np.log1p(np.square(means)).sum())
+
+    limit = gc.finite_epsilon_posterior(model, X, 0.0)
+    laws = [gc.finite_epsilon_posterior(model, X, e, log_field=heavy) for e in (1.0, 1e-2, 1e-4)]
+    away = [law.total_variation(limit) for law in laws]
+    assert away[0] > away[1] > away[2]
+    assert away[2] < 1e-3
+    # By hand for all graphs: the limit's masses times the field of the components' means.
+    mass = limit.probabilities * np.exp([heavy(component_indicators(W).T @ X) for W in limit.graphs])
+    np.testing.assert_allclose(laws[0].probabilities, mass / mass.sum(), rtol=1e-10)

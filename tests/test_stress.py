@@ -14,7 +14,7 @@ from sklearn.decomposition import PCA
 import graphcouple as gc
 from graphcouple.couplings import Stress, sampled_pairs, stress_weights
 from graphcouple.graphs import Support
-from graphcouple.neighbors import distances_of
+from graphcouple.neighbors import all_pairs, distances_of
 from tests.reference import numerical_gradient, relative_error
 
 RNG = np.random.default_rng(0)
@@ -182,3 +182,26 @@ def test_pairs_that_cannot_be_are_refused():
     one_way = Support.all_pairs(3).select(np.array([True, False, False, False, False, False]))
     with pytest.raises(ValueError, match="both directions"):
         Stress(one_way, np.ones(1))
+
+
+@pytest.mark.parametrize("norm", [1.0, 1.5, 2.0, 4.0])
+def test_other_norms_of_the_embedding(norm):
+    rng = np.random.default_rng(0)
+    points, Z = rng.normal(size=(15, 4)), rng.normal(size=(15, 2))
+    support, sq_dist = all_pairs(points)
+    objective = Stress(support, np.sqrt(sq_dist), norm=norm)
+    between = np.power(np.power(np.abs(Z[:, None] - Z), norm).sum(axis=2), 1.0 / norm)
+    wanted = np.square(between - np.sqrt(np.square(points[:, None] - points).sum(axis=2))).sum()
+    assert objective.value(Z) == pytest.approx(wanted, rel=1e-12)
+    assert relative_error(objective.gradient(Z), numerical_gradient(objective.value, Z)) < 1e-6
+
+
+def test_streets_are_found_again():
+    plane = np.random.default_rng(0).normal(size=(40, 2))
+    streets = gc.MetricMDS(metric="manhattan", norm=1.0, n_starts=3, random_state=0).fit(plane)
+    lengths = gc.MetricMDS(metric="manhattan", random_state=0).fit(plane)
+    assert streets.normalized_stress_ < 0.5 * lengths.normalized_stress_
+    with pytest.raises(ValueError, match="norm=2"):
+        streets.transform(plane[:3])
+    with pytest.raises(ValueError, match="at least 1"):
+        Stress(*all_pairs(plane), norm=0.5)

@@ -36,8 +36,9 @@ def _quadratic(gc, seed):
 
 def _means(X, seed):
     """Points at the places of weighted t-SNE of 100 means: clusters first, and then their map."""
-    import graphcouple as gc
     from sklearn.cluster import KMeans
+
+    import graphcouple as gc
 
     means = KMeans(100, n_init=1, random_state=seed).fit(X)
     sizes = np.bincount(means.labels_)

@@ -32,8 +32,8 @@ def matched_edges(start, stop, Z, indptr, indices, ahead, back, loss, kernel, va
 
 
 @jit
-def matched_distances(start, stop, Z, indptr, indices, targets, weights, loss, value, gradient):
-    """Fill Σ_j w_ij F̂(δ_ij, ‖z_i − z_j‖) over a row's pairs, and twice its gradient in z_i.
+def matched_distances(start, stop, Z, indptr, indices, targets, weights, loss, norm, value, gradient):
+    """Fill Σ_j w_ij F̂(δ_ij, ‖z_i − z_j‖_norm) over a row's pairs, and twice its gradient in z_i.
 
     The support is symmetric, and so are δ and w, so twice a row's gradient is the gradient of the sum over all rows.
     Points in one place have no direction in which to move apart, and feel no force.
@@ -44,10 +44,19 @@ def matched_distances(start, stop, Z, indptr, indices, targets, weights, loss, v
         gradient[i] = 0.0
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
-            distance = np.sqrt(sq_dist_between(Z, i, Z, j))
+            if norm == 2.0:
+                distance = np.sqrt(sq_dist_between(Z, i, Z, j))
+            else:
+                distance = 0.0
+                for a in range(n_dims):
+                    distance += abs(Z[i, a] - Z[j, a]) ** norm
+                distance **= 1.0 / norm
             total += weights[e] * loss.cost(targets[e], distance)
             if distance > 0.0:
                 pull = 2.0 * weights[e] * loss.grad_cost(targets[e], distance) / distance
                 for a in range(n_dims):
-                    gradient[i, a] += pull * (Z[i, a] - Z[j, a])
+                    away = Z[i, a] - Z[j, a]
+                    if norm != 2.0:
+                        away = np.sign(away) * distance * (abs(away) / distance) ** (norm - 1.0)
+                    gradient[i, a] += pull * away
         value[i] = total

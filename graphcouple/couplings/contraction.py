@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from graphcouple._validation import check_embedding, check_integer, check_weight, is_word
+from graphcouple._validation import check_embedding, check_integer, check_positive, check_weight, is_word
 from graphcouple.couplings.base import Objective, WeightedSum, balanced
 from graphcouple.couplings.kinds import Delayed, InParts
 from graphcouple.couplings.recipes import Problem, Term
@@ -54,6 +54,9 @@ _WARM_ITERATIONS, _COLD_ITERATIONS = 3, 20
 
 # Restarts of Lanczos iteration. More are needed only where eigenvalues nearly coincide, and there any basis suffices.
 _RESTARTS = 15
+
+# Added to eigenvalues before a power below 1 is taken, whose slope at 0 is infinite.
+_SMOOTH = 1e-3
 
 # Degrees below this have underflowed.
 _ISOLATED = 1e-280
@@ -174,15 +177,17 @@ class LaplacianEigenvalues(Delayed):
     summation : str or Summation, default="auto"
         How sums over all pairs are computed.
     n_jobs : int or None, default=None
+    power : float, default=1.0
+        p, above 0 and at most 1: R is then the sum of (λ + 10⁻³)^p − 10^(−3p), which counts small eigenvalues more.
 
     Raises
     ------
     TypeError, ValueError
-        When `kernel` is not a kernel or k is out of range.
+        When `kernel` is not a kernel, or k or p is out of range.
 
     References
     ----------
-    Sun, Han and Fan (2022), Laplacian-based cluster-contractive t-SNE, equation 10.
+    Sun, Han and Fan (2022), Laplacian-based cluster-contractive t-SNE, equations 7 and 10.
 
     Examples
     --------
@@ -203,6 +208,7 @@ class LaplacianEigenvalues(Delayed):
         n_eigenvalues: int,
         summation: str | Summation = "auto",
         n_jobs: int | None = None,
+        power: float = 1.0,
     ) -> None:
         if not isinstance(kernel, Kernel):
             raise TypeError(f"kernel must be a graphcouple kernel such as Student(), got {kernel!r}.")
@@ -210,7 +216,7 @@ class LaplacianEigenvalues(Delayed):
         self.n_eigenvalues = check_integer("n_eigenvalues", n_eigenvalues, 1)
         if n_eigenvalues >= n_points:
             raise ValueError(f"n_eigenvalues={n_eigenvalues} must be below the number of points, {n_points}.")
-        self.kernel, self.summation = kernel, as_summation(summation, n_jobs)
+        self.kernel, self.summation, self.power = kernel, as_summation(summation, n_jobs), check_power(power)
 
     def _laplacian(self, Z: Any) -> KernelLaplacian:
         return KernelLaplacian(check_embedding(Z, n_points=self.n_points), self.kernel, self.summation)
@@ -223,18 +229,34 @@ class LaplacianEigenvalues(Delayed):
 
     def value(self, Z: FloatArray) -> float:
         """Return R at `Z`."""
-        return float(self.eigenvalues(Z).sum())
+        eigenvalues = self.eigenvalues(Z)
+        if self.power == 1.0:
+            return float(eigenvalues.sum())
+        return float(((eigenvalues + _SMOOTH) ** self.power - _SMOOTH**self.power).sum())
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return R and its gradient, which is the gradient of the bound that touches it at `Z`."""
         return self.at(0, Z).value_and_grad(Z)
 
     def basis(self, Z: FloatArray, previous: Any = None) -> FloatArray:
-        """Return the eigenvectors V of the k smallest eigenvalues at `Z`, of shape (n_points, k)."""
-        return self._laplacian(Z).eigenvectors(self.n_eigenvalues, previous)
+        """Return the eigenvectors V of the k smallest eigenvalues at `Z`, of shape (n_points, k).
+
+        With a power p < 1, each is scaled by the root of the power's slope at its eigenvalue.
+        """
+        laplacian = self._laplacian(Z)
+        if self.power == 1.0:
+            return laplacian.eigenvectors(self.n_eigenvalues, previous)
+        if previous is not None:
+            previous = previous / np.linalg.norm(previous, axis=0)
+        V = laplacian.eigenvectors(self.n_eigenvalues, previous)
+        smooth = np.maximum(1.0 - np.einsum("ik,ik->k", V, laplacian.similarity(V)), 0.0) + _SMOOTH
+        return V * np.sqrt(self.power * smooth ** (self.power - 1.0))
 
     def with_basis(self, basis: FloatArray | None) -> Objective:
-        """Return Tr(Vᵀ L V), which is at least R, and equals R where V are the eigenvectors."""
+        """Return Tr(Vᵀ L V), which is at least R, and equals R where V are the eigenvectors.
+
+        With a power p < 1, whose tangents lie above it, columns are scaled by the roots of the slopes.
+        """
         return self if basis is None else FixedBasis(self, basis)
 
     def at(self, iteration: int, Z: FloatArray) -> Objective:
@@ -256,6 +278,12 @@ class FixedBasis(InParts, Delayed):
     def __init__(self, objective: LaplacianEigenvalues, V: FloatArray) -> None:
         self.objective, self.V = objective, V
         self.n_points, self._sq_norm = self.objective.n_points, float(np.square(V).sum())
+        self._offset = 0.0
+        if (p := objective.power) != 1.0:
+            # The slopes w = p (λ + s)^(p − 1) tell the eigenvalues λ at which the tangents touch.
+            slopes = np.square(V).sum(axis=0)
+            smooth = (slopes / p) ** (1.0 / (p - 1.0))
+            self._offset = float((smooth**p - _SMOOTH**p - slopes * (smooth - _SMOOTH)).sum())
 
     def _evaluate(self, Z: FloatArray, *, with_value: bool = True, with_gradient: bool = True) -> tuple[float, Any]:
         """Return Tr(Vᵀ L V) and its gradient; see the module's text."""
@@ -264,7 +292,7 @@ class FixedBasis(InParts, Delayed):
         s = np.ascontiguousarray((laplacian.shrink[:, None] * self.V).T)
         # r, and its gradient with s held fixed on both sides of the sum.
         r, pull = low_rank(points, radial, s, s, with_gradient=with_gradient)
-        value = self._sq_norm - float(r.sum())
+        value = self._sq_norm - float(r.sum()) + self._offset
         if not with_gradient:
             return value, None
         rho = r / laplacian.degrees
@@ -294,6 +322,8 @@ class SpectralContraction(Term):
         graph's Laplacian have a large gap: too many clusters rather than too few.
     weight : float, default=0.3
         λ of the paper; at least 0.
+    power : float, default=1.0
+        p of the sum of powers of the eigenvalues; see `LaplacianEigenvalues`.
 
     Raises
     ------
@@ -316,6 +346,7 @@ class SpectralContraction(Term):
     kernel: Kernel = field(default_factory=Student)
     n_clusters: int | str = "auto"
     weight: float = 0.3
+    power: float = 1.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
@@ -323,6 +354,7 @@ class SpectralContraction(Term):
         if not is_word("n_clusters", self.n_clusters, "auto", "an integer of at least 1"):
             check_integer("n_clusters", self.n_clusters, 1)
         check_weight(self.weight)
+        check_power(self.power)
 
     def bind(self, problem: Problem) -> WeightedSum:
         """Return n · R for the problem's number of points; see `Term`."""
@@ -334,11 +366,19 @@ class SpectralContraction(Term):
             k = int(eigengaps(input_eigenvalues(posterior))[-1])
         if k >= n:
             raise ValueError(f"n_clusters={k} must be below the number of points, {n}.")
-        return WeightedSum(((n, LaplacianEigenvalues(n, self.kernel, k, problem.summation, problem.n_jobs)),))
+        sums = (problem.summation, problem.n_jobs, self.power)
+        return WeightedSum(((n, LaplacianEigenvalues(n, self.kernel, k, *sums)),))
 
     def __str__(self) -> str:
         clusters = "" if self.n_clusters == "auto" else f"{self.n_clusters} "
         return f"{self.weight:g} × contraction of {clusters}clusters, {self.kernel!r}"
+
+
+def check_power(power: float) -> float:
+    """Return p as a float, above 0 and at most 1, where the sum of powers is concave."""
+    if check_positive("power", power) > 1.0:
+        raise ValueError(f"power must be at most 1, got {power}: descent needs tangents that lie above the power.")
+    return float(power)
 
 
 def input_eigenvalues(posterior: Any) -> FloatArray:

@@ -22,6 +22,7 @@ from graphcouple.couplings.effective import EffectiveCrossEntropy
 from graphcouple.couplings.losses import as_loss
 from graphcouple.couplings.matching import SYMMETRIZATIONS, MatchedMeans
 from graphcouple.couplings.reconstruction import ReconstructionEnergy, reconstruction_weights
+from graphcouple.kernels import Kernel
 from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import coordinates_of
@@ -344,15 +345,18 @@ class ReconstructionCoupling(Coupling):
     ----------
     reg : float, default=1e-3
         Regularisation of the weights.
+    input_kernel : Kernel, optional
+        k_x, in whose space points are reconstructed; None for their own.
 
     Examples
     --------
     >>> import graphcouple as gc
     >>> gc.TwoKernelLLE().sentence.coupling
-    ReconstructionCoupling(reg=0.001)
+    ReconstructionCoupling(reg=0.001, input_kernel=None)
     """
 
     reg: float = 1e-3
+    input_kernel: Kernel | None = None
 
     def __post_init__(self) -> None:
         check_positive("reg", self.reg)
@@ -360,7 +364,8 @@ class ReconstructionCoupling(Coupling):
     def bind(self, problem: Problem) -> ReconstructionEnergy:
         """Return the energy of the problem's points."""
         problem.refuse_weights(self)
-        weights = reconstruction_weights(problem.points, problem.posterior.support, self.reg)
+        support = problem.posterior.support
+        weights = reconstruction_weights(problem.points, support, self.reg, kernel=self.input_kernel)
         return ReconstructionEnergy(weights, problem.latent.kernel, problem.summation, problem.n_jobs)
 
     def __str__(self) -> str:

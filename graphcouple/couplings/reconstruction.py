@@ -37,7 +37,9 @@ _EXAGGERATED_SHARE = 0.05
 _ROWS_AT_ONCE = 4096
 
 
-def reconstruction_weights(X: Any, support: Support, reg: float = 1e-3, X_new: Any = None) -> sp.csr_array:
+def reconstruction_weights(
+    X: Any, support: Support, reg: float = 1e-3, X_new: Any = None, kernel: Kernel | None = None
+) -> sp.csr_array:
     """Return the weights that reconstruct each point from its neighbours; each row sums to 1.
 
     Parameters
@@ -49,6 +51,9 @@ def reconstruction_weights(X: Any, support: Support, reg: float = 1e-3, X_new: A
         Added to the diagonal of each neighbourhood's Gram matrix, relative to its trace.
     X_new : array or sparse matrix of shape (n_new, p), optional
         The points to reconstruct, one for each row of the support; X itself by default.
+    kernel : Kernel, optional
+        Points are reconstructed in the kernel's space, instead of their own. The unit of distances is a point's root
+        mean square distance to its neighbours.
 
     Raises
     ------
@@ -57,7 +62,7 @@ def reconstruction_weights(X: Any, support: Support, reg: float = 1e-3, X_new: A
 
     Notes
     -----
-    scikit-learn's routine computes them.
+    scikit-learn's routine computes them without a kernel.
 
     Examples
     --------
@@ -79,10 +84,30 @@ def reconstruction_weights(X: Any, support: Support, reg: float = 1e-3, X_new: A
         rows = slice(a, a + _ROWS_AT_ONCE)
         part = neighbors[rows]
         unique, positions = np.unique(part, return_inverse=True)
-        own = _dense((X if X_new is None else X_new)[rows])
-        weights[rows] = barycenter_weights(own, _dense(X[unique]), positions.reshape(part.shape), reg=reg)
+        own, ends, at = _dense((X if X_new is None else X_new)[rows]), _dense(X[unique]), positions.reshape(part.shape)
+        if kernel is None:
+            weights[rows] = barycenter_weights(own, ends, at, reg=reg)
+        else:
+            weights[rows] = _weights_by_kernel(own, ends[at], kernel, reg)
     shape = (support.n_nodes, X.shape[0])
     return sp.csr_array((weights.ravel(), support.indices, support.indptr), shape=shape)
+
+
+def _weights_by_kernel(points: FloatArray, neighbors: FloatArray, kernel: Kernel, reg: float) -> FloatArray:
+    """Return the weights that reconstruct points from their neighbours, of shape (n, k, p), in a kernel's space.
+
+    The Gram matrix around x, with neighbours x_j, is k(0) − k(x, x_j) − k(x, x_l) + k(x_j, x_l).
+    """
+    to_own = np.square(neighbors - points[:, None]).sum(axis=2)
+    unit = to_own.mean(axis=1, keepdims=True)
+    unit = np.where(unit > 0, unit, 1.0)
+    between = np.square(neighbors[:, :, None] - neighbors[:, None]).sum(axis=3) / unit[:, :, None]
+    near, top = np.exp(kernel.log(to_own / unit)), float(np.exp(kernel.log(np.zeros(1)))[0])
+    gram = top - near[:, :, None] - near[:, None] + np.exp(kernel.log(between))
+    added = reg * np.trace(gram, axis1=1, axis2=2)
+    gram += np.where(added > 0, added, reg)[:, None, None] * np.eye(neighbors.shape[1])
+    weights = np.linalg.solve(gram, np.ones((*near.shape, 1)))[:, :, 0]
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def _dense(X: Any) -> FloatArray:

@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._validation import changed, check_embedding, check_integer
+from graphcouple._validation import changed, check_embedding, check_integer, check_positive
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.losses import MatchingLoss, as_loss
 from graphcouple.graphs import FloatArray, Support
@@ -89,7 +89,7 @@ def stress_weights(wanted: FloatArray, power: float) -> FloatArray:
 
 
 class Stress(Objective):
-    """F(Z) = Σ_{i≠j} w_ij F̂(δ_ij, ‖z_i − z_j‖), as a function of the embedding.
+    """F(Z) = Σ_{i≠j} w_ij F̂(δ_ij, ‖z_i − z_j‖_p), as a function of the embedding.
 
     Parameters
     ----------
@@ -102,11 +102,14 @@ class Stress(Objective):
     loss : MatchingLoss or str, default="square"
         F̂ of a target distance and a distance in the embedding.
     n_jobs : int or None, default=None
+    norm : float, default=2.0
+        p of the embedding's distances, at least 1.
 
     Raises
     ------
     ValueError
-        When pairs have one direction only, or distances or weights are negative, not finite or not symmetric.
+        When `norm` is below 1, pairs have one direction only, or distances or weights are negative, not finite or not
+        symmetric.
 
     Examples
     --------
@@ -126,8 +129,11 @@ class Stress(Objective):
         weights: FloatArray | None = None,
         loss: MatchingLoss | str = "square",
         n_jobs: int | None = None,
+        norm: float = 2.0,
     ) -> None:
-        self.support, self.loss, self.n_jobs = support, as_loss(loss), n_jobs
+        self.support, self.loss, self.n_jobs, self.norm = support, as_loss(loss), n_jobs, check_positive("norm", norm)
+        if norm < 1.0:
+            raise ValueError(f"norm must be at least 1, got {norm}: below, it is no norm.")
         self.wanted = np.ascontiguousarray(wanted, dtype=np.float64)
         self.weights = np.ones_like(self.wanted) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
         back = support.find(support.indices, support.rows)
@@ -148,6 +154,7 @@ class Stress(Objective):
         power: float = 0.0,
         loss: MatchingLoss | str = "square",
         n_jobs: int | None = None,
+        norm: float = 2.0,
     ) -> Stress:
         """Return the stress of points' distances, with weights δ^(−power).
 
@@ -159,6 +166,7 @@ class Stress(Objective):
         power : float, default=0.0
         loss : MatchingLoss or str, default="square"
         n_jobs : int or None, default=None
+        norm : float, default=2.0
         """
         support, sq_dist = distances.all_pairs() if pairs is None else (pairs, distances.along(pairs, n_jobs))
         wanted = np.sqrt(sq_dist)
@@ -166,7 +174,7 @@ class Stress(Objective):
         if pairs is not None:
             n = distances.n_points
             weights = weights * (n * (n - 1) / pairs.n_edges)
-        return cls(support, wanted, weights, loss, n_jobs)
+        return cls(support, wanted, weights, loss, n_jobs, norm)
 
     def in_units(self, unit: float) -> Stress:
         """Return the same stress with distances in another unit."""
@@ -180,7 +188,7 @@ class Stress(Objective):
         return float((self.weights * np.square(self.wanted)).sum())
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return F and its gradient 2 Σ_j w_ij F̂'(δ_ij, d_ij) (z_i − z_j)/d_ij.
+        """Return F and its gradient 2 Σ_j w_ij F̂'(δ_ij, d_ij) ∂d_ij/∂z_i, for p = 2 (z_i − z_j)/d_ij.
 
         Parameters
         ----------
@@ -192,7 +200,7 @@ class Stress(Objective):
         points = check_embedding(Z, n_points=self.n_points)
         places = np.ascontiguousarray(points, dtype=np.float64)
         total, force = np.empty(self.n_points), np.empty(places.shape)
-        arrays = (places, self.support.indptr, self.support.indices, self.wanted, self.weights, self.loss)
+        arrays = (places, self.support.indptr, self.support.indices, self.wanted, self.weights, self.loss, self.norm)
         over_rows(self.n_points, self.n_jobs, matched_distances, *arrays, total, force)
         return float(total.sum()), force.astype(points.dtype, copy=False)
 

@@ -182,6 +182,12 @@ class TwoKernelLLE(TwoKernelPCA):
     """
 
     reg: float = parameter(default=1e-3)
+    input_kernel: Kernel | None = parameter(
+        default=None,
+        kind="Kernel, optional",
+        doc="k_x, in whose space points are reconstructed from their neighbours; None for their own.",
+        checks=[Kernel, None],
+    )
 
     def _input_law(self) -> GraphModel:
         k = self.n_neighbors
@@ -191,4 +197,4 @@ class TwoKernelLLE(TwoKernelPCA):
         return GraphModel(self._kernel, UnitOutDegree())
 
     def _coupling(self) -> Coupling:
-        return ReconstructionCoupling(self.reg)
+        return ReconstructionCoupling(self.reg, self.input_kernel)

@@ -43,7 +43,7 @@ _POWERS = {"sammon": 1.0, "elastic": 2.0}
 
 @estimator
 class MetricMDS(EmbeddingEstimator):
-    """Metric multidimensional scaling: the least of Σ_{i≠j} w_ij (δ_ij − ‖z_i − z_j‖)².
+    """Metric multidimensional scaling: the least of Σ_{i≠j} w_ij (δ_ij − ‖z_i − z_j‖_p)².
 
     The embedding's distances match the distances of X. It is pairwise matching of distances instead of edges, minimised
     by L-BFGS from classical scaling. Losses other than the square can be chosen.
@@ -102,6 +102,11 @@ class MetricMDS(EmbeddingEstimator):
         doc="The loss of the target distance and the embedding's distance.",
         checks=[StrOptions({"square"}), MatchingLoss],
     )
+    norm: float = parameter(
+        default=2.0,
+        doc="p of the distances in the embedding: 1 for sums of coordinates, 2 for lengths. New points need 2.",
+        checks=[Interval(Real, 1, 100, closed="both")],
+    )
     pairs_per_point: Any = parameter(
         default="auto",
         kind='int, None or "auto"',
@@ -157,7 +162,7 @@ class MetricMDS(EmbeddingEstimator):
         self._distances = distances_of(X, self.metric, self.metric_params)
         wanted = (None if n <= MOST_PAIRS else _SAMPLED) if self.pairs_per_point == "auto" else self.pairs_per_point
         pairs = None if wanted is None or wanted >= n - 1 else sampled_pairs(n, int(wanted), rng)
-        objective = Stress.of(self._distances, pairs, self._power, self.loss, self.n_jobs)
+        objective = Stress.of(self._distances, pairs, self._power, self.loss, self.n_jobs, self.norm)
         start, given = self._start(X, rng)
         # The solver's tests are for distances of about 1. Other losses may depend on the unit.
         scaled = isinstance(as_loss(self.loss), SquareLoss)
@@ -191,7 +196,7 @@ class MetricMDS(EmbeddingEstimator):
         if pairs is not None:
             # The pairs that were fitted agree better with the embedding than others.
             others = sampled_pairs(n, min(_MEASURED, pairs.n_edges // n), rng)
-            objective = Stress.of(self._distances, others, self._power, self.loss, self.n_jobs)
+            objective = Stress.of(self._distances, others, self._power, self.loss, self.n_jobs, self.norm)
             self.stress_ = objective.value(Z)
         self.normalized_stress_ = float(np.sqrt(self.stress_ / (objective.sq_norm or 1.0)))
         self.loss_history_ = solution.loss_history * (unit**2 if scaled else 1.0)
@@ -236,11 +241,13 @@ class MetricMDS(EmbeddingEstimator):
         Raises
         ------
         ValueError
-            When the loss is not the square, so that no majorization is known.
+            When the loss is not the square, or the norm not 2, so that no majorization is known.
         """
         check_is_fitted(self)
         if not isinstance(as_loss(self.loss), SquareLoss):
             raise ValueError(f"new points are placed by the square of differences only, and loss={self.loss!r}.")
+        if self.norm != 2.0:
+            raise ValueError(f"new points are placed by lengths only, of norm=2, and norm={self.norm:g}; fit them too.")
         X = self._checked_new(X)
         rows = np.arange(len(self.embedding_)) if self._compared is None else self._compared
         fixed = self.embedding_[rows].astype(np.float64)

@@ -96,18 +96,24 @@ def split(X: Any, W: GraphLike) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True, eq=False)
 class PairwiseMRF:
-    """The pairwise Markov random field f(X, W) = Π_ij k(x_i − x_j)^W_ij.
+    """The pairwise Markov random field f(X, W) = Π_ij k((x_i − x_j)/τ_i)^W_ij.
 
     Parameters
     ----------
     kernel : Kernel
     covariance : ndarray of shape (p, p), optional
         Σ, positive definite: distances are ‖Σ^(−1/2)(x_i − x_j)‖. The identity by default.
+    bandwidths : ndarray of shape (n,), optional
+        τ, above 0, one for each node; 1 by default. Normalisers and samples then need the Gaussian kernel.
 
     Raises
     ------
     TypeError, ValueError
-        When `kernel` is not a kernel, or `covariance` is not symmetric positive definite.
+        When `kernel` is not a kernel, `covariance` is not symmetric positive definite, or a bandwidth is not above 0.
+
+    References
+    ----------
+    Graph-coupling paper, equation 1 and remark 1 (bandwidths).
 
     Examples
     --------
@@ -136,6 +142,7 @@ class PairwiseMRF:
 
     kernel: Kernel
     covariance: FloatArray | None = None
+    bandwidths: FloatArray | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
@@ -147,6 +154,27 @@ class PairwiseMRF:
             if np.linalg.eigvalsh(sigma)[0] <= 0:
                 raise ValueError("covariance must be positive definite, but its smallest eigenvalue is not above 0.")
             object.__setattr__(self, "covariance", sigma)
+        if self.bandwidths is not None:
+            tau = np.asarray(self.bandwidths, dtype=np.float64)
+            if tau.ndim != 1 or not (np.isfinite(tau) & (tau > 0)).all():
+                raise ValueError("bandwidths must hold a finite number above 0 for each node.")
+            object.__setattr__(self, "bandwidths", tau)
+
+    def _per_node(self, graph: sp.csr_array, values: FloatArray) -> FloatArray:
+        """Return a value for the start of each edge."""
+        if values.shape != (graph.shape[0],):
+            raise ValueError(f"bandwidths has {values.size} numbers, but W has {graph.shape[0]} nodes.")
+        return np.repeat(values, np.diff(graph.indptr))
+
+    def _equivalent(self, W: GraphLike) -> GraphLike:
+        """Return the graph whose field without bandwidths is the same function of X: W_ij / τ_i², if k is Gaussian."""
+        if self.bandwidths is None:
+            return W
+        if not isinstance(self.kernel, Gaussian):
+            raise ValueError(f"with bandwidths, only the Gaussian kernel's field is normalised, got {self.kernel!r}.")
+        graph = as_csr(W, "W").astype(np.float64)
+        graph.data = graph.data / np.square(self._per_node(graph, self.bandwidths))
+        return graph
 
     laplacian = staticmethod(laplacian)
     component_indicators = staticmethod(component_indicators)
@@ -167,10 +195,13 @@ class PairwiseMRF:
         X : array of shape (n, p)
         W : array, sparse matrix, networkx or igraph graph of n nodes
         """
-        edges = _undirected(W).tocoo()
+        graph = _undirected(W) if self.bandwidths is None else as_csr(W, "W").astype(np.float64)
+        edges, share = graph.tocoo(), 0.5 if self.bandwidths is None else 1.0
         white = self._whiten(check_embedding(X, "X", edges.shape[0]).astype(np.float64))
         sq_dist = ((white[edges.row] - white[edges.col]) ** 2).sum(axis=1)
-        return 0.5 * float(edges.data @ self.kernel.log(sq_dist))
+        if self.bandwidths is not None:
+            sq_dist /= np.square(self._per_node(graph, self.bandwidths))
+        return share * float(edges.data @ self.kernel.log(sq_dist))
 
     def log_normalizer(
         self,
@@ -214,7 +245,7 @@ class PairwiseMRF:
             raise ValueError(f"method must be 'auto', 'closed', 'quadrature' or 'monte carlo', got {method!r}.")
         if self.covariance is not None and self.covariance.shape[0] != dim:
             raise ValueError(f"covariance has shape {self.covariance.shape}, but dim={dim}.")
-        graph = _undirected(W)
+        graph = _undirected(self._equivalent(W))
         n_components, labels = csgraph.connected_components(graph, directed=False)
         free = graph.shape[0] - n_components
         shift = 0.0 if self.covariance is None else 0.5 * free * float(np.linalg.slogdet(self.covariance)[1])
@@ -265,7 +296,7 @@ class PairwiseMRF:
         """
         if self.covariance is not None:
             raise ValueError("the box integral needs the identity covariance; leave covariance out.")
-        graph = _undirected(W)
+        graph = _undirected(self._equivalent(W))
         box = check_positive("side", side)
         check_integer("dim", dim, 1)
         return monte_carlo(self.kernel, graph, dim, n_samples, rng, box=box)
@@ -296,7 +327,7 @@ class PairwiseMRF:
         """
         if not isinstance(self.kernel, Gaussian):
             raise ValueError(f"only the Gaussian kernel's field can be sampled directly, got {self.kernel!r}.")
-        L = laplacian(W)
+        L = laplacian(self._equivalent(W))
         if L.shape[0] > _DENSE_UP_TO:
             raise ValueError(f"W has {L.shape[0]} nodes; sampling needs a dense spectrum, of at most {_DENSE_UP_TO}.")
         values, vectors = np.linalg.eigh(L.toarray())

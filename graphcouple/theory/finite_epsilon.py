@@ -77,6 +77,7 @@ def finite_epsilon_posterior(
     *,
     covariance: FloatArray | None = None,
     theta: Callable[[int], FloatArray] | None = None,
+    log_field: Callable[[FloatArray], float] | None = None,
 ) -> EnumeratedPosterior:
     """Return the exact posterior of the graph at a finite ε, by enumerating all graphs.
 
@@ -95,6 +96,9 @@ def finite_epsilon_posterior(
         Σ; the identity by default.
     theta : callable, optional
         ``theta(R)`` is the precision Θ, of shape (R, R), of the means of R components; the identity by default.
+    log_field : callable, optional
+        ``log_field(√ε UᵀX)`` is the logarithm of a factor of your own in place of the normal law, such as a law with
+        heavy tails; Uᵀ X has shape (R, p). It must be continuous at 0.
 
     Returns
     -------
@@ -134,6 +138,9 @@ def finite_epsilon_posterior(
     for g, W in enumerate(graphs):
         if epsilon > 0:
             means = component_indicators(W).T @ points
+            if log_field is not None:
+                log_mass[g] += log_field(np.sqrt(epsilon) * means)
+                continue
             precision = np.eye(len(means)) if theta is None else np.asarray(theta(len(means)))
             log_mass[g] -= 0.5 * epsilon * float(np.trace(np.linalg.solve(sigma, means.T @ precision @ means)))
     mass = np.exp(log_mass - log_mass.max())
