@@ -74,6 +74,7 @@ def test_a_network_reaches_the_loss_of_the_plain_map(tmp_path):
         _ = curved.components_
 
 
+@pytest.mark.filterwarnings("ignore:the network's loss is")
 def test_networks_of_ones_own_and_their_limits():
     seen = []
     options = {"perplexity": 8, "max_iter": 20, "random_state": 0}
@@ -99,6 +100,13 @@ def test_without_hidden_layers_an_autoencoder_is_linear(alpha):
     assert trained.loss_ == pytest.approx(exact.loss_, rel=1e-3)
     again = trained.inverse_transform(trained.transform(points))
     assert trained.reconstruction_error_ == pytest.approx(float(np.square(points - again).sum()), rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:the embedding has not settled")
+def test_a_network_that_cannot_follow_the_map_says_so():
+    narrow = MLPRegressor(hidden_layer_sizes=(1,), solver="lbfgs")
+    with pytest.warns(UserWarning, match=r"the network's loss is \d\.\d\d nats a point above"):
+        gc.ParametricCoupling(gc.TSNE(perplexity=8), features=narrow, random_state=0).fit(X)
 
 
 def test_curves_are_coded_by_one_number():
