@@ -102,7 +102,7 @@ def test_without_hidden_layers_an_autoencoder_is_linear(alpha):
     assert trained.reconstruction_error_ == pytest.approx(float(np.square(points - again).sum()), rel=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore:the embedding has not settled")
+@pytest.mark.filterwarnings("ignore:the embedding has not settled", "ignore:.*although their rows differ")
 def test_a_network_that_cannot_follow_the_map_says_so():
     narrow = MLPRegressor(hidden_layer_sizes=(1,), solver="lbfgs")
     with pytest.warns(UserWarning, match=r"the network's loss is \d\.\d\d nats a point above"):

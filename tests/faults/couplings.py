@@ -3,6 +3,23 @@
 from tests.faults.fault import Fault
 
 FAULTS = [
+    Fault("prototypes: edges within groups are lost", "couplings/prototypes.py", "return self._means.diagonal()", "return 0.0 * self._means.diagonal()", "test_distr"),
+    Fault("prototypes: the exaggeration of moves", "couplings/prototypes.py", "-self.coupling.exaggeration * log_kernel", "-log_kernel", "test_distr"),
+    Fault("prototypes: walks of no steps", "couplings/prototypes.py", "for _ in range(_STEPS):", "for _ in range(0):", "test_distr"),
+    Fault("prototypes: a point repels itself", "_numba/plan.py", "rest = max(potential[k] - values[k, a], _LEAST)", "rest = max(potential[k], _LEAST)", "test_distr"),
+    Fault("prototypes: potentials of the first places", "_numba/plan.py", "potential[k] += values[k, b] - values[k, a]", "pass", "test_distr"),
+    Fault("prototypes: the total of the first places", "_numba/plan.py", "total += 2.0 * ((potential[b]", "total += 0.0 * ((potential[b]", "test_distr"),
+    Fault("prototypes: one round", "estimators/distr.py", "if not moved or solution.stopped:", "if True:", "test_distr"),
+    Fault("network: slopes of the layer below", "couplings/network.py", "if k:", "if k > 1:", "test_network"),
+    Fault("network: the first rows alone", "couplings/network.py", "for a in range(0, len(points), _ROWS):\n            part,", "for a in range(0, 1):\n            part,", "test_network"),
+    Fault("network: biases decay too", "couplings/network.py", "np.repeat([True, False], [W.size, b.size])", "np.repeat([True, True], [W.size, b.size])", "test_network"),
+    Fault("network: regression without descent", "estimators/carry_out.py", "fitted = network.with_parameters(found.Z)", "fitted = network", "test_network"),
+    Fault("coding: codes without their penalty", "couplings/network.py", "in_codes + 2.0 * self.beta * codes", "in_codes", "test_network"),
+    Fault("contraction: powers with the slopes of others", "couplings/contraction.py", "smooth ** (self.power - 1.0))", "smooth ** self.power)", "test_contraction"),
+    Fault("stress: another norm's forces", "_numba/matching.py", "(abs(away) / distance) ** (norm - 1.0)", "(abs(away) / distance)", "test_stress"),
+    Fault("reconstruction: k_x without the point's own row", "couplings/reconstruction.py", "gram = top - near[:, :, None] - near[:, None]", "gram = top - near[:, None]", "test_matching"),
+    Fault("fields: bandwidths of the other end", "theory/field.py", "np.repeat(values, np.diff(graph.indptr))", "values[graph.indices]", "test_mrf"),
+    Fault("f of one's own: points of any size", "theory/finite_epsilon.py", "log_field(np.sqrt(epsilon) * means)", "log_field(means)", "test_mrf"),
     Fault("TriMap: the far point is pulled", "_numba/triplets.py", "gradient[part, k, a] += push", "gradient[part, k, a] -= push", "test_trimap"),
     Fault("TriMap: random triplets in any order", "couplings/triplets.py", "triplets[swap, 1:] = triplets[swap, :0:-1]", "pass", "test_trimap"),
     Fault("TriMap: near points as far ones", "couplings/triplets.py", "while (taken := np.flatnonzero(near.find(rows, far) >= 0)).size:", "while (taken := np.flatnonzero(near.find(rows, far) >= 9**9)).size:", "test_trimap"),
