@@ -13,7 +13,7 @@ LABELS = np.arange(60) % 7
 PLACES = RNG.normal(size=(7, 2))
 LAWS = {
     "D–E": ("D", "E", gc.Student(), 1.0),
-    "D–E, exaggerated": ("D", "E", gc.Student(), 2.0),
+    "D–E, exaggerated": ("D", "E", gc.Student(), 8.0),
     "D–D": ("D", "D", gc.Gaussian(), 1.0),
     "B–B": ("B", "B", gc.Student(), 1.0),
     "D–B": ("D", gc.Binary(edge_prior=0.1), gc.Student(2.0), 1.0),
