@@ -42,7 +42,7 @@ def test_gradients_in_parameters_and_points(activation, monkeypatch):
     assert objective.value(theta) == pytest.approx(inner.value(network(X)), rel=1e-12)
     assert relative_error(objective.gradient(theta), numerical_gradient(objective.value, theta)) < 1e-5
     assert objective.exaggerated(2.0).value(theta) == pytest.approx(inner.exaggerated(2.0).value(network(X)), rel=1e-12)
-    in_points = network.pulled(points, inner.gradient(network(X)))[1]
+    in_points = network.pulled(network.forward(points)[1], inner.gradient(network(X)), to_points=True)[1]
     along = numerical_gradient(lambda P: inner.value(network.places(P)), points)
     assert relative_error(in_points, along) < 1e-5
     weights = sum(float(np.square(W).sum()) for W in network.weights)

@@ -7,7 +7,7 @@ found backwards, ∂H/∂W_l = a_{l−1}ᵀ δ_l, with δ_L = ∂H/∂Z and δ_{
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -150,31 +150,47 @@ class Network:
 
     def places(self, points: FloatArray) -> FloatArray:
         """Return the places of standardised points."""
-        parts = [self._layers(points[a : a + _ROWS])[-1] for a in range(0, len(points), _ROWS)]
-        return np.concatenate(parts)
+        return np.concatenate([layers[-1] for layers in self._in_blocks(points)])
 
-    def pulled(self, points: FloatArray, gradient: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _in_blocks(self, points: FloatArray) -> Iterator[list[FloatArray]]:
+        """Yield the layers of a block of rows at a time."""
+        for a in range(0, len(points), _ROWS):
+            yield self._layers(points[a : a + _ROWS])
+
+    def forward(self, points: FloatArray) -> tuple[FloatArray, Iterable[list[FloatArray]]]:
+        """Return the places of standardised points, and their layers for `pulled`, computed again if they are many."""
+        if len(points) > _ROWS:
+            return self.places(points), self._in_blocks(points)
+        layers = self._layers(points)
+        return layers[-1], [layers]
+
+    def pulled(
+        self, blocks: Iterable[list[FloatArray]], gradient: FloatArray, to_points: bool = False
+    ) -> tuple[FloatArray, FloatArray | None]:
         """Return the gradient in `parameters`, and in the standardised points, of a loss with this gradient in places.
 
         Parameters
         ----------
-        points : ndarray of shape (n, n_features)
+        blocks : iterable of lists of ndarrays
+            The layers of all points, from `forward`.
         gradient : ndarray of shape (n, n_components)
+        to_points : bool, default=False
+            Whether the gradient in the points is needed; it is None otherwise.
         """
-        total, in_points = np.zeros_like(self.parameters), np.empty_like(points)
-        for a in range(0, len(points), _ROWS):
-            part, at = slice(a, a + _ROWS), len(total)
-            layers, delta = self._layers(points[part]), gradient[part]
+        total, in_points, first = np.zeros_like(self.parameters), [], 0
+        for layers in blocks:
+            at, delta = len(total), gradient[first : first + len(layers[0])]
+            first += len(layers[0])
             for k in range(len(self.weights) - 1, -1, -1):
                 W, before = self.weights[k], layers[k]
                 at -= W.size + W.shape[1]
                 total[at : at + W.size, 0] += (before.T @ delta).ravel()
                 total[at + W.size : at + W.size + W.shape[1], 0] += delta.sum(axis=0)
-                delta = delta @ W.T
                 if k:
-                    delta = delta * _ACTIVATIONS[self.activation][1](before)
-            in_points[part] = delta
-        return total, in_points
+                    delta = (delta @ W.T) * _ACTIVATIONS[self.activation][1](before)
+            if to_points:
+                in_points.append(delta @ self.weights[0].T)
+        return total, np.concatenate(in_points) if to_points else None
 
 
 class OfNetwork(Through):
@@ -205,7 +221,15 @@ class OfNetwork(Through):
         return self.network.with_parameters(Z).places(self.points)
 
     def _pulled(self, gradient: FloatArray, Z: FloatArray) -> FloatArray:
-        return self.network.with_parameters(Z).pulled(self.points, gradient.astype(np.float64, copy=False))[0]
+        network = self.network.with_parameters(Z)
+        return network.pulled(network.forward(self.points)[1], gradient.astype(np.float64, copy=False))[0]
+
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return the objective at f(X) and its gradient in the parameters `Z`."""
+        network = self.network.with_parameters(Z)
+        places, layers = network.forward(self.points)
+        value, gradient = self.objective.value_and_grad(places)
+        return value, network.pulled(layers, gradient.astype(np.float64, copy=False))[0]
 
     def _with(self, objective: Objective) -> OfNetwork:
         return OfNetwork(objective, self.network, self.points)
@@ -247,10 +271,12 @@ class CodingError(Objective):
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return the error at the parameters `Z`, of shape (n_parameters, 1), and its gradient."""
         encoder, decoder = self.networks(Z)
-        codes = encoder.places(self.points)
-        error = decoder.places(codes) - self.points
-        in_decoder, in_codes = decoder.pulled(codes, 2.0 * error)
-        in_encoder, _ = encoder.pulled(self.points, in_codes + 2.0 * self.beta * codes)
+        codes, first = encoder.forward(self.points)
+        decoded, last = decoder.forward(codes)
+        error = decoded - self.points
+        in_decoder, in_codes = decoder.pulled(last, 2.0 * error, to_points=True)
+        assert in_codes is not None
+        in_encoder, _ = encoder.pulled(first, in_codes + 2.0 * self.beta * codes)
         value = float(np.square(error).sum() + self.beta * np.square(codes).sum())
         return value, np.concatenate([in_encoder, in_decoder])
 

@@ -161,7 +161,7 @@ class Autoencoder(EmbeddingEstimator):
     )
     alpha: float = parameter(default=1e-4, doc="α, the penalty of the weights.", checks=[AT_LEAST_0])
     beta: float = parameter(default=0.0, doc="β, the penalty of the codes.", checks=[AT_LEAST_0])
-    max_iter: int = parameter(default=1000, kind="int", doc="Maximum number of iterations.", checks=[AT_LEAST_1])
+    max_iter: int = parameter(default=500, kind="int", doc="Maximum number of iterations.", checks=[AT_LEAST_1])
     random_state: Any = parameter(default=None, doc="Seed of the weights.")
 
     def _fit(self, X: Any) -> None:
@@ -170,7 +170,8 @@ class Autoencoder(EmbeddingEstimator):
         rng = check_random_state(self.random_state)
         codes = principal_components(X, self.n_components, rng).astype(np.float64)
         codes /= codes.std() or 1.0
-        layers = {"activation": self.activation, "solver": "lbfgs", "alpha": self.alpha}
+        # A rough start suffices: more than 50 iterations of the regressions take longer than they save.
+        layers = {"activation": self.activation, "solver": "lbfgs", "alpha": self.alpha, "max_iter": 50}
         sizes = tuple(self.hidden_layer_sizes)
         seed = int(rng.randint(np.iinfo(np.int32).max))
         encoder = Network.like(MLPRegressor(hidden_layer_sizes=sizes, **layers), X, codes, seed)
