@@ -130,6 +130,19 @@ def test_a_fit_is_a_map_of_its_method(method):
     np.testing.assert_array_equal(again.embedding_, reduced.embedding_)
 
 
+def test_mixtures_callbacks_and_limits():
+    seen = []
+    method = gc.TSNE(perplexity=(4, 8), callback=lambda iteration, loss, Z: seen.append((iteration, Z.shape)))
+    reduced = gc.DistR(method, n_prototypes=6, random_state=0).fit(X)
+    objective = gc.CrossEntropy(reduced.posterior_, reduced.sentence.latent)
+    assert reduced.loss_ == pytest.approx(objective.value(reduced.embedding_), rel=1e-9)
+    assert {shape for _, shape in seen} == {(60, 2)}
+    assert max(iteration for iteration, _ in seen) == reduced.n_iter_
+    for call in (lambda: reduced.update(X[:3]), reduced.uncertainty):
+        with pytest.raises(ValueError, match="places"):
+            call()
+
+
 def test_as_many_places_as_points_give_the_plain_method():
     plain = gc.TSNE(perplexity=8, random_state=0).fit(X)
     reduced = gc.DistR(gc.TSNE(perplexity=8), n_prototypes=60, random_state=0).fit(X)

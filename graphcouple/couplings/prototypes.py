@@ -47,7 +47,7 @@ class GroupedPosterior(RandomGraph):
     """
 
     def __init__(self, law: RandomGraph, labels: IntArray) -> None:
-        self.law, self.prior_class, self.unordered = law, law.prior_class, law.unordered
+        self.law, self.unordered = law, law.unordered
         self.member = sp.csr_array((np.ones(law.n_nodes), labels, np.arange(law.n_nodes + 1)))
         self.node_weights = np.asarray(self.member.sum(axis=0)).ravel()
         self._means = sp.csr_array(self.member.T @ law.support.to_csr(law.edge_means) @ self.member)
@@ -56,6 +56,21 @@ class GroupedPosterior(RandomGraph):
         edges.sort_indices()
         self._edges = edges
         super().__init__(Support(edges.indptr, edges.indices))
+
+    @property
+    def code(self) -> str:
+        """The name of the law's prior."""
+        return self.law.code
+
+    @property
+    def prior_name(self) -> str:
+        """The name of the class of the law's prior."""
+        return self.law.prior_name
+
+    @property
+    def constraints(self) -> frozenset[str]:
+        """The constraints on the graph of all nodes."""
+        return self.law.constraints
 
     @property
     def edge_means(self) -> FloatArray:

@@ -10,16 +10,18 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from graphcouple._numba.threads import threads_kept
 from graphcouple.couplings import CrossEntropy
 from graphcouple.couplings.prototypes import Plan, groups_of
 from graphcouple.estimators._parameters import estimator, parameter
+from graphcouple.estimators._progress import Watched, watched
 from graphcouple.estimators._vocabulary import AT_LEAST_2
 from graphcouple.estimators.carry_out import Prepared, bounded, prepare
 from graphcouple.estimators.rows import Rows
 from graphcouple.estimators.sentence import optimizer_of, refuse_parts
 from graphcouple.estimators.wrapper import WithTerm, keep_places
 from graphcouple.graphs import FloatArray, IntArray
-from graphcouple.optimize import LBFGS, Solution, solve
+from graphcouple.optimize import LBFGS, PositionUncertainty, Solution, solve
 
 # Rounds of a descent of the places and moves of the points; the digits with 60 places take 10.
 _MOST_ROUNDS = 100
@@ -115,7 +117,8 @@ class DistR(WithTerm):
                 "cross-entropy only, as of TSNE, SNE and SymmetricSNE."
             )
         plan = Plan(part.coupling, groups_of(part.problem.posterior, self.n_prototypes, rng))
-        places, solution = _alternate(plan, part, rng)
+        with threads_kept(), watched(plain, sentence.iterations(len(plan.labels))) as show:
+            places, solution = _alternate(plan, part, rng, show)
         keep_places(plain, part, places[plan.labels], solution)
         self._take_from(plain)
         # Coordinates have the precision of the points.
@@ -128,6 +131,14 @@ class DistR(WithTerm):
         shown = f"{sizes.size}, of {sizes.min()} to {sizes.max()} points; {np.median(sizes):.0f} in the median"
         return [*super().report(), ("places", shown)]
 
+    def update(self, X: Any, move: str = "none", sample_weight: Any = None) -> Self:
+        """Raise `ValueError`: new points would have places of their own."""
+        raise ValueError("update would give new points places of their own; use transform and predict, or fit again.")
+
+    def uncertainty(self, temperature: float | str = "auto") -> PositionUncertainty:
+        """Raise `ValueError`: points that share a place do not move alone."""
+        raise ValueError("uncertainty() does not support shared places; fit the plain method.")
+
     def predict(self, X: Any) -> IntArray:
         """Return the place that is nearest to where `transform` puts each new point, of shape (n_new,)."""
         from sklearn.metrics import pairwise_distances_argmin
@@ -135,13 +146,15 @@ class DistR(WithTerm):
         return np.asarray(pairwise_distances_argmin(self.transform(X), self.prototypes_))
 
 
-def _alternate(plan: Plan, part: Prepared, rng: np.random.RandomState) -> tuple[FloatArray, Solution]:
-    """Return the places, and the last descent, of descents and moves in turn."""
+def _alternate(plan: Plan, part: Prepared, rng: np.random.RandomState, show: Watched) -> tuple[FloatArray, Solution]:
+    """Return the places, and the last descent, of descents and moves in turn; `show` sees the places of all points."""
     sentence, first = part.sentence, part.first()
     sizes = np.bincount(plan.labels)
     places: FloatArray = np.column_stack([np.bincount(plan.labels, column) for column in first.T]) / sizes[:, None]
     optimizer, n_iter = optimizer_of(sentence, part.problem), 0
     run: dict[str, Any] = {"n_jobs": sentence.get("n_jobs"), "on_interrupt": sentence.get("on_interrupt", "raise")}
+    if not show.idle:
+        run |= {"callback": lambda i, loss, Z: show(n_iter + i, loss, Z[plan.labels]), "check_every": show.every}
     for n_rounds in range(1, _MOST_ROUNDS + 1):
         with warnings.catch_warnings(record=True) as raised:
             warnings.simplefilter("always")
