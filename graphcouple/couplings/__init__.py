@@ -31,10 +31,9 @@ from graphcouple.couplings.recipes import (
     EffectiveCoupling,
     MatchingCoupling,
     Problem,
-    ReconstructionCoupling,
     Term,
 )
-from graphcouple.couplings.reconstruction import ReconstructionEnergy, reconstruction_weights
+from graphcouple.couplings.reconstruction import ReconstructionCoupling, ReconstructionEnergy, reconstruction_weights
 from graphcouple.couplings.reference_shape import ProcrustesStatistic, ReferenceShape
 from graphcouple.couplings.stress import Stress, sampled_pairs, stress_weights
 from graphcouple.couplings.triplets import TripletCoupling, TripletSum

@@ -21,8 +21,6 @@ from graphcouple.couplings.cross_entropy import CrossEntropy, check_exaggeration
 from graphcouple.couplings.effective import EffectiveCrossEntropy
 from graphcouple.couplings.losses import as_loss
 from graphcouple.couplings.matching import SYMMETRIZATIONS, MatchedMeans
-from graphcouple.couplings.reconstruction import ReconstructionEnergy, reconstruction_weights
-from graphcouple.kernels import Kernel
 from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import coordinates_of
@@ -334,49 +332,10 @@ class MatchingCoupling(Coupling):
         return f"{self.loss if isinstance(self.loss, str) else type(self.loss).__name__} of means, {self.symmetrize}"
 
 
-@dataclass(frozen=True)
-class ReconstructionCoupling(Coupling):
-    """Locally linear embedding with the latent kernel; see `ReconstructionEnergy`.
-
-    The neighbours come from the input's law, which must have equally many neighbours for each point. The law's
-    probabilities and the latent prior are not used.
-
-    Parameters
-    ----------
-    reg : float, default=1e-3
-        Regularisation of the weights.
-    input_kernel : Kernel, optional
-        k_x, in whose space points are reconstructed; None for their own.
-
-    Examples
-    --------
-    >>> import graphcouple as gc
-    >>> gc.TwoKernelLLE().sentence.coupling
-    ReconstructionCoupling(reg=0.001, input_kernel=None)
-    """
-
-    reg: float = 1e-3
-    input_kernel: Kernel | None = None
-
-    def __post_init__(self) -> None:
-        check_positive("reg", self.reg)
-
-    def bind(self, problem: Problem) -> ReconstructionEnergy:
-        """Return the energy of the problem's points."""
-        problem.refuse_weights(self)
-        support = problem.posterior.support
-        weights = reconstruction_weights(problem.points, support, self.reg, kernel=self.input_kernel)
-        return ReconstructionEnergy(weights, problem.latent.kernel, problem.summation, problem.n_jobs)
-
-    def __str__(self) -> str:
-        return "reconstruction from neighbors, in the kernel's space"
-
-
 COUPLINGS: Registry[type[Coupling]] = Registry("coupling", "a Coupling such as EffectiveCoupling()")
 COUPLINGS.add("cross-entropy", CrossEntropyCoupling)
 COUPLINGS.add("effective", EffectiveCoupling)
 COUPLINGS.add("matching", MatchingCoupling)
-COUPLINGS.add("reconstruction", ReconstructionCoupling)
 
 
 def register(name: str) -> Any:

@@ -14,15 +14,18 @@ Draganov and Dohn (2023), Unexplainable explanations, section 5.2 and lemma 4; R
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from graphcouple._validation import check_positive
 from graphcouple.couplings.base import Attraction, Objective
 from graphcouple.couplings.fixed_map import MatchedMap, Placing
 from graphcouple.couplings.kinds import InParts
 from graphcouple.couplings.pair import EdgeEnergy
+from graphcouple.couplings.recipes import Coupling, Problem, register
 from graphcouple.graphs import FloatArray, Support, as_csr, edges_of
 from graphcouple.kernels import Kernel
 from graphcouple.summation import EdgeSum, KernelValue, LogKernel, Summation, as_summation
@@ -205,3 +208,42 @@ class ReconstructionEnergy(InParts, Placing):
     def lower_bound(self) -> float:
         """The energy if all pairs that attract coincide and all other pairs are far apart."""
         return self._least_edges * self._at_zero + self._constant
+
+
+@register("reconstruction")
+@dataclass(frozen=True)
+class ReconstructionCoupling(Coupling):
+    """Locally linear embedding with the latent kernel; see `ReconstructionEnergy`.
+
+    The neighbours come from the input's law, which must have equally many neighbours for each point. The law's
+    probabilities and the latent prior are not used.
+
+    Parameters
+    ----------
+    reg : float, default=1e-3
+        Regularisation of the weights.
+    input_kernel : Kernel, optional
+        k_x, in whose space points are reconstructed; None for their own.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> gc.TwoKernelLLE().sentence.coupling
+    ReconstructionCoupling(reg=0.001, input_kernel=None)
+    """
+
+    reg: float = 1e-3
+    input_kernel: Kernel | None = None
+
+    def __post_init__(self) -> None:
+        check_positive("reg", self.reg)
+
+    def bind(self, problem: Problem) -> ReconstructionEnergy:
+        """Return the energy of the problem's points."""
+        problem.refuse_weights(self)
+        support = problem.posterior.support
+        weights = reconstruction_weights(problem.points, support, self.reg, kernel=self.input_kernel)
+        return ReconstructionEnergy(weights, problem.latent.kernel, problem.summation, problem.n_jobs)
+
+    def __str__(self) -> str:
+        return "reconstruction from neighbors, in the kernel's space"
