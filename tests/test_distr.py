@@ -12,18 +12,20 @@ X = np.concatenate([RNG.normal(size=(20, 4)) + shift for shift in (0.0, 4.0, 9.0
 LABELS = np.arange(60) % 7
 PLACES = RNG.normal(size=(7, 2))
 LAWS = {
-    "D–E": ("D", "E", gc.Student(), 1.0),
-    "D–E, exaggerated": ("D", "E", gc.Student(), 8.0),
-    "D–D": ("D", "D", gc.Gaussian(), 1.0),
-    "B–B": ("B", "B", gc.Student(), 1.0),
-    "D–B": ("D", gc.Binary(edge_prior=0.1), gc.Student(2.0), 1.0),
+    "D–E": ("D", "E", gc.Student(), 1.0, 1.0),
+    "D–E, exaggerated": ("D", "E", gc.Student(), 8.0, 1.0),
+    "D–E, narrow": ("D", "E", gc.Student(), 1.0, 0.2),
+    "D–D": ("D", "D", gc.Gaussian(), 1.0, 1.0),
+    "B–B": ("B", "B", gc.Student(), 1.0, 1.0),
+    "D–B": ("D", gc.Binary(edge_prior=0.1), gc.Student(2.0), 1.0, 1.0),
 }
 
 
 def coupling_of(name, points=X):
-    prior, latent, kernel, exaggeration = LAWS[name]
+    prior, latent, kernel, exaggeration, scale = LAWS[name]
     model = gc.GraphModel(gc.Gaussian(), prior, gc.Perplexity(6), symmetrize="threshold" if prior == "B" else None)
-    return gc.CrossEntropy(model.posterior(points), gc.GraphModel(kernel, latent), exaggeration=exaggeration)
+    law = gc.GraphModel(kernel, latent, None if scale == 1.0 else gc.ConstantBandwidth(scale))
+    return gc.CrossEntropy(model.posterior(points), law, exaggeration=exaggeration)
 
 
 @pytest.mark.parametrize("name", LAWS)
@@ -57,10 +59,10 @@ def test_moves_lower_the_loss_until_no_single_move_does(name):
 @pytest.mark.parametrize("name", LAWS)
 def test_the_loss_is_concave_in_a_row_of_the_plan(name):
     """Split point 0 between two places: the loss of point 0 with weights w there, the other points fixed."""
-    _, latent, kernel, exaggeration = LAWS[name]
+    _, latent, kernel, exaggeration, scale = LAWS[name]
     coupling, model = coupling_of(name), gc.GraphModel(kernel, latent)
     means = coupling.posterior.support.to_csr(coupling.posterior.edge_means).toarray()
-    log_kernel = model.prior.latent_kernel(kernel).log(((PLACES[:, None] - PLACES) ** 2).sum(axis=2))
+    log_kernel = model.prior.latent_kernel(kernel).log(((PLACES[:, None] - PLACES) ** 2).sum(axis=2) / scale**2)
 
     def loss(share):
         plan = np.eye(7)[LABELS]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.cluster import KMeans
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.neural_network import MLPRegressor
 
@@ -100,6 +101,12 @@ def test_without_hidden_layers_an_autoencoder_is_linear(alpha):
     assert trained.loss_ == pytest.approx(exact.loss_, rel=1e-3)
     again = trained.inverse_transform(trained.transform(points))
     assert trained.reconstruction_error_ == pytest.approx(float(np.square(points - again).sum()), rel=1e-9)
+
+
+def test_transformers_that_predict_too_are_features():
+    means = KMeans(9, n_init=1, random_state=0)
+    of_means = gc.ParametricCoupling(gc.TSNE(perplexity=8, max_iter=20), features=means, random_state=0).fit(X)
+    assert of_means.components_.shape == (2, 9)
 
 
 @pytest.mark.filterwarnings("ignore:the embedding has not settled", "ignore:.*although their rows differ")

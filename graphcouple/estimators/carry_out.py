@@ -236,7 +236,9 @@ def _of_features(
 
 def is_network(features: Any) -> bool:
     """Return whether `features` names a network, and not features of which the map is a linear function."""
-    return features == "network" if isinstance(features, str) else hasattr(features, "predict")
+    if isinstance(features, str):
+        return features == "network"
+    return hasattr(features, "predict") and not hasattr(features, "transform")
 
 
 def _of_network(

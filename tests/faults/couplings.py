@@ -5,6 +5,7 @@ from tests.faults.fault import Fault
 FAULTS = [
     Fault("prototypes: edges within groups are lost", "couplings/prototypes.py", "return self._means.diagonal()", "return 0.0 * self._means.diagonal()", "test_distr"),
     Fault("prototypes: the exaggeration of moves", "couplings/prototypes.py", "-self.coupling.exaggeration * log_kernel", "-log_kernel", "test_distr"),
+    Fault("prototypes: a bandwidth forgotten", "couplings/prototypes.py", "near = places / self.coupling.scale", "near = places", "test_distr"),
     Fault("prototypes: walks of no steps", "couplings/prototypes.py", "for t in range(1, _STEPS.stop):", "for t in range(0):", "test_distr"),
     Fault("prototypes: a point repels itself", "_numba/plan.py", "rest = max(potential[k] - values[k, a], _LEAST)", "rest = max(potential[k], _LEAST)", "test_distr"),
     Fault("prototypes: potentials of the first places", "_numba/plan.py", "potential[k] += values[k, b] - values[k, a]", "pass", "test_distr"),
