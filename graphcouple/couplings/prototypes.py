@@ -2,8 +2,8 @@
 
 The loss of a map whose points stand at places z_k, with n_k points each, is the coupling of the graph between groups,
 M_ab = Σ M_ij over i at a and j at b, with the latent law of m points of the weights n_k. It is concave in each point's
-row of the plan under the priors B, D and E, so that no plan that splits a point between places is better than all that
-do not.
+row of the plan under the priors B, D and E, so that a plan that splits a point between places is never better than all
+others.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class DistR(WithTerm):
     The points at a place are a cluster, and the m places are a small map of the data. The loss is the plain method's,
     of n points that share m places: a coupling of the graph between clusters with the latent law of m weighted points.
     Descent of the places and moves of single points alternate, and neither raises the loss. Under priors B, D and E it
-    is concave in each point's row of the transport plan, so no plan that splits points is better.
+    is concave in each point's row of the transport plan, so plans that split points are not needed.
 
     Parameters
     ----------
