@@ -406,3 +406,5 @@ def test_strain_is_the_share_of_similarities_that_is_lost():
         S = C @ similarity @ C
         assert method.strain_ == pytest.approx(np.linalg.norm(S - Z @ Z.T) / np.linalg.norm(S), rel=1e-6)
         assert dict(method.report())["strain"] == f"{method.strain_:.4f}"
+    wide = sp.random_array((5001, 5001), density=1e-5, random_state=0, format="csr")
+    assert gc.ClassicalMDS(2).fit(wide).strain_ is None

@@ -134,8 +134,7 @@ class GramEstimator(SimilarityEstimator):
         placement = gram.placement(self.n_components)
         warn_of_missing(int((placement.onto != 0).any(axis=0).sum()), self.n_components, "the similarities have")
         self.eigenvalues_: FloatArray = placement.eigenvalues
-        left = gram.sq_norm - float(np.square(placement.eigenvalues[(placement.onto != 0).any(axis=0)]).sum())
-        self.strain_ = float(np.sqrt(max(left, 0.0) / (gram.sq_norm or 1.0)))
+        self.strain_ = gram.strain(placement.eigenvalues[(placement.onto != 0).any(axis=0)])
         if self._linear:
             mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
             self._fixed = {"mean": mean, "onto": gram.directions(placement)}
@@ -151,7 +150,7 @@ class GramEstimator(SimilarityEstimator):
 
     def report(self) -> list[tuple[str, str]]:
         """Return the eigenvalues and the strain, as names and texts."""
-        return [*super().report(), ("strain", f"{self.strain_:.4f}")]
+        return [*super().report(), *([] if self.strain_ is None else [("strain", f"{self.strain_:.4f}")])]
 
 
 @estimator
@@ -170,8 +169,9 @@ class ClassicalMDS(GramEstimator):
     embedding_ : ndarray of shape (n_samples, n_components)
     eigenvalues_ : ndarray of shape (n_components,)
         Λ, the squared lengths of the embedding's columns (on the landmarks).
-    strain_ : float
-        (Σ_ij (s_ij − z_i · z_j)² / Σ_ij s_ij²)^½, S = −½ C D² C (on the landmarks): 0 is perfect.
+    strain_ : float or None
+        (Σ_ij (s_ij − z_i · z_j)² / Σ_ij s_ij²)^½, S = −½ C D² C (on the landmarks): 0 is perfect. None for more
+        than 5,000 points with more than 5,000 columns.
     landmarks_ : ndarray or None
         The rows that were fitted; None if all.
 
@@ -225,8 +225,9 @@ class KernelPCA(ByKernel, GramEstimator):
     embedding_ : ndarray of shape (n_samples, n_components)
     eigenvalues_ : ndarray of shape (n_components,)
         Λ, the squared lengths of the embedding's columns (on the landmarks).
-    strain_ : float
-        (Σ_ij (s_ij − z_i · z_j)² / Σ_ij s_ij²)^½ of the centred kernel matrix S (on the landmarks): 0 is perfect.
+    strain_ : float or None
+        (Σ_ij (s_ij − z_i · z_j)² / Σ_ij s_ij²)^½ of the centred kernel matrix S (on the landmarks): 0 is perfect. None for more
+        than 5,000 points with more than 5,000 columns.
     landmarks_ : ndarray or None
         The rows that were fitted; None if all.
 

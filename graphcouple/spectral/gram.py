@@ -35,6 +35,9 @@ _EPS = float(np.finfo(np.float64).eps)
 # Factors with at most 500 rows or columns are decomposed in full; with at most 2,000 columns, by FᵀF.
 _NARROW, _SQUARED = 500, 2000
 
+# Strain needs the smaller product of a factor with itself, of at most this many rows.
+_PAIRS_OF = 5000
+
 
 class Placement(NamedTuple):
     """Places of points by a Gram matrix, and the matrix that places new points.
@@ -123,21 +126,36 @@ class GramMatrix:
         inner = self.factor.T @ Y - np.multiply.outer(self.mean, Y.sum(axis=0))
         return np.asarray(self.factor @ inner) - np.asarray(self.mean @ inner)
 
-    @cached_property
-    def sq_norm(self) -> float:
-        """‖C S C‖²_F."""
+    @property
+    def _of_same_norm(self) -> FloatArray:
+        """The smaller of C S C and FᵀF, for S = F Fᵀ, which have the same norm."""
         if self.matrix is not None:
-            return float(np.square(self.matrix).sum())
+            return self.matrix
         assert self.factor is not None
         if not sp.issparse(self.factor):
             n, p = self.factor.shape
-            gram = self.factor @ self.factor.T if n < p else self.factor.T @ self.factor
-            return float(np.square(gram).sum())
+            return np.asarray(self.factor @ self.factor.T if n < p else self.factor.T @ self.factor)
         if self.n_points < self.factor.shape[1]:
-            gram = np.asarray((self.factor @ self.factor.T).todense())
-            return float(np.square(self.less_mean(self.less_mean(gram).T)).sum())
-        gram = np.asarray((self.factor.T @ self.factor).todense()) - self.n_points * np.outer(self.mean, self.mean)
-        return float(np.square(gram).sum())
+            return self.less_mean(self.less_mean(np.asarray((self.factor @ self.factor.T).todense())).T)
+        return np.asarray((self.factor.T @ self.factor).todense()) - self.n_points * np.outer(self.mean, self.mean)
+
+    @cached_property
+    def sq_norm(self) -> float:
+        """‖C S C‖²_F."""
+        return float(np.square(self._of_same_norm).sum())
+
+    def strain(self, eigenvalues: FloatArray) -> float | None:
+        """Return ‖C S C − Z Zᵀ‖_F / ‖C S C‖_F for places Z with these eigenvalues; 0 if C S C is 0.
+
+        It is None if the points and the columns are more than 5,000 each, for which no matrix of pairs is made.
+        """
+        if self.factor is not None and min(self.factor.shape) > _PAIRS_OF:
+            return None
+        gram = self._of_same_norm
+        unit = float(np.abs(gram).max()) or 1.0
+        total = float(np.square(gram / unit).sum())
+        left = total - float(np.square(eigenvalues / unit).sum())
+        return float(np.sqrt(max(left, 0.0) / (total or 1.0)))
 
     def placement(self, n_components: int) -> Placement:
         """Return the points' places Z = V Λ^½, from the largest eigenvalues.
