@@ -226,8 +226,8 @@ class KernelPCA(ByKernel, GramEstimator):
     eigenvalues_ : ndarray of shape (n_components,)
         Λ, the squared lengths of the embedding's columns (on the landmarks).
     strain_ : float or None
-        (Σ_ij (s_ij − z_i · z_j)² / Σ_ij s_ij²)^½ of the centred kernel matrix S (on the landmarks): 0 is perfect. None for more
-        than 5,000 points with more than 5,000 columns.
+        (Σ_ij (s_ij − z_i · z_j)² / Σ_ij s_ij²)^½ of the centred kernel matrix S (on the landmarks): 0 is perfect. None
+        for more than 5,000 points with more than 5,000 columns.
     landmarks_ : ndarray or None
         The rows that were fitted; None if all.
 
