@@ -40,20 +40,3 @@ def draw_nearby(start, stop, points, order, shifts, sq_reach, n_drawn, indptr, i
                 if fits and not _is_near(indptr, indices, order[p], order[other]):
                     drawn[s, p] = True
                     left[p - start] -= 1
-
-
-@jit
-def repel_drawn(start, stop, points, shifts, drawn, value, gradient):
-    """Fill each point's Σ 1/(2 + d²) over the points it drew, and the gradient of the total in its place."""
-    n, n_dims = points.shape
-    for s in range(shifts.size):
-        for p in range(start, stop):
-            for back in range(2):
-                other = p - shifts[s] if back else p + shifts[s]
-                other += n if other < 0 else (-n if other >= n else 0)
-                if drawn[s, other if back else p]:
-                    nearness = 1.0 / (2.0 + sq_dist_between(points, p, points, other))
-                    value[p] += 0.0 if back else nearness
-                    for a in range(n_dims):
-                        difference = np.float64(points[p, a]) - np.float64(points[other, a])
-                        gradient[p, a] -= 2.0 * nearness * nearness * difference

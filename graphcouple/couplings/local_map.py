@@ -3,7 +3,7 @@
     L(Z) = Σ_near (τ/2) [√d̃/(10 + d̃) + arctan(√(d̃/10))/√10] + Σ_drawn 1/(1 + d̃),    d̃ = 1 + d².
 
 The slope of a near pair is PaCMAP's times τ/(2√d̃): false neighbours that lie far apart pull less. Further pairs are
-drawn from the points within τ on the map, from other candidates every ten steps, so that touching groups separate.
+drawn every ten steps from the points within τ on the map, among other candidates, so that touching groups separate.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from graphcouple._numba.threads import over_rows
 from graphcouple._validation import changed, check_embedding, check_positive
-from graphcouple.couplings.pacmap import PHASES, PairwiseControlled, PairwiseControlledCoupling, most_likely
+from graphcouple.couplings.pacmap import PHASES, PairwiseControlled, PairwiseControlledCoupling, Saturating, most_likely
 from graphcouple.couplings.recipes import Problem
-from graphcouple.graphs import FloatArray, Support
+from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.summation import EdgeSum, RadialFunction
 
-# Steps that share their candidates, and candidates of each point. LocalMAP tries 100 for each of 20 further pairs; for
+# Steps that share their drawn pairs, and candidates of each point. LocalMAP tries 100 for each of 20 further pairs; for
 # 10,000 digits, 200 in all give the same scores.
 _STEPS, _CANDIDATES = 10, 200
 
@@ -73,6 +74,9 @@ class LocallyAdjusted(PairwiseControlled):
         self._plain, self._pairs, self._n_drawn, self._reach = plain, pairs, n_far, reach
         self.n_points, self._seed, self._n_jobs, self._block = plain.n_points, seed, n_jobs, 0
         self._near: EdgeSum = plain.sums[0].of(Fading(10.0, reach))
+        self._drawn: Any = None
+
+    basis_span = _STEPS
 
     def at(self, iteration: int, Z: FloatArray) -> PairwiseControlled:
         """Return the loss of the iteration's phase, with its candidates."""
@@ -80,9 +84,9 @@ class LocallyAdjusted(PairwiseControlled):
             return self._plain.at(iteration, Z)
         return changed(self, _block=1 + iteration // _STEPS)
 
-    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return the loss at `Z` and its gradient."""
-        from graphcouple._numba.nearby import draw_nearby, repel_drawn
+    def basis(self, Z: FloatArray, previous: Any = None) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return the pairs drawn at `Z`, each in both directions: row pointers, ends, and halves of their numbers."""
+        from graphcouple._numba.nearby import draw_nearby
 
         points, n = check_embedding(Z, n_points=self.n_points), self.n_points
         rng = np.random.default_rng((self._seed, self._block))
@@ -90,11 +94,23 @@ class LocallyAdjusted(PairwiseControlled):
         mixed, drawn = np.ascontiguousarray(points[order]), np.zeros((shifts.size, n), dtype=bool)
         limits = (self._reach**2, self._n_drawn, self._pairs.indptr, self._pairs.indices)
         over_rows(n, self._n_jobs, draw_nearby, mixed, order, shifts, *limits, drawn)
-        repulsion, forces = np.zeros(n), np.zeros(points.shape)
-        over_rows(n, self._n_jobs, repel_drawn, mixed, shifts, drawn, repulsion, forces)
+        s, p = np.nonzero(drawn)
+        directed = sp.csr_array((np.full(s.size, 0.5), (order[p], order[(p + shifts[s]) % n])), shape=(n, n))
+        both = sp.csr_array(directed + directed.T)
+        return both.indptr, both.indices, both.data
+
+    def with_basis(self, basis: Any) -> LocallyAdjusted:
+        """Return the loss of these drawn pairs, wherever the points go."""
+        return self if basis is None else changed(self, _drawn=basis)
+
+    def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """Return the loss at `Z` and its gradient, of the pairs of the basis, or else of those drawn at `Z`."""
+        points = check_embedding(Z, n_points=self.n_points)
+        indptr, indices, halves = self.basis(points) if self._drawn is None else self._drawn
+        far = EdgeSum(Support(indptr, indices), halves, Saturating(1.0), self._n_jobs, symmetric=True)
+        saturated, forces = far.evaluate(points)
         attraction, gradient = self._near.evaluate(points)
-        gradient[order] += forces
-        return attraction + float(repulsion.sum()), gradient.astype(points.dtype, copy=False)
+        return attraction + float(halves.sum()) - saturated, (gradient - forces).astype(points.dtype, copy=False)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -23,12 +23,15 @@ class AdamState(NamedTuple):
     Z, mean, square : ndarray of shape (n_points, n_components)
         The embedding, and running means of gradients and of their squares.
     grad_norm : float
+    basis : optional
+        The basis on which steps are taken, if the objective has any; see `Objective.basis`.
     """
 
     Z: FloatArray
     mean: FloatArray
     square: FloatArray
     grad_norm: float = np.inf
+    basis: Any = None
 
 
 @dataclass(frozen=True)
@@ -86,11 +89,14 @@ class Adam(Optimizer):
 
     def step(self, objective: Objective, state: AdamState, iteration: int, run: Run) -> AdamState:
         """Return the state after one step down the objective of this iteration."""
-        gradient = objective.gradient(state.Z)
+        basis = state.basis
+        if iteration % objective.basis_span == 0:
+            basis = objective.basis(state.Z, basis)
+        gradient = objective.with_basis(basis).gradient(state.Z)
         mean = state.mean + (1.0 - self.decay) * (gradient - state.mean)
         square = state.square + (1.0 - self.square_decay) * (gradient**2 - state.square)
         unbiased = np.sqrt(1.0 - self.square_decay ** (iteration + 1)) / (1.0 - self.decay ** (iteration + 1))
         rate = self.learning_rate * (1.0 - iteration / run.max_iter if self.annealed else 1.0)
         Z = state.Z - rate * unbiased * mean / (np.sqrt(square) + _TINY)
         norm = float(np.linalg.norm(gradient)) / objective.n_points
-        return AdamState(Z.astype(state.Z.dtype, copy=False), mean, square, norm)
+        return AdamState(Z.astype(state.Z.dtype, copy=False), mean, square, norm, basis)
