@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcouple.graphs import FloatArray, Support, as_csr, edges_of, off_diagonal
-from graphcouple.neighbors.distances import Distances, Searched, nearest_edges, regular_support, squares_of
+from graphcouple.neighbors.distances import Searched, nearest_edges, regular_support, squares_of
 
 
 class SquareDistances(Searched):
@@ -66,7 +66,7 @@ def stored_nearest(X_new: Any, k: int) -> tuple[Support, FloatArray]:
     return _k_nearest(Support(matrix.indptr, matrix.indices), squares_of(matrix.data), k)
 
 
-class StoredDistances(Distances):
+class StoredDistances(SquareDistances):
     """Precomputed distances in the stored entries of a sparse matrix; other pairs carry no edge."""
 
     knows_all = False
@@ -95,16 +95,6 @@ class StoredDistances(Distances):
                 f"{support.indices[e]}) of the edge prior; store it or drop the edge."
             )
         return squares_of(dist[at])
-
-    def to(
-        self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None, search: str = "auto"
-    ) -> tuple[Support, FloatArray]:
-        """Return the points nearest to new points, whose distances are stored in `X_new`; see `Distances`."""
-        return SquareDistances(self.X).to(X_new, n_neighbors, n_jobs)
-
-    def remembered(self) -> dict[str, Any]:
-        """Return the number of points; new points come with their distances to them."""
-        return {"n_points": self.n_points}
 
 
 class ForgottenDistances(SquareDistances):
