@@ -112,11 +112,7 @@ class GraphLaplacian:
     @cached_property
     def _similarity(self) -> sp.csr_array:
         """D^{-½} A D^{-½} if normalised, else A."""
-        if not self.normalized:
-            return self.affinity
-        A, shrink = self.affinity, 1.0 / np.sqrt(self.mass)
-        rows = np.repeat(np.arange(self.n_nodes), np.diff(A.indptr))
-        return sp.csr_array((A.data * shrink[rows] * shrink[A.indices], A.indices, A.indptr), shape=A.shape)
+        return normalized_similarity(self.affinity) if self.normalized else self.affinity
 
     @property
     def _diagonal(self) -> FloatArray:
