@@ -13,6 +13,7 @@ import numpy as np
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.base import Summation
 from graphcouple.summation.near_cells import bounds
+from graphcouple.summation.near_pairs import crowding
 from graphcouple.summation.radials import RadialFunction
 
 # Side of the cells in which points are counted, relative to the radial function's length; points are crowded if more
@@ -46,11 +47,7 @@ def is_crowded(Z: FloatArray, radial: RadialFunction) -> bool:
     # Small embeddings get a finer grid.
     side = min(_CELL * length, extent / 64.0)
     sample = np.asarray(Z[:: max(1, len(Z) // _COUNTED)], dtype=np.float64)
-    cells = ((sample - low) / side).astype(np.int64)
-    keys = cells[:, 0] if cells.shape[1] == 1 else cells[:, 0] * (int(cells[:, 1].max()) + 1) + cells[:, 1]
-    counts = np.unique(keys, return_counts=True)[1]
-    mean_count = float(np.square(counts, dtype=np.float64).sum()) / len(sample)
-    return mean_count > 1.0 + (_CROWDED - 1.0) * len(sample) / len(Z)
+    return crowding(sample, low, side) > 1.0 + (_CROWDED - 1.0) * len(sample) / len(Z)
 
 
 def force_error(

@@ -10,7 +10,7 @@ from graphcouple._validation import changed
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.accuracy import TOLERATED, AccuracyWarning, error_of_unit_charges, force_error, is_crowded
 from graphcouple.summation.barnes_hut import BarnesHut
-from graphcouple.summation.base import Summation, register, weighed
+from graphcouple.summation.base import Summation, SummationOfSets, register, weighed
 from graphcouple.summation.exact import Tabulated
 from graphcouple.summation.fields import Field, sampled_field, sampled_total
 from graphcouple.summation.particle_mesh import MESH_FROM, ParticleMesh
@@ -27,7 +27,7 @@ _FIELD_POINTS = 4000
 
 
 @register("auto")
-class Auto(Summation):
+class Auto(SummationOfSets):
     """Exact sums for few points; for many, a fast summation with forces accurate to 1e-2.
 
     Sums are exact up to 2,000 points (20,000 in three dimensions), and always beyond three dimensions; exact sums
@@ -116,14 +116,6 @@ class Auto(Summation):
     def coarse(self) -> Auto:
         """Return the same choice with a coarse mesh, whose accuracy is not checked."""
         return changed(self, _mesh=self._mesh.coarse(), _checks=False)
-
-    def potential(
-        self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **outputs: bool
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
-        sets = np.ones((1, len(Z))) if charges is None else charges[None]
-        potentials, gradients = self.potentials(Z, radial, sets, **outputs)
-        return potentials[0], gradients[0]
 
     def total(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, weights: FloatArray) -> float:
         """Return Σ_i w_i Φ_i, or an estimate where no sum is fast; see `Summation.total`."""

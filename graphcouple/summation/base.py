@@ -163,6 +163,18 @@ class Summation(ABC):
         return ExactField(Z, radial, charges, self.n_jobs)
 
 
+class SummationOfSets(Summation):
+    """Base class of summations with a pass over several sets of charges, `potentials`, which also sums a single one."""
+
+    def potential(
+        self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **outputs: bool
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
+        sets = np.ones((1, len(Z))) if charges is None else charges[None]
+        potentials, gradients = self.potentials(Z, radial, sets, **outputs)
+        return potentials[0], gradients[0]
+
+
 def weighed(left: FloatArray, potentials: FloatArray, gradients: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return potential and gradient of charges of pairs from the potentials of sets; see `Summation.low_rank`."""
     return np.einsum("si,si->i", left, potentials), np.einsum("si,sia->ia", left, gradients)

@@ -18,7 +18,7 @@ LARGEST = 4096
 # Nanoseconds for a node of the grid and for a near pair, to balance a finer grid and fewer near pairs; near pairs are
 # searched in blocks ten nodes wide. With more than 10,000 near pairs per point, the mesh is not used.
 _TIME_OF_NODE, _TIME_OF_PAIR = 15.0, 2.0
-_BLOCK_NODES = 10.0
+BLOCK_NODES = 10.0
 _MOST_BINS_A_POINT = 16
 MOST_PAIRS = 10_000.0
 
@@ -39,11 +39,11 @@ _MOVING_POINTS = (1.0, 0.5, 0.8 * LARGEST)
 _FIXED_POINTS = (2.0, 0.5**0.5, 0.98 * LARGEST)
 
 
-def crowding(points: FloatArray, low: FloatArray, spacing: float) -> float:
-    """Return about how many points each point is compared with in the search for near pairs, on average."""
+def crowding(points: FloatArray, low: FloatArray, side: float) -> float:
+    """Return how many points are in a point's block of this side, on average: each is compared with about as many."""
     blocks = np.zeros(len(points), dtype=np.int64)
     for column, least in zip(points.T, low, strict=True):
-        block = ((column - least) / (_BLOCK_NODES * spacing)).astype(np.int64)
+        block = ((column - least) / side).astype(np.int64)
         blocks = blocks * (int(block.max()) + 1) + block
     sparse = blocks.max() > _MOST_BINS_A_POINT * len(points)
     counts = np.unique(blocks, return_counts=True)[1] if sparse else np.bincount(blocks)
@@ -61,7 +61,7 @@ def finer_where_crowded(
 
     def cost(width: float) -> float:
         nodes = float(np.prod(np.maximum(extent / width, 16.0)))
-        return _TIME_OF_NODE * nodes + reads * _TIME_OF_PAIR * len(points) * crowding(points, low, width)
+        return _TIME_OF_NODE * nodes + reads * _TIME_OF_PAIR * len(points) * crowding(points, low, BLOCK_NODES * width)
 
     current = cost(spacing)
     while float(extent.max()) < step * widest * spacing:
@@ -108,7 +108,7 @@ def tiled_spacings(
 
     @cache
     def sharing(width: float) -> float:
-        return max((crowding(some, low, width) - 1.0) / share + 1.0, 1.0)
+        return max((crowding(some, low, BLOCK_NODES * width) - 1.0) / share + 1.0, 1.0)
 
     def near(width: float) -> float:
         return _TIME_OF_PAIR * len(points) * sharing(width) if width > least else 0.0

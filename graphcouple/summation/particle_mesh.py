@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from graphcouple._numba.threads import POINTS_WORTH_THREADS, effective_n_jobs, over_rows
 from graphcouple._validation import changed, check_integer, check_positive
 from graphcouple.graphs import FloatArray
-from graphcouple.summation.base import Summation, register
+from graphcouple.summation.base import SummationOfSets, register
 from graphcouple.summation.fields import ExactField, Field, MeshField
 from graphcouple.summation.near_cells import NearCells, bounds, sorted_by_bin
 from graphcouple.summation.near_pairs import (
+    BLOCK_NODES,
     LARGEST,
     MOST_PAIRS,
     add_near,
@@ -69,7 +70,7 @@ class _Workspace(NamedTuple):
 
 
 @register("particle_mesh")
-class ParticleMesh(Summation):
+class ParticleMesh(SummationOfSets):
     """Sums over all pairs in O(n + G log G) by a grid of G nodes; embeddings of one or two dimensions.
 
     Charges are spread by cubic B-splines and convolved with the radial function by FFT. Its transform is divided by the
@@ -140,16 +141,8 @@ class ParticleMesh(Summation):
         """Return a mesh that omits near pairs from 20,000 points on; functions not smooth at zero are then softened."""
         return changed(self, _softens=True)
 
-    def potential(
-        self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **outputs: bool
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the potential of charges at the points, and its gradient; see `Summation.potential`."""
-        c = None if charges is None else charges[None]
-        sums = self.potentials(Z, radial, c, **outputs)
-        return sums[0][0], sums[1][0]
-
     def potentials(
-        self, Z: FloatArray, radial: RadialFunction, charges: FloatArray | None = None, **outputs: bool
+        self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return the potentials of several sets of charges, with one pass over near pairs; see `Summation`."""
         n, n_dims = Z.shape
@@ -159,7 +152,7 @@ class ParticleMesh(Summation):
                 "use 'barnes_hut' or 'exact'."
             )
         points = np.ascontiguousarray(Z)
-        c = np.ones((1, n)) if charges is None else np.ascontiguousarray(charges, dtype=np.float64)
+        c = np.ascontiguousarray(charges, dtype=np.float64)
         low, high = bounds(points)
         if (low == high).all():
             return in_one_place(radial, c, n_dims)
@@ -232,7 +225,7 @@ class ParticleMesh(Summation):
         if (low == high).all():
             return True
         grid = self._grid(Z, radial)
-        return _fits(grid) and (grid.edge is None or crowding(Z, low, grid.spacing) <= MOST_PAIRS)
+        return _fits(grid) and (grid.edge is None or crowding(Z, low, BLOCK_NODES * grid.spacing) <= MOST_PAIRS)
 
     def _grid(self, points: FloatArray, radial: RadialFunction, fixed: bool = False) -> Grid:
         """Return the fastest grid; tiles of `fixed` points need no near pairs."""
