@@ -15,7 +15,8 @@ import stat
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -77,22 +78,42 @@ def write(path: str | os.PathLike[str], content: dict[str, Any], kind: str = FOR
     """
     encoder = _Encoder()
     tree = {"format": kind, "version": VERSION, "content": encoder.encode(content, "the model")}
-    # A link is followed, so that its file is replaced and not the link.
-    target = Path(path).resolve()
-    if target.is_dir():
+    if Path(path).is_dir():
         raise ValueError(f"{os.fspath(path)!r} is a folder; give the name of a file in it.")
-    with tempfile.NamedTemporaryFile(dir=target.resolve().parent, prefix=target.name, delete=False) as file:
-        try:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-                archive.writestr(_TREE, json.dumps(tree, indent=1))
-                for name, array in encoder.arrays.items():
-                    with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                        npy.write_array(entry, array, allow_pickle=False)
-        except BaseException:
-            os.unlink(file.name)
-            raise
-    os.chmod(file.name, _mode_of(target))
-    os.replace(file.name, target)
+    with finished_files(Path(path)) as (draft,):
+        assert draft is not None
+        with zipfile.ZipFile(draft, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+            archive.writestr(_TREE, json.dumps(tree, indent=1))
+            for name, array in encoder.arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                    npy.write_array(entry, array, allow_pickle=False)
+
+
+@contextmanager
+def finished_files(*targets: Path | None) -> Iterator[list[Path | None]]:
+    """Yield a temporary path beside each target; move all to their targets only if the block succeeds.
+
+    Symbolic links stay; the files that they point to are replaced, and keep their permissions.
+    """
+    drafts: list[Path | None] = []
+    targets = tuple(None if target is None else target.resolve() for target in targets)
+    try:
+        for target in targets:
+            if target is None:
+                drafts.append(None)
+                continue
+            handle, name = tempfile.mkstemp(prefix=".", suffix=target.suffix, dir=target.parent)
+            os.close(handle)
+            drafts.append(Path(name))
+        yield drafts
+        for draft, target in zip(drafts, targets, strict=True):
+            if draft is not None and target is not None:
+                draft.chmod(_mode_of(target))
+                draft.replace(target)
+    finally:
+        for draft in drafts:
+            if draft is not None:
+                draft.unlink(missing_ok=True)
 
 
 def _mode_of(target: Path) -> int:

@@ -79,7 +79,8 @@ def compare(
     """
     from graphcouple.comparison import Comparison
     from graphcouple.comparison import compare as compare_methods
-    from graphcouple.datasets._files import finished_files, write_table
+    from graphcouple.datasets._files import write_table
+    from graphcouple.storage import finished_files
 
     method_names = _names(methods, tuple(METHODS), "--methods")
     if not method_names:

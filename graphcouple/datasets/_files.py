@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import csv
 import gzip
-import os
 import re
-import tempfile
 import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -323,35 +320,6 @@ def read_labels(path: Path, n_points: int) -> NDArray[Any]:
     if path.suffix != ".txt" and rows.size and all(mark in row for row in rows):
         raise ValueError(f"{path.name} has several columns; keep the one with labels, or name it with the data's file.")
     return _as_labels(rows)
-
-
-@contextmanager
-def finished_files(*targets: Path | None) -> Iterator[list[Path | None]]:
-    """Yield a temporary path beside each target; move all to their targets only if the block succeeds.
-
-    Symbolic links stay; the files that they point to are replaced.
-    """
-    drafts: list[Path | None] = []
-    targets = tuple(None if target is None else target.resolve() for target in targets)
-    try:
-        for target in targets:
-            if target is None:
-                drafts.append(None)
-                continue
-            handle, name = tempfile.mkstemp(prefix=".", suffix=target.suffix, dir=target.parent)
-            os.close(handle)
-            drafts.append(Path(name))
-        yield drafts
-        mask = os.umask(0)
-        os.umask(mask)
-        for draft, target in zip(drafts, targets, strict=True):
-            if draft is not None and target is not None:
-                draft.chmod(0o666 & ~mask)
-                draft.replace(target)
-    finally:
-        for draft in drafts:
-            if draft is not None:
-                draft.unlink(missing_ok=True)
 
 
 def write_embedding(path: Path, target: Path, Z: NDArray[Any]) -> None:
