@@ -291,11 +291,8 @@ def plot_class_means(
     labels = [check_labels(level, len(points)) for level in levels]
     if not labels or not all(is_categorical(level) for level in labels):
         raise ValueError("y must hold classes: names, or up to 30 different whole numbers.")
-    own, ax = ax is None, new_axes(ax)
-    old_artists = {*ax.collections, *ax.images}
-    plot(Z, labels[0], ax=ax, title=title, legend=legend)
-    if own:
-        make_room(ax.figure, ax.get_legend())
+    old_artists = {*getattr(ax, "collections", ()), *getattr(ax, "images", ())}
+    ax = plot(Z, labels[0], ax=ax, title=title, legend=legend)
     for artist in {*ax.collections, *ax.images} - old_artists:
         artist.set_alpha(0.3)
     halo: list[Any] = [withStroke(linewidth=3, foreground="white")]
