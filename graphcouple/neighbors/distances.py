@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from graphcouple._numba.threads import effective_n_jobs
 from graphcouple._validation import check_integer
-from graphcouple.graphs import MANY_EDGES, FloatArray, IntArray, Support, index_dtype, off_diagonal
+from graphcouple.graphs import MANY_EDGES, FloatArray, IntArray, Support, index_dtype, largest_of_rows, off_diagonal
 from graphcouple.neighbors.brute_force import nearest_exactly
 from graphcouple.neighbors.inverted_file import InvertedFile
 from graphcouple.neighbors.points import fits_in_single, shift_of, shifted
@@ -306,9 +306,7 @@ def nearest_edges(support: Support, sq_dist: FloatArray, n_neighbors: int) -> tu
         return support, sq_dist
     keep = np.zeros(support.n_edges, dtype=bool)
     for _, edges, part in support.in_parts():
-        by_row = np.lexsort((sq_dist[edges], part.rows))
-        rank = np.arange(part.n_edges) - np.repeat(part.indptr[:-1], np.diff(part.indptr))
-        keep[edges][by_row[rank < n_neighbors]] = True
+        keep[edges] = largest_of_rows(part, -sq_dist[edges], n_neighbors)
     return support.select(keep), sq_dist[keep]
 
 
