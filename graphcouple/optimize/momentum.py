@@ -12,6 +12,7 @@ from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer, Run
 from graphcouple.optimize.exaggeration import USUAL_EXAGGERATION, Exaggeration
+from graphcouple.optimize.monitor import check_finite
 
 # Iterations between measurements of the curvature.
 _MEASURE_EVERY = 50
@@ -112,11 +113,7 @@ class MomentumGains(Optimizer):
         # Parts may return gradients in a higher precision than the embedding's.
         gradient = (weighted.gradient(state.Z) / objective.n_points).astype(state.Z.dtype, copy=False)
         norm = float(np.linalg.norm(gradient))
-        if not np.isfinite(norm):
-            raise FloatingPointError(
-                f"the gradient is no longer finite at iteration {iteration}: lower learning_rate or "
-                "early_exaggeration, or start from a smaller embedding."
-            )
+        check_finite(iteration, norm)
         warming_up = iteration < self.exaggeration.n_iter
         momentum = self.initial_momentum if warming_up else self.momentum
         rate, weight = state.rate, self.exaggeration(iteration)

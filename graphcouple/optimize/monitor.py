@@ -62,6 +62,15 @@ def _spreads_downhill(objective: Objective, Z: FloatArray, loss: float) -> bool:
     return any(objective.value(Z * np.asarray(s / size, dtype=Z.dtype)) < loss - _ROUNDING * abs(loss) for s in _SIZES)
 
 
+def check_finite(iteration: int, *values: Any) -> None:
+    """Raise `FloatingPointError`, which names the iteration, unless all values are finite."""
+    if not all(np.isfinite(value).all() for value in values):
+        raise FloatingPointError(
+            f"the loss, gradient or embedding is no longer finite at iteration {iteration}: lower learning_rate or "
+            "early_exaggeration, or start from a smaller embedding."
+        )
+
+
 @dataclass(frozen=True)
 class Stopping:
     """When a run counts as converged, and how often its loss is evaluated.
@@ -148,17 +157,9 @@ class Monitor:
         self._stood_still = False
         self.before_last_tenth: float | None = None
 
-    def check_finite(self, iteration: int, *values: Any) -> None:
-        """Raise `FloatingPointError`, which names the iteration, unless all values are finite."""
-        if not all(np.isfinite(value).all() for value in values):
-            raise FloatingPointError(
-                f"the loss, gradient or embedding is no longer finite at iteration {iteration}: lower learning_rate "
-                "or early_exaggeration, or start from a smaller embedding."
-            )
-
     def note(self, iteration: int, loss: float, Z: FloatArray) -> None:
         """Add a loss to the history, and keep the embedding if it is the best so far."""
-        self.check_finite(iteration, loss, Z)
+        check_finite(iteration, loss, Z)
         self.losses.append(float(loss) - (0.0 if self.aside is None else self.aside.value(Z)))
         self.first, self.last = (self.first if self.iterations else float(loss)), float(loss)
         self.iterations.append(iteration)

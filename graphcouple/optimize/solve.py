@@ -16,7 +16,7 @@ from graphcouple.optimize.base import Callback, Optimizer, Run, Solution
 from graphcouple.optimize.descent import Descent
 from graphcouple.optimize.exaggeration import NO_EXAGGERATION
 from graphcouple.optimize.lbfgs import LBFGS
-from graphcouple.optimize.monitor import SETTLE_SPAN, Monitor, Stopping, is_collapsed
+from graphcouple.optimize.monitor import SETTLE_SPAN, Monitor, Stopping, check_finite, is_collapsed
 from graphcouple.optimize.rays import best_scale, shrink_within, starting_objective
 from graphcouple.optimize.snapshots import NoSnapshots, Snapshots, check_state
 from graphcouple.optimize.verdict import UNSETTLED, resized, restarted, warn_if_bad, warn_if_far
@@ -244,7 +244,7 @@ class _Attempts(NamedTuple):
                 if over or _is_over(optimizer, objective, state, iteration, monitor):
                     break
                 after = optimizer.step(optimizer.for_iteration(objective, iteration, state.Z), state, iteration, run)
-                monitor.check_finite(iteration + 1, after.Z)
+                check_finite(iteration + 1, after.Z)
                 state, iteration = after, iteration + 1
                 self.store.offer(iteration, remembered)
         except KeyboardInterrupt:
