@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from graphcouple._validation import check_integer, check_positive
+from graphcouple._validation import check_integer, check_positive, check_weight
 from graphcouple.couplings import EffectiveCrossEntropy, Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import Space
@@ -100,8 +100,7 @@ class NegativeSampling(Optimizer):
         if self.samples_per_point is not None:
             check_positive("samples_per_point", self.samples_per_point)
         check_positive("clip", self.clip)
-        if not 0 <= self.softening < np.inf:
-            raise ValueError(f"softening must be a finite number of at least 0, got {self.softening!r}.")
+        check_weight(self.softening, name="softening")
         check_integer("n_pulls", self.n_pulls, 1)
         if self.random_state is not None:
             check_integer("random_state", self.random_state, 0)
