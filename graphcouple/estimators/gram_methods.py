@@ -23,6 +23,7 @@ from graphcouple.estimators.spectral import (
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
 from graphcouple.neighbors import distances_of, product_of_rows
+from graphcouple.neighbors.distances import squares_of
 from graphcouple.spectral import GramMatrix, nystroem_places
 
 
@@ -203,10 +204,7 @@ class ClassicalMDS(GramEstimator):
 
     def _similarities(self, X: Any, fitted: Any) -> FloatArray:
         if self.takes_distances:
-            dense = np.asarray(X.toarray() if issparse(X) else X, dtype=np.float64)
-            if (dense < 0).any():
-                raise ValueError("precomputed distances must not be negative; pass distances, not similarities.")
-            return -0.5 * np.square(dense)
+            return -0.5 * squares_of(np.asarray(X.toarray() if issparse(X) else X, dtype=np.float64))
         return -0.5 * squared_distances(distances_of(fitted, self.metric, self.metric_params), X)
 
 
