@@ -17,10 +17,10 @@ from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._progress import progress_bar
 from graphcouple.estimators._vocabulary import ABOVE_0, POSTERIOR_OR_MODEL
 from graphcouple.estimators.embedding import EmbeddingEstimator
+from graphcouple.estimators.preset import described_law
 from graphcouple.graphs import FloatArray
-from graphcouple.kernels import Gaussian
-from graphcouple.laws import GraphLaw, GraphModel, Perplexity
-from graphcouple.laws.priors import RandomGraph, as_prior
+from graphcouple.laws import GraphLaw
+from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import product_of_rows
 
 
@@ -128,11 +128,7 @@ class CCPCA(EmbeddingEstimator):
 
     def model(self, n_samples: int) -> GraphLaw:
         """Return the law of the graph of this many points, as the parameters describe it."""
-        if isinstance(self.input, GraphLaw):
-            return self.input.for_points(n_samples)
-        bandwidth = Perplexity(self.perplexity)
-        law = GraphModel(Gaussian(), as_prior(self.prior), bandwidth, self.n_neighbors, metric=self.metric)
-        return law.for_points(n_samples)
+        return described_law(self, n_samples)
 
     def _fit(self, X: Any) -> None:
         if self.n_components > min(X.shape):

@@ -10,11 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.embedding import EmbeddingEstimator, HasLaw
+from graphcouple.estimators.preset import described_law
 from graphcouple.estimators.spectral import warn_of_parts
 from graphcouple.graphs import FloatArray, IntArray, as_csr
-from graphcouple.kernels import Gaussian
-from graphcouple.laws import GraphLaw, GraphModel, Perplexity
-from graphcouple.laws.priors import RandomGraph, as_prior
+from graphcouple.laws import GraphLaw
+from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import coordinates_of
 from graphcouple.spectral import GraphLaplacian, embed_parts, graph_laplacian
 
@@ -102,17 +102,7 @@ class LawEigenmaps(HasLaw, LaplacianEstimator):
 
     def model(self, n_samples: int) -> GraphLaw:
         """Return the law of the graph of this many points, as the parameters describe it."""
-        if isinstance(self.input, GraphLaw):
-            return self.input.for_points(n_samples)
-        law = GraphModel(
-            Gaussian(),
-            as_prior(self.prior),
-            Perplexity(self.perplexity),
-            self.n_neighbors,
-            metric=self.metric,
-            metric_params=self.metric_params,
-        )
-        return law.for_points(n_samples)
+        return described_law(self, n_samples)
 
     @property
     def _has_own_graph(self) -> bool:

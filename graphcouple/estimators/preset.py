@@ -76,6 +76,15 @@ def of_points(estimator: Any) -> dict[str, Any]:
     return {name: getattr(estimator, name) for name in ("metric", "metric_params", "target_weight")}
 
 
+def described_law(estimator: Any, n_points: int) -> GraphLaw:
+    """Return the law that is the estimator's `input`, or that its parameters describe, for this many points."""
+    if isinstance(estimator.input, GraphLaw):
+        return estimator.input.for_points(n_points)
+    options: dict[str, Any] = {name: getattr(estimator, name, None) for name in ("metric", "metric_params")}
+    law = GraphModel(Gaussian(), estimator.prior, Perplexity(estimator.perplexity), estimator.n_neighbors, **options)
+    return law.for_points(n_points)
+
+
 def fuzzy_law(estimator: Any, symmetrize: str = "threshold", local_connectivity: float = 1.0) -> GraphModel:
     """Return the law of umap-learn's fuzzy graph, for an estimator with `n_neighbors`."""
     k = estimator.n_neighbors
