@@ -135,7 +135,7 @@ class Autoencoder(EmbeddingEstimator):
     References
     ----------
     Lecture notes, section 3. Ghosh, Sajjadi, Vergari, Black and Schölkopf (2020), From variational to deterministic
-    autoencoders, equation 11.
+    autoencoders, for the penalty of the codes.
 
     Examples
     --------

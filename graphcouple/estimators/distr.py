@@ -57,8 +57,8 @@ class DistR(WithTerm):
 
     References
     ----------
-    Van Assel, Vincent-Cuaz, Courty, Flamary, Frossard and Vayer (2024), Distributional reduction, equation 9: there the
-    plan moves by conditional gradients, and a place has no edges to itself to count.
+    Van Assel, Vincent-Cuaz, Courty, Flamary, Frossard and Vayer (2024), Distributional reduction; there the plan moves
+    by conditional gradients.
 
     Examples
     --------
