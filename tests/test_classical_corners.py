@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import kneighbors_graph
 
 import graphcouple as gc
@@ -117,3 +118,19 @@ def test_parameters_set_after_a_fit_do_not_change_it(method, tmp_path):
     np.testing.assert_array_equal(method.transform(points[:5] + 0.1), placed)
     method.save(tmp_path / "model")
     np.testing.assert_array_equal(gc.load(tmp_path / "model").transform(points[:5] + 0.1), placed)
+
+
+def test_strain_is_the_share_of_similarities_that_is_lost():
+    points = np.random.default_rng(0).normal(size=(30, 5))
+    C = np.eye(30) - 1.0 / 30
+    for method, similarity in (
+        (gc.ClassicalMDS(2), points @ points.T),
+        (gc.ClassicalMDS(2, metric="manhattan"), -0.5 * np.square(cdist(points, points, "cityblock"))),
+        (gc.KernelPCA(2, kernel="rbf"), rbf_kernel(points)),
+    ):
+        Z = method.fit_transform(points)
+        S = C @ similarity @ C
+        assert method.strain_ == pytest.approx(np.linalg.norm(S - Z @ Z.T) / np.linalg.norm(S), rel=1e-6)
+        assert dict(method.report())["strain"] == f"{method.strain_:.4f}"
+    wide = sp.random_array((5001, 5001), density=1e-5, random_state=0, format="csr")
+    assert gc.ClassicalMDS(2).fit(wide).strain_ is None

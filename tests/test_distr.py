@@ -1,4 +1,4 @@
-"""Prototypes: the loss against that of all points, moves against every single move, and the plan's concavity."""
+"""Prototypes: the loss against the loss of all points, moves against every single move, and the plan's concavity."""
 
 import numpy as np
 import pytest

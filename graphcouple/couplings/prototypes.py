@@ -87,7 +87,7 @@ class GroupedPosterior(RandomGraph):
         return self._means.diagonal()
 
     def least_entropy(self) -> float:
-        """Return the bound of the law of all nodes, as the loss is that of all nodes."""
+        """Return the bound for the law of all nodes, because the loss counts all nodes."""
         return self.law.least_entropy()
 
     def sample(self, rng: Any = None) -> Graph:
@@ -105,7 +105,7 @@ class GroupedPosterior(RandomGraph):
 
     def log_prob(self, W: Any) -> float:
         """Raise `ValueError`: the numbers of edges between groups have no formula for their probability."""
-        raise ValueError("the law of the edges between groups has no formula for its probability; use that of `law`.")
+        raise ValueError("the law of the edges between groups has no formula for its probability; use `law.log_prob`.")
 
 
 def groups_of(posterior: RandomGraph, n_groups: int, rng: np.random.RandomState) -> IntArray:

@@ -149,8 +149,8 @@ VOCABULARY: dict[str, Word] = {
     ),
     "features": Word(
         '"linear", "network", transformer or MLPRegressor, optional',
-        'Makes the map a function of the points: "linear" in the columns of X, or in those of a transformer of '
-        'scikit-learn, such as `Nystroem`; "network" a network with two hidden layers of 100 units, or one with the '
+        'Makes the map a function of the points: "linear" in the columns of X, or in the features of a transformer '
+        'of scikit-learn, such as `Nystroem`; "network" a network with two hidden layers of 100 units, or one with the '
         "layers, activation and alpha of an `MLPRegressor`. None lets every point move freely.",
         [StrOptions({"linear", "network"}), HasMethods(["fit", "transform"]), HasMethods(["fit", "predict"]), None],
     ),

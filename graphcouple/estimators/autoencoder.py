@@ -177,7 +177,7 @@ class Autoencoder(EmbeddingEstimator):
         encoder = Network.like(MLPRegressor(hidden_layer_sizes=sizes, **layers), X, codes, seed)
         points = encoder.standardized(X)
         decoder = Network.like(MLPRegressor(hidden_layer_sizes=sizes[::-1], **layers), codes, points, seed)
-        # Codes of principal components are standardised; those of f need not be.
+        # Principal components were standardised; the codes of f need not be.
         decoder = replace(decoder, mean=np.zeros(self.n_components), scale=1.0)
         error = CodingError(points, encoder, decoder, self.beta)
         loss = error if self.alpha == 0 else error + self.alpha * weight_decay(encoder, decoder)

@@ -261,7 +261,7 @@ def _of_network(
     value = objective.value(Z)
     if (lost := (value - plain.loss) / len(points)) > _MOST_LOST:
         warnings.warn(
-            f"the network's loss is {lost:.2f} nats a point above that of points that move freely; equal rows share a "
+            f"the network's loss is {lost:.2f} nats a point above the loss of freely moving points; equal rows share a "
             "place. Wider layers come nearer: MLPRegressor(hidden_layer_sizes=(300, 300), activation='tanh', "
             "solver='lbfgs') as features.",
             stacklevel=5,

@@ -21,6 +21,7 @@ from graphcouple.estimators.rows import Rows
 from graphcouple.estimators.sentence import optimizer_of, refuse_parts
 from graphcouple.estimators.wrapper import WithTerm, keep_places
 from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.initializations import is_made
 from graphcouple.optimize import LBFGS, PositionUncertainty, Solution, solve
 
 # Rounds of a descent of the places and moves of the points; the digits with 60 places take 10.
@@ -159,7 +160,8 @@ def _alternate(plan: Plan, part: Prepared, rng: np.random.RandomState, show: Wat
         with warnings.catch_warnings(record=True) as raised:
             warnings.simplefilter("always")
             if n_rounds == 1:
-                start = {"rescale": True, "n_starts": sentence.get("n_starts", "auto"), "max_iter": sentence.max_iter}
+                start = {"rescale": is_made(sentence.init), "max_iter": sentence.max_iter}
+                start["n_starts"] = sentence.get("n_starts", "auto")
                 solution = solve(plan.objective(), places, optimizer, **start, **run)
             else:
                 solution = solve(bounded(plan.objective(), optimizer), places, LBFGS(), n_starts=1, **run)
