@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import graphcouple as gc
+from graphcouple._numba.threads import over_blocks
 from graphcouple.kernels import ScaledKernel
 from graphcouple.summation import Exact, KernelValue, LogKernel, LogOnePlusKernel, ParticleMesh, as_summation
-from graphcouple.summation.particle_mesh import _by_strips
 
 from .reference import KERNELS, fast_and_nightly, relative_error
 
@@ -155,12 +155,8 @@ def test_parts_far_apart_need_no_fine_grid(rng, kernel):
     assert relative_error(found[1], wanted[1]) < 1e-2
 
 
-def test_strips_of_a_transform_do_not_depend_on_threads():
-    """SciPy's FFT rounds a row in single precision by the rows beside it, from 1.18 on."""
-    found = []
+def test_blocks_do_not_depend_on_threads():
+    """Sums are rounded by block; SciPy's FFT rounds a row in single precision by the rows beside it, from 1.18 on."""
     for n_jobs in (1, 2, 3):
-        strips = []
-        _by_strips(1000, strips.append, n_jobs)
-        found.append(sorted((strip.start, strip.stop) for strip in strips))
-    assert found[0] == found[1] == found[2]
-    assert np.array_equal(np.concatenate([np.arange(*strip) for strip in found[0]]), np.arange(1000))
+        strips = over_blocks(1000, 32, n_jobs, lambda strip: (strip.start, strip.stop))
+        assert strips == [(a, min(a + 32, 1000)) for a in range(0, 1000, 32)]

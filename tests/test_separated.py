@@ -111,8 +111,10 @@ def test_losses_leave_the_bound_out():
     assert tsne.start_losses_.min() == pytest.approx(tsne.loss_, rel=1e-12)
 
 
+@pytest.mark.parametrize("block", [2**15, 12])
 @pytest.mark.parametrize("q", [1, 2, 3])
-def test_the_bound_is_its_formula(q):
+def test_the_bound_is_its_formula(q, block, monkeypatch):
+    monkeypatch.setattr("graphcouple.couplings.confinement._BLOCK", block)
     rng = np.random.default_rng(q)
     Z, weights = 40.0 * rng.normal(size=(50, q)), rng.integers(1, 4, 50).astype(float)
     sq_length = 540 * 0.49 * 10 ** max(1, 2 / q)

@@ -176,3 +176,20 @@ def over_rows(n_rows: int, n_jobs: int | None, loop: Callable[..., Any], *args: 
         finally:
             for future in futures:
                 future.result()
+
+
+def over_blocks(
+    n_rows: int, size: int, n_jobs: int | None, step: Callable[[slice], Any], *, at_least: int = 2
+) -> list[Any]:
+    """Return what `step` returns for blocks of `size` rows, in their order; several threads take blocks.
+
+    Blocks are fixed, since sums are rounded by block. Fewer blocks than `at_least` run in the calling thread.
+    """
+    results: list[Any] = [None] * -(-n_rows // size)
+
+    def loop(start: int, stop: int) -> None:
+        for k in range(start, stop):
+            results[k] = step(slice(k * size, min((k + 1) * size, n_rows)))
+
+    over_rows(len(results), n_jobs, loop, at_least=at_least)
+    return results

@@ -19,8 +19,12 @@ than 1.2 nats per point. C takes O(n) time: it needs no sum over pairs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
+from graphcouple._numba.threads import over_blocks
 from graphcouple._validation import check_positive
 from graphcouple.couplings.base import Objective
 from graphcouple.graphs import FloatArray
@@ -43,6 +47,9 @@ _LARGEST = 1e100
 # the median point, 18 times with the fourth power; umap-learn's end 7 times as far (benchmarks/separated.py).
 _HALF = 4
 
+# Points of a block: in double precision, they fit in a level 2 cache.
+_BLOCK = 2**15
+
 
 class Confinement(Objective):
     """C(Z) = (n/3) log(1 + (D²/L²)³), a bound on the size D of a map; the module has the formula.
@@ -58,6 +65,8 @@ class Confinement(Objective):
         How many points each point stands for.
     tail : float, default=2.0
         t, the exponent with which the embedding's kernel falls far away; at least 1 counts.
+    n_jobs : int or None, default=None
+        Threads; None means every core. The result is bitwise the same for any number.
 
     Raises
     ------
@@ -76,26 +85,44 @@ class Confinement(Objective):
     lower_bound = 0.0
 
     def __init__(
-        self, n_points: int, length: float, crowd: float, weights: FloatArray | None = None, *, tail: float = 2.0
+        self,
+        n_points: int,
+        length: float,
+        crowd: float,
+        weights: FloatArray | None = None,
+        *,
+        tail: float = 2.0,
+        n_jobs: int | None = None,
     ) -> None:
-        self.n_points, self.weights = n_points, weights
+        self.n_points, self.weights, self.n_jobs = n_points, weights, n_jobs
         self.length, self.crowd = check_positive("length", length), check_positive("crowd", crowd)
         self._tail_power = 2.0 / max(tail, _LEAST_TAIL)
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return C at `Z` and its gradient, which draws all points towards their mean."""
-        points: FloatArray = Z.astype(np.float64)
+        points, shares = Z.astype(np.float64), np.empty(len(Z))
         weights = np.ones(len(Z)) if self.weights is None else self.weights
         total = float(weights.sum())
-        pairs = total - 1.0 if total > 1.0 else 1.0
-        # Solvers report a loss that overflows.
-        with np.errstate(over="ignore", invalid="ignore"):
-            points -= weights @ points / total
-            sq_radius = np.square(points).sum(axis=1)
-            widest = float(sq_radius.max()) or 1.0
-            shares = sq_radius / widest
-            moment = float(weights @ shares**_HALF)
-            sq_size = widest * ((_HALF + 1.0) * moment / total) ** (1.0 / _HALF) * total / pairs
+
+        def radii(rows: slice) -> float:
+            points[rows] -= mean
+            shares[rows] = np.square(points[rows]).sum(axis=1)
+            return float(shares[rows].max())
+
+        def weigh(rows: slice) -> tuple[float, FloatArray]:
+            shares[rows] /= widest
+            points[rows] *= shares[rows, None] ** (_HALF - 1)
+            return float(weights[rows] @ shares[rows] ** _HALF), weights[rows] @ points[rows]
+
+        def pull(rows: slice) -> None:
+            points[rows] -= mean
+            points[rows] *= strength * weights[rows, None]
+
+        mean = np.sum(self._blocks(lambda rows: weights[rows] @ points[rows]), axis=0) / total
+        widest = float(np.max(self._blocks(radii))) or 1.0
+        moments, means = zip(*self._blocks(weigh), strict=True)
+        moment = float(np.sum(moments))
+        sq_size = widest * ((_HALF + 1.0) * moment / total) ** (1.0 / _HALF) * total / max(total - 1.0, 1.0)
         exponent = max(1.0, 2.0 / Z.shape[1], self._tail_power)
         sq_length = _SQ_LENGTH * self.length**2 * max(len(Z) / self.crowd, 1.0) ** exponent
         power = min(sq_size / sq_length, _LARGEST) ** _POWER
@@ -104,7 +131,15 @@ class Confinement(Objective):
             return value, np.zeros_like(Z)
         # power/(1 + power), also where the power overflows.
         share = 1.0 / (1.0 + 1.0 / power) if power > 0 else 0.0
-        points *= shares[:, None] ** (_HALF - 1)
-        points -= weights @ points / total
-        points *= (2.0 * total * share / (widest * moment)) * weights[:, None]
+        mean, strength = np.sum(means, axis=0) / total, 2.0 * total * share / (widest * moment)
+        self._blocks(pull)
         return value, points.astype(Z.dtype, copy=False)
+
+    def _blocks(self, step: Callable[[slice], Any]) -> list[Any]:
+        """Return what `step` returns for each block of points; solvers report a loss that overflows."""
+
+        def quiet(rows: slice) -> Any:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return step(rows)
+
+        return over_blocks(self.n_points, _BLOCK, self.n_jobs, quiet)

@@ -251,7 +251,7 @@ class PairCoupling(Placing):
         # With sampled repulsion n/κ is a constant, 5 for UMAP, and UMAP's tail of 1.8 would only make its maps sparser.
         tail = 2.0 if self.latent.prior.independent_edges else kernel.tail
         crowd = self.crowd * self.stated_exaggeration
-        return Confinement(self.n_points, self.scale * kernel.length, crowd, weights, tail=tail)
+        return Confinement(self.n_points, self.scale * kernel.length, crowd, weights, tail=tail, n_jobs=self.n_jobs)
 
     def _bound(self, Z: FloatArray) -> PairCoupling:
         """Return the coupling to evaluate at `Z`."""

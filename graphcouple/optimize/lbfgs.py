@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from graphcouple._numba.threads import over_blocks
 from graphcouple._validation import check_integer, check_positive
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
@@ -35,6 +36,9 @@ _COMPARE_EVERY = 20
 # The first step moves a typical point by this share of `reach`.
 _FIRST_STEP = 0.1
 _MOST_TRIALS = 30
+
+# Points of a block in sums over points: in double precision, they fit in a level 2 cache.
+_BLOCK = 2**15
 
 # A pair is useful if the cosine between its step and its change of the gradient is above this.
 _LEAST_COSINE = 1e-10
@@ -196,7 +200,7 @@ class LBFGS(Optimizer):
     def _search(self, objective: Objective, state: LBFGSState, iteration: int, run: Run) -> LBFGSState:
         """Return the state at the end of a line search, from the steepest direction if the first one fails."""
         # Points in one place set no scale.
-        size = float(np.sqrt(state.Z.var(axis=0, dtype=np.float64).sum())) or 1.0
+        size = _size(state.Z, run.n_jobs) or 1.0
         longest = self.reach * size
         any_finite = False
         # Limiting the steps of single points may turn a softened direction uphill, but never the steepest.
@@ -233,6 +237,14 @@ class LBFGS(Optimizer):
         if min(sy, sq_y) > _SMALLEST * np.finfo(s.dtype).tiny and sy > _LEAST_COSINE * (sq_s * sq_y) ** 0.5:
             pairs = (*pairs, (s, y, 1.0 / sy))[-self.memory :]
         return state._replace(Z=trial.Z, gradient=trial.gradient, loss=trial.loss, pairs=pairs, message="")
+
+
+def _size(Z: FloatArray, n_jobs: int | None) -> float:
+    """Return the root mean square distance of the points from their mean."""
+    blocks = partial(over_blocks, len(Z), _BLOCK, n_jobs)
+    mean = np.sum(blocks(lambda rows: Z[rows].sum(axis=0, dtype=np.float64)), axis=0) / len(Z)
+    squares = np.sum(blocks(lambda rows: np.square(Z[rows] - mean).sum(axis=0)), axis=0) / len(Z)
+    return float(np.sqrt(squares.sum()))
 
 
 def _evaluate(objective: Objective, Z: FloatArray, with_loss: bool) -> tuple[float, FloatArray]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._numba.threads import POINTS_WORTH_THREADS, effective_n_jobs, over_rows
+from graphcouple._numba.threads import POINTS_WORTH_THREADS, over_blocks, over_rows
 from graphcouple._validation import changed, check_integer, check_positive
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.base import SummationOfSets, register
@@ -27,7 +27,14 @@ from graphcouple.summation.near_pairs import (
 )
 from graphcouple.summation.radials import RadialFunction
 from graphcouple.summation.tiles import MOST_FIELDS, TILE, TileField, Tiles, core_of, n_tiles
-from graphcouple.summation.transforms import Grid, Transform, kernel_transform, tile_transform
+from graphcouple.summation.transforms import (
+    STRIP,
+    STRIPS_WORTH_THREADS,
+    Grid,
+    Transform,
+    kernel_transform,
+    tile_transform,
+)
 
 MESH_FROM = 2000
 """Number of points above which the particle mesh replaces exact sums: O(n²) then exceeds the cost of a grid."""
@@ -43,12 +50,6 @@ _MOST_KEPT = 2**25
 
 # Rows of a band; threads write to every second band. Wider than a spline's reach of 4, with few points in each.
 _BAND = 8
-
-# Columns transformed at once: 32 of 4,096 doubles take 1 MB, which fits in a level 2 cache.
-_STRIP = 32
-
-# For fewer rows or columns, one thread is faster than several that wait for Python's interpreter lock.
-_NODES_WORTH_THREADS = 512
 
 # On a narrower grid (in lengths), the function varies so little that single precision loses its slopes.
 _FLAT_LENGTHS = 4.0
@@ -277,7 +278,7 @@ class ParticleMesh(SummationOfSets):
             self._transforms.move_to_end(key)
             return self._transforms[key]
         if grid.coarse is None:
-            transform = kernel_transform(radial, grid, effective_n_jobs(self.n_jobs))
+            transform = kernel_transform(radial, grid, self.n_jobs)
         else:
             assert grid.coarse.edge is not None
             transform = tile_transform(radial, grid, grid.coarse.edge, TILE)
@@ -330,19 +331,10 @@ class ParticleMesh(SummationOfSets):
         def rows_back(rows: slice) -> None:
             work.field[rows] = irfft(spectrum[rows], padded_columns, axis=1)[:, :n_columns]
 
+        # An FFT rounds a row by the rows beside it.
         for size, step in ((n_rows, rows_forward), (spectrum.shape[1], columns_through), (n_rows, rows_back)):
-            _by_strips(size, step, self.n_jobs)
+            over_blocks(size, STRIP, self.n_jobs, step, at_least=STRIPS_WORTH_THREADS)
         return work.field
-
-
-def _by_strips(size: int, step: Callable[[slice], None], n_jobs: int | None) -> None:
-    """Run a function on each strip. Strips are fixed, since an FFT rounds a row by the rows beside it."""
-
-    def loop(start: int, stop: int) -> None:
-        for a in range(_STRIP * start, _STRIP * stop, _STRIP):
-            step(slice(a, min(a + _STRIP, size)))
-
-    over_rows(-(-size // _STRIP), n_jobs, loop, at_least=_NODES_WORTH_THREADS // _STRIP)
 
 
 def _of_page(low: FloatArray, high: FloatArray, spacing: float, dtype: Any, edge: float | None) -> Grid:
