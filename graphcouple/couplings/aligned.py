@@ -43,9 +43,6 @@ class PartOf(Through):
         whole[self.points] = gradient
         return whole
 
-    def _with(self, objective: Objective) -> PartOf:
-        return PartOf(objective, self.n_points, self.first)
-
     def _own(self, attraction: Attraction) -> dict[str, Any]:
         return {"edges": lambda: [self._among_all(edges) for edges in attraction.matrices], "raised": None}
 

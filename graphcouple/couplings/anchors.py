@@ -157,8 +157,5 @@ class Held(Through):
     def _pulled(self, gradient: FloatArray, Z: FloatArray) -> FloatArray:
         return np.where(self.held[:, None], np.zeros((), dtype=gradient.dtype), gradient)
 
-    def _with(self, objective: Objective) -> Held:
-        return Held(objective, self.held)
-
     def _own(self, attraction: Attraction) -> dict[str, Any]:
         return {}

@@ -231,9 +231,6 @@ class OfNetwork(Through):
         value, gradient = self.objective.value_and_grad(places)
         return value, network.pulled(layers, gradient.astype(np.float64, copy=False))[0]
 
-    def _with(self, objective: Objective) -> OfNetwork:
-        return OfNetwork(objective, self.network, self.points)
-
 
 class CodingError(Objective):
     """‖X − g(f(X))‖² + β ‖f(X)‖² of standardised points, as a function of the parameters of f and then of g.

@@ -160,6 +160,3 @@ class OfFeatures(Through):
 
     def _pulled(self, gradient: FloatArray, Z: FloatArray) -> FloatArray:
         return self.values.T @ gradient
-
-    def _with(self, objective: Objective) -> OfFeatures:
-        return OfFeatures(objective, self.values)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from graphcouple._validation import changed
 from graphcouple.couplings.base import Attraction, Objective
 from graphcouple.graphs import FloatArray
 
@@ -15,7 +16,7 @@ from graphcouple.graphs import FloatArray
 class Through(Objective):
     """An objective of a function A of the embedding, H(A(Z)), whose gradient is A'ᵀ ∇H.
 
-    Subclasses define A, the transpose of its derivative, and how another objective goes through the same function.
+    Subclasses define A and the transpose of its derivative.
     """
 
     objective: Objective
@@ -28,9 +29,9 @@ class Through(Objective):
     def _pulled(self, gradient: FloatArray, Z: FloatArray) -> FloatArray:
         """Return A'ᵀ at `Z` times a gradient in A(Z)."""
 
-    @abstractmethod
-    def _with(self, objective: Objective) -> Through:
+    def _with(self, objective: Objective) -> Self:
         """Return another objective of A(Z)."""
+        return changed(self, objective=objective)
 
     def _own(self, attraction: Attraction) -> dict[str, Any]:
         """Return the parts of the attraction that differ between the points of `Z`; by default it has no edges."""
@@ -110,6 +111,3 @@ class Rescaled(Through):
 
     def _pulled(self, gradient: FloatArray, Z: FloatArray) -> FloatArray:
         return (gradient / self.scale).astype(gradient.dtype, copy=False)
-
-    def _with(self, objective: Objective) -> Rescaled:
-        return Rescaled(objective, self.scale)
