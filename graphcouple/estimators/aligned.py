@@ -23,7 +23,7 @@ from graphcouple.estimators.graph_coupling import GraphCoupling
 from graphcouple.estimators.rows import Rows, warn_if_places_are_shared
 from graphcouple.estimators.sentence import optimizer_of, refuse_parts
 from graphcouple.estimators.sne import TSNE
-from graphcouple.estimators.wrapper import WithTerm, keep_places
+from graphcouple.estimators.wrapper import WithTerm, keep_places, with_options_of
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.initializations import is_made
 from graphcouple.metrics import align
@@ -198,8 +198,7 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
         refuse_parts(method, "be aligned", start, (rows, "has terms that name rows"))
         if not isinstance(method, CouplingEstimator):
             method = GraphCoupling(**sentence)
-        own = {name: value for name in ("random_state", "n_jobs") if (value := getattr(self, name)) is not None}
-        return method.set_params(**own)
+        return with_options_of(self, method)
 
 
 def _several(Xs: Any) -> list[Any]:

@@ -79,9 +79,6 @@ class DistR(WithTerm):
         checks=[AT_LEAST_2],
     )
 
-    def _term(self) -> None:
-        return None
-
     def fit(self, X: Any = None, y: Any = None, neighbors: Any = None) -> Self:  # type: ignore[override]
         """Embed `X`, of shape (n_samples, n_features).
 

@@ -58,9 +58,6 @@ class ParametricCoupling(WithTerm):
         checks=[StrOptions({"linear", "network"}), HasMethods(["fit", "transform"]), HasMethods(["fit", "predict"])],
     )
 
-    def _term(self) -> None:
-        return None
-
     def _plain(self) -> CouplingEstimator:
         return GraphCoupling(**super()._plain().sentence.replace(features=self.features))
 

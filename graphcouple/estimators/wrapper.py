@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -67,16 +66,13 @@ class WithTerm(EmbeddingEstimator):
         check_is_fitted(self)
         return self.estimator_
 
-    @abstractmethod
     def _term(self) -> Term | None:
         """Return the term, if the objective gets one."""
+        return None
 
     def _plain(self) -> CouplingEstimator:
         """Return the plain method with the term."""
-        plain = self.plain_method() if self.estimator is None else clone(self.estimator)
-        for name in ("random_state", "n_jobs"):
-            if getattr(self, name) is not None:
-                plain.set_params(**{name: getattr(self, name)})
+        plain = with_options_of(self, self.plain_method() if self.estimator is None else clone(self.estimator))
         term = self._term()
         return plain if term is None else plain.set_params(terms=(*plain.terms, term))
 
@@ -161,6 +157,12 @@ class WithTerm(EmbeddingEstimator):
     def uncertainty(self, temperature: float | str = "auto") -> PositionUncertainty:
         """Return how certain the positions are; see `CouplingEstimator.uncertainty`."""
         return self._fitted.uncertainty(temperature)
+
+
+def with_options_of(wrapper: Any, plain: CouplingEstimator) -> CouplingEstimator:
+    """Return a method with the seed and the number of threads of the estimator that wraps it, where it has them."""
+    own = {name: value for name in ("random_state", "n_jobs") if (value := getattr(wrapper, name)) is not None}
+    return plain.set_params(**own)
 
 
 def keep_places(method: CouplingEstimator, part: Prepared, Z: FloatArray, solution: Solution) -> CouplingEstimator:
