@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._numba.threads import one_blas_thread
-from graphcouple._validation import check_embedding
 from graphcouple.couplings.network import CodingError, Network, weight_decay
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import AT_LEAST_0, AT_LEAST_1
@@ -95,11 +93,7 @@ class LinearAutoencoder(EmbeddingEstimator):
 
     def inverse_transform(self, Z: Any) -> FloatArray:
         """Return the points Z D + mean that codes stand for, of shape (n_new, n_features)."""
-        check_is_fitted(self)
-        codes = check_embedding(Z)
-        if codes.shape[1] != self.decoder_.shape[0]:
-            raise ValueError(f"Z must have {self.decoder_.shape[0]} columns, got shape {codes.shape}.")
-        return codes @ self.decoder_ + self.mean_
+        return self._checked_places(Z) @ self.decoder_ + self.mean_
 
 
 @estimator
@@ -196,8 +190,5 @@ class Autoencoder(EmbeddingEstimator):
 
     def inverse_transform(self, Z: Any) -> FloatArray:
         """Return the points g(Z) that codes stand for, of shape (n_new, n_features)."""
-        check_is_fitted(self)
-        codes = check_embedding(Z)
-        if codes.shape[1] != self.n_components:
-            raise ValueError(f"Z must have {self.n_components} columns, got shape {codes.shape}.")
+        codes = self._checked_places(Z)
         return self.encoder_.scale * self.decoder_(codes) + self.encoder_.mean

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from graphcouple._validation import check_sparse, check_unmasked
+from graphcouple._validation import check_embedding, check_sparse, check_unmasked
 from graphcouple.estimators._parameters import ScikitTransformer
 from graphcouple.estimators._peers import why_missing
 from graphcouple.graphs import FloatArray
@@ -139,6 +139,14 @@ class EmbeddingEstimator(ScikitTransformer):
         """Return new points, which must have the columns of the fitted points."""
         check_is_fitted(self)
         return as_points(self._validated(X, reset=False), at_least=1)
+
+    def _checked_places(self, Z: Any) -> FloatArray:
+        """Return places in the embedding, as floats."""
+        check_is_fitted(self)
+        places, q = check_embedding(Z), self.embedding_.shape[1]
+        if places.shape[1] != q:
+            raise ValueError(f"Z must have {q} columns, as the embedding has, got shape {places.shape}.")
+        return places
 
     def _validated(self, X: Any, **options: Any) -> Any:
         if issparse(X):

@@ -10,7 +10,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._numba.threads import one_blas_thread, threads_kept
-from graphcouple._validation import check_embedding
 from graphcouple.couplings.fixed_map import FixedMap
 from graphcouple.couplings.network import Network
 from graphcouple.couplings.parametric import FeatureMap
@@ -179,11 +178,9 @@ class PlacesNewPoints(HasLaw):
         check_is_fitted(self)
         if self._given is None or self.takes_distances:
             raise ValueError("inverse_transform takes means of points, but the estimator was fitted to none.")
-        places = check_embedding(Z)
+        places = self._checked_places(Z)
         if not len(places):
             raise ValueError("Z has no rows; give at least one place.")
-        if places.shape[1] != self.embedding_.shape[1]:
-            raise ValueError(f"Z has {places.shape[1]} columns, but the embedding {self.embedding_.shape[1]}.")
         others = len(self._places) - 1
         few = min(_NEARBY, others / 3.0)
         bandwidth = Perplexity(few) if few > 1.0 else None

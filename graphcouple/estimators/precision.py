@@ -8,10 +8,8 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._numba.threads import blas_threads, effective_n_jobs, one_blas_thread
-from graphcouple._validation import check_embedding
 from graphcouple.couplings.precision import shrunk_eigenvalues
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import AT_LEAST_1
@@ -150,9 +148,6 @@ class PrecisionCoupling(EmbeddingEstimator):
 
     def inverse_transform(self, Z: Any) -> FloatArray:
         """Map embedded points back to the data's space, in the span of the kept components."""
-        check_is_fitted(self)
-        points = check_embedding(Z)
-        if points.shape[1] != self.n_components_:
-            raise ValueError(f"Z must have {self.n_components_} columns, got shape {points.shape}.")
+        points = self._checked_places(Z)
         back = np.where(self._ratio > 0, 1.0 / np.where(self._ratio > 0, self._ratio, 1.0), 0.0)
         return (points * back.astype(self._ratio.dtype)) @ self.components_ + self.mean_
