@@ -92,14 +92,9 @@ RUN_OPTIONS = ("terms", "unique", "n_landmarks", "transform_method", "random_sta
 
 
 class Option:
-    """An option in a group: it is read, set and passed to the constructor like a parameter.
+    """An option of the parameter `group`: it is read, set and passed to the constructor like a parameter.
 
-    Parameters
-    ----------
-    group : str
-        The parameter that holds the group; None stands for all defaults.
-    kind : type
-        The group's frozen dataclass.
+    The group is a frozen dataclass of the type `kind`; None stands for all its defaults.
     """
 
     def __init__(self, group: str, kind: type) -> None:
@@ -144,22 +139,10 @@ def parameter(
     like: str | None = None,
     kw_only: bool = True,
 ) -> Any:
-    """Declare a parameter of an estimator; anything left out comes from `VOCABULARY`.
+    """Declare a parameter of an estimator: its type in words, what it does, and accepted values as scikit-learn checks.
 
-    Parameters
-    ----------
-    default : any, optional
-        Without one, the parameter is required.
-    kind : str, optional
-        Its type in words, as in numpydoc.
-    doc : str, optional
-        What it does.
-    checks : list or "no_validation", optional
-        The accepted values, as scikit-learn constraints.
-    like : str, optional
-        Its entry of `VOCABULARY`, if that is not its own name.
-    kw_only : bool, default=True
-        Whether it must be given by name.
+    Anything left out comes from `VOCABULARY`, by the parameter's own name or by `like`. Without a default it is
+    required.
     """
     declared = {"kind": kind, "doc": doc, "checks": checks, "like": like}
     return dataclasses.field(

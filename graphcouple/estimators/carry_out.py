@@ -43,23 +43,10 @@ _MOST_LOST = 0.1
 
 @dataclass(frozen=True)
 class Prepared:
-    """A sentence bound to its points, before descent.
+    """A sentence bound to its points, before descent: the coupling alone, and each term with its weight.
 
-    Attributes
-    ----------
-    sentence : Sentence
-    problem : Problem
-    coupling : Objective
-        The coupling alone, without the terms.
-    terms : tuple of (float, Objective)
-        Each term with its weight.
-    given : ConditionedLaw or None
-        The input's law with its points; None if the input is a graph or a posterior.
-    order : ndarray of shape (n_points,), optional
-        The coupling's i-th point is row `order[i]`, whereas results have the order of the rows. None if the orders are
-        equal.
-    start : ndarray of shape (n_samples, n_components), optional
-        The start, if it was made before the points were reordered.
+    `given` is None if the input is a graph or a posterior. With an `order`, the coupling's i-th point is row
+    `order[i]`, whereas results have the order of the rows; the `start` was then made before the points were reordered.
     """
 
     sentence: Sentence
@@ -106,13 +93,7 @@ class Result:
 
 
 def given_points(sentence: Sentence, rows: Rows) -> ConditionedLaw | None:
-    """Return the input's law with its points; None if the input is a graph or a posterior.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When the points are unusable or a kernel is unsound.
-    """
+    """Return the input's law with its points; None if the input is a graph or a posterior."""
     for law in (sentence.input, sentence.latent):
         for kernel in law.kernels if isinstance(law, GraphLaw) else ():
             require_sound(kernel)
@@ -125,13 +106,7 @@ def given_points(sentence: Sentence, rows: Rows) -> ConditionedLaw | None:
 
 
 def posterior_of(sentence: Sentence, X: Any, given: ConditionedLaw | None, n_jobs: int | None = None) -> RandomGraph:
-    """Return the law of the input's graph: from points, as given, or with the user's own graph as its mean.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When the graph is unusable, or X does not have one row for each node.
-    """
+    """Return the law of the input's graph: from points, as given, or with the user's own graph as its mean."""
     if given is not None:
         return given.posterior(n_jobs)
     own = sentence.input
@@ -154,22 +129,8 @@ def carry_out(
 ) -> Result:
     """Embed rows with the method that a sentence describes.
 
-    Parameters
-    ----------
-    sentence : Sentence
-    rows : Rows
-        The classes go to the law, the coupling and the terms.
-    rng : numpy.random.RandomState
-    watch : callable, optional
-        Called as ``watch(iteration, loss, Z)``; a true return value stops the run.
-    check_every : int, optional
-        Number of iterations between calls of `watch`.
-    snapshots : Snapshots, optional
-        Where the state of the run is kept.
-    start : ndarray of shape (n_samples, n_components), optional
-        Where to continue from with some points held, instead of the sentence's start and optimizer.
-    held : ndarray of shape (n_samples,), optional
-        Which points stay at `start`.
+    With a `start`, descent continues from there, whatever the sentence's start and optimizer, and the `held` points
+    stay. A true return value of `watch`, called after each `check_every` iterations, stops the run.
     """
     part = prepare(sentence, rows, rng, reorders=start is None)
     run: dict[str, Any] = {

@@ -96,10 +96,7 @@ def remedy(n_bytes: float, n_free: float) -> str:
 def warn_if_too_large(sentence: Sentence, n: int, p: int, itemsize: int) -> None:
     """Warn if the arrays of a fit will not fit into the free memory; the points are there already.
 
-    Raises
-    ------
-    MemoryError
-        When they need over twice the free memory: the system would end the process, without a word.
+    Raise `MemoryError` if they need over twice the free memory: the system would end the process, without a word.
     """
     if not isinstance(sentence.input, GraphLaw):
         return

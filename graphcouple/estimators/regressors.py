@@ -18,26 +18,9 @@ _LEAST_EXPLAINED = 0.5
 
 
 def trained_regressor(wanted: Any, X: Any, places: FloatArray, seed: int) -> Any:
-    """Return a regressor from points to their places.
+    """Return a regressor from points to their places: the paper's network on standardised values, or a clone.
 
-    Parameters
-    ----------
-    wanted : "mlp" or regressor
-        The paper's network on standardised values, or a regressor to clone; one that predicts a single number is
-        trained for each coordinate.
-    X : array or sparse matrix of shape (n, p)
-    places : ndarray of shape (n, q)
-    seed : int
-
-    Raises
-    ------
-    TypeError
-        When `wanted` is a classifier.
-
-    Warns
-    -----
-    UserWarning
-        When the regressor explains less than half of the variance of the places.
+    A regressor that predicts a single number is trained for each coordinate.
     """
     from sklearn.metrics import r2_score
 

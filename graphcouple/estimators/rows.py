@@ -20,17 +20,7 @@ _ONE_PLACE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Points, and the values that `fit` was given for each.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_features), or None
-    y : array of shape (n_samples,), optional
-    neighbors : tuple of arrays, or sparse matrix, optional
-        Neighbours that were found before; see `GraphModel.given`.
-    weights : array of shape (n_samples,), optional
-        How many points in one place each row stands for.
-    """
+    """Points, and the values that `fit` was given for each; `weights` say how many points a row stands for."""
 
     X: Any
     y: Any = None
@@ -51,15 +41,7 @@ class Rows:
 def nearest_to_means(X: Any, n_landmarks: int, rng: np.random.RandomState) -> IntArray:
     """Return the rows nearest to the centres of k-means, ascending; fewer if centres share their nearest point.
 
-    Parameters
-    ----------
-    X : array or csr matrix of shape (n_samples, n_features)
-    n_landmarks : int
-    rng : numpy.random.RandomState
-
-    References
-    ----------
-    Sun, Han and Fan (2022), Laplacian-based cluster-contractive t-SNE, algorithm 2.
+    References: Sun, Han and Fan (2022), Laplacian-based cluster-contractive t-SNE, algorithm 2.
     """
     from sklearn.cluster import MiniBatchKMeans
     from sklearn.metrics import pairwise_distances_argmin
@@ -73,15 +55,7 @@ def nearest_to_means(X: Any, n_landmarks: int, rng: np.random.RandomState) -> In
 
 @dataclass(frozen=True, eq=False)
 class EqualRows:
-    """Which rows are equal.
-
-    Parameters
-    ----------
-    first : ndarray of shape (n_points,)
-        The first row of each point, ascending.
-    point : ndarray of shape (n_rows,)
-        The point that each row is.
-    """
+    """Which rows are equal: the first row of each point, ascending, and the point that each row is."""
 
     first: IntArray
     point: IntArray
@@ -119,13 +93,7 @@ class EqualRows:
         return np.bincount(self.point, weights=rows).astype(np.float64)
 
     def agreed(self, y: Any) -> Any:
-        """Return the class of each point.
-
-        Raises
-        ------
-        ValueError
-            When equal rows have different classes.
-        """
+        """Return the class of each point; raise if equal rows have different classes."""
         if y is None:
             return None
         labels, codes = label_array(y), target_codes(y, self.point.size)

@@ -63,20 +63,7 @@ def snapshots_of(
 ) -> tuple[Snapshots | None, np.random.RandomState]:
     """Return where the run of an estimator is kept, if it is, and the random state that the run began with.
 
-    Parameters
-    ----------
-    estimator : estimator
-        With a parameter `checkpoint`.
-    rng : numpy.random.RandomState
-    resume : bool
-        Whether to continue from the file, if there is one.
-    **data : any
-        The arguments of fit.
-
-    Raises
-    ------
-    ValueError
-        When there is nothing to continue, or the file is of another run.
+    Raise if there is nothing to continue, or the file is of another run; `data` are the arguments of fit.
     """
     if estimator.checkpoint is None:
         if resume:
@@ -103,13 +90,7 @@ def _fingerprint(value: Any) -> str:
 
 
 def continued(estimator: Any, sentence: Sentence, X: Any) -> Sentence:
-    """Return the sentence of a warm fit, which starts from the last embedding, without exaggeration.
-
-    Raises
-    ------
-    ValueError
-        When the last embedding is of other points.
-    """
+    """Return the sentence of a warm fit, which starts from the last map of the same points, without exaggeration."""
     if not estimator.warm_start or not hasattr(estimator, "embedding_"):
         return sentence
     last = np.array(estimator.embedding_)

@@ -127,14 +127,7 @@ def optimizer_of(sentence: Sentence, problem: Problem | None = None) -> Optimize
 def refuse_parts(method: Any, cannot: str, *own: tuple[Any, str]) -> None:
     """Raise `ValueError` if a method has parts that suit only a fit of its own: of all points, and of them alone.
 
-    Parameters
-    ----------
-    method : estimator
-        It has a sentence.
-    cannot : str
-        The use that is made of it, as in "be aligned".
-    *own : tuple of (bool, str)
-        Further parts of the method, whether it has them, and why they do not suit.
+    `cannot` is the use that is made of it, as in "be aligned"; `own` holds further parts, and why they do not suit.
     """
     sentence = method.sentence
     optimizer = optimizer_of(sentence)

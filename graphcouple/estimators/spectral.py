@@ -20,17 +20,7 @@ _ENTRIES = 2**25
 
 
 def choose_landmarks(X: Any, wanted: Any, rng: np.random.RandomState, *, points: bool = True) -> IntArray | None:
-    """Return the rows to fit, ascending; None for all of them.
-
-    Parameters
-    ----------
-    X : array or sparse matrix
-    wanted : int, None or "auto"
-        "auto" means all of up to 5,000, and 1,000 of more.
-    rng : numpy.random.RandomState
-    points : bool, default=True
-        Whether the rows are points, so that the rows nearest to means are taken; else rows are drawn.
-    """
+    """Return the rows to fit, ascending; None for all of them. If they are points, those nearest to means are taken."""
     n = X.shape[0]
     count = (None if n <= MOST_PAIRS else LANDMARKS) if wanted == "auto" else wanted
     if count is None or count >= n:
@@ -57,13 +47,7 @@ def warn_of_missing(n_found: int, wanted: int, what: str) -> None:
 
 
 def kernel_values(kernel: Any, params: dict[str, Any] | None, X: Any, Y: Any = None) -> FloatArray:
-    """Return the similarities of points by a kernel: of scikit-learn, graphcouple's, a function, or given ones.
-
-    Raises
-    ------
-    ValueError
-        When the kernel does not take the parameters.
-    """
+    """Return the similarities of points by a kernel: of scikit-learn, graphcouple's, a function, or given ones."""
     from sklearn.metrics.pairwise import pairwise_kernels
 
     if isinstance(kernel, str) and kernel == "precomputed":
