@@ -265,13 +265,7 @@ class LaplacianEigenvalues(Delayed):
 
 
 class FixedBasis(InParts, Delayed):
-    """Tr(Vᵀ L(Z) V) as a function of the embedding, for fixed orthonormal V: an upper bound of R.
-
-    Parameters
-    ----------
-    objective : LaplacianEigenvalues
-    V : ndarray of shape (n_points, k)
-    """
+    """Tr(Vᵀ L(Z) V) as a function of the embedding, for fixed orthonormal V: an upper bound of R."""
 
     lower_bound = 0.0
 

@@ -116,18 +116,9 @@ class ContrastiveCrossEntropy(PairCoupling):
 
 
 class SampledPartition(InParts):
-    """Σ_ij M_ij log(k_ij + S_i), the repulsion, for given draws.
+    """Σ_ij M_ij log(k_ij + S_i), the repulsion, for given draws of m = `n_drawn` points.
 
-    Parameters
-    ----------
-    edges : tuple
-        M + Mᵀ, as the row pointers, column indices and entries of a csr matrix.
-    n_points : int
-    kernel : Kernel
-    n_drawn : int
-        m.
-    seed : int
-    n_jobs : int or None
+    `edges` are M + Mᵀ, as the row pointers, column indices and entries of a csr matrix.
     """
 
     def __init__(

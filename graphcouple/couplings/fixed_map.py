@@ -36,17 +36,9 @@ _UNDERFLOW = 1e-280
 
 
 class DrawnEdges(NamedTuple):
-    """Edges of new points, with the places of their ends.
+    """Edges of new points, with the places of their ends, of shape (q, n_edges).
 
-    Attributes
-    ----------
-    ends : ndarray of shape (q, n_edges)
-        The places of the edges' ends.
-    indptr : ndarray of shape (m + 1,)
-        Where each new point's edges begin.
-    means : ndarray of shape (n_edges,)
-    mass : ndarray of shape (m,)
-        The sum of each new point's means.
+    `indptr` tells where each new point's edges begin, and `mass` is the sum of its means.
     """
 
     ends: FloatArray
@@ -80,16 +72,8 @@ class Placing(Objective):
 class FixedMap:
     """The embedding's points, and how its law attracts and repels a new point.
 
-    Parameters
-    ----------
-    points : ndarray of shape (n, q)
-        Divided by the bandwidth of the embedding's graph.
-    attraction : RadialFunction
-        Its mean over the edges of a new point attracts it.
-    repulsion : RadialFunction
-        Its potentials repel.
-    charges : ndarray of shape (n_sets, n)
-    summation : Summation
+    The mean of `attraction` over a new point's edges attracts it, and the potentials of `repulsion` repel it, one for
+    each row of `charges`. Points are divided by the bandwidth of the embedding's graph.
     """
 
     def __init__(
@@ -144,14 +128,9 @@ class FixedMap:
     def evaluate(
         self, places: FloatArray, edges: DrawnEdges, rows: IntArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return each new point's loss, in nats, its gradient, and the stiffness of its edges.
+        """Return the loss of new points at places, in nats, its gradient, and the stiffness of their edges.
 
-        Parameters
-        ----------
-        places : ndarray of shape (m, q)
-        edges : DrawnEdges
-        rows : ndarray of shape (m,)
-            The new points of `edges` that the places belong to.
+        `rows` are the new points of `edges` that the places belong to.
         """
         from graphcouple._numba.blocks import in_blocks
         from graphcouple._numba.places import edge_sums_at
@@ -239,20 +218,8 @@ class NormalizedMap(AdditiveMap):
 class ChargedMap(FixedMap):
     """A map of the effective loss: ½ γ m (d_i Φ[P] + P_i Φ[d]) repels a new point with the sum of edges d_i.
 
-    Parameters
-    ----------
-    points : ndarray of shape (n, q)
-    attraction : RadialFunction
-    kernel : Kernel
-    summation : Summation
-    degrees : ndarray of shape (n,)
-        d.
-    noise_exponent : float
-        P ∝ d to this power.
-    strength : float
-        ½ γ m.
-    weights : ndarray of shape (n,), optional
-        How many points each point stands for; `degrees` are sums over them.
+    P ∝ d to the power `noise_exponent`, and `strength` is ½ γ m. The degrees d are sums over the points that each point
+    stands for.
     """
 
     def __init__(
@@ -287,14 +254,7 @@ class ChargedMap(FixedMap):
 class MatchedMap(FixedMap):
     """A map of a sum of losses of pairs: c Σ_j φ(‖y − z_j‖²) repels a new point, and Σ_j m_j α(‖y − z_j‖²) attracts it.
 
-    Parameters
-    ----------
-    points : ndarray of shape (n, q)
-    attraction, repulsion : RadialFunction
-        α and φ.
-    charge : float
-        c.
-    summation : Summation
+    α and φ are the attraction and the repulsion, and c is the charge.
     """
 
     def __init__(

@@ -32,12 +32,7 @@ class InParts(Objective):
 
 
 class Absent(Objective):
-    """An objective that is 0 everywhere, in place of a term that waits until exaggeration ends.
-
-    Parameters
-    ----------
-    n_points : int
-    """
+    """An objective that is 0 everywhere, in place of a term that waits until exaggeration ends."""
 
     lower_bound = 0.0
 

@@ -28,14 +28,7 @@ _STEPS, _CANDIDATES = 10, 200
 
 @dataclass(frozen=True)
 class Fading(RadialFunction):
-    """The radial function (τ/2) [√d̃/(c + d̃) + arctan(√(d̃/c))/√c], d̃ = 1 + d².
-
-    Parameters
-    ----------
-    c : float
-    reach : float
-        τ.
-    """
+    """The radial function (τ/2) [√d̃/(c + d̃) + arctan(√(d̃/c))/√c], d̃ = 1 + d², with τ the reach."""
 
     c: float
     reach: float
@@ -52,20 +45,9 @@ class Fading(RadialFunction):
 
 
 class LocallyAdjusted(PairwiseControlled):
-    """LocalMAP's loss of the last phase; `at` gives the earlier phases, which are PaCMAP's.
+    """LocalMAP's loss of the last phase; `at` gives the earlier phases, which are PaCMAP's, `plain`.
 
-    Parameters
-    ----------
-    plain : PairwiseControlled
-        PaCMAP's loss.
-    pairs : Support
-        The near pairs, which are never drawn.
-    n_far : int
-        Points that each point draws.
-    reach : float
-        τ.
-    seed : int
-    n_jobs : int or None
+    Each point draws `n_far` points within the reach τ, and never its near pairs, `pairs`.
     """
 
     def __init__(

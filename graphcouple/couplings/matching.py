@@ -93,13 +93,7 @@ class AbsentCost(_LossRadial):
 
 
 def symmetrized_means(posterior: RandomGraph, how: str) -> tuple[Support, FloatArray, FloatArray]:
-    """Return the edges in either direction, with S(m_ij, m_ji) and S(m_ji, m_ij) of each.
-
-    Raises
-    ------
-    ValueError
-        When `how` is unknown.
-    """
+    """Return the edges in either direction, with S(m_ij, m_ji) and S(m_ji, m_ij) of each."""
     if how not in SYMMETRIZATIONS:
         raise ValueError(f"symmetrize must be one of {list(SYMMETRIZATIONS)}, got {how!r}.")
     means = posterior.support.to_csr(np.asarray(posterior.edge_means, dtype=np.float64))
@@ -275,18 +269,10 @@ class MatchedMeans(InParts, Placing):
 def match_latent_means(
     loss: Any, kernel: Kernel, Z: FloatArray, edges: tuple[Support, FloatArray], symmetrize: str, total: float | None
 ) -> tuple[float, FloatArray]:
-    """Return Σ_{i≠j} F̂(e_ij, S(a_ij, a_ji)) and its gradient in the embedding.
+    """Return Σ_{i≠j} F̂(e_ij, S(a_ij, a_ji)) and its gradient in the embedding, if a are means of prior D or E.
 
-    Parameters
-    ----------
-    loss : MatchingLoss
-    kernel : Kernel
-    Z : ndarray of shape (n, q)
-    edges : (Support, ndarray of shape (n_edges,))
-        Where e is not 0, and its values; symmetric unless `symmetrize` is "first".
-    symmetrize : {"mean", "or", "first"}
-    total : float or None
-        The sum of all means; None if the means of each row sum to 1.
+    `edges` are where e is not 0, and its values; symmetric unless `symmetrize` is "first". `total` is the sum of all
+    means, None if the means of each row sum to 1.
     """
     points = np.asarray(Z, dtype=np.float64)
     n = len(points)

@@ -35,12 +35,7 @@ _DRAWN = 6
 
 @dataclass(frozen=True)
 class Saturating(RadialFunction):
-    """The radial function s_c = (1 + d²)/(c + 1 + d²), which no longer grows at distances far above √c.
-
-    Parameters
-    ----------
-    c : float
-    """
+    """The radial function s_c = (1 + d²)/(c + 1 + d²), which no longer grows at distances far above √c."""
 
     c: float
 
@@ -72,14 +67,7 @@ def phase_weights(iteration: int) -> tuple[float, float, float]:
 class PairwiseControlled(Objective):
     """PaCMAP's loss, with the weights of its last phase; `at` gives the earlier phases.
 
-    Parameters
-    ----------
-    near, mid, far : EdgeSum
-        Sums of `Saturating` functions with c = 10, 10⁴ and 1 over the three kinds of pairs.
-    n_points, n_far : int
-        The number of points, and of further pairs.
-    weights : tuple of float
-        The weights of the three sums.
+    `near`, `mid` and `far` are sums of `Saturating` functions with c = 10, 10⁴ and 1 over the three kinds of pairs.
     """
 
     lower_bound = 0.0

@@ -340,13 +340,7 @@ class PairCoupling(Placing):
 
 
 def check_latent(latent: GraphModel, curved: bool = False) -> None:
-    """Raise if a law of the embedding sets a parameter of the input's law alone, or a space without `curved`.
-
-    Raises
-    ------
-    ValueError
-        The message names the parameter.
-    """
+    """Raise if a law of the embedding sets a parameter of the input's law alone, or a space without `curved`."""
     if latent.n_neighbors is not None or latent.symmetrize is not None:
         raise ValueError(
             "latent_model must leave n_neighbors and symmetrize at None: the embedding has no neighbors before it "
@@ -373,13 +367,7 @@ def check_latent(latent: GraphModel, curved: bool = False) -> None:
 
 
 def check_feasible(posterior: RandomGraph, latent: GraphModel) -> None:
-    """Raise unless every graph the posterior can produce is possible under the latent prior.
-
-    Raises
-    ------
-    ValueError
-        The message names both priors and the part of the support that is not contained.
-    """
+    """Raise unless every graph the posterior can produce is possible under the latent prior."""
     missing = latent.prior.constraints - posterior.constraints
     if missing:
         raise ValueError(

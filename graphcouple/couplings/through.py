@@ -94,13 +94,7 @@ class Through(Objective):
 
 
 class Rescaled(Through):
-    """An objective of the embedding divided by a length.
-
-    Parameters
-    ----------
-    objective : Objective
-    scale : float
-    """
+    """An objective of the embedding divided by a length."""
 
     def __init__(self, objective: Objective, scale: float) -> None:
         self.objective, self.scale = objective, scale
