@@ -61,24 +61,10 @@ def _repel(a, sizes, values, potential, pull, total, rule, draws, costs):
 
 @jit
 def move_points(order, indptr, indices, weights, labels, sizes, cost, values, rule, draws):
-    """Move each point to the place with the lowest cost, in place, and return how many have moved.
+    """Move each point, in this order, to the place with the lowest cost, in place, and return how many have moved.
 
-    Parameters
-    ----------
-    order : ndarray of shape (n,)
-        The order in which points move.
-    indptr, indices, weights : ndarray
-        The symmetric graph, as in a csr matrix.
-    labels : ndarray of shape (n,)
-    sizes : ndarray of shape (m,)
-        How many points are at each place.
-    cost : ndarray of shape (m, m)
-        −log k between places.
-    values : ndarray of shape (m, m)
-        The function whose sums make the log-partition.
-    rule : int
-    draws : float
-        Edges of a point; of all points under the rule "graph".
+    The graph is symmetric, as in a csr matrix. `cost` is −log k between places, and `values` are of the function whose
+    sums make the log-partition. `draws` are the edges of a point; of all points under the rule `GRAPH`.
     """
     m = sizes.size
     mass, costs, seen = np.zeros(m), np.empty(m), np.empty(m, dtype=np.int64)

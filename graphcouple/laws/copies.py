@@ -23,14 +23,8 @@ _MOST_RATIO = 1e12
 class Copies:
     """How many points the ends of a graph's edges stand for.
 
-    Attributes
-    ----------
-    weights : ndarray of shape (n_rows,)
-        How many points each row stands for.
-    edges : ndarray of shape (n_edges,)
-        How many copies of its end each edge may lead to.
-    own : ndarray of shape (n_rows,)
-        How many other copies of its own point each row's edges may lead to.
+    `weights` are of the rows; `edges` tell how many copies of its end each edge may lead to, and `own` how many other
+    copies of its own point each row's edges may lead to.
     """
 
     weights: FloatArray
@@ -44,13 +38,7 @@ class Copies:
 
 
 def check_weights(weights: Any, n_points: int) -> FloatArray:
-    """Return weights as a float array.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When they are not one finite number above 0 for each point.
-    """
+    """Return weights as a float array; raise unless they are one finite number above 0 for each point."""
     check_unmasked(weights, "sample_weight")
     try:
         if np.iscomplexobj(weights):
@@ -83,19 +71,11 @@ def nearest_copies(
     rows: FloatArray | None = None,
     n_neighbors: int | None = None,
 ) -> tuple[Support, FloatArray, Copies]:
-    """Return the edges to the nearest copies, and how many copies each leads to.
+    """Return the edges to the nearest `n_neighbors` copies (all by default), and how many copies each leads to.
 
-    Parameters
-    ----------
-    support : Support
-    sq_dist : ndarray of shape (n_edges,)
-    ends : ndarray of shape (n_points,)
-        The weights of the points that edges lead to.
-    rows : ndarray of shape (n_points,), optional
-        The weights of the points that edges start from, if they are the same points: a copy's nearest neighbours are
-        then the other copies of its point. None if edges start from new points, which have no copies.
-    n_neighbors : int, optional
-        How many copies the edges of a row lead to; all by default. The furthest may count in part.
+    `ends` are the weights of the points that edges lead to. `rows` are the weights of the points that edges start from,
+    if they are the same points: a copy's nearest neighbours are then the other copies of its point. New points have
+    none. The furthest copies may count in part.
     """
     from graphcouple._numba.calibration import count_nearest_copies
     from graphcouple._numba.threads import over_rows

@@ -22,14 +22,8 @@ _DISTANCES, _LEAST_ROWS, _MOST_ROWS, _MOST_POINTS = 5_000_000, 100, 2000, 200_00
 class ConditionedModel(ConditionedLaw):
     """A model and the distances between its points.
 
-    Parameters
-    ----------
-    model : GraphModel
-    distances : Distances
-    weights : ndarray of shape (n_points,), optional
-        How many points each row stands for.
-    labels : ndarray of shape (n_points,), optional
-        Classes as integers or ranks of numbers, −1 where unknown; used if the model has a `target_weight`.
+    `weights` tell how many points each row stands for. `labels` are classes as integers or ranks of numbers, −1 where
+    unknown; they are used if the model has a `target_weight`.
     """
 
     def __init__(

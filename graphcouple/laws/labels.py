@@ -30,13 +30,8 @@ UNLABELLED = -1
 def target_codes(y: Any, n_points: int, weights: FloatArray | None = None) -> IntArray | FloatArray:
     """Return classes as integers from 0, or ranks of numbers in (0, 1); −1 for an unknown one.
 
-    As scikit-learn's `type_of_target` has it, numbers of which one has a fraction are a continuous target.
-    A point of weight w ranks as w equal points.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When `y` is None, has the wrong shape, or holds infinite numbers.
+    As scikit-learn's `type_of_target` has it, numbers of which one has a fraction are a continuous target. A point of
+    weight w ranks as w equal points.
     """
     if y is None:
         raise ValueError("target_weight is above 0, but y is None; pass the classes as y, -1 where one is not known.")
@@ -94,13 +89,7 @@ def and_unknown(codes: IntArray | FloatArray | None, n_more: int = 0) -> NDArray
 
 
 def label_array(y: Any) -> NDArray[Any]:
-    """Return labels as an array, without turning numbers among words, such as NaN, into words.
-
-    Raises
-    ------
-    ValueError
-        When labels are masked.
-    """
+    """Return labels as an array, without turning numbers among words, such as NaN, into words."""
     check_unmasked(y, "y")
     labels = np.asarray(y)
     return np.array(y, dtype=object) if labels.dtype.kind in "US" and not hasattr(y, "dtype") else labels
@@ -116,15 +105,7 @@ def _is_unknown(value: Any) -> bool:
 
 
 def log_factor(support: Support, codes: IntArray | FloatArray, weight: float) -> FloatArray:
-    """Return the logarithm of the factor of each edge: 0 between equal targets, negative between others.
-
-    Parameters
-    ----------
-    support : Support
-    codes : ndarray of shape (n,)
-    weight : float
-        In [0, 1).
-    """
+    """Return the logarithm of the factor of each edge: 0 between equal targets, negative between others."""
     start, end = codes[support.rows], codes[support.indices]
     strength = _STRENGTH * weight / (1.0 - weight)
     unknown = (start == UNLABELLED) | (end == UNLABELLED)

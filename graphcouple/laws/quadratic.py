@@ -148,13 +148,7 @@ class _Transport:
         return value, np.add.reduceat(mass, self.starts) - penalty, mass
 
     def means(self, penalty: float) -> FloatArray:
-        """Return P of a penalty by semismooth Newton steps.
-
-        Raises
-        ------
-        _NoTransport
-            When they do not converge.
-        """
+        """Return P of a penalty by semismooth Newton steps; raise `_NoTransport` if they do not converge."""
         value, gradient, mass = self._evaluate(self.shifts, penalty)
         for _ in range(_MOST_STEPS):
             worst = np.abs(gradient).max() / penalty

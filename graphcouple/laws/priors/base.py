@@ -285,17 +285,9 @@ def per_pair(means: FloatArray, share: float, pairs: FloatArray | None) -> float
 def with_copies(
     potential: FloatArray, radial: RadialFunction, weights: FloatArray | None, charges: FloatArray | None = None
 ) -> FloatArray:
-    """Add the other copies of each weighted point, at distance 0, to potentials.
+    """Add the other copies of each weighted point, of charge 1 or `charges` each, at distance 0, to potentials.
 
     Pairs of copies do not depend on the embedding. Where the radial function is infinite at 0 they are left out.
-
-    Parameters
-    ----------
-    potential : ndarray of shape (n,)
-    radial : RadialFunction
-    weights : ndarray of shape (n,) or None
-    charges : ndarray of shape (n,), optional
-        The charge of one copy; 1 by default.
     """
     if weights is None:
         return potential

@@ -197,19 +197,7 @@ class Binary(GraphPrior):
 
 
 def symmetrized(posterior: GraphPosterior, how: str) -> BinaryPosterior:
-    """Return the law of undirected graphs of a posterior with independent edges.
-
-    Parameters
-    ----------
-    posterior : GraphPosterior
-    how : {"threshold", "mutual"}
-        Pairs linked in either direction, or in both.
-
-    Raises
-    ------
-    ValueError
-        When the posterior's edges are not independent (priors D and E).
-    """
+    """Return the law of undirected graphs of pairs linked in either direction, or in both if `how` is "mutual"."""
     if not isinstance(posterior, BinaryPosterior):
         raise ValueError(f"symmetrize={how!r} needs prior B, whose edges are independent; got {posterior.prior_name}.")
     return posterior.mutual() if how == "mutual" else posterior.thresholded()

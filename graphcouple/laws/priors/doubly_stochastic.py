@@ -43,23 +43,10 @@ def balance(
     tolerance: float,
     most: int = _MOST_STEPS,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return u and the row sums of u_i K_ij u_j, for the u that makes these sums 1.
+    """Return u and the row sums of u_i K_ij u_j, for the u that makes these sums 1, up to `tolerance`.
 
     It minimises ½ Σ_ij u_i K_ij u_j − Σ log u_i, which is convex in log u: damped Sinkhorn steps, u ← u/√r, then Newton
-    steps, solved by conjugate gradients.
-
-    Parameters
-    ----------
-    times : callable
-        The product of the symmetric matrix K ≥ 0 with a vector.
-    u : ndarray of shape (n,)
-        The start.
-    product : ndarray of shape (n,)
-        K u at the start.
-    tolerance : float
-        The largest difference between a row's sum and 1.
-    most : int
-        The most steps.
+    steps, solved by conjugate gradients. `times` multiplies by the symmetric K ≥ 0, and `product` is K u at the start.
     """
     for _ in range(most):
         sums = u * product

@@ -14,13 +14,7 @@ from graphcouple.laws.priors.random_graph import RandomGraph, Rng
 
 
 def mixture_weights(weights: Any, n_parts: int) -> FloatArray:
-    """Return the probabilities of the parts of a mixture; None means equal ones.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When they are not one positive number for each part.
-    """
+    """Return the probabilities of a mixture, positive numbers divided by their sum; None means equal ones."""
     if weights is None:
         return np.full(n_parts, 1.0 / n_parts)
     try:
