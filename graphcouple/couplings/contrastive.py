@@ -24,6 +24,7 @@ from graphcouple.couplings.recipes import Coupling, Problem
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
 from graphcouple.laws import GraphModel
+from graphcouple.laws.copies import refuse_weights
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.laws.priors.base import ONE_EACH
 from graphcouple.summation import EdgeSum, KernelValue, LogKernel, Summation
@@ -99,8 +100,7 @@ class ContrastiveCrossEntropy(PairCoupling):
                 f"latent_model must have prior D without a graph as its edge prior, got {prior!r}: an edge is compared "
                 "with others of the same point; use coupling='cross-entropy'."
             )
-        if posterior.node_weights is not None:
-            raise ValueError("negative samples are not drawn by weights: repeat the rows, with unique=False.")
+        refuse_weights(posterior.node_weights, "InfoNCE")
         check_integer("negative_sample_rate", negative_sample_rate, 1)
         edges = EdgeSum(
             posterior.support, self._take_means(), LogKernel(self.kernel), n_jobs, posterior.unordered, overwrite=True

@@ -37,6 +37,7 @@ from graphcouple.couplings.through import Rescaled
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.laws import GraphModel
+from graphcouple.laws.copies import refuse_weights
 from graphcouple.laws.priors import BINARY, RandomGraph
 from graphcouple.laws.priors.log_domain import add_forces, blocks_of_rows
 from graphcouple.summation import EdgeSum, Summation, as_summation
@@ -176,8 +177,7 @@ class MatchedMeans(InParts, Placing):
             raise ValueError(
                 f"latent_model must have prior B, D or E without a graph as its edge prior, got {prior!r}."
             )
-        if posterior.node_weights is not None:
-            raise ValueError("pairwise matching takes no sample weights; repeat rows, with unique=False.")
+        refuse_weights(posterior.node_weights, "pairwise matching")
         self.posterior, self.latent, self.loss, self.symmetrize = posterior, latent_model, as_loss(loss), symmetrize
         self.summation, self.n_jobs = as_summation(summation, n_jobs), n_jobs
         self.kernel = prior.latent_kernel(latent_model.kernel)

@@ -22,6 +22,7 @@ from graphcouple.couplings.effective import EffectiveCrossEntropy
 from graphcouple.couplings.losses import as_loss
 from graphcouple.couplings.matching import SYMMETRIZATIONS, MatchedMeans
 from graphcouple.laws import GraphModel
+from graphcouple.laws.copies import refuse_weights
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import coordinates_of
 from graphcouple.summation import Summation
@@ -86,11 +87,7 @@ class Problem:
 
     def refuse_weights(self, recipe: Coupling | Term) -> None:
         """Raise if points have sample weights."""
-        if self.posterior.node_weights is not None:
-            raise ValueError(
-                f"{type(recipe).__name__} takes no sample weights: it counts each row once. Repeat rows, with "
-                "unique=False."
-            )
+        refuse_weights(self.posterior.node_weights, type(recipe).__name__)
 
     @property
     def points(self) -> Any:

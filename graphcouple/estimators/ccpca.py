@@ -20,6 +20,7 @@ from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.preset import described_law
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import GraphLaw
+from graphcouple.laws.copies import refuse_weights
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import product_of_rows
 
@@ -145,11 +146,7 @@ class CCPCA(EmbeddingEstimator):
         posterior = law.posterior(self.n_jobs) if given is None else given
         if posterior.n_nodes != X.shape[0]:
             raise ValueError(f"input has {posterior.n_nodes} nodes, but X has {X.shape[0]} rows; they must match.")
-        if posterior.node_weights is not None:
-            raise ValueError(
-                "CCPCA takes no sample weights: means of components count each row once. "
-                "Repeat rows, with unique=False."
-            )
+        refuse_weights(posterior.node_weights, "CCPCA")
         rng = check_random_state(self.random_state)
         projection, pca = self._draw(X, posterior, rng)
         # Nothing is stored before the graphs are drawn, so an interruption leaves an earlier fit intact.

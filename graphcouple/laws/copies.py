@@ -64,6 +64,12 @@ def check_weights(weights: Any, n_points: int) -> FloatArray:
     return array
 
 
+def refuse_weights(weights: FloatArray | None, owner: str) -> None:
+    """Raise if points have sample weights, which the owner does not take."""
+    if weights is not None:
+        raise ValueError(f"{owner} takes no sample weights: it counts each row once. Repeat rows, with unique=False.")
+
+
 def nearest_copies(
     support: Support,
     sq_dist: FloatArray,

@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.laws.copies import refuse_weights
 from graphcouple.laws.given import ConditionedLaw, GraphLaw
 
 if TYPE_CHECKING:
@@ -37,11 +38,7 @@ class DerivedLaw(GraphLaw):
 
     def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> ConditionedLaw:
         """Return the law given its points; see `GraphModel.given`."""
-        if sample_weight is not None:
-            raise ValueError(
-                f"{type(self).__name__} takes no sample weights: each row is one node of its graph. Repeat rows, with "
-                "unique=False."
-            )
+        refuse_weights(sample_weight, type(self).__name__)
         return self._conditioned(self, self.law.given(X, neighbors, y=y))
 
     def recall(self, remembered: dict[str, Any]) -> ConditionedLaw:
