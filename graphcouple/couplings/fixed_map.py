@@ -103,7 +103,7 @@ class FixedMap:
         weights = None if self.weights is None else self.weights[order]
         return changed(self, points=self.points[order], charges=self.charges[:, order], weights=weights)
 
-    def without_points(self) -> partial[Any]:
+    def remembered(self) -> partial[Any]:
         """Return a function that rebuilds the map from its points."""
         names = list(inspect.signature(type(self)).parameters)[1:]
         return partial(type(self), **{name: getattr(self, name) for name in names})

@@ -323,32 +323,26 @@ class CouplingEstimator(PlacesNewPoints):
             rows.append(("KL", f"{self.kl_divergence_:.4f} nats"))
         return rows
 
+    _remembered = ("_given", "_map", "_scale", "_rows", "_landmarks", "_function", "_seed")
+
     def _remember(self) -> dict[str, Any]:
         if self._function is not None and self._function.features is not None:
             raise TypeError(
                 f"features={self._function.features!r} is fitted by another library, which a file cannot hold; pickle "
                 "the estimator."
             )
-        return {
-            "given": None if self._given is None else self._given.saved(),
-            "map": None if self._map is None else self._map.without_points(),
-            "scale": self._scale,
-            "rows": self._rows,
-            "landmarks": self._landmarks,
-            "function": self._function,
-            "seed": None if self.transform_method == "law" else self._seed_of_regressor(),
-        }
+        if self.transform_method != "law":
+            self._seed_of_regressor()
+        return super()._remember()
 
     def _recall(self, remembered: dict[str, Any]) -> None:
-        given, self._scale, self._rows = remembered["given"], remembered["scale"], remembered["rows"]
-        self._landmarks = remembered.get("landmarks")
-        self._given = None if given is None else self.sentence.input.loaded(given)
+        # Older files lack the last three.
+        super()._recall({"landmarks": None, "function": None, "seed": None, **remembered})
+        self._posterior = self._regressor = None
         if self._given is not None and self._given.X is not None and self._given.X.shape[0] != len(self._places):
             raise ValueError(
                 f"the file is damaged: it has {self._given.X.shape[0]} points and {len(self._places)} places. "
                 "Fit again."
             )
-        fixed = remembered["map"]
-        self._map = None if fixed is None else fixed(self._places / np.asarray(self._scale, self.embedding_.dtype))
-        self._posterior, self._regressor, self._seed = None, None, remembered.get("seed")
-        self._function = remembered.get("function")
+        if (fixed := remembered["map"]) is not None:
+            self._map = fixed(self._places / np.asarray(self._scale, self.embedding_.dtype))

@@ -223,7 +223,8 @@ class EmbeddingEstimator(ScikitTransformer):
                     value, getattr(self, "metric", "euclidean"), getattr(self, "metric_params", None)
                 )
             elif name == "_given" and value is not None:
-                value = self.model(len(self.embedding_)).loaded(value)
+                law = self.sentence.input if self.couples_laws else self.model(len(self.embedding_))
+                value = law.loaded(value)
             setattr(self, name, value)
 
     def __sklearn_is_fitted__(self) -> bool:
