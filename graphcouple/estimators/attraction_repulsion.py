@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -21,7 +20,6 @@ from graphcouple.estimators._vocabulary import AT_LEAST_1
 from graphcouple.estimators.gram_methods import ByKernel
 from graphcouple.graphs import FloatArray
 from graphcouple.initializations import given_start
-from graphcouple.kernels import Kernel
 from graphcouple.optimize import ExactSteps, best_scale, solve
 from graphcouple.spectral import GramMatrix, nystroem, pivoted_cholesky
 
@@ -33,8 +31,9 @@ _MONITORED = 5000
 class AttractionRepulsionPCA(ByKernel):
     """PCA, or kernel PCA, by descent on ‖C (S − Y Yᵀ) C‖²_F from a random start: points attract and repel each other.
 
-    The result is PCA's up to an orthogonal map. The loss never rises, because each step goes to the minimum along its
-    line. It is slower than a decomposition; its use is to see PCA among the methods of attraction and repulsion.
+    S are the similarities, and the result is PCA's up to an orthogonal map. The loss never rises, because each step
+    goes to the minimum along its line. It is slower than a decomposition; its use is to see PCA among the methods of
+    attraction and repulsion.
 
     Parameters
     ----------
@@ -69,15 +68,6 @@ class AttractionRepulsionPCA(ByKernel):
     True
     """
 
-    n_components: int = parameter(default=2, kw_only=False)
-    kernel: Any = parameter(
-        default="linear",
-        kind='str, Kernel, callable or "precomputed"',
-        doc='S: "linear" for PCA, any kernel of `sklearn.metrics.pairwise.pairwise_kernels`, a kernel of graphcouple, '
-        'or a function of two rows; "precomputed" if X holds a symmetric matrix of similarities.',
-        checks=[StrOptions({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"}), Kernel, callable],
-    )
-    kernel_params: dict[str, Any] | None = parameter(default=None)
     approximation: str | None = parameter(
         default=None,
         kind='{"nystroem", "cholesky"}, optional',

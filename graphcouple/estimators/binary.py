@@ -21,12 +21,7 @@ from graphcouple.optimize import NegativeSampling
 
 @estimator
 class SampledRepulsion(Preset):
-    """Base class of methods with latent prior B: their repulsion and its optimizer.
-
-    Parameters
-    ----------
-    {parameters}
-    """
+    """Base class of methods with latent prior B: their repulsion and its optimizer."""
 
     repulsion: str = parameter(default="effective")
     negative_sample_rate: float = parameter(default=5.0)

@@ -77,11 +77,19 @@ class SimilarityEstimator(EmbeddingEstimator):
         return self._placed(self._columns(X)).astype(X.dtype, copy=False)
 
 
+@estimator
 class ByKernel(SimilarityEstimator):
-    """The similarities of a kernel."""
+    """Base class of methods whose similarities are the values of a kernel."""
 
-    kernel: Any
-    kernel_params: dict[str, Any] | None
+    n_components: int = parameter(default=2, kw_only=False)
+    kernel: Any = parameter(
+        default="linear",
+        kind='str, Kernel, callable or "precomputed"',
+        doc='The similarities: "linear" for PCA; any kernel of `sklearn.metrics.pairwise.pairwise_kernels`; a kernel '
+        'of graphcouple, such as Gaussian(); a function of two rows; "precomputed" if X holds their symmetric matrix.',
+        checks=[StrOptions({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"}), Kernel, callable],
+    )
+    kernel_params: dict[str, Any] | None = parameter(default=None)
 
     @property
     def takes_distances(self) -> bool:
@@ -97,12 +105,7 @@ class ByKernel(SimilarityEstimator):
 
 
 class GramEstimator(SimilarityEstimator):
-    """Base class of methods that decompose a centred matrix of similarities.
-
-    Attributes
-    ----------
-    embedding_ : ndarray of shape (n_samples, n_components)
-    """
+    """Base class of methods that decompose a centred matrix of similarities."""
 
     n_components: int
     n_landmarks: Any
@@ -244,14 +247,5 @@ class KernelPCA(ByKernel, GramEstimator):
     (150, 2)
     """
 
-    n_components: int = parameter(default=2, kw_only=False)
-    kernel: Any = parameter(
-        default="linear",
-        kind='str, Kernel, callable or "precomputed"',
-        doc='"linear" for PCA; any kernel of `sklearn.metrics.pairwise.pairwise_kernels`; a kernel of graphcouple, '
-        'such as Gaussian(); a function of two rows; "precomputed" if X holds a symmetric matrix of similarities.',
-        checks=[StrOptions({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"}), Kernel, callable],
-    )
-    kernel_params: dict[str, Any] | None = parameter(default=None)
     n_landmarks: Any = parameter(default="auto", like="landmarks of pairs")
     random_state: Any = parameter(default=None, doc="Seed of the landmarks.")

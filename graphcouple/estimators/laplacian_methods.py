@@ -67,12 +67,7 @@ class LaplacianEstimator(EmbeddingEstimator):
 
 @estimator
 class LawEigenmaps(HasLaw, LaplacianEstimator):
-    """Base class of methods that embed a law's mean graph, by its Laplacian's eigenvectors unless `_keep` differs.
-
-    Parameters
-    ----------
-    {parameters}
-    """
+    """Base class of methods that embed a law's mean graph, by its Laplacian's eigenvectors unless `_keep` differs."""
 
     n_components: int = parameter(default=2, kw_only=False)
     prior: Any = parameter(default="D")

@@ -19,12 +19,7 @@ from graphcouple.optimize import Descent
 
 @estimator
 class Preset(CouplingEstimator):
-    """Base class of the named methods.
-
-    Parameters
-    ----------
-    {parameters}
-    """
+    """Base class of the named methods."""
 
     n_components: int = parameter(default=2, kw_only=False)
     metric: Any = parameter(default="euclidean")
@@ -57,12 +52,7 @@ class Preset(CouplingEstimator):
 
 @estimator
 class PerplexityPreset(Preset):
-    """Base class of methods with prior D and a perplexity given the input.
-
-    Parameters
-    ----------
-    {parameters}
-    """
+    """Base class of methods with prior D and a perplexity given the input."""
 
     perplexity: Any = parameter(default=30.0)
     n_neighbors: Any = parameter(default="auto")

@@ -23,12 +23,7 @@ from graphcouple.optimize import PositionUncertainty, Solution
 
 @estimator
 class WithTerm(EmbeddingEstimator):
-    """Base class of presets that add one term to another estimator.
-
-    Parameters
-    ----------
-    {parameters}
-    """
+    """Base class of presets that add one term to another estimator."""
 
     estimator: CouplingEstimator | None = parameter(
         default=None,
