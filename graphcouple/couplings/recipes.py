@@ -6,7 +6,6 @@ into an objective. A `Coupling` compares the two graph laws; a `Term` is added t
 
 from __future__ import annotations
 
-import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Real
@@ -23,6 +22,7 @@ from graphcouple.couplings.losses import as_loss
 from graphcouple.couplings.matching import SYMMETRIZATIONS, MatchedMeans
 from graphcouple.laws import GraphModel
 from graphcouple.laws.copies import refuse_weights
+from graphcouple.laws.given import Searchable
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import coordinates_of
 from graphcouple.summation import Summation
@@ -112,7 +112,7 @@ class Problem:
         return coordinates_of(self.points, self.metric)
 
 
-class Recipe(ABC):
+class Recipe(Searchable, ABC):
     """Base class of recipes, whose parameters scikit-learn can search over, as in ``coupling__repulsion_strength``."""
 
     any_space: ClassVar[bool] = False
@@ -127,17 +127,6 @@ class Recipe(ABC):
         TypeError, ValueError
             When the recipe does not suit the problem; the message says why.
         """
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
-
-    def set_params(self, **params: Any) -> Recipe:
-        """Change parameters in place, as scikit-learn's searches do; if one is invalid, nothing changes."""
-        changed = dataclasses.replace(self, **params)  # type: ignore[type-var]
-        for name in params:
-            object.__setattr__(self, name, getattr(changed, name))
-        return self
 
 
 class Coupling(Recipe):

@@ -166,7 +166,55 @@ def nearest_spread(support: Support, sq_dist: FloatArray, n_jobs: int | None = N
     return mean
 
 
-class GraphLaw(ABC):
+class Searchable:
+    """Parameters in the fields of a dataclass, for scikit-learn's searches."""
+
+    _nested: ClassVar[tuple[str, ...]] = ()
+    """The parameters that have parameters of their own."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; `deep` adds its parts' parameters, as in ``kernel__dof``."""
+        params = _fields_of(self)
+        if deep:
+            for name in self._nested:
+                part = params[name]
+                inner = part.get_params() if isinstance(part, Searchable) else _fields_of(part)
+                params |= {f"{name}__{key}": value for key, value in inner.items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters in place, as scikit-learn's searches do; ``kernel__dof=2.0`` changes a part.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When a parameter is unknown or a value is invalid; nothing has then changed.
+        """
+        # A part is set before its own parameters, whatever their order.
+        changes = {name: value for name, value in params.items() if "__" not in name}
+        for name, value in params.items():
+            part, _, inner = name.partition("__")
+            if inner and part in self._nested:
+                owner = changes.get(part, getattr(self, part))
+                owner = as_prior(owner) if part == "prior" else owner
+                if isinstance(owner, Searchable):
+                    changes[part] = copy.copy(owner).set_params(**{inner: value})
+                elif inner in _fields_of(owner):
+                    changes[part] = dataclasses.replace(owner, **{inner: value})
+                else:
+                    changes[name] = value
+            elif inner:
+                changes[name] = value
+        if unknown := sorted(set(changes) - set(_fields_of(self))):
+            kind = type(self).__name__
+            raise ValueError(f"{kind} has no parameter {unknown[0]!r}; it has {sorted(self.get_params())}.")
+        changed = dataclasses.replace(self, **changes)  # type: ignore[type-var]
+        for name, value in _fields_of(changed).items():
+            object.__setattr__(self, name, value)
+        return self
+
+
+class GraphLaw(Searchable, ABC):
     """A law of a hidden graph whose points are not known yet: a `GraphModel` or a `GraphMixture` of models.
 
     Attributes
@@ -182,52 +230,8 @@ class GraphLaw(ABC):
     [True, True]
     """
 
-    _nested: ClassVar[tuple[str, ...]] = ()
-    """The parameters that have parameters of their own."""
-
     def _repr_html_(self) -> str:
         return html_table([], [["law", str(self)]])
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; `deep` adds its parts' parameters, as in ``kernel__dof``."""
-        params = _fields_of(self)
-        if deep:
-            for name in self._nested:
-                part = params[name]
-                inner = part.get_params() if isinstance(part, GraphLaw) else _fields_of(part)
-                params |= {f"{name}__{key}": value for key, value in inner.items()}
-        return params
-
-    def set_params(self, **params: Any) -> Self:
-        """Change parameters in place, as scikit-learn's searches do; ``kernel__dof=2.0`` changes a part.
-
-        Raises
-        ------
-        TypeError, ValueError
-            When a parameter is unknown or a value is invalid; the law is then unchanged.
-        """
-        # A part is set before its own parameters, whatever their order.
-        changes = {name: value for name, value in params.items() if "__" not in name}
-        for name, value in params.items():
-            part, _, inner = name.partition("__")
-            if inner and part in self._nested:
-                owner = changes.get(part, getattr(self, part))
-                owner = as_prior(owner) if part == "prior" else owner
-                if isinstance(owner, GraphLaw):
-                    changes[part] = copy.copy(owner).set_params(**{inner: value})
-                elif inner in _fields_of(owner):
-                    changes[part] = dataclasses.replace(owner, **{inner: value})
-                else:
-                    changes[name] = value
-            elif inner:
-                changes[name] = value
-        if unknown := sorted(set(changes) - set(_fields_of(self))):
-            kind = type(self).__name__
-            raise ValueError(f"{kind} has no parameter {unknown[0]!r}; it has {sorted(self.get_params())}.")
-        changed = dataclasses.replace(self, **changes)  # type: ignore[type-var]
-        for name, value in _fields_of(changed).items():
-            object.__setattr__(self, name, value)
-        return self
 
     @property
     @abstractmethod
