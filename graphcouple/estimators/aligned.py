@@ -21,7 +21,7 @@ from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.estimators.carry_out import Prepared, prepare
 from graphcouple.estimators.graph_coupling import GraphCoupling
 from graphcouple.estimators.rows import Rows, warn_if_places_are_shared
-from graphcouple.estimators.sentence import optimizer_of, refuse_parts
+from graphcouple.estimators.sentence import optimizer_of, refuse_parts, run_options
 from graphcouple.estimators.sne import TSNE
 from graphcouple.estimators.wrapper import WithTerm, keep_places, with_options_of
 from graphcouple.graphs import FloatArray, IntArray
@@ -248,15 +248,12 @@ def _descend(
 ) -> Solution:
     """Return where descent with a method's options ends; its callback sees all maps, one below the other."""
     sentence = part.sentence
-    options: dict[str, Any] = {"n_jobs": sentence.get("n_jobs"), "n_starts": sentence.get("n_starts", "auto")}
-    options["on_interrupt"] = sentence.get("on_interrupt", "raise")
     with threads_kept(), watched(method, sentence.iterations(largest)) as show:
-        if not show.idle:
-            options |= {"callback": show, "check_every": show.every}
         optimizer = optimizer_of(sentence, part.problem)
         if isinstance(optimizer, Descent):
             optimizer = _DescentOfMaps(**vars(optimizer), largest=largest)
-        return solve(objective, start, optimizer, max_iter=sentence.max_iter, rescale=True, **options)
+        options = run_options(sentence, show) | {"max_iter": sentence.max_iter, "rescale": True}
+        return solve(objective, start, optimizer, **options)
 
 
 def _kept(method: CouplingEstimator, part: Prepared, Z: FloatArray, solution: Solution) -> CouplingEstimator:

@@ -17,8 +17,9 @@ from graphcouple.couplings.fixed_map import FixedMap, Placing
 from graphcouple.couplings.network import Network, OfNetwork, weight_decay
 from graphcouple.couplings.parametric import FeatureBasis, FeatureMap, OfFeatures
 from graphcouple.couplings.recipes import as_coupling, with_terms
+from graphcouple.estimators._progress import Watched
 from graphcouple.estimators.rows import Rows
-from graphcouple.estimators.sentence import Sentence, optimizer_of
+from graphcouple.estimators.sentence import Sentence, optimizer_of, run_options
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.initializations import initialize, is_made
 from graphcouple.kernels.check import require_sound
@@ -121,8 +122,7 @@ def carry_out(
     rows: Rows,
     rng: np.random.RandomState,
     *,
-    watch: Callback | None = None,
-    check_every: int | None = None,
+    watch: Watched | None = None,
     snapshots: Snapshots | None = None,
     start: FloatArray | None = None,
     held: Any = None,
@@ -130,21 +130,15 @@ def carry_out(
     """Embed rows with the method that a sentence describes.
 
     With a `start`, descent continues from there, whatever the sentence's start and optimizer, and the `held` points
-    stay. A true return value of `watch`, called after each `check_every` iterations, stops the run.
+    stay.
     """
     part = prepare(sentence, rows, rng, reorders=start is None)
-    run: dict[str, Any] = {
-        "max_iter": sentence.max_iter,
-        "check_every": check_every,
-        "callback": _of_rows(watch, part.order),
-        "n_jobs": sentence.get("n_jobs"),
-        "on_interrupt": sentence.get("on_interrupt", "raise"),
-        "snapshots": snapshots,
-    }
+    run = run_options(sentence, watch) | {"max_iter": sentence.max_iter, "snapshots": snapshots}
+    run["callback"] = _of_rows(run.get("callback"), part.order)
     if start is not None:
         return part.result(_continue_run(part.objective, start, held, run))
     first = part.first()
-    run |= {"rescale": is_made(sentence.init), "n_starts": sentence.get("n_starts", "auto")}
+    run["rescale"] = is_made(sentence.init)
     if sentence.get("features") is not None:
         by = _of_network if is_network(sentence.features) else _of_features
         solution, function = by(sentence, part.problem, part.objective, first, run)
@@ -331,7 +325,7 @@ def _continue_run(objective: Objective, start: FloatArray, held: Any, run: dict[
     if np.all(held):
         loss = objective.value(start)
         return Solution(start, loss, 0, True, "all points are held", np.array([loss]), np.array([0]))
-    return solve(Held(objective, held), start, LBFGS(), n_starts=1, **run)
+    return solve(Held(objective, held), start, LBFGS(), **run | {"n_starts": 1})
 
 
 def _checked(terms: Any) -> list[Term]:

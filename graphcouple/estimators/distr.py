@@ -18,7 +18,7 @@ from graphcouple.estimators._progress import Watched, watched
 from graphcouple.estimators._vocabulary import AT_LEAST_2
 from graphcouple.estimators.carry_out import Prepared, bounded, prepare
 from graphcouple.estimators.rows import Rows
-from graphcouple.estimators.sentence import optimizer_of, refuse_parts
+from graphcouple.estimators.sentence import optimizer_of, refuse_parts, run_options
 from graphcouple.estimators.wrapper import WithTerm, keep_places
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.initializations import is_made
@@ -150,18 +150,17 @@ def _alternate(plan: Plan, part: Prepared, rng: np.random.RandomState, show: Wat
     sizes = np.bincount(plan.labels)
     places: FloatArray = np.column_stack([np.bincount(plan.labels, column) for column in first.T]) / sizes[:, None]
     optimizer, n_iter = optimizer_of(sentence, part.problem), 0
-    run: dict[str, Any] = {"n_jobs": sentence.get("n_jobs"), "on_interrupt": sentence.get("on_interrupt", "raise")}
-    if not show.idle:
-        run |= {"callback": lambda i, loss, Z: show(n_iter + i, loss, Z[plan.labels]), "check_every": show.every}
+    run = run_options(sentence, show)
+    if "callback" in run:
+        run["callback"] = lambda i, loss, Z: show(n_iter + i, loss, Z[plan.labels])
     for n_rounds in range(1, _MOST_ROUNDS + 1):
         with warnings.catch_warnings(record=True) as raised:
             warnings.simplefilter("always")
             if n_rounds == 1:
                 start = {"rescale": is_made(sentence.init), "max_iter": sentence.max_iter}
-                start["n_starts"] = sentence.get("n_starts", "auto")
                 solution = solve(plan.objective(), places, optimizer, **start, **run)
             else:
-                solution = solve(bounded(plan.objective(), optimizer), places, LBFGS(), n_starts=1, **run)
+                solution = solve(bounded(plan.objective(), optimizer), places, LBFGS(), **run | {"n_starts": 1})
         n_iter += solution.n_iter
         places, moved = plan.improve(solution.Z, rng)
         if not moved or solution.stopped:

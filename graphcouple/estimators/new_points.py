@@ -357,9 +357,7 @@ class PlacesNewPoints(HasLaw):
     def _carry_out(self, sentence: Sentence, rows: Rows, rng: np.random.RandomState, **options: Any) -> Result:
         one = one_blas_thread(0 if rows.X is None else int(np.prod(rows.X.shape)))
         with one, threads_kept(), watched(self, sentence.iterations(rows.n_rows)) as show:
-            if not show.idle:
-                options |= {"watch": show, "check_every": show.every}
-            result = carry_out(sentence, rows, rng, **options)
+            result = carry_out(sentence, rows, rng, watch=show, **options)
             if show.bar is not None:
                 show.bar(result.solution.n_iter, result.solution.loss)
             return result

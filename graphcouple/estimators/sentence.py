@@ -9,6 +9,7 @@ from typing import Any
 from graphcouple._html import html_table
 from graphcouple.couplings import Problem
 from graphcouple.couplings.recipes import as_coupling
+from graphcouple.estimators._progress import Watched
 from graphcouple.laws import Space
 from graphcouple.optimize import Descent, Optimizer
 
@@ -122,6 +123,12 @@ def optimizer_of(sentence: Sentence, problem: Problem | None = None) -> Optimize
     if problem is None or isinstance(wanted, Descent):
         return wanted
     return wanted.seeded(problem.seed).with_graph(problem.posterior)
+
+
+def run_options(sentence: Sentence, watch: Watched | None = None) -> dict[str, Any]:
+    """Return the options of `solve` that a sentence states for any descent, and those by which `watch` sees it."""
+    options = {name: sentence[name] for name in ("n_jobs", "n_starts", "on_interrupt") if name in sentence}
+    return options if watch is None or watch.idle else options | {"callback": watch, "check_every": watch.every}
 
 
 def refuse_parts(method: Any, cannot: str, *own: tuple[Any, str]) -> None:
