@@ -16,8 +16,7 @@ from graphcouple.components.pca import MOST_SAMPLES, why_constant
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._progress import progress_bar
 from graphcouple.estimators._vocabulary import ABOVE_0, POSTERIOR_OR_MODEL
-from graphcouple.estimators.embedding import EmbeddingEstimator
-from graphcouple.estimators.preset import described_law
+from graphcouple.estimators.preset import DescribesLaw
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import GraphLaw
 from graphcouple.laws.copies import refuse_weights
@@ -26,7 +25,7 @@ from graphcouple.neighbors import product_of_rows
 
 
 @estimator
-class CCPCA(EmbeddingEstimator):
+class CCPCA(DescribesLaw):
     """PCA of MX, where M averages the projection onto connected components over posterior graphs.
 
     Graphs are drawn from the law of the input's graph. In each, every point is moved to the mean of its component. The
@@ -92,7 +91,6 @@ class CCPCA(EmbeddingEstimator):
     n_components: int = parameter(
         default=2, doc="Dimension of the embedding; at most min(n_samples, n_features).", kw_only=False
     )
-    prior: Any = parameter(default="D")
     perplexity: float = parameter(
         default=30.0,
         kind="float",
@@ -100,7 +98,6 @@ class CCPCA(EmbeddingEstimator):
         "fewer components.",
         checks=[ABOVE_0],
     )
-    n_neighbors: Any = parameter(default="auto")
     metric: str = parameter(
         default="euclidean", doc='Distance of the points in the law; not "precomputed", as the means need points.'
     )
@@ -126,10 +123,6 @@ class CCPCA(EmbeddingEstimator):
         doc='Called after each round of "auto" (once, for a number of graphs) as '
         "``callback(n_drawn, relative_error, Z)``; a true return value stops.",
     )
-
-    def model(self, n_samples: int) -> GraphLaw:
-        """Return the law of the graph of this many points, as the parameters describe it."""
-        return described_law(self, n_samples)
 
     def _fit(self, X: Any) -> None:
         if self.n_components > min(X.shape):

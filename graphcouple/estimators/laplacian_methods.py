@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.embedding import EmbeddingEstimator, HasLaw
-from graphcouple.estimators.preset import described_law
+from graphcouple.estimators.preset import DescribesLaw
 from graphcouple.estimators.spectral import warn_of_parts
 from graphcouple.graphs import FloatArray, IntArray, as_csr
 from graphcouple.laws import GraphLaw
@@ -66,14 +66,9 @@ class LaplacianEstimator(EmbeddingEstimator):
 
 
 @estimator
-class LawEigenmaps(HasLaw, LaplacianEstimator):
+class LawEigenmaps(DescribesLaw, HasLaw, LaplacianEstimator):
     """Base class of methods that embed a law's mean graph, by its Laplacian's eigenvectors unless `_keep` differs."""
 
-    n_components: int = parameter(default=2, kw_only=False)
-    prior: Any = parameter(default="D")
-    perplexity: float = parameter(default=30.0, like="perplexity of each point")
-    n_neighbors: Any = parameter(default="auto")
-    metric: Any = parameter(default="euclidean")
     metric_params: dict[str, Any] | None = parameter(default=None)
     input: Any = parameter(
         default=None,
@@ -94,10 +89,6 @@ class LawEigenmaps(HasLaw, LaplacianEstimator):
         n = len(self.embedding_)
         law = "a graph or posterior of your own" if self._has_own_graph else str(self.model(n))
         return [("input", law), *super().report()]
-
-    def model(self, n_samples: int) -> GraphLaw:
-        """Return the law of the graph of this many points, as the parameters describe it."""
-        return described_law(self, n_samples)
 
     @property
     def _has_own_graph(self) -> bool:

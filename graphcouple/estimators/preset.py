@@ -10,6 +10,7 @@ import numpy as np
 from graphcouple.couplings import Coupling, CrossEntropyCoupling
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.base import CouplingEstimator
+from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.sentence import Sentence
 from graphcouple.kernels import Exponential, Gaussian, Odds
 from graphcouple.laws import GraphLaw, GraphMixture, GraphModel, LocalConnectivity, Perplexity
@@ -61,18 +62,29 @@ class PerplexityPreset(Preset):
         return perplexity_law(self)
 
 
+@estimator
+class DescribesLaw(EmbeddingEstimator):
+    """Base class of estimators with one law, which is their `input`, or which their parameters describe."""
+
+    n_components: int = parameter(default=2, kw_only=False)
+    prior: Any = parameter(default="D")
+    perplexity: float = parameter(default=30.0, like="perplexity of each point")
+    n_neighbors: Any = parameter(default="auto")
+    metric: Any = parameter(default="euclidean")
+    input: Any = parameter(default=None)
+
+    def model(self, n_samples: int) -> GraphLaw:
+        """Return the law of the graph of this many points, as the parameters describe it."""
+        law = self.input
+        if not isinstance(law, GraphLaw):
+            options: dict[str, Any] = {name: getattr(self, name, None) for name in ("metric", "metric_params")}
+            law = GraphModel(Gaussian(), self.prior, Perplexity(self.perplexity), self.n_neighbors, **options)
+        return law.for_points(n_samples)
+
+
 def of_points(estimator: Any) -> dict[str, Any]:
     """Return the estimator's parameters that describe how its law compares points."""
     return {name: getattr(estimator, name) for name in ("metric", "metric_params", "target_weight")}
-
-
-def described_law(estimator: Any, n_points: int) -> GraphLaw:
-    """Return the law that is the estimator's `input`, or that its parameters describe, for this many points."""
-    if isinstance(estimator.input, GraphLaw):
-        return estimator.input.for_points(n_points)
-    options: dict[str, Any] = {name: getattr(estimator, name, None) for name in ("metric", "metric_params")}
-    law = GraphModel(Gaussian(), estimator.prior, Perplexity(estimator.perplexity), estimator.n_neighbors, **options)
-    return law.for_points(n_points)
 
 
 def fuzzy_law(estimator: Any, symmetrize: str = "threshold", local_connectivity: float = 1.0) -> GraphModel:
