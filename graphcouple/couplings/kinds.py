@@ -39,10 +39,6 @@ class Absent(Objective):
     def __init__(self, n_points: int) -> None:
         self.n_points = n_points
 
-    def value(self, Z: FloatArray) -> float:
-        """Return 0."""
-        return 0.0
-
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return 0 and zeros."""
         return 0.0, np.zeros_like(Z)

@@ -28,13 +28,13 @@ def choose_landmarks(X: Any, wanted: Any, rng: np.random.RandomState, *, points:
     return nearest_to_means(X, int(count), rng) if points else np.sort(rng.choice(n, int(count), replace=False))
 
 
-def warn_of_parts(n_parts: int, remedy: str, stacklevel: int = 4) -> None:
-    """Warn that a graph is disconnected; by default in the name of the caller of fit."""
+def warn_of_parts(n_parts: int, remedy: str) -> None:
+    """Warn that a graph is disconnected, in the name of the caller of fit."""
     if n_parts > 1:
         warnings.warn(
             f"the graph has {n_parts} connected components, about whose arrangement it says nothing. Each is embedded "
             f"by itself, around the place of its mean. {remedy}",
-            stacklevel=stacklevel,
+            stacklevel=4,
         )
 
 
