@@ -19,7 +19,7 @@ from graphcouple.estimators._parameters import RUN_OPTIONS, estimator, option, p
 from graphcouple.estimators.carry_out import Result, bounded, objective_of, posterior_of
 from graphcouple.estimators.memory import warn_if_too_large
 from graphcouple.estimators.new_points import PlacesNewPoints
-from graphcouple.estimators.rows import EqualRows, Rows, nearest_to_means, warn_if_places_are_shared
+from graphcouple.estimators.rows import EqualRows, Rows, nearest_to_means, warn_if_places_are_shared, with_others
 from graphcouple.estimators.run_control import RunOptions, continued, same, snapshots_of
 from graphcouple.estimators.sentence import Sentence, optimizer_of
 from graphcouple.graphs import IntArray
@@ -168,7 +168,7 @@ class CouplingEstimator(PlacesNewPoints):
         self._rows, self._landmarks = equal, landmarks
         self._keep(result, np.float64 if X is None else X.dtype)
         if landmarks is not None:
-            self._place_the_others(X, landmarks)
+            self.embedding_ = with_others(X.shape[0], landmarks, self.embedding_, lambda rows: self.transform(X[rows]))
         return self
 
     def _heed(self, y: Any) -> None:
@@ -196,14 +196,6 @@ class CouplingEstimator(PlacesNewPoints):
         if start is not None:
             sentence = sentence.replace(init=start[landmarks])
         return rows.at(landmarks), sentence, landmarks
-
-    def _place_the_others(self, X: Any, rows: IntArray) -> None:
-        """Extend the embedding from the landmarks to all points."""
-        fitted = self.embedding_
-        others = np.setdiff1d(np.arange(X.shape[0]), rows)
-        Z = np.empty((X.shape[0], fitted.shape[1]), dtype=fitted.dtype)
-        Z[rows], Z[others] = fitted, self.transform(X[others])
-        self.embedding_ = Z
 
     def _gathered(self, rows: Rows, sentence: Sentence) -> tuple[Rows, Sentence, EqualRows | None]:
         """Return one row for all equal ones, whose weights are added, the sentence for them, and which are equal."""

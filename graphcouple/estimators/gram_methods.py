@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.embedding import EmbeddingEstimator
+from graphcouple.estimators.rows import with_others
 from graphcouple.estimators.spectral import (
     choose_landmarks,
     in_blocks,
@@ -146,10 +147,7 @@ class GramEstimator(SimilarityEstimator):
             self._fixed = {"points": points, "rows": gram.rows, "onto": placement.onto}
         Z = placement.Z
         if self.landmarks_ is not None:
-            whole = np.empty((n, self.n_components))
-            others = np.setdiff1d(np.arange(n), self.landmarks_)
-            whole[self.landmarks_], whole[others] = Z, self._placed(self._columns(X[others]))
-            Z = whole
+            Z = with_others(n, self.landmarks_, Z, lambda rows: self._placed(self._columns(X[rows])))
         self.embedding_ = Z.astype(X.dtype)
 
     def report(self) -> list[tuple[str, str]]:

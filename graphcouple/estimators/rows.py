@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -51,6 +52,14 @@ def nearest_to_means(X: Any, n_landmarks: int, rng: np.random.RandomState) -> In
     )
     centres = means.fit(X).cluster_centers_
     return np.unique(pairwise_distances_argmin(centres, X))
+
+
+def with_others(n: int, fitted: IntArray, Z: FloatArray, place: Callable[[IntArray], FloatArray]) -> FloatArray:
+    """Return places of all rows: `Z` of the fitted ones, and those that `place` gives the others."""
+    others = np.setdiff1d(np.arange(n), fitted)
+    whole = np.empty((n, Z.shape[1]), dtype=Z.dtype)
+    whole[fitted], whole[others] = Z, place(others)
+    return whole
 
 
 @dataclass(frozen=True, eq=False)
