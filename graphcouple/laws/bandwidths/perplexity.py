@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from graphcouple._numba.threads import over_rows
 from graphcouple._validation import check_positive
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Kernel
@@ -94,27 +95,14 @@ class Perplexity(Bandwidth):
     def fit_rows(self, rows: DistanceRows) -> tuple[FloatArray, FloatArray]:
         """Return no shift and the calibrated scales."""
         from graphcouple._numba.calibration import perplexity_rows
-        from graphcouple._numba.threads import over_rows
 
         n, (indptr, sq_dist, counts) = rows.support.n_nodes, rows.counted()
         totals = np.diff(indptr) if counts is None else np.add.reduceat(counts, indptr[:-1])
         self._check_enough(float(totals.min()), n)
         scale, error, tied = np.empty(n), np.empty(n), np.empty(n)
         target = float(np.log(self.perplexity))
-        over_rows(
-            n,
-            rows.n_jobs,
-            perplexity_rows,
-            sq_dist,
-            indptr,
-            rows.kernel,
-            target,
-            _SEARCH_TOLERANCE,
-            scale,
-            error,
-            tied,
-            counts,
-        )
+        equation = (rows.kernel, target, _SEARCH_TOLERANCE)
+        over_rows(n, rows.n_jobs, perplexity_rows, sq_dist, indptr, *equation, scale, error, tied, counts)
         self._check_reached(rows.kernel, np.where(tied > 0, 0.0, error))
         self._warn_of_ties(tied)
         return np.zeros(n), scale
