@@ -275,7 +275,7 @@ def match_latent_means(
     means, None if the means of each row sum to 1.
     """
     points = np.asarray(Z, dtype=np.float64)
-    n = len(points)
+    n, graph = len(points), edges[0].to_csr(edges[1])
     blocks = partial(blocks_of_rows, kernel, points, entries=_PAIRS_AT_ONCE)
     sums = np.concatenate([np.exp(log_kernel).sum(axis=1) for _, _, log_kernel in blocks()])
     norms = sums if total is None else np.full(n, float(sums.sum()) / total)
@@ -283,9 +283,9 @@ def match_latent_means(
     for rows, sq_dist, log_kernel in blocks():
         strength = np.exp(log_kernel)
         ahead, back = strength / norms[rows, None], strength / norms
-        targets = _dense_rows(*edges, rows)
+        targets = graph[rows].toarray()
         others = np.ones(strength.shape, dtype=bool)
-        others[np.arange(len(strength)), np.arange(rows.start, rows.stop)] = False
+        others[np.arange(rows.size), rows] = False
         mean, slope_of = _symmetric(ahead, back, symmetrize) if total is None else (ahead, 1.0)
         value += float(loss.cost(targets, mean)[others].sum())
         slope = np.where(others, loss.grad_cost(targets, mean), 0.0) * slope_of
@@ -313,10 +313,3 @@ def _symmetric(ahead: FloatArray, back: FloatArray, how: str) -> tuple[FloatArra
     if how == "or":
         return ahead + back - ahead * back, 2.0 * (1.0 - back)
     return ahead, 1.0
-
-
-def _dense_rows(support: Support, values: FloatArray, rows: slice) -> FloatArray:
-    dense = np.zeros((rows.stop - rows.start, support.n_nodes))
-    part = slice(support.indptr[rows.start], support.indptr[rows.stop])
-    dense[support.rows[part] - rows.start, support.indices[part]] = values[part]
-    return dense

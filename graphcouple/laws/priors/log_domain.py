@@ -31,23 +31,18 @@ def isolated_terms(
 ) -> tuple[FloatArray, FloatArray | None]:
     """Return log S_i of some points, S_i = Σ_{j≠i} w_j k(d²_ij), and the gradient of Σ w_i log S_i in all points."""
     w = np.ones(Z.shape[0]) if weights is None else weights
-    logs = np.empty(isolated.size)
     gradient = np.zeros(Z.shape) if with_gradient else None
-    height = max(1, _BLOCK_ENTRIES // Z.shape[0])
-    for start in range(0, isolated.size, height):
-        rows = isolated[start : start + height]
-        sq_dist = cdist(Z[rows], Z, "sqeuclidean")
-        log_kernel = kernel.log(sq_dist) + np.log(w)
-        log_kernel[np.arange(rows.size), rows] = -np.inf
-        logs[start : start + height] = logsumexp(log_kernel, axis=1)
+    logs = []
+    for rows, sq_dist, log_kernel in blocks_of_rows(kernel, Z, np.log(w), chosen=isolated):
+        logs.append(logsumexp(log_kernel, axis=1))
         if gradient is None:
             continue
         # Squared distances that overflow give nan, which solvers report.
         with np.errstate(invalid="ignore", over="ignore"):
-            mean = np.exp(log_kernel - logs[start : start + height, None])
+            mean = np.exp(log_kernel - logs[-1][:, None])
             weight = 2.0 * w[rows, None] * mean * kernel.grad_log(sq_dist)
         add_forces(gradient, Z, rows, weight)
-    return logs, gradient
+    return np.concatenate(logs), gradient
 
 
 def add_forces(gradient: FloatArray, Z: FloatArray, rows: Any, weight: FloatArray) -> None:
@@ -59,16 +54,20 @@ def add_forces(gradient: FloatArray, Z: FloatArray, rows: Any, weight: FloatArra
 
 
 def blocks_of_rows(
-    kernel: Kernel, Z: FloatArray, log_weights: FloatArray | float = 0.0, entries: int = _BLOCK_ENTRIES
-) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-    """Yield rows, with their squared distances to all points and log w_j k; −inf between a point and itself."""
-    n = Z.shape[0]
-    height = max(1, entries // n)
-    for start in range(0, n, height):
-        rows = slice(start, min(start + height, n))
+    kernel: Kernel,
+    Z: FloatArray,
+    log_weights: FloatArray | float = 0.0,
+    entries: int = _BLOCK_ENTRIES,
+    chosen: IntArray | None = None,
+) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
+    """Yield rows, all or the chosen ones, with their squared distances to all points and log w_j k; −inf to itself."""
+    chosen = np.arange(Z.shape[0]) if chosen is None else chosen
+    height = max(1, entries // Z.shape[0])
+    for start in range(0, chosen.size, height):
+        rows = chosen[start : start + height]
         sq_dist = cdist(Z[rows], Z, "sqeuclidean")
         log_kernel = kernel.log(sq_dist) + log_weights
-        log_kernel[np.arange(log_kernel.shape[0]), np.arange(rows.start, rows.stop)] = -np.inf
+        log_kernel[np.arange(rows.size), rows] = -np.inf
         yield rows, sq_dist, log_kernel
 
 
