@@ -20,7 +20,7 @@ from graphcouple.couplings.pacmap import most_likely, other_points, sq_dist_alon
 from graphcouple.couplings.recipes import Coupling, Problem
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.laws import GraphModel
-from graphcouple.neighbors import Distances, distances_of
+from graphcouple.neighbors import distances_of
 
 # Sums are added up in this many parts, whatever the number of threads.
 _PARTS = 8
@@ -129,10 +129,12 @@ class TripletCoupling(Coupling):
         n, rng = problem.posterior.n_nodes, np.random.default_rng(problem.seed())
         distances = distances_of(problem.X, problem.metric, problem.metric_params)
         near = most_likely(problem.posterior, min(self.n_inliers, max(1, n // 2 - 1)))
-        scaled = _Scaled(distances, near, problem.n_jobs)
+        scales = _scales(near, np.sqrt(distances.along(near, problem.n_jobs)))
         parts = [_of_neighbors(near, self.n_outliers, rng), _random(n, self.n_random, rng)]
         triplets = np.concatenate(parts)
-        nearer, farther = scaled.along(triplets[:, 0], triplets[:, 1]), scaled.along(triplets[:, 0], triplets[:, 2])
+        i, j, k = triplets.T
+        nearer = sq_dist_along(distances, i, j, problem.n_jobs) / (scales[i] * scales[j])
+        farther = sq_dist_along(distances, i, k, problem.n_jobs) / (scales[i] * scales[k])
         swap = (nearer > farther) & (np.arange(len(triplets)) >= len(parts[0]))
         triplets[swap, 1:] = triplets[swap, :0:-1]
         weights = np.where(swap, nearer - farther, farther - nearer)
@@ -142,27 +144,18 @@ class TripletCoupling(Coupling):
         return TripletSum(triplets, ((1.0 + weights) ** power - 1.0) / power, n, problem.n_jobs)
 
 
-class _Scaled:
-    """Squared distances divided by the scales of both points."""
-
-    def __init__(self, distances: Distances, near: Support, n_jobs: int | None) -> None:
-        self.distances, self.n_jobs = distances, n_jobs
-        dist = np.sqrt(distances.along(near, n_jobs))
-        order = np.lexsort((dist, near.rows))
-        rank = np.arange(near.n_edges) - near.indptr[near.rows]
-        counts = np.diff(near.indptr)
-        # The third to fifth neighbour; the last ones, if there are fewer.
-        kept = (rank >= np.minimum(2, counts - 1)[near.rows]) & (rank < 5)
-        sums = np.bincount(near.rows[kept], dist[order][kept], minlength=counts.size)
-        scales = sums / np.bincount(near.rows[kept], minlength=counts.size)
-        # Among copies the scale is 0, and all other points would be infinitely far.
-        typical = float(np.median(scales[scales > 0.0])) if (scales > 0.0).any() else 1.0
-        self.scales = np.where(scales > _LEAST_SCALE * typical, scales, typical)
-
-    def along(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Return s of these pairs."""
-        sq_dist = sq_dist_along(self.distances, rows, columns, self.n_jobs)
-        return sq_dist / (self.scales[rows] * self.scales[columns])
+def _scales(near: Support, dist: FloatArray) -> FloatArray:
+    """Return the scale of each point, the mean distance of its third to fifth neighbours."""
+    order = np.lexsort((dist, near.rows))
+    rank = np.arange(near.n_edges) - near.indptr[near.rows]
+    counts = np.diff(near.indptr)
+    # The last neighbours, if there are fewer.
+    kept = (rank >= np.minimum(2, counts - 1)[near.rows]) & (rank < 5)
+    sums = np.bincount(near.rows[kept], dist[order][kept], minlength=counts.size)
+    scales = sums / np.bincount(near.rows[kept], minlength=counts.size)
+    # Among copies the scale is 0, and all other points would be infinitely far.
+    typical = float(np.median(scales[scales > 0.0])) if (scales > 0.0).any() else 1.0
+    return np.where(scales > _LEAST_SCALE * typical, scales, typical)
 
 
 def _of_neighbors(near: Support, n_outliers: int, rng: np.random.Generator) -> IntArray:
