@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, is_dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -146,15 +145,6 @@ class ConditionedLaw(ABC):
     def saved(self) -> dict[str, Any]:
         """Return the law in use and `remembered`, for `GraphLaw.loaded`."""
         return {**self.remembered(), "law": self.law}
-
-
-def mean_of_edges(parts: Sequence[NewEdges], weights: FloatArray) -> NewEdges:
-    """Return the weighted mean of several laws' edges from the same new points."""
-    first, *others = (w * part.to_csr() for w, part in zip(weights, parts, strict=True))
-    total = sp.csr_array(sum(others, first))
-    total.sort_indices()
-    support = Support(total.indptr, total.indices)
-    return NewEdges(support, np.asarray(total.data), parts[0].n_points, parts[0].coincident, parts[0].isolation)
 
 
 def nearest_spread(support: Support, sq_dist: FloatArray, n_jobs: int | None = None) -> FloatArray:

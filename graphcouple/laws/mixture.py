@@ -11,10 +11,10 @@ import numpy as np
 
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.laws.copies import check_weights
-from graphcouple.laws.given import ConditionedLaw, GraphLaw, NewEdges, mean_of_edges
+from graphcouple.laws.given import ConditionedLaw, GraphLaw, NewEdges
 from graphcouple.laws.model import GraphModel
 from graphcouple.laws.priors import MixturePosterior
-from graphcouple.laws.priors.mixture import mixture_weights
+from graphcouple.laws.priors.mixture import mixture_weights, weighted_sum
 from graphcouple.neighbors import Distances, as_points
 
 
@@ -139,7 +139,9 @@ class _ConditionedMixture(ConditionedLaw):
         return {"parts": [part.remembered() for part in self.parts]}
 
     def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
-        return mean_of_edges([part.new_edges(X_new, n_jobs) for part in self.parts], self.mixture.probabilities)
+        parts = [part.new_edges(X_new, n_jobs) for part in self.parts]
+        total = weighted_sum(self.mixture.probabilities, [part.to_csr() for part in parts])
+        return dataclasses.replace(parts[0], support=Support(total.indptr, total.indices), means=total.data)
 
 
 def _share_searches(laws: Sequence[GraphModel], distances: dict[str, Distances]) -> None:

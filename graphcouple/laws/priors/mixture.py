@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import logsumexp
 
 from graphcouple.graphs import FloatArray, Graph, GraphLike, IntArray, Support
@@ -24,6 +25,14 @@ def mixture_weights(weights: Any, n_parts: int) -> FloatArray:
     if w.shape != (n_parts,) or not np.isfinite(w).all() or (w <= 0).any():
         raise ValueError(f"weights must hold a positive number for each of the {n_parts} laws, got {weights!r}.")
     return w / w.sum()
+
+
+def weighted_sum(weights: FloatArray, matrices: Sequence[sp.csr_array]) -> sp.csr_array:
+    """Return Σ_m w_m A_m, with columns in order."""
+    first, *others = (w * matrix for w, matrix in zip(weights, matrices, strict=True))
+    total = sp.csr_array(sum(others, first))
+    total.sort_indices()
+    return total
 
 
 class MixturePosterior(RandomGraph):
@@ -74,9 +83,7 @@ class MixturePosterior(RandomGraph):
             support = laws[0].support
             means = sum(w * law.edge_means for w, law in zip(self.weights, laws, strict=True))
         else:
-            first, *others = (w * law.support.to_csr(law.edge_means) for w, law in zip(self.weights, laws, strict=True))
-            total = sum(others, first)
-            total.sort_indices()
+            total = weighted_sum(self.weights, [law.support.to_csr(law.edge_means) for law in laws])
             support, means = Support(total.indptr, total.indices, total.nnz == n * (n - 1)), total.data
         super().__init__(support)
         self._means = means
