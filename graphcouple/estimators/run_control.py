@@ -11,7 +11,7 @@ import numpy as np
 from graphcouple import __version__
 from graphcouple.estimators._parameters import documented
 from graphcouple.estimators._vocabulary import VOCABULARY
-from graphcouple.estimators.sentence import Sentence
+from graphcouple.estimators.sentence import Sentence, optimizer_of
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize import Callback, Descent, Snapshots
 
@@ -105,7 +105,7 @@ def continued(estimator: Any, sentence: Sentence, X: Any) -> Sentence:
 
 def from_places(sentence: Sentence, Z: FloatArray) -> Sentence:
     """Return the sentence with these places as the start, without exaggeration."""
-    optimizer = Descent() if isinstance(sentence.optimizer, str) else sentence.optimizer
+    optimizer = optimizer_of(sentence)
     if isinstance(optimizer, Descent):
         optimizer = replace(optimizer, early_exaggeration=1.0)
     return sentence.replace(init=Z, optimizer=optimizer, n_starts=1)

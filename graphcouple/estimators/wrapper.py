@@ -43,8 +43,7 @@ class WithTerm(EmbeddingEstimator):
 
     def report(self) -> list[tuple[str, str]]:
         """Return the laws that were used and the losses, as names and texts."""
-        check_is_fitted(self)
-        return self.estimator_.report()
+        return self._fitted.report()
 
     @property
     def takes_distances(self) -> bool:
