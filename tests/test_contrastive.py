@@ -115,7 +115,7 @@ def test_refused_priors(prior):
 
 
 def test_sample_weights_are_refused():
-    with pytest.raises(ValueError, match="repeat the rows"):
+    with pytest.raises(ValueError, match="InfoNCE takes no sample weights"):
         gc.InfoNCTSNE(perplexity=12).fit(X, sample_weight=np.arange(1.0, 10.0))
 
 
