@@ -7,7 +7,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, is_dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,9 +17,6 @@ from graphcouple._numba.threads import over_rows
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.laws.priors import RandomGraph, as_prior
-
-if TYPE_CHECKING:
-    from graphcouple.laws.model import GraphModel
 
 # Number of nearest neighbours whose distances measure isolation.
 FEW = 10
@@ -225,8 +222,8 @@ class GraphLaw(Searchable, ABC):
 
     @property
     @abstractmethod
-    def parts(self) -> tuple[GraphModel, ...]:
-        """The models that the law is made of."""
+    def parts(self) -> tuple[Any, ...]:
+        """The `GraphModel`s that the law is made of."""
 
     @property
     def metric(self) -> Any:
