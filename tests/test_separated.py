@@ -114,7 +114,7 @@ def test_losses_leave_the_bound_out():
 @pytest.mark.parametrize("block", [2**15, 12])
 @pytest.mark.parametrize("q", [1, 2, 3])
 def test_the_bound_is_its_formula(q, block, monkeypatch):
-    monkeypatch.setattr("graphcouple.couplings.confinement._BLOCK", block)
+    monkeypatch.setattr("graphcouple.couplings.confinement.POINTS_OF_BLOCK", block)
     rng = np.random.default_rng(q)
     Z, weights = 40.0 * rng.normal(size=(50, q)), rng.integers(1, 4, 50).astype(float)
     sq_length = 540 * 0.49 * 10 ** max(1, 2 / q)

@@ -29,6 +29,9 @@ _NUMBERS_WORTH_BLAS_THREADS = 10_000_000
 POINTS_WORTH_THREADS = 20_000
 """With fewer rows of a few operations each, starting threads takes longer than the loop."""
 
+POINTS_OF_BLOCK = 2**15
+"""Points of a block in sums over points: in double precision, they fit in a level 2 cache."""
+
 # This many threads are allowed on fewer cores too: more threads than cores gain nothing, but a few do no harm.
 _FEW = 8
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from graphcouple._numba.threads import over_blocks
+from graphcouple._numba.threads import POINTS_OF_BLOCK, over_blocks
 from graphcouple._validation import check_positive
 from graphcouple.couplings.base import Objective
 from graphcouple.graphs import FloatArray
@@ -46,9 +46,6 @@ _LARGEST = 1e100
 # Half of the power of radii in D. Under UMAP, five distant points beside 1,500 end 8 times as far from the middle as
 # the median point, 18 times with the fourth power; umap-learn's end 7 times as far (benchmarks/separated.py).
 _HALF = 4
-
-# Points of a block: in double precision, they fit in a level 2 cache.
-_BLOCK = 2**15
 
 
 class Confinement(Objective):
@@ -142,4 +139,4 @@ class Confinement(Objective):
             with np.errstate(over="ignore", invalid="ignore"):
                 return step(rows)
 
-        return over_blocks(self.n_points, _BLOCK, self.n_jobs, quiet)
+        return over_blocks(self.n_points, POINTS_OF_BLOCK, self.n_jobs, quiet)

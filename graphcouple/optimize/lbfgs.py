@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphcouple._numba.threads import over_blocks
+from graphcouple._numba.threads import POINTS_OF_BLOCK, over_blocks
 from graphcouple._validation import check_integer, check_positive
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
@@ -36,9 +36,6 @@ _COMPARE_EVERY = 20
 # The first step moves a typical point by this share of `reach`.
 _FIRST_STEP = 0.1
 _MOST_TRIALS = 30
-
-# Points of a block in sums over points: in double precision, they fit in a level 2 cache.
-_BLOCK = 2**15
 
 # A pair is useful if the cosine between its step and its change of the gradient is above this.
 _LEAST_COSINE = 1e-10
@@ -241,7 +238,7 @@ class LBFGS(Optimizer):
 
 def _size(Z: FloatArray, n_jobs: int | None) -> float:
     """Return the root mean square distance of the points from their mean."""
-    blocks = partial(over_blocks, len(Z), _BLOCK, n_jobs)
+    blocks = partial(over_blocks, len(Z), POINTS_OF_BLOCK, n_jobs)
     mean = np.sum(blocks(lambda rows: Z[rows].sum(axis=0, dtype=np.float64)), axis=0) / len(Z)
     squares = np.sum(blocks(lambda rows: np.square(Z[rows] - mean).sum(axis=0)), axis=0) / len(Z)
     return float(np.sqrt(squares.sum()))
