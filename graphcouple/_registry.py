@@ -16,7 +16,7 @@ class Registry(Generic[T]):
     parameter : str
         The argument's name in error messages.
     alternative : str
-        What may be given instead of a name, for error messages.
+        What is accepted besides a name, in words, for error messages.
 
     Examples
     --------

@@ -181,7 +181,7 @@ def score(
     labels : str, optional
         A column of `obs` with classes.
     use_rep, n_pcs, layer : optional
-        What the embeddings are compared with; as for `embed`.
+        The representation that the embeddings are compared with; as for `embed`.
     **options
         Options of `evaluate`.
 

@@ -24,8 +24,8 @@ def _row_entropy(sq_dist, counts, kernel, log_scale, log_weight, slope):
     largest = -np.inf
     for j in range(sq_dist.size):
         if counts is not None and counts[j] == 0.0:
-            # A point without copies, at distance 0 from itself, would have the largest term, and the others would lose
-            # all digits.
+            # The point itself, at distance 0 and without copies, would be the largest term, and the other terms would
+            # lose all their digits.
             log_weight[j] = -np.inf
             slope[j] = 0.0
             continue
@@ -209,7 +209,7 @@ def connectivity_rows(start, stop, sq_dist, indptr, kernel, target, connectivity
 
 @jit
 def neighbor_rows(start, stop, sq_dist, indptr, number, scale, counts=None):
-    """Find each row's distance to neighbour `number` + 1, copies counted; if 0, the least positive distance, or 1."""
+    """Find each row's distance to neighbour `number` + 1, with copies; for 0, the least positive distance, or 1."""
     for i in range(start, stop):
         row = np.sqrt(sq_dist[indptr[i] : indptr[i + 1]].astype(np.float64))
         order = np.argsort(row)

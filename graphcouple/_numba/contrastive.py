@@ -1,6 +1,6 @@
 """Edges against points drawn at random, with the same bits for any number of threads.
 
-The points drawn for i are those `shifts` places behind it in a random order, so that i also knows which points drew it.
+The points drawn for i lie `shifts` places behind it in a random order, so it is also known which points drew i.
 """
 
 from __future__ import annotations

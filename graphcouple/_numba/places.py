@@ -14,7 +14,8 @@ _ENOUGH_FALL = 1e-4
 _REACH = 0.2
 _FIRST_STEP = 0.02
 
-# A place has settled when its step is this short relative to the map, or when a step had to be cut to this share.
+# A place has settled when its step is shorter than the first number, relative to the map, or when the line search cut a
+# step to less than the second number.
 _SETTLED = 1e-5
 _SHORTEST = 1e-4
 
@@ -99,7 +100,7 @@ def _weighted_median(values, weights, order):
 
 @jit
 def _heaviest(weights, number):
-    """Return where the largest weights are, from the heaviest, the first of equal ones first."""
+    """Return the positions of the largest weights, heaviest first; equal weights keep their order."""
     at = np.empty(min(number, weights.size), dtype=np.int64)
     count = 0
     for e in range(weights.size):

@@ -35,7 +35,7 @@ _INEXACT = 1e-8
 # Below this squared distance, formulas cap infinite values.
 _EXACT_FROM = 1e-25
 
-# Larger squared distances are read as this one.
+# Larger squared distances count as this one.
 HIGHEST = 2.0**60
 
 
@@ -73,7 +73,7 @@ def _place_of(sq_dist):
 
 @_strict
 def look_up(table, sq_dist, column):
-    """Return the function in two columns of a table; below the first place or beyond the last, these are read.
+    """Interpolate the function in two columns of a table; outside the table, return the first or the last entry.
 
     The table must have the precision of `sq_dist`.
     """

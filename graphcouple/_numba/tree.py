@@ -113,7 +113,7 @@ def walk(
     for i in range(start, stop):
         total = 0.0
         force[:] = 0.0
-        # The block holds `count` charges, and the next one is written behind them, though it may not stay.
+        # The block holds `count` charges. The next one is written behind them, and may be overwritten.
         count = 0
         stack[0] = 0
         depth = 1

@@ -204,7 +204,7 @@ class ComponentCrossEntropy(Objective):
         return sum(values) / len(values), gradient.astype(points.dtype, copy=False)
 
     def at(self, iteration: int, Z: FloatArray) -> ComponentCrossEntropy:
-        """Return J_ε of the graph drawn for this iteration; itself if graphs were given instead of a law."""
+        """Return J_ε of the graph drawn for this iteration; self if graphs were given instead of a law."""
         if self._law is None:
             return self
         means = _Means(self._fresh(iteration), self._X, self._mean)
@@ -265,7 +265,7 @@ def _leading_variance(X: FloatArray, q: int) -> float:
 # The automatic weight times the term's range, in units of n, as for the other global terms.
 _SHARE = 1.5
 
-# Below this range for each point, exchanging the rows of a shape makes no difference.
+# Below this range per point, permuting the rows of an embedding makes no difference.
 _LEAST = 1e-6
 
 # Data with large-scale structure have weights of 1.5 to 3.5. A larger weight means that the term has almost no range.

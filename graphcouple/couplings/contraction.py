@@ -38,7 +38,7 @@ from graphcouple.spectral import eigengaps, laplacian_eigenvalues
 from graphcouple.spectral.eigen import lanczos
 from graphcouple.summation import KernelValue, Summation, as_summation
 
-# Up to 400 points, or for more than a fifth of the eigenvalues, the matrix is decomposed whole.
+# Up to 400 points, or for more than a fifth of the eigenvalues, the matrix is decomposed in full.
 _DENSE, _DENSE_SHARE = 400, 0.2
 
 # Absolute accuracy of eigenvalues where the matrix is not decomposed whole; for forces, a thousandth of their size
@@ -49,7 +49,7 @@ _TOLERANCE_OF_FAST = 1e-4
 # Up to 3,000 points, products use a stored matrix: 72 MB.
 _STORED_UP_TO = 3000
 
-# Few iterations from the last step's eigenvectors come within 1e-4 of R; from noise, more are needed.
+# From the last step's eigenvectors, three iterations come within 1e-4 of R; from noise, twenty are needed.
 _WARM_ITERATIONS, _COLD_ITERATIONS = 3, 20
 
 # Restarts of Lanczos iteration. More are needed only where eigenvalues nearly coincide, and there any basis suffices.

@@ -50,7 +50,7 @@ def factor_at(n_points: int) -> float:
 
 
 def rise_without_order(objective: Objective, Y: FloatArray) -> float:
-    """Return how much an objective rises at an embedding `Y` when its rows are exchanged at random."""
+    """Return how much an objective rises when the rows of an embedding `Y` are permuted at random."""
     return objective.value(Y[np.random.RandomState(0).permutation(len(Y))]) - objective.value(Y)
 
 

@@ -156,8 +156,8 @@ class LargeScaleCrossEntropy(InParts):
 
         That is C/(L + C), with C the covariance of p_ig and −log(u_ig + δ) over groups, averaged over points. If every
         p_ig were replaced by the mean of p_i over groups, L would be higher by C. The share does not depend on the
-        sizes of the groups. A comparison with exchanged rows of `Z` would depend on them, since an exchange draws the
-        means of large groups to one place.
+        sizes of the groups. A comparison with permuted rows of `Z` would depend on them, since a permutation moves the
+        means of all large groups to the centre.
         """
         level = np.broadcast_to((self.near @ self.weights)[:, None], self.near.shape)
         alike = LargeScaleCrossEntropy(self._groups, level.clip(0.0, 1.0), self.n_jobs)
@@ -211,7 +211,7 @@ def _mean_entropy(near: FloatArray, weights: FloatArray) -> float:
 
 
 def _far_rows_drawn_in(X: Any) -> Any:
-    """Return the points with outliers pulled in, because outliers would dominate the principal components."""
+    """Pull outliers towards the centre, because they would dominate the principal components."""
     X = sp.csr_array(X) if sp.issparse(X) else X
     sample = X[:: max(X.shape[0] // _MIDDLE, 1)]
     if sp.issparse(X):
@@ -222,7 +222,7 @@ def _far_rows_drawn_in(X: Any) -> Any:
         sq_dist = np.einsum("ij,ij->i", away, away, dtype=np.float64)
     distances = np.sqrt(np.maximum(sq_dist, 0.0))
     reach = _FAR * float(np.quantile(distances, _MOST_ROWS))
-    # If nearly all rows are in one place, the other rows are the data.
+    # If nearly all rows are in one place, the other rows are not outliers: they hold all the structure.
     if not 0.0 < reach < distances.max():
         return X
     share = reach / np.maximum(distances, reach)

@@ -23,7 +23,7 @@ from graphcouple.laws.priors import GraphPrior, RandomGraph, confined_partition
 from graphcouple.summation import EdgeSum, Summation, as_summation
 from graphcouple.summation.curved import Hyperbolic, Space, Spherical, in_space
 
-# Two distances, relative to the embedding's size. A kernel that still grows from one to the other counts as unbounded.
+# Two distances, relative to the embedding's size. If a kernel grows from one to the other, it counts as unbounded.
 _TOGETHER = np.array([1e-4, 1e-7])
 
 

@@ -1,6 +1,6 @@
 """Precision coupling: two Wishart laws of the rows' precision, with PCA, or PCA with shrinkage, as the best embedding.
 
-With Θ_X ~ W(ν_X, I), Θ_Z ~ W(ν_Z, I) and Gaussian rows with those precisions, the cross-entropy of the posteriors
+With Θ_X ~ W(ν_X, I), Θ_Z ~ W(ν_Z, I) and Gaussian rows with these precisions, the cross-entropy of the posteriors
 is, up to a constant,
 
     J(Z) = (ν_X + p)/2 · tr(Zᵀ (I + XXᵀ)⁻¹ Z) − (ν_Z + q)/2 · log det(I + ZZᵀ).

@@ -22,7 +22,7 @@ from graphcouple.laws.priors import RandomGraph
 _RULES = {"pair": PAIR, "row": ROW, "graph": GRAPH}
 
 # The numbers of coordinates and of runs of k-means. On the digits and 60 places, as many eigenvectors gave about the
-# same loss in ten times the time, and k-means of the points one .01 nats a point higher.
+# same loss in ten times the time; k-means of the points gave a loss 0.01 nats a point higher.
 _COORDINATES, _KMEANS = 64, 2
 
 # The least and the most steps of walks: with 2 steps, the loss was .03 nats a point higher. If the graph has more
@@ -190,7 +190,7 @@ class Plan:
         self.coupling, self.labels = coupling, np.asarray(labels, dtype=np.int64)
         means = coupling.posterior.support.to_csr(coupling.posterior.edge_means)
         self._graph = sp.csr_array(means + means.T, dtype=np.float64)
-        # The loop takes a place whose sum of weights is zero for one that it has not seen.
+        # The loop treats a place whose weights sum to zero as not yet seen.
         self._graph.eliminate_zeros()
 
     @property

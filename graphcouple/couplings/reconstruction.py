@@ -55,8 +55,8 @@ def reconstruction_weights(
     X_new : array or sparse matrix of shape (n_new, p), optional
         The points to reconstruct, one for each row of the support; X itself by default.
     kernel : Kernel, optional
-        Points are reconstructed in the kernel's space, instead of their own. The unit of distances is a point's root
-        mean square distance to its neighbours.
+        The kernel in whose space points are reconstructed; by default, the space of X. The unit of distances is a
+        point's root mean square distance to its neighbours.
 
     Raises
     ------
@@ -223,7 +223,7 @@ class ReconstructionCoupling(Coupling):
     reg : float, default=1e-3
         Regularisation of the weights.
     input_kernel : Kernel, optional
-        k_x, in whose space points are reconstructed; None for their own.
+        k_x, in whose space points are reconstructed; None for the space of X.
 
     Examples
     --------

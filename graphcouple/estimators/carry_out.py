@@ -76,7 +76,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Result:
-    """Where descent ended, in the order of the rows, and the function of the points that the map is, if it is one."""
+    """The solution, in the order of the rows, and the map as a function of the points, if it is one."""
 
     solution: Solution
     part: Prepared
@@ -177,7 +177,7 @@ def _bound(sentence: Sentence, problem: Problem) -> tuple[Objective, tuple[tuple
 def _of_features(
     sentence: Sentence, problem: Problem, objective: Objective, start: FloatArray, run: dict[str, Any]
 ) -> tuple[Solution, FeatureMap]:
-    """Return where descent in the coefficients of features ends, and the function of the points that the map is."""
+    """Descend in the coefficients of the features; return the solution and the map as a function of the points."""
     basis = FeatureBasis.of(problem.points, None if isinstance(sentence.features, str) else sentence.features)
     if (watch := run["callback"]) is not None:
         run |= {"callback": lambda iteration, loss, theta: watch(iteration, loss, basis.values @ theta)}
@@ -190,7 +190,7 @@ def _of_features(
 
 
 def is_network(features: Any) -> bool:
-    """Return whether `features` names a network, and not features of which the map is a linear function."""
+    """Return whether `features` names a network, rather than features that the map combines linearly."""
     if isinstance(features, str):
         return features == "network"
     return hasattr(features, "predict") and not hasattr(features, "transform")
@@ -199,7 +199,7 @@ def is_network(features: Any) -> bool:
 def _of_network(
     sentence: Sentence, problem: Problem, objective: Objective, start: FloatArray, run: dict[str, Any]
 ) -> tuple[Solution, Network]:
-    """Return where descent in a network's parameters ends, from a network that regression fits to the plain map."""
+    """Fit a network to the plain map by regression, and descend in its parameters; return both results."""
     X, optimizer, features = problem.points, optimizer_of(sentence, problem), sentence.features
     plain = solve(objective, start, optimizer, **run)
     network = Network.like(features, X, plain.Z.astype(np.float64), problem.seed())

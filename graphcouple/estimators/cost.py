@@ -21,7 +21,8 @@ from graphcouple.initializations import is_made
 from graphcouple.laws import GraphLaw, Space
 from graphcouple.summation import Exact, KernelValue, as_summation
 
-# Rows of the trial fit, and the powers of n with which its seconds grow beyond.
+# Rows of a trial fit with fast sums and with all pairs, and the powers of n with which the seconds of the search and of
+# an iteration grow.
 _TRIAL, _TRIAL_OF_ALL_PAIRS, _SEARCH_POWER, _DESCENT_POWER = 10_000, 3000, 1.15, 1.05
 
 # A trial's descent ends after this many seconds, and the other iterations are counted as equally long.
@@ -132,7 +133,7 @@ def estimate(estimator: CouplingEstimator | WithTerm, n: int, p: int, dtype: Any
         )
     if (model.n_landmarks or n) < n:
         raise ValueError(
-            f"n_landmarks={model.n_landmarks} fits some of the {n} rows: estimate as many rows, without it."
+            f"n_landmarks={model.n_landmarks} fits some of the {n} rows: estimate that many rows without it."
         )
     sentence = model.sentence
     if not is_made(sentence.init):

@@ -158,7 +158,7 @@ class MetricMDS(EmbeddingEstimator):
         if self.n_components >= n:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")
         if self.takes_distances and issparse(X):
-            raise ValueError("stress compares all pairs, and a sparse graph of distances stores some; see Isomap.")
+            raise ValueError("stress compares all pairs, but a sparse graph stores only some; use Isomap.")
         self._distances = distances_of(X, self.metric, self.metric_params)
         wanted = (None if n <= MOST_PAIRS else _SAMPLED) if self.pairs_per_point == "auto" else self.pairs_per_point
         pairs = None if wanted is None or wanted >= n - 1 else sampled_pairs(n, int(wanted), rng)
@@ -225,8 +225,8 @@ class MetricMDS(EmbeddingEstimator):
 
         New points are compared with all fitted points if there are at most 1,000, else with 1,000 random ones. Each
         starts at the mean of the five nearest, and at the nearest itself, and moves by majorization: every target
-        distance proposes a place, and the point moves to the weighted mean of these places. The better of both ends is
-        kept.
+        distance proposes a place, and the point moves to the weighted mean of these places. The end with
+        the lower stress is kept.
 
         Parameters
         ----------
@@ -245,9 +245,9 @@ class MetricMDS(EmbeddingEstimator):
         """
         check_is_fitted(self)
         if not isinstance(as_loss(self.loss), SquareLoss):
-            raise ValueError(f"new points are placed by the square of differences only, and loss={self.loss!r}.")
+            raise ValueError(f"transform needs the square loss, but loss={self.loss!r}; fit the new points too.")
         if self.norm != 2.0:
-            raise ValueError(f"new points are placed by lengths only, of norm=2, and norm={self.norm:g}; fit them too.")
+            raise ValueError(f"transform needs norm=2, but norm={self.norm:g}; fit the new points too.")
         X = self._checked_new(X)
         rows = np.arange(len(self.embedding_)) if self._compared is None else self._compared
         fixed = self.embedding_[rows].astype(np.float64)

@@ -42,13 +42,13 @@ class PlacesNewPoints(HasLaw):
     """The embedding as it attracts and repels new points; None if the coupling cannot place new points."""
 
     _function: FeatureMap | Network | None
-    """The function of the points that the map is; None if each point has its own place."""
+    """The map as a function of the points; None if each point has its own place."""
 
     _scale: float
     """The bandwidth of the embedding's graph."""
 
     _rows: EqualRows | None
-    """Which rows are one point; None if each is one."""
+    """Which rows share a point; None if each row is a point of its own."""
 
     _landmarks: IntArray | None
     """The rows that were fitted; None if all were."""

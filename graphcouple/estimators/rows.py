@@ -55,7 +55,7 @@ def nearest_to_means(X: Any, n_landmarks: int, rng: np.random.RandomState) -> In
 
 
 def with_others(n: int, fitted: IntArray, Z: FloatArray, place: Callable[[IntArray], FloatArray]) -> FloatArray:
-    """Return places of all rows: `Z` of the fitted ones, and those that `place` gives the others."""
+    """Return the places of all rows: `Z` for the fitted rows, `place(rows)` for the others."""
     others = np.setdiff1d(np.arange(n), fitted)
     whole = np.empty((n, Z.shape[1]), dtype=Z.dtype)
     whole[fitted], whole[others] = Z, place(others)
@@ -64,7 +64,7 @@ def with_others(n: int, fitted: IntArray, Z: FloatArray, place: Callable[[IntArr
 
 @dataclass(frozen=True, eq=False)
 class EqualRows:
-    """Which rows are equal: the first row of each point, ascending, and the point that each row is."""
+    """Which rows are equal: the first row of each distinct point, ascending, and the number of each row's point."""
 
     first: IntArray
     point: IntArray

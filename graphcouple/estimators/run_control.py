@@ -61,7 +61,7 @@ RunOptions.__doc__ = documented(RunOptions.__doc__ or "", fields(RunOptions), VO
 def snapshots_of(
     estimator: Any, rng: np.random.RandomState, resume: bool, **data: Any
 ) -> tuple[Snapshots | None, np.random.RandomState]:
-    """Return where the run of an estimator is kept, if it is, and the random state that the run began with.
+    """Return the checkpoint of a run, if there is one, and the random state with which the run began.
 
     Raise if there is nothing to continue, or the file is of another run; `data` are the arguments of fit.
     """

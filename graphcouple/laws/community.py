@@ -2,7 +2,8 @@
 
 The nodes of a graph are in hidden groups c, and edges between groups a and b have the rate θ_ab: a stochastic block
 model. With the weights w_ij of a graph's pairs and the degrees d, divided by their mean, w_ij is Poisson with the mean
-θ_{c_i c_j} d_i d_j. Each θ has an exponential prior with the mean rate as its mean, the groups' shares a uniform one.
+θ_{c_i c_j} d_i d_j. Each θ has an exponential prior whose mean is the mean rate; the groups' shares have a uniform
+prior.
 """
 
 from __future__ import annotations
@@ -151,13 +152,13 @@ class _Table:
 
     @cached_property
     def counts(self) -> tuple[FloatArray, FloatArray]:
-        """The edges and the pairs of nodes of each two groups."""
+        """The number of edges, and of pairs of nodes, between each pair of groups."""
         share = 1.0 - 0.5 * np.eye(self.nodes.size)
         return share * self.edges, share * np.outer(self.degrees, self.degrees)
 
     @property
     def log_rates(self) -> FloatArray:
-        """E[log θ] under its law given the memberships, a gamma law for each two groups."""
+        """E[log θ] given the memberships, under a gamma law for each pair of groups."""
         edges, pairs = self.counts
         return digamma(edges + 1.0) - np.log(pairs + self.typical)
 
@@ -173,7 +174,7 @@ class _Table:
         return float(np.triu(self._block(*self.counts)).sum() + labels)
 
     def gains(self, all_pairs: bool = False) -> FloatArray:
-        """Return the evidence gained by the union of groups a < b, but for their number; −inf without an edge."""
+        """Return the evidence gained by uniting groups a < b, except for their number; −inf without an edge."""
         (edges, pairs), nodes, n_groups = self.counts, self.nodes, self.nodes.size
         blocks = self._block(edges, pairs)
         own, labels = blocks.sum(axis=1), gammaln(nodes + 1.0)
@@ -261,7 +262,7 @@ class _Blocks:
     def updated(self, memberships: FloatArray, least: int) -> FloatArray:
         """Return memberships after variational updates, which may empty groups, down to `least`.
 
-        The expected number of a node's edges is left out: for each group it is the node's degree, but for the prior.
+        The expected number of a node's edges is left out: apart from the prior, it is the node's degree in every group.
         """
         for _ in range(_MOST_UPDATES):
             before, to_groups = memberships, self.weights @ memberships
@@ -331,8 +332,8 @@ class CommunityLaw(DerivedLaw):
     """A law whose edge prior knows the graph's communities: π_ij = θ_{c_i c_j}.
 
     The groups c and the rates θ are inferred from the graph of another law; see `communities`. The rates are divided by
-    √(θ_aa θ_bb), so that edges within groups keep their prior, and others have exp(E[log π]) as theirs. So groups stand
-    apart in the map, as classes do with a `target_weight`, but no class is known.
+    √(θ_aa θ_bb), so edges within groups keep their prior, and edges between groups get the prior exp(E[log π]). Groups
+    then stand apart in the map, as classes do with a `target_weight`, without any known class.
 
     Parameters
     ----------

@@ -23,8 +23,8 @@ _MOST_RATIO = 1e12
 class Copies:
     """How many points the ends of a graph's edges stand for.
 
-    `weights` are of the rows; `edges` tell how many copies of its end each edge may lead to, and `own` how many other
-    copies of its own point each row's edges may lead to.
+    `weights` has the weight of each row, `edges` the number of copies at the end of each edge, and `own` the number of
+    other copies of a row's point that its edges may lead to.
     """
 
     weights: FloatArray

@@ -157,7 +157,7 @@ class Searchable:
     """Parameters in the fields of a dataclass, for scikit-learn's searches."""
 
     _nested: ClassVar[tuple[str, ...]] = ()
-    """The parameters that have parameters of their own."""
+    """The parameters that are objects with parameters."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name; `deep` adds its parts' parameters, as in ``kernel__dof``."""

@@ -31,8 +31,7 @@ ALL_PAIRS_UP_TO = 2000
 class GraphModel(GraphLaw):
     """The law of a hidden graph given points, before the points are known.
 
-    A method has two of them, one for the input and one for the embedding; see
-    `GraphCoupling`.
+    A method has two laws, one for the input and one for the embedding; see `GraphCoupling`.
 
     Parameters
     ----------

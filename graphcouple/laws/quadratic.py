@@ -1,4 +1,4 @@
-"""Optimal transport with a quadratic penalty: symmetric, doubly stochastic affinities of which most are zero."""
+"""Optimal transport with a quadratic penalty: symmetric, doubly stochastic affinities, most of which are zero."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class _ConditionedTransport(ConditionedAffinities):
 class QuadraticTransport(SymmetricEntropic):
     """The law whose mean is the optimal transport of the points to themselves, with a quadratic penalty.
 
-    P minimises Σ_ij P_ij d²_ij + ½ ε Σ_ij P_ij² among symmetric matrices of entries of at least 0 whose rows sum to 1.
+    P minimises Σ_ij P_ij d²_ij + ½ ε Σ_ij P_ij² among symmetric non-negative matrices whose rows sum to 1.
     So P_ij = max(f_i + f_j − d²_ij, 0)/ε, which is zero for all but near pairs, without a number of neighbours to
     choose. ε is such that the mean entropy of the rows is log(perplexity): sparse regions have fewer and longer edges.
     Semismooth Newton steps find f, n variables of a convex dual. New points get the edges of prior D.
@@ -122,7 +122,7 @@ def _search(edges: Support, cost: FloatArray, perplexity: float) -> tuple[FloatA
 
 
 class _NoTransport(Exception):
-    """Newton's steps have found no transport."""
+    """Raised when Newton's method finds no transport."""
 
 
 class _Transport:

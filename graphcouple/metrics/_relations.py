@@ -51,7 +51,7 @@ class Relations(NamedTuple):
 
 
 def sizes_of_slopes(n: int) -> NDArray[np.int64]:
-    """Return the neighborhood sizes at which slopes are computed: all small sizes, and ever fewer larger ones."""
+    """Return the neighborhood sizes at which slopes are computed: all small sizes, and ever sparser large sizes."""
     small = np.arange(1, min(65, n))
     return np.unique(np.concatenate([small, np.geomspace(small[-1], n - 1, 256).astype(np.int64)]))
 

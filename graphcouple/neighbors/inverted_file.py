@@ -35,8 +35,9 @@ _MOST_LISTS = 8192
 # The most lists that a row searches; points without structure need a large share of all lists.
 _MOST_SEARCHED = 4096
 
-# A point chooses its lists among this many times the number that all points of its list would need. Of 128 lists of
-# digits, a point then searches 24 instead of 71, and finds 98.4 % of its neighbours instead of 98.0 %.
+# Each point searches the lists nearest to itself. Its candidates are the lists around its own list, this many times as
+# many as if all points of a list searched the same lists. On the digits (128 lists), a point then searches 24 lists
+# instead of 71, and finds 98.4 % of its neighbours instead of 98.0 %.
 _AROUND = 2
 
 # Rows whose distances to all centres are computed at once: 16 MB for 2,048 lists.
@@ -262,7 +263,7 @@ class InvertedFile:
         ----------
         X_new : array or csr matrix of shape (n_new, n_features)
         own : ndarray of shape (n_new,), optional
-            The point that each new point is, which is not its own neighbour; −1 for none.
+            The fitted point that each new point equals, which is left out of its neighbours; −1 for none.
 
         Returns
         -------

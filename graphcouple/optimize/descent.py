@@ -23,10 +23,11 @@ from graphcouple.optimize.sampling import NegativeSampling
 # lowest; benchmarks/descent.py has the table.
 _BEARABLE = 0.6
 
-# Attraction m² times as strong needs about 10 m iterations to fall to 1 without loss.
+# Attraction that begins m² times as strong needs about 10 m iterations to fall to 1; faster, losses end higher.
 _ITERATIONS_PER_ROOT = 10.0
 
-# At this size, relative to the best one, exaggerated attraction could shrink a start irreversibly.
+# The tolerated exaggeration is measured at this size, relative to the best one. There, too much attraction shrinks a
+# start to one place for good.
 _SMALL = 1e-2
 
 # More attraction draws each component of a disconnected graph to one place; weights of 4 to 100 end lower there.
@@ -58,7 +59,7 @@ _GENTLE, _FEW_PIECES = 2.0, 0.2
 # In more than two dimensions, sampling is faster than exact sums from this many points on.
 _SAMPLED_FROM = 2000
 
-# On a line, points must jump past each other; of eight losses five are lower with two pulls than with one.
+# On a line, points must jump past each other. Two pulls instead of one lower five of eight losses.
 _PULLS_ON_A_LINE = 2
 
 # Elsewhere, if the graph is connected, long steps are noise: with at most this many per epoch and point at rate 1,

@@ -95,9 +95,9 @@ class _Trial(NamedTuple):
 class LBFGS(Optimizer):
     """Limited-memory BFGS with a line search: steps that follow the objective's own curvature.
 
-    Needs no learning rate, and its steps do not depend on units. Curvature that no recent step shows is the
-    stiffness of the input's edges, for up to 2,000 points in at least two dimensions (`inverse_stiffness`). No
-    point moves further in one step than `reach` times the size of the embedding, so that none is thrown far out.
+    It needs no learning rate, and its steps do not depend on units. Where recent steps show no curvature, it takes the
+    stiffness of the input's edges, for up to 2,000 points in at least two dimensions (`inverse_stiffness`). No point
+    moves further in one step than `reach` times the size of the embedding, so no step throws a point far out.
 
     The line search uses slopes alone as long as the loss falls, because a gradient costs less without the loss. Losses
     are compared every 20 iterations. If the loss has risen, as it can where points jump past each other under an

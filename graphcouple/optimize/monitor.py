@@ -193,7 +193,7 @@ class Monitor:
         return False
 
     def finish(self, iteration: int, loss: float, Z: FloatArray) -> None:
-        """Note the end of a run, which no check has seen, and call the callback unless Ctrl-C ended it."""
+        """Note the end of a run, if it is no check, and call the callback unless Ctrl-C ended the run."""
         self.note(iteration, loss, Z)
         if not self.stopped:
             self._tell(iteration, Z)

@@ -20,7 +20,8 @@ _SMOOTHING_STEPS = 30
 # A few steps remove nine tenths of the edges' pull only where each component of a graph can shrink by itself.
 _FEW_STEPS, _IN_PIECES = 15, 0.1
 
-# All columns tend to the same mode, so a little of the start is kept: points on a line would stay on it.
+# Smoothing turns all columns into the same mode, so the points end on a line, which they cannot leave. A little of the
+# start is kept against this.
 _START_SHARE = 0.01
 
 # Many points have too few iterations to unfold from dots, and without smoothing start among other clusters. With three
@@ -28,10 +29,11 @@ _START_SHARE = 0.01
 # points end far from their cluster, 96 without smoothing. With more of the start kept, 300,000 points end higher.
 _START_SHARE_IN_PIECES = 0.3
 
-# Two points are in one piece if a few steps leave them this near, relative to the size; ten thousand pairs are tested.
+# Two points are in one piece if a few steps bring them this near, relative to the size of the map. The share of such
+# pairs is estimated from ten thousand pairs.
 _TOGETHER, _PAIRS = 0.2, 10_000
 
-# Where all pairs pull alike, one step takes all points to one place, and the remaining shape is rounding.
+# If all pairs pull equally, one step brings all points to one place, and only rounding errors remain.
 _NOTHING = 1e-6
 
 

@@ -47,7 +47,7 @@ def inverse_stiffness(objective: Objective, n_dims: int) -> Callable[..., FloatA
     Returns
     -------
     function of an array of shape (n_points, n_components) or several side by side, and of the embedding `Z`; or None
-        None if the objective has no edges, too many tied ones, or more than 2,000 points, or on a line.
+        None on a line, for more than 2,000 points, or if the objective has no edges or too many equally strong edges.
     """
     if objective.attracting is None:
         return None

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _SCATTER_POINTS = 100_000
 _MOST_PIXELS = 10_000
 
-# An image is made coarser, down to this many pixels, until this share of them holds points.
+# Pixels are made larger until this share of them holds points, but an image keeps at least this many pixels.
 _FEWEST_PIXELS, _LEAST_INK = 150, 0.01
 
 # Font size of the coarsest names; the most moves that separate names, and the most names that move (10 s for 150).

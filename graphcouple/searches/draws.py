@@ -13,7 +13,7 @@ from graphcouple.graphs import FloatArray
 
 T = TypeVar("T")
 
-# After this many methods in a row that are repeats or cannot be fitted, the next are drawn at random.
+# After this many consecutive methods that are repeats or cannot be fitted, methods are drawn at random.
 _STUCK = 10
 
 # Scores of methods that cannot be fitted: without scores, Optuna would draw the same choice again and again.

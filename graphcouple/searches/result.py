@@ -124,7 +124,7 @@ class SearchResult:
     def front(self) -> list[str]:
         """The methods, fitted to all rows, that no other surpasses.
 
-        One surpasses another if it is better in an objective and worse in none, where differences of up to two standard
+        A method surpasses another if it is better in one objective and worse in none. Differences of up to two standard
         errors over the seeds do not count; with one seed, all differences count. If no method remains, the front holds
         the methods that none surpasses in the means.
         """
@@ -312,7 +312,7 @@ def spread(row: dict[str, Any], objective: str) -> str:
 
 
 def _surpasses(a: FloatArray, b: FloatArray, sure: Any = 0.0) -> bool:
-    """Return whether `a` exceeds `b` by more than `sure` in some objective, and `b` exceeds `a` so in none."""
+    """Return whether `a` exceeds `b` by more than `sure` in some objective, and `b` never exceeds `a` by that much."""
     with np.errstate(invalid="ignore"):
         # Scores of failed fits are −∞, and count as equal.
         ahead = np.nan_to_num(a - b, nan=0.0, posinf=np.inf, neginf=-np.inf)

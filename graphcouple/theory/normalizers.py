@@ -163,8 +163,8 @@ def monte_carlo(
         for node in order[1:]:
             law = _RadialLaw(kernel, float(graph[node, parents[node]]), dim)
             if box is not None and bounded and not law.integrable:
-                # Only over the whole space is this integral infinite: draw in the box, and weight the edge like the
-                # others.
+                # The integral is infinite over the whole space, but not over the box: draw in the box, and weight the
+                # edge like edges outside the tree.
                 points[:, node] = generator.uniform(0.0, box, size=(n_samples, dim))
                 log_constant += dim * math.log(box)
                 in_tree[node, parents[node]] = in_tree[parents[node], node] = 0.0

@@ -29,7 +29,7 @@ _FEW = 10
 # Number of neighbours that estimate the intrinsic dimension.
 _NEAR = 20
 
-# An estimated dimension may exceed the dimension of the points by this factor, by noise.
+# By noise, an estimated dimension may exceed the true dimension by this factor.
 _JUST_ABOVE = 1.25
 
 # Number of scales on the first grid, and of steps of the golden-section search, which leave 1e-6 of an interval.

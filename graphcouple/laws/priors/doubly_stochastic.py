@@ -69,7 +69,7 @@ def _curvature(times: Callable[[FloatArray], FloatArray], u: FloatArray, sums: F
 
 
 class BalancedPosterior(UnitOutDegreePosterior):
-    """One categorical variable per node, as under prior D, with a symmetric mean whose columns sum to 1 too.
+    """One categorical variable per node, as under prior D, with a symmetric mean, so columns sum to 1 too.
 
     The means are e^(η_ij + f_i + f_j). η is averaged over both directions of an edge first. Sums of rows are 1 within
     1e-9, or within 1e-3 if some parameters are nearly infinite, as odds at the nearest neighbours are.
