@@ -223,7 +223,7 @@ def test_the_weight_falls_where_the_embedding_can_hold_little(rng):
     weight = gc.ComponentMeans().weight_of(J, problem)
     assert 0.1 < J.explained < 0.29
     assert weight == pytest.approx(min(900 / rise, 3.75) * (J.explained / 0.3) ** 3, rel=0.1)
-    # Noise has hardly a range, so that its weight would be 15 and more.
+    # On noise the term has almost no range, so its weight would be 15 or more.
     noise = rng.normal(size=(600, 20))
     posterior = gc.TSNE().models(600)[0].posterior(noise)
     problem = SimpleNamespace(posterior=posterior, n_components=2, points=noise)

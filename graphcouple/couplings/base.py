@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -243,6 +243,13 @@ def balanced(forces: FloatArray) -> FloatArray:
            [-2.]])
     """
     return forces - forces.mean(axis=0)
+
+
+def parts_of(objective: Objective) -> Iterator[Any]:
+    """Yield an objective and, if it is a sum, its parts."""
+    yield objective
+    for _, part in objective.terms if isinstance(objective, WeightedSum) else ():
+        yield from parts_of(part)
 
 
 def _parts(objective: Objective) -> tuple[tuple[float, Objective], ...]:

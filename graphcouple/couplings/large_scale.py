@@ -34,7 +34,7 @@ from sklearn.utils.sparsefuncs import csc_median_axis_0
 
 from graphcouple._numba.threads import over_rows
 from graphcouple._validation import centred, check_embedding, check_integer, check_positive, is_word
-from graphcouple.couplings.base import Objective, WeightedSum
+from graphcouple.couplings.base import Objective, parts_of
 from graphcouple.couplings.global_term import GlobalTerm
 from graphcouple.couplings.kinds import InParts
 from graphcouple.couplings.recipes import Problem
@@ -294,11 +294,9 @@ class LargeScale(GlobalTerm):
         """Return the weight; "auto" depends on the share of L that principal components explain."""
         if not isinstance(self.weight, str):
             return float(self.weight)
-        assert isinstance(objective, WeightedSum)
-        loss = objective.terms[0][1]
+        loss = next(part for part in parts_of(objective) if isinstance(part, LargeScaleCrossEntropy))
         points = _far_rows_drawn_in(problem.coordinates)
         Y = principal_components(points, problem.n_components, np.random.RandomState(0))
-        assert isinstance(loss, LargeScaleCrossEntropy)
         return _WEIGHT * min(1.0, (max(loss.explained(Y), 0.0) / _EXPLAINED) ** 3)
 
     def __str__(self) -> str:

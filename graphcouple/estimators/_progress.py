@@ -44,7 +44,7 @@ class Watched(NamedTuple):
 
 
 @contextmanager
-def watched(estimator: Any, total: int | None, measure: str = "loss") -> Iterator[Watched]:
+def progress_of(estimator: Any, total: int | None, measure: str = "loss") -> Iterator[Watched]:
     """Yield the bar and the callback of an estimator's run, by its parameters `verbose` and `callback`."""
     shown = progress_bar(total, type(estimator).__name__, measure) if estimator.verbose else nullcontext()
     seen: list[float] = []

@@ -37,9 +37,9 @@ VOCABULARY: dict[str, Word] = {
     ),
     "center": Word("bool", "Subtract the column means first (implicitly, for sparse X).", ["boolean"]),
     "coupling": Word(
-        '{"cross-entropy", "effective"} or Coupling',
-        "How the two laws are compared: `CrossEntropyCoupling`, or `EffectiveCoupling`, the loss that UMAP and "
-        "LargeVis minimise in expectation.",
+        '{"cross-entropy", "effective", "matching", "reconstruction"} or Coupling',
+        "How the two laws are compared: `CrossEntropyCoupling`; `EffectiveCoupling`, the loss that UMAP and LargeVis "
+        "minimise in expectation; `MatchingCoupling` of means; or `ReconstructionCoupling`.",
         [str, Coupling],
     ),
     "dof": Word(

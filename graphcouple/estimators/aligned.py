@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from graphcouple._numba.threads import threads_kept
 from graphcouple.couplings import AnchorEnergy, Objective, PartOf, TieEnergy
 from graphcouple.estimators._parameters import ScikitTransformer, estimator, parameter
-from graphcouple.estimators._progress import watched
+from graphcouple.estimators._progress import progress_of
 from graphcouple.estimators.base import CouplingEstimator
 from graphcouple.estimators.carry_out import Prepared, prepare
 from graphcouple.estimators.graph_coupling import GraphCoupling
@@ -248,7 +248,7 @@ def _descend(
 ) -> Solution:
     """Return where descent with a method's options ends; its callback sees all maps, one below the other."""
     sentence = part.sentence
-    with threads_kept(), watched(method, sentence.iterations(largest)) as show:
+    with threads_kept(), progress_of(method, sentence.iterations(largest)) as show:
         optimizer = optimizer_of(sentence, part.problem)
         if isinstance(optimizer, Descent):
             optimizer = _DescentOfMaps(**vars(optimizer), largest=largest)

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from graphcouple._numba.threads import one_blas_thread
 from graphcouple.couplings import GramMatching
 from graphcouple.estimators._parameters import estimator, parameter
-from graphcouple.estimators._progress import watched
+from graphcouple.estimators._progress import progress_of
 from graphcouple.estimators._vocabulary import AT_LEAST_1
 from graphcouple.estimators.gram_methods import ByKernel
 from graphcouple.graphs import FloatArray
@@ -114,7 +114,7 @@ class AttractionRepulsionPCA(ByKernel):
             start = given_start(self.init, n, self.n_components)
         true, cosines = None if exact is None else GramMatching(exact), []
         first = float(np.linalg.norm(objective.gradient(start))) / n
-        with one_blas_thread(n * max(X.shape)), watched(self, self.max_iter) as show:
+        with one_blas_thread(n * max(X.shape)), progress_of(self, self.max_iter) as show:
 
             def each(iteration: int, loss: float, Z: FloatArray) -> Any:
                 if true is not None:

@@ -297,7 +297,7 @@ class CouplingEstimator(PlacesNewPoints):
 
     def _repr_html_inner(self) -> str:
         """Return scikit-learn's diagram and the sentence, or the report of a fitted estimator."""
-        rows = self.report() if hasattr(self, "embedding_") else self.sentence.shown()
+        rows = self.report() if self.__sklearn_is_fitted__() else self.sentence.shown()
         return f"{super()._repr_html_inner()}{html_table([], rows)}"
 
     def report(self) -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@ from typing import Any
 from sklearn.utils._param_validation import StrOptions
 
 from graphcouple.couplings import SpectralContraction
+from graphcouple.couplings.base import parts_of
 from graphcouple.couplings.contraction import LaplacianEigenvalues, input_eigenvalues
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import AT_LEAST_0, AT_LEAST_1
@@ -83,9 +84,9 @@ class LaptSNE(TSNE):
 
     def _keep(self, result: Result, dtype: Any) -> None:
         super()._keep(result, dtype)
-        whole: Any = result.part.terms[-1][1]
-        contraction = whole.terms[0][1]
-        assert isinstance(contraction, LaplacianEigenvalues)
+        parts = (part for _, term in result.part.terms for part in parts_of(term))
+        # The method's own term comes after those of its user.
+        *_, contraction = (part for part in parts if isinstance(part, LaplacianEigenvalues))
         self.n_clusters_: int = contraction.n_eigenvalues
         self.__dict__.pop("eigenvalues_", None)
 

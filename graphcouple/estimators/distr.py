@@ -14,7 +14,7 @@ from graphcouple._numba.threads import threads_kept
 from graphcouple.couplings import CrossEntropy
 from graphcouple.couplings.prototypes import Plan, groups_of
 from graphcouple.estimators._parameters import estimator, parameter
-from graphcouple.estimators._progress import Watched, watched
+from graphcouple.estimators._progress import Watched, progress_of
 from graphcouple.estimators._vocabulary import AT_LEAST_2
 from graphcouple.estimators.carry_out import Prepared, bounded, prepare
 from graphcouple.estimators.rows import Rows
@@ -115,7 +115,7 @@ class DistR(WithTerm):
                 "cross-entropy only, as of TSNE, SNE and SymmetricSNE."
             )
         plan = Plan(part.coupling, groups_of(part.problem.posterior, self.n_prototypes, rng))
-        with threads_kept(), watched(plain, sentence.iterations(len(plan.labels))) as show:
+        with threads_kept(), progress_of(plain, sentence.iterations(len(plan.labels))) as show:
             places, solution = _alternate(plan, part, rng, show)
         keep_places(plain, part, places[plan.labels], solution)
         self._take_from(plain)

@@ -17,7 +17,7 @@ from graphcouple.couplings import MatchingLoss, Stress, sampled_pairs
 from graphcouple.couplings.losses import SquareLoss, as_loss
 from graphcouple.couplings.stress import stress_weights
 from graphcouple.estimators._parameters import estimator, parameter
-from graphcouple.estimators._progress import watched
+from graphcouple.estimators._progress import progress_of
 from graphcouple.estimators._vocabulary import AT_LEAST_1, AT_LEAST_2
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.gram_methods import ClassicalMDS
@@ -28,14 +28,14 @@ from graphcouple.initializations import given_start
 from graphcouple.neighbors import distances_of
 from graphcouple.optimize import LBFGS, best_scale, solve
 
-# Pairs of each point in a sample, and points that new ones are compared with.
-_SAMPLED = 500
-# Pairs of each point on which the stress of a fit to sampled pairs is measured.
-_MEASURED = 100
-_COMPARED = 1000
+# Pairs of each point in a sample, pairs of each on which the stress of such a fit is measured, and the number of
+# points that new points are compared with.
+_SAMPLED, _MEASURED, _COMPARED = 500, 100, 1000
 
 # Rounds of majorization for new points, and the step, relative to the embedding, below which a point has arrived.
 _ROUNDS, _STILL = 500, 1e-7
+
+# A new point starts at the mean of this many nearest fitted points.
 _NEAREST = 5
 
 _POWERS = {"sammon": 1.0, "elastic": 2.0}
@@ -173,7 +173,7 @@ class MetricMDS(EmbeddingEstimator):
         elif not given:
             start = start / (float(start.std()) or 1.0)
             start = start * best_scale(used, start)
-        with watched(self, self.max_iter, "stress") as show:
+        with progress_of(self, self.max_iter, "stress") as show:
 
             def in_units(iteration: int, loss: float, Z: FloatArray) -> Any:
                 return show(iteration, loss * unit**2, unit * Z)

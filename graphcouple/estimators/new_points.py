@@ -13,7 +13,7 @@ from graphcouple._numba.threads import one_blas_thread, threads_kept
 from graphcouple.couplings.fixed_map import FixedMap
 from graphcouple.couplings.network import Network
 from graphcouple.couplings.parametric import FeatureMap
-from graphcouple.estimators._progress import watched
+from graphcouple.estimators._progress import progress_of
 from graphcouple.estimators.carry_out import Result, carry_out
 from graphcouple.estimators.embedding import HasLaw
 from graphcouple.estimators.regressors import trained_regressor
@@ -356,7 +356,7 @@ class PlacesNewPoints(HasLaw):
 
     def _carry_out(self, sentence: Sentence, rows: Rows, rng: np.random.RandomState, **options: Any) -> Result:
         one = one_blas_thread(0 if rows.X is None else int(np.prod(rows.X.shape)))
-        with one, threads_kept(), watched(self, sentence.iterations(rows.n_rows)) as show:
+        with one, threads_kept(), progress_of(self, sentence.iterations(rows.n_rows)) as show:
             result = carry_out(sentence, rows, rng, watch=show, **options)
             if show.bar is not None:
                 show.bar(result.solution.n_iter, result.solution.loss)

@@ -91,7 +91,7 @@ def _fingerprint(value: Any) -> str:
 
 def continued(estimator: Any, sentence: Sentence, X: Any) -> Sentence:
     """Return the sentence of a warm fit, which starts from the last map of the same points, without exaggeration."""
-    if not estimator.warm_start or not hasattr(estimator, "embedding_"):
+    if not estimator.warm_start or not estimator.__sklearn_is_fitted__():
         return sentence
     last = np.array(estimator.embedding_)
     n_samples = len(last) if X is None else X.shape[0]

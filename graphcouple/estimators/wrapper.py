@@ -95,7 +95,7 @@ class WithTerm(EmbeddingEstimator):
         self._validate_params()
         plain = self._plain()
         self._check_input(plain, X)
-        if plain.warm_start and hasattr(self, "embedding_"):
+        if plain.warm_start and self.__sklearn_is_fitted__():
             plain.embedding_ = self.embedding_
         return self._take_from(plain.fit(X, y, neighbors, resume=resume, **weights))
 

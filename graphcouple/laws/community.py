@@ -287,21 +287,21 @@ class _Blocks:
 
 
 class _InCommunities(DerivedConditioned):
-    """A law with communities given its points. `found` holds the memberships and the rates."""
+    """A law with communities given its points. `inferred` holds the memberships and the rates."""
 
     remembers = "communities"
 
     @property
     def groups(self) -> Communities:
         """The groups of the points."""
-        memberships, rates = self.found
+        memberships, rates = self.inferred
         return Communities(memberships, rates, np.nan)
 
     def posterior(self, n_jobs: int | None = None) -> RandomGraph:
         plain = self.part.posterior(n_jobs)
         assert isinstance(plain, GraphPosterior)
         groups = communities(plain, self.derived.n_groups)
-        self.found = (groups.memberships, groups.rates)
+        self.inferred = (groups.memberships, groups.rates)
         factor = _log_factor(plain.support, groups.memberships, groups)
         natural = self.derived.parts[0].prior.thinned(plain.natural_parameters, factor)
         return plain.with_natural_parameters(natural)

@@ -44,7 +44,7 @@ class DerivedLaw(GraphLaw):
     def recall(self, remembered: dict[str, Any]) -> ConditionedLaw:
         """Return the law given its points, from the state that `ConditionedLaw.remembered` returned."""
         law = self._conditioned(self, self.law.recall(remembered["part"]))
-        law.found = remembered[self._conditioned.remembers]
+        law.inferred = remembered[self._conditioned.remembers]
         return law
 
 
@@ -52,9 +52,9 @@ class DerivedConditioned(ConditionedLaw):
     """A derived law given its points."""
 
     remembers: ClassVar[str]
-    """The name of `found` in files."""
+    """The name of `inferred` in files."""
 
-    found: Any = None
+    inferred: Any = None
     """The result of `posterior` that new edges need."""
 
     def __init__(self, derived: Any, part: ConditionedLaw) -> None:
@@ -77,4 +77,4 @@ class DerivedConditioned(ConditionedLaw):
 
     def remembered(self) -> dict[str, Any]:
         """Return the state that new edges need, as arrays and plain values."""
-        return {"part": self.part.remembered(), self.remembers: self.found}
+        return {"part": self.part.remembered(), self.remembers: self.inferred}

@@ -21,31 +21,31 @@ _ROWS = 1000
 
 
 class _Diffused(DerivedConditioned):
-    """A diffused law given its points. `found` is M, as a csr array."""
+    """A diffused law given its points. `inferred` is M, as a csr array."""
 
     remembers = "steps"
 
     def posterior(self, n_jobs: int | None = None) -> RandomGraph:
         one = self.part.posterior(n_jobs)
-        self.found = one.support.to_csr(np.asarray(one.edge_means, dtype=np.float64))
+        self.inferred = one.support.to_csr(np.asarray(one.edge_means, dtype=np.float64))
         if one.support.complete:
             with one_blas_thread():
-                ends = np.linalg.matrix_power(self.found.toarray(), self.derived.n_steps)
+                ends = np.linalg.matrix_power(self.inferred.toarray(), self.derived.n_steps)
             np.fill_diagonal(ends, 0.0)
-            return UnitOutDegree().around(_or_one_step(sp.csr_array(ends), self.found))
-        walked = self._walk(self.found)
+            return UnitOutDegree().around(_or_one_step(sp.csr_array(ends), self.inferred))
+        walked = self._walk(self.inferred)
         ends = sp.csr_array(walked - sp.diags_array(walked.diagonal()))
-        return UnitOutDegree().around(_or_one_step(ends, self.found))
+        return UnitOutDegree().around(_or_one_step(ends, self.inferred))
 
     def _walk(self, first: sp.csr_array) -> sp.csr_array:
         """Return where walks with this first step end."""
-        assert self.found is not None
-        n_kept = self.derived.n_kept or int(np.diff(self.found.indptr).max())
+        assert self.inferred is not None
+        n_kept = self.derived.n_kept or int(np.diff(self.inferred.indptr).max())
         done = []
         for a in range(0, first.shape[0], _ROWS):
             ends = first[a : a + _ROWS]
             for _ in range(self.derived.n_steps - 1):
-                ends = sp.csr_array(ends @ self.found)
+                ends = sp.csr_array(ends @ self.inferred)
                 reached = Support(ends.indptr, ends.indices)
                 keep = largest_of_rows(reached, ends.data, n_kept)
                 kept = reached.select(keep)

@@ -32,9 +32,12 @@ def test_most_cases_are_fitted():
 
     Fewer than three cases of an estimator say nothing.
     """
+    # Run by itself, this test has seen no case yet.
+    if not _ENDED:
+        _failures(range(150))
     counts = {name: (_ENDED[name, True], _ENDED[name, False]) for name in {name for name, _ in _ENDED}}
     shares = {name: fitted / (fitted + refused) for name, (fitted, refused) in counts.items() if fitted + refused > 2}
-    assert min(shares.values(), default=1.0) >= 0.2, shares
+    assert min(shares.values()) >= 0.2, shares
 
 
 @pytest.mark.nightly
