@@ -188,7 +188,7 @@ class Monitor:
         elif iteration - self._lowest_at >= patience:
             return self.converge(Z, loss, f"no lower loss for {patience} iterations")
         if self._has_settled(iteration, loss):
-            share = f"{100.0 * self._least_fall:.2g} % of its height"
+            share = f"{100.0 * self._least_fall:.2g} % of its height above its lower bound"
             return self.converge(Z, loss, f"{SETTLE_SPAN} iterations lowered the loss by less than {share}")
         return False
 
@@ -263,7 +263,8 @@ class Monitor:
         limit = f"stopped at max_iter={self.max_iter}"
         if not (fall := self.still_falling(self.last)) > 0:
             return limit
-        return f"{limit}, while the loss still fell: by {100.0 * fall:.2g} % of its height in the last tenth"
+        share = f"{100.0 * fall:.2g} % of its height above its lower bound"
+        return f"{limit}, while the last tenth of the iterations still lowered the loss by {share}"
 
     @property
     def last_tenth(self) -> int:
