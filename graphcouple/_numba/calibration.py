@@ -7,8 +7,8 @@ import numpy as np
 from graphcouple._numba import formulas as _formulas  # noqa: F401  registers the formula type
 from graphcouple._numba.jit import jit
 
-_MAX_SEARCH = 200
-_LOG_SCALE_SPAN = 1000.0
+# Steps of a search for a bandwidth, and the widest bracket of its logarithm, beyond the range of double precision.
+_MAX_SEARCH, _LOG_SCALE_SPAN = 200, 1000.0
 
 TIE = 1e-6
 """Squared distances that differ by less than this share of the smallest are tied: single precision resolves no less."""

@@ -24,15 +24,21 @@ from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import as_points
 
 OVERSAMPLING = 10
+"""More random directions than components, as Halko, Martinsson and Tropp (2011) recommend (5 or 10)."""
+
 FULL_UP_TO = 1_000_000
 """Up to this many entries of X, MX is formed and decomposed in full."""
 
 MOST_SAMPLES = 2000
 """The most graphs that ``n_samples="auto"`` draws."""
 
+# Graphs of a round; after each, the standard error decides whether more are needed.
 _FIRST_ROUND = 20
-_MAX_POWER_ITERATIONS = 30
-_TOLERANCE = 1e-7
+
+# Rounds of subspace iteration at most; it ends when singular values change by less than this share of the largest.
+_MAX_POWER_ITERATIONS, _TOLERANCE = 30, 1e-7
+
+# Singular values below this share of the norm of X are rounding.
 _NO_VARIANCE = 1e-10
 
 

@@ -82,6 +82,7 @@ class Attraction:
         return edges if isinstance(edges, list) else [] if edges is None else [edges]
 
 
+# Steps of power iteration for a curvature, which only sets the size of steps.
 _POWER_STEPS = 10
 
 # Distance between compared gradients: root mean square per point, relative to the size of the embedding.

@@ -29,6 +29,8 @@ from graphcouple.summation import EdgeSum, RadialFunction
 PHASES = (100, 200)
 """The iterations at which the second and the third phase begin."""
 
+# Weight of the mid-near pairs at first, and points drawn for each such pair, of which the second nearest is taken: both
+# as in Wang et al. (2021).
 _FIRST_MID_WEIGHT = 1000.0
 _DRAWN = 6
 

@@ -25,6 +25,7 @@ from graphcouple.neighbors import distances_of
 # Sums are added up in this many parts, whatever the number of threads.
 _PARTS = 8
 
+# Weight of random triplets relative to the triplets of neighbours, as in trimap.
 _RANDOM_SHARE = 0.1
 
 # A point with a scale below this share of the median has copies.

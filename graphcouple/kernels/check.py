@@ -13,11 +13,16 @@ import numpy as np
 from graphcouple.kernels import measured
 from graphcouple.kernels.base import Assumptions, Kernel
 
+# Distances at which a kernel is checked, relative to its length.
 _RELATIVE_DISTANCES = 10.0 ** np.linspace(-4.0, 3.0, 29)
-_STEP = 1e-4
-_SLOPE_TOLERANCE = 1e-3
-_ORDER_TOLERANCE = 0.05
-_LENGTH_FACTOR = 1e3
+
+# Relative step of the differences that slopes are compared with, and the tolerated relative difference: the error of
+# the differences is 1e-8, the error of a wrong formula mostly above 1e-2.
+_STEP, _SLOPE_TOLERANCE = 1e-4, 1e-3
+
+# Tolerated difference between a stated and a measured power at zero, and factor between a stated and a measured length:
+# a grid follows the length, and sums stay right within this factor.
+_ORDER_TOLERANCE, _LENGTH_FACTOR = 0.05, 1e3
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import numpy as np
 
 _DISTANCES = 10.0 ** np.arange(-14.0, 15.0, 0.25)
 _NEAR = np.array([1e-5, 1e-4])
-_FLAT = 1e-9
-_FAR = 1e12
+# A power below the first number is a constant. The tail is measured at the second number times the length.
+_FLAT, _FAR = 1e-9, 1e12
 
 
 def _slopes(kernel: Any, dist: Any) -> Any:

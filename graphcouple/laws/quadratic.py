@@ -18,11 +18,15 @@ from graphcouple.laws.given_model import ConditionedModel
 from graphcouple.laws.priors.posterior import sum_x_log_x
 from graphcouple.laws.symmetric_entropic import ConditionedAffinities, SymmetricEntropic
 
+# The largest difference between a row's sum and 1; steps of Newton's method, steps of conjugate gradients for each, and
+# halvings of a step, at most.
 _TOLERANCE = 1e-9
 _MOST_STEPS, _MOST_OF_STEP, _MOST_HALVINGS = 100, 100, 30
 
 # Relative accuracy of the penalty; the perplexity is about as accurate.
 _ACCURACY = 1e-4
+
+# Factor by which the search for a penalty widens its bracket.
 _FACTOR = 2.0
 
 # Rows have about 1.6 times as many edges as their perplexity; the search begins with this many times.

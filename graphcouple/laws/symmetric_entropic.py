@@ -22,13 +22,19 @@ from graphcouple.laws.model import GraphModel
 from graphcouple.laws.priors import DoublyStochastic, GraphPrior
 from graphcouple.summation.directions import mean_of_directions
 
+# The largest error of a row's sum and of its entropy.
 _TOLERANCE = 1e-6
-_MOST_STEPS = 100
-_MOST_OF_STEP = 60
+
+# Newton steps, and steps of conjugate gradients for each.
+_MOST_STEPS, _MOST_OF_STEP = 100, 60
+
 # The least γ, in units of its start. It keeps Newton's equations regular and raises the cost by less than 1e-5.
 _LEAST = 0.05
-_MOST_HALVINGS = 30
-_MOST_BALANCING = 8
+
+# Halvings of a Newton step, and rounds that balance rows before the first.
+_MOST_HALVINGS, _MOST_BALANCING = 30, 8
+
+# Share of the diagonal that keeps Newton's equations regular.
 _RIDGE = 1e-9
 
 

@@ -19,9 +19,13 @@ from graphcouple.metrics._tears import LENGTH, neighbors_of, tears_of
 from graphcouple.neighbors import as_points
 
 ALL_ROWS = 12_000
+"""Up to this many points, scores are of all rows: 10,000 take five seconds."""
+
 SAMPLED_ROWS = 1280
-_LOCAL = 10
-_FOLDS = 5
+"""Rows of a sample of more points, with standard errors of at most .003 (benchmarks/evaluation.py)."""
+
+# Neighbours of local scores, and folds of classifiers.
+_LOCAL, _FOLDS = 10, 5
 
 Score = Callable[[Any, Any, Any], float | None]
 

@@ -16,9 +16,13 @@ from graphcouple.metrics._blocks import Distances, distances_of, orders_of, rank
 from graphcouple.metrics._covariates import covariates
 from graphcouple.neighbors import as_points
 
-_BLOCK_ENTRIES = 2**19
-_BLOCK_ROWS = 32
+# Distances at once, which take 4 MB, and the fewest rows of a block.
+_BLOCK_ENTRIES, _BLOCK_ROWS = 2**19, 32
+
+# Random pairs of each point for the correlation of distances.
 _PAIRS_A_POINT = 100
+
+# Samples of at least this many rows are worth the covariates that lower their standard errors.
 _FEW_ROWS = 1000
 
 

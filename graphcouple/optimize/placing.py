@@ -21,6 +21,7 @@ _ASIDE = 1e-3
 # barrier of about 80 nats, and only a long step leaves its surroundings.
 _SHORTEST, _AMONG_BARRIERS, _BARRIER = 0.05, 0.5, 10.0
 
+# Iterations of a place at most.
 _MOST_ITERATIONS = 100
 
 # A thread places this many points at a time, so that their data stay in its cache.

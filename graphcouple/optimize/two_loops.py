@@ -9,6 +9,7 @@ import numpy as np
 
 from graphcouple.graphs import FloatArray
 
+# Numbers of a block, which fit in a level 1 cache; with fewer blocks than this, one thread is faster.
 _BLOCK = 4096
 _BLOCKS_WORTH_THREADS = 32
 

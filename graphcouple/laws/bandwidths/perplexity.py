@@ -13,7 +13,10 @@ from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Kernel
 from graphcouple.laws.bandwidths.base import Bandwidth, ConstantBandwidth, DistanceRows
 
-ENTROPY_TOLERANCE = 1e-5  # nats
+ENTROPY_TOLERANCE = 1e-5
+"""Nats; a row whose entropy is further off is reported."""
+
+# Nats; the search is more accurate than the report, so that rounding reports no row.
 _SEARCH_TOLERANCE = 1e-10
 
 

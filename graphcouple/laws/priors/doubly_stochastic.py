@@ -24,13 +24,17 @@ from graphcouple.summation.directions import mean_of_directions
 
 BALANCED = "one edge into every node on average"
 
-_TOLERANCE = 1e-9
-_TOLERANCE_OF_RUNS = 1e-4
-_MOST_STEPS = 60
+# The largest difference between a row's sum and 1, for a posterior and in a descent, whose gradients need less.
+_TOLERANCE, _TOLERANCE_OF_RUNS = 1e-9, 1e-4
+
+# Newton steps, and steps of conjugate gradients for each. Where a fast summation fails, a few exact steps bring sums
+# near 1, and the rest is done in logarithms.
+_MOST_STEPS, _MOST_OF_STEP = 60, 20
 _ROUGHLY, _FEW_STEPS = 0.1, 8
-_MOST_OF_STEP = 20
-_MOST_IN_LOGS = 500
-_MOST_PAIRS_IN_LOGS = 10**9
+
+# Sinkhorn's rounds in logarithms; many points have fewer, because a round takes an exponential for each pair.
+_MOST_IN_LOGS, _MOST_PAIRS_IN_LOGS = 500, 10**9
+
 # Above this residual of a row's sum, a Newton step may overshoot.
 _NEAR = 0.5
 _LONGEST_STEP = 1.0

@@ -18,6 +18,9 @@ from graphcouple.kernels import Kernel
 from graphcouple.summation import Exact, Summation
 
 UNDERFLOW = 1e-280
+"""Potentials below this have lost digits in double precision, and are computed in logarithms."""
+
+# Pairs at once: 32 MB.
 _BLOCK_ENTRIES = 2**22
 
 
