@@ -223,7 +223,7 @@ class GraphLaw(Searchable, ABC):
     @property
     @abstractmethod
     def parts(self) -> tuple[Any, ...]:
-        """The `GraphModel`s that the law is made of."""
+        """The models that the law is made of, each a `GraphModel`."""
 
     @property
     def metric(self) -> Any:
