@@ -140,7 +140,7 @@ def test_new_points_lie_where_their_stress_is_least():
     mds = gc.MetricMDS(random_state=0).fit(load_digits().data[:200])
     places = mds.set_params(n_components=3).transform(load_digits().data[:200])
     assert np.abs(places - mds.embedding_).max() < 0.01 * mds.embedding_.std()
-    with pytest.raises(ValueError, match="square of differences"):
+    with pytest.raises(ValueError, match="needs the square loss"):
         gc.MetricMDS(loss=Fourth(), random_state=0).fit(X).transform(X)
 
 

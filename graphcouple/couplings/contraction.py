@@ -85,7 +85,7 @@ class KernelLaplacian:
         self.Z, self.radial = Z, KernelValue(kernel)
         self.summation = summation.for_points(Z, self.radial)
         # A point whose degree is below the error of the sum is a component of its own.
-        self.resolution = getattr(self.summation, "resolution", 0.0)
+        self.resolution = self.summation.resolution
         degrees, self.degree_forces = self.summation.potential(Z, self.radial)
         self.connected = degrees > max(self.resolution, _ISOLATED)
         self.degrees = np.where(self.connected, degrees, 1.0)
