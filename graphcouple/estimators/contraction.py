@@ -85,7 +85,7 @@ class LaptSNE(TSNE):
     def _keep(self, result: Result, dtype: Any) -> None:
         super()._keep(result, dtype)
         parts = (part for _, term in result.part.terms for part in parts_of(term))
-        # The method's own term comes after those of its user.
+        # The method adds its own term after the user's terms.
         *_, contraction = (part for part in parts if isinstance(part, LaplacianEigenvalues))
         self.n_clusters_: int = contraction.n_eigenvalues
         self.__dict__.pop("eigenvalues_", None)

@@ -28,8 +28,8 @@ from graphcouple.initializations import given_start
 from graphcouple.neighbors import distances_of
 from graphcouple.optimize import LBFGS, best_scale, solve
 
-# Pairs of each point in a sample, pairs of each on which the stress of such a fit is measured, and the number of
-# points that new points are compared with.
+# Pairs of each point in a fit to sampled pairs, pairs of each point on which the stress of this fit is measured, and
+# the number of fitted points that new points are compared with.
 _SAMPLED, _MEASURED, _COMPARED = 500, 100, 1000
 
 # Rounds of majorization for new points, and the step, relative to the embedding, below which a point has arrived.

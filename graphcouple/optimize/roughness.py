@@ -29,8 +29,8 @@ _START_SHARE = 0.01
 # points end far from their cluster, 96 without smoothing. With more of the start kept, 300,000 points end higher.
 _START_SHARE_IN_PIECES = 0.3
 
-# Two points are in one piece if a few steps bring them this near, relative to the size of the map. The share of such
-# pairs is estimated from ten thousand pairs.
+# Two points are in one piece if a few steps bring them this near, relative to the size of the map. Ten thousand random
+# pairs of points give the share of pairs in one piece.
 _TOGETHER, _PAIRS = 0.2, 10_000
 
 # If all pairs pull equally, one step brings all points to one place, and only rounding errors remain.
