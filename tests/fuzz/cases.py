@@ -10,37 +10,26 @@ import scipy.sparse as sp
 
 import graphcouple as gc
 
-COUPLINGS = (
-    *(
-        gc.TSNE,
-        gc.SNE,
-        gc.SymmetricSNE,
-        gc.LargeVis,
-        gc.NCTSNE,
-        gc.NegTSNE,
-        gc.SNEkhorn,
-        gc.PaCMAP,
-        gc.LocalMAP,
-        gc.TriMap,
-        gc.InfoNCTSNE,
-        gc.COSNE,
-    ),
-    *(gc.UMAP, gc.LaptSNE, gc.TwoKernelPCA, gc.TwoKernelLLE),
+
+class TwinMaps(gc.AlignedMaps, auto_wrap_output_keys=None):
+    """Two maps of the same data, of which the first is returned."""
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        return self.fit([X, X]).embeddings_[0]
+
+
+PRESETS = (
+    *(gc.TSNE, gc.SNE, gc.SymmetricSNE, gc.LargeVis, gc.NCTSNE, gc.NegTSNE, gc.SNEkhorn, gc.PaCMAP, gc.LocalMAP),
+    *(gc.TriMap, gc.InfoNCTSNE, gc.COSNE, gc.UMAP, gc.LaptSNE, gc.TwoKernelPCA, gc.TwoKernelLLE, gc.PairwiseMatching),
 )
+WRAPPERS = (*(gc.HierarchicalCoupling, gc.TwoScaleCoupling, gc.DensMAP, gc.DistR, gc.ParametricCoupling), TwinMaps)
 CLASSICAL = (
-    gc.CCPCA,
-    gc.PrecisionCoupling,
-    gc.ClassicalMDS,
-    gc.MetricMDS,
-    gc.Isomap,
-    gc.LocallyLinearEmbedding,
-    gc.LaplacianEigenmaps,
-    gc.DiffusionMaps,
-    gc.PHATE,
-    gc.KernelPCA,
-    gc.LinearAutoencoder,
-    gc.Autoencoder,
+    *(gc.CCPCA, gc.PrecisionCoupling, gc.ClassicalMDS, gc.MetricMDS, gc.Isomap, gc.LocallyLinearEmbedding),
+    *(gc.LaplacianEigenmaps, gc.DiffusionMaps, gc.PHATE, gc.KernelPCA, gc.LinearAutoencoder, gc.Autoencoder),
+    gc.AttractionRepulsionPCA,
 )
+# One after the other by seed, so that each has its share of any run. Pairs of laws are the richest.
+KINDS = (*PRESETS, *4 * (gc.GraphCoupling,), *WRAPPERS, *CLASSICAL)
 # Enough for sums over all pairs not to be exact.
 _MANY = 2100
 
@@ -70,14 +59,14 @@ class Case(NamedTuple):
 
 def case(seed: int) -> Case:
     """Return the case of a seed."""
-    rng = np.random.default_rng(seed)
+    rng, kind_of = np.random.default_rng(seed), KINDS[seed % len(KINDS)]
     points, kind = _points(rng)
     X, form = _form(rng, points)
-    estimator, n = _estimator(rng, points.shape[0], kind), points.shape[0]
+    estimator, n = _estimator(rng, kind_of, min(points.shape[0], 60)), points.shape[0]
     more = np.random.default_rng((seed, 1))
     weights = None
-    if "terms" in estimator.get_params():
-        estimator, weights = _elaborate(more, estimator, n)
+    if "terms" in estimator.get_params(deep=False):
+        weights = _elaborate(more, estimator, n)
     said = f"{kind}, {form}, {points.shape}" + ("" if weights is None else ", weighted")
     return Case(seed, estimator, X, said, weights)
 
@@ -129,43 +118,63 @@ def _locked(points: Any) -> Any:
     return locked
 
 
-def _estimator(rng: np.random.Generator, n: int, kind: str) -> Any:
+def _estimator(rng: np.random.Generator, kind_of: Any, n: int) -> Any:
+    if kind_of in WRAPPERS:
+        within = PRESETS[rng.integers(len(PRESETS))] if rng.uniform() < 0.7 else gc.GraphCoupling
+        return kind_of(_estimator(rng, within, n), random_state=0)
     options: dict[str, Any] = {"n_components": int(rng.choice([1, 2, 2, 2, 3, 5]))}
-    n = min(n, 60)
-    if rng.uniform() < 0.35:
-        return _classical(rng, n, options)
+    if kind_of in CLASSICAL:
+        return _classical(rng, kind_of, n, options)
     options |= {"max_iter": int(rng.choice([1, 5, 20])), "random_state": 0}
     if rng.uniform() < 0.5:
         options["init"] = str(rng.choice(["pca", "random", "spectral", "ccpca"]))
     if rng.uniform() < 0.15:
         options["unique"] = True
-    metric = str(rng.choice(["euclidean"] * 6 + ["cosine", "manhattan", "chebyshev"]))
-    neighbors = max(2, int(rng.choice([2, 5, n // 3, n - 1])))
-    perplexity = float(rng.choice([2.0, max(2.0, n / 3.0), 5.0]))
-    if rng.uniform() < 0.3:
-        law = gc.GraphModel(
-            KERNELS[rng.integers(3)],
-            str(rng.choice(["B", "D", "E"])),
-            gc.Perplexity(perplexity) if rng.uniform() < 0.7 else gc.SelfTuning(2),
-            None if rng.uniform() < 0.5 else min(neighbors, n - 1),
-        )
-        latent = gc.GraphModel(KERNELS[rng.integers(len(KERNELS))], str(rng.choice(["B", "D", "E"])))
-        return gc.GraphCoupling(law, latent, **options)
-    kind_of = COUPLINGS[rng.integers(len(COUPLINGS))]
+    if kind_of is gc.GraphCoupling:
+        return gc.GraphCoupling(*_laws(rng, n), **options)
+    options["metric"] = str(rng.choice(["euclidean"] * 6 + ["cosine", "manhattan", "chebyshev"]))
     known = kind_of().get_params()
     if "perplexity" in known:
-        options["perplexity"] = perplexity
+        options["perplexity"] = _perplexity(rng, n)
     elif "n_neighbors" in known:
-        options["n_neighbors"] = neighbors
-    return kind_of(metric=metric, **options)
+        options["n_neighbors"] = _neighbors(rng, n)
+    if kind_of is gc.PairwiseMatching:
+        options |= _matching(rng)
+    return kind_of(**options)
 
 
-def _elaborate(rng: np.random.Generator, estimator: Any, n: int) -> tuple[Any, Any]:
-    """Return the estimator with a term, in a wrapper or as a matching, or weights: mostly none of these."""
-    options = estimator.get_params(deep=False)
-    which = rng.uniform()
+def _perplexity(rng: np.random.Generator, n: int) -> float:
+    return float(rng.choice([2.0, max(2.0, n / 3.0), 5.0]))
+
+
+def _neighbors(rng: np.random.Generator, n: int) -> int:
+    return max(2, int(rng.choice([2, 5, n // 3, n - 1])))
+
+
+def _laws(rng: np.random.Generator, n: int) -> tuple[gc.GraphModel, gc.GraphModel]:
+    law = gc.GraphModel(
+        KERNELS[rng.integers(3)],
+        str(rng.choice(["B", "D", "E"])),
+        gc.Perplexity(_perplexity(rng, n)) if rng.uniform() < 0.7 else gc.SelfTuning(2),
+        None if rng.uniform() < 0.5 else min(_neighbors(rng, n), n - 1),
+    )
+    return law, gc.GraphModel(KERNELS[rng.integers(len(KERNELS))], str(rng.choice(["B", "D", "E"])))
+
+
+def _matching(rng: np.random.Generator) -> dict[str, str]:
+    choices = {
+        "loss": ["square", "kl"],
+        "symmetrize": ["mean", "or", "first"],
+        "reading": ["bernoulli", "neighborhood"],
+        "latent_reading": ["bernoulli", "neighborhood"],
+    }
+    return {name: str(rng.choice(values)) for name, values in choices.items()}
+
+
+def _elaborate(rng: np.random.Generator, estimator: Any, n: int) -> Any:
+    """Give the estimator a term, or return weights: mostly none of these."""
+    which, q = rng.uniform(), estimator.n_components
     if which < 0.15:
-        q = options["n_components"]
         terms = (
             gc.Anchors([0, n - 1], rng.normal(size=(2, q)), weight=0.1),
             gc.ComponentMeans(n_graphs=2),
@@ -176,26 +185,11 @@ def _elaborate(rng: np.random.Generator, estimator: Any, n: int) -> tuple[Any, A
             gc.Density(),
         )
         estimator.set_params(terms=[terms[rng.integers(len(terms))]])
-    elif which < 0.22:
-        wrappers = (gc.HierarchicalCoupling, gc.TwoScaleCoupling, gc.DensMAP, gc.DistR)
-        return wrappers[rng.integers(len(wrappers))](estimator, random_state=0), None
-    elif which < 0.32:
-        choices = {
-            "loss": rng.choice(["square", "kl"]),
-            "symmetrize": rng.choice(["mean", "or", "first"]),
-            "reading": rng.choice(["bernoulli", "neighborhood"]),
-            "latent_reading": rng.choice(["bernoulli", "neighborhood"]),
-        }
-        shared = {name: options[name] for name in ("n_components", "max_iter", "init", "metric") if name in options}
-        matching = gc.PairwiseMatching(perplexity=2.0, random_state=0, **shared)
-        return matching.set_params(**{name: str(choice) for name, choice in choices.items()}), None
-    elif which < 0.42:
-        return estimator, rng.choice([0.5, 1.0, 2.0, 3.0], size=n)
-    return estimator, None
+        return None
+    return rng.choice([0.5, 1.0, 2.0, 3.0], size=n) if which < 0.25 else None
 
 
-def _classical(rng: np.random.Generator, n: int, options: dict[str, Any]) -> Any:
-    kind_of = CLASSICAL[rng.integers(len(CLASSICAL))]
+def _classical(rng: np.random.Generator, kind_of: Any, n: int, options: dict[str, Any]) -> Any:
     known = kind_of().get_params()
     drawn = {
         "random_state": 0,
@@ -204,6 +198,7 @@ def _classical(rng: np.random.Generator, n: int, options: dict[str, Any]) -> Any
         "n_landmarks": None if rng.uniform() < 0.5 else int(rng.integers(2, n + 2)),
         "metric": str(rng.choice(["euclidean", "euclidean", "manhattan"])),
         "kernel": str(rng.choice(["linear", "rbf", "cosine"])),
+        "approximation": "nystroem" if rng.uniform() < 0.2 else None,
         "n_samples": 10,
         "normalized": bool(rng.uniform() < 0.5),
         "max_iter": 30,
