@@ -104,33 +104,38 @@ def test_very_many_tiles_are_sorted_to_the_same_bits(in_tiles, monkeypatch):
         np.testing.assert_array_equal(one, other)
 
 
-def test_gaps_between_cells_are_closed_without_a_change(monkeypatch):
-    Z, edge = page(30, 30.0, 0.5, n=3000), 0.25
-    table = np.tile([1.0, 0.0, 0.5, 0.0], (near_pairs.LARGEST, 1))
-    sums = []
-    for most in (0, 2**40):
-        monkeypatch.setattr(near_cells, "_MOST_CELLS", most)
-        potential, gradient = np.zeros((1, 3000)), np.zeros((1, 3000, 2))
-        near_pairs.add_near(Z, np.ones((1, 3000)), edge, table, 1, True, potential, gradient)
-        sums.append((potential, gradient))
-    n_near = (np.square(Z[:, None] - Z).sum(axis=2) < edge).sum(axis=1) - 1.0
-    np.testing.assert_array_equal(sums[0][0][0], 0.5 * n_near)
-    np.testing.assert_array_equal(sums[1][0], sums[0][0])
-    np.testing.assert_allclose(sums[1][1], sums[0][1], atol=1e-10)
+FOLDED_PAGES = {
+    "clusters": lambda rng: page(30, 30.0, 0.5, n=3000),
+    "dots on a huge page": lambda rng: np.concatenate([page(40, 1e5, 0.5, n=3000), [[3e5, 0.0], [3e5, 0.1]]]),
+    "diagonal": lambda rng: np.linspace(0.0, 30.0, 400)[:, None] * np.ones(2),
+    "scattered in couples": lambda rng: (
+        np.repeat(rng.uniform(0.0, 1e6, (500, 2)), 2, axis=0) + rng.uniform(0, 0.1, (1000, 2))
+    ),
+    "long and thin": lambda rng: np.stack(
+        [np.cumsum(rng.exponential(20.0, 600) ** 2), rng.uniform(0, 0.2, 600)], axis=1
+    ),
+}
 
 
-def test_dots_on_a_huge_page_take_few_cells(monkeypatch):
-    dots = np.concatenate([page(40, 1e5, 0.5, n=3000), [[3e5, 0.0], [3e5, 0.1]]])
-    diagonal = np.linspace(0.0, 30.0, 400)[:, None] * np.ones(2)
-    for Z, most in ((dots, 2**22), (diagonal, 2**16)):
-        monkeypatch.setattr(near_cells, "_MOST_CELLS", most)
-        table, sets = np.tile([1.0, 0.0, 0.5, 0.0], (near_pairs.LARGEST, 1)), np.ones((1, len(Z)))
-        assert near_cells.NearCells(Z, sets, 0.0125, table, close_up=True).starts.size < 8 * most
-        potential, gradient = np.zeros((1, len(Z))), np.zeros((1, len(Z), 2))
-        near_pairs.add_near(Z, sets, 0.0125, table, 1, True, potential, gradient)
-        n_near = (cdist(Z, Z, "sqeuclidean") < 0.0125).sum(axis=1) - 1.0
-        assert n_near.max() > 1
-        np.testing.assert_array_equal(potential[0], 0.5 * n_near)
+@pytest.mark.parametrize("name", FOLDED_PAGES)
+def test_folded_pages_have_the_same_near_pairs_in_few_cells(name, rng, monkeypatch):
+    Z, edge, most = FOLDED_PAGES[name](rng), 0.0125, 2**12
+    monkeypatch.setattr(near_cells, "_MOST_CELLS", most)
+    table, sets = np.tile([1.0, 0.0, 0.5, 0.0], (near_pairs.LARGEST, 1)), np.ones((1, len(Z)))
+    cells = near_cells.NearCells(Z, sets, edge, table)
+    assert cells.is_folded
+    assert cells.starts.size <= most + 1
+    potential, gradient = np.zeros((1, len(Z))), np.zeros((1, len(Z), 2))
+    near_pairs.add_near(Z, sets, edge, table, 1, True, potential, gradient)
+    near = cdist(Z, Z, "sqeuclidean") < edge
+    assert near.sum() > len(Z)
+    np.testing.assert_array_equal(potential[0], 0.5 * (near.sum(axis=1) - 1.0))
+    np.testing.assert_allclose(gradient[0], 2.0 * (near[..., None] * (Z[:, None] - Z)).sum(axis=1), atol=1e-6)
+    potential[:], gradient[:] = 0.0, 0.0
+    places = np.concatenate([Z[::7] + 0.01, Z[:5] - 1e4])
+    potential, gradient = np.zeros((1, len(places))), np.zeros((1, len(places), 2))
+    cells.add(places, 1, potential, gradient)
+    np.testing.assert_array_equal(potential[0], 0.5 * (cdist(places, Z, "sqeuclidean") < edge).sum(axis=1))
 
 
 @pytest.mark.parametrize(("page_width", "width"), [(5000.0, 0.3), (5000.0, 0.01), (60.0, 0.05)])

@@ -9,12 +9,19 @@ from graphcouple._numba.tables import look_up
 
 
 @jit
-def fill_cells(start, stop, Z, low, side, n_columns, cells):
-    """Fill the cell of each point, row by row of a grid of square cells."""
+def folded(cell, n_cells):
+    """Return the place of a row or column of cells when all are folded to `n_cells`, to and fro."""
+    at = cell % (2 * n_cells)
+    return min(at, 2 * n_cells - 1 - at)
+
+
+@jit
+def fill_cells(start, stop, Z, low, side, shape, cells):
+    """Fill the cell of each point, row by row of a folded page of square cells."""
     for i in range(start, stop):
-        row = int((Z[i, 0] - low[0]) / side)
-        column = int((Z[i, 1] - low[1]) / side) if Z.shape[1] > 1 else 0
-        cells[i] = row * n_columns + column
+        row = folded(int((Z[i, 0] - low[0]) / side), shape[0])
+        column = folded(int((Z[i, 1] - low[1]) / side), shape[1]) if Z.shape[1] > 1 else 0
+        cells[i] = row * shape[1] + column
 
 
 @jit

@@ -6,6 +6,7 @@ import numpy as np
 
 from graphcouple._numba.blocks import BLOCK, evaluate
 from graphcouple._numba.jit import jit
+from graphcouple._numba.near import folded
 from graphcouple._numba.pairs import fill_distances
 from graphcouple._numba.tables import look_up
 
@@ -54,20 +55,23 @@ def edge_sums_at(start, stop, places, rows, ends, indptr, weights, radial, value
 
 
 @jit
-def add_near_at(start, stop, places, low, side, shape, edge, table, starts, xs, ys, cs, potential, gradient):
+def add_near_at(start, stop, places, low, side, shape, is_folded, edge, table, starts, xs, ys, cs, potential, gradient):
     """Add the correction for points nearer than d² = edge, like `near.add_near_pairs`, at any places."""
     n_dims = places.shape[1]
     for i in range(start, stop):
         x = places[i, 0]
         y = places[i, 1] if n_dims > 1 else 0.0
         row = int(np.floor((x - low[0]) / side))
+        column = int(np.floor((y - low[1]) / side)) if n_dims > 1 else 0
+        if is_folded:
+            row, column = folded(row, shape[0]), folded(column, shape[1])
         for r in range(max(row - 2, 0), min(row + 3, shape[0])):
             # Only the cells of this row that are nearer than the edge.
-            apart = max(low[0] + r * side - x, x - low[0] - (r + 1) * side, 0.0)
+            apart = 0.0 if is_folded else max(low[0] + r * side - x, x - low[0] - (r + 1) * side, 0.0)
             if apart * apart >= edge:
                 continue
-            left, right = 0, 1
-            if n_dims > 1:
+            left, right = max(column - 2, 0), min(column + 3, shape[1])
+            if n_dims > 1 and not is_folded:
                 reach = np.sqrt(edge - apart * apart)
                 left = max(int(np.floor((y - reach - low[1]) / side)), 0)
                 right = min(int(np.floor((y + reach - low[1]) / side)) + 1, shape[1])

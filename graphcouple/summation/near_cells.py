@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from graphcouple._numba.threads import POINTS_WORTH_THREADS, over_rows
 from graphcouple.graphs import FloatArray
 
-# With more cells than this, groups of cells move together.
+# The most cells: their starts take 32 MB. A wider page is folded.
 _MOST_CELLS = 2**22
 
 
@@ -30,39 +30,17 @@ def sorted_by_bin(bins: NDArray[Any], n_bins: int) -> tuple[NDArray[np.int32], N
     return order, starts
 
 
-def _packed(rows: NDArray[np.int64], columns: NDArray[np.int64], side: int) -> tuple[NDArray[np.int64], ...]:
-    """Return rows and columns of cells, with the groups of cells that lie far apart moved together into shelves.
-
-    Groups are components of a grid whose squares are `side` cells wide, at least three, so no two points of different
-    groups are near each other.
-    """
-    from scipy.ndimage import label
-
-    near, far = rows // side, columns // side
-    occupied = np.zeros((near.max() + 1, far.max() + 1), dtype=bool)
-    occupied[near, far] = True
-    groups, n_groups = label(occupied, structure=np.ones((3, 3)))
-    group = groups[near, far] - 1
-    firsts, sizes = [], []
-    for cells in (rows, columns):
-        first, last = np.full(n_groups, cells.max()), np.zeros(n_groups, dtype=np.int64)
-        np.minimum.at(first, group, cells)
-        np.maximum.at(last, group, cells)
-        firsts.append(first)
-        sizes.append(last - first + 1)
-    heights, widths = sizes
-    by_height = np.argsort(-heights, kind="stable")
-    begins = np.empty(n_groups, dtype=np.int64)
-    begins[by_height] = np.cumsum(widths[by_height]) - widths[by_height]
-    shelf, left = np.divmod(begins, max(int(widths.max()), int((heights * widths).sum() ** 0.5)))
-    depths = np.zeros(int(shelf.max()) + 1, dtype=np.int64)
-    np.maximum.at(depths, shelf, heights)
-    top = (np.cumsum(depths) - depths)[shelf]
-    return rows + (top - firsts[0])[group], columns + (left - firsts[1])[group]
+def _folded_shape(shape: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the numbers of rows and columns of a page folded to `_MOST_CELLS` cells, as square as the page allows."""
+    fewer = max(1, int(_MOST_CELLS**0.5))
+    return np.minimum(shape, np.maximum(fewer, _MOST_CELLS // np.minimum(shape[::-1], _MOST_CELLS)))
 
 
 class NearCells:
     """Points in square cells, half as wide as the distance below which pairs are near.
+
+    A page of very many cells is folded like paper, to and fro. Neighbouring cells stay neighbours or coincide, so a
+    point's surroundings still hold all points near it. They may also hold some of another layer, which are not near.
 
     Parameters
     ----------
@@ -73,18 +51,10 @@ class NearCells:
     table : ndarray
         The correction for near pairs; see `near_table`.
     n_jobs : int or None, default=None
-    close_up : bool, default=False
-        Whether wide gaps between points are left out if there are very many cells. `add` then finds no cell.
     """
 
     def __init__(
-        self,
-        points: FloatArray,
-        charges: FloatArray,
-        edge: float,
-        table: FloatArray,
-        n_jobs: int | None = None,
-        close_up: bool = False,
+        self, points: FloatArray, charges: FloatArray, edge: float, table: FloatArray, n_jobs: int | None = None
     ) -> None:
         from graphcouple._numba.near import fill_cells, take_in_order
 
@@ -92,20 +62,12 @@ class NearCells:
         self.edge, self.table = edge, table
         self.side = 0.5 * float(np.sqrt(edge))
         self.low, high = bounds(points)
-        self.shape = np.ones(2, dtype=np.int64)
-        self.shape[:n_dims] = ((high - self.low) / self.side).astype(np.int64) + 1
+        page = np.ones(2, dtype=np.int64)
+        page[:n_dims] = ((high - self.low) / self.side).astype(np.int64) + 1
+        self.shape = _folded_shape(page)
+        self.is_folded = bool((self.shape < page).any())
         cells, at_least = np.empty(n, dtype=np.int32), POINTS_WORTH_THREADS
-        if close_up and n_dims == 2 and self.shape.prod() > _MOST_CELLS:
-            rows, columns = (((points[:, a] - self.low[a]) / self.side).astype(np.int64) for a in (0, 1))
-            n_cells, before = int(self.shape.prod()), np.inf
-            # Each packing tells groups apart more finely.
-            while _MOST_CELLS < n_cells < before / 2:
-                rows, columns = _packed(rows, columns, max(3, int((n_cells / max(_MOST_CELLS, 1)) ** 0.5) + 1))
-                n_cells, before = int(rows.max() + 1) * int(columns.max() + 1), n_cells
-            self.shape[:] = rows.max() + 1, columns.max() + 1
-            cells[:] = rows * self.shape[1] + columns
-        else:
-            over_rows(n, n_jobs, fill_cells, points, self.low, self.side, int(self.shape[1]), cells, at_least=at_least)
+        over_rows(n, n_jobs, fill_cells, points, self.low, self.side, self.shape, cells, at_least=at_least)
         self.order, self.starts = sorted_by_bin(cells, int(self.shape.prod()))
         self.xs, self.ys, self.cs = np.empty(n), np.empty(n), np.empty(charges.shape)
         over_rows(n, n_jobs, take_in_order, self.order, points, charges, self.xs, self.ys, self.cs, at_least=at_least)
@@ -114,5 +76,6 @@ class NearCells:
         """Add the correction for points nearer than the edge to potentials and gradients at places."""
         from graphcouple._numba.places import add_near_at
 
-        cells = (self.low, self.side, self.shape, self.edge, self.table, self.starts, self.xs, self.ys, self.cs)
+        page = self.low, self.side, self.shape, self.is_folded
+        cells = *page, self.edge, self.table, self.starts, self.xs, self.ys, self.cs
         over_rows(len(places), n_jobs, add_near_at, places, *cells, potential, gradient)

@@ -151,7 +151,7 @@ def add_near(
     """Add the correction for pairs nearer than d² = edge to potentials and gradients."""
     from graphcouple._numba.near import add_near_pairs, block_sizes
 
-    cells = NearCells(points, charges, edge, table, n_jobs, close_up=True)
+    cells = NearCells(points, charges, edge, table, n_jobs)
     starts, shape = cells.starts, cells.shape
     sizes = np.empty(shape[0], dtype=np.int64)
     over_rows(int(shape[0]), n_jobs, block_sizes, starts, shape, sizes, at_least=POINTS_WORTH_THREADS)
