@@ -15,6 +15,8 @@ about nℓ²/(κD²), and the same D² leaves the same f in a plane as in more d
 falls as D^(−t) with t < 2 leaves the same f at a larger D². On a line, n/κ neighbourhoods side by side need more. The
 map of a connected graph has D ≈ 0.3 L, where C is negligible. At D = L, doubling the size must lower the loss by more
 than 1.2 nats per point. C takes O(n) time: it needs no sum over pairs.
+
+A bounded loss, which is not in nats, takes C times its height per point: from its lower bound to all points far apart.
 """
 
 from __future__ import annotations
@@ -23,11 +25,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.special import xlogy
 
 from graphcouple._numba.threads import POINTS_OF_BLOCK, over_blocks
 from graphcouple._validation import check_positive
 from graphcouple.couplings.base import Objective
-from graphcouple.graphs import FloatArray
+from graphcouple.graphs import FloatArray, Support
+from graphcouple.laws.priors.posterior import sum_x_log_x
 
 # t-SNE by momentum ends at D² of 25 to 90 (n/κ) on 15 data sets. With 540, the maps of 2 to 200 separated clusters are
 # at most twice as wide as that, and connected data lose less than 0.1 % of their loss (benchmarks/separated.py).
@@ -46,6 +50,19 @@ _LARGEST = 1e100
 # Half of the power of radii in D. Under UMAP, five distant points beside 1,500 end 8 times as far from the middle as
 # the median point, 18 times with the fourth power; umap-learn's end 7 times as far (benchmarks/separated.py).
 _HALF = 4
+
+
+def crowd_of(support: Support, means: FloatArray, *, normalized: bool) -> float:
+    """Return κ: the exponential of the rows' mean entropy, the perplexity, if the mean number of edges is fixed.
+
+    Else, where every pair has weight 1, return the mean number of edges at a point, in either direction.
+    """
+    surprise, mass = sum_x_log_x(means)
+    if not normalized:
+        return 2.0 * mass / support.n_nodes
+    first, counts = support.indptr[:-1].astype(np.int64), np.diff(support.indptr)
+    rows = np.add.reduceat(means, np.minimum(first, means.size - 1)) * (counts > 0)
+    return float(np.exp((xlogy(rows, rows).sum() - surprise) / mass))
 
 
 class Confinement(Objective):

@@ -12,15 +12,14 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from scipy.special import xlogy
 
 from graphcouple._validation import changed, check_positive
+from graphcouple.couplings.confinement import crowd_of
 from graphcouple.couplings.pair import EdgeEnergy, LogPartition, PairCoupling
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import N_EDGES, RandomGraph
 from graphcouple.laws.priors.base import at_zero
-from graphcouple.laws.priors.posterior import sum_x_log_x
 from graphcouple.summation import Exact, LogKernel, Summation
 
 # Below this, a divergence is summed exactly: a fast sum's error is about 1e-5.
@@ -100,26 +99,14 @@ class CrossEntropy(PairCoupling):
             # The bound needs the law's parameters, which may be dropped once its means are taken.
             _ = self.lower_bound
         means = self._take_means()
-        log_prior_energy, self.crowd = self._log_prior_energy(means), self._crowd(means)
+        log_prior_energy = self._log_prior_energy(means)
+        self.crowd = crowd_of(posterior.support, means, normalized=prior.normalized)
         edges = self.summation.edge_sum(posterior.support, means, radial, n_jobs, posterior.unordered, overwrite=True)
         among_copies = 0.0 if weights is None else self._share * float(posterior.own_means.sum()) * at_zero(radial)
         self.energy = self.strength = EdgeEnergy(edges, n, log_prior_energy + among_copies)
         strength = prior.edge_strength(kernel)
         if strength != radial:
             self.strength = EdgeEnergy(edges.of(strength), n)
-
-    def _crowd(self, means: FloatArray) -> float:
-        """Return the exponential of the rows' mean entropy, the perplexity, if the mean number of edges is fixed.
-
-        Else, where every pair has weight 1, return the mean number of edges of a point.
-        """
-        surprise, mass = sum_x_log_x(means)
-        if not self.latent.prior.normalized:
-            return 2.0 * mass / self.n_points
-        support = self.posterior.support
-        first, counts = support.indptr[:-1].astype(np.int64), np.diff(support.indptr)
-        rows = np.add.reduceat(means, np.minimum(first, means.size - 1)) * (counts > 0)
-        return float(np.exp((xlogy(rows, rows).sum() - surprise) / mass))
 
     def _log_prior_energy(self, means: FloatArray) -> float:
         """Return <M_X, log π_Z>, M_X given by its means."""
