@@ -221,6 +221,7 @@ def _separate(Z: FloatArray, noise: float, rng: np.random.RandomState) -> FloatA
     return Z
 
 
+# Standard deviations of the starts that openTSNE and scikit-learn compute themselves; umap-learn rescales every start.
 _PEERS = {"openTSNE": 1e-4, "scikit-learn": 1e-4, "umap-learn": None}
 
 # Squares of numbers in this range neither overflow nor underflow.

@@ -46,6 +46,8 @@ def _double(typing_context, bits):
     return types.float64(types.int64), generate
 
 
+# ln 2 in two parts, as in fdlibm: the high part ends in zeros, so k times it is exact. Between the lowest and the
+# highest x, whole numbers, e^x is a normal double.
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01
 _LN2_LOW = 1.90821492927058770002e-10

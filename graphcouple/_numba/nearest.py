@@ -6,6 +6,7 @@ import numpy as np
 
 from graphcouple._numba.jit import jit
 
+# Columns counted at once: in longer steps, fewer would contain no near point; shorter ones would branch more often.
 _STEP = 64
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from graphcouple._numba.jit import jit
 
+# Bits of a digit: three digits sort single precision, six double precision, and 2^11 counts take 16 kB.
 _DIGIT = 11
 
 

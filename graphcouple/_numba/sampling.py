@@ -11,6 +11,7 @@ import numpy as np
 from graphcouple._numba import formulas as _formulas  # noqa: F401  registers the formula type
 from graphcouple._numba.jit import jit
 
+# splitmix64's numbers (Steele, Lea and Flood, 2014): 2^64 over the golden ratio, and the multipliers of its scrambling.
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
@@ -18,7 +19,7 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 
 @jit
 def _mixed(z):
-    """Return splitmix64's scrambling of a counter (Steele et al., 2014)."""
+    """Return splitmix64's scrambling of a counter."""
     z = (z ^ (z >> np.uint64(30))) * _MIX_1
     z = (z ^ (z >> np.uint64(27))) * _MIX_2
     return z ^ (z >> np.uint64(31))

@@ -20,6 +20,7 @@ from joblib.parallel import get_active_backend
 
 from graphcouple._validation import check_integer
 
+# A thread that is delayed leaves its second block to another; smaller blocks would cost more calls.
 _BLOCKS_PER_THREAD = 2
 
 # Decompositions and products of fewer numbers gain little from a second thread of BLAS. While another program uses its

@@ -7,6 +7,7 @@ import numpy as np
 from graphcouple._numba.blocks import BLOCK, evaluate
 from graphcouple._numba.jit import jit
 
+# Levels of cells: keys of three coordinates fill 60 of 64 bits. The stack holds at most eight children of each level.
 LEVELS = 20
 _STACK = 8 * LEVELS
 

@@ -31,6 +31,7 @@ from graphcouple.laws.priors import BINARY, RandomGraph, UnitOutDegree
 BATCHES = 10
 """The number of batches of sampled graphs, for parallel sums and for jackknife errors."""
 
+# Tasks of two graphs between reports of progress: more would delay a report, fewer leave workers idle more often.
 _TASKS_PER_ROUND = 16
 
 

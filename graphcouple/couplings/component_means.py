@@ -36,7 +36,7 @@ _WORST_CONDITION = 1e10
 # Squares below this share of the largest are taken as rounding.
 _ROUNDING = 1e-24
 
-# Descent on a fresh graph per iteration needs a rate this many times smaller than descent on their average.
+# Descent on a fresh graph per iteration needs a smaller rate than descent on their average: a larger one follows noise.
 _CAUTION = 8.0
 
 

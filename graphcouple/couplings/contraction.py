@@ -296,7 +296,7 @@ class FixedBasis(InParts, Delayed):
 
 
 MOST_CLUSTERS = 30
-"""The most clusters that "auto" considers."""
+"""The most clusters that "auto" considers; each more costs an eigenvalue of the graph."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from graphcouple.kernels import Kernel
 from graphcouple.laws import NewEdges
 from graphcouple.summation import Field, KernelValue, LogOnePlusKernel, RadialFunction, Summation
 
-# Points whose edges are summed at once.
+# Points whose edges are summed at once: with 90 edges of two coordinates, 6 MB for each array.
 _ROWS_AT_ONCE = 4096
 
 # A potential below this, or below the resolution of its sum, is computed again in logarithms.

@@ -29,10 +29,10 @@ _ACTIVATIONS: dict[str, tuple[Callable[[FloatArray], Any], Callable[[FloatArray]
     "tanh": (np.tanh, lambda h: 1.0 - h * h),
 }
 
-# Rows whose layers are in memory at once.
+# Rows whose layers are in memory at once: a layer of 100 units takes 52 MB in double precision.
 _ROWS = 2**16
 
-# Regression to places, for the start of the weights, takes at most this many rows.
+# Rows of the regression that starts the weights: the descent that follows sees all rows, so more would only cost time.
 _REGRESSED = 10_000
 
 

@@ -44,10 +44,10 @@ def as_chunks(X: Any) -> Any:
     return X.rechunk({0: tuple(size for size in X.chunks[0] if size) or (0,), 1: -1})
 
 
-# Number of rows that share a seed.
+# Rows that share a seed, so that samples do not depend on chunks; a generator costs as much as many random numbers.
 _SEEDED = 1024
 
-# Number of parts of a sample that are merged at once.
+# Parts of a sample merged at once: more need more memory, fewer need more tasks.
 _MERGED = 16
 
 # Rows whose covariance gives all leverages, and the share of its mean eigenvalue that is added to its diagonal.

@@ -16,7 +16,7 @@ from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.neighbors import coordinates_of, distances_of
 from graphcouple.spectral import GramMatrix, Parts, nystroem_places, places_of
 
-# A component has at least 30 landmarks, or all of its nodes.
+# A component has at least 30 landmarks, or all of its nodes: few landmarks leave few dimensions to choose from.
 _FEWEST = 30
 
 

@@ -31,7 +31,7 @@ from graphcouple.optimize.placing import place_new
 # New points placed at once: with 90 edges each, 20 MB. Results do not depend on it.
 _ROWS_AT_ONCE = 16_384
 
-# Perplexity of the law that turns places into points.
+# Perplexity of the law that turns places into points: a larger one averages over more points, and blurs them.
 _NEARBY = 10.0
 
 

@@ -16,7 +16,7 @@ from graphcouple.laws import GraphModel, SelfTuning
 from graphcouple.laws.priors import FixedEdges, UnitOutDegree
 from graphcouple.optimize import Adam
 
-# Neighbours among which the nearest by scaled distance are selected.
+# Neighbours in addition, among which the nearest by scaled distance are selected, as many as in pacmap.
 _MORE_NEIGHBORS = 50
 
 

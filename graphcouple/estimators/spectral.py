@@ -15,7 +15,7 @@ from graphcouple.neighbors import Distances, distances_of
 # Up to 5,000 points, matrices of all pairs are decomposed; beyond, matrices of 1,000 landmarks.
 MOST_PAIRS, LANDMARKS = 5000, 1000
 
-# Entries of a matrix of similarities that are held at once.
+# Entries of a matrix of similarities that are held at once: 268 MB in double precision.
 _ENTRIES = 2**25
 
 

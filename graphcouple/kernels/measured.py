@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+# Four distances for each power of ten between 1e-14 and 1e15 bracket a kernel's scale. Two near zero, relative to the
+# scale, give its power there: squares of the larger, 1e-8, are the share of a smooth kernel's next term.
 _DISTANCES = 10.0 ** np.arange(-14.0, 15.0, 0.25)
 _NEAR = np.array([1e-5, 1e-4])
 # A power below the first number is a constant. The tail is measured at the second number times the length.

@@ -18,7 +18,7 @@ from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.laws.priors import RandomGraph, as_prior
 
-# Number of nearest neighbours whose distances measure isolation.
+# Nearest neighbours whose distances measure isolation: with fewer, small groups of outliers would not be isolated.
 FEW = 10
 
 

@@ -26,7 +26,7 @@ _MOST_STEPS, _MOST_OF_STEP, _MOST_HALVINGS = 100, 100, 30
 # Relative accuracy of the penalty; the perplexity is about as accurate.
 _ACCURACY = 1e-4
 
-# Factor by which the search for a penalty widens its bracket.
+# Factor of the first step that widens a search's bracket; later steps are twice as long, and each fits the law once.
 _FACTOR = 2.0
 
 # Rows have about 1.6 times as many edges as their perplexity; the search begins with this many times.

@@ -14,6 +14,7 @@ from graphcouple.neighbors import near_origin
 
 Distances = Callable[..., FloatArray]
 
+# Up to this many columns, distances are sums of squared differences, which lose no digits; beyond, products are faster.
 _NARROW = 16
 
 

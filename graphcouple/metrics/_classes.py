@@ -13,6 +13,7 @@ from graphcouple.metrics._distances import disparity
 from graphcouple.metrics._relations import as_map
 from graphcouple.neighbors import as_points
 
+# The silhouette compares all pairs of its rows, here 10⁸.
 _SILHOUETTE_ROWS = 10_000
 
 

@@ -18,7 +18,9 @@ from graphcouple.graphs import FloatArray
 from graphcouple.metrics._blocks import Distances, orders_of, ranks_of
 from graphcouple.neighbors import nearest_neighbors
 
+# Each reference costs a distance to every point in the data and in each map; more would correct the sample better.
 _REFERENCES = 512
+# Sizes at which agreement is counted, densest among the small neighbourhoods of local scores.
 _LEVELS = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4)
 _NEIGHBORS = 32
 _NEAR = (*range(1, 17), 20, 24, 28, 32)

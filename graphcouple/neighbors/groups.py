@@ -12,10 +12,10 @@ from graphcouple.neighbors.by_metric import ByMetric, distances_of
 from graphcouple.neighbors.distances import Distances, Euclidean, in_chunks, sq_differences
 from graphcouple.neighbors.points import near_origin
 
-# Members of a group whose distances are averaged, for metrics without means.
+# Members of a group whose distances are averaged, for metrics without means: more cost as many distances more.
 _MEMBERS = 4
 
-# Rows for which distances are held in double precision at once.
+# Rows for which distances are held in double precision at once: 160 kB for each group.
 _ROWS = 20_000
 
 # Squared distances below this share of the two squared norms lose digits when the square is expanded.

@@ -12,6 +12,7 @@ from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer, Run
 
+# Adam's ε as in Keras; Kingma and Ba (2015) suggest 1e-8. It matters only where gradients have vanished.
 _TINY = 1e-7
 
 

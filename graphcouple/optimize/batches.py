@@ -16,7 +16,7 @@ from graphcouple.optimize.base import Optimizer, Run
 from graphcouple.optimize.exaggeration import Exaggeration
 from graphcouple.optimize.momentum import MomentumGains, MomentumState
 
-# Iterations on one bound of an objective that has bases.
+# Iterations on one bound of an objective that has bases: a new bound is tighter, but costs a pass over all points.
 _BASIS_ITERATIONS = 20
 
 

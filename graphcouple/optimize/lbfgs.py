@@ -30,7 +30,7 @@ _UPHILL = 0.8
 _NOISE = 1e-9
 _NOISE_IF_SINGLE = 1e-6
 
-# Iterations between comparisons of the loss, as long as slopes can be trusted.
+# Iterations between comparisons of the loss, as long as slopes can be trusted: a loss costs logarithms, slopes none.
 _COMPARE_EVERY = 20
 
 # The first step moves a typical point by this share of `reach`.

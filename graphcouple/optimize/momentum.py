@@ -14,7 +14,7 @@ from graphcouple.optimize.base import Optimizer, Run
 from graphcouple.optimize.exaggeration import USUAL_EXAGGERATION, Exaggeration
 from graphcouple.optimize.monitor import check_finite
 
-# Iterations between measurements of the curvature.
+# Iterations between measurements of the curvature, each of which costs several gradients.
 _MEASURE_EVERY = 50
 
 

@@ -15,6 +15,7 @@ from graphcouple.summation import edge_product
 # principal components, and 1 for noise. Above this, a start is rough.
 _ROUGH = 0.7
 
+# More steps leave smoother shapes, each for a product with the edges.
 _SMOOTHING_STEPS = 30
 
 # A few steps remove nine tenths of the edges' pull only where each component of a graph can shrink by itself.

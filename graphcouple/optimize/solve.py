@@ -36,7 +36,7 @@ _SEVERAL_RUNS, _SEVERAL_UP_TO = 3, 100
 # Weight of the bound on the size for a start: the bound then costs half a nat per point at D = L/2, and 23 at D = L.
 _START_WEIGHT = 100.0
 
-# Noise of further starts, relative to the first one's standard deviation.
+# Noise of further starts, relative to the first one's standard deviation: more searches further, less keeps its order.
 _JITTER = 0.5
 
 

@@ -15,6 +15,7 @@ from graphcouple.plotting._style import PALETTE, line_axes, new_figure
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Maps in a row of a figure 11 inches wide, and the letters of 7 points that fit above one.
 _IN_A_ROW, _LETTERS = 4, 34
 
 

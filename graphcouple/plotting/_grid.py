@@ -23,6 +23,7 @@ from graphcouple.plotting._style import (
     require_matplotlib,
 )
 
+# Inches of a panel's side: larger panels separate more points, smaller ones fit more maps on a screen.
 _PANEL = 3.2
 
 

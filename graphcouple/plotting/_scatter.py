@@ -27,6 +27,7 @@ from graphcouple.plotting._style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Marks of more points mostly cover each other; an image of 10,000² pixels takes 3 GB.
 _SCATTER_POINTS = 100_000
 _MOST_PIXELS = 10_000
 

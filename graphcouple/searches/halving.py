@@ -23,7 +23,7 @@ from graphcouple.searches.space import Candidate, candidates, references
 # round takes about as long as the next one.
 _SHARES, _LEAST_ROWS, _KEPT = (1 / 8, 1 / 3, 1.0), 400, 1 / 3
 
-# Number of methods that compete in a round.
+# Number of methods that compete in the first round: after two rounds that keep a third, one is left.
 _BRACKET = 9
 
 # A fit is stopped after this many times the seconds of t-SNE on all rows, but not before this many seconds.

@@ -25,9 +25,9 @@ from graphcouple.laws import GraphModel, LocalConnectivity, Perplexity, SelfTuni
 from graphcouple.laws.priors import PRIORS
 from graphcouple.searches.draws import Draws
 
+# The usual perplexity of t-SNE, and a third and three times of it; then factors of a kernel's numbers, such as degrees
+# of freedom. More values would need more fits to compare.
 _PERPLEXITIES = (10.0, 30.0, 100.0)
-
-# Factors of a kernel's numbers, such as degrees of freedom.
 _FACTORS = (0.5, 1.0, 2.0)
 
 _IN_WORDS = "{input prior}, {bandwidth} → {latent prior}, {latent kernel}; {coupling}; {term}; {start}"

@@ -25,6 +25,7 @@ from graphcouple.graphs import FloatArray
 from graphcouple.neighbors import as_points, product_of_rows
 from graphcouple.spectral.eigen import fixed_signs, largest
 
+# Rounding in double precision is less than this share of the largest entry; a larger difference is in the data.
 _SYMMETRIC = 1e-8
 
 # Eigenvalues below this share of the largest are rounding.

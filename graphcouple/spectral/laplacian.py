@@ -34,6 +34,7 @@ _LARGE_GAP = 0.75
 # Edges of a normalised graph below this are lost to rounding.
 _NEGLIGIBLE = 1e-12
 
+# Rounding in double precision is less than this share of the largest weight; a larger difference is in the data.
 _SYMMETRIC = 1e-8
 
 

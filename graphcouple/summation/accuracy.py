@@ -26,6 +26,7 @@ _COUNTED = 5000
 # Forces in an embedding smaller than this many lengths are rounding error.
 _TINY = 1e-6
 
+# Rows whose forces are also summed exactly: more rows judge the error better, each for n pairs.
 _ROWS = 32
 
 TOLERATED = 1e-2

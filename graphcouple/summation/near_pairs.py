@@ -19,12 +19,14 @@ LARGEST = 4096
 # searched in blocks ten nodes wide. With more than 10,000 near pairs per point, the mesh is not used.
 _TIME_OF_NODE, _TIME_OF_PAIR = 15.0, 2.0
 BLOCK_NODES = 10.0
+# With more bins than this for each point, most are empty, and sorting takes less memory than counting.
 _MOST_BINS_A_POINT = 16
 MOST_PAIRS = 10_000.0
 
 # Nanoseconds for a node of a tile, without padding, and for a point in tiles, which is spread about twice and read once
 # more. Tiles are considered if a sum takes 20 ms, and must save a third of the time.
 _TIME_OF_TILE_NODE, _TIME_OF_TILED_POINT, _WORTH_A_LOOK, _WORTH_TILES = 5.0, 200.0, 2e7, 0.67
+# Points that estimate crowding; more would estimate it better, but take longer to sort.
 _SOME_POINTS = 20_000
 
 # Spacings are halved until near pairs take this share of the time, at most this many times.

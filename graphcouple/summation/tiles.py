@@ -27,6 +27,7 @@ TILE = 128
 
 # Nodes of a margin beyond the reach: two each for the splines that spread and gather.
 _SPLINES = 4
+# With a smaller core, more than fifteen sixteenths of a tile's nodes are margins.
 _LEAST_CORE = 32
 
 # Above this number, tiles are sorted by comparison, not by counting.

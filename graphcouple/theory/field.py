@@ -20,6 +20,7 @@ from graphcouple.graphs import FloatArray, GraphLike, IntArray, as_csr
 from graphcouple.kernels import Gaussian, Kernel
 from graphcouple.theory.normalizers import QUADRATURE_DIMS, LogNormalizer, forest, gaussian, monte_carlo, quadrature
 
+# A Laplacian of 5,000 nodes takes 200 MB, and its spectrum O(n³) operations.
 _DENSE_UP_TO = 5000
 
 

@@ -17,6 +17,8 @@ from graphcouple._validation import check_integer
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
 
+# Logarithms: below e⁻⁶⁰ ≈ 1e-26 of its peak, an integrand adds nothing in double precision. Distances from e⁻⁴⁰ to e²⁵⁰
+# are scanned, so that kernels may fall slowly.
 _NEGLIGIBLE = -60.0
 _SCAN = np.arange(-40.0, 250.0, 0.05)
 QUADRATURE_DIMS = 3

@@ -26,7 +26,7 @@ _FLAT = 4.0
 # With fewer than twice this many other points, most of them are neighbours.
 _FEW = 10
 
-# Number of neighbours that estimate the intrinsic dimension.
+# Neighbours that estimate the intrinsic dimension: fewer give a noisier estimate, more see the data's curvature.
 _NEAR = 20
 
 # By noise, an estimated dimension may exceed the true dimension by this factor.

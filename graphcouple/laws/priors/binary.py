@@ -18,6 +18,7 @@ from graphcouple.summation.directions import either_direction
 
 # Log-odds of an edge of weight 1: the probability rounds to 1 in double precision.
 _SURE = 40.0
+# Three nodes have 2⁶ = 64 graphs, four have 4,096.
 _MOST_ENUMERATED = 3
 
 

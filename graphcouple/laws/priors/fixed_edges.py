@@ -26,6 +26,7 @@ from graphcouple.laws.priors.log_domain import UNDERFLOW, exact_like, mean_force
 from graphcouple.laws.priors.posterior import GraphPosterior, draw_by_inversion, sum_x_log_x
 from graphcouple.summation import KernelValue, Summation
 
+# Four nodes have 1,365 graphs, five have 42,504.
 _MOST_ENUMERATED = 4
 
 

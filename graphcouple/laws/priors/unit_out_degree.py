@@ -26,6 +26,7 @@ from graphcouple.laws.priors.log_domain import UNDERFLOW, exact_like, isolated_t
 from graphcouple.laws.priors.posterior import GraphPosterior, draw_in_rows, sum_x_log_x
 from graphcouple.summation import KernelValue, Summation
 
+# Four nodes have 3⁴ = 81 graphs, five have 1,024.
 _MOST_ENUMERATED = 4
 
 # If more than this share of points needs logarithms, exact sums of all points are faster.
