@@ -29,14 +29,14 @@ def draw_nearby(start, stop, points, order, shifts, sq_reach, n_drawn, indptr, i
     """
     n = points.shape[0]
     left = np.full(stop - start, n_drawn)
-    for within in (True, False):
+    for in_reach in (True, False):
         for s in range(shifts.size):
             for p in range(start, stop):
                 if not left[p - start]:
                     continue
                 # The operator % takes longer than the distance.
                 other = p + shifts[s] - (n if p + shifts[s] >= n else 0)
-                fits = (sq_dist_between(points, p, points, other) <= sq_reach) == within
+                fits = (sq_dist_between(points, p, points, other) <= sq_reach) == in_reach
                 if fits and not _is_near(indptr, indices, order[p], order[other]):
                     drawn[s, p] = True
                     left[p - start] -= 1

@@ -103,14 +103,14 @@ class FeatureBasis:
         phi = features_of(X, fitted)
         n, mean = len(phi), phi.mean(axis=0)
         squares, vectors = np.linalg.eigh((phi - mean).T @ (phi - mean) / n)
-        kept = squares > _NO_SPREAD * max(float(squares[-1]), np.finfo(np.float64).tiny)
-        if not kept.any():
+        varying = squares > _NO_SPREAD * max(float(squares[-1]), np.finfo(np.float64).tiny)
+        if not varying.any():
             raise ValueError("the features of all rows are equal, so no map is a function of them; choose others.")
-        if kept.sum() >= n - 1:
+        if varying.sum() >= n - 1:
             warnings.warn(
-                f"{kept.sum()} independent features of {n} points do not constrain the map; use fewer.", stacklevel=2
+                f"{varying.sum()} independent features of {n} points do not constrain the map; use fewer.", stacklevel=2
             )
-        directions = vectors[:, kept] / np.sqrt(squares[kept])
+        directions = vectors[:, varying] / np.sqrt(squares[varying])
         return cls(fitted, mean, directions, (phi - mean) @ directions)
 
     def coefficients(self, Z: FloatArray) -> FloatArray:

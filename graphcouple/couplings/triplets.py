@@ -151,9 +151,9 @@ def _scales(near: Support, dist: FloatArray) -> FloatArray:
     rank = np.arange(near.n_edges) - near.indptr[near.rows]
     counts = np.diff(near.indptr)
     # The last neighbours, if there are fewer.
-    kept = (rank >= np.minimum(2, counts - 1)[near.rows]) & (rank < 5)
-    sums = np.bincount(near.rows[kept], dist[order][kept], minlength=counts.size)
-    scales = sums / np.bincount(near.rows[kept], minlength=counts.size)
+    between = (rank >= np.minimum(2, counts - 1)[near.rows]) & (rank < 5)
+    sums = np.bincount(near.rows[between], dist[order][between], minlength=counts.size)
+    scales = sums / np.bincount(near.rows[between], minlength=counts.size)
     # Among copies the scale is 0, and all other points would be infinitely far.
     typical = float(np.median(scales[scales > 0.0])) if (scales > 0.0).any() else 1.0
     return np.where(scales > _LEAST_SCALE * typical, scales, typical)

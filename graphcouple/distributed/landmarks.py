@@ -227,7 +227,7 @@ def sampled(X: Any, n: int, importance: Any, seed: int) -> tuple[NDArray[Any], N
     n_rows = X.shape[0]
     if n >= n_rows:
         return np.arange(n_rows), None
-    of_rows, given = None, None
+    of_rows, numbers = None, None
     if isinstance(importance, str):
         if importance != "leverage":
             raise ValueError(f"importance must be 'leverage', an array or None, got {importance!r}.")
@@ -236,28 +236,28 @@ def sampled(X: Any, n: int, importance: Any, seed: int) -> tuple[NDArray[Any], N
     elif importance is not None:
         import dask.array as da
 
-        given = da.asarray(importance)
-        if given.shape != (n_rows,):
-            raise ValueError(f"importance must have shape ({n_rows},), one number for each row, got {given.shape}.")
-        given = given.rechunk((X.chunks[0],))
-    smallest = _smallest_keys(X if of_rows is not None else None, given, X.chunks[0], of_rows, n + 1, seed)
-    kept = np.argsort(smallest.rows[:n])
-    rows = smallest.rows[:n][kept]
+        numbers = da.asarray(importance)
+        if numbers.shape != (n_rows,):
+            raise ValueError(f"importance must have shape ({n_rows},), one number for each row, got {numbers.shape}.")
+        numbers = numbers.rechunk((X.chunks[0],))
+    smallest = _smallest_keys(X if of_rows is not None else None, numbers, X.chunks[0], of_rows, n + 1, seed)
+    order = np.argsort(smallest.rows[:n])
+    rows = smallest.rows[:n][order]
     if importance is None:
         return rows, None
-    weights = -1.0 / np.expm1(-smallest.keys[n] * smallest.importance[:n][kept])
+    weights = -1.0 / np.expm1(-smallest.keys[n] * smallest.importance[:n][order])
     return rows, weights / weights.mean()
 
 
 def _smallest_keys(
-    X: Any, given: Any, sizes: tuple[int, ...], of_rows: Callable[[Any], NDArray[Any]] | None, n: int, seed: int
+    X: Any, numbers: Any, sizes: tuple[int, ...], of_rows: Callable[[Any], NDArray[Any]] | None, n: int, seed: int
 ) -> _Sample:
     """Return the n smallest keys of all rows."""
     import dask
 
     first, parts = 0, []
     for k, size in enumerate(sizes):
-        values = X.blocks[k] if X is not None else None if given is None else given.blocks[k]
+        values = X.blocks[k] if X is not None else None if numbers is None else numbers.blocks[k]
         parts.append(dask.delayed(_keys_of)(values, of_rows, first, size, n, seed))
         first += size
     merge = dask.delayed(_merged)

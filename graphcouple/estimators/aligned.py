@@ -136,7 +136,7 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
         objective = sum(maps[1:], maps[0]) + self.weight * tie
         solution = _descend(objective, np.concatenate(starts), methods[0], parts[0], max(sizes))
         places = np.split(solution.Z, offsets[1:-1])
-        self.estimators_ = [_kept(*each, solution) for each in zip(methods, parts, places, strict=True)]
+        self.estimators_ = [_fitted(*each, solution) for each in zip(methods, parts, places, strict=True)]
         self.map_losses_ = np.array([method.loss_ for method in methods])
         self.tie_loss_, self.loss_ = tie.value(solution.Z), solution.loss
         self.n_iter_, self.stop_reason_ = solution.n_iter, solution.message
@@ -173,7 +173,7 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
         tie = AnchorEnergy(n, j, last[i])
         start = align(part.first(), to=last, shared=(j, i), scale=True)
         solution = _descend(part.objective + self.weight * tie, start, method, part, n)
-        self.estimators_ = [*self.estimators_, _kept(method, part, solution.Z, solution)]
+        self.estimators_ = [*self.estimators_, _fitted(method, part, solution.Z, solution)]
         self.map_losses_ = np.append(self.map_losses_, method.loss_)
         self.tie_loss_, self.loss_ = self.tie_loss_ + tie.value(solution.Z), self.loss_ + solution.loss
         self.n_iter_, self.stop_reason_ = solution.n_iter, solution.message
@@ -256,7 +256,7 @@ def _descend(
         return solve(objective, start, optimizer, **options)
 
 
-def _kept(method: CouplingEstimator, part: Prepared, Z: FloatArray, solution: Solution) -> CouplingEstimator:
+def _fitted(method: CouplingEstimator, part: Prepared, Z: FloatArray, solution: Solution) -> CouplingEstimator:
     """Return a method that is fitted to one map, at its own loss."""
     if solution.converged and not part.terms:
         warn_if_places_are_shared(part.problem.X, Z)

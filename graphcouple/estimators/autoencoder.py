@@ -76,8 +76,8 @@ class LinearAutoencoder(EmbeddingEstimator):
         placement = gram.placement(self.n_components)
         warn_of_missing(int((placement.onto != 0).any(axis=0).sum()), self.n_components, "the points have")
         squares = placement.eigenvalues
-        kept = (placement.onto != 0).any(axis=0) & (squares > self.alpha)
-        shrink = np.sqrt(np.where(kept, 1.0 - self.alpha / np.where(kept, squares, 1.0), 0.0))
+        above = (placement.onto != 0).any(axis=0) & (squares > self.alpha)
+        shrink = np.sqrt(np.where(above, 1.0 - self.alpha / np.where(above, squares, 1.0), 0.0))
         self.mean_ = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel().astype(X.dtype)
         directions = gram.directions(placement).T
         self.decoder_ = (shrink[:, None] * directions).astype(X.dtype)

@@ -153,7 +153,7 @@ class CouplingEstimator(PlacesNewPoints):
             if self.n_landmarks is None and not (issparse(X) or self.takes_distances or neighbors is not None):
                 warn_if_too_large(self.sentence, X.shape[0], X.shape[1], X.dtype.itemsize)
         sentence, begun = continued(self, self.sentence, X), check_random_state(self.random_state)
-        kept, rng = snapshots_of(
+        snapshots, rng = snapshots_of(
             self, begun, resume, X=X, y=y, start=sentence.init, neighbors=neighbors, sample_weight=sample_weight
         )
         rows, equal, landmarks = Rows(X, y, neighbors, sample_weight), None, None
@@ -161,7 +161,7 @@ class CouplingEstimator(PlacesNewPoints):
             rows, sentence, landmarks = self._of_landmarks(rows, sentence, rng)
         if self.unique and X is not None:
             rows, sentence, equal = self._gathered(rows, sentence)
-        result = self._carry_out(sentence, rows, rng, snapshots=kept)
+        result = self._carry_out(sentence, rows, rng, snapshots=snapshots)
         if X is not None and result.solution.converged and not self.terms:
             warn_if_places_are_shared(rows.X, result.solution.Z)
         # An earlier fit is kept until the run has finished.
@@ -222,7 +222,7 @@ class CouplingEstimator(PlacesNewPoints):
         places = solution.Z.astype(dtype, copy=False)
         self._regressor = self._seed = None
         self.embedding_ = places if self._rows is None else places[self._rows.point]
-        self._given = part.given
+        self._given = part.law
         placing = part.coupling if isinstance(part.coupling, Placing) else None
         self._map, self._function = result.fixed_map(places), result.function
         self._scale = 1.0 if placing is None else placing.scale

@@ -46,7 +46,7 @@ _MOST_LOST = 0.1
 class Prepared:
     """A sentence bound to its points, before descent: the coupling alone, and each term with its weight.
 
-    `given` is None if the input is a graph or a posterior. With an `order`, the coupling's i-th point is row
+    `law` is None if the input is a graph or a posterior. With an `order`, the coupling's i-th point is row
     `order[i]`, whereas results have the order of the rows; the `start` was then made before the points were reordered.
     """
 
@@ -54,7 +54,7 @@ class Prepared:
     problem: Problem
     coupling: Objective
     terms: tuple[tuple[float, Objective], ...]
-    given: ConditionedLaw | None
+    law: ConditionedLaw | None
     order: IntArray | None = None
     start: FloatArray | None = None
 
@@ -93,7 +93,7 @@ class Result:
         return fixed if fixed is None or order is None else fixed.reordered(np.argsort(order))
 
 
-def given_points(sentence: Sentence, rows: Rows) -> ConditionedLaw | None:
+def conditioned_law(sentence: Sentence, rows: Rows) -> ConditionedLaw | None:
     """Return the input's law with its points; None if the input is a graph or a posterior."""
     for law in (sentence.input, sentence.latent):
         for kernel in law.kernels if isinstance(law, GraphLaw) else ():
@@ -106,10 +106,10 @@ def given_points(sentence: Sentence, rows: Rows) -> ConditionedLaw | None:
     return None
 
 
-def posterior_of(sentence: Sentence, X: Any, given: ConditionedLaw | None, n_jobs: int | None = None) -> RandomGraph:
+def posterior_of(sentence: Sentence, X: Any, law: ConditionedLaw | None, n_jobs: int | None = None) -> RandomGraph:
     """Return the law of the input's graph: from points, as given, or with the user's own graph as its mean."""
-    if given is not None:
-        return given.posterior(n_jobs)
+    if law is not None:
+        return law.posterior(n_jobs)
     own = sentence.input
     posterior = own if isinstance(own, RandomGraph) else sentence.latent.prior.around(own, "input")
     if X is not None and posterior.n_nodes != X.shape[0]:
@@ -151,22 +151,22 @@ def carry_out(
 def prepare(sentence: Sentence, rows: Rows, rng: np.random.RandomState, *, reorders: bool = False) -> Prepared:
     """Return a sentence bound to rows, which are reordered if they are many and may be."""
     n_jobs = sentence.get("n_jobs")
-    given = given_points(sentence, rows)
-    posterior = posterior_of(sentence, rows.X, given, n_jobs)
+    law = conditioned_law(sentence, rows)
+    posterior = posterior_of(sentence, rows.X, law, n_jobs)
     if posterior.support.n_edges == 0:
         raise ValueError(
             "the input's graph has no edges, so there is nothing to embed. Raise n_neighbors, since copies of a point "
             "count among its neighbors, or give a graph that has edges."
         )
     problem = _problem(sentence, rows, posterior, rng)
-    order, first = _order_of(sentence, posterior, given) if reorders else None, None
+    order, first = _order_of(sentence, posterior, law) if reorders else None, None
     if order is not None and isinstance(posterior, GraphPosterior):
         first = _start(sentence, problem)[order]
         posterior = posterior.renumbered(order, n_jobs)
         problem = replace(problem, posterior=posterior)
-    if given is not None and isinstance(posterior, GraphPosterior) and needs_means_once(sentence):
-        posterior.recompute = lambda: _parameters_of(given, order, n_jobs)
-    return Prepared(sentence, problem, *_bound(sentence, problem), given, order, first)
+    if law is not None and isinstance(posterior, GraphPosterior) and needs_means_once(sentence):
+        posterior.recompute = lambda: _parameters_of(law, order, n_jobs)
+    return Prepared(sentence, problem, *_bound(sentence, problem), law, order, first)
 
 
 def _bound(sentence: Sentence, problem: Problem) -> tuple[Objective, tuple[tuple[float, Objective], ...]]:
@@ -249,14 +249,14 @@ def _start(sentence: Sentence, problem: Problem) -> FloatArray:
     )
 
 
-def _order_of(sentence: Sentence, posterior: RandomGraph, given: ConditionedLaw | None) -> IntArray | None:
+def _order_of(sentence: Sentence, posterior: RandomGraph, law: ConditionedLaw | None) -> IntArray | None:
     """Return an order of many points in which neighbours are near each other in memory, if they may be renumbered."""
     plain = not sentence.get("terms") and sentence.get("features") is None
-    if given is None or given.weights is not None or posterior.n_nodes < _MANY_POINTS or not plain:
+    if law is None or law.weights is not None or posterior.n_nodes < _MANY_POINTS or not plain:
         return None
     named = as_coupling(sentence.coupling).reads_points or sentence.latent.prior.edges(posterior.n_nodes) is not None
     descends = isinstance(posterior, GraphPosterior) and isinstance(optimizer_of(sentence), Descent)
-    return given.order if descends and not named else None
+    return law.order if descends and not named else None
 
 
 def _of_rows(watch: Callback | None, order: IntArray | None) -> Callback | None:
@@ -273,8 +273,8 @@ def needs_means_once(sentence: Sentence) -> bool:
     return starts_without and not sentence.get("terms") and isinstance(optimizer_of(sentence), Descent)
 
 
-def _parameters_of(given: ConditionedLaw, order: IntArray | None, n_jobs: int | None) -> FloatArray:
-    posterior = given.posterior(n_jobs)
+def _parameters_of(law: ConditionedLaw, order: IntArray | None, n_jobs: int | None) -> FloatArray:
+    posterior = law.posterior(n_jobs)
     assert isinstance(posterior, GraphPosterior)
     return (posterior if order is None else posterior.renumbered(order, n_jobs)).natural_parameters
 

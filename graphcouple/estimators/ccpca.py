@@ -134,9 +134,9 @@ class CCPCA(DescribesLaw):
                 "metric='precomputed' gives no points to average; pass the points as X and the graph's "
                 "posterior as input."
             )
-        given = self.input if isinstance(self.input, RandomGraph) else None
+        own = self.input if isinstance(self.input, RandomGraph) else None
         law = self.model(X.shape[0]).given(X)
-        posterior = law.posterior(self.n_jobs) if given is None else given
+        posterior = law.posterior(self.n_jobs) if own is None else own
         if posterior.n_nodes != X.shape[0]:
             raise ValueError(f"input has {posterior.n_nodes} nodes, but X has {X.shape[0]} rows; they must match.")
         refuse_weights(posterior.node_weights, "CCPCA")

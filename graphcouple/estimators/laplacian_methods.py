@@ -60,8 +60,8 @@ class LaplacianEstimator(EmbeddingEstimator):
         mass = sp.csr_array(abs(weights) @ member)
         most = np.asarray(mass.argmax(axis=1)).ravel()
         rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
-        kept = labels[weights.indices] == most[rows]
-        inside = (weights.data[kept], (rows[kept], weights.indices[kept]))
+        linked = labels[weights.indices] == most[rows]
+        inside = (weights.data[linked], (rows[linked], weights.indices[linked]))
         return sp.csr_array(inside, shape=weights.shape), most
 
 
@@ -107,15 +107,15 @@ class LawEigenmaps(DescribesLaw, HasLaw, LaplacianEstimator):
             raise ValueError("X is None, and input is not a graph; give points, or a graph as input.")
         if X is not None:
             X = self._checked(X)
-        given = None if self._has_own_graph else self.model(X.shape[0]).given(X)
-        law = None if given is None else given.posterior(self.n_jobs)
-        posterior = self.input if isinstance(self.input, RandomGraph) else law
+        law = None if self._has_own_graph else self.model(X.shape[0]).given(X)
+        fitted = None if law is None else law.posterior(self.n_jobs)
+        posterior = self.input if isinstance(self.input, RandomGraph) else fitted
         laplacian = self._reweighed(self._laplacian(posterior))
         if X is not None and X.shape[0] != laplacian.n_nodes:
             raise ValueError(f"input has {laplacian.n_nodes} nodes, but X has {X.shape[0]} rows; they must match.")
         points = None if self.takes_distances else coordinates_of(X, self.metric)
         self._keep(laplacian, points, np.float64 if X is None else X.dtype)
-        self._given, self._posterior = given, posterior
+        self._given, self._posterior = law, posterior
         return self
 
     def _laplacian(self, posterior: RandomGraph | None) -> GraphLaplacian:

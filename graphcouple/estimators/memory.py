@@ -38,16 +38,16 @@ def memory_of(sentence: Sentence, n: int, p: int, itemsize: int) -> dict[str, fl
         dense = 8.0 * edges
         return {"neighbors and law": base + 3 * dense, "start": base + 3 * dense, "descent": base + 5 * dense}
     lists = 4.0 * n * p
-    kept = lists if lists <= KEPT_BYTES else 0.0
+    copy = lists if lists <= KEPT_BYTES else 0.0
     drops = width == 4 and len(laws) == 1 and needs_means_once(sentence)
     indices, values = 4.0 * edges, float(width * edges)
     both = indices + values + _ONE_WAY * (indices + values) + (0.0 if drops else values)
     maps = _MAPS * n * q * (4.0 if n > _ALL_PAIRS else 8.0)
     return {
         # The search copies the points, and so does the training of its lists.
-        "neighbors and law": base + indices + max(3 * lists + values, kept + 2 * values),
-        "start": base + kept + both + edges,
-        "descent": base + kept + both + maps + min(_GRIDS[0] * n, _GRIDS[1]),
+        "neighbors and law": base + indices + max(3 * lists + values, copy + 2 * values),
+        "start": base + copy + both + edges,
+        "descent": base + copy + both + maps + min(_GRIDS[0] * n, _GRIDS[1]),
     }
 
 

@@ -154,7 +154,7 @@ class MetricMDS(EmbeddingEstimator):
         self._validate_params()
         X = self._checked(X)
         n = X.shape[0]
-        kept, rng = snapshots_of(self, check_random_state(self.random_state), resume, X=X)
+        snapshots, rng = snapshots_of(self, check_random_state(self.random_state), resume, X=X)
         if self.n_components >= n:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")
         if self.takes_distances and issparse(X):
@@ -163,14 +163,14 @@ class MetricMDS(EmbeddingEstimator):
         wanted = (None if n <= MOST_PAIRS else _SAMPLED) if self.pairs_per_point == "auto" else self.pairs_per_point
         pairs = None if wanted is None or wanted >= n - 1 else sampled_pairs(n, int(wanted), rng)
         objective = Stress.of(self._distances, pairs, self._power, self.loss, self.n_jobs, self.norm)
-        start, given = self._start(X, rng)
+        start, sized = self._start(X, rng)
         # The solver's tests are for distances of about 1. Other losses may depend on the unit.
         scaled = isinstance(as_loss(self.loss), SquareLoss)
         unit = float(objective.wanted.mean()) if scaled and objective.wanted.any() else 1.0
         used, start = objective.in_units(unit), start / unit
         if not objective.wanted.any():
             start = np.zeros_like(start)
-        elif not given:
+        elif not sized:
             start = start / (float(start.std()) or 1.0)
             start = start * best_scale(used, start)
         with progress_of(self, self.max_iter, "stress") as show:
@@ -188,7 +188,7 @@ class MetricMDS(EmbeddingEstimator):
                 callback=None if show.idle else in_units,
                 n_jobs=self.n_jobs,
                 on_interrupt=self.on_interrupt,
-                snapshots=kept,
+                snapshots=snapshots,
             )
         Z = unit * (solution.Z - solution.Z.mean(axis=0))
         self.embedding_ = Z.astype(X.dtype)
@@ -206,7 +206,7 @@ class MetricMDS(EmbeddingEstimator):
         return self
 
     def _start(self, X: Any, rng: np.random.RandomState) -> tuple[FloatArray, bool]:
-        """Return the start, and whether it was given."""
+        """Return the start, and whether its size is to stay, as in a start of the user's own."""
         if not isinstance(self.init, str):
             return given_start(self.init, X.shape[0], self.n_components), True
         if self.init == "random":

@@ -113,14 +113,14 @@ class PlacesNewPoints(HasLaw):
         >>> tsne.transform(X[1::2]).shape
         (75, 2)
         """
-        X, given = self._check_new(X)
+        X, law = self._check_new(X)
         if return_loss and (self._function is not None or self.transform_method != "law"):
             raise ValueError("only places by the law have a loss, not places by `features` or a transform_method.")
         if self._function is not None:
             return self._function(X).astype(self.embedding_.dtype)
         if self.transform_method != "law":
-            X = X.toarray() if sp.issparse(X) and not sp.issparse(given.X) else X
-            return self._trained(given).predict(X).astype(self.embedding_.dtype).reshape(X.shape[0], -1)
+            X = X.toarray() if sp.issparse(X) and not sp.issparse(law.X) else X
+            return self._trained(law).predict(X).astype(self.embedding_.dtype).reshape(X.shape[0], -1)
         if self._map is None:
             raise ValueError(
                 f"{type(self).__name__} has no law that places new points; use transform_method='mlp', or fit all rows."
@@ -129,15 +129,15 @@ class PlacesNewPoints(HasLaw):
         Z, loss = np.empty((n_new, q), dtype=self.embedding_.dtype), np.empty(n_new)
         for a in range(0, n_new, _ROWS_AT_ONCE):
             rows = slice(a, min(a + _ROWS_AT_ONCE, n_new))
-            Z[rows], loss[rows] = self._place(given.new_edges(X[rows], self.n_jobs), self._map)
+            Z[rows], loss[rows] = self._place(law.new_edges(X[rows], self.n_jobs), self._map)
         return (Z, loss) if return_loss else Z
 
-    def _trained(self, given: ConditionedLaw) -> Any:
+    def _trained(self, law: ConditionedLaw) -> Any:
         """Return the regressor from the fitted points to their places."""
         if self._regressor is None or self._regressor[0] != self.transform_method:
             if self.takes_distances:
                 raise ValueError("a regressor needs points, but the estimator was fitted to distances; use 'law'.")
-            trained = trained_regressor(self.transform_method, given.X, self._places, self._seed_of_regressor())
+            trained = trained_regressor(self.transform_method, law.X, self._places, self._seed_of_regressor())
             self._regressor = self.transform_method, trained
         return self._regressor[1]
 
@@ -234,7 +234,7 @@ class PlacesNewPoints(HasLaw):
                 f"move must be 'none', 'new' or 'all', got {got!r}."
                 + ("" if isinstance(move, str) else " New points have no classes.")
             )
-        X, given = self._check_new(X)
+        X, law = self._check_new(X)
         if self._function is not None:
             raise ValueError("the map is a function of its points, which update would not keep; use transform.")
         if self._landmarks is not None:
@@ -246,15 +246,15 @@ class PlacesNewPoints(HasLaw):
             )
         Z = np.vstack([self._places, self.transform(X)])
         old = np.arange(len(Z)) < len(self._places)
-        if sp.issparse(given.X):
-            whole = sp.vstack([given.X, sp.csr_array(X)], format="csr")
+        if sp.issparse(law.X):
+            whole = sp.vstack([law.X, sp.csr_array(X)], format="csr")
         else:
-            whole = np.vstack([given.X, X.toarray() if sp.issparse(X) else X])
-        weights = _joined(given.weights, len(self._places), sample_weight, X.shape[0])
+            whole = np.vstack([law.X, X.toarray() if sp.issparse(X) else X])
+        weights = _joined(law.weights, len(self._places), sample_weight, X.shape[0])
         equal = None if self._rows is None else self._rows.and_more(X.shape[0])
         sentence, rng = self.sentence, check_random_state(self.random_state)
         # New points have no target.
-        y = and_unknown(given.labels, X.shape[0])
+        y = and_unknown(law.labels, X.shape[0])
         if self.unique and (copies := EqualRows.of(whole)) is not None:
             equal = copies if equal is None else equal.joined(copies)
             weights, y = copies.added(weights), None if y is None else y[copies.first]
@@ -301,9 +301,9 @@ class PlacesNewPoints(HasLaw):
         """
         if X is None:
             return self._of_rows(self._checked_law().own_isolation(self.n_jobs))
-        X, given = self._check_new(X)
+        X, law = self._check_new(X)
         starts = range(0, X.shape[0], _ROWS_AT_ONCE)
-        parts = [given.new_edges(X[a : a + _ROWS_AT_ONCE], self.n_jobs).isolation for a in starts]
+        parts = [law.new_edges(X[a : a + _ROWS_AT_ONCE], self.n_jobs).isolation for a in starts]
         return np.concatenate(parts)
 
     def point_losses(self) -> FloatArray:
@@ -335,8 +335,8 @@ class PlacesNewPoints(HasLaw):
         return self._of_rows(self._map.own_losses(sp.csr_array(self.posterior_.mean())))
 
     def _check_new(self, X: Any) -> tuple[Any, ConditionedLaw]:
-        given = self._checked_law()
-        return self._checked_new(X), given
+        law = self._checked_law()
+        return self._checked_new(X), law
 
     def _checked_law(self) -> ConditionedLaw:
         check_is_fitted(self)

@@ -112,20 +112,20 @@ class PrecisionCoupling(EmbeddingEstimator):
         eps = float(np.finfo(X.dtype).eps)
         tolerance = (10.0 * eps) ** 0.5 if squared else max(n, p) * eps
         rank = int(np.count_nonzero(singular > tolerance * float(singular[0])))
-        kept = self._choose(singular, rank, nu_x, p) if self.n_components == "auto" else wanted
-        self.gamma_ = self._gamma(nu_x, p, kept)
-        if self.gamma_ > 1 and kept > rank:
+        q = self._choose(singular, rank, nu_x, p) if self.n_components == "auto" else wanted
+        self.gamma_ = self._gamma(nu_x, p, q)
+        if self.gamma_ > 1 and q > rank:
             raise ValueError(
-                f"n_components={kept} exceeds the rank of X, {rank}: with gamma = {self.gamma_:.4g} > 1 the coupling "
+                f"n_components={q} exceeds the rank of X, {rank}: with gamma = {self.gamma_:.4g} > 1 the coupling "
                 "needs directions that X does not determine. Lower n_components, or nu_z."
             )
-        self.n_components_ = kept
-        self.components_ = components[:kept]
-        self.singular_values_ = singular[:kept].astype(X.dtype)
+        self.n_components_ = q
+        self.components_ = components[:q]
+        self.singular_values_ = singular[:q].astype(X.dtype)
         self.eigenvalues_ = shrunk_eigenvalues(self.singular_values_**2, self.gamma_).astype(X.dtype)
         ratio = np.sqrt(self.eigenvalues_) / np.where(self.singular_values_ > 0, self.singular_values_, 1.0)
         self._ratio = ratio.astype(X.dtype)
-        self.embedding_ = scores[:, :kept] * self._ratio
+        self.embedding_ = scores[:, :q] * self._ratio
 
     def _gamma(self, nu_x: float, p: int, q: int) -> float:
         return 1.0 if self.nu_z is None else (self.nu_z + q) / (nu_x + p)

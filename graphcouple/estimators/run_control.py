@@ -75,10 +75,10 @@ def snapshots_of(
         parameters.pop("random_state", None)
     run = {"class": type(estimator).__name__, "version of graphcouple": __version__}
     run |= {name: _fingerprint(value) for name, value in {**parameters, **data}.items()}
-    kept = Snapshots(estimator.checkpoint, run, {"rng": rng}, resume)
-    begun = np.random.RandomState()
-    begun.set_state(kept.kept["rng"].get_state())
-    return kept, begun
+    snapshots = Snapshots(estimator.checkpoint, run, {"rng": rng}, resume)
+    first = np.random.RandomState()
+    first.set_state(snapshots.kept["rng"].get_state())
+    return snapshots, first
 
 
 def _fingerprint(value: Any) -> str:

@@ -310,8 +310,8 @@ class _InCommunities(DerivedConditioned):
         edges, groups = self.part.new_edges(X_new, n_jobs), self.groups
         log_sizes = digamma(groups.memberships.sum(axis=0) + 1.0)
         field = _EDGES * edges.normalized() @ groups.memberships @ groups.rates + log_sizes
-        kept = np.exp(_log_factor(edges.support, softmax(field, axis=1), groups))
-        means = edges.means * kept
+        shares = np.exp(_log_factor(edges.support, softmax(field, axis=1), groups))
+        means = edges.means * shares
         if self.derived.parts[0].prior.normalized:
             thinned = dataclasses.replace(edges, means=means)
             means = means / thinned.mass[edges.support.rows]

@@ -48,8 +48,8 @@ class _Diffused(DerivedConditioned):
                 ends = sp.csr_array(ends @ self.inferred)
                 reached = Support(ends.indptr, ends.indices)
                 keep = largest_of_rows(reached, ends.data, n_kept)
-                kept = reached.select(keep)
-                ends = sp.csr_array((ends.data[keep], kept.indices, kept.indptr), shape=ends.shape)
+                heaviest = reached.select(keep)
+                ends = sp.csr_array((ends.data[keep], heaviest.indices, heaviest.indptr), shape=ends.shape)
             done.append(ends)
         return sp.csr_array(sp.vstack(done))
 

@@ -84,12 +84,12 @@ class ConditionedModel(ConditionedLaw):
         if not model.bandwidth.looks_at_all or (support.complete and support.n_edges <= _DISTANCES):
             return model.settled(everything)
         limited = not support.complete and model.prior.edges(n) is None
-        kept, places = int(np.diff(support.indptr).min()) if limited else None, everything.end_places()[0]
+        n_stored, places = int(np.diff(support.indptr).min()) if limited else None, everything.end_places()[0]
         chosen = np.random.default_rng(0).permutation(n)[: np.clip(_DISTANCES // n, _LEAST_ROWS, _MOST_ROWS)]
         support, sq_dist = self._to_all(support, sq_dist, chosen, n_jobs)
         if self.weights is not None:
             copies = Copies(self.weights[chosen], self.weights[support.indices], np.zeros(chosen.size))
-        return model.settled(replace(model.rows(support, sq_dist, n_jobs, copies), places=places), kept)
+        return model.settled(replace(model.rows(support, sq_dist, n_jobs, copies), places=places), n_stored)
 
     def _to_all(
         self, support: Support, sq_dist: FloatArray, chosen: IntArray, n_jobs: int | None

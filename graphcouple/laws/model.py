@@ -281,10 +281,10 @@ class GraphModel(GraphLaw):
         kernel = self.kernel.membership if self.prior.independent_edges else self.kernel
         return DistanceRows(support, sq_dist, kernel, n_jobs, copies)
 
-    def settled(self, rows: DistanceRows, kept: int | None = None) -> GraphModel:
+    def settled(self, rows: DistanceRows, n_stored: int | None = None) -> GraphModel:
         """Return the model with the bandwidth's parameters that all rows choose together; see `Bandwidth.settled`."""
         assert self.bandwidth is not None
-        bandwidth = self.bandwidth.settled(rows, kept)
+        bandwidth = self.bandwidth.settled(rows, n_stored)
         return self if bandwidth is self.bandwidth else dataclasses.replace(self, bandwidth=bandwidth)
 
 

@@ -138,10 +138,10 @@ class _Transport:
 
     def penalty_of_rows(self, perplexity: float) -> float:
         """Set f so that each row alone has about 1.6 times as many edges as the perplexity; return the mean penalty."""
-        kept = self.edges.select(largest_of_rows(self.edges, -self.cost, max(2, int(1.6 * perplexity))))
-        costs = self.cost[self.edges.find(kept.rows, kept.indices)]
-        farthest = np.maximum.reduceat(costs, kept.indptr[:-1])
-        sums = np.add.reduceat(farthest[kept.rows] - costs, kept.indptr[:-1])
+        edges = self.edges.select(largest_of_rows(self.edges, -self.cost, max(2, int(1.6 * perplexity))))
+        costs = self.cost[self.edges.find(edges.rows, edges.indices)]
+        farthest = np.maximum.reduceat(costs, edges.indptr[:-1])
+        sums = np.add.reduceat(farthest[edges.rows] - costs, edges.indptr[:-1])
         self.shifts = 0.5 * farthest
         return float(max(sums.mean(), np.finfo(float).tiny))
 

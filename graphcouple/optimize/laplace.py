@@ -204,11 +204,11 @@ def position_uncertainty(objective: Objective, Z: ArrayLike, temperature: float 
     eigenvalues, vectors = np.linalg.eigh(_without(free, 0.5 * (hessian + hessian.T)))
     # Values of H are known to 16 digits, so a curvature below this is rounding.
     floor = _FLAT * max(abs(float(objective.value(points))), 1.0) / (float(np.square(points).mean()) or 1.0)
-    kept = eigenvalues > max(_ROUNDING * float(np.abs(eigenvalues).max()), floor)
-    modes = vectors[:, kept] * np.sqrt(float(temperature) / eigenvalues[kept])
-    loose = points.size - int(kept.sum()) - free.shape[1]
+    stiff = eigenvalues > max(_ROUNDING * float(np.abs(eigenvalues).max()), floor)
+    modes = vectors[:, stiff] * np.sqrt(float(temperature) / eigenvalues[stiff])
+    loose = points.size - int(stiff.sum()) - free.shape[1]
     slopes = modes.T @ objective.gradient(points).ravel().astype(np.float64) / temperature
-    away = float(np.sqrt(np.square(slopes).mean())) if kept.any() else 0.0
+    away = float(np.sqrt(np.square(slopes).mean())) if stiff.any() else 0.0
     falling = int((eigenvalues < -max(_FALLING * float(np.abs(eigenvalues).max()), floor)).sum())
     if falling or away > 1.0:
         slope = f"by its slope, it lies {away:.2g} standard deviations from a minimum"

@@ -80,12 +80,14 @@ class Store:
         remedy = "Name another file, or repeat the search as it was."
         try:
             lines = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
-            kept = json.loads(lines[0]) if lines else settings
+            stored = json.loads(lines[0]) if lines else settings
             fits = [Fit(**json.loads(line)) for line in lines[1:]]
         except (OSError, TypeError, ValueError) as error:
             raise ValueError(f"store={str(path)!r} is not a file of a search ({error}). {remedy}") from error
-        if kept != settings:
-            different = [name for name in settings if not isinstance(kept, dict) or kept.get(name) != settings[name]]
+        if stored != settings:
+            different = [
+                name for name in settings if not isinstance(stored, dict) or stored.get(name) != settings[name]
+            ]
             raise ValueError(f"store={str(path)!r} belongs to another search: {', '.join(different)} differs. {remedy}")
         self._fits = {(fit.name, fit.n_points, fit.seed): fit for fit in fits}
         return lines

@@ -110,7 +110,7 @@ def candidates(space: Any, draws: Draws, sample: Any) -> Iterator[Candidate]:
     if isinstance(space, estimators.Sentence):
         space = [space]
     if isinstance(space, Mapping) and space and all(map(_is_method, space.values())):
-        return iter(_unlike([_given(method, str(name)) for name, method in space.items()]))
+        return iter(_unlike([_candidate(method, str(name)) for name, method in space.items()]))
     if isinstance(space, Mapping):
         space = (estimators.TSNE(), space)
     if isinstance(space, tuple) and len(space) == 2 and isinstance(space[1], Mapping) and not _is_method(space[1]):
@@ -119,7 +119,7 @@ def candidates(space: Any, draws: Draws, sample: Any) -> Iterator[Candidate]:
             raise TypeError(f"space must be a pair of an estimator and a mapping, got {base!r}.")
         return _sampled(base, distributions, draws)
     if isinstance(space, Sequence) and len(space):
-        return iter(_unlike([_given(method) for method in space]))
+        return iter(_unlike([_candidate(method) for method in space]))
     raise TypeError(
         'space must be "laws", "presets", a list of estimators or sentences, or a pair of an estimator and a mapping '
         f"of its parameters to values, got {space!r}."
@@ -131,7 +131,7 @@ def _is_method(method: Any) -> bool:
     return isinstance(method, estimators.Sentence) or takes_data
 
 
-def _given(method: Any, name: str | None = None) -> Candidate:
+def _candidate(method: Any, name: str | None = None) -> Candidate:
     if not _is_method(method):
         raise TypeError(f"space must hold estimators or sentences, got {method!r}.")
     if isinstance(method, estimators.Sentence):

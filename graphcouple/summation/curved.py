@@ -193,8 +193,8 @@ class Hyperbolic(Space):
         """Return derivatives in z from derivatives in p and b."""
         x = np.asarray(Z, dtype=np.float64) / self.radius
         c = np.sqrt(1.0 + 0.25 * np.square(x).sum(axis=1))
-        along = bends - np.einsum("ia,ia->i", x, pulls) / (8.0 * c**3)
-        return (0.5 * pulls / c[:, None] + along[:, None] * x) / self.radius
+        component = bends - np.einsum("ia,ia->i", x, pulls) / (8.0 * c**3)
+        return (0.5 * pulls / c[:, None] + component[:, None] * x) / self.radius
 
     def raised(self, forces: FloatArray, Z: FloatArray) -> FloatArray:
         """Return the product of the inverse metric at `Z` with arrays of the shape of `Z`, one or several side by side.
@@ -260,8 +260,8 @@ class Spherical(Space):
         r = np.linalg.norm(x, axis=1)
         share, away = np.sinc(r / np.pi), np.maximum(r, _NEAR_CENTRE)
         turn = np.where(r < _NEAR_CENTRE, -1.0 / 3.0, (np.cos(away) - share) / away**2)
-        along = turn * np.einsum("ia,ia->i", x, pulls[:, :-1]) - share * pulls[:, -1]
-        return (share[:, None] * pulls[:, :-1] + along[:, None] * x) / self.radius
+        component = turn * np.einsum("ia,ia->i", x, pulls[:, :-1]) - share * pulls[:, -1]
+        return (share[:, None] * pulls[:, :-1] + component[:, None] * x) / self.radius
 
     def from_centre(self, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the lengths, and 1."""

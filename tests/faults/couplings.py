@@ -169,7 +169,7 @@ FAULTS = [
     Fault("tears: weak edges resist too", "couplings/global_term.py", "* (1.0 - 1e-9)", "* 0.0", "test_tears"),
     Fault("tears: the weight at large", "couplings/large_scale.py", "_WEIGHT, _EXPLAINED = 3.0, 0.35", "_WEIGHT, _EXPLAINED = 7.0, 0.35",
           "test_large_scale"),
-    Fault("features: those that do not vary count", "couplings/parametric.py", "kept = squares > _NO_SPREAD *", "kept = squares > -1.0 *",
+    Fault("features: those that do not vary count", "couplings/parametric.py", "varying = squares > _NO_SPREAD *", "varying = squares > -1.0 *",
           "test_parametric"),
     Fault("features: a gradient in the map", "couplings/parametric.py", "return self.values.T @ gradient",
           "return (self.values.T @ gradient) / 2.0", "test_parametric test_contracts"),

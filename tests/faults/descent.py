@@ -4,8 +4,8 @@ from tests.faults.fault import Fault
 
 FAULTS = [
     Fault("uncertainty: turns have curvature", "optimize/laplace.py", "for b in range(a):", "for b in range(0):", "test_uncertainty"),
-    Fault("uncertainty: the root twice", "optimize/laplace.py", "np.sqrt(float(temperature) / eigenvalues[kept])",
-          "(float(temperature) / eigenvalues[kept])", "test_uncertainty"),
+    Fault("uncertainty: the root twice", "optimize/laplace.py", "np.sqrt(float(temperature) / eigenvalues[stiff])",
+          "(float(temperature) / eigenvalues[stiff])", "test_uncertainty"),
     Fault("uncertainty: differences over one step", "optimize/laplace.py", "/ (2.0 * step)", "/ step", "test_uncertainty"),
     Fault("uncertainty: the map is free to grow", "estimators/base.py", "position_uncertainty(bounded(objective, optimizer_of(sentence)),",
           "position_uncertainty(objective,", "test_uncertainty"),

@@ -18,7 +18,7 @@ FAULTS = [
           'if name.partition("__")[0] not in names:', "if False:", "test_estimators"),
     Fault("landmarks of chunks: keys of the chunk, not of the row", "distributed/landmarks.py", "[seed, block]", "[seed, block - blocks[0]]",
           "test_distributed"),
-    Fault("landmarks of chunks: weights", "distributed/landmarks.py", "-smallest.keys[n] * smallest.importance[:n][kept]", "-smallest.importance[:n][kept]",
+    Fault("landmarks of chunks: weights", "distributed/landmarks.py", "-smallest.keys[n] * smallest.importance[:n][order]", "-smallest.importance[:n][order]",
           "test_distributed"),
     Fault("landmarks of chunks: importance ignored", "distributed/landmarks.py", "keys = -np.log1p(-drawn) / importance", "keys = -np.log1p(-drawn)",
           "test_distributed"),

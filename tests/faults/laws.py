@@ -117,7 +117,7 @@ FAULTS = [
     Fault("communities: igraph keeps the seed", "laws/community.py", "igraph.set_random_number_generator(random)", "pass", "test_communities"),
     Fault("communities: edges within groups lose too", "laws/community.py", "self.rates - 0.5 * (own[:, None] + own)", "self.rates",
           "test_communities"),
-    Fault("communities: new points without groups", "laws/community.py", "means = edges.means * kept", "means = edges.means", "test_communities"),
+    Fault("communities: new points without groups", "laws/community.py", "means = edges.means * shares", "means = edges.means", "test_communities"),
     Fault("neighbors: cosine along edges by another rule", "neighbors/by_metric.py", "if self._by_direction:\n            return np.square(",
           "if False:\n            return np.square(", "test_neighbors"),
     Fault("neighbors: cosine from unit vectors", "neighbors/by_metric.py",

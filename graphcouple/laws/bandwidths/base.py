@@ -118,10 +118,10 @@ class Bandwidth(ABC):
         """Lower the parameters to values that rows of `fewest` to `most` neighbours allow, with a warning."""
         return self
 
-    def settled(self, rows: DistanceRows, kept: int | None = None) -> Bandwidth:
+    def settled(self, rows: DistanceRows, n_stored: int | None = None) -> Bandwidth:
         """Return the bandwidth with the parameters that all rows choose together; new rows use the same parameters.
 
-        If `looks_at_all`, rows may be a sample, with distances to all points; `kept` is then the number of edges in
+        If `looks_at_all`, rows may be a sample, with distances to all points; `n_stored` is then the number of edges in
         each row.
         """
         return self

@@ -127,7 +127,7 @@ class LeaveOneOut(Bandwidth):
         """Whether the shared scale is chosen from distances to all points; see `Bandwidth`."""
         return not self.by_row
 
-    def settled(self, rows: DistanceRows, kept: int | None = None) -> Bandwidth:
+    def settled(self, rows: DistanceRows, n_stored: int | None = None) -> Bandwidth:
         """Return the constant scale of all rows, or the bandwidth by row with its dimension; see `Bandwidth`."""
         dim = _intrinsic_dimension(rows) if self.dim is None else float(self.dim)
         if not all(rows.kernel.assumptions(int(np.ceil(dim)))):
@@ -150,10 +150,10 @@ class LeaveOneOut(Bandwidth):
                 f"the likeliest scale, {scale:.3g}, makes neighbors of {effective:.0f} of {evidence.n_points} points"
             )
             warnings.warn(f"{message}: they have no structure of {dim:.3g} dimensions.", stacklevel=5)
-        elif kept is not None and effective > 0.5 * kept:
+        elif n_stored is not None and effective > 0.5 * n_stored:
             warnings.warn(
                 f"the scale of largest likelihood, {scale:.3g}, has {effective:.0f} effective neighbors, and rows keep "
-                f"{kept}. Set n_neighbors to {3 * round(effective)}.",
+                f"{n_stored}. Set n_neighbors to {3 * round(effective)}.",
                 stacklevel=5,
             )
         return ConstantBandwidth(scale)
@@ -235,8 +235,8 @@ class _Likelihoods:
         """Return the mean over rows without the least likely, weighted by copies."""
         weights, order = self.weights[known], np.argsort(values)
         total = np.cumsum(weights[order])
-        kept = np.clip(total - max(_TRIMMED * total[-1], 1.0), 0.0, weights[order])
-        return float(kept @ values[order] / kept.sum())
+        masses = np.clip(total - max(_TRIMMED * total[-1], 1.0), 0.0, weights[order])
+        return float(masses @ values[order] / masses.sum())
 
     def own_scales(self) -> FloatArray:
         """Return each row's scale of largest likelihood; rows without a maximum get the median of the others."""
