@@ -189,12 +189,7 @@ class ComponentCrossEntropy(Objective):
         return len(self._means) * self._target / squares
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return J_ε and its gradient, averaged over the fixed graphs.
-
-        Parameters
-        ----------
-        Z : array of shape (n, q)
-        """
+        """Return J_ε and its gradient at `Z`, of shape (n, q), averaged over the fixed graphs."""
         points = self._points(Z)
         centres = self._transposed @ points.astype(np.float64, copy=False)
         parts = zip(self._precisions, np.split(centres, self._ends[:-1]), strict=True)

@@ -266,17 +266,7 @@ class PairCoupling(Placing):
         return self._bound(Z).energy.value(self._points(Z))
 
     def value(self, Z: FloatArray) -> float:
-        """Return repulsion minus attraction, in nats.
-
-        Parameters
-        ----------
-        Z : array of shape (n_points, n_components)
-
-        Raises
-        ------
-        TypeError, ValueError
-            When `Z` is not numeric or has another shape.
-        """
+        """Return repulsion minus attraction at `Z`, in nats."""
         bound, points = self._bound(Z), self._points(Z)
         attraction = sum(weight * energy.value(points) for weight, energy in bound._weighted_energies)
         return bound.partition.value(points) - attraction
@@ -285,17 +275,7 @@ class PairCoupling(Placing):
         """Return repulsion minus attraction, and its gradient in Z.
 
         For the cross-entropy the gradient at z_i is Σ_j [(M_Z − M_X)_ij + (M_Z − M_X)_ji] · 2 ψ(d²_ij) (z_i − z_j).
-        For t-SNE this is n times scikit-learn's gradient; its factor 4 is the 2 here times the two directions of
-        each pair.
-
-        Parameters
-        ----------
-        Z : array of shape (n_points, n_components)
-
-        Returns
-        -------
-        value : float
-        gradient : ndarray of the shape and dtype of `Z`
+        For t-SNE this is n times scikit-learn's gradient, whose 4 is this 2 times the two directions of a pair.
         """
         bound, points = self._bound(Z), self._points(Z)
         value, gradient = bound.partition.value_and_grad(points)

@@ -122,12 +122,7 @@ class PrecisionCrossEntropy(Objective):
         return latent_weight / input_weight
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return J(Z) and its gradient (ν_X + p)(I + XXᵀ)⁻¹Z − (ν_Z + q) Z (I + ZᵀZ)⁻¹.
-
-        Parameters
-        ----------
-        Z : array of shape (n, q)
-        """
+        """Return J(Z) and its gradient (ν_X + p)(I + XXᵀ)⁻¹Z − (ν_Z + q) Z (I + ZᵀZ)⁻¹, for Z of shape (n, q)."""
         points = check_embedding(Z, n_points=self.n_points)
         input_weight, latent_weight = self._weights(points.shape[1])
         Y = points.astype(np.float64)

@@ -188,12 +188,7 @@ class Stress(Objective):
         return float((self.weights * np.square(self.wanted)).sum())
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return F and its gradient 2 Σ_j w_ij F̂'(δ_ij, d_ij) ∂d_ij/∂z_i, for p = 2 (z_i − z_j)/d_ij.
-
-        Parameters
-        ----------
-        Z : array of shape (n_points, n_components)
-        """
+        """Return F and its gradient 2 Σ_j w_ij F̂'(δ_ij, d_ij) ∂d_ij/∂z_i, for p = 2 (z_i − z_j)/d_ij."""
         from graphcouple._numba.matching import matched_distances
         from graphcouple._numba.threads import over_rows
 

@@ -285,17 +285,10 @@ class InvertedFile:
         lists: NDArray[np.int64],
         own: NDArray[np.int64] | None,
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the neighbours of rows of X.
+        """Return the neighbours of rows of X, without the point `own` of each row.
 
-        Parameters
-        ----------
-        X : array or csr matrix of shape (n_rows, n_features)
-        new : ndarray of shape (n_rows, n_dims) or None
-            Projected new rows; None for the points themselves.
-        order, lists : ndarray of shape (n_rows,)
-            The rows by their lists, and these lists.
-        own : ndarray of shape (n_rows,) or None
-            The point that is excluded from the row's neighbours.
+        `new` are projected new rows, None for the points themselves; `order` has the rows by their lists, `lists` these
+        lists.
         """
         if len(self.points) < len(self.order):
             self._fill(self.projection.apply(self.X), self.list_of)

@@ -29,21 +29,10 @@ _TOGETHER = 512
 
 
 def place_new(fixed: FixedMap, edges: NewEdges, n_jobs: int | None = None) -> tuple[FloatArray, FloatArray]:
-    """Return a place for each new point, and its loss there.
+    """Return a place for each new point, of shape (n_new, q), and its loss there.
 
     Each point descends alone, by BFGS with a backtracking line search from the best two of ten starts. So its bits do
     not depend on the other new points, nor on the number of threads.
-
-    Parameters
-    ----------
-    fixed : FixedMap
-    edges : NewEdges
-    n_jobs : int or None, default=None
-
-    Returns
-    -------
-    places : ndarray of shape (n_new, q)
-    loss : ndarray of shape (n_new,)
     """
     m = edges.support.n_nodes
     places, loss = np.empty((m, fixed.points.shape[1])), np.empty(m)

@@ -79,15 +79,7 @@ def smoothest(objective: Objective, Z: FloatArray, n_steps: int = _SMOOTHING_STE
     With L the Laplacian of `Attraction.edges`, steps Z − tLZ remove the graph's stiffest modes, as power iteration
     does. After each step, the shape is scaled back. t is the second step size of Barzilai and Borwein (1988).
 
-    Parameters
-    ----------
-    objective : Objective
-    Z : ndarray of shape (n_points, n_components)
-
-    Returns
-    -------
-    ndarray of shape (n_points, n_components)
-        An array of the type of `Z`, about its mean; `Z` itself if the objective has no edges.
+    The result has the type of `Z` and the mean 0; it is `Z` itself if the objective has no edges.
     """
     pull = _pull(objective)
     if pull is None:

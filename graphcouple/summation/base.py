@@ -110,28 +110,15 @@ class Summation(ABC):
         return EdgeSum(support, weights, radial, *options, **named)
 
     def total(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, weights: FloatArray) -> float:
-        """Return Σ_i w_i Φ_i, for a loss that is linear in the potentials.
-
-        Parameters
-        ----------
-        Z : ndarray of shape (n, q)
-        radial : RadialFunction
-        charges, weights : ndarray of shape (n,)
-        """
+        """Return Σ_i w_i Φ_i, for a loss that is linear in the potentials; charges and weights have the shape (n,)."""
         return float(weights @ self.potential(Z, radial, charges, with_gradient=False)[0])
 
     def potentials(
         self, Z: FloatArray, radial: RadialFunction, charges: FloatArray, **outputs: bool
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the potentials of several sets of charges, of shapes (n_sets, n) and (n_sets, n, q).
+        """Return the potentials of sets of charges, (n_sets, n), and their gradients, of shape (n_sets, n, q).
 
-        Parameters
-        ----------
-        Z : ndarray of shape (n, q)
-        radial : RadialFunction
-        charges : ndarray of shape (n_sets, n)
-        **outputs : bool
-            What to compute: `with_potential` and `with_gradient`, as for `potential`.
+        `outputs` are `with_potential` and `with_gradient`, as for `potential`.
         """
         sums = [self.potential(Z, radial, row, **outputs) for row in charges]
         return np.stack([potential for potential, _ in sums]), np.stack([gradient for _, gradient in sums])
@@ -141,25 +128,12 @@ class Summation(ABC):
     ) -> tuple[FloatArray, FloatArray]:
         """Return Φ_i = Σ_{j≠i} c_ij φ(d²_ij) and ∇Φ_i for charges of pairs, c_ij = Σ_s left_si right_sj.
 
-        Parameters
-        ----------
-        Z : ndarray of shape (n, q)
-        radial : RadialFunction
-        left, right : ndarray of shape (rank, n)
-        **outputs : bool
-            What to compute: `with_potential` and `with_gradient`, as for `potential`.
+        `left` and `right` have the shape (rank, n); `outputs` are those of `potential`.
         """
         return weighed(left, *self.potentials(Z, radial, right, **outputs))
 
     def field(self, Z: FloatArray, radial: RadialFunction, charges: FloatArray) -> Field:
-        """Return the field of sets of charges at the points `Z`, which has a value at any place; exact sums by default.
-
-        Parameters
-        ----------
-        Z : ndarray of shape (n, q)
-        radial : RadialFunction
-        charges : ndarray of shape (n_sets, n)
-        """
+        """Return the field of charges, of shape (n_sets, n), at the points `Z`, which has a value at any place."""
         return ExactField(Z, radial, charges, self.n_jobs)
 
 
