@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -153,7 +153,8 @@ def compare(
     seconds = {}
     failures: dict[Any, Exception] = {}
     for name, method in methods.items():
-        for seed, estimator in _seeded(method, seeds):
+        for seed in range(seeds if _random_names(method) else 1):
+            estimator = with_seed(method, seed)
             start = time.perf_counter()
             try:
                 if fit is None:
@@ -184,12 +185,6 @@ def compare(
 def _are_measured(y: Any) -> bool:
     values = np.asarray(y)
     return values.dtype.kind == "f" and bool(np.isfinite(values).all() and (values != np.floor(values)).any())
-
-
-def _seeded(method: Any, seeds: int) -> Iterator[tuple[int, Any]]:
-    """Yield copies of a method with every parameter ``random_state`` set; one copy if there is none."""
-    for seed in range(seeds if _random_names(method) else 1):
-        yield seed, with_seed(method, seed)
 
 
 def with_seed(method: Any, seed: int) -> Any:

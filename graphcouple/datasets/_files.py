@@ -159,10 +159,6 @@ def text_of(path: Path, n_lines: int | None = None) -> list[str]:
         raise ValueError(f"{path.name} cannot be read: {_one_line(error)}.") from None
 
 
-def _is_name(cell: str) -> bool:
-    return not _is_number(cell) and cell.strip().lower() not in _MISSING
-
-
 def _is_number(cell: str) -> bool:
     try:
         float(cell)
@@ -198,7 +194,8 @@ def _head(path: Path) -> tuple[list[str], list[str], bool]:
     # Every line of data has a number, so a first line without numbers is a header.
     named = first[1:] if first[0] == "" else first
     # A name above a number also means a header, even beside numbers; marks of missing values are not names.
-    over = any(_is_name(a) and _is_number(b) for a, b in zip(first, second, strict=False))
+    pairs = zip(first, second, strict=False)
+    over = any(_is_number(b) and not (_is_number(a) or a.strip().lower() in _MISSING) for a, b in pairs)
     return (
         first,
         second,

@@ -83,13 +83,10 @@ class CouplingEstimator(PlacesNewPoints):
         """Return the sentence of these laws, this coupling and optimizer, with the estimator's other parameters."""
         laws = {"input": input, "latent": latent, "coupling": coupling, "terms": self.terms, "optimizer": optimizer}
         others = {name: getattr(self, name) for name in ("init", "max_iter", "n_components")}
-        return Sentence(**laws, **others, **self._run_options())
-
-    def _run_options(self) -> dict[str, Any]:
-        """Return the run options that differ from their defaults, for the sentence."""
         fields = CouplingEstimator.__dataclass_fields__ | RunOptions.__dataclass_fields__
         options = {name: getattr(self, name) for name in (*RUN_OPTIONS, *self._options) if name not in ("terms", "run")}
-        return {name: value for name, value in options.items() if not same(value, fields[name].default)}
+        changes = {name: value for name, value in options.items() if not same(value, fields[name].default)}
+        return Sentence(**laws, **others, **changes)
 
     def fit(self, X: Any = None, y: Any = None, neighbors: Any = None, *, resume: bool = False, **weights: Any) -> Self:
         """Embed `X`.

@@ -112,7 +112,12 @@ class PrecisionCoupling(EmbeddingEstimator):
         eps = float(np.finfo(X.dtype).eps)
         tolerance = (10.0 * eps) ** 0.5 if squared else max(n, p) * eps
         rank = int(np.count_nonzero(singular > tolerance * float(singular[0])))
-        q = self._choose(singular, rank, nu_x, p) if self.n_components == "auto" else wanted
+        q = wanted
+        if self.n_components == "auto":
+            # The largest q whose last component is kept, given the γ of that q.
+            squares = [float(value) ** 2 for value in singular]
+            enough = (k for k in range(rank, 1, -1) if self._gamma(nu_x, p, k) * (1.0 + squares[k - 1]) > 1.0)
+            q = next(enough, 1)
         self.gamma_ = self._gamma(nu_x, p, q)
         if self.gamma_ > 1 and q > rank:
             raise ValueError(
@@ -129,13 +134,6 @@ class PrecisionCoupling(EmbeddingEstimator):
 
     def _gamma(self, nu_x: float, p: int, q: int) -> float:
         return 1.0 if self.nu_z is None else (self.nu_z + q) / (nu_x + p)
-
-    def _choose(self, singular: FloatArray, rank: int, nu_x: float, p: int) -> int:
-        """Return the largest q for which the q-th component is kept, given the γ of that q; at least 1."""
-        for q in range(rank, 1, -1):
-            if self._gamma(nu_x, p, q) * (1.0 + float(singular[q - 1]) ** 2) > 1.0:
-                return q
-        return 1
 
     def transform(self, X: Any) -> FloatArray:
         """Embed new points: (x − mean) B diag(λ^½ / s), of shape ``(n_samples, n_components_)``."""

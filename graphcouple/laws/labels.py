@@ -49,7 +49,7 @@ def target_codes(y: Any, n_points: int, weights: FloatArray | None = None) -> In
         return ranks
     if labels.dtype.kind == "c":
         raise TypeError("y must hold classes or real numbers, got complex numbers.")
-    unknown = np.array([_is_unknown(value) for value in labels.tolist()], dtype=bool)
+    unknown = np.array([_is_missing(value) or value == UNLABELLED for value in labels.tolist()], dtype=bool)
     codes = np.full(n_points, UNLABELLED)
     try:
         codes[~unknown] = np.unique(labels[~unknown], return_inverse=True)[1]
@@ -98,10 +98,6 @@ def label_array(y: Any) -> NDArray[Any]:
 def _is_missing(value: Any) -> bool:
     # NaN is the one float that differs from itself; pandas' NA cannot be compared.
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
-
-
-def _is_unknown(value: Any) -> bool:
-    return _is_missing(value) or bool(value == UNLABELLED)
 
 
 def log_factor(support: Support, codes: IntArray | FloatArray, weight: float) -> FloatArray:

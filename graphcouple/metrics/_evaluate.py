@@ -256,14 +256,10 @@ def check_scoring(X: Any, y: Any, K: Any, n_rows: Any) -> tuple[Any, dict[str, i
         n_rows = None if n <= ALL_ROWS else SAMPLED_ROWS
     elif n_rows is not None:
         check_integer("n_rows", n_rows, 2)
-    return points, _named_sizes(K, n), n_rows
-
-
-def _named_sizes(K: Any, n: int) -> dict[str, int]:
     if K is not None:
-        return {f"R({k})": k for k in check_sizes(K, n)}
+        return points, {f"R({k})": k for k in check_sizes(K, n)}, n_rows
     local = min(_LOCAL, n - 2)
-    return {f"R({local})": local, "R(n/4)": n // 4, "R(n/2)": n // 2}
+    return points, {f"R({local})": local, "R(n/4)": n // 4, "R(n/2)": n // 2}, n_rows
 
 
 def _geometry(relations: Relations, sizes: dict[str, int], local: int) -> dict[str, float]:

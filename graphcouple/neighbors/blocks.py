@@ -128,7 +128,13 @@ class _Part:
         metric = "euclidean" if self.categories is not None else block.metric
         self.distances = distances_of(self.encode(points), metric, block.metric_params)
         self.is_euclidean = isinstance(self.distances, Euclidean)
-        self.unit = self._rms_distance() if block.bandwidth == "auto" else float(block.bandwidth)
+        if block.bandwidth != "auto":
+            self.unit = float(block.bandwidth)
+            return
+        whole = self.distances
+        rows = np.random.default_rng(0).permutation(whole.n_points)[:_UNIT_ROWS]
+        sample = distances_of(whole.X[rows], whole.metric, whole.params)
+        self.unit = float(np.sqrt(sample.all_pairs()[1].mean())) or 1.0
 
     def encode(self, points: FloatArray) -> FloatArray:
         """Return points in the form of `distances`: categories become vertices at distance 1 from each other."""
@@ -141,12 +147,6 @@ class _Part:
             vertex = np.where(categories[at] == column, at, categories.size)
             columns.append(np.sqrt(0.5) * np.eye(categories.size + 1)[vertex])
         return np.hstack(columns).astype(points.dtype)
-
-    def _rms_distance(self) -> float:
-        whole = self.distances
-        rows = np.random.default_rng(0).permutation(whole.n_points)[:_UNIT_ROWS]
-        sample = distances_of(whole.X[rows], whole.metric, whole.params)
-        return float(np.sqrt(sample.all_pairs()[1].mean())) or 1.0
 
 
 class BlockDistances(Searched):

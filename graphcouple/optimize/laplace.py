@@ -201,7 +201,11 @@ def position_uncertainty(objective: Objective, Z: ArrayLike, temperature: float 
             "their order. Sum all pairs exactly (summation=Exact()), and keep points apart."
         )
     free = _rigid_motions(points)
-    eigenvalues, vectors = np.linalg.eigh(_without(free, 0.5 * (hessian + hessian.T)))
+    hessian = 0.5 * (hessian + hessian.T)
+    across = hessian @ free
+    # No curvature along the rigid motions.
+    hessian = hessian - across @ free.T - free @ across.T + free @ (free.T @ across) @ free.T
+    eigenvalues, vectors = np.linalg.eigh(0.5 * (hessian + hessian.T))
     # Values of H are known to 16 digits, so a curvature below this is rounding.
     floor = _FLAT * max(abs(float(objective.value(points))), 1.0) / (float(np.square(points).mean()) or 1.0)
     stiff = eigenvalues > max(_ROUNDING * float(np.abs(eigenvalues).max()), floor)
@@ -248,10 +252,3 @@ def _rigid_motions(points: FloatArray) -> FloatArray:
             moves.append(turn.ravel())
     basis, sizes, _ = np.linalg.svd(np.stack(moves, axis=1), full_matrices=False)
     return basis[:, sizes > _ROUNDING * sizes.max()]
-
-
-def _without(free: FloatArray, hessian: FloatArray) -> FloatArray:
-    """Return the Hessian with no curvature along some directions."""
-    across = hessian @ free
-    hessian = hessian - across @ free.T - free @ across.T + free @ (free.T @ across) @ free.T
-    return 0.5 * (hessian + hessian.T)

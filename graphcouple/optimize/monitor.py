@@ -51,15 +51,11 @@ def is_collapsed(objective: Objective, Z: FloatArray, loss: float) -> bool:
     merged = abs(objective.value(np.zeros_like(Z)) - loss)
     if gain < np.inf:
         return merged <= _FLAT_SHARE * gain
-    # Without a lower bound, one place may be the minimum, unless spreading the points lowers the loss.
-    return merged <= _ROUNDING * abs(loss) and _spreads_downhill(objective, Z, loss)
-
-
-def _spreads_downhill(objective: Objective, Z: FloatArray, loss: float) -> bool:
-    size = float(Z.std())
-    if not size > 0:
+    rounding, size = _ROUNDING * abs(loss), float(Z.std())
+    if not (merged <= rounding and size > 0):
         return False
-    return any(objective.value(Z * np.asarray(s / size, dtype=Z.dtype)) < loss - _ROUNDING * abs(loss) for s in _SIZES)
+    # Without a lower bound, one place may be the minimum, unless spreading the points lowers the loss.
+    return any(objective.value(Z * np.asarray(s / size, dtype=Z.dtype)) < loss - rounding for s in _SIZES)
 
 
 def check_finite(iteration: int, *values: Any) -> None:

@@ -241,7 +241,9 @@ class _Attempts(NamedTuple):
                         break
                 if iteration == monitor.last_tenth and not optimizer.noisy:
                     monitor.before_last_tenth = objective.value(state.Z)
-                if over or _is_over(optimizer, objective, state, iteration, monitor):
+                # A smooth run may be able to go no further on the objective itself.
+                why = "" if over or _is_warming_up(optimizer, iteration) else optimizer.exhausted(state)
+                if over or (why and monitor.converge(state.Z, objective.value(state.Z), why)):
                     break
                 after = optimizer.step(optimizer.for_iteration(objective, iteration, state.Z), state, iteration, run)
                 check_finite(iteration + 1, after.Z)
@@ -345,11 +347,3 @@ def _extend(monitor: Monitor, objective: Objective, state: Any, run: Run, optimi
         return False
     monitor.max_iter += max(run.max_iter // 2, 1)
     return True
-
-
-def _is_over(optimizer: Optimizer, objective: Objective, state: Any, iteration: int, monitor: Monitor) -> bool:
-    """Return whether the optimizer can go no further on the objective itself."""
-    why = optimizer.exhausted(state)
-    if not why or _is_warming_up(optimizer, iteration):
-        return False
-    return monitor.converge(state.Z, objective.value(state.Z), why)

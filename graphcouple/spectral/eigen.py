@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,25 +116,18 @@ def smallest(operator: Any, k: int, null_vector: FloatArray, tol: float = 1e-10)
         values, vectors = np.linalg.eigh(dense)
         return Eigenpairs(np.maximum(values[:k], 0.0), fixed_signs(vectors[:, :k]))
 
-    def by_factors() -> tuple[FloatArray, FloatArray]:
-        return _invert(operator.matrix, k, null_vector, bound)
-
+    by_factors = partial(_invert, operator.matrix, k, null_vector, bound)
     width = separator(operator.pattern)
     if width <= _THIN:
         values, vectors = by_factors()
     else:
         factors = by_factors if width <= _STILL_FACTORISED else None
         span = _largest_by_lanczos(operator.flipped, n, k + 1, tol, factors)[1]
-        values, vectors = _ritz_pairs(operator, null_vector, span)
+        left, sizes, _ = np.linalg.svd(span - np.outer(null_vector, null_vector @ span), full_matrices=False)
+        basis = left[:, sizes > 0.5]
+        values, rotation = np.linalg.eigh(basis.T @ operator.times(basis))
+        vectors = basis @ rotation
     return Eigenpairs(np.maximum(values[:k], 0.0), fixed_signs(vectors[:, :k]))
-
-
-def _ritz_pairs(operator: Any, null_vector: FloatArray, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the Ritz values, in ascending order, and the Ritz vectors of a span without the null vector."""
-    left, singular, _ = np.linalg.svd(vectors - np.outer(null_vector, null_vector @ vectors), full_matrices=False)
-    basis = left[:, singular > 0.5]
-    values, rotation = np.linalg.eigh(basis.T @ operator.times(basis))
-    return values, basis @ rotation
 
 
 def separator(pattern: sp.csr_array) -> int:

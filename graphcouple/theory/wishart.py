@@ -96,11 +96,6 @@ class PrecisionPosterior:
         """Return (ν + p)(I + XXᵀ)⁻¹, of shape (n, n)."""
         return self.posterior_dof * self._apply_scale(np.eye(self.n_nodes))
 
-    def _expected_log_det(self) -> float:
-        n, nu = self.n_nodes, self.posterior_dof
-        terms = psi(0.5 * (nu - np.arange(n)))
-        return float(terms.sum()) + n * math.log(2.0) - self._log_det_inverse_scale()
-
     def cross_entropy(self, other: PrecisionPosterior) -> float:
         """Return −E[log q(Θ)] in nats, where Θ follows this law and q is the density of the other."""
         if other.n_nodes != self.n_nodes:
@@ -109,8 +104,10 @@ class PrecisionPosterior:
         inner = np.linalg.svd(self.X, compute_uv=False) ** 2
         trace = self.n_nodes - float((inner / (1.0 + inner)).sum())
         trace += float((other.X * self._apply_scale(other.X)).sum())
-        slope = 0.5 * (other.posterior_dof - self.n_nodes - 1)
-        return 0.5 * self.posterior_dof * trace - slope * self._expected_log_det() + other._log_normalizer()
+        n, nu = self.n_nodes, self.posterior_dof
+        log_det = float(psi(0.5 * (nu - np.arange(n))).sum()) + n * math.log(2.0) - self._log_det_inverse_scale()
+        slope = 0.5 * (other.posterior_dof - n - 1)
+        return 0.5 * nu * trace - slope * log_det + other._log_normalizer()
 
     def entropy(self) -> float:
         """Return the differential entropy, in nats."""
