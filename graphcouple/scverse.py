@@ -295,8 +295,8 @@ def _outcome(estimator: Any) -> dict[str, Any]:
     from graphcouple import __version__
 
     values: dict[str, Any] = {"version": __version__}
-    values |= {name: getattr(estimator, f"{name}_", None) for name in ("loss", "kl_divergence", "n_iter")}
-    values |= {"stop_reason": getattr(estimator, "stop_reason_", None)}
+    names = ("loss", "kl_divergence", "n_iter", "stop_reason")
+    values |= {name: getattr(estimator, f"{name}_", None) for name in names}
     return values | ({"sentence": str(estimator.sentence)} if getattr(estimator, "couples_laws", False) else {})
 
 

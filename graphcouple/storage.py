@@ -201,12 +201,9 @@ class _Encoder:
     def encode(self, value: Any, where: str) -> Any:
         if value is None or isinstance(value, (bool, str)):
             return value
-        if isinstance(value, np.bool_):
-            return bool(value)
-        if isinstance(value, (int, np.integer)):
-            return int(value)
-        if isinstance(value, (float, np.floating)):
-            return float(value)
+        for plain, kinds in ((bool, np.bool_), (int, (int, np.integer)), (float, (float, np.floating))):
+            if isinstance(value, kinds):
+                return plain(value)
         if isinstance(value, list):
             return [self.encode(entry, f"{where}[{i}]") for i, entry in enumerate(value)]
         kind, entry = self._structure(value, where)

@@ -306,13 +306,7 @@ def embed(
 
             zoomed(estimator, y, beside, title=f"{type(estimator).__name__} of {name}").save(page)
     subject = f"{type(estimator).__name__} on {name}, {X.shape[0]:,} × {X.shape[1]:,}"
-    rows = [("method", subject), *estimator.report(), _time(estimator, seconds)]
-    rows.append(("written", written((table, picture, interactive), before)))
-    report(rows)
-
-
-def _time(estimator: Any, seconds: float) -> tuple[str, str]:
-    """Return the time and, for an iterative method, the reason why its run ended."""
     state = vars(estimator)
     ending = f", {state['n_iter_']} iterations; {state['stop_reason_']}" if "stop_reason_" in state else ""
-    return "time", f"{seconds:.1f} s{ending}"
+    rows = [("method", subject), *estimator.report(), ("time", f"{seconds:.1f} s{ending}")]
+    report([*rows, ("written", written((table, picture, interactive), before))])

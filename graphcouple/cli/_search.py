@@ -53,9 +53,9 @@ def search(
     page = Path(f"{name}-search.html") if output is None else output
     check_target(page, (".html",), "--output")
     refuse_inputs({"--output": page, "--store": options["store"]}, (data, labels))
-    result = search_methods(
-        X, objectives=names_of(objectives), n_seeds=seeds, y=classes_or_none(y), callback=_report, **options
-    )
+    options |= {"objectives": names_of(objectives), "n_seeds": seeds, "y": classes_or_none(y)}
+    says = "{0.name}, {0.n_points} rows, seed {0.seed}: {0.seconds:.1f} s".format
+    result = search_methods(X, callback=lambda fit: click.echo(says(fit), err=True), **options)
     result.to_html(page)
     rows = result.rows()
     cells = [
@@ -65,7 +65,3 @@ def search(
     print_table(["method"], [*result.objectives, "seconds"], cells)
     with guard_output():
         click.echo(f"{len(cells)} of {len(rows)} methods are on the front.\nwritten  {page}")
-
-
-def _report(fit: Any) -> None:
-    click.echo(f"{fit.name}, {fit.n_points} rows, seed {fit.seed}: {fit.seconds:.1f} s", err=True)

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from graphcouple._validation import changed, check_embedding, check_integer, check_positive, check_weight, is_word
 from graphcouple.components import AveragedProjection, component_law, sample_components
 from graphcouple.couplings.base import Objective
-from graphcouple.couplings.global_term import factor_at, rise_without_order
+from graphcouple.couplings.global_term import factor_at
 from graphcouple.couplings.precision import PrecisionCrossEntropy
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.graphs import FloatArray, IntArray
@@ -342,7 +342,7 @@ class ComponentMeans(Term):
         size = float(np.square(Y).sum() / n) ** 0.5
         # At a free scale, places far larger than the noise that J adds; at a fixed scale, places of this scale.
         Y *= _LARGE / (size or 1.0) if isinstance(self.scale, str) else self.scale
-        span = rise_without_order(objective, Y)
+        span = objective.value(Y[np.random.RandomState(0).permutation(len(Y))]) - objective.value(Y)
         if not span > _LEAST * n:
             return 1.0
         assert isinstance(objective, ComponentCrossEntropy)

@@ -49,11 +49,6 @@ def factor_at(n_points: int) -> float:
     return n_points * min(1.0, (_MANY / n_points) ** 0.5)
 
 
-def rise_without_order(objective: Objective, Y: FloatArray) -> float:
-    """Return how much an objective rises when the rows of an embedding `Y` are permuted at random."""
-    return objective.value(Y[np.random.RandomState(0).permutation(len(Y))]) - objective.value(Y)
-
-
 def warn_if_few_points(shares: FloatArray, term: str) -> None:
     """Warn if a hundredth of the points, or one, has most of the sum of squared distances, given each point's share."""
     if shares.size < _FEWEST:

@@ -130,16 +130,15 @@ def _read(path: Path) -> tuple[Any, Any]:
         raise FileNotFoundError(f"no such file or folder: {path}; path= takes {_LOCAL}")
     if path.suffix.lower() == ".mat":
         return _read_mat(path)
-    X, y = read_points(path, _label_column(path) if suffix_of(path) in (".csv", ".csv.gz") else None)
+    labels = None
+    if suffix_of(path) in (".csv", ".csv.gz"):
+        header = [cell.strip().strip('"') for cell in "".join(text_of(path, 1)).split(",")]
+        # Without a name, the last column has the labels.
+        labels = next((cell for cell in header if cell.lower() in _LABEL_COLUMNS), "-1")
+    X, y = read_points(path, labels)
     if y is None:
         raise ValueError(f"{path} holds no labels for its {np.shape(X)[0]} points; path= takes {_LOCAL}.")
     return X, y
-
-
-def _label_column(path: Path) -> str:
-    """Return the name of a csv file's column of labels, or "-1" for the last column."""
-    header = [cell.strip().strip('"') for cell in "".join(text_of(path, 1)).split(",")]
-    return next((cell for cell in header if cell.lower() in _LABEL_COLUMNS), "-1")
 
 
 def _check(X: Any, y: Any, source: str) -> tuple[NDArray[Any], NDArray[Any]]:

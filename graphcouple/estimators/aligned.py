@@ -118,7 +118,9 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
             function of the points, has a start of its own, is curved, or takes sampled steps.
         """
         self._validate_params()
-        Xs = _several(Xs)
+        if not isinstance(Xs, (list, tuple)) or len(Xs) < 2:
+            count = f"a list of {len(Xs)}" if isinstance(Xs, (list, tuple)) else type(Xs).__name__
+            raise TypeError(f"Xs must be a list of at least two data sets, got {count}; fit one by its method alone.")
         ys = _each("ys", ys, len(Xs), len(Xs))
         relations = _each("relations", relations, len(Xs) - 1, len(Xs))
         methods = [self._method() for _ in Xs]
@@ -199,13 +201,6 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
         if not isinstance(method, CouplingEstimator):
             method = GraphCoupling(**sentence)
         return with_options_of(self, method)
-
-
-def _several(Xs: Any) -> list[Any]:
-    if not isinstance(Xs, (list, tuple)) or len(Xs) < 2:
-        count = f"a list of {len(Xs)}" if isinstance(Xs, (list, tuple)) else type(Xs).__name__
-        raise TypeError(f"Xs must be a list of at least two data sets, got {count}; fit one by its method alone.")
-    return list(Xs)
 
 
 def _each(name: str, values: Any, n: int, n_sets: int) -> list[Any]:

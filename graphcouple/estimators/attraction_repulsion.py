@@ -118,7 +118,9 @@ class AttractionRepulsionPCA(ByKernel):
 
             def each(iteration: int, loss: float, Z: FloatArray) -> Any:
                 if true is not None:
-                    cosines.append(_cosine(true.gradient(Z), objective.gradient(Z)))
+                    left, right = true.gradient(Z), objective.gradient(Z)
+                    norm = float(np.linalg.norm(left) * np.linalg.norm(right))
+                    cosines.append(float(np.vdot(left, right)) / norm if norm > 0 else 1.0)
                 return show(iteration, loss, Z)
 
             solution = solve(
@@ -179,8 +181,3 @@ class AttractionRepulsionPCA(ByKernel):
             return
         points = None if self.takes_distances else X
         self._fixed = {"points": points, "rows": self._similarities(X).mean(axis=0), "onto": Y @ back}
-
-
-def _cosine(left: FloatArray, right: FloatArray) -> float:
-    norm = float(np.linalg.norm(left) * np.linalg.norm(right))
-    return float(np.vdot(left, right)) / norm if norm > 0 else 1.0

@@ -157,7 +157,7 @@ FAULTS = [
     Fault("shape: size forgotten", "couplings/reference_shape.py", "2.0 * alike * share / size", "2.0 * alike * share", "test_global_terms"),
     Fault("distances: scale not the best", "couplings/distance_shape.py", "share = product / (softened * sq_norm)",
           "share = 0.9 * product / (softened * sq_norm)", "test_global_terms"),
-    Fault("component means: the weight's range", "couplings/global_term.py", "- objective.value(Y)", "- 0.0",
+    Fault("component means: the weight's range", "couplings/component_means.py", "- objective.value(Y)", "- 0.0",
           "test_hierarchical"),
     Fault("precision: half of a small direction", "couplings/precision.py", "/ (1.0 + sq_singular)", "/ (2.0 + sq_singular)",
           "test_precision"),
