@@ -1,8 +1,7 @@
 """graphcouple: probabilistic graph coupling for dimensionality reduction.
 
-An embedding method is a sentence: a law of a hidden graph given X, a law of a
-hidden graph given Z, coupled by cross-entropy. The names here load on first
-use, so importing the package is fast.
+An embedding method is a sentence: a law of a hidden graph given X, a law of a hidden graph given Z, coupled by
+cross-entropy. The names here load on first use, so importing the package is fast.
 
 Methods and the parts of a sentence are here; objectives and losses in `couplings`, the components of random graphs in
 `components`, the papers' statements in `theory`, and base classes for your own parts in `extend`.

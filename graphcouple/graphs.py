@@ -1,8 +1,7 @@
 """Graphs as sparse matrices: supports of laws, samples, and conversions from and to other libraries.
 
-In a sparse matrix of log-weights, a stored zero means log 1 = 0 and an absent
-entry means −∞. Sparse arithmetic may drop stored zeros, so a law keeps its edges
-as flat arrays beside a `Support`.
+In a sparse matrix of log-weights, a stored zero means log 1 = 0 and an absent entry means −∞. Sparse arithmetic may
+drop stored zeros, so a law keeps its edges as flat arrays beside a `Support`.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ IntArray = NDArray[np.integer[Any]]
 class Graph(sp.csr_array):
     """A directed graph drawn from a law: a `scipy.sparse.csr_array` of edge counts, with conversions.
 
-    Entry (i, j) counts the edges from node i to node j. Arithmetic in scipy may return a
-    plain ``csr_array``.
+    Entry (i, j) counts the edges from node i to node j. Arithmetic in scipy may return a plain ``csr_array``.
 
     Examples
     --------
@@ -256,10 +254,8 @@ def as_csr(graph: GraphLike, name: str, n_nodes: int | None = None) -> sp.csr_ar
     Parameters
     ----------
     graph : array, sparse matrix, networkx or igraph graph
-        An undirected graph gives both directions of each edge. Edge weights
-        are read from the attribute ``weight``, 1 where there is none. Zero
-        entries of a dense array are not edges; a sparse matrix keeps its
-        stored zeros.
+        An undirected graph gives both directions of each edge. Edge weights are read from the attribute ``weight``, 1
+        where there is none. Zero entries of a dense array are not edges; a sparse matrix keeps its stored zeros.
     name : str
         The graph's name in error messages.
     n_nodes : int, optional

@@ -1,9 +1,8 @@
 """Formulas of one squared distance that NumPy evaluates and numba compiles.
 
-A formula is a frozen dataclass of floats (or of other formulas) whose methods
-take ``(self, sq_dist)`` and use only arithmetic and NumPy ufuncs. Such a method
-runs on arrays, and the compiled loops run the same source on scalars, so there is no second copy of a kernel to
-maintain.
+A formula is a frozen dataclass of floats (or of other formulas) whose methods take ``(self, sq_dist)`` and use only
+arithmetic and NumPy ufuncs. Such a method runs on arrays, and the compiled loops run the same source on scalars, so
+there is no second copy of a kernel to maintain.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Let numba take a formula (see `graphcouple._numba.base`) as an ordinary argument.
 
-A formula becomes a struct of its fields, and calling one of its methods
-compiles that method's own Python source. The type's name contains a digest of
-the source, so cached machine code is found by the content of a formula.
+A formula becomes a struct of its fields, and calling one of its methods compiles that method's own Python source. The
+type's name contains a digest of the source, so cached machine code is found by the content of a formula.
 """
 
 from __future__ import annotations

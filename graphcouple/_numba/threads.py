@@ -1,7 +1,6 @@
 """Run a compiled loop over blocks of rows on several threads.
 
-One thread computes each row from start to end, so a result has the same bits for
-any number of threads.
+One thread computes each row from start to end, so a result has the same bits for any number of threads.
 """
 
 from __future__ import annotations

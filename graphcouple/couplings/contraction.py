@@ -5,9 +5,8 @@ eigenvalues is
 
     R(Z) = min over V with VᵀV = I of Tr(Vᵀ L(Z) V),
 
-which is 0 where the embedding falls into k parts that have no similarity to each other. Any V gives an upper bound
-that touches R where V holds the eigenvectors. With s_i = v_i/√d_i, r_i = Σ_j (s_i·s_j) A_ij and
-ρ = r/d, it is
+which is 0 where the embedding falls into k parts that have no similarity to each other. Any V gives an upper bound that
+touches R where V holds the eigenvectors. With s_i = v_i/√d_i, r_i = Σ_j (s_i·s_j) A_ij and ρ = r/d, it is
 
     Tr(Vᵀ L V) = ‖V‖² − Σ_i r_i,   gradient  Σ_j (ρ_i + ρ_j − 2 s_i·s_j) k'(d²_ij) 2 (z_i − z_j),
 

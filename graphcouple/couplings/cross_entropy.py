@@ -2,9 +2,8 @@
 
     H(P_X, P_Z) = −E_{W ~ P_X} log P_Z(W) = A_Z(η_Z) − <M_X, η_Z> − E[log h_Z(W)]
 
-where M_X is the posterior mean of the input's graph and A_Z the log-partition of
-the embedding's. Since ∂A/∂η is the mean, every method has the gradient
-∂H/∂η_Z = M_Z − M_X: mean minus mean.
+where M_X is the posterior mean of the input's graph and A_Z the log-partition of the embedding's. Since ∂A/∂η is the
+mean, every method has the gradient ∂H/∂η_Z = M_Z − M_X: mean minus mean.
 """
 
 from __future__ import annotations
@@ -29,20 +28,18 @@ _SMALL_DIVERGENCE = 0.05
 class CrossEntropy(PairCoupling):
     """Cross-entropy from the input's graph posterior to the embedding's, as a function of the embedding.
 
-    ``value(Z)`` is A_Z(η_Z) − <M_X, η_Z> in nats. The constant −E[log h_Z(W)] is left
-    out; it is zero for the latent priors B and D, and −log n! + E[Σ log W_ij!] for E.
-    Sums run over ordered pairs, or over unordered pairs if the input graph is
-    thresholded. The value is not divided by n: for t-SNE it is n times the cross-entropy
-    of joint probabilities.
+    ``value(Z)`` is A_Z(η_Z) − <M_X, η_Z> in nats. The constant −E[log h_Z(W)] is left out; it is zero for the latent
+    priors B and D, and −log n! + E[Σ log W_ij!] for E. Sums run over ordered pairs, or over unordered pairs if the
+    input graph is thresholded. The value is not divided by n: for t-SNE it is n times the cross-entropy of joint
+    probabilities.
 
     Parameters
     ----------
     posterior : RandomGraph
         The law of the input's graph.
     latent_model : GraphModel
-        The law of the embedding's graph: a kernel and a prior. A
-        `ConstantBandwidth` is allowed; neighbours, thresholding and other
-        bandwidths are not.
+        The law of the embedding's graph: a kernel and a prior. A `ConstantBandwidth` is allowed; neighbours,
+        thresholding and other bandwidths are not.
     summation : str or Summation, default="exact"
         How sums over all pairs are computed.
     n_jobs : int or None, default=None
@@ -62,8 +59,7 @@ class CrossEntropy(PairCoupling):
 
     References
     ----------
-    Graph-coupling paper, section 3; the pairs B–B, D–B, D–D, D–E, E–E, and S with each prior are
-    feasible.
+    Graph-coupling paper, section 3; the pairs B–B, D–B, D–D, D–E, E–E, and S with each prior are feasible.
 
     Examples
     --------
@@ -138,10 +134,9 @@ class CrossEntropy(PairCoupling):
     def kl_divergence(self, Z: FloatArray) -> float:
         """Return KL(M_X/n ‖ M_Z/n), in nats, on the scale t-SNE users know.
 
-        M_X is symmetrised, (M_X + M_Xᵀ)/2, if M_Z is symmetric (latent prior E without
-        its own edge prior). For t-SNE this is the divergence of joint probabilities,
-        for SNE the mean of the rows' divergences. The divergence is a difference of two large numbers: below 0.05 it is
-        summed exactly, in O(n²) time; above, its error is about 1e-4.
+        M_X is symmetrised, (M_X + M_Xᵀ)/2, if M_Z is symmetric (latent prior E without its own edge prior). For t-SNE
+        this is the divergence of joint probabilities, for SNE the mean of the rows' divergences. The divergence is a
+        difference of two large numbers: below 0.05 it is summed exactly, in O(n²) time; above, its error is about 1e-4.
 
         Raises
         ------

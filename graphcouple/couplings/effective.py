@@ -1,8 +1,7 @@
 """The expected loss of methods with sampled repulsion, as a deterministic objective.
 
-UMAP and LargeVis draw an edge {i, j} of the input's graph with a probability
-proportional to its weight μ_ij, pull its ends together, and push an end away from m
-points drawn from a noise law P. In expectation that is descent on
+UMAP and LargeVis draw an edge {i, j} of the input's graph with a probability proportional to its weight μ_ij, pull its
+ends together, and push an end away from m points drawn from a noise law P. In expectation that is descent on
 
     E(Z) = −Σ_{i<j} μ_ij log v_ij − γ Σ_{i<j} c_ij log(1 − v_ij),   c_ij = m (d_i P_j + d_j P_i) / 2
 

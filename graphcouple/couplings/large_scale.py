@@ -17,9 +17,9 @@ entropy of the first, is averaged over points, and over groups by their sizes n_
 
     L(Z) = n⁻² Σ_ig n_g [log(1 + u_ig) − (1 − p_ig) log(u_ig + δ) − H(p_ig)] + log(1 + δ),    u_ig = d²_ig/T_ig,
 
-with a small δ for points at their group's mean; L ≥ 0. Neighbour embeddings compare graphs whose edges are short. L
-compares graphs of the longest edges that can be told apart, so it arranges the large scale, which the others leave to
-chance. All points see the same groups, so the forces on neighbours are almost equal, and local structure is kept.
+with a small δ for points at their group's mean; L ≥ 0. Neighbour embeddings compare graphs of short edges, and leave
+the large scale to chance. L compares graphs of the longest edges that can be told apart, and so arranges it. All points
+see the same groups, so the forces on neighbours are almost equal, and local structure is kept.
 """
 
 from __future__ import annotations

@@ -5,9 +5,8 @@
 where M holds the means of a law's edges. Under prior B they are probabilities of edges that do not depend on each other
 (the Bernoulli reading); under prior D each row sums to 1 (the neighbourhood reading); under prior E all of them sum to
 n. S makes the means of directed graphs symmetric: the input's unless its graph is thresholded, and the embedding's
-under prior D. Under priors B and E the embedding's means are symmetric, and E^Y = M. The binary KL
-divergence and the square are losses of the library; with UMAP's laws, the first is UMAP's stated loss and the second
-two-kernel PCA.
+under prior D. Under priors B and E the embedding's means are symmetric, and E^Y = M. The binary KL divergence and the
+square are losses of the library; with UMAP's laws, the first is UMAP's stated loss and the second two-kernel PCA.
 
 A pair without an edge in the input costs F̂(0, E^Y). So under prior B, F is a radial function summed over all pairs, by
 any summation, plus a correction along the input's edges. Under priors D and E a mean depends on many distances:

@@ -101,7 +101,7 @@ class ReferenceShape(GlobalTerm):
     weight : float, default=1.0
         Weight of global against local structure; 0 is the plain method.
     reference : "pca", estimator or array of shape (n_samples, any), default="pca"
-        "pca" is as many principal components as the embedding has, whatever the metric. An estimator, such as
+        "pca" is the principal components, in the embedding's dimension, whatever the metric. An estimator, such as
         `Isomap`, is cloned and fitted to the points. An array is a reference for the rows in their order.
     resistance : float, default=0.0
         ρ, how much the input's edges resist being torn; keyword-only. See `GlobalTerm`.

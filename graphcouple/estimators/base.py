@@ -94,17 +94,16 @@ class CouplingEstimator(PlacesNewPoints):
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Points; or distances, as a square array or a sparse graph, for
-            ``metric="precomputed"``. None is allowed if the input is your own graph and neither the start nor a term
-            needs points.
+            Points; or distances, as a square array or a sparse graph, for ``metric="precomputed"``. X may be None if
+            the input is your own graph, and neither the start nor a term needs points.
         y : any
             Classes, −1 where one is not known, or numbers with fractions, if the law has a `target_weight` above 0;
-            else ignored. Also passed to the coupling and the terms; the library's own ignore it.
+            else ignored. The coupling and the terms get it too; the library's own ignore it.
         neighbors : tuple of arrays, or sparse matrix of shape (n_samples, n_samples), optional
             Neighbours that you found, which are not searched for again: ``(indices, distances)``, each of shape
             (n_samples, k); umap-learn's triple; the matrix of scikit-learn's ``KNeighborsTransformer``; or scanpy's
-            ``obsp["distances"]``. With or without the point itself. Only they get edges, and the nearest of them are
-            used if the method needs fewer.
+            ``obsp["distances"]``. They may include the point itself. Only they get edges; if a method needs fewer, it
+            takes the nearest.
         resume : bool, default=False
             Continue from the file `checkpoint`, if there is one, to the bits of a run that was never interrupted. Data
             and parameters must be the same.

@@ -184,9 +184,8 @@ class UMAP(SampledRepulsion):
 
     References
     ----------
-    McInnes, Healy and Melville (2018), UMAP; graph-coupling paper, section 3.1 (the pair B–B on the
-    symmetric thresholded graph). Damrich and Hamprecht (2021), On UMAP's true loss
-    function.
+    McInnes, Healy and Melville (2018), UMAP; graph-coupling paper, section 3.1 (the pair B–B on the symmetric
+    thresholded graph). Damrich and Hamprecht (2021), On UMAP's true loss function.
 
     Examples
     --------

@@ -93,10 +93,9 @@ class EmbeddingEstimator(ScikitTransformer):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the fitted estimator to a file, which `graphcouple.load` reads.
 
-        The file has what `transform`, `update` and the fitted attributes need. Left out are the callback, which is
-        code, and the law of the graph, `posterior_`, which is computed again from the points on access. The
-        format has a version, and later versions of graphcouple read it. Files from others are safe to open: they hold
-        arrays and JSON, no pickles.
+        The file has all that `transform`, `update` and the fitted attributes need. It leaves out the callback, which is
+        code, and the law of the graph: `posterior_` computes it again from the points. The format has a version, and
+        later versions of graphcouple read it. Files from others are safe to open: they hold arrays and JSON only.
 
         Parameters
         ----------

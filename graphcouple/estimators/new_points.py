@@ -76,11 +76,10 @@ class PlacesNewPoints(HasLaw):
         """Place new points in the embedding, which stays as it is.
 
         A new point gets the edges that the input's law gives it among the points of `fit`. Its place is where the
-        embedding's law agrees best with them: the least of the loss terms that hold its own edges, from the best of
-        ten starts. It does not depend on the other new points, on their order, or on the number of threads. A point
-        that coincides with one of `fit` gets its place. Terms are ignored. All this holds for
-        ``transform_method="law"``; a regressor predicts the places instead. With `features`, the map itself is a
-        function of points.
+        embedding's law agrees best with them: the least of the loss terms that hold its own edges, from the best of ten
+        starts. It does not depend on the other new points, on their order, or on the number of threads. A point that
+        coincides with one of `fit` gets its place. Terms are ignored. All this holds for ``transform_method="law"``; a
+        regressor predicts the places instead. With `features`, the map itself is a function of points.
 
         Parameters
         ----------
@@ -273,9 +272,9 @@ class PlacesNewPoints(HasLaw):
         """Return how far points are from the fitted ones, whatever their places.
 
         It is the root mean square distance of a point to its ten nearest fitted points, divided by the root mean
-        square distance of these ten to their own ten nearest: about 1 for points like the fitted ones. Laws of fewer
-        than ten neighbours compare all of theirs. If the value is large, the place of the point says only which fitted
-        points are least far from it.
+        square distance of these ten to their own ten nearest: about 1 for points like the fitted ones. Laws with fewer
+        than ten neighbours use them all. If the value is large, the point's place says only which fitted points are
+        least far from it.
 
         Parameters
         ----------

@@ -28,8 +28,7 @@ class SNE(PerplexityPreset):
 
     References
     ----------
-    Hinton and Roweis (2002), Stochastic neighbor embedding; graph-coupling paper,
-    section 3.1 (the pair D–D).
+    Hinton and Roweis (2002), Stochastic neighbor embedding; graph-coupling paper, section 3.1 (the pair D–D).
 
     Examples
     --------

@@ -41,12 +41,10 @@ class Assumptions(NamedTuple):
 class Kernel(Formula, ABC):
     """Base class of all kernels.
 
-    Subclasses define ``log`` and ``grad_log``. The other methods follow from these; override
-    them where a direct formula is faster or more accurate. `order_at_zero`, `length` and
-    `assumptions` are measured from the formulas unless a subclass states them.
-    Formulas use arithmetic and NumPy ufuncs only, and take the argument
-    ``sq_dist``, because the compiled loops run them on scalars. `graphcouple.check_kernel`
-    reports whether a kernel is sound.
+    Subclasses define ``log`` and ``grad_log``. The other methods follow from these; override them where a direct
+    formula is faster or more accurate. `order_at_zero`, `length` and `assumptions` are measured from the formulas
+    unless a subclass states them. Formulas use arithmetic and NumPy ufuncs only, and take the argument ``sq_dist``,
+    because the compiled loops run them on scalars. `graphcouple.check_kernel` reports whether a kernel is sound.
 
     Examples
     --------

@@ -42,9 +42,9 @@ class GraphModel(GraphLaw):
     bandwidth : Bandwidth, optional
         How each point rescales its distances; none by default.
     n_neighbors : int, None or "auto", default=None
-        Restrict each point's edges to this many nearest neighbours, not counting the
-        point itself; None means all pairs. "auto" means all pairs up to 2,000 points,
-        and beyond that as many neighbours as the bandwidth needs: three times the perplexity.
+        Restrict each point's edges to this many nearest neighbours, without the point itself; None means all pairs.
+        "auto" means all pairs up to 2,000 points, and beyond as many neighbours as the bandwidth needs: three times the
+        perplexity.
     symmetrize : {None, "threshold", "mutual"}, default=None
         "threshold" takes the undirected graph 1{W + Wᵀ ≥ 1}, as UMAP does; "mutual" takes W∘Wᵀ, the pairs linked in
         both directions. Prior B only.
@@ -53,8 +53,8 @@ class GraphModel(GraphLaw):
         "precomputed" if X is a square array, or a sparse graph, of distances.
     search : {"auto", "exact", "approximate"} or transformer, default="auto"
         How nearest neighbours are searched; "auto" is approximate when an exact search would take seconds. See
-        `graphcouple.neighbors.nearest_neighbors`. Or a transformer like scikit-learn's
-        ``KNeighborsTransformer``, with its own metric; a clone of it searches as many neighbours as the law needs.
+        `graphcouple.neighbors.nearest_neighbors`. A clone of a transformer, such as scikit-learn's
+        ``KNeighborsTransformer``, searches as many neighbours as the law needs, by its own metric.
     metric_params : dict, optional
         Further arguments of the metric, such as ``{"p": 3}`` for "minkowski".
     target_weight : float, default=0.0

@@ -194,7 +194,7 @@ class InvertedFile:
         return list_of
 
     def holding(self, X: Any) -> InvertedFile:
-        """Return an inverted file with the same lists that holds other points, which should fill whole lists."""
+        """Return an inverted file of other points with the same lists; the points should fill whole lists."""
         other = changed(self, X=workable(X, self.X.dtype))
         points = self.projection.apply(other.X)
         other._fill(points, self._lists_of(points))

@@ -80,9 +80,9 @@ class Descent:
     points on. On a line it is sampled for any number of points if the kernel has no bound, since only random steps
     jump past other points.
 
-    A start that may be rescaled is first smoothed along the edges of the input's graph if it is as rough as noise, or
-    if the graph is in pieces, unless exaggeration is off. More than 10,000 points in pieces are smoothed
-    less, and exaggerated by 2 at most if the pieces are few, else not at all: few iterations do not unfold dots.
+    Unless exaggeration is off, a start that may be rescaled is first smoothed along the edges of the input's graph, if
+    it is as rough as noise or the graph is in pieces. More than 10,000 points in pieces are smoothed less, and
+    exaggerated by at most 2 if the pieces are few, else not at all: few iterations do not unfold dots.
 
     Parameters
     ----------
@@ -96,8 +96,7 @@ class Descent:
         of a shorter run. If 0.6 of this limit is less than 30 and (m/10)², m is twice as long for 3,000 to 10,000
         points, and 3,000,000 / n for more points, but never shorter. If the embedding's graphs share out a fixed number
         of edges (priors D and E), more than 10,000 points in one piece have at most the weight 6, and start larger, at
-        the best size under the weight's 0.15th power. A number replaces the first weight, and falls to 1 in the same
-        way.
+        the best size under the weight's 0.15th power. A number replaces the first weight, and falls to 1 like it.
     confinement : float, default=1.0
         Weight of `Attraction.confinement`, which descent adds to the objective so that the map of a disconnected graph
         has a finite size; 0 for none. Reported losses leave it out. It is not added if points are held. If the steps

@@ -42,10 +42,9 @@ class MomentumState(NamedTuple):
 class MomentumGains(Optimizer):
     """Gradient descent with momentum, and gains that grow while the direction persists (delta-bar-delta).
 
-    The step is ``momentum * last step − learning_rate * gains * gradient of objective/n``. For
-    t-SNE objective/n is the Kullback–Leibler divergence up to a constant and its
-    gradient carries the factor 4, so learning rates mean the same as in
-    scikit-learn. openTSNE's gradient lacks the factor, so its rates are four times larger.
+    The step is ``momentum * last step − learning_rate * gains * gradient of objective/n``. For t-SNE objective/n is the
+    Kullback–Leibler divergence up to a constant and its gradient carries the factor 4, so learning rates mean the same
+    as in scikit-learn. openTSNE's gradient lacks the factor, so its rates are four times larger.
 
     Parameters
     ----------

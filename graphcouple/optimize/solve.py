@@ -68,8 +68,7 @@ def solve(
         Maximum number of iterations. "auto" is `Optimizer.suited_iterations` (at least 400 for a bounded objective
         that does not shrink noise), and half as many more, up to three times that number, as long as three quarters
         of the run were exaggerated or the last tenth lowered the loss by more than 2 % of its height. With "auto" and
-        `Descent`, a run that ends far from its best size is followed by one from that size, with at most as many
-        iterations.
+        `Descent`, a second run, of at most as many iterations, starts at the best size if the first ends far from it.
     callback : callable, optional
         Called as ``callback(iteration, loss, Z)`` at every check and at the end; a true return value
         stops the run. `Z` is read-only and not reused, so you can keep it.
@@ -111,11 +110,9 @@ def solve(
     ValueError
         When `Descent` finds nothing better than all points in one place, from any start.
     FloatingPointError
-        When the loss, the gradient or the embedding stops being finite; the message
-        names the iteration.
+        When the loss, the gradient or the embedding stops being finite; the message names the iteration.
     TypeError, ValueError
-        When an argument has the wrong type, or `Z0` does not fit the objective
-        or is not finite.
+        When an argument has the wrong type, or `Z0` does not fit the objective or is not finite.
 
     Examples
     --------

@@ -51,13 +51,13 @@ def search(
 ) -> SearchResult:
     """Try many methods on the same data, and show the methods that no other surpasses.
 
-    Methods are tried nine at a time: all on an eighth of the rows, the best third of them on a third of the rows, and
-    the best third of these on all rows, with every seed. A subset gets at most as many iterations as all rows. A fit
-    that takes five times as long as t-SNE on all rows, and at least ten seconds, is stopped and counts as failed, if
-    its method takes a callback. "Best" is by Pareto fronts: first the methods that no other surpasses, then the methods
-    that only these surpass. Fewer than nine methods are fitted to all rows at once. PCA, a random map, `TSNE`, `UMAP`
-    and `TwoScaleCoupling` are always in the table. Of 200 or more rows, a tenth is held out first, at most 1,000:
-    finished methods place these rows by `transform`.
+    Nine methods are tried at a time: all on an eighth of the rows, the best third of them on a third of the rows, and
+    the best third of these on all rows, with every seed. A subset gets at most as many iterations as all rows. If a
+    method takes a callback, a fit that takes five times as long as t-SNE on all rows, and at least ten seconds, is
+    stopped and counts as failed. Pareto fronts tell the best: first the methods that no other surpasses, then the
+    methods that only these surpass. Fewer than nine methods are fitted to all rows at once. PCA, a random map, `TSNE`,
+    `UMAP` and `TwoScaleCoupling` are always in the table. Of 200 or more rows, a tenth is held out first, at most 1,000
+    rows; finished methods place them by `transform`.
 
     Parameters
     ----------

@@ -205,7 +205,7 @@ class Runner:
         return method
 
     def _limit_iterations(self, method: Any, n_points: int) -> None:
-        """Limit a method's iterations on few rows to its iterations on all rows: its default would be many more."""
+        """Give a method on few rows no more iterations than on all rows; its default would be many more."""
         n = self.X.shape[0]
         plain = _plain_of(method)
         if n_points < n and isinstance(plain, CouplingEstimator) and isinstance(plain.max_iter, str):

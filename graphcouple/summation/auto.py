@@ -37,9 +37,8 @@ class Auto(SummationOfSets):
     are compared with exact ones, and another summation is used if their error exceeds 1e-2.
 
     In more than two dimensions, from 2,000 points on, the repulsive part of `EffectiveCrossEntropy`, which sampling
-    minimises there, is estimated from the potentials of 1,000 points. Its standard error is 1 to 3 %.
-    Potentials and gradients of a fit are never estimated. If the repulsive part is estimated, 4,000 of the points repel
-    new points.
+    minimises there, is estimated from the potentials of 1,000 points. Its standard error is 1 to 3 %. Potentials and
+    gradients of a fit are never estimated. If the repulsive part is estimated, 4,000 of the points repel new points.
 
     Parameters
     ----------

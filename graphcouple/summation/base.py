@@ -22,8 +22,7 @@ class Summation(ABC):
     Parameters
     ----------
     n_jobs : int or None, default=None
-        Threads; None means every core. The result is bitwise the same for any
-        number.
+        Threads; None means every core. The result is bitwise the same for any number.
 
     Examples
     --------

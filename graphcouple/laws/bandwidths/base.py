@@ -83,8 +83,7 @@ class Bandwidth(ABC):
         Parameters
         ----------
         sq_dist_graph : array or sparse matrix of shape (n, n)
-            Squared distances: all pairs, or the stored edges only. The diagonal
-            is ignored.
+            Squared distances: all pairs, or the stored edges only. The diagonal is ignored.
         kernel : Kernel, optional
             The kernel of the rescaled distances; Gaussian by default.
 

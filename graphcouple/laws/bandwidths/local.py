@@ -18,9 +18,8 @@ from graphcouple.laws.bandwidths.base import Bandwidth, DistanceRows
 class LocalConnectivity(Bandwidth):
     """UMAP's bandwidth: ρ_i is the distance to the nearest distinct neighbour; σ_i normalises the row's total strength.
 
-    σ_i solves Σ_j k((d_ij − ρ_i)₊/σ_i) = log₂(n_neighbors), where k is the kernel, or
-    the kernel inside an `Odds`; UMAP's is the exponential. As in UMAP,
-    σ_i is at least 1e-3 times the mean distance of the row.
+    σ_i solves Σ_j k((d_ij − ρ_i)₊/σ_i) = log₂(n_neighbors), where k is the kernel, or the kernel inside an `Odds`;
+    UMAP's is the exponential. As in UMAP, σ_i is at least 1e-3 times the mean distance of the row.
 
     Parameters
     ----------
@@ -33,8 +32,7 @@ class LocalConnectivity(Bandwidth):
     Raises
     ------
     TypeError, ValueError
-        When `n_neighbors` is not an integer of at least 2, or
-        `local_connectivity` is not above 0.
+        When `n_neighbors` is not an integer of at least 2, or `local_connectivity` is not above 0.
 
     Examples
     --------
@@ -98,16 +96,14 @@ class LocalConnectivity(Bandwidth):
 class SelfTuning(Bandwidth):
     """Local scaling of Zelnik-Manor and Perona (2004): d_ij² / (τ_i τ_j), τ_i the distance to the k-th neighbour.
 
-    The only bandwidth that combines the scales of both ends, so a symmetric graph
-    stays symmetric. Their kernel exp(−d²/(τ_i τ_j)) has no ½: it is the Gaussian
-    kernel here, with distances larger by √2.
+    The only bandwidth that combines the scales of both ends, so a symmetric graph stays symmetric. Their kernel
+    exp(−d²/(τ_i τ_j)) has no ½: it is the Gaussian kernel here, with distances larger by √2.
 
     Parameters
     ----------
     k : int, default=7
-        Which neighbour sets the scale. Rows with fewer neighbours use their
-        furthest one. A scale of 0 (duplicates) is replaced by the row's smallest
-        positive distance, or by 1 if there is none.
+        Which neighbour sets the scale. Rows with fewer neighbours use their furthest one. A scale of 0 (duplicates) is
+        replaced by the row's smallest positive distance, or by 1 if there is none.
     suited : int, optional
         Number of neighbours in a graph of many points; three times k by default.
 

@@ -138,9 +138,8 @@ class GraphPrior(ABC):
         Parameters
         ----------
         log_kernel : array or sparse matrix of shape (n, n)
-            log k(x_i − x_j). In a dense array, −inf forbids an edge. In a sparse
-            matrix, an absent entry forbids it, and a stored zero means log k = 0.
-            The diagonal is ignored.
+            log k(x_i − x_j). In a dense array, −inf forbids an edge. In a sparse matrix, an absent entry forbids it,
+            and a stored zero means log k = 0. The diagonal is ignored.
 
         Returns
         -------

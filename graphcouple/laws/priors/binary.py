@@ -25,9 +25,8 @@ _MOST_ENUMERATED = 3
 class BinaryPosterior(GraphPosterior):
     """Independent Bernoulli edges with probability e^η/(1 + e^η).
 
-    With ``unordered=True`` it is a law of undirected graphs: the support is
-    symmetric, each pair {i, j} is one Bernoulli variable, and all sums run over
-    pairs i < j.
+    With ``unordered=True`` it is a law of undirected graphs: the support is symmetric, each pair {i, j} is one
+    Bernoulli variable, and all sums run over pairs i < j.
     """
 
     def __init__(self, support: Support, natural_parameters: FloatArray, unordered: bool = False) -> None:

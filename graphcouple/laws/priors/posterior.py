@@ -133,8 +133,7 @@ class GraphPosterior(RandomGraph):
         Returns
         -------
         Graph
-            A csr array of integer edge counts, with ``to_networkx()`` and
-            ``to_igraph()``.
+            A csr array of integer edge counts, with ``to_networkx()`` and ``to_igraph()``.
         """
         at, counts = self._draw(np.random.default_rng(rng))
         columns = self.support.indices[at]
@@ -168,8 +167,7 @@ class GraphPosterior(RandomGraph):
         Raises
         ------
         ValueError
-            When `W` has the wrong number of nodes, or counts that are negative or
-            not integers.
+            When `W` has the wrong number of nodes, or counts that are negative or not integers.
         """
         rows, columns, counts = counted_edges(W, self.n_nodes)
         at = self.support.find(rows, columns)

@@ -117,7 +117,6 @@ class RandomGraph(ABC):
         Returns
         -------
         ndarray or csr_array of shape (n, n)
-            Dense for a law on all pairs; otherwise sparse, with an entry for every
-            possible edge.
+            Dense for a law on all pairs; otherwise sparse, with an entry for every possible edge.
         """
         return self.support.to_array(self.edge_means)
