@@ -304,7 +304,7 @@ class _InCommunities(DerivedConditioned):
         self.inferred = (groups.memberships, groups.rates)
         factor = _log_factor(plain.support, groups.memberships, groups)
         natural = self.derived.parts[0].prior.thinned(plain.natural_parameters, factor)
-        return plain.on(plain.support, natural)
+        return plain.with_natural_parameters(natural)
 
     def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
         edges, groups = self.part.new_edges(X_new, n_jobs), self.groups

@@ -33,8 +33,7 @@ class BinaryPosterior(GraphPosterior):
         super().__init__(support, natural_parameters)
         self.unordered, self._share = unordered, 0.5 if unordered else 1.0
 
-    def on(self, support: Support, natural_parameters: FloatArray) -> BinaryPosterior:
-        """Return the law on other edges, or with other natural parameters."""
+    def _on(self, support: Support, natural_parameters: FloatArray) -> BinaryPosterior:
         return BinaryPosterior(support, natural_parameters, self.unordered)
 
     def log_partition(self) -> float:

@@ -87,10 +87,13 @@ class GraphPosterior(RandomGraph):
             array[:] = moved
             del moved
         over_rows(order.size, n_jobs, relabel_rows, indptr, rank, old.indices, values)
-        return self.on(Support(indptr, old.indices), values)
+        return self._on(Support(indptr, old.indices), values)
 
-    def on(self, support: Support, natural_parameters: FloatArray) -> GraphPosterior:
-        """Return the law on other edges, or with other natural parameters."""
+    def with_natural_parameters(self, natural_parameters: FloatArray) -> GraphPosterior:
+        """Return the law on the same edges with other natural parameters."""
+        return self._on(self.support, natural_parameters)
+
+    def _on(self, support: Support, natural_parameters: FloatArray) -> GraphPosterior:
         return type(self)(support, natural_parameters)
 
     @abstractmethod
