@@ -162,3 +162,30 @@ def add_near_pairs(
             if n_sets % 2:
                 last = _sums(table, edge, me, x[:count], y[:count], c[n_sets - 1, :count], with_potential)
                 _add(last, n_sets - 1, i, potential, gradient)
+
+
+@jit
+def add_band(start, stop, tiles, own, runs, reach, table, places, charges, sums, forces):
+    """Fill potentials and gradients at the points of sparse tiles: sums of a tabulated function over pairs.
+
+    `own` and `runs` are the first and last points of each tile, and of the three runs of tiles around it, in the order
+    of the tiles.
+    """
+    n_sets = charges.shape[0]
+    for at in range(start, stop):
+        t = tiles[at]
+        for i in range(own[0, t], own[1, t]):
+            for k in range(n_sets):
+                sums[k, i] = forces[k, i, 0] = forces[k, i, 1] = 0.0
+            for r in range(runs.shape[0]):
+                for j in range(runs[r, 0, t], runs[r, 1, t]):
+                    dx = np.float64(places[i, 0] - places[j, 0])
+                    dy = np.float64(places[i, 1] - places[j, 1])
+                    sq_dist = dx * dx + dy * dy
+                    if sq_dist < reach and j != i:
+                        value = look_up(table, sq_dist, 2)
+                        slope = 2.0 * look_up(table, sq_dist, 0)
+                        for k in range(n_sets):
+                            sums[k, i] += charges[k, j] * value
+                            forces[k, i, 0] += charges[k, j] * slope * dx
+                            forces[k, i, 1] += charges[k, j] * slope * dy

@@ -33,6 +33,12 @@ _LEAST_CORE = 32
 # Above this number, tiles are sorted by comparison, not by counting.
 _MOST_BINS = 2**22
 
+SPARSE_PAIRS = 30_000
+"""Pairs of a tile's points with points around it below which a sum over pairs takes less time than a transform."""
+
+# Threads for fewer sparse tiles wait longer than they work.
+_SPARSE_WORTH_THREADS = 64
+
 # Tiles transformed together: fewer calls of SciPy, which one thread at a time prepares.
 _TOGETHER = 8
 
@@ -92,15 +98,18 @@ class Tiles:
         self.places, self.charges = points[self.order], charges[:, self.order]
         self.occupied = self.numbers[np.flatnonzero(np.diff(self.numbers, prepend=-1))]
 
+    def _runs(self, tiles: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the first and last points around each tile, which lie in three runs, one for each row of tiles."""
+        around = tiles + np.array([[-1], [2]])
+        return np.stack([np.searchsorted(self.numbers, around + self.width * row) for row in (-1, 0, 1)])
+
     def each_field(self, tiles: NDArray[np.int64], n_jobs: int | None, use: Callable[..., None]) -> None:
         """Call `use` with each place in `tiles`, a set of charges, the tile's corner and its field of these charges."""
         from scipy.fft import irfft2, rfft2
 
         from graphcouple._numba.mesh import spread_inside
 
-        # The tiles around one lie in three runs, one for each row.
-        around = tiles + np.array([[-1], [2]])
-        runs = [np.searchsorted(self.numbers, around + self.width * row) for row in (-1, 0, 1)]
+        runs = self._runs(tiles)
         cells = np.stack(np.divmod(tiles, self.width), axis=1) - 1.0
         corners = self.low + self.spacing * (self.core * cells - (TILE - self.core) // 2)
 
@@ -124,15 +133,21 @@ class Tiles:
     def add(self, n_jobs: int | None, potential: FloatArray, gradient: FloatArray) -> None:
         """Add the potentials at the points, and gradients, of shape (n_sets, n) and (n_sets, n, 2)."""
         from graphcouple._numba.mesh import gather
+        from graphcouple._numba.near import add_band
 
         own = np.searchsorted(self.numbers, [self.occupied, self.occupied + 1])
+        runs, reach = self._runs(self.occupied), self.transform.reach
+        is_sparse = (own[1] - own[0]) * (runs[:, 1] - runs[:, 0]).sum(axis=0) < SPARSE_PAIRS
         sums, forces = np.empty(potential.shape), np.empty(gradient.shape)
+        sparse, dense = np.flatnonzero(is_sparse), np.flatnonzero(~is_sparse)
+        pairs = (sparse, own, runs, reach, self.transform.band, self.places, self.charges, sums, forces)
+        over_rows(sparse.size, n_jobs, add_band, *pairs, at_least=_SPARSE_WORTH_THREADS)
 
         def read(t: int, k: int, corner: FloatArray, field: FloatArray) -> None:
             here = (self.places, corner, self.spacing, self.charges[k], field, self.transform.own)
-            gather(own[0, t], own[1, t], *here, sums[k], forces[k])
+            gather(own[0, dense[t]], own[1, dense[t]], *here, sums[k], forces[k])
 
-        self.each_field(self.occupied, n_jobs, read)
+        self.each_field(self.occupied[dense], n_jobs, read)
         potential[:, self.order] += sums
         gradient[:, self.order] += forces
 

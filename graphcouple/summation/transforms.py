@@ -21,13 +21,15 @@ class Transform(NamedTuple):
     """The radial function on a grid: its transform, corrected for splines, and a unit charge's own potential.
 
     `graphcouple._numba.mesh.gather` explains the coefficients `own` of this potential. `near` is the table for near
-    pairs.
+    pairs, `band` the table of a tile's function, which is zero from d² = `reach` on.
     """
 
     values: FloatArray
     own: FloatArray
     padded: tuple[int, int]
     near: FloatArray | None
+    band: FloatArray | None = None
+    reach: float = 0.0
 
 
 class Grid(NamedTuple):
@@ -67,7 +69,9 @@ def tile_transform(radial: RadialFunction, grid: Grid, reach: float, n_nodes: in
     sq_dist = rows[:, None] + columns
     values = np.where(sq_dist < reach, _capped(radial, grid.edge, sq_dist) - _capped(radial, reach, sq_dist), 0.0)
     near = None if grid.edge is None else near_table(radial, cap_of(radial, grid.edge))
-    return _transform_of(values, half, grid.dtype, near, 1)
+    return _transform_of(values, half, grid.dtype, near, 1)._replace(
+        band=_band_table(radial, grid.edge, reach), reach=reach
+    )
 
 
 def _squares(half: tuple[int, int], spacing: float) -> list[FloatArray]:
@@ -79,10 +83,8 @@ def _capped(radial: RadialFunction, edge: float | None, sq_dist: FloatArray) -> 
     """Return the function of squared distances, with a smooth cap below d² = edge."""
     if edge is None:
         return radial.potential(sq_dist)
-    cap = cap_of(radial, edge)
-    u = np.minimum(sq_dist, cap[0]) - cap[0]
-    smooth = cap[1] + u * (cap[2] + u * (cap[3] + u * cap[4]))
-    return np.where(u < 0.0, smooth, radial.potential(np.maximum(sq_dist, cap[0])))
+    smooth = _cubic(cap_of(radial, edge), np.minimum(sq_dist, edge))[0]
+    return np.where(sq_dist < edge, smooth, radial.potential(np.maximum(sq_dist, edge)))
 
 
 def _transform_of(
@@ -119,10 +121,28 @@ def near_table(radial: RadialFunction, cap: FloatArray) -> FloatArray:
     from graphcouple._numba.tables import places, tabulate
 
     s = places(cap[0])
-    u = s - cap[0]
-    smooth = cap[1] + u * (cap[2] + u * (cap[3] + u * cap[4]))
-    tangent = cap[2] + u * (2.0 * cap[3] + u * 3.0 * cap[4])
+    smooth, tangent = _cubic(cap, s)
     return np.hstack([tabulate(radial.slope(s) - tangent), tabulate(radial.potential(s) - smooth)])
+
+
+def _cubic(cap: FloatArray, sq_dist: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return a cap's values and slopes."""
+    u = sq_dist - cap[0]
+    return cap[1] + u * (cap[2] + u * (cap[3] + u * cap[4])), cap[2] + u * (2.0 * cap[3] + u * 3.0 * cap[4])
+
+
+def _band_table(radial: RadialFunction, edge: float | None, reach: float) -> FloatArray:
+    """Return the table of the slope and the value of the function of a tile, which is zero from d² = `reach` on."""
+    from graphcouple._numba.tables import places, tabulate
+
+    s = places(reach)
+    coarse, tangent = _cubic(cap_of(radial, reach), s)
+    far = s if edge is None else np.maximum(s, edge)
+    values, slopes = radial.potential(far), radial.slope(far)
+    if edge is not None:
+        fine, steep = _cubic(cap_of(radial, edge), s)
+        values, slopes = np.where(s < edge, fine, values), np.where(s < edge, steep, slopes)
+    return np.hstack([tabulate(slopes - tangent), tabulate(values - coarse)])
 
 
 def _inverse_cosines(size: int) -> FloatArray:
