@@ -71,8 +71,9 @@ def failure(case: Case, ended: Counter[tuple[str, bool]] | None = None) -> str |
     if np.ptp(Z, axis=0).max() == 0 and _differs(case.X) and silent:
         return "all points are in one place, without a word"
     warned = any(issubclass(w.category, UserWarning) for w in said)
-    few = _few_places(case.X, Z) if hasattr(case.estimator, "coupling_loss_") else None
-    if few and not warned:
+    shares = isinstance(case.estimator, graphcouple.DistR) or not hasattr(case.estimator, "coupling_loss_")
+    few = None if shares else _few_places(case.X, Z)
+    if few and not warned and not case.estimator.stop_reason_.startswith("stopped"):
         return f"{few} in a map that settled without a word"
     fitted = getattr(case.estimator, "estimator_", case.estimator)
     return _wrong_loss(fitted, warned) or _wrong_law(fitted, warned) or _changed(case, before)

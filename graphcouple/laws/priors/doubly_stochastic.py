@@ -212,6 +212,8 @@ class DoublyStochastic(GraphPrior):
             balanced = self._balanced(kernel, Z, exact_like(summation), _ROUGHLY, _FEW_STEPS, with_gradient)
         return balanced or _in_logs(kernel, Z.astype(np.float64, copy=False), with_gradient)
 
+    # A trial step may take the embedding to where factors overflow; its infinite value is then refused.
+    @np.errstate(over="ignore")
     def _balanced(
         self, kernel: Kernel, Z: FloatArray, summation: Summation, tolerance: float, most: int, with_gradient: bool
     ) -> tuple[float, FloatArray | None] | None:
