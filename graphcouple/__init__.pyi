@@ -13,7 +13,6 @@ from . import plotting as plotting
 from . import scverse as scverse
 from . import summation as summation
 from . import theory as theory
-from .comparison import compare as compare
 from .components import AveragedProjection as AveragedProjection
 from .components import sample_components as sample_components
 from .couplings import Anchors as Anchors
@@ -121,6 +120,7 @@ from .optimize import Solution as Solution
 from .optimize import solve as solve
 from .plotting import plot as plot
 from .searches import search as search
+from .searches.comparison import compare as compare
 from .summation import Auto as Auto
 from .summation import BarnesHut as BarnesHut
 from .summation import Exact as Exact

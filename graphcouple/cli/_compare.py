@@ -77,9 +77,9 @@ def compare(
     The picture shows the first seed, with a row for each method and a column for each start. Scores are mean ± standard
     deviation over seeds; stability is the agreement of embeddings from seed to seed.
     """
-    from graphcouple.comparison import Comparison
-    from graphcouple.comparison import compare as compare_methods
     from graphcouple.datasets._files import write_table
+    from graphcouple.searches.comparison import Comparison
+    from graphcouple.searches.comparison import compare as compare_methods
     from graphcouple.storage import finished_files
 
     method_names = _names(methods, tuple(METHODS), "--methods")

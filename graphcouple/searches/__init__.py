@@ -1,4 +1,4 @@
-"""Search over methods for the Pareto front of several scores."""
+"""Methods side by side, and a search over them for the Pareto front of several scores."""
 
 from graphcouple.searches.halving import search
 from graphcouple.searches.result import SearchResult

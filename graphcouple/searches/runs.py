@@ -13,13 +13,13 @@ from typing import Any
 import joblib
 import numpy as np
 
-from graphcouple.comparison import fitted_map, with_seed
 from graphcouple.estimators import CouplingEstimator
 from graphcouple.estimators.wrapper import WithTerm
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import GraphModel
 from graphcouple.metrics import evaluate, seed_stability
 from graphcouple.neighbors import nearest_neighbors
+from graphcouple.searches.comparison import fitted_map, with_seed
 from graphcouple.searches.space import Candidate
 
 # Number of neighbours that laws share; a law that needs more searches by itself.
