@@ -129,7 +129,7 @@ class CCPCA(DescribesLaw):
             raise ValueError(
                 f"n_components={self.n_components} must be at most min(n_samples, n_features)={min(X.shape)}."
             )
-        if self.metric == "precomputed" or getattr(self.input, "metric", None) == "precomputed":
+        if self.takes_distances:
             raise ValueError(
                 "metric='precomputed' gives no points to average; pass the points as X and the graph's "
                 "posterior as input."
