@@ -22,6 +22,8 @@ PRESETS = (
     *(gc.TSNE, gc.SNE, gc.SymmetricSNE, gc.LargeVis, gc.NCTSNE, gc.NegTSNE, gc.SNEkhorn, gc.PaCMAP, gc.LocalMAP),
     *(gc.TriMap, gc.InfoNCTSNE, gc.COSNE, gc.UMAP, gc.LaptSNE, gc.TwoKernelPCA, gc.TwoKernelLLE, gc.PairwiseMatching),
 )
+# Methods whose points may share places.
+SHARING = (gc.TSNE, gc.SNE, gc.SymmetricSNE)
 WRAPPERS = (*(gc.HierarchicalCoupling, gc.TwoScaleCoupling, gc.DensMAP, gc.DistR, gc.ParametricCoupling), TwinMaps)
 CLASSICAL = (
     *(gc.CCPCA, gc.PrecisionCoupling, gc.ClassicalMDS, gc.MetricMDS, gc.Isomap, gc.LocallyLinearEmbedding),
@@ -120,8 +122,9 @@ def _locked(points: Any) -> Any:
 
 def _estimator(rng: np.random.Generator, kind_of: Any, n: int) -> Any:
     if kind_of in WRAPPERS:
-        within = PRESETS[rng.integers(len(PRESETS))] if rng.uniform() < 0.7 else gc.GraphCoupling
-        return kind_of(_estimator(rng, within, n), random_state=0)
+        presets = SHARING if kind_of is gc.DistR else PRESETS
+        plain = presets[rng.integers(len(presets))] if rng.uniform() < 0.7 else gc.GraphCoupling
+        return kind_of(_estimator(rng, plain, n), random_state=0)
     options: dict[str, Any] = {"n_components": int(rng.choice([1, 2, 2, 2, 3, 5]))}
     if kind_of in CLASSICAL:
         return _classical(rng, kind_of, n, options)

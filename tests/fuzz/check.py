@@ -116,7 +116,11 @@ def _wrong_loss(estimator: Any, warned: bool) -> str | None:
     # Most terms draw graphs or pairs.
     if not all(isinstance(term, graphcouple.Anchors) for term in estimator.sentence.get("terms", ())):
         return None
-    objective, Z = exact_objective(estimator), estimator._places.astype(np.float64)
+    with warnings.catch_warnings():
+        # The fit has warned already.
+        warnings.simplefilter("ignore")
+        objective = exact_objective(estimator)
+    Z = estimator._places.astype(np.float64)
     exact = objective.value(Z)
     bound = None if objective.attracting is None else objective.attracting.confinement()
     if bound is not None and not warned and bound.value(Z) > _WIDEST * len(Z):
