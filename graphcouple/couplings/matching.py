@@ -265,7 +265,9 @@ class MatchedMeans(InParts, Placing):
         crowd = crowd_of(self.support, self.ahead, normalized=self.latent.prior.normalized)
         length, tail = self.scale * self.kernel.length, self.kernel.tail
         bound = Confinement(self.n_points, length, crowd, tail=tail, n_jobs=self.n_jobs)
-        height = float(self.loss.cost(self.ahead, 0.0).sum()) - self.lower_bound if self._fades else self.n_points
+        height = (
+            float(self.loss.cost(self.ahead, _IMPROBABLE[1]).sum()) - self.lower_bound if self._fades else self.n_points
+        )
         return height / self.n_points * bound
 
     def _times(self, factor: float) -> Objective:

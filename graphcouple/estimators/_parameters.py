@@ -86,7 +86,7 @@ else:
             validate_parameter_constraints(checks, {name: getattr(self, name) for name in checks}, type(self).__name__)
 
 
-# Columns of a parameter's text: with its indentation and that of `help`, lines end before column 120.
+# Columns of a parameter's text: indented twice by `help`, lines end before column 120.
 _WIDTH = 108
 RUN_OPTIONS = ("terms", "unique", "n_landmarks", "transform_method", "random_state", "n_jobs", "verbose", "run")
 """Parameters that every coupling estimator has."""

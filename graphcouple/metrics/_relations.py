@@ -19,7 +19,7 @@ from graphcouple.neighbors import as_points
 # Distances at once, which take 4 MB, and the fewest rows of a block.
 _BLOCK_ENTRIES, _BLOCK_ROWS = 2**19, 32
 
-# Random pairs of each point for the correlation of distances: more lower the noise of pairs, not that of rows.
+# Random pairs of each point for the correlation of distances: more pairs lower their noise, not the noise of rows.
 _PAIRS_A_POINT = 100
 
 # Samples of at least this many rows are worth the covariates that lower their standard errors.

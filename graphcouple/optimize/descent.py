@@ -33,8 +33,8 @@ _SMALL = 1e-2
 # More attraction draws each component of a disconnected graph to one place; weights of 4 to 100 end lower there.
 _MOST_ATTRACTION = 30.0
 
-# Stages of a falling weight: if it fell at once, L-BFGS would fling the points apart (docs/evidence/descent.md). The
-# iterations are those of the usual exaggeration.
+# Stages of a falling weight: if it fell at once, L-BFGS would fling the points apart (docs/evidence/descent.md). They
+# take as many iterations as the usual exaggeration.
 _STAGES, _STAGED_ITERATIONS = 10, 150
 
 # From four dimensions on, points can pass each other: of thirty losses, 60 iterations raise none by more than 0.05 %.

@@ -127,7 +127,7 @@ class Summation(ABC):
     ) -> tuple[FloatArray, FloatArray]:
         """Return Φ_i = Σ_{j≠i} c_ij φ(d²_ij) and ∇Φ_i for charges of pairs, c_ij = Σ_s left_si right_sj.
 
-        `left` and `right` have the shape (rank, n); `outputs` are those of `potential`.
+        `left` and `right` have the shape (rank, n); `outputs` as for `potential`.
         """
         return weighed(left, *self.potentials(Z, radial, right, **outputs))
 
