@@ -118,6 +118,27 @@ def test_models_are_equal_by_value_and_refuse_what_they_cannot_be():
         assert changed == before
 
 
+def test_terms_measure_by_the_metric_of_every_law(iris):
+    X, _ = iris
+
+    @dataclasses.dataclass(frozen=True)
+    class Furthest(gc.extend.Term):
+        seen: list = dataclasses.field(default_factory=list)
+        weight: float = 1.0
+
+        def bind(self, problem):
+            self.seen.append(problem.distances.all_pairs()[1].max())
+            return gc.couplings.AnchorEnergy(len(problem.X), np.array([0]), np.zeros((1, 2)))
+
+    law = gc.GraphModel("gaussian", "D", gc.Perplexity(8), metric="minkowski", metric_params={"p": 1})
+    term = Furthest()
+    for each in (law, gc.GraphMixture([law]), gc.laws.DiffusedLaw(law, 2)):
+        sentence = gc.SNE().sentence.replace(input=each, terms=[term], max_iter=1, random_state=0)
+        gc.GraphCoupling(**sentence).fit(X)
+    farthest = np.abs(X[:, None] - X).sum(axis=-1).max()
+    np.testing.assert_allclose(np.sqrt(term.seen), farthest, rtol=1e-12)
+
+
 @pytest.mark.filterwarnings(r"ignore:all \d+ rows of X are equal")
 @pytest.mark.parametrize("prior", ["B", "D", "E"])
 def test_a_graph_of_ones_own_goes_in_as_it_is(prior):

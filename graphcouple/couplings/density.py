@@ -28,7 +28,6 @@ from graphcouple.couplings.kinds import Delayed, InParts
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Student
-from graphcouple.neighbors import distances_of
 from graphcouple.summation.edges import EdgeSum
 from graphcouple.summation.radials import KernelValue
 
@@ -150,8 +149,7 @@ class Density(Term):
         """Return F for the problem's points and the edges of its law; see `Term`."""
         posterior = problem.posterior
         problem.refuse_weights(self)
-        data = problem.points if problem.metric != "precomputed" or problem.X is None else problem.X
-        distances = distances_of(data, problem.metric, problem.metric_params)
+        distances = problem.distances
         support, means = posterior.support, posterior.edge_means
         sq_dist = distances.along(support, problem.n_jobs)
         least = _LEAST_SHARE**2 * float(np.median(sq_dist[sq_dist > 0])) if sq_dist.any() else 1.0

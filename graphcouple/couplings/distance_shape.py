@@ -19,7 +19,6 @@ from graphcouple.couplings.losses import SquareLoss
 from graphcouple.couplings.recipes import Problem
 from graphcouple.couplings.stress import Stress, sampled_pairs
 from graphcouple.graphs import FloatArray
-from graphcouple.neighbors import distances_of
 
 
 class FreeScaleStress(Objective):
@@ -137,8 +136,7 @@ class DistanceShape(GlobalTerm):
 
     def objective(self, problem: Problem) -> FreeScaleStress:
         """Return F for the problem's points."""
-        data = problem.X if problem.metric == "precomputed" and isinstance(problem.X, np.ndarray) else problem.points
-        distances = distances_of(data, problem.metric, problem.metric_params)
+        distances = problem.distances
         # A small data set has fewer pairs than that.
         all_pairs = self.pairs_per_point >= distances.n_points - 2
         pairs = None if all_pairs else sampled_pairs(distances.n_points, self.pairs_per_point, problem.rng)

@@ -23,7 +23,7 @@ from graphcouple.couplings.recipes import Coupling, Problem
 from graphcouple.graphs import FloatArray, IntArray, Support, edges_of, largest_of_rows
 from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import RandomGraph
-from graphcouple.neighbors import Distances, distances_of
+from graphcouple.neighbors import Distances
 from graphcouple.summation import EdgeSum, RadialFunction
 
 PHASES = (100, 200)
@@ -145,8 +145,6 @@ class PairwiseControlledCoupling(Coupling):
 
     def bind(self, problem: Problem) -> PairwiseControlled:
         """Return the loss, with pairs drawn by the problem's source of randomness."""
-        if problem.X is None:
-            raise ValueError("PaCMAP's mid-near pairs are found by distances, so pass the points, or distances, as X.")
         problem.refuse_weights(self)
         n, rng = problem.posterior.n_nodes, np.random.default_rng(problem.seed())
         return self._among(n)._bound(problem, n, rng)
@@ -178,7 +176,7 @@ class PairwiseControlledCoupling(Coupling):
 
     def _mid_near(self, problem: Problem, n: int, rng: np.random.Generator) -> tuple[Support, FloatArray]:
         """Return pairs to the second nearest of six random points, and how often each was drawn."""
-        distances = distances_of(problem.X, problem.metric, problem.metric_params)
+        distances = problem.distances
         rows, ends = np.repeat(np.arange(n), _DRAWN), []
         for _ in range(self.n_mid):
             drawn = other_points(rng, rows, n)

@@ -24,7 +24,7 @@ from graphcouple.laws import GraphModel
 from graphcouple.laws.copies import refuse_weights
 from graphcouple.laws.given import Searchable
 from graphcouple.laws.priors import RandomGraph
-from graphcouple.neighbors import coordinates_of
+from graphcouple.neighbors import Distances, coordinates_of, distances_of
 from graphcouple.summation import Summation
 
 
@@ -105,6 +105,19 @@ class Problem:
                 "GraphCoupling."
             )
         return self.X
+
+    @property
+    def distances(self) -> Distances:
+        """The distances between the points, or those that X holds.
+
+        Raises
+        ------
+        ValueError
+            When X is None.
+        """
+        if self.X is None:
+            raise ValueError("this needs distances, but no points were given; pass the points, or distances, as X.")
+        return distances_of(self.X, self.metric, self.metric_params)
 
     @property
     def coordinates(self) -> Any:

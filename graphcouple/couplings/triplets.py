@@ -20,7 +20,6 @@ from graphcouple.couplings.pacmap import most_likely, other_points, sq_dist_alon
 from graphcouple.couplings.recipes import Coupling, Problem
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.laws import GraphModel
-from graphcouple.neighbors import distances_of
 
 # Sums are added up in this many parts, whatever the number of threads.
 _PARTS = 8
@@ -122,13 +121,11 @@ class TripletCoupling(Coupling):
 
     def bind(self, problem: Problem) -> TripletSum:
         """Return the loss, with triplets drawn by the problem's source of randomness."""
-        if problem.X is None:
-            raise ValueError("TriMap's triplets are weighted by distances, so pass the points, or distances, as X.")
         problem.refuse_weights(self)
         if problem.posterior.n_nodes < 3:
             raise ValueError(f"a triplet needs at least 3 points, got {problem.posterior.n_nodes}.")
         n, rng = problem.posterior.n_nodes, np.random.default_rng(problem.seed())
-        distances = distances_of(problem.X, problem.metric, problem.metric_params)
+        distances = problem.distances
         near = most_likely(problem.posterior, min(self.n_inliers, max(1, n // 2 - 1)))
         scales = _scales(near, np.sqrt(distances.along(near, problem.n_jobs)))
         parts = [_of_neighbors(near, self.n_outliers, rng), _random(n, self.n_random, rng)]

@@ -286,6 +286,7 @@ def _problem(sentence: Sentence, rows: Rows, posterior: RandomGraph, rng: np.ran
                 f"{recipe} measures Euclidean distances, but the latent law is of {sentence.latent.metric}; leave it "
                 "out, or make the map flat."
             )
+    law = sentence.input if isinstance(sentence.input, GraphLaw) else None
     return Problem(
         X=rows.X,
         y=rows.y,
@@ -293,10 +294,10 @@ def _problem(sentence: Sentence, rows: Rows, posterior: RandomGraph, rng: np.ran
         latent=sentence.latent,
         n_components=sentence.n_components,
         summation=in_space(sentence.latent, as_summation(sentence.get("summation", "auto"), sentence.get("n_jobs"))),
-        metric=getattr(sentence.input, "metric", "euclidean"),
+        metric="euclidean" if law is None else law.metric,
         rng=rng,
         n_jobs=sentence.get("n_jobs"),
-        metric_params=getattr(sentence.input, "metric_params", None),
+        metric_params=None if law is None else law.metric_params,
     )
 
 

@@ -231,6 +231,12 @@ class GraphLaw(Searchable, ABC):
         return self.parts[0].metric
 
     @property
+    def metric_params(self) -> dict[str, Any] | None:
+        """Further arguments of the metric, of the first part."""
+        params: dict[str, Any] | None = self.parts[0].metric_params
+        return params
+
+    @property
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernels that the law uses."""
         return tuple(part.kernel for part in self.parts)

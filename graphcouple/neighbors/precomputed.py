@@ -91,8 +91,8 @@ class StoredDistances(SquareDistances):
         if (at < 0).any():
             e = int(np.argmax(at < 0))
             raise ValueError(
-                f"the precomputed graph stores no distance for the edge ({support.rows[e]}, "
-                f"{support.indices[e]}) of the edge prior; store it or drop the edge."
+                f"the sparse graph stores no distance between points {support.rows[e]} and {support.indices[e]}, which "
+                "is needed; store it, leave it out of the edge prior, or pass a square array of distances."
             )
         return squares_of(dist[at])
 
