@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from graphcouple._validation import check_sparse
+from graphcouple._support.validation import check_sparse
 
 if TYPE_CHECKING:
     import igraph

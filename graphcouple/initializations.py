@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._registry import Registry
-from graphcouple._validation import check_embedding, check_integer, seeded_clone
+from graphcouple._support.registry import Registry
+from graphcouple._support.validation import check_embedding, check_integer, seeded_clone
 from graphcouple.components import component_law, sampled_pca
 from graphcouple.components.pca import why_constant
 from graphcouple.graphs import FloatArray

@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from graphcouple import estimators
-from graphcouple._registry import METHODS
-from graphcouple._validation import check_integer
+from graphcouple._support.registry import METHODS
+from graphcouple._support.validation import check_integer
 from graphcouple.datasets._annotated import MOST_COLUMNS, default_representation, in_memory, labels_of
 from graphcouple.estimators import GraphCoupling, Sentence
 from graphcouple.graphs import FloatArray

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from graphcouple import cli
-from graphcouple._registry import METHODS
+from graphcouple._support.registry import METHODS
 from graphcouple.kernels import KERNELS
 
 

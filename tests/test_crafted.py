@@ -90,7 +90,7 @@ def test_generators_of_files_are_numpys(tmp_path):
 
 
 def test_models_larger_than_the_limit_are_not_read(model, monkeypatch):
-    monkeypatch.setattr("graphcouple.storage.MOST_BYTES", 1000)
+    monkeypatch.setattr("graphcouple._support.storage.MOST_BYTES", 1000)
     with pytest.raises(ValueError, match="more than the limit"):
         gc.load(model)
 
@@ -121,7 +121,7 @@ def test_a_full_disk_does_not_end_a_fit(tmp_path, monkeypatch):
     def full(*args, **kwargs):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr("graphcouple.storage.write", full)
+    monkeypatch.setattr("graphcouple._support.storage.write", full)
     with pytest.warns(UserWarning, match="No space left on device; the fit continues"):
         fitted = gc.TSNE(perplexity=8, max_iter=30, random_state=0, checkpoint=tmp_path / "run").fit(X)
     assert fitted.n_iter_ == 30

@@ -138,7 +138,7 @@ def test_what_terms_cannot_take_is_refused(term, rng):
     with pytest.raises((ValueError, TypeError), match="pairs_per_point"):
         gc.DistanceShape(pairs_per_point=0)
     graph = gc.TSNE(perplexity=5).models(30)[0].posterior(X)
-    with pytest.raises(ValueError, match="needs (points|distances)"):
+    with pytest.raises(ValueError, match=r"needs (points|distances)"):
         gc.GraphCoupling(graph, gc.GraphModel(gc.Student(), "E"), terms=[term()], init="spectral").fit(None)
 
 

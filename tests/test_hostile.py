@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 import graphcouple as gc
-from graphcouple._validation import check_sparse
+from graphcouple._support.validation import check_sparse
 from graphcouple.datasets import _files
 from graphcouple.graphs import as_csr
 

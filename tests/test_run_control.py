@@ -155,7 +155,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("what", ["Z", "pairs", "rows", "dtype", "keys"])
 def test_a_damaged_state_never_reaches_compiled_loops(tmp_path, what):
-    from graphcouple import storage
+    from graphcouple._support import storage
     from graphcouple.optimize import Solution
 
     path = tmp_path / "run"

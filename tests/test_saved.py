@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsTransformer
 
 import graphcouple as gc
-from graphcouple import storage
+from graphcouple._support import storage
 from graphcouple.neighbors import InvertedFile
 
 FIRST_VERSION = Path(__file__).parent / "data" / "tsne_version1.gc"

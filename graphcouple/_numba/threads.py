@@ -17,7 +17,7 @@ from typing import Any
 import joblib
 from joblib.parallel import get_active_backend
 
-from graphcouple._validation import check_integer
+from graphcouple._support.validation import check_integer
 
 # A thread that is delayed leaves its second block to another; smaller blocks would cost more calls.
 _BLOCKS_PER_THREAD = 2

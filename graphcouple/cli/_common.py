@@ -15,8 +15,8 @@ from typing import Any
 
 import click
 
-from graphcouple._registry import METHODS
-from graphcouple._validation import check_labels
+from graphcouple._support.registry import METHODS
+from graphcouple._support.validation import check_labels
 
 PATH = click.Path(path_type=Path)
 

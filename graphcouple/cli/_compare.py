@@ -77,10 +77,10 @@ def compare(
     The picture shows the first seed, with a row for each method and a column for each start. Scores are mean ± standard
     deviation over seeds; stability is the agreement of embeddings from seed to seed.
     """
+    from graphcouple._support.storage import finished_files
     from graphcouple.datasets._files import write_table
     from graphcouple.searches.comparison import Comparison
     from graphcouple.searches.comparison import compare as compare_methods
-    from graphcouple.storage import finished_files
 
     method_names = _names(methods, tuple(METHODS), "--methods")
     if not method_names:

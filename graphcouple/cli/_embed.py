@@ -270,8 +270,8 @@ def embed(
     DATA is a name (breast_cancer, diabetes, digits, iris, swiss_roll, wine; or mnist, fashion_mnist, coil20, pendigits,
     fetched from OpenML) or a file with one row per point: .npy, .npz, .csv, .tsv, .parquet, .mtx or .h5ad.
     """
+    from graphcouple._support.storage import finished_files
     from graphcouple.datasets._files import read_texts, write_embedding
-    from graphcouple.storage import finished_files
 
     texts = names_of(hover)
     if texts and interactive is None:

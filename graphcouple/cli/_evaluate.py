@@ -45,9 +45,9 @@ def evaluate(
     R(K), the agreement of neighborhoods of K points, is 1 if perfect and 0 by chance; graphcouple.metrics in the
     documentation explains each score.
     """
+    from graphcouple._support.storage import finished_files
     from graphcouple.datasets._files import read_points, write_table
     from graphcouple.metrics._evaluate import score_each
-    from graphcouple.storage import finished_files
 
     if output is not None:
         check_target(output, (".csv",), "--output")

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from graphcouple._registry import METHODS
+from graphcouple._support.registry import METHODS
 from graphcouple.cli._common import registry
 
 

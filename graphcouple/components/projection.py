@@ -24,7 +24,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator
 
 from graphcouple._numba.threads import effective_n_jobs
-from graphcouple._validation import check_integer
+from graphcouple._support.validation import check_integer
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.laws.priors import BINARY, RandomGraph, UnitOutDegree
 

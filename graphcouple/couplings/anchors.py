@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._validation import check_embedding, check_positive
+from graphcouple._support.validation import check_embedding, check_positive
 from graphcouple.couplings.base import Attraction, Objective
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.couplings.through import Through

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._html import html_table
+from graphcouple._support.html import html_table
 from graphcouple.graphs import FloatArray
 
 

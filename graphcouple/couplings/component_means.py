@@ -16,7 +16,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._validation import changed, check_embedding, check_integer, check_positive, check_weight, is_word
+from graphcouple._support.validation import (
+    changed,
+    check_embedding,
+    check_integer,
+    check_positive,
+    check_weight,
+    is_word,
+)
 from graphcouple.components import AveragedProjection, component_law, sample_components
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.global_term import factor_at

@@ -28,7 +28,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from graphcouple._numba.threads import POINTS_OF_BLOCK, over_blocks
-from graphcouple._validation import check_positive
+from graphcouple._support.validation import check_positive
 from graphcouple.couplings.base import Objective
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.laws.priors.posterior import sum_x_log_x

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from graphcouple._validation import check_embedding, check_integer, check_positive, check_weight, is_word
+from graphcouple._support.validation import check_embedding, check_integer, check_positive, check_weight, is_word
 from graphcouple.couplings.base import Objective, WeightedSum, balanced
 from graphcouple.couplings.kinds import Delayed, InParts
 from graphcouple.couplings.recipes import Problem, Term

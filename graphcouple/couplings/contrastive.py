@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from graphcouple._numba.threads import over_rows
-from graphcouple._validation import changed, check_integer
+from graphcouple._support.validation import changed, check_integer
 from graphcouple.couplings.kinds import InParts
 from graphcouple.couplings.pair import EdgeEnergy, PairCoupling
 from graphcouple.couplings.recipes import Coupling, Problem

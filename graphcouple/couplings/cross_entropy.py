@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from graphcouple._validation import changed, check_positive
+from graphcouple._support.validation import changed, check_positive
 from graphcouple.couplings.confinement import crowd_of
 from graphcouple.couplings.pair import EdgeEnergy, LogPartition, PairCoupling
 from graphcouple.graphs import FloatArray, Support

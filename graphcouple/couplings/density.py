@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from graphcouple._numba.pairs import sum_edges
-from graphcouple._validation import check_embedding, check_positive, check_weight
+from graphcouple._support.validation import check_embedding, check_positive, check_weight
 from graphcouple.couplings.base import balanced
 from graphcouple.couplings.kinds import Delayed, InParts
 from graphcouple.couplings.recipes import Problem, Term

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import norm
 
-from graphcouple._validation import centred, check_embedding, check_integer
+from graphcouple._support.validation import centred, check_embedding, check_integer
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.global_term import UNIT_LENGTH, GlobalTerm, warn_if_few_points
 from graphcouple.couplings.losses import SquareLoss

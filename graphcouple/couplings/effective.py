@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import xlogy
 
-from graphcouple._validation import changed, check_positive
+from graphcouple._support.validation import changed, check_positive
 from graphcouple.couplings.fixed_map import ChargedMap, noise_of
 from graphcouple.couplings.kinds import InParts
 from graphcouple.couplings.pair import EdgeEnergy, PairCoupling

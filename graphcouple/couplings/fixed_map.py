@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from scipy.special import logsumexp
 
 from graphcouple._numba.threads import over_rows
-from graphcouple._validation import changed, check_embedding
+from graphcouple._support.validation import changed, check_embedding
 from graphcouple.couplings.base import Objective
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel

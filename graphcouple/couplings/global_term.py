@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from graphcouple._validation import centred, check_embedding, check_weight
+from graphcouple._support.validation import centred, check_embedding, check_weight
 from graphcouple.couplings.base import Objective, WeightedSum
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.graphs import FloatArray

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from graphcouple._validation import check_embedding
+from graphcouple._support.validation import check_embedding
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.kinds import InParts
 from graphcouple.graphs import FloatArray

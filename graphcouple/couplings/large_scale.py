@@ -33,7 +33,7 @@ from scipy.linalg import norm
 from sklearn.utils.sparsefuncs import csc_median_axis_0
 
 from graphcouple._numba.threads import over_rows
-from graphcouple._validation import centred, check_embedding, check_integer, check_positive, is_word
+from graphcouple._support.validation import centred, check_embedding, check_integer, check_positive, is_word
 from graphcouple.couplings.base import Objective, parts_of
 from graphcouple.couplings.global_term import GlobalTerm
 from graphcouple.couplings.kinds import InParts

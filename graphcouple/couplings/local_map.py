@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._numba.threads import over_rows
-from graphcouple._validation import changed, check_embedding, check_positive
+from graphcouple._support.validation import changed, check_embedding, check_positive
 from graphcouple.couplings.pacmap import PHASES, PairwiseControlled, PairwiseControlledCoupling, Saturating, most_likely
 from graphcouple.couplings.recipes import Problem
 from graphcouple.graphs import FloatArray, IntArray, Support

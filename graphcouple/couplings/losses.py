@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from graphcouple._numba.base import Formula
-from graphcouple._registry import Registry
+from graphcouple._support.registry import Registry
 
 
 class MatchingLoss(Formula):

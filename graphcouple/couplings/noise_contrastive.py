@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
-from graphcouple._validation import changed
+from graphcouple._support.validation import changed
 from graphcouple.couplings.effective import EffectiveCrossEntropy
 from graphcouple.couplings.pair import EdgeEnergy
 from graphcouple.couplings.recipes import EffectiveCoupling

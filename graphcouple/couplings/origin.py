@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import issparse
 
-from graphcouple._validation import check_weight
+from graphcouple._support.validation import check_weight
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.graphs import FloatArray

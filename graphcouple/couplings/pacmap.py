@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._validation import check_embedding, check_integer
+from graphcouple._support.validation import check_embedding, check_integer
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.recipes import Coupling, Problem
 from graphcouple.graphs import FloatArray, IntArray, Support, edges_of, largest_of_rows

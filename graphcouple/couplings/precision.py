@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cholesky, qr, solve_triangular
 
-from graphcouple._validation import check_embedding
+from graphcouple._support.validation import check_embedding
 from graphcouple.couplings.base import Objective
 from graphcouple.graphs import FloatArray
 

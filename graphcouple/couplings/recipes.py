@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from graphcouple._registry import Registry
-from graphcouple._validation import check_positive
+from graphcouple._support.registry import Registry
+from graphcouple._support.validation import check_positive
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.cross_entropy import CrossEntropy, check_exaggeration
 from graphcouple.couplings.effective import EffectiveCrossEntropy

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._validation import check_positive
+from graphcouple._support.validation import check_positive
 from graphcouple.couplings.base import Attraction, Objective
 from graphcouple.couplings.confinement import Confinement
 from graphcouple.couplings.fixed_map import MatchedMap, Placing

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import norm
 
-from graphcouple._validation import centred, check_embedding, seeded_clone
+from graphcouple._support.validation import centred, check_embedding, seeded_clone
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.global_term import UNIT_LENGTH, GlobalTerm, warn_if_few_points
 from graphcouple.couplings.recipes import Problem

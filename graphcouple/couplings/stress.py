@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._validation import changed, check_embedding, check_integer, check_positive
+from graphcouple._support.validation import changed, check_embedding, check_integer, check_positive
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.losses import MatchingLoss, as_loss
 from graphcouple.graphs import FloatArray, Support

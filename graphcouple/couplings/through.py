@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from graphcouple._validation import changed
+from graphcouple._support.validation import changed
 from graphcouple.couplings.base import Attraction, Objective
 from graphcouple.graphs import FloatArray
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from graphcouple._numba.threads import over_rows
-from graphcouple._validation import check_embedding, check_fraction, check_integer
+from graphcouple._support.validation import check_embedding, check_fraction, check_integer
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.pacmap import most_likely, other_points, sq_dist_along
 from graphcouple.couplings.recipes import Coupling, Problem

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from graphcouple._validation import require
+from graphcouple._support.validation import require
 from graphcouple.datasets._columns import check_size
 
 # Data with more columns than this are represented by their principal components, as in scanpy.

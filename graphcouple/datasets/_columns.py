@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._validation import MOST_BYTES
+from graphcouple._support.validation import MOST_BYTES
 
 LONGEST_LABEL = 1000
 """The longest label, in characters; each entry of an array of text takes as much memory as the longest."""

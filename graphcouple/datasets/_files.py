@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._validation import check_sparse
+from graphcouple._support.validation import check_sparse
 from graphcouple.datasets._annotated import read_h5ad
 from graphcouple.datasets._columns import (
     check_labels,

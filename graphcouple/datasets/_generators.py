@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._validation import check_integer, check_positive, check_random_state
+from graphcouple._support.validation import check_integer, check_positive, check_random_state
 
 
 def make_hierarchical_mixture(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._validation import check_labels
+from graphcouple._support.validation import check_labels
 from graphcouple.datasets._files import READABLE, read_points, suffix_of, text_of
 from graphcouple.datasets._idx import read_idx_pairs
 

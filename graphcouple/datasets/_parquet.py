@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._validation import require
+from graphcouple._support.validation import require
 from graphcouple.datasets._columns import check_labels, check_size, column_of, roles_of, without_index
 
 ROLES = "name labels with --labels, or points with --columns"

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from graphcouple._validation import check_integer, require
+from graphcouple._support.validation import check_integer, require
 from graphcouple.neighbors import product_of_rows
 
 

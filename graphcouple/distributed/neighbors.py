@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._validation import check_integer
+from graphcouple._support.validation import check_integer
 from graphcouple.distributed.landmarks import as_chunks, sampled
 from graphcouple.neighbors.inverted_file import InvertedFile
 from graphcouple.neighbors.merging import Nearest, merge, partial

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from graphcouple._html import html_table
+from graphcouple._support.html import html_table
 from graphcouple.couplings import Term
 from graphcouple.couplings.fixed_map import Placing
 from graphcouple.couplings.recipes import as_coupling

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from graphcouple._validation import check_integer
+from graphcouple._support.validation import check_integer
 from graphcouple.couplings import EffectiveCoupling
 from graphcouple.couplings.recipes import as_coupling
 from graphcouple.estimators.base import CouplingEstimator

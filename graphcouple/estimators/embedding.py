@@ -11,14 +11,14 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from graphcouple._validation import check_embedding, check_sparse, check_unmasked
+from graphcouple._support.storage import write
+from graphcouple._support.validation import check_embedding, check_sparse, check_unmasked
 from graphcouple.estimators._parameters import ScikitTransformer
 from graphcouple.estimators._peers import why_missing
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import ConditionedLaw
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import as_points, remembered_distances
-from graphcouple.storage import write
 
 # Rows that are compared first: if they differ, the others need not be read.
 _FIRST = 100

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from graphcouple._validation import at_most_others
+from graphcouple._support.validation import at_most_others
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.spectral import choose_landmarks, in_blocks, warn_of_missing, warn_of_parts

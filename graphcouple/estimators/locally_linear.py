@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from graphcouple._validation import at_most_others
+from graphcouple._support.validation import at_most_others
 from graphcouple.couplings import reconstruction_weights
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators.laplacian_methods import LaplacianEstimator

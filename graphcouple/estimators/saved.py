@@ -10,11 +10,11 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from graphcouple import couplings, kernels, laws, neighbors, optimize, summation
+from graphcouple._support.storage import read
 from graphcouple.couplings import fixed_map, matching
 from graphcouple.estimators import rows
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.laws import priors
-from graphcouple.storage import read
 
 
 def known_classes() -> dict[str, type]:

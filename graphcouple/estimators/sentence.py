@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from graphcouple._html import html_table
+from graphcouple._support.html import html_table
 from graphcouple.couplings import Problem
 from graphcouple.couplings.recipes import as_coupling
 from graphcouple.estimators._progress import Watched

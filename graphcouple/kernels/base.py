@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphcouple._numba.base import Formula
-from graphcouple._registry import Registry
-from graphcouple._validation import check_integer
+from graphcouple._support.registry import Registry
+from graphcouple._support.validation import check_integer
 from graphcouple.kernels import measured
 
 # Formulas that are singular at zero use at least this squared distance. It is a normal number in float32 too.

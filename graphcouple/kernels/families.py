@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphcouple._validation import check_integer, check_positive, check_weight
+from graphcouple._support.validation import check_integer, check_positive, check_weight
 from graphcouple.kernels.base import TINY, Assumptions, Kernel, register
 
 

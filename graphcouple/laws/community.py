@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from scipy.special import digamma, gammaln, softmax, xlogy
 
 from graphcouple._numba.threads import one_blas_thread
-from graphcouple._validation import check_integer, check_positive, is_word
+from graphcouple._support.validation import check_integer, check_positive, is_word
 from graphcouple.graphs import FloatArray, IntArray, Support, largest_of_rows
 from graphcouple.laws.derived import DerivedConditioned, DerivedLaw
 from graphcouple.laws.given import GraphLaw, NewEdges

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
-from graphcouple._validation import check_unmasked
+from graphcouple._support.validation import check_unmasked
 from graphcouple.graphs import FloatArray, IntArray, Support
 
 # At this ratio of weights, sums in double precision keep four digits of the smallest.

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._numba.threads import one_blas_thread
-from graphcouple._validation import check_integer
+from graphcouple._support.validation import check_integer
 from graphcouple.graphs import Support, largest_of_rows
 from graphcouple.laws.derived import DerivedConditioned, DerivedLaw
 from graphcouple.laws.given import GraphLaw, NewEdges

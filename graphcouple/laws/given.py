@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._html import html_table
 from graphcouple._numba.threads import over_rows
+from graphcouple._support.html import html_table
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.laws.priors import RandomGraph, as_prior

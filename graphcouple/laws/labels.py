@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._validation import check_unmasked
+from graphcouple._support.validation import check_unmasked
 from graphcouple.graphs import FloatArray, IntArray, Support
 
 # umap-learn's defaults: at weight ½, edges between classes are kept with probability e⁻⁵, and edges to a point without

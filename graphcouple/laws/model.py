@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from graphcouple._validation import check_fraction, check_integer, is_word
+from graphcouple._support.validation import check_fraction, check_integer, is_word
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.kernels.base import KERNELS

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from graphcouple._validation import check_embedding
+from graphcouple._support.validation import check_embedding
 from graphcouple.graphs import FloatArray, IntArray
 
 

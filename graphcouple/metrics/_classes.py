@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._validation import check_integer, check_labels, check_random_state
+from graphcouple._support.validation import check_integer, check_labels, check_random_state
 from graphcouple.metrics._distances import disparity
 from graphcouple.metrics._relations import as_map
 from graphcouple.neighbors import as_points

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphcouple._validation import check_integer
+from graphcouple._support.validation import check_integer
 from graphcouple.graphs import FloatArray
 from graphcouple.metrics._relations import as_map
 from graphcouple.neighbors import as_points, nearest_neighbors

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphcouple._validation import check_integer, refuse_estimator
+from graphcouple._support.validation import check_integer, refuse_estimator
 from graphcouple.metrics._neighborhoods import k_ary_preservation
 from graphcouple.metrics._relations import Relations, as_map, relate
 

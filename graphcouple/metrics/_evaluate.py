@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from graphcouple._registry import Registry
-from graphcouple._validation import check_integer, is_word
+from graphcouple._support.registry import Registry
+from graphcouple._support.validation import check_integer, is_word
 from graphcouple.metrics._classes import check_classes, class_mean_disparity, cluster_scores, knn_accuracy
 from graphcouple.metrics._distances import Coinciding, correlation_of, triplets_of
 from graphcouple.metrics._neighborhoods import check_sizes, curves_of

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from graphcouple._html import html_table
-from graphcouple._validation import check_integer
+from graphcouple._support.html import html_table
+from graphcouple._support.validation import check_integer
 from graphcouple.graphs import FloatArray
 from graphcouple.metrics._relations import Relations, relate, sizes_of_slopes
 from graphcouple.neighbors import as_points

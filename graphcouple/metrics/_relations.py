@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from graphcouple._numba.threads import effective_n_jobs, one_blas_thread, over_rows, threads_kept
-from graphcouple._validation import check_integer, check_random_state, refuse_estimator
+from graphcouple._support.validation import check_integer, check_random_state, refuse_estimator
 from graphcouple.graphs import FloatArray
 from graphcouple.metrics._blocks import Distances, distances_of, orders_of, ranks_of
 from graphcouple.metrics._covariates import covariates

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csgraph
 
-from graphcouple._html import html_table
-from graphcouple._validation import check_integer, check_positive
+from graphcouple._support.html import html_table
+from graphcouple._support.validation import check_integer, check_positive
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.metrics._classes import check_classes
 from graphcouple.metrics._relations import as_map

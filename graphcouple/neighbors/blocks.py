@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._validation import check_positive
+from graphcouple._support.validation import check_positive
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.neighbors.by_metric import distances_of
 from graphcouple.neighbors.distances import Distances, Euclidean, Searched, regular_support

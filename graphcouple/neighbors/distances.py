@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._numba.threads import effective_n_jobs
-from graphcouple._validation import check_integer
+from graphcouple._support.validation import check_integer
 from graphcouple.graphs import MANY_EDGES, FloatArray, IntArray, Support, index_dtype, largest_of_rows, off_diagonal
 from graphcouple.neighbors.brute_force import nearest_exactly
 from graphcouple.neighbors.inverted_file import InvertedFile

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from graphcouple._numba.threads import effective_n_jobs, one_blas_thread, over_rows
-from graphcouple._validation import changed
+from graphcouple._support.validation import changed
 from graphcouple.graphs import MANY_EDGES
 from graphcouple.neighbors.lists import lists_by_distance, trained_lists
 from graphcouple.neighbors.points import fits_in_single, nearest_of, workable

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from graphcouple._validation import check_sparse, check_unmasked
+from graphcouple._support.validation import check_sparse, check_unmasked
 from graphcouple.graphs import FloatArray
 
 # Entries above this have squares, and sums of squares, that overflow in single precision.

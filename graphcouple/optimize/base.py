@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._html import html_table
+from graphcouple._support.html import html_table
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.laws.priors import RandomGraph

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._validation import check_integer
+from graphcouple._support.validation import check_integer
 from graphcouple.couplings import Held, Objective
 from graphcouple.graphs import FloatArray, Support, largest_of_rows
 from graphcouple.laws.priors import RandomGraph

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from graphcouple._validation import check_positive, check_weight, is_word
+from graphcouple._support.validation import check_positive, check_weight, is_word
 from graphcouple.couplings import Attraction, EffectiveCrossEntropy, Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer

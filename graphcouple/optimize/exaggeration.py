@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphcouple._validation import check_integer, check_positive
+from graphcouple._support.validation import check_integer, check_positive
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphcouple._validation import check_embedding, check_integer, check_positive
+from graphcouple._support.validation import check_embedding, check_integer, check_positive
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray, IntArray
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphcouple._numba.threads import POINTS_OF_BLOCK, over_blocks
-from graphcouple._validation import check_integer, check_positive
+from graphcouple._support.validation import check_integer, check_positive
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer, Run

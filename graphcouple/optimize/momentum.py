@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphcouple._validation import check_fraction, check_positive, is_word
+from graphcouple._support.validation import check_fraction, check_positive, is_word
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer, Run

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphcouple._validation import check_fraction, check_integer, check_weight
+from graphcouple._support.validation import check_fraction, check_integer, check_weight
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Callback

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from graphcouple._validation import check_integer, check_positive, check_weight
+from graphcouple._support.validation import check_integer, check_positive, check_weight
 from graphcouple.couplings import EffectiveCrossEntropy, Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import Space

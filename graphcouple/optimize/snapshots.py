@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphcouple import storage
+from graphcouple._support import storage
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Solution
 

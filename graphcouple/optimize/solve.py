@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphcouple._numba.threads import threads_kept
-from graphcouple._validation import check_embedding, check_integer, is_word
+from graphcouple._support.validation import check_embedding, check_integer, is_word
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Callback, Optimizer, Run, Solution

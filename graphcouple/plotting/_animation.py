@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphcouple._validation import check_integer, check_positive
+from graphcouple._support.validation import check_integer, check_positive
 from graphcouple.plotting._scatter import plot
 from graphcouple.plotting._style import check_points, labels_or_none, require_matplotlib
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from graphcouple._validation import check_integer, check_positive, check_sparse
+from graphcouple._support.validation import check_integer, check_positive, check_sparse
 from graphcouple.plotting._scatter import plot
 from graphcouple.plotting._style import check_points, require_matplotlib
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphcouple._validation import check_integer
+from graphcouple._support.validation import check_integer
 from graphcouple.plotting._scatter import plot
 from graphcouple.plotting._style import (
     as_text,

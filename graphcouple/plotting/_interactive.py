@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._validation import check_integer, require
+from graphcouple._support.validation import check_integer, require
 from graphcouple.plotting._backends import about_points, handed_over
 from graphcouple.plotting._scatter import opacity
 from graphcouple.plotting._style import (

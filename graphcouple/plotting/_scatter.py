@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphcouple._validation import check_integer, check_labels, require
+from graphcouple._support.validation import check_integer, check_labels, require
 from graphcouple.plotting._style import (
     PALETTE,
     check_points,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._validation import check_embedding, check_labels, refuse_estimator, require
+from graphcouple._support.validation import check_embedding, check_labels, refuse_estimator, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

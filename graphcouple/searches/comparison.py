@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from graphcouple._validation import check_integer
+from graphcouple._support.validation import check_integer
 from graphcouple.graphs import FloatArray
 from graphcouple.metrics import seed_stability
 from graphcouple.metrics._evaluate import as_table, check_scoring, score_each
@@ -78,7 +78,7 @@ class Comparison:
         return "\n".join(line.rstrip() for line in lines)
 
     def _repr_html_(self) -> str:
-        from graphcouple._html import html_table
+        from graphcouple._support.html import html_table
 
         return html_table(*self.summary())
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from graphcouple._validation import check_integer
+from graphcouple._support.validation import check_integer
 from graphcouple.metrics._evaluate import check_scoring
 from graphcouple.neighbors import as_points
 from graphcouple.searches.draws import Draws, draws_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphcouple._html import html_table
+from graphcouple._support.html import html_table
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.metrics import seed_stability
 from graphcouple.metrics._evaluate import LESS_IS_BETTER, as_table

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 from graphcouple import estimators
-from graphcouple._registry import METHODS
+from graphcouple._support.registry import METHODS
 from graphcouple.couplings import GlobalTerm
 from graphcouple.couplings.recipes import COUPLINGS
 from graphcouple.graphs import FloatArray

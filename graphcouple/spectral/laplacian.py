@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._validation import check_integer
+from graphcouple._support.validation import check_integer
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.spectral.eigen import lanczos, smallest
 

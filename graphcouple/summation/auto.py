@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from graphcouple._validation import changed
+from graphcouple._support.validation import changed
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.accuracy import TOLERATED, AccuracyWarning, error_of_unit_charges, force_error, is_crowded
 from graphcouple.summation.barnes_hut import BarnesHut

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphcouple._registry import Registry
+from graphcouple._support.registry import Registry
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.summation.edges import EdgeSum
 from graphcouple.summation.fields import ExactField, Field

@@ -25,7 +25,7 @@ from scipy.spatial.distance import cdist
 
 from graphcouple._numba.pairs import worth_threads
 from graphcouple._numba.threads import over_rows
-from graphcouple._validation import check_embedding, check_positive
+from graphcouple._support.validation import check_embedding, check_positive
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels.base import TINY
 from graphcouple.summation.auto import Auto

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from graphcouple._numba.all_pairs import sum_pairs
 from graphcouple._numba.pairs import sum_edges
-from graphcouple._validation import changed
+from graphcouple._support.validation import changed
 from graphcouple.graphs import MANY_EDGES, FloatArray, IntArray, Support
 from graphcouple.summation.directions import Edges, both_directions, unsigned
 from graphcouple.summation.radials import RadialFunction

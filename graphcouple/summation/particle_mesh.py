@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._numba.threads import POINTS_WORTH_THREADS, over_blocks, over_rows
-from graphcouple._validation import changed, check_integer, check_positive
+from graphcouple._support.validation import changed, check_integer, check_positive
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.base import SummationOfSets, register
 from graphcouple.summation.fields import ExactField, Field, MeshField

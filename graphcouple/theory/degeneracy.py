@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._html import html_table
-from graphcouple._validation import check_labels
+from graphcouple._support.html import html_table
+from graphcouple._support.validation import check_labels
 from graphcouple.components import AveragedProjection, sample_components
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Assumptions, Kernel

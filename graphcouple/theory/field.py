@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
-from graphcouple._validation import check_embedding, check_integer, check_positive
+from graphcouple._support.validation import check_embedding, check_integer, check_positive
 from graphcouple.graphs import FloatArray, GraphLike, IntArray, as_csr
 from graphcouple.kernels import Gaussian, Kernel
 from graphcouple.theory.normalizers import QUADRATURE_DIMS, LogNormalizer, forest, gaussian, monte_carlo, quadrature

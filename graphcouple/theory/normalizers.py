@@ -13,7 +13,7 @@ from scipy.sparse import csgraph
 from scipy.special import gammaln
 from scipy.stats.sampling import NumericalInversePolynomial
 
-from graphcouple._validation import check_integer
+from graphcouple._support.validation import check_integer
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
 

@@ -223,5 +223,5 @@ FAULTS = [
     Fault("weights: complex ones", "laws/copies.py", "if np.iscomplexobj(weights):", "if False:", "test_crafted"),
     Fault("new points: a graph of few neighbours", "neighbors/precomputed.py", "fewest if k == self.n_points and fewest else k", "k",
           "test_crafted"),
-    Fault("neighbors: more than there are", "_validation.py", "if n_neighbors < n_points:", "if True:", "test_classical"),
+    Fault("neighbors: more than there are", "_support/validation.py", "if n_neighbors < n_points:", "if True:", "test_classical"),
 ]  # fmt: skip

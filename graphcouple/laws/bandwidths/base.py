@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from graphcouple._validation import check_positive
+from graphcouple._support.validation import check_positive
 from graphcouple.graphs import FloatArray, IntArray, Support, pairs_of
 from graphcouple.kernels import Gaussian, Kernel
 from graphcouple.laws.copies import Copies

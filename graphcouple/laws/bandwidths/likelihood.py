@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._numba.threads import over_rows
-from graphcouple._validation import check_integer, check_positive
+from graphcouple._support.validation import check_integer, check_positive
 from graphcouple.graphs import FloatArray
 from graphcouple.laws.bandwidths.base import Bandwidth, ConstantBandwidth, DistanceRows
 

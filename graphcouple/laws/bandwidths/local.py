@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from graphcouple._numba.threads import over_rows
-from graphcouple._validation import check_integer, check_positive
+from graphcouple._support.validation import check_integer, check_positive
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.laws.bandwidths.base import Bandwidth, DistanceRows
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphcouple._numba.threads import over_rows
-from graphcouple._validation import check_positive
+from graphcouple._support.validation import check_positive
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Kernel
 from graphcouple.laws.bandwidths.base import Bandwidth, ConstantBandwidth, DistanceRows

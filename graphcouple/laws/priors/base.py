@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import xlogy
 
-from graphcouple._registry import Registry
-from graphcouple._validation import check_positive
+from graphcouple._support.registry import Registry
+from graphcouple._support.validation import check_positive
 from graphcouple.graphs import FloatArray, GraphLike, IntArray, Support, as_csr, edges_of, pairs_of
 from graphcouple.kernels import Kernel, ScaledKernel
 from graphcouple.laws.priors.posterior import GraphPosterior

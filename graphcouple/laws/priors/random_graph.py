@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._html import html_table
+from graphcouple._support.html import html_table
 from graphcouple.graphs import FloatArray, Graph, GraphLike, IntArray, Support
 
 Rng = np.random.Generator | int | None

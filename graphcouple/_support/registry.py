@@ -20,7 +20,7 @@ class Registry(Generic[T]):
 
     Examples
     --------
-    >>> from graphcouple._registry import Registry
+    >>> from graphcouple._support.registry import Registry
     >>> colours = Registry("colour", "an RGB tuple")
     >>> colours.add("red", (1, 0, 0))
     >>> colours["blue"]

@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from graphcouple._validation import MOST_BYTES, check_sparse
+from graphcouple._support.validation import MOST_BYTES, check_sparse
 
 FORMAT = "graphcouple model"
 VERSION = 2
