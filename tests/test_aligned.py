@@ -124,6 +124,7 @@ def test_same_rows_classes_and_wrapped_methods(digits):
         (gc.TSNE(init=np.zeros((40, 2))), "starts from an array"),
         (gc.TSNE(n_landmarks=20), "is of a part of the rows"),
         (gc.UMAP(repulsion="sampled"), "is made by sampled steps"),
+        (gc.DistR(gc.TSNE(perplexity=5)), "has shared places"),
         (gc.TSNE(warm_start=True), "continues another; leave checkpoint and warm_start out"),
         (gc.COSNE(), "must be flat"),
         (gc.TSNE(terms=[gc.Anchors([0], [[0, 0]])]), "has terms that name rows"),

@@ -79,7 +79,24 @@ def test_a_method_that_fails_costs_the_others_none(rng):
         ({"a": gc.TSNE}, {}, TypeError, r"methods\['a'\] must be an estimator"),
         ({"a": gc.TSNE()}, {"seeds": 0}, ValueError, "seeds must be at least 1"),
         ({"a": gc.TSNE()}, {"n_rows": 1}, ValueError, "n_rows must be at least 2"),
-        ({"a": gc.TSNE(metric="precomputed")}, {}, ValueError, "metric='precomputed', but the scores"),
+        (
+            {"a": gc.TSNE(metric="precomputed")},
+            {},
+            ValueError,
+            "takes distances, but the scores have metric='euclidean'",
+        ),
+        (
+            {"a": gc.TwoScaleCoupling()},
+            {"metric": "precomputed"},
+            ValueError,
+            "takes points, but the scores have metric",
+        ),
+        (
+            {"a": gc.PrecisionCoupling()},
+            {"metric": "precomputed"},
+            ValueError,
+            "takes points, but the scores have metric",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_refused(methods, options, error, match, rng):

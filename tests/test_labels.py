@@ -167,5 +167,8 @@ def test_products_and_sums_of_maps_have_the_edges_of_both_and_of_either():
         assert joined.embedding_.shape == (20, 2)
     with pytest.raises(ValueError, match="20 and 10 points; fit the same rows"):
         a * gc.UMAP(**options).fit(X[:10])
+    for part in (gc.UMAP(**options, n_landmarks=10).fit(X), gc.UMAP(**options).fit(X, sample_weight=np.full(20, 2.0))):
+        with pytest.raises(ValueError, match="do not join; fit all rows"):
+            a + part
     with pytest.raises(TypeError, match="unsupported operand"):
         a * 2

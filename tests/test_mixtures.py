@@ -163,8 +163,29 @@ def test_laws_that_do_not_go_together():
     threshold = gc.GraphModel(gc.Gaussian(), "B", symmetrize="threshold")
     with pytest.raises(ValueError, match="thresholded"):
         gc.GraphMixture([B, threshold]).posterior(X)
+    neighbors = kneighbors_graph(X, 12, mode="distance")
+    with pytest.raises(ValueError, match="neighbors have distances of one metric, but the laws have 2"):
+        gc.GraphMixture([D, gc.GraphModel(gc.Gaussian(), "D", metric="chebyshev")]).given(X, neighbors)
     with pytest.raises(ValueError, match="no closed form"):
         gc.GraphMixture([D, B]).posterior(X).entropy()
+
+
+def test_points_coincide_if_they_do_by_every_law():
+    X = points(60)
+    X[:, 3] = np.arange(60) % 6
+    X[7] = X[1]
+    views = [
+        gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(20), metric=gc.Blocks([block]))
+        for block in (gc.Block([0, 1, 2]), gc.Block([3], "categorical"))
+    ]
+    others = X[[0, 0]] + np.diag([9.0, 0.0, 0.0, 1.0])[[0, 3]]
+    new = np.concatenate([X[:8], others])
+    means = []
+    for laws in (views, views[::-1]):
+        edges = gc.GraphMixture(laws).given(X).new_edges(new)
+        np.testing.assert_array_equal(edges.coincident, [0, 1, 2, 3, 4, 5, 6, 1, -1, -1])
+        means.append(edges.to_csr().toarray())
+    np.testing.assert_allclose(*means, atol=1e-15)
 
 
 def test_parts_know_what_the_mixture_does_not():

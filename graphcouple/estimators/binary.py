@@ -246,6 +246,9 @@ class UMAP(SampledRepulsion):
     def _composed(self, other: Any, joined: Callable[[Any, Any], Any]) -> Any:
         if not isinstance(other, UMAP):
             return NotImplemented
+        for each in (self, other):
+            if each.n_landmarks or each.unique or each.posterior_.node_weights is not None:
+                raise ValueError("the edges of a part of the rows, or of rows with weights, do not join; fit all rows.")
         means = [sp.csr_array(each.posterior_.mean()) for each in (self, other)]
         if means[0].shape != means[1].shape:
             raise ValueError(f"the maps have {means[0].shape[0]} and {means[1].shape[0]} points; fit the same rows.")

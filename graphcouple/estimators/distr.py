@@ -72,6 +72,8 @@ class DistR(WithTerm):
     True
     """
 
+    shares_places = True
+
     n_prototypes: int = parameter(
         default=100,
         kind="int",

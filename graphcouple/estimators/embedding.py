@@ -234,6 +234,9 @@ class EmbeddingEstimator(ScikitTransformer):
     def _n_features_out(self) -> int:
         return self.embedding_.shape[1]
 
+    shares_places: ClassVar[bool] = False
+    """Whether points share places, which the sentence does not say."""
+
     @property
     def takes_distances(self) -> bool:
         """Whether `X` holds one number for each pair of points instead of points."""

@@ -141,6 +141,7 @@ def refuse_parts(method: Any, cannot: str, *own: tuple[Any, str]) -> None:
     for unfit, why in (
         (sentence.get("features") is not None, "is a function of the points; leave features out"),
         (isinstance(sentence.latent.metric, Space), f"is of {sentence.latent.metric}, and it must be flat"),
+        (method.shares_places, "has shared places, which are fitted alone; pass its `estimator`"),
         (sentence.get("n_landmarks") or sentence.get("unique"), "is of a part of the rows; fit them all"),
         (isinstance(optimizer, Optimizer) and optimizer.noisy, "is made by sampled steps; take another method"),
         (

@@ -306,8 +306,8 @@ class _InCommunities(DerivedConditioned):
         natural = self.derived.parts[0].prior.thinned(plain.natural_parameters, factor)
         return plain.with_natural_parameters(natural)
 
-    def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
-        edges, groups = self.part.new_edges(X_new, n_jobs), self.groups
+    def _changed(self, edges: NewEdges) -> NewEdges:
+        groups = self.groups
         log_sizes = digamma(groups.memberships.sum(axis=0) + 1.0)
         field = _EDGES * edges.normalized() @ groups.memberships @ groups.rates + log_sizes
         shares = np.exp(_log_factor(edges.support, softmax(field, axis=1), groups))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.laws.copies import refuse_weights
-from graphcouple.laws.given import ConditionedLaw, GraphLaw
+from graphcouple.laws.given import ConditionedLaw, GraphLaw, NewEdges
 
 if TYPE_CHECKING:
     from graphcouple.laws.model import GraphModel
@@ -65,6 +66,16 @@ class DerivedConditioned(ConditionedLaw):
     def law(self) -> Any:
         """The law in use; see `ConditionedLaw`."""
         return dataclasses.replace(self.derived, law=self.part.law)
+
+    @abstractmethod
+    def _changed(self, edges: NewEdges) -> NewEdges:
+        """Return the edges of new points, from their edges by the other law."""
+
+    def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
+        """Return the mean edges from new points; see `ConditionedLaw.new_edges`."""
+        if self.inferred is None:
+            self.posterior(n_jobs)
+        return self._changed(self.part.new_edges(X_new, n_jobs))
 
     @property
     def order(self) -> IntArray | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,7 +40,9 @@ class _Diffused(DerivedConditioned):
     def _walk(self, first: sp.csr_array) -> sp.csr_array:
         """Return where walks with this first step end."""
         assert self.inferred is not None
-        n_kept = self.derived.n_kept or int(np.diff(self.inferred.indptr).max())
+        n = self.inferred.shape[0]
+        longest = int(np.diff(self.inferred.indptr).max())
+        n_kept = n if longest >= n - 1 else self.derived.n_kept or longest
         done = []
         for a in range(0, first.shape[0], _ROWS):
             ends = first[a : a + _ROWS]
@@ -53,8 +55,7 @@ class _Diffused(DerivedConditioned):
             done.append(ends)
         return sp.csr_array(sp.vstack(done))
 
-    def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
-        edges = self.part.new_edges(X_new, n_jobs)
+    def _changed(self, edges: NewEdges) -> NewEdges:
         ends = self._walk(edges.normalized())
         # A point that coincides with others stays there.
         stays = sp.diags_array((edges.coincident >= 0).astype(np.float64))

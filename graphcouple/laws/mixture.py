@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.laws.copies import check_weights
@@ -95,6 +97,11 @@ class GraphMixture(GraphLaw):
     def given(self, X: Any, neighbors: Any = None, sample_weight: Any = None, y: Any = None) -> _ConditionedMixture:
         """Return the mixture given its points; see `GraphModel.given`."""
         X = as_points(X)
+        metrics = {dataclasses.replace(law, search="auto").distance_key for law in self.laws}
+        if neighbors is not None and len(metrics) > 1:
+            raise ValueError(
+                f"neighbors have distances of one metric, but the laws have {len(metrics)}; leave neighbors out."
+            )
         distances = {law.distance_key: law.distances(X, neighbors) for law in self.laws}
         total = None if sample_weight is None else float(check_weights(sample_weight, X.shape[0]).sum())
         laws = tuple(law.within(distances[law.distance_key].n_points, total) for law in self.laws)
@@ -140,8 +147,16 @@ class _ConditionedMixture(ConditionedLaw):
 
     def new_edges(self, X_new: Any, n_jobs: int | None = None) -> NewEdges:
         parts = [part.new_edges(X_new, n_jobs) for part in self.parts]
-        total = weighted_sum(self.mixture.probabilities, [part.to_csr() for part in parts])
-        return dataclasses.replace(parts[0], support=Support(total.indptr, total.indices), means=total.data)
+        means = [part.to_csr() for part in parts]
+        total = weighted_sum(self.mixture.probabilities, means)
+        # Points that coincide by one law only, as equal categories do, do not coincide.
+        together = sp.csr_array(functools.reduce(lambda a, b: a.multiply(b), [each > 0 for each in means]))
+        together.sort_indices()
+        same = np.all([part.coincident >= 0 for part in parts], axis=0) & (np.diff(together.indptr) > 0)
+        coincident = np.full(len(same), -1)
+        coincident[same] = together.indices[together.indptr[:-1][same]]
+        support = Support(total.indptr, total.indices)
+        return dataclasses.replace(parts[0], support=support, means=total.data, coincident=coincident)
 
 
 def _share_searches(laws: Sequence[GraphModel], distances: dict[str, Distances]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from graphcouple._support.validation import check_integer
+from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
 from graphcouple.metrics import seed_stability
 from graphcouple.metrics._evaluate import as_table, check_scoring, score_each
@@ -142,9 +143,9 @@ def compare(
     for name, method in methods.items():
         if isinstance(method, type) or not (hasattr(method, "fit") and hasattr(method, "get_params")):
             raise TypeError(f"methods[{name!r}] must be an estimator with fit and get_params, got {method!r}.")
-        own = method.get_params().get("metric", metric)
-        if own != metric and "precomputed" in (str(own), metric):
-            raise ValueError(f"methods[{name!r}] has metric={own!r}, but the scores have metric={metric!r}.")
+        if _takes_distances(method, metric) != (metric == "precomputed"):
+            taken = "points" if metric == "precomputed" else "distances"
+            raise ValueError(f"methods[{name!r}] takes {taken}, but the scores have metric={metric!r}.")
     check_integer("seeds", seeds, 1)
     # Refuse data that cannot be scored before any fit.
     classes = None if y is None or _are_measured(y) else y
@@ -210,3 +211,11 @@ def _spread(values: list[float]) -> str:
 
 def _text(name: Any) -> str:
     return ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+
+
+def _takes_distances(method: Any, metric: Any) -> bool:
+    """Return whether a method takes distances; if it does not say, whether the scores do."""
+    if isinstance(method, EmbeddingEstimator):
+        return method.takes_distances
+    own = method.get_params().get("metric", metric)
+    return isinstance(own, str) and own == "precomputed"
