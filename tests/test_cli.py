@@ -144,6 +144,10 @@ def test_several_perplexities(folder, run, iris):
     assert run("embed", "iris", "--perplexity", "5,40", "-n", 50, "--no-plot")[0] == 0
     wanted = gc.TSNE(perplexity=(5, 40), max_iter=50, random_state=0).fit_transform(iris[0])
     np.testing.assert_array_equal(np.load("iris-tsne.npy"), wanted)
+    assert run("embed", "iris", "--perplexity", "5,40", "--latent-prior", "D", "--input-prior", "D", "-n", 50)[0] == 0
+    sentence = gc.TSNE(perplexity=(5, 40), max_iter=50, random_state=0).sentence
+    wanted = gc.GraphCoupling(**sentence.replace(latent=gc.GraphModel(gc.Student(), "D"))).fit_transform(iris[0])
+    np.testing.assert_array_equal(np.load("iris-composed.npy"), wanted)
 
 
 def test_any_parameter_can_be_set(folder, run, iris):

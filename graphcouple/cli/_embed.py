@@ -88,7 +88,9 @@ def _compose(preset: Any, sides: dict[str, str | None], coupling: str | None) ->
             parts["prior"] = as_prior(prior)
             if not parts["prior"].independent_edges:
                 parts["symmetrize"] = None
-        changes[side] = dataclasses.replace(sentence[side], **parts)
+        law = sentence[side]
+        each = tuple(dataclasses.replace(model, **parts) for model in law.parts)
+        changes[side] = dataclasses.replace(law, laws=each) if len(each) > 1 else each[0]
     if coupling:
         changes["coupling"] = as_coupling(coupling)
     return GraphCoupling(**sentence.replace(**changes))
