@@ -170,6 +170,28 @@ def test_distances_of_the_data_from_their_mean():
     )
 
 
+def test_a_map_of_the_sphere_is_inverted_by_distances_of_the_sphere(tmp_path):
+    sphere = Spherical(2.0)
+    fitted = with_latent(gc.GraphModel("student", "E", metric=sphere)).fit(X)
+    Z = fitted.embedding_
+    r = np.linalg.norm(Z, axis=1)
+    i = r.argmax()
+    # The far way round to the same place: the points that are near on the chart are far on the sphere.
+    around = -(2.0 * np.pi * sphere.radius - r[i]) * Z[i] / r[i]
+    np.testing.assert_allclose(fitted.inverse_transform(around[None])[0], X[i], atol=1e-6)
+    # The law that has only distances gives the same weights.
+    places = Z[:4] + 0.3
+    law = gc.GraphModel("gaussian", "D", gc.Perplexity(29 / 3), metric="precomputed", n_neighbors=29)
+    edges = law.given(sphere.between(Z)).new_edges(sphere.between(places, Z)).to_csr().toarray()
+    wanted = edges / edges.sum(axis=1, keepdims=True) @ X
+    np.testing.assert_allclose(fitted.inverse_transform(places), wanted, rtol=1e-8)
+    fitted.save(tmp_path / "map")
+    again = gc.load(tmp_path / "map")
+    fitted.set_params(latent=gc.GraphModel("student", "E"))
+    for each in (fitted, again):
+        np.testing.assert_allclose(each.inverse_transform(places), wanted, rtol=1e-8)
+
+
 def test_separated_clusters_stay_within_reach():
     clusters = np.vstack([center + 0.1 * RNG.normal(size=(60, 4)) for center in 50.0 * np.eye(4)])
     cosne = gc.COSNE(perplexity=8, random_state=0).fit(clusters)

@@ -222,6 +222,8 @@ class CouplingEstimator(PlacesNewPoints):
         placing = part.coupling if isinstance(part.coupling, Placing) else None
         self._map, self._function = result.fixed_map(places), result.function
         self._scale = 1.0 if placing is None else placing.scale
+        metric = part.problem.latent.metric
+        self._space = metric if isinstance(metric, Space) else None
         self._posterior = part.problem.posterior if part.order is None else None
         self.loss_ = solution.loss
         self.loss_history_ = solution.loss_history
@@ -311,7 +313,7 @@ class CouplingEstimator(PlacesNewPoints):
             rows.append(("KL", f"{self.kl_divergence_:.4f} nats"))
         return rows
 
-    _remembered = ("_given", "_map", "_scale", "_rows", "_landmarks", "_function", "_seed")
+    _remembered = ("_given", "_map", "_scale", "_space", "_rows", "_landmarks", "_function", "_seed")
 
     def _remember(self) -> dict[str, Any]:
         if self._function is not None and self._function.features is not None:
@@ -324,8 +326,8 @@ class CouplingEstimator(PlacesNewPoints):
         return super()._remember()
 
     def _recall(self, remembered: dict[str, Any]) -> None:
-        # Older files lack the last three.
-        super()._recall({"landmarks": None, "function": None, "seed": None, **remembered})
+        # Older files lack these.
+        super()._recall({"space": None, "landmarks": None, "function": None, "seed": None, **remembered})
         self._posterior = self._regressor = None
         if self._given is not None and self._given.X is not None and self._given.X.shape[0] != len(self._places):
             raise ValueError(

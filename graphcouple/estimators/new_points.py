@@ -27,6 +27,7 @@ from graphcouple.laws.copies import check_weights
 from graphcouple.laws.labels import and_unknown
 from graphcouple.laws.priors import UnitOutDegree
 from graphcouple.optimize.placing import place_new
+from graphcouple.summation.curved import Space
 
 # New points placed at once: with 90 edges each, 20 MB. Results do not depend on it.
 _ROWS_AT_ONCE = 16_384
@@ -46,6 +47,9 @@ class PlacesNewPoints(HasLaw):
 
     _scale: float
     """The bandwidth of the embedding's graph."""
+
+    _space: Space | None
+    """The curved space that the embedding lies in; None if it is flat."""
 
     _rows: EqualRows | None
     """Which rows share a point; None if each row is a point of its own."""
@@ -152,6 +156,7 @@ class PlacesNewPoints(HasLaw):
         The weights are the mean edges from a new point at that place to the fitted ones, under a law of prior D given
         the embedding: Gaussian kernels of perplexity 10 (or a third of the points) on the 30 nearest. So the result
         lies between fitted points and is smoother than they are. At the place of a fitted point it is that point.
+        Distances are those of the map's space.
 
         Parameters
         ----------
@@ -183,7 +188,10 @@ class PlacesNewPoints(HasLaw):
         others = len(self._places) - 1
         few = min(_NEARBY, others / 3.0)
         bandwidth = Perplexity(few) if few > 1.0 else None
-        law = GraphModel(Gaussian(), UnitOutDegree(), bandwidth, n_neighbors=min(int(3 * _NEARBY), others))
+        near = min(int(3 * _NEARBY), others)
+        # Coordinates of a curved map are a chart: its places are as far apart as the space says.
+        metric = "euclidean" if self._space is None else self._space
+        law = GraphModel(Gaussian(), UnitOutDegree(), bandwidth, n_neighbors=near, metric=metric)
         fitted = law.given(self._places, sample_weight=self._given.weights)
         parts = [
             fitted.new_edges(places[a : a + _ROWS_AT_ONCE], self.n_jobs).normalized() @ self._given.X

@@ -114,6 +114,8 @@ FAULTS = [
     Fault("tears: pieces of other classes", "metrics/_tears.py", "map_graph.select(np.repeat(classes, K) == classes[map_graph.indices])", "map_graph",
           "test_tears"),
     Fault("new points: an inverse by wide kernels", "estimators/new_points.py", "_NEARBY = 10.0", "_NEARBY = 100.0", "test_transform"),
+    Fault("new points: an inverse by flat distances", "estimators/new_points.py", '"euclidean" if self._space is None else self._space', '"euclidean"',
+          "test_spaces"),
     Fault("names: two columns of one", "estimators/embedding.py", "if len(set(names)) < len(names):", "if False:", "test_crafted"),
     Fault("equal rows: nothing is said", "estimators/embedding.py", "(points == points[0]).all():", "False:", "test_crafted"),
     Fault("classes: ignored in silence", "estimators/binary.py", "if y is not None and not self.target_weight:", "if False:",
