@@ -1,5 +1,6 @@
 """Sample weights: integers are copies of points, in the law, in every objective and for new points."""
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -244,6 +245,54 @@ def test_weights_of_updates_and_of_nothing():
     ones = gc.TSNE(perplexity=6, random_state=0, max_iter=30).fit(X, sample_weight=np.ones(17))
     plain = gc.TSNE(perplexity=6, random_state=0, max_iter=30).fit(X)
     np.testing.assert_allclose(ones.loss_, plain.loss_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("space", [None, gc.laws.Hyperbolic()], ids=str)
+def test_distances_from_the_centre_count_copies(space):
+    wanted = RNG.uniform(size=17)
+    weighted = gc.couplings.OriginMismatch(wanted, space, WEIGHTS)
+    repeated = gc.couplings.OriginMismatch(wanted[COPIES], space)
+    value, gradient = weighted.value_and_grad(Z)
+    whole, forces = repeated.value_and_grad(Z[COPIES])
+    assert value == pytest.approx(whole, rel=1e-12)
+    summed = np.zeros(Z.shape)
+    np.add.at(summed, COPIES, forces)
+    np.testing.assert_allclose(gradient, summed, rtol=1e-10)
+    assert relative_error(gradient, numerical_gradient(weighted.value, Z)) < 1e-6
+
+
+@pytest.mark.parametrize("given", ["points", "sparse", "float32", "distances", "a space"])
+def test_distances_of_the_data_are_from_the_mean_of_all_copies(given):
+    metric = {"distances": "precomputed", "a space": gc.laws.Hyperbolic()}.get(given, "euclidean")
+    shifted = X + 3.0 * WEIGHTS[:, None]
+    points = {"sparse": sp.csr_array(shifted), "float32": shifted.astype(np.float32), "distances": cdist(X, X)}
+    points = points.get(given, shifted)
+    whole = cdist(X[COPIES], X[COPIES]) if given == "distances" else points[COPIES]
+    method = gc.COSNE(perplexity=6, max_iter=5, random_state=0, metric=metric, init="random")
+    fitted = method.fit(points, sample_weight=WEIGHTS)
+    start = fitted.embedding_[COPIES]
+    repeated = gc.GraphCoupling(**method.sentence.replace(init=start, max_iter=1)).fit(whole)
+    rel = 1e-4 if given == "float32" else 1e-8
+    assert fitted.loss_ == pytest.approx(repeated.loss_history_[0], rel=rel)
+    wanted = gc.couplings.OriginDistances
+    problem = gc.couplings.Problem(
+        None, None, fitted.posterior_, method.sentence.latent, 2, gc.Exact(), metric, np.random.RandomState(0), 1
+    )
+    one, all_copies = (
+        wanted().bind(dataclasses.replace(problem, X=rows, posterior=law)).wanted
+        for rows, law in ((points, fitted.posterior_), (whole, repeated.posterior_))
+    )
+    np.testing.assert_allclose(one[COPIES], all_copies, rtol=rel)
+
+
+def test_cosne_of_equal_rows_has_the_loss_of_all_of_them():
+    rows = X[COPIES]
+    fitted = gc.COSNE(perplexity=6, max_iter=10, random_state=0, unique=True).fit(rows)
+    far = np.linalg.norm(rows - rows.mean(axis=0), axis=1)
+    mismatch = gc.couplings.OriginMismatch(far, gc.laws.Hyperbolic()).value(fitted.embedding_)
+    assert fitted.term_losses_[0] == pytest.approx(mismatch, rel=1e-9)
+    start = fitted.sentence.replace(init=fitted.embedding_, max_iter=1, unique=False)
+    assert fitted.loss_ == pytest.approx(gc.GraphCoupling(**start).fit(rows).loss_history_[0], rel=1e-9)
 
 
 def test_doubling_all_weights_keeps_the_shape_of_the_loss():

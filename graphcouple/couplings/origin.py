@@ -18,12 +18,16 @@ from graphcouple.summation.curved import Space
 class OriginMismatch(Objective):
     """n (1 − ⟨r, δ⟩²/(⟨r, r⟩⟨δ, δ⟩)) for distances r from the map's centre and target distances δ, up to a factor.
 
+    With weights, sums count each point as often as its weight says, and n is the sum of weights.
+
     Parameters
     ----------
     wanted : ndarray of shape (n_points,)
         δ, not negative.
     space : Space, optional
         Where the map lies; flat by default.
+    weights : ndarray of shape (n_points,), optional
+        How many points in one place each point stands for; 1 by default.
 
     Examples
     --------
@@ -36,19 +40,21 @@ class OriginMismatch(Objective):
 
     lower_bound = 0.0
 
-    def __init__(self, wanted: FloatArray, space: Space | None = None) -> None:
-        self.wanted, self.space, self.n_points = wanted, space, len(wanted)
+    def __init__(self, wanted: FloatArray, space: Space | None = None, weights: FloatArray | None = None) -> None:
+        self.wanted, self.space, self.n_points, self.weights = wanted, space, len(wanted), weights
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return the mismatch at `Z` and its gradient."""
         points = Z.astype(np.float64)
         lengths = np.maximum(np.linalg.norm(points, axis=1), np.finfo(np.float64).tiny)
         r, slope = (lengths, 1.0) if self.space is None else self.space.from_centre(lengths)
-        n, r_wanted, r_r, wanted_wanted = self.n_points, r @ self.wanted, r @ r, self.wanted @ self.wanted
+        w = np.ones(self.n_points) if self.weights is None else self.weights
+        n, r_wanted, r_r = w.sum(), (w * r) @ self.wanted, (w * r) @ r
+        wanted_wanted = (w * self.wanted) @ self.wanted
         if not r_r > 0 or not wanted_wanted > 0:
             return 0.0, np.zeros_like(Z)
         match = r_wanted**2 / (r_r * wanted_wanted)
-        at_r = 2.0 * n * match * (r / r_r - self.wanted / r_wanted) if r_wanted > 0 else np.zeros_like(r)
+        at_r = 2.0 * n * match * w * (r / r_r - self.wanted / r_wanted) if r_wanted > 0 else np.zeros_like(r)
         return float(n * (1.0 - match)), ((at_r * slope / lengths)[:, None] * points).astype(Z.dtype, copy=False)
 
 
@@ -65,7 +71,7 @@ class OriginDistances(Term):
         Weight of distances from the centre against neighbourhoods.
     distances : array of shape (n_samples,), optional
         δ, such as the depth in a tree. By default, the distance of a point from the mean of all, or from the centre of
-        the `Space` that is the metric of the input's law.
+        the `Space` that is the metric of the input's law. Sample weights count in the mean and in all sums.
 
     Raises
     ------
@@ -111,17 +117,21 @@ class OriginDistances(Term):
             raise ValueError(
                 f"distances must be {n} finite numbers, none negative, got an array of shape {wanted.shape}."
             )
-        return OriginMismatch(wanted, space)
+        return OriginMismatch(wanted, space, problem.posterior.node_weights)
 
     def _of_points(self, problem: Problem) -> FloatArray:
+        weights = problem.posterior.node_weights
         if isinstance(problem.metric, Space):
             return problem.metric.from_centre(np.linalg.norm(problem.points, axis=1))[0]
         if problem.metric == "precomputed" and isinstance(problem.X, np.ndarray):
             # Gower (1966): the squared distances from the mean of points with these distances.
-            mean_square = np.square(problem.X, dtype=np.float64).mean(axis=1)
-            return np.sqrt(np.maximum(mean_square - 0.5 * mean_square.mean(), 0.0))
+            mean_square = np.average(np.square(problem.X, dtype=np.float64), axis=1, weights=weights)
+            return np.sqrt(np.maximum(mean_square - 0.5 * np.average(mean_square, weights=weights), 0.0))
         X = problem.coordinates
-        mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+        if weights is None:
+            mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+        else:
+            mean = np.asarray(X.T @ weights, dtype=np.float64).ravel() / weights.sum()
         if issparse(X):
             squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() - 2.0 * (X @ mean) + mean @ mean
             return np.sqrt(np.maximum(squares, 0.0))
