@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
+from sklearn.base import clone
 
 import graphcouple as gc
 from graphcouple.neighbors import distances_of
@@ -78,6 +79,45 @@ def test_starts_use_the_blocks_coordinates():
     assert MIXED.coordinates(X) is None
     assert gc.UMAP(metric=MIXED, random_state=0, max_iter=20).fit(X).embedding_.shape == (60, 2)
     assert gc.TSNE(metric=MIXED, perplexity=8, random_state=0, max_iter=20).fit(sp.csr_matrix(X)).loss_ > 0
+
+
+GROUPS = np.repeat([0, 1, 2], 20)
+NAMED = gc.Blocks([gc.Block([0, 1, 2]), gc.Block([3], "categorical")])
+CODES = [np.column_stack([X[:, :3], np.array(codes)[GROUPS]]) for codes in ((0.0, 1.0, 2.0), (7.0, -100.0, 3.0))]
+TORN = gc.Blocks([gc.Block([0, 1, 2], bandwidth=5.0), gc.Block([3], "categorical", bandwidth=1e-3)])
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        gc.TSNE(metric=NAMED, perplexity=3, terms=[gc.ComponentMeans(1.0)], max_iter=5, random_state=0),
+        gc.TSNE(metric=NAMED, perplexity=3, terms=[gc.ComponentMeans()], max_iter=5, random_state=0),
+        gc.TSNE(metric=NAMED, perplexity=3, n_landmarks=20, max_iter=5, random_state=0),
+        gc.Isomap(metric=NAMED, n_landmarks=20, random_state=0),
+        gc.LaplacianEigenmaps(input=gc.GraphModel("gaussian", "D", gc.Perplexity(3), 5, metric=TORN)),
+    ],
+    ids=["term", "weight", "landmarks", "isomap", "eigenmaps"],
+)
+@pytest.mark.filterwarnings("ignore:the graph has")
+def test_maps_do_not_depend_on_the_numbers_that_stand_for_categories(method):
+    one, other = (clone(method).fit(points) for points in CODES)
+    if hasattr(one, "term_losses_"):
+        np.testing.assert_allclose(other.term_losses_, one.term_losses_, rtol=1e-6)
+        np.testing.assert_allclose(other.term_weights_, one.term_weights_, rtol=1e-6)
+    np.testing.assert_allclose(
+        cdist(other.embedding_, other.embedding_), cdist(one.embedding_, one.embedding_), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("term", [gc.ComponentMeans(1.0), gc.ReferenceShape()])
+def test_terms_that_need_coordinates_say_which_blocks_have_them(term):
+    with pytest.raises(ValueError, match="only euclidean and categorical blocks have"):
+        gc.TSNE(metric=MIXED, perplexity=8, terms=[term], random_state=0).fit(X)
+
+
+def test_landmarks_of_blocks_without_coordinates_are_nearest_to_means_of_the_columns():
+    fitted = gc.TSNE(metric=MIXED, perplexity=3, n_landmarks=20, max_iter=5, random_state=0).fit(X)
+    assert fitted.embedding_.shape == (60, 2)
 
 
 def test_many_points_are_searched_approximately():

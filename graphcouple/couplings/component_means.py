@@ -330,7 +330,7 @@ class ComponentMeans(Term):
         """Return J_ε of the problem's points and graphs."""
         problem.refuse_weights(self)
         return ComponentCrossEntropy(
-            problem.points,
+            problem.coordinates,
             problem.posterior,
             n_components=problem.n_components,
             scale=self.scale,
@@ -345,7 +345,7 @@ class ComponentMeans(Term):
         if not isinstance(self.weight, str):
             return float(self.weight)
         n = problem.posterior.n_nodes
-        Y = principal_components(problem.points, problem.n_components, np.random.RandomState(0))
+        Y = principal_components(problem.coordinates, problem.n_components, np.random.RandomState(0))
         size = float(np.square(Y).sum() / n) ** 0.5
         # At a free scale, places far larger than the noise that J adds; at a fixed scale, places of this scale.
         Y *= _LARGE / (size or 1.0) if isinstance(self.scale, str) else self.scale

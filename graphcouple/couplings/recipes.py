@@ -121,8 +121,20 @@ class Problem:
 
     @property
     def coordinates(self) -> Any:
-        """The points as numbers of which principal components can be taken; see `coordinates_of`."""
-        return coordinates_of(self.points, self.metric)
+        """The points as numbers of which principal components can be taken; see `coordinates_of`.
+
+        Raises
+        ------
+        ValueError
+            When X holds distances or is None, or the metric is `Blocks` of which some have no coordinates.
+        """
+        coordinates = coordinates_of(self.points, self.metric)
+        if coordinates is None:
+            raise ValueError(
+                "this needs coordinates, which only euclidean and categorical blocks have; use such blocks, or pass "
+                "the graph's posterior as the input of GraphCoupling, and numbers as X."
+            )
+        return coordinates
 
 
 class Recipe(Searchable, ABC):

@@ -27,6 +27,7 @@ from graphcouple.initializations import is_made
 from graphcouple.laws import GraphLaw, GraphModel, Space
 from graphcouple.laws.copies import effective_graphs
 from graphcouple.laws.priors import RandomGraph
+from graphcouple.neighbors import coordinates_of
 from graphcouple.optimize import Callback, PositionUncertainty, position_uncertainty
 from graphcouple.summation import Exact
 
@@ -188,7 +189,10 @@ class CouplingEstimator(PlacesNewPoints):
             )
         start = None if is_made(sentence.init) else np.asarray(sentence.init)
         check_consistent_length(rows.X, rows.y, rows.weights, start)
-        landmarks = nearest_to_means(rows.X, int(self.n_landmarks or 0), rng)
+        # Codes of categories have no means; other blocks may have no coordinates.
+        coordinates = coordinates_of(rows.X, sentence.input.metric)
+        means_of = rows.X if coordinates is None else coordinates
+        landmarks = nearest_to_means(means_of, int(self.n_landmarks or 0), rng)
         if start is not None:
             sentence = sentence.replace(init=start[landmarks])
         return rows.at(landmarks), sentence, landmarks

@@ -83,7 +83,10 @@ class Isomap(EmbeddingEstimator):
         parts = Parts(*sp.csgraph.connected_components(graph, directed=False))
         warn_of_parts(parts.n_parts, "More neighbors may connect them.")
         rng = check_random_state(self.random_state)
-        self.landmarks_: IntArray | None = choose_landmarks(X, self.n_landmarks, rng, points=not self.takes_distances)
+        coordinates = coordinates_of(X, self.metric)
+        self.landmarks_: IntArray | None = choose_landmarks(
+            X if coordinates is None else coordinates, self.n_landmarks, rng, points=not self.takes_distances
+        )
         if self.landmarks_ is not None:
             self.landmarks_ = _some_of_each(parts, self.landmarks_)
         self.component_labels_: IntArray = parts.labels
@@ -92,7 +95,7 @@ class Isomap(EmbeddingEstimator):
         self.geodesics_ = _geodesics(graph, rows, dtype)
         Z = self._of_components(parts, rows)
         radii = np.array([Z[members].std() for members in parts.members()])
-        means = None if self.takes_distances or parts.n_parts == 1 else parts.means(coordinates_of(X, self.metric))
+        means = None if coordinates is None or parts.n_parts == 1 else parts.means(coordinates)
         if parts.n_parts > 1:
             self._origins = places_of(means, radii, self.n_components, shrink=False)
         else:

@@ -107,13 +107,14 @@ class LawEigenmaps(DescribesLaw, HasLaw, LaplacianEstimator):
             raise ValueError("X is None, and input is not a graph; give points, or a graph as input.")
         if X is not None:
             X = self._checked(X)
-        law = None if self._has_own_graph else self.model(X.shape[0]).given(X)
+        model = None if self._has_own_graph else self.model(X.shape[0])
+        law = None if model is None else model.given(X)
         fitted = None if law is None else law.posterior(self.n_jobs)
         posterior = self.input if isinstance(self.input, RandomGraph) else fitted
         laplacian = self._reweighed(self._laplacian(posterior))
         if X is not None and X.shape[0] != laplacian.n_nodes:
             raise ValueError(f"input has {laplacian.n_nodes} nodes, but X has {X.shape[0]} rows; they must match.")
-        points = None if self.takes_distances else coordinates_of(X, self.metric)
+        points = None if self.takes_distances else coordinates_of(X, self.metric if model is None else model.metric)
         self._keep(laplacian, points, np.float64 if X is None else X.dtype)
         self._given, self._posterior = law, posterior
         return self
