@@ -1,5 +1,6 @@
 """The methods that a search draws: sentences, numbers of distributions, and Optuna's choices."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -108,3 +109,33 @@ def test_distributions_and_nested_parameters():
     assert min(dofs) >= 0.5
     assert base.latent.kernel.dof == 1.0
     assert len(list(candidates({"perplexity": [5, 10], "init": ["pca"]}, Draws(np.random.RandomState(0)), X))) == 2
+
+
+def _parts_of(space, name):
+    drawn = list(candidates(space, Draws(np.random.RandomState(0)), X))
+    assert len({candidate.name for candidate in drawn}) == len(drawn)
+    return sorted(candidate.parts[name] for candidate in drawn)
+
+
+def test_values_that_look_alike_are_different_candidates():
+    assert _parts_of({"perplexity": [5.0, 12.0, 5.00001, 5]}, "perplexity") in (
+        ["12", "5", "5.00001"],
+        # The value that is drawn later is spelled out.
+        ["12", "5", "5.0"],
+    )
+    starts = np.random.default_rng(0).normal(size=(3, len(X), 2))
+    starts[1:, :20], starts[1:, -20:] = starts[0, :20], starts[0, -20:]
+    assert len(_parts_of({"init": [*starts, starts[0].copy(), "pca"]}, "init")) == 4
+    # Functions without a name cannot be hashed.
+    assert len(_parts_of({"metric": [lambda a, b: abs(a - b).sum(), lambda a, b: abs(a - b).max()]}, "metric")) == 2
+
+
+def test_laws_that_differ_in_arguments_of_the_metric_or_in_the_search_are_different_candidates():
+    law = gc.GraphModel("gaussian", "D", gc.Perplexity(6), metric="minkowski", metric_params={"p": 1})
+    laws = [dataclasses.replace(law, metric_params={"p": p}) for p in (1, 2, 8)]
+    laws.append(dataclasses.replace(law, search="exact"))
+    parts = _parts_of((gc.GraphCoupling(law, gc.GraphModel("student", "E")), {"input": laws}), "input")
+    assert len(parts) == 4
+    assert [text.partition("minkowski distances ")[2][:5] for text in parts] == ["(p=1)", "(p=1)", "(p=2)", "(p=8)"]
+    weighted = dataclasses.replace(law, metric="seuclidean", metric_params={"V": np.ones(5)})
+    assert str(weighted).endswith("seuclidean distances (V)")

@@ -158,7 +158,11 @@ class GraphModel(GraphLaw):
         if self.n_neighbors is not None:
             parts.append(f"{'' if self.n_neighbors == 'auto' else f'{self.n_neighbors} '}nearest neighbors")
         if self.metric != "euclidean":
-            parts.append(f"{getattr(self.metric, '__name__', self.metric)} distances")
+            params = [
+                f"{name}={value}" if np.ndim(value) == 0 else name for name, value in (self.metric_params or {}).items()
+            ]
+            given = f" ({', '.join(params)})" if params else ""
+            parts.append(f"{getattr(self.metric, '__name__', self.metric)} distances{given}")
         if self.target_weight:
             parts.append(f"classes of weight {self.target_weight:g}")
         return ", ".join(parts)

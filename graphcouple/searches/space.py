@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import itertools
+import pickle
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from numbers import Real
 from typing import Any, Self
 
+import joblib
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
@@ -169,16 +173,51 @@ def _sampled(base: Any, distributions: Mapping[str, Any], draws: Draws) -> Itera
         if not hasattr(values, "rvs") and (isinstance(values, str) or not isinstance(values, Sequence) or not values):
             raise ValueError(f"space[{name!r}] must be a list of values or a distribution of scipy, got {values!r}.")
 
+    texts = {name: _Texts() for name in distributions}
+
     def draw() -> Candidate:
         drawn = {
             name: draws.number(name, values) if hasattr(values, "rvs") else draws.choose(name, values)
             for name, values in sorted(distributions.items())
         }
-        parts = {name: f"{value:.4g}" if isinstance(value, float) else str(value) for name, value in drawn.items()}
+        parts = {name: texts[name].of(value) for name, value in drawn.items()}
         name = f"{type(base).__name__}({', '.join(f'{key}={value}' for key, value in parts.items())})"
         return Candidate(name, clone(base).set_params(**drawn), parts)
 
     yield from _each_once(draws, draw, lambda method: True)
+
+
+class _Texts:
+    """Short texts of the drawn values of a parameter, one for each value."""
+
+    def __init__(self) -> None:
+        self._of: dict[Any, str] = {}
+
+    def of(self, value: Any) -> str:
+        """Return a text that no other value has."""
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        key = float(value) if is_number else _identity(value)
+        if key not in self._of:
+            text = f"{value:.4g}" if isinstance(value, float) else str(value)
+            if is_number and text in self._of.values():
+                text = repr(float(value))
+            # Texts leave out parts of long values.
+            taken, unlike = set(self._of.values()), text
+            for count in itertools.count(2):
+                if unlike not in taken:
+                    break
+                unlike = f"{text} ({count})"
+            self._of[key] = unlike
+        return self._of[key]
+
+
+def _identity(value: Any) -> str:
+    """Return a text that equal values share and others do not."""
+    try:
+        return str(joblib.hash(value))
+    except (pickle.PicklingError, AttributeError, TypeError):
+        # A function without a name, which no file can hold.
+        return repr(value)
 
 
 def _each_once(draws: Draws, draw: Callable[[], Candidate], is_feasible: Callable[[Any], bool]) -> Iterator[Candidate]:

@@ -6,6 +6,7 @@ FAULTS = [
     Fault("files: labels of one number merge", "datasets/_files.py", 'if np.unique(numbers).size < np.unique(texts).size or any("_" in text for text in texts):',
           "if False:", "test_tables"),
     Fault("files: cells beyond the header are cut", "datasets/_files.py", "if header and len(second) > len(first):", "if False:", "test_tables"),
+    Fault("search: values that look alike are one", "searches/space.py", "if unlike not in taken:", "if True:", "test_search_draws"),
     Fault("read: methods of one name are one", "searches/space.py", "if seen[each.name] == 1 else", "if True else", "test_search_draws"),
     Fault("read: numbers of pairs are points", "estimators/embedding.py", "tags.input_tags.pairwise = self.takes_distances",
           "tags.input_tags.pairwise = False", "test_classical"),
