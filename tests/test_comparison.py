@@ -124,3 +124,13 @@ def test_model_selection_by_a_score_of_the_places(rng):
     assert gc.metrics.scorer()(half, X[:15]) == pytest.approx(few["trustworthiness(7)"])
     with pytest.raises(ValueError, match=r"score must be one of R\(10\), .*got 'R\(11\)'"):
         gc.metrics.scorer("R(11)")(half, X)
+
+
+def test_scores_of_a_sample_of_rows_are_found_beside_their_errors(monkeypatch, rng):
+    X = rng.normal(size=(60, 4))
+    fitted = gc.SNE(perplexity=5, max_iter=20, random_state=0).fit(X)
+    monkeypatch.setattr("graphcouple.metrics._evaluate.ALL_ROWS", 40)
+    monkeypatch.setattr("graphcouple.metrics._evaluate.SAMPLED_ROWS", 30)
+    scores = gc.metrics.evaluate(X, fitted.embedding_)
+    assert "trustworthiness(10) ±" in scores
+    assert gc.metrics.scorer()(fitted, X) == pytest.approx(scores["trustworthiness(10)"])

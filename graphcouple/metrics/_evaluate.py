@@ -200,7 +200,9 @@ class scorer:
         """Return the score's name in the table; for few points, the neighbourhoods are smaller than requested."""
         if self.score in scores:
             return self.score
-        same = [name for name in scores if self.score and name.partition("(")[0] == self.score]
+        # The table of a sample of rows has standard errors too.
+        values = [name for name in scores if not name.endswith("±")]
+        same = [name for name in values if self.score and name.partition("(")[0] == self.score]
         return same[0] if len(same) == 1 else None
 
 
