@@ -45,6 +45,15 @@ def test_the_same_bits_for_any_chunks(importance):
     np.testing.assert_array_equal(fits[0].estimator.embedding_, alone.embedding_)
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8])
+def test_integers_are_read_as_numbers(dtype):
+    X = np.random.default_rng(0).integers(0, 200, size=(300, 4)).astype(dtype)
+    found = gc.distributed.nearest_neighbors(da.from_array(X, chunks=(100, -1)), 5)
+    wanted = gc.distributed.nearest_neighbors(X.astype(np.float64), 5)
+    for one, other in zip(dask.compute(*found), dask.compute(*wanted), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_the_sample_of_many_rows_does_not_depend_on_chunks():
     X = np.arange(5000.0)[:, None]
     chosen = [fit_landmarks(da.from_array(X, chunks=(c, -1)), First(), n=700).landmarks for c in (5000, 1024, 777)]

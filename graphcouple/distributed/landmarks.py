@@ -40,6 +40,9 @@ def as_chunks(X: Any) -> Any:
         raise ValueError(f"X must have shape (n_rows, n_features), got {X.shape}.")
     if np.isnan(X.shape[0]):
         raise ValueError("X has chunks of unknown size; call X.compute_chunk_sizes() first.")
+    if X.dtype.kind in "biu":
+        # Differences of integers overflow, and means do not fit in their place.
+        X = X.astype(np.float64)
     # Filters may leave empty chunks, without rows to sample.
     return X.rechunk({0: tuple(size for size in X.chunks[0] if size) or (0,), 1: -1})
 
