@@ -25,8 +25,8 @@ class GraphMixture(GraphLaw):
     """One of several laws, drawn at random: P(W) = Σ_m w_m P_m(W).
 
     With several perplexities it is multi-scale t-SNE; with several metrics, it joins views of the data. The attraction
-    follows the mean graph, Σ_m w_m E_m[W]; every law's prior must be feasible with the prior of the embedding. Isolation
-    and terms measure distances by the metric of the first law.
+    follows the mean graph, Σ_m w_m E_m[W]; every law's prior must be feasible with the prior of the embedding.
+    Isolation and terms measure distances by the metric of the first law.
 
     Parameters
     ----------
