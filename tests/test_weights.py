@@ -2,6 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 import graphcouple as gc
+from graphcouple.summation import LogKernel
 from tests.extensions.prior import TwoOut
 from tests.reference import numerical_gradient, relative_error
 
@@ -204,6 +206,81 @@ def test_estimators_report_the_loss_of_all_copies_and_place_alike(name, tmp_path
     if name != "LargeVis":
         assert fitted.loss_ == pytest.approx(whole.loss_history_[0], rel=1e-9)
     assert np.isfinite(loss).all()
+
+
+LOSSES = {
+    "TSNE": gc.TSNE(perplexity=6),
+    "TSNE exaggerated": gc.TSNE(perplexity=6, exaggeration=2.0),
+    "SNE": gc.SNE(perplexity=6),
+    "NegTSNE": gc.NegTSNE(perplexity=6, repulsion="full"),
+    "NCTSNE": gc.NCTSNE(perplexity=6),
+    "LargeVis": gc.GraphCoupling(
+        law_of("~B", "connectivity"), gc.GraphModel("student", "B"), coupling=gc.EffectiveCoupling(noise_exponent=0.75)
+    ),
+    "UMAP full": gc.UMAP(n_neighbors=COPIES.size, repulsion="full"),
+    "edges of both ends": gc.GraphCoupling(
+        law_of("D", "perplexity"), gc.GraphModel("student", "B"), coupling="effective"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_loss_of_a_weighted_point_is_that_of_one_copy(name, tmp_path):
+    method = LOSSES[name].set_params(random_state=0, max_iter=20)
+    fitted = method.fit(X, sample_weight=WEIGHTS)
+    posterior = fitted.sentence.input.posterior(X[COPIES])
+    problem = gc.couplings.Problem(
+        X[COPIES], None, posterior, method.sentence.latent, 2, gc.Exact(), "euclidean", np.random.RandomState(0), 1
+    )
+    coupling = method.sentence.coupling
+    coupling = {"cross-entropy": gc.couplings.CrossEntropyCoupling(), "effective": gc.EffectiveCoupling()}.get(
+        coupling, coupling
+    )
+    slow = coupling.bind(problem).fixed_map(fitted.embedding_[COPIES])
+    wanted = slow.own_losses(sp.csr_array(posterior.mean()))
+    np.testing.assert_allclose(fitted.point_losses()[COPIES], wanted, rtol=1e-7, atol=1e-9)
+    fitted.save(tmp_path / "map")
+    np.testing.assert_allclose(gc.load(tmp_path / "map").point_losses()[COPIES], wanted, rtol=1e-7, atol=1e-9)
+    merged = gc.GraphCoupling(**method.sentence.replace(unique=True)).fit(X[COPIES])
+    slow = coupling.bind(problem).fixed_map(merged.embedding_)
+    np.testing.assert_allclose(
+        merged.point_losses(), slow.own_losses(sp.csr_array(posterior.mean())), rtol=1e-7, atol=1e-9
+    )
+
+
+def test_the_loss_of_a_weighted_point_of_umap_leaves_infinite_pairs_out():
+    """UMAP's repulsion is infinite between copies, so repeated rows are summed without the pairs of one place."""
+    fitted = gc.UMAP(n_neighbors=COPIES.size, random_state=0, max_iter=20).fit(X, sample_weight=WEIGHTS)
+    means = sp.csr_array(fitted.sentence.input.posterior(X[COPIES]).mean()).toarray()
+    sq_dist = cdist(fitted.embedding_, fitted.embedding_, "sqeuclidean")[np.ix_(COPIES, COPIES)]
+    apart = COPIES[:, None] != COPIES
+    k = np.exp(fitted.sentence.latent.kernel.log(np.where(apart, sq_dist, 1.0)))
+    degrees = means.sum(axis=1)
+    charges = (degrees[:, None] + degrees) / COPIES.size
+    slow = 2.5 * charges * np.log1p(k) - means * np.log(k / (1.0 + k))
+    np.testing.assert_allclose(fitted.point_losses()[COPIES], (slow * apart).sum(axis=1), rtol=1e-7)
+
+
+def test_losses_of_weighted_points_add_up_to_the_loss():
+    for method, share in ((gc.SNE(perplexity=6), 1.0), (gc.UMAP(n_neighbors=COPIES.size), 0.5)):
+        fitted = method.set_params(random_state=0, max_iter=20).fit(X, sample_weight=WEIGHTS + 0.25)
+        assert share * WEIGHTS @ fitted.point_losses() + share * 0.25 * fitted.point_losses().sum() == pytest.approx(
+            fitted.loss_, rel=1e-9
+        )
+
+
+def test_losses_of_weighted_points_that_underflow():
+    """A weight just above 1 leaves so little of a copy that only logarithms hold it."""
+    weights, far = WEIGHTS.copy(), 1e3 * Z
+    weights[:3] = 1.0, 0.5, 1.0 + 2.0**-52
+    one, edges = gc.couplings.fixed_map, sp.csr_array(np.ones((17, 17)) - np.eye(17))
+    fixed = one.NormalizedMap(far, LogKernel(gc.Gaussian()), gc.Gaussian(), gc.Exact(), weights)
+    fixed.__dict__["field"] = SimpleNamespace(resolution=1e-10)
+    sq_dist = cdist(far, far, "sqeuclidean")
+    logs = -0.5 * sq_dist + np.log(weights)
+    np.fill_diagonal(logs, np.where(weights > 1, np.log(np.maximum(weights - 1, 1e-300)), -np.inf))
+    expected = np.logaddexp.reduce(logs, axis=1) + 0.5 * (edges.toarray() * sq_dist).sum(axis=1) / 16.0
+    np.testing.assert_allclose(fixed.own_losses(edges), expected, rtol=1e-12)
 
 
 def test_new_points_feel_the_weights():

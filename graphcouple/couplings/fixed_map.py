@@ -26,6 +26,7 @@ from graphcouple.couplings.base import Objective
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
 from graphcouple.laws import NewEdges
+from graphcouple.laws.priors.base import at_zero, with_copies
 from graphcouple.summation import Field, KernelValue, LogOnePlusKernel, RadialFunction, Summation
 
 # Points whose edges are summed at once: with 90 edges of two coordinates, 6 MB for each array.
@@ -142,10 +143,19 @@ class FixedMap:
         times = self.exaggeration
         return repulsion - times * attraction, push - times * pull, times * stiffness
 
-    def own_losses(self, edges: sp.csr_array) -> FloatArray:
-        """Return the loss of each point of the map at its own place, for the means of its edges to the others."""
-        potentials = self.summation.potentials(self.points, self.repulsion, self.charges)
-        repulsion, _ = self._repel(potentials, edges.sum(axis=1), None)
+    def own_losses(self, edges: sp.csr_array, among_copies: FloatArray | None = None) -> FloatArray:
+        """Return the loss of each point of the map at its own place, for the means of its edges to the others.
+
+        If a point stands for several copies, it is the loss of one of them. `edges` are then sums over the copies, and
+        `among_copies` are the means of the edges among a point's own copies.
+        """
+        w = np.ones(len(self.points)) if self.weights is None else self.weights
+        own = np.zeros(len(self.points)) if among_copies is None else among_copies / w
+        potential, gradient = self.summation.potentials(self.points, self.repulsion, self.charges)
+        # Charges are sums over copies, and a copy is repelled by the others of its place too.
+        potential = with_copies(potential, self.repulsion, self.weights, self.charges / w)
+        mass = edges.sum(axis=1) / w + own
+        repulsion, _ = self._repel((potential, gradient), mass, None)
         attraction = np.empty(len(self.points))
         for a in range(0, len(self.points), _ROWS_AT_ONCE):
             part = edges[a : a + _ROWS_AT_ONCE]
@@ -153,7 +163,11 @@ class FixedMap:
             sq_dist = np.square(starts - self.points[part.indices]).sum(axis=1)
             part.data = part.data * self.attraction.potential(sq_dist)
             attraction[a : a + _ROWS_AT_ONCE] = part.sum(axis=1)
-        return repulsion - self.exaggeration * attraction
+        return self._stated(repulsion - self.exaggeration * (attraction / w + own * at_zero(self.attraction)), mass)
+
+    def _stated(self, losses: FloatArray, mass: FloatArray) -> FloatArray:
+        """Return the losses of points of the map as they are stated, for edges that sum to `mass`."""
+        return losses
 
     def _repel(self, at: Any, mass: FloatArray, places: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         """Return the repulsion, by the potentials and their gradients, and its gradient.
@@ -189,9 +203,9 @@ class NormalizedMap(AdditiveMap):
 
     repelled_by: ClassVar[Any] = KernelValue
 
-    def own_losses(self, edges: sp.csr_array) -> FloatArray:
-        """Return the loss of each point of the map at its own place, as if its edges summed to 1."""
-        return super().own_losses(edges) / edges.sum(axis=1)
+    def _stated(self, losses: FloatArray, mass: FloatArray) -> FloatArray:
+        """Return the losses as if the edges of each point summed to 1."""
+        return losses / mass
 
     def _repel(self, at: Any, mass: FloatArray, places: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         potential, gradient = (part[0] for part in at)
@@ -210,6 +224,8 @@ class NormalizedMap(AdditiveMap):
             log_kernel = log_kernel + np.log(self.weights)
         if places is None:
             log_kernel[i] = -np.inf
+            if self.weights is not None and self.weights[i] > 1.0 and (beside := at_zero(self.repulsion)) > 0.0:
+                log_kernel[i] = np.log(self.weights[i] - 1.0) + np.log(beside)
         total = float(logsumexp(log_kernel))
         weights = np.exp(log_kernel - total) * self.kernel.grad_log(sq_dist)
         return total, 2.0 * weights @ differences

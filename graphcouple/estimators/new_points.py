@@ -318,7 +318,8 @@ class PlacesNewPoints(HasLaw):
 
         A point of high loss lies far from where its edges pull it: between groups, or torn from its neighbours. Laws
         that join the edges of both ends, as UMAP's does, give a fitted point more edges than a new one, and a higher
-        loss.
+        loss. A row with a sample weight stands for several copies: its loss is that of one copy, as if the row were
+        repeated. So it is with ``unique=True``. Copies repel each other too, unless that is infinite, as UMAP's is.
 
         Returns
         -------
@@ -339,7 +340,8 @@ class PlacesNewPoints(HasLaw):
         check_is_fitted(self)
         if self._map is None:
             raise ValueError("the coupling of this estimator has no loss per point; use loss_.")
-        return self._of_rows(self._map.own_losses(sp.csr_array(self.posterior_.mean())))
+        posterior = self.posterior_
+        return self._of_rows(self._map.own_losses(sp.csr_array(posterior.mean()), posterior.own_means))
 
     def _check_new(self, X: Any) -> tuple[Any, ConditionedLaw]:
         law = self._checked_law()
