@@ -106,6 +106,26 @@ def test_weights_count_copies():
     assert weighted.law.bandwidth.scale == pytest.approx(copied.law.bandwidth.scale, rel=1e-5)
 
 
+@pytest.mark.parametrize("part_edges", [None, 5000])
+def test_the_dimension_counts_copies(part_edges, monkeypatch):
+    """Points of a line have many copies, and points of a cloud none; edges in one part or in several."""
+    if part_edges:
+        monkeypatch.setattr("graphcouple.graphs._PART_EDGES", part_edges)
+    rng = np.random.default_rng(2)
+    points = np.vstack([np.outer(rng.uniform(size=75), np.ones(6)), rng.normal(size=(75, 6)) + 20.0])
+    weights = np.repeat([6, 1], 75)
+    model = gc.GraphModel(gc.Gaussian(), "D", gc.LeaveOneOut(by_row=True))
+    plain, weighted, copied = (
+        model.given(points),
+        model.given(points, sample_weight=weights),
+        model.given(np.repeat(points, weights, axis=0)),
+    )
+    for law in (plain, weighted, copied):
+        law.posterior()
+    assert weighted.law.bandwidth.dim == pytest.approx(copied.law.bandwidth.dim, rel=1e-6)
+    assert weighted.law.bandwidth.dim < 0.7 * plain.law.bandwidth.dim
+
+
 @pytest.mark.filterwarnings("ignore:the scale of largest likelihood")
 def test_scales_that_are_as_likely_are_told():
     sphere = np.random.default_rng(1).normal(size=(700, 3))

@@ -283,6 +283,23 @@ def test_losses_of_weighted_points_that_underflow():
     np.testing.assert_allclose(fixed.own_losses(edges), expected, rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("metric", "scales"), [("seuclidean", lambda R: R.var(axis=0, ddof=1)), ("mahalanobis", lambda R: np.cov(R.T))]
+)
+def test_scales_of_a_metric_given_for_all_rows_hold_for_merged_rows(metric, scales, rng):
+    """The remedy in the documentation of `unique`: merged rows alone have other scales."""
+    points = rng.normal(size=(60, 4))
+    rows = np.vstack([points, *[points[:10]] * 5])
+    given = {"metric": metric, "metric_params": {"V": scales(rows)}}
+    law = gc.GraphModel("gaussian", "D", gc.Perplexity(6), **given).posterior(rows)
+    losses = gc.CrossEntropy(law, gc.GraphModel("student", "E"))
+    merged = gc.TSNE(unique=True, perplexity=6, max_iter=5, random_state=0, **given).fit(rows)
+    assert merged.loss_ == pytest.approx(losses.value(merged.embedding_), rel=1e-9)
+    own = gc.TSNE(unique=True, perplexity=6, max_iter=5, random_state=0, metric=metric).fit(rows)
+    assert own.loss_ != pytest.approx(merged.loss_, rel=1e-4)
+
+
 def test_new_points_feel_the_weights():
     fitted = gc.TSNE(perplexity=6, random_state=0).fit(X, sample_weight=WEIGHTS)
     new = X[:4] + 0.2

@@ -288,7 +288,9 @@ VOCABULARY: dict[str, Word] = {
     "unique": Word(
         "bool",
         "Merge equal rows into one point, which weighs as much as all of them: the loss is the same, and copies lie in "
-        "one place. `posterior_` then has one node for each point.",
+        'one place. `posterior_` then has one node for each point. Exceptions are the metrics "seuclidean", '
+        '"mahalanobis" and `Blocks` of bandwidth "auto": they take their scales from the merged rows, each once. For '
+        'the scales of all rows, pass ``metric_params={"V": ...}``, their variances or covariance, or the bandwidths.',
         ["boolean"],
     ),
     "verbose": Word(

@@ -18,6 +18,8 @@ FAULTS = [
     Fault("leave one out: no floor of the density", "laws/bandwidths/likelihood.py", "np.logaddexp(np.log1p(-_ANYWHERE) + own, anywhere)", "own",
           "test_leave_one_out"),
     Fault("leave one out: copies are neighbours", "laws/bandwidths/likelihood.py", "if n_places < place.size:", "if False:", "test_leave_one_out"),
+    Fault("leave one out: the dimension ignores weights", "laws/bandwidths/likelihood.py", "np.ones(begin.size) if rows.copies is None else", "np.ones(begin.size) if True else",
+          "test_leave_one_out"),
     Fault("leave one out: one dimension", "laws/bandwidths/likelihood.py", "return value - self.dim * log_scale", "return value - log_scale",
           "test_leave_one_out"),
     Fault("leave one out: the largest maximum", "laws/bandwidths/likelihood.py", "elif seen[least] < _JUST_ABOVE * dim and", "elif False and", "test_leave_one_out"),

@@ -277,9 +277,9 @@ def _first_maximum(losses: FloatArray, errors: FloatArray, tried: FloatArray, di
 
 def _intrinsic_dimension(rows: DistanceRows) -> float:
     """Return the intrinsic dimension by distances to near places, from 1 to the dimension of a simplex."""
-    inverses, counts = 0.0, 0
+    inverses, counts = 0.0, 0.0
     place, n_places = rows.end_places()
-    for _, edges, part in rows.support.in_parts():
+    for nodes, edges, part in rows.support.in_parts():
         sq_dist, ends = rows.sq_dist[edges], place[part.indices]
         if n_places < place.size:
             _, first = np.unique(part.rows * np.int64(place.size) + ends, return_index=True)
@@ -295,7 +295,9 @@ def _intrinsic_dimension(rows: DistanceRows) -> float:
         begin = np.flatnonzero(rank == 0)
         lengths = np.diff(np.append(begin, rank.size))
         furthest = np.repeat(logs[begin + lengths - 1], lengths)
-        inverses += float((furthest - logs).sum())
-        counts += int((lengths - 1).sum())
+        # A row counts as often as it has copies.
+        weights = np.ones(begin.size) if rows.copies is None else rows.copies.weights[nodes][starts[near][begin]]
+        inverses += float(np.repeat(weights, lengths) @ (furthest - logs))
+        counts += float(weights @ (lengths - 1))
     most = max(n_places - 1.0, 1.0)
     return max(min(counts / inverses, most), 1.0) if inverses > counts / most else most
