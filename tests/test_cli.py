@@ -104,6 +104,27 @@ def test_labels_from_a_column_or_a_file(folder, run, points, choice):
     assert "right" in (folder / "out.svg").read_text() or "svg" in (folder / "out.svg").read_text()
 
 
+@pytest.mark.parametrize("others", [(), ("--prototypes", 12)])
+def test_labels_reach_composed_laws_of_several_perplexities(folder, run, points, others):
+    X, y = points
+    write_csv(folder / "data.csv", X, y)
+    maps = []
+    for weight in (0.0, 0.5):
+        options = (
+            "--perplexity",
+            "5,15",
+            "--set",
+            f"target_weight={weight}",
+            "--latent-kernel",
+            "student:0.5",
+            *others,
+        )
+        code, _, err = run("embed", "data.csv", "--labels", "kind", *options, "-n", 20, "-o", "out.npy", "--no-plot")
+        assert (code, err) == (0, "")
+        maps.append(np.load("out.npy"))
+    assert not np.allclose(maps[0], maps[1])
+
+
 @pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
 def test_pictures_in_every_form(folder, run, ending):
     assert run("embed", "iris", "-n", 3, "-p", f"out{ending}")[0] == 0
