@@ -215,7 +215,7 @@ def test_the_weight_falls_where_the_embedding_can_hold_little(rng):
     """Thirty clusters in general position have 29 directions, of which a plane shows two."""
     X = np.repeat(8.0 * rng.normal(size=(30, 40)), 20, axis=0) + rng.normal(size=(600, 40))
     posterior = gc.TSNE().models(600)[0].posterior(X)
-    problem = SimpleNamespace(posterior=posterior, n_components=2, points=X)
+    problem = SimpleNamespace(posterior=posterior, n_components=2, coordinates=X)
     J = gc.ComponentCrossEntropy(X, posterior)
     Y = PCA(2, random_state=0).fit_transform(X)
     Y *= 100.0 / np.sqrt(np.square(Y).sum() / 600)
@@ -226,7 +226,7 @@ def test_the_weight_falls_where_the_embedding_can_hold_little(rng):
     # On noise the term has almost no range, so its weight would be 15 or more.
     noise = rng.normal(size=(600, 20))
     posterior = gc.TSNE().models(600)[0].posterior(noise)
-    problem = SimpleNamespace(posterior=posterior, n_components=2, points=noise)
+    problem = SimpleNamespace(posterior=posterior, n_components=2, coordinates=noise)
     assert gc.ComponentMeans().weight_of(gc.ComponentCrossEntropy(noise, posterior), problem) <= 3.75
 
 
@@ -234,7 +234,7 @@ def test_graphs_in_one_piece_have_no_range(rng):
     X = rng.normal(size=(30, 2))
     together = np.zeros((4, 30), dtype=int)
     J = gc.ComponentCrossEntropy(X, together)
-    problem = SimpleNamespace(posterior=SimpleNamespace(n_nodes=30), n_components=2, points=X)
+    problem = SimpleNamespace(posterior=SimpleNamespace(n_nodes=30), n_components=2, coordinates=X)
     assert gc.ComponentMeans().weight_of(J, problem) == 1.0
     with pytest.raises(ValueError, match="'auto' or"):
         gc.ComponentMeans(weight="much")
