@@ -273,6 +273,7 @@ def _on_components_of(reference: Any, query: Any, n_pcs: int | None, layer: str 
     missing = reference.var_names.difference(query.var_names)
     if len(missing):
         raise KeyError(f"the query lacks {len(missing)} of the reference's variables, such as {missing[0]!r}.")
+    layer = layer or reference.uns.get("pca", {}).get("params", {}).get("layer")
     # scanpy writes NaN for genes that were left out of the components.
     components = np.nan_to_num(np.asarray(_entry(reference.varm, "PCs", "varm"))[:, :n_pcs])
     query = query[:, reference.var_names]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
+from scipy.spatial.distance import cdist
 
 import graphcouple as gc
 from graphcouple.components import component_law, weak_components
@@ -206,3 +207,12 @@ def test_labels_are_the_operators_own(rng):
     M = gc.AveragedProjection(labels)
     labels[:] = 1000
     assert M.labels.max() < 9
+
+
+def test_a_report_needs_the_points_for_their_dimension(rng):
+    X = rng.normal(size=(30, 4))
+    law = gc.GraphModel("gaussian", "D", gc.Perplexity(5), metric="precomputed")
+    distances = cdist(X, X)
+    with pytest.raises(ValueError, match="does not say the dimension of the points"):
+        gc.degeneracy_report(law, distances)
+    assert gc.degeneracy_report(law.posterior(distances), X, n_samples=5).n_features == 4

@@ -93,7 +93,8 @@ def test_local_copies_in_other_formats(tmp_path, rng):
     np.savetxt(tmp_path / "e.csv", labelled, delimiter=",", fmt="%d", header=header, comments="")
     np.savez(tmp_path / "f.npz", X=X[:, :4].reshape(6, 2, 2), y=y[:, None])
     np.testing.assert_array_equal(gc.datasets.load("mnist", tmp_path / "f.npz")[0], X[:, :4])
-    for file in ("a.mat", "b.mat", "c.npz", "d.csv", "e.csv"):
+    (tmp_path / "g.csv").write_text((tmp_path / "e.csv").read_text().replace(",", ";"))
+    for file in ("a.mat", "b.mat", "c.npz", "d.csv", "e.csv", "g.csv"):
         found, labels = gc.datasets.load("coil20", tmp_path / file)
         np.testing.assert_array_equal(found, X)
         np.testing.assert_array_equal(labels, y)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import pdist
+from sklearn.neighbors import kneighbors_graph
 
 import graphcouple as gc
 from graphcouple.couplings import AnchorEnergy, Held
@@ -57,6 +58,11 @@ def test_updates_of_sparse_points_and_what_cannot_be_updated(digits):
     by_distance = gc.TSNE(perplexity=10, metric="precomputed", random_state=0, max_iter=30).fit(distances)
     with pytest.raises(ValueError, match="distances between them"):
         by_distance.update(distances[:5])
+    given = kneighbors_graph(X, 30, mode="distance")
+    for perplexity in (10, (5, 10)):
+        of_given = gc.TSNE(perplexity=perplexity, random_state=0, max_iter=1).fit(X, neighbors=given)
+        with pytest.raises(ValueError, match="forget those that were given"):
+            of_given.update(X_more)
     hierarchical = gc.HierarchicalCoupling(gc.TSNE(perplexity=10, max_iter=30), random_state=0).fit(X)
     before = hierarchical.embedding_.copy()
     np.testing.assert_array_equal(hierarchical.update(X_more).embedding_[:400], before)

@@ -110,6 +110,7 @@ def test_node_numbers_stay_short(X):
         ((np.zeros((150, 3), int), np.zeros((150, 2))), ValueError, r"\(150, k\)"),
         ((np.full((150, 3), 150), np.zeros((150, 3))), ValueError, "row 150"),
         ((np.full((150, 2), 3), np.ones((150, 2))), ValueError, "twice"),
+        (sp.coo_array((np.ones(300), (np.arange(300) % 150, np.arange(1, 301) % 150))), ValueError, "a pair twice"),
         ((np.arange(150)[:, None], np.zeros((150, 1))), ValueError, "no neighbor but itself"),
         ((np.roll(np.arange(150), 1)[:, None], -np.ones((150, 1))), ValueError, "negative"),
         ((np.roll(np.arange(150), 1)[:, None], np.full((150, 1), np.inf)), ValueError, "infinite"),

@@ -124,6 +124,13 @@ def test_a_query_is_projected_on_the_references_components(cells):
     gc.scverse.transform(query, tsne, reference=reference)
     near = np.linalg.norm(query.obsm["X_map"] - reference.obsm["X_tsne"][30:60], axis=1)
     assert near.max() < 0.02 * np.ptp(reference.obsm["X_tsne"])
+    # Components of a layer take the layer's values.
+    logs = reference.copy()
+    logs.layers["logs"], logs.X = logs.X, np.expm1(logs.X)
+    logs.uns["pca"]["params"]["layer"] = "logs"
+    of_layer = logs[30:60].copy()
+    gc.scverse.transform(of_layer, tsne, reference=logs)
+    np.testing.assert_allclose(of_layer.obsm["X_map"], query.obsm["X_map"], rtol=1e-3, atol=1e-3)
     # scanpy leaves NaN where a gene took no part in the components.
     places = []
     for loading in (0.0, np.nan):

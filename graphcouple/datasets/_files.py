@@ -175,7 +175,7 @@ def read_texts(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
     return {name: _cells(path, column_of(path, name, first, header), header) for name in names}
 
 
-def _mark_of(path: Path) -> str:
+def mark_of(path: Path) -> str:
     """Return what separates the columns: by the file's name, unless only another mark is in the first line."""
     usual = "\t" if suffix_of(path).startswith(".tsv") else ","
     first = "".join(text_of(path, _LOOKED_AT)[:1])
@@ -186,7 +186,7 @@ def _head(path: Path) -> tuple[list[str], list[str], bool]:
     """Return the first two rows of a table, and whether the first is a header."""
     try:
         lines = text_of(path, _LOOKED_AT)
-        cells = list(csv.reader([*lines[:1], *filter(str.strip, lines[1:])][:2], delimiter=_mark_of(path)))
+        cells = list(csv.reader([*lines[:1], *filter(str.strip, lines[1:])][:2], delimiter=mark_of(path)))
     except csv.Error as error:
         raise ValueError(f"{path.name} cannot be read: {_one_line(error)}.") from None
     first = [cell.strip() for cell in cells[0]] if cells and cells[0] else [""]
@@ -216,7 +216,7 @@ def _rows(path: Path, header: bool) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a table below its header that are not empty, each with its line in the file."""
     try:
         with (gzip.open if is_gzip(path) else open)(path, "rt", encoding=ENCODING, newline="") as lines:
-            reader = csv.reader(lines, delimiter=_mark_of(path))
+            reader = csv.reader(lines, delimiter=mark_of(path))
             yield from ((reader.line_num, row) for row in islice(reader, int(header), None) if row)
     except csv.Error as error:
         raise ValueError(f"{path.name} cannot be read: {_one_line(error)}.") from None
@@ -245,7 +245,7 @@ def _read_csv(
     path: Path, labels: str | None, chosen: Sequence[str] | None, apart: Sequence[str]
 ) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
     first, second, header = _head(path)
-    mark = _mark_of(path)
+    mark = mark_of(path)
     if first == [""]:
         raise ValueError(f"{path} is empty, or its first line is.")
     if header and not second:
@@ -313,7 +313,7 @@ def read_labels(path: Path, n_points: int) -> NDArray[Any]:
     texts = lines[1:] if len(lines) == n_points + 1 else lines
     check_labels(path, texts)
     rows = np.array(texts)
-    mark = _mark_of(path)
+    mark = mark_of(path)
     if path.suffix != ".txt" and rows.size and all(mark in row for row in rows):
         raise ValueError(f"{path.name} has several columns; keep the one with labels, or name it with the data's file.")
     return _as_labels(rows)

@@ -36,7 +36,7 @@ def make_cells(
     change : float, default=0.6
     dispersion : float, default=2
     depth : float, default=2000
-        Expected number of counts of a cell.
+        Median of the expected numbers of counts of the cells.
     logarithm : bool, default=True
         Return log(1 + counts · m / depth of the cell), m the median depth, instead of counts.
     random_state : int, Generator or None, default=None

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._support.validation import check_labels
-from graphcouple.datasets._files import READABLE, read_points, suffix_of, text_of
+from graphcouple.datasets._files import READABLE, mark_of, read_points, suffix_of, text_of
 from graphcouple.datasets._idx import read_idx_pairs
 
 NAMES = ("breast_cancer", "diabetes", "digits", "iris", "swiss_roll", "wine")
@@ -132,7 +132,7 @@ def _read(path: Path) -> tuple[Any, Any]:
         return _read_mat(path)
     labels = None
     if suffix_of(path) in (".csv", ".csv.gz"):
-        header = [cell.strip().strip('"') for cell in "".join(text_of(path, 1)).split(",")]
+        header = [cell.strip().strip('"') for cell in "".join(text_of(path, 1)).split(mark_of(path))]
         # Without a name, the last column has the labels.
         labels = next((cell for cell in header if cell.lower() in _LABEL_COLUMNS), "-1")
     X, y = read_points(path, labels)

@@ -223,7 +223,8 @@ class PlacesNewPoints(HasLaw):
         Raises
         ------
         NotFittedError, TypeError, ValueError
-            When `X` is unusable, as for `transform`; when the estimator was fitted to precomputed distances.
+            When `X` is unusable, as for `transform`; when the estimator was fitted to precomputed distances, or to
+            neighbours of your own.
 
         Examples
         --------
@@ -250,6 +251,11 @@ class PlacesNewPoints(HasLaw):
             raise ValueError(
                 "distances to new points do not give the distances between them; fit all distances with init= an array "
                 "of the old places and transform's."
+            )
+        if law.neighbors_given:
+            raise ValueError(
+                "update would search all neighbours anew, and forget those that were given; fit all points with their "
+                "neighbors and init= an array of the old places and transform's."
             )
         Z = np.vstack([self._places, self.transform(X)])
         old = np.arange(len(Z)) < len(self._places)
@@ -281,8 +287,8 @@ class PlacesNewPoints(HasLaw):
 
         It is the root mean square distance of a point to its ten nearest fitted points, divided by the root mean
         square distance of these ten to their own ten nearest: about 1 for points like the fitted ones. Laws with fewer
-        than ten neighbours use them all. If the value is large, the point's place says only which fitted points are
-        least far from it.
+        than ten neighbours use them all. A row counts once, whatever its weight. If the value is large, the point's
+        place says only which fitted points are least far from it.
 
         Parameters
         ----------

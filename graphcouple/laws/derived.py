@@ -78,6 +78,11 @@ class DerivedConditioned(ConditionedLaw):
         return self._changed(self.part.new_edges(X_new, n_jobs))
 
     @property
+    def neighbors_given(self) -> bool:
+        """Whether the neighbours of the points were given; see `ConditionedLaw`."""
+        return self.part.neighbors_given
+
+    @property
     def order(self) -> IntArray | None:
         """The order of the search; see `ConditionedLaw`."""
         return self.part.order

@@ -108,6 +108,11 @@ class ConditionedLaw(ABC):
         """Return the law of the graph."""
 
     @property
+    def neighbors_given(self) -> bool:
+        """Whether the neighbours of the points were given instead of searched."""
+        return False
+
+    @property
     def order(self) -> IntArray | None:
         """An order of the points in which near points are close together, if the search for neighbours has one."""
         return None

@@ -40,6 +40,11 @@ class ConditionedModel(ConditionedLaw):
         self._spread: FloatArray | None = None
 
     @property
+    def neighbors_given(self) -> bool:
+        """Whether the neighbours of the points were given; see `ConditionedLaw`."""
+        return self.distances.given
+
+    @property
     def law(self) -> Any:
         """The model in use; see `ConditionedLaw`."""
         return self.model.for_points(self.distances.n_points)

@@ -139,6 +139,10 @@ class _ConditionedMixture(ConditionedLaw):
                 search.forget()
         return MixturePosterior(posteriors, self.mixture.weights)
 
+    @property
+    def neighbors_given(self) -> bool:
+        return any(part.neighbors_given for part in self.parts)
+
     def own_isolation(self, n_jobs: int | None = None) -> FloatArray:
         """Return the isolation of each point by the first law; see `ConditionedLaw.own_isolation`."""
         return self.parts[0].own_isolation(n_jobs)

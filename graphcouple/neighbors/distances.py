@@ -75,6 +75,11 @@ class Distances(ABC):
         return self.X.shape[0]
 
     @property
+    def given(self) -> bool:
+        """Whether the nearest points were given instead of searched."""
+        return False
+
+    @property
     def order(self) -> IntArray | None:
         """An order of the points in which near points are close together, if a search has put them into lists."""
         return None

@@ -35,7 +35,10 @@ def neighbor_distances(neighbors: Any, n_points: int) -> tuple[Support, FloatArr
         When shapes, types or values are invalid, or a row has no neighbour.
     """
     if sp.issparse(neighbors):
-        support, distances = edges_of(as_csr(neighbors, "neighbors", n_points))
+        graph = as_csr(neighbors, "neighbors", n_points)
+        if neighbors.format in ("coo", "csr", "csc") and graph.nnz < neighbors.nnz:
+            raise ValueError("neighbors stores the distance of a pair twice; store it once.")
+        support, distances = edges_of(graph)
     elif isinstance(neighbors, (tuple, list)) and len(neighbors) in (2, 3):
         support, distances = _from_arrays(neighbors[0], neighbors[1], n_points)
     else:
@@ -125,6 +128,8 @@ class ForgottenNeighbors(Distances):
         super().__init__(points.X)
         self._points, self._most = points, most
 
+    given = True
+
     @property
     def n_points(self) -> int:
         """The number of points."""
@@ -177,6 +182,11 @@ class OwnNeighbors(ForgottenNeighbors):
 
     knows_all = False
     _finder: Any = None
+
+    @property
+    def given(self) -> bool:  # type: ignore[override]
+        """Whether the nearest points were given: a transformer can search again."""
+        return self._finder is None
 
     def __init__(self, X: Any, metric: Any, neighbors: Any, metric_params: dict[str, Any] | None = None) -> None:
         points = distances_of(X, metric, metric_params)

@@ -173,6 +173,11 @@ def degeneracy_report(
     ...
     """
     if isinstance(model_or_posterior, GraphLaw):
+        if isinstance(model_or_posterior.metric, str) and model_or_posterior.metric == "precomputed":
+            raise ValueError(
+                "metric='precomputed' does not say the dimension of the points; pass the law's posterior of the "
+                "distances, and the points as X."
+            )
         kernels = model_or_posterior.kernels
         posterior: RandomGraph = model_or_posterior.posterior(X)
         kernel = kernels[0] if len(kernels) == 1 else None
