@@ -149,10 +149,13 @@ def test_tables_of_pandas_lose_neither_rows_nor_columns(tmp_path, index, columns
         warnings.simplefilter("always")
         points, _ = read_points(path, None)
     np.testing.assert_allclose(points, X)
-    assert [str(message.message)[:32] for message in messages] == ["the first column of t.csv has no"] * index
+    expected = [("the first row of t.csv, 0, 1, 2,", columns is None and not index)]
+    expected.append(("the first column of t.csv has no", index))
+    assert [str(message.message)[:32] for message in messages] == [text for text, is_told in expected if is_told]
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.filterwarnings("ignore:the first row of")
 def test_an_index_is_left_out_and_years_are_names(tmp_path, kind):
     rows, path = np.random.default_rng(0).normal(size=(12, 3)), tmp_path / f"t.{kind}"
     table = pd.DataFrame(rows, columns=list("abc"))
@@ -180,6 +183,9 @@ def test_a_blank_line_after_the_names_and_rows_that_only_count(tmp_path):
     for text, shape in (("a,b\n\n1,2\n3,4\n", (2, 2)), ("1,2,3\n2,3,4\n5,5,5\n", (3, 3)), ("1,2\n7,9\n", (2, 2))):
         path.write_text(text)
         assert read_points(path, None)[0].shape == shape
+    path.write_text("1,2,3\n4,0,7\n9,9,9\n")
+    with pytest.warns(UserWarning, match=r"first row of t\.csv, 1, 2, 3, is taken for numbers of the columns"):
+        read_points(path, None)
 
 
 def test_files_of_another_kind_than_their_ending(tmp_path):

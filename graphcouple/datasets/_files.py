@@ -34,6 +34,9 @@ UNREADABLE = (ValueError, OverflowError, EOFError, OSError, KeyError, zipfile.Ba
 
 _MISSING = ("", "na", "n/a", "#n/a", "null", "none", "missing", "?", "-", ".")
 
+# Data can look like numbers of this many columns, such as 0 or 0, 1.
+_FEW = 3
+
 # Lines that are searched for the first row after a header.
 _LOOKED_AT = 20
 
@@ -253,6 +256,12 @@ def _read_csv(
     if header and len(second) > len(first):
         raise ValueError(
             f"{path.name} has {len(first)} names and {len(second)} cells in a row; name every column, an index too."
+        )
+    if header and len(first) <= _FEW and all(map(_is_number, first)):
+        warnings.warn(
+            f"the first row of {path.name}, {', '.join(first)}, is taken for numbers of the columns; if it holds data, "
+            "write a row of names above it.",
+            stacklevel=3,
         )
     at, columns = roles_of(path, first, labels, chosen, apart, header)
     if chosen is None and header and first[0] == "" and len(first) > 1 and 0 in columns:
