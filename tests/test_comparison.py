@@ -104,6 +104,21 @@ def test_what_cannot_be_compared_is_refused(methods, options, error, match, rng)
         gc.compare(methods, rng.normal(size=(40, 3)), **options)
 
 
+class FailsForSeedOne(gc.TSNE):
+    def fit(self, X, y=None, **options):
+        if self.random_state == 1:
+            raise ValueError("seed 1 fails")
+        return super().fit(X, y, **options)
+
+
+def test_a_method_that_fails_for_a_later_seed_has_no_row(rng):
+    methods = {"bad": FailsForSeedOne(perplexity=5, max_iter=10), "pca": gc.PrecisionCoupling()}
+    with pytest.warns(UserWarning, match="'?bad'? failed, and is left out: ValueError: seed 1 fails"):
+        compared = gc.compare(methods, rng.normal(size=(40, 3)), seeds=2)
+    assert {name for name, _ in compared.embeddings} == {"pca"}
+    assert not any("bad" in row[0] for row in compared.summary())
+
+
 def test_model_selection_by_a_score_of_the_places(rng):
     X, y = rng.normal(size=(60, 4)), np.arange(60) % 2
     grid = {"perplexity": [3, 10]}

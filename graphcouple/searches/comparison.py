@@ -151,7 +151,7 @@ def compare(
     classes = None if y is None or _are_measured(y) else y
     check_scoring(X, classes, None, n_rows)
     maps: dict[Any, FloatArray] = {}
-    seconds = {}
+    seconds: dict[Any, float] = {}
     failures: dict[Any, Exception] = {}
     for name, method in methods.items():
         for seed in range(seeds if _random_names(method) else 1):
@@ -166,8 +166,10 @@ def compare(
                 if not np.isfinite(Z).all():
                     raise FloatingPointError("its map is not finite")
             except Exception as error:
-                # A failed method loses its row; the other rows stay.
+                # A failed method loses its row, with the maps of its earlier seeds; the other rows stay.
                 failures[name] = error
+                for earlier in range(seed):
+                    del maps[name, earlier], seconds[name, earlier]
                 break
             maps[name, seed], seconds[name, seed] = Z, time.perf_counter() - start
     if failures and not maps:
