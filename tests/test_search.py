@@ -3,10 +3,12 @@
 import dataclasses
 import itertools
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
-from scipy.stats import norm, randint, ttest_ind, uniform
+from scipy.stats import norm, randint, rv_histogram, ttest_ind, uniform
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
 
@@ -14,7 +16,7 @@ import graphcouple as gc
 from graphcouple.kernels.base import KERNELS
 from graphcouple.searches import Fit, RandomMap, SearchResult, halving
 from graphcouple.searches.draws import Draws
-from graphcouple.searches.runs import Runner, Store
+from graphcouple.searches.runs import Runner, Store, settings_of
 from graphcouple.searches.space import candidates, references
 from tests.extensions.kernel import Laplace
 
@@ -198,6 +200,40 @@ def test_a_store_of_another_search_is_refused(tmp_path):
     (tmp_path / "text").write_text("no store\n")
     with pytest.raises(ValueError, match="is not a file of a search"):
         short(store=tmp_path / "text")
+
+
+def test_a_store_of_other_arrays_is_refused(tmp_path):
+    """The texts of such methods are equal, since they leave the arrays out."""
+    priors = [gc.UnitOutDegree((np.random.default_rng(seed).random((40, 40)) < 0.5) * 1.0) for seed in (1, 2)]
+    X = np.random.default_rng(0).normal(size=(40, 3))
+
+    def method(prior):
+        law = gc.GraphModel("gaussian", prior, gc.ConstantBandwidth(1.0))
+        return gc.GraphCoupling(law, gc.GraphModel("student", "E"), max_iter=10)
+
+    def run(space, store):
+        gc.search(X, space, store=store, budget="1 trials", n_seeds=1, random_state=0, sampler="random")
+
+    lists = [[method(prior)] for prior in priors]
+    pairs = [(method(priors[0]), {"input__prior": [prior]}) for prior in priors]
+    for k, (first, other) in enumerate((lists, pairs)):
+        run(first, tmp_path / str(k))
+        run(first, tmp_path / str(k))
+        with pytest.raises(ValueError, match="another search: space differs"):
+            run(other, tmp_path / str(k))
+
+
+def test_distributions_are_told_apart_in_every_process():
+    histograms = [rv_histogram(np.histogram(np.random.default_rng(seed).random(50), 5)) for seed in (1, 2)]
+    texts = [settings_of(0, None, space=each)["space"] for each in (uniform, norm, uniform(0, 1), *histograms)]
+    assert len(set(texts)) == 5
+    np.random.rand()
+    for each, text in zip((uniform, norm, uniform(0, 1), *histograms), texts, strict=True):
+        assert settings_of(0, None, space=each)["space"] == text
+    again = "from scipy.stats import uniform; from graphcouple.searches.runs import settings_of"
+    again += "; print([settings_of(0, None, space=each)['space'] for each in (uniform, uniform(0, 1))])"
+    found = subprocess.run([sys.executable, "-c", again], capture_output=True, text=True, check=True).stdout
+    assert found.strip() == str([texts[0], texts[2]])
 
 
 def test_a_kernel_of_ones_own_takes_part():

@@ -7,6 +7,7 @@ import json
 import time
 import warnings
 from collections.abc import Mapping
+from numbers import Number
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from graphcouple.laws import GraphModel
 from graphcouple.metrics import evaluate, seed_stability
 from graphcouple.neighbors import nearest_neighbors
 from graphcouple.searches.comparison import fitted_map, with_seed
-from graphcouple.searches.space import Candidate
+from graphcouple.searches.space import Candidate, identity
 
 # Number of neighbours that laws share; a law that needs more searches by itself.
 _SHARED = 100
@@ -276,16 +277,25 @@ def settings_of(X: Any, y: Any, **others: Any) -> dict[str, Any]:
 
 
 def _described(value: Any) -> str:
-    """Return a text that is the same in every process: `repr`, except for distributions and functions."""
+    """Return a text that is the same in every process, and another one for another value."""
     if hasattr(value, "rvs"):
-        return f"{value.dist.name}{value.args}{sorted(value.kwds.items())}"
+        return _described_distribution(value)
     if isinstance(value, Mapping):
         return str({str(key): _described(each) for key, each in value.items()})
     if isinstance(value, (list, tuple)):
         return str([_described(each) for each in value])
     if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
-    return repr(value)
+    # Texts of estimators and laws leave out arrays, so that two of them may look alike.
+    return repr(value) if value is None or isinstance(value, (Number, str)) else identity(value)
+
+
+def _described_distribution(value: Any) -> str:
+    if hasattr(value, "dist"):
+        return f"{_described_distribution(value.dist)}{_described(value.args)}{_described(value.kwds)}"
+    # The state of the random numbers, which a distribution holds too, differs from one call to the next.
+    numbers = {name: each for name, each in sorted(vars(value).items()) if "random" not in name and not callable(each)}
+    return f"{type(value).__qualname__}{identity(numbers)}"
 
 
 def _plain_of(method: Any) -> Any:

@@ -196,7 +196,7 @@ class _Texts:
     def of(self, value: Any) -> str:
         """Return a text that no other value has."""
         is_number = isinstance(value, Real) and not isinstance(value, bool)
-        key = float(value) if is_number else _identity(value)
+        key = float(value) if is_number else identity(value)
         if key not in self._of:
             text = f"{value:.4g}" if isinstance(value, float) else str(value)
             if is_number and text in self._of.values():
@@ -211,7 +211,7 @@ class _Texts:
         return self._of[key]
 
 
-def _identity(value: Any) -> str:
+def identity(value: Any) -> str:
     """Return a text that equal values share and others do not."""
     try:
         return str(joblib.hash(value))
