@@ -17,7 +17,7 @@ from graphcouple.kernels.base import KERNELS
 from graphcouple.searches import Fit, RandomMap, SearchResult, halving
 from graphcouple.searches.draws import Draws
 from graphcouple.searches.runs import Runner, Store, settings_of
-from graphcouple.searches.space import candidates, references
+from graphcouple.searches.space import Candidate, candidates, references
 from tests.extensions.kernel import Laplace
 
 X, Y = make_blobs(130, 5, centers=6, random_state=0)
@@ -234,6 +234,24 @@ def test_distributions_are_told_apart_in_every_process():
     again += "; print([settings_of(0, None, space=each)['space'] for each in (uniform, uniform(0, 1))])"
     found = subprocess.run([sys.executable, "-c", again], capture_output=True, text=True, check=True).stdout
     assert found.strip() == str([texts[0], texts[2]])
+
+
+@pytest.mark.filterwarnings("ignore:the scale of largest likelihood")
+@pytest.mark.parametrize(
+    ("bandwidth", "fits"), [(gc.LeaveOneOut(), True), (gc.Perplexity(30), False), (gc.Perplexity(5), True)]
+)
+def test_a_method_fits_in_a_search_as_it_does_alone(bandwidth, fits):
+    X = np.random.default_rng(0).normal(size=(150, 3))
+    law = gc.GraphModel(gc.Gaussian(), "D", bandwidth, n_neighbors=20)
+    method = gc.GraphCoupling(law, gc.GraphModel("student", "E"), max_iter=10, random_state=0)
+    runner = Runner(X, None, None, Store(None, {}), 1, np.random.RandomState(0))
+    fit = runner.fit(Candidate("method", method, {}), 150, 0)
+    assert bool(fit.scores) == fits, fit.warnings
+    if fits:
+        np.testing.assert_allclose(runner.maps["method", 0], method.fit(X).embedding_, rtol=1e-6)
+    else:
+        with pytest.raises(ValueError, match="perplexity"):
+            method.fit(X)
 
 
 def test_a_kernel_of_ones_own_takes_part():

@@ -230,6 +230,13 @@ class Runner:
             return {}
         if wanted is None or wanted > min(_SHARED, X.shape[0] - 1):
             return {}
+        # A law takes given neighbours by other rules than those of its own search, which may change or refuse it.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            own = law.within(X.shape[0]).bandwidth
+            given = None if own is None else own.for_neighbors(wanted, wanted)
+        if own is not None and (own.looks_at_all or given is not own):
+            return {}
         key = (X.shape[0], metric)
         if key not in self._neighbors:
             k = min(_SHARED, X.shape[0] - 1)

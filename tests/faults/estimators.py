@@ -9,6 +9,7 @@ FAULTS = [
     Fault("search: values that look alike are one", "searches/space.py", "if unlike not in taken:", "if True:", "test_search_draws"),
     Fault("search: a store of methods that look alike", "searches/runs.py", "isinstance(value, (Number, str)) else identity(value)",
           "isinstance(value, (Number, str)) else repr(value)", "test_search"),
+    Fault("search: shared neighbours for every law", "searches/runs.py", "if own is not None and (own.looks_at_all or given is not own):", "if False:", "test_search"),
     Fault("read: methods of one name are one", "searches/space.py", "if seen[each.name] == 1 else", "if True else", "test_search_draws"),
     Fault("read: numbers of pairs are points", "estimators/embedding.py", "tags.input_tags.pairwise = self.takes_distances",
           "tags.input_tags.pairwise = False", "test_classical"),
