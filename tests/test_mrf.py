@@ -187,6 +187,20 @@ def test_radial_law_samples_its_density(kernel, weight, dim):
     np.testing.assert_allclose(cdf, [0.1, 0.5, 0.9], atol=0.008)
 
 
+@pytest.mark.parametrize("W", [[[0, 1], [0, 0]], [[0, 1, 0], [0, 0, 1], [0, 0, 0]]])
+def test_box_integral_of_a_kernel_infinite_at_0_against_uniform_points(W, rng):
+    """1/d² is not integrable in space, but in a box."""
+    W = np.array(W)
+    points = rng.uniform(0.0, 2.0, size=(400_000, len(W), 3))
+    values = np.prod([((points[:, i] - points[:, j]) ** 2).sum(axis=1) ** -1.0 for i, j in np.argwhere(W)], axis=0)
+    wanted = 3 * len(W) * np.log(2.0) + np.log(values.mean())
+    found = gc.PairwiseMRF(gc.Odds(gc.Student())).log_box_integral(W, 3, 2.0, rng=0)
+    assert 0 < found.standard_error < 0.03
+    assert found.value == pytest.approx(wanted, abs=0.05)
+    # On the line the integral diverges at 0.
+    assert gc.PairwiseMRF(gc.Odds(gc.Student())).log_box_integral(W, 1, 2.0, rng=0).value == np.inf
+
+
 @pytest.mark.parametrize("kernel", DECAYING.values(), ids=DECAYING.keys())
 @pytest.mark.parametrize(("W", "dim"), [(TWO_PAIRS, 1), (TRIANGLE, 1), (TWO_PAIRS, 2)])
 def test_box_integral_grows_with_the_exponent_of_the_null_space(kernel, W, dim):

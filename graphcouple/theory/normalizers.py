@@ -52,19 +52,21 @@ class LogNormalizer(NamedTuple):
 
 
 class _RadialLaw:
-    """The density proportional to k(‖x‖)^w on R^p, in t = log ‖x‖."""
+    """The density proportional to k(‖x‖)^w on R^p, or on the ball ‖x‖ < `reach`, in t = log ‖x‖."""
 
-    def __init__(self, kernel: Kernel, weight: float, dim: int) -> None:
+    def __init__(self, kernel: Kernel, weight: float, dim: int, reach: float = math.inf) -> None:
         self.kernel, self.weight, self.dim = kernel, weight, dim
         # As a function of t the integrand must vanish like a power of ‖x‖ at both ends, or the integral diverges.
         near, far = (weight * 2.0 * s * float(kernel.grad_log(s)) + dim for s in (1e-32, 1e60))
-        self.integrable = near > 1e-9 and far < -1e-9
+        self.integrable_near = near > 1e-9
+        self.integrable = self.integrable_near and (far < -1e-9 or reach < math.inf)
         if self.integrable:
-            levels = self._log(_SCAN)
+            scan = _SCAN if reach == math.inf else np.append(_SCAN[math.log(reach) > _SCAN], math.log(reach))
+            levels = self._log(scan)
             self.peak = float(levels.max())
             inside = np.flatnonzero(levels > self.peak + _NEGLIGIBLE)
-            self.domain = float(_SCAN[inside[0]]), float(_SCAN[inside[-1]])
-            self.mode = float(_SCAN[int(levels.argmax())])
+            self.domain = float(scan[inside[0]]), float(scan[inside[-1]])
+            self.mode = float(scan[int(levels.argmax())])
 
     def _log(self, t: Any) -> Any:
         return self.weight * self.kernel.log(np.exp(2.0 * np.asarray(t, dtype=np.float64))) + self.dim * np.asarray(t)
@@ -171,6 +173,10 @@ def monte_carlo(
                 log_constant += dim * math.log(box)
                 in_tree[node, parents[node]] = in_tree[parents[node], node] = 0.0
                 continue
+            if box is not None and not law.integrable:
+                # A kernel that is infinite at 0: weights of points drawn in the box may have infinite variance, so draw
+                # around the parent, within the diagonal of the box.
+                law = _RadialLaw(kernel, float(graph[node, parents[node]]), dim, reach=box * math.sqrt(dim))
             log_constant += law.log_integral()
             if not law.integrable:
                 return LogNormalizer(math.inf, 0.0, "monte carlo")
