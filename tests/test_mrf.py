@@ -176,6 +176,19 @@ def test_divergent_integrals_are_infinite():
     assert double.value == pytest.approx(np.log(np.pi / 2), abs=1e-9)
 
 
+def test_edges_of_a_cycle_may_make_an_integral_finite():
+    """Student's kernel is not integrable on the plane, but its product along a triangle is."""
+    triangle = np.zeros((4, 4))
+    triangle[[0, 0, 1], [1, 2, 2]] = 1.0
+    with pytest.raises(ValueError, match=r"not integrable along an edge of a cycle.*log_box_integral"):
+        gc.PairwiseMRF(gc.Student()).log_normalizer(triangle[:3, :3], 2, rng=0)
+    # An edge that no cycle contains makes it infinite, and so does a kernel that is not integrable at 0.
+    bridge = triangle.copy()
+    bridge[2, 3] = 1.0
+    assert gc.PairwiseMRF(gc.Student()).log_normalizer(bridge, 2, rng=0).value == np.inf
+    assert gc.PairwiseMRF(gc.Odds(gc.Student())).log_normalizer(triangle, 2, rng=0).value == np.inf
+
+
 @pytest.mark.parametrize(
     ("kernel", "weight", "dim"), [(gc.Gaussian(), 1, 3), (gc.Exponential(), 2, 2), (gc.Student(5.0), 1, 3)]
 )

@@ -234,12 +234,14 @@ class PairwiseMRF:
         Returns
         -------
         LogNormalizer
-            Infinite if the kernel is not integrable along an edge.
+            Infinite if the kernel is not integrable along an edge that no cycle contains, or near 0 along any edge.
 
         Raises
         ------
         ValueError
-            When `method` is unknown, has no closed form, or is quadrature over more than three coordinates.
+            When `method` is unknown, has no closed form, or is quadrature over more than three coordinates. Also when
+            Monte Carlo cannot decide whether the integral is finite, since the kernel is not integrable along an edge
+            of a cycle; `log_box_integral` takes such kernels.
         """
         check_integer("dim", dim, 1)
         if method not in ("auto", "closed", "quadrature", "monte carlo"):

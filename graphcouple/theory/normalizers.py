@@ -136,6 +136,14 @@ def quadrature(kernel: Kernel, graph: sp.csr_array, n_components: int, dim: int)
     return LogNormalizer(math.log(value), float(integral.error) / value, "quadrature")
 
 
+def _is_bridge(graph: sp.csr_array, i: int, j: int) -> bool:
+    """Return whether no cycle contains an edge."""
+    without = graph.tolil()
+    without[i, j] = without[j, i] = 0.0
+    _, labels = csgraph.connected_components(without.tocsr(), directed=False)
+    return bool(labels[i] != labels[j])
+
+
 def monte_carlo(
     kernel: Kernel,
     graph: sp.csr_array,
@@ -157,7 +165,7 @@ def monte_carlo(
     tree = csgraph.minimum_spanning_tree(heaviest).tocoo()
     in_tree = sp.csr_array((np.ones(tree.nnz), (tree.row, tree.col)), shape=graph.shape)
     in_tree = sp.csr_array(in_tree + in_tree.T)
-    bounded = kernel.assumptions(dim).bounded
+    bounded, undecided = kernel.assumptions(dim).bounded, False
     log_constant = n_components * dim * math.log(box) if box is not None else _sizes_term(labels, dim)
     points = np.zeros((n_samples, graph.shape[0], dim))
     for root in (int(np.argmax(labels == c)) for c in range(n_components)):
@@ -177,10 +185,18 @@ def monte_carlo(
                 # A kernel that is infinite at 0: weights of points drawn in the box may have infinite variance, so draw
                 # around the parent, within the diagonal of the box.
                 law = _RadialLaw(kernel, float(graph[node, parents[node]]), dim, reach=box * math.sqrt(dim))
-            log_constant += law.log_integral()
             if not law.integrable:
+                if law.integrable_near and not _is_bridge(graph, int(node), int(parents[node])):
+                    undecided = True
+                    continue
                 return LogNormalizer(math.inf, 0.0, "monte carlo")
+            log_constant += law.log_integral()
             points[:, node] = points[:, parents[node]] + law.sample(n_samples, generator)
+    if undecided:
+        raise ValueError(
+            f"{kernel!r} is not integrable along an edge of a cycle, whose other edges may make the integral finite; "
+            "Monte Carlo cannot decide whether they do. Integrate over a box: log_box_integral."
+        )
     rest = sp.csr_array(graph - graph.multiply(in_tree))
     rest.eliminate_zeros()
     edges = sp.triu(rest).tocoo()
