@@ -297,7 +297,7 @@ def _intrinsic_dimension(rows: DistanceRows) -> float:
         furthest = np.repeat(logs[begin + lengths - 1], lengths)
         # A row counts as often as it has copies.
         weights = np.ones(begin.size) if rows.copies is None else rows.copies.weights[nodes][starts[near][begin]]
-        inverses += float(np.repeat(weights, lengths) @ (furthest - logs))
+        inverses += float((np.repeat(weights, lengths) * (furthest - logs)).sum())
         counts += float(weights @ (lengths - 1))
     most = max(n_places - 1.0, 1.0)
     return max(min(counts / inverses, most), 1.0) if inverses > counts / most else most
