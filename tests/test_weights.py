@@ -1,8 +1,6 @@
 """Sample weights: integers are copies of points, in the law, in every objective and for new points."""
 
-import dataclasses
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +8,6 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 import graphcouple as gc
-from graphcouple.summation import LogKernel
 from tests.extensions.prior import TwoOut
 from tests.reference import numerical_gradient, relative_error
 
@@ -208,81 +205,6 @@ def test_estimators_report_the_loss_of_all_copies_and_place_alike(name, tmp_path
     assert np.isfinite(loss).all()
 
 
-LOSSES = {
-    "TSNE": gc.TSNE(perplexity=6),
-    "TSNE exaggerated": gc.TSNE(perplexity=6, exaggeration=2.0),
-    "SNE": gc.SNE(perplexity=6),
-    "NegTSNE": gc.NegTSNE(perplexity=6, repulsion="full"),
-    "NCTSNE": gc.NCTSNE(perplexity=6),
-    "LargeVis": gc.GraphCoupling(
-        law_of("~B", "connectivity"), gc.GraphModel("student", "B"), coupling=gc.EffectiveCoupling(noise_exponent=0.75)
-    ),
-    "UMAP full": gc.UMAP(n_neighbors=COPIES.size, repulsion="full"),
-    "edges of both ends": gc.GraphCoupling(
-        law_of("D", "perplexity"), gc.GraphModel("student", "B"), coupling="effective"
-    ),
-}
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_the_loss_of_a_weighted_point_is_that_of_one_copy(name, tmp_path):
-    method = LOSSES[name].set_params(random_state=0, max_iter=20)
-    fitted = method.fit(X, sample_weight=WEIGHTS)
-    posterior = fitted.sentence.input.posterior(X[COPIES])
-    problem = gc.couplings.Problem(
-        X[COPIES], None, posterior, method.sentence.latent, 2, gc.Exact(), "euclidean", np.random.RandomState(0), 1
-    )
-    coupling = method.sentence.coupling
-    coupling = {"cross-entropy": gc.couplings.CrossEntropyCoupling(), "effective": gc.EffectiveCoupling()}.get(
-        coupling, coupling
-    )
-    slow = coupling.bind(problem).fixed_map(fitted.embedding_[COPIES])
-    wanted = slow.own_losses(sp.csr_array(posterior.mean()))
-    np.testing.assert_allclose(fitted.point_losses()[COPIES], wanted, rtol=1e-7, atol=1e-9)
-    fitted.save(tmp_path / "map")
-    np.testing.assert_allclose(gc.load(tmp_path / "map").point_losses()[COPIES], wanted, rtol=1e-7, atol=1e-9)
-    merged = gc.GraphCoupling(**method.sentence.replace(unique=True)).fit(X[COPIES])
-    slow = coupling.bind(problem).fixed_map(merged.embedding_)
-    np.testing.assert_allclose(
-        merged.point_losses(), slow.own_losses(sp.csr_array(posterior.mean())), rtol=1e-7, atol=1e-9
-    )
-
-
-def test_the_loss_of_a_weighted_point_of_umap_leaves_infinite_pairs_out():
-    """UMAP's repulsion is infinite between copies, so repeated rows are summed without the pairs of one place."""
-    fitted = gc.UMAP(n_neighbors=COPIES.size, random_state=0, max_iter=20).fit(X, sample_weight=WEIGHTS)
-    means = sp.csr_array(fitted.sentence.input.posterior(X[COPIES]).mean()).toarray()
-    sq_dist = cdist(fitted.embedding_, fitted.embedding_, "sqeuclidean")[np.ix_(COPIES, COPIES)]
-    apart = COPIES[:, None] != COPIES
-    k = np.exp(fitted.sentence.latent.kernel.log(np.where(apart, sq_dist, 1.0)))
-    degrees = means.sum(axis=1)
-    charges = (degrees[:, None] + degrees) / COPIES.size
-    slow = 2.5 * charges * np.log1p(k) - means * np.log(k / (1.0 + k))
-    np.testing.assert_allclose(fitted.point_losses()[COPIES], (slow * apart).sum(axis=1), rtol=1e-7)
-
-
-def test_losses_of_weighted_points_add_up_to_the_loss():
-    for method, share in ((gc.SNE(perplexity=6), 1.0), (gc.UMAP(n_neighbors=COPIES.size), 0.5)):
-        fitted = method.set_params(random_state=0, max_iter=20).fit(X, sample_weight=WEIGHTS + 0.25)
-        assert share * WEIGHTS @ fitted.point_losses() + share * 0.25 * fitted.point_losses().sum() == pytest.approx(
-            fitted.loss_, rel=1e-9
-        )
-
-
-def test_losses_of_weighted_points_that_underflow():
-    """A weight just above 1 leaves so little of a copy that only logarithms hold it."""
-    weights, far = WEIGHTS.copy(), 1e3 * Z
-    weights[:3] = 1.0, 0.5, 1.0 + 2.0**-52
-    one, edges = gc.couplings.fixed_map, sp.csr_array(np.ones((17, 17)) - np.eye(17))
-    fixed = one.NormalizedMap(far, LogKernel(gc.Gaussian()), gc.Gaussian(), gc.Exact(), weights)
-    fixed.__dict__["field"] = SimpleNamespace(resolution=1e-10)
-    sq_dist = cdist(far, far, "sqeuclidean")
-    logs = -0.5 * sq_dist + np.log(weights)
-    np.fill_diagonal(logs, np.where(weights > 1, np.log(np.maximum(weights - 1, 1e-300)), -np.inf))
-    expected = np.logaddexp.reduce(logs, axis=1) + 0.5 * (edges.toarray() * sq_dist).sum(axis=1) / 16.0
-    np.testing.assert_allclose(fixed.own_losses(edges), expected, rtol=1e-12)
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     ("metric", "scales"), [("seuclidean", lambda R: R.var(axis=0, ddof=1)), ("mahalanobis", lambda R: np.cov(R.T))]
@@ -339,54 +261,6 @@ def test_weights_of_updates_and_of_nothing():
     ones = gc.TSNE(perplexity=6, random_state=0, max_iter=30).fit(X, sample_weight=np.ones(17))
     plain = gc.TSNE(perplexity=6, random_state=0, max_iter=30).fit(X)
     np.testing.assert_allclose(ones.loss_, plain.loss_, rtol=1e-6)
-
-
-@pytest.mark.parametrize("space", [None, gc.laws.Hyperbolic()], ids=str)
-def test_distances_from_the_centre_count_copies(space):
-    wanted = RNG.uniform(size=17)
-    weighted = gc.couplings.OriginMismatch(wanted, space, WEIGHTS)
-    repeated = gc.couplings.OriginMismatch(wanted[COPIES], space)
-    value, gradient = weighted.value_and_grad(Z)
-    whole, forces = repeated.value_and_grad(Z[COPIES])
-    assert value == pytest.approx(whole, rel=1e-12)
-    summed = np.zeros(Z.shape)
-    np.add.at(summed, COPIES, forces)
-    np.testing.assert_allclose(gradient, summed, rtol=1e-10)
-    assert relative_error(gradient, numerical_gradient(weighted.value, Z)) < 1e-6
-
-
-@pytest.mark.parametrize("given", ["points", "sparse", "float32", "distances", "a space"])
-def test_distances_of_the_data_are_from_the_mean_of_all_copies(given):
-    metric = {"distances": "precomputed", "a space": gc.laws.Hyperbolic()}.get(given, "euclidean")
-    shifted = X + 3.0 * WEIGHTS[:, None]
-    points = {"sparse": sp.csr_array(shifted), "float32": shifted.astype(np.float32), "distances": cdist(X, X)}
-    points = points.get(given, shifted)
-    whole = cdist(X[COPIES], X[COPIES]) if given == "distances" else points[COPIES]
-    method = gc.COSNE(perplexity=6, max_iter=5, random_state=0, metric=metric, init="random")
-    fitted = method.fit(points, sample_weight=WEIGHTS)
-    start = fitted.embedding_[COPIES]
-    repeated = gc.GraphCoupling(**method.sentence.replace(init=start, max_iter=1)).fit(whole)
-    rel = 1e-4 if given == "float32" else 1e-8
-    assert fitted.loss_ == pytest.approx(repeated.loss_history_[0], rel=rel)
-    wanted = gc.couplings.OriginDistances
-    problem = gc.couplings.Problem(
-        None, None, fitted.posterior_, method.sentence.latent, 2, gc.Exact(), metric, np.random.RandomState(0), 1
-    )
-    one, all_copies = (
-        wanted().bind(dataclasses.replace(problem, X=rows, posterior=law)).wanted
-        for rows, law in ((points, fitted.posterior_), (whole, repeated.posterior_))
-    )
-    np.testing.assert_allclose(one[COPIES], all_copies, rtol=rel)
-
-
-def test_cosne_of_equal_rows_has_the_loss_of_all_of_them():
-    rows = X[COPIES]
-    fitted = gc.COSNE(perplexity=6, max_iter=10, random_state=0, unique=True).fit(rows)
-    far = np.linalg.norm(rows - rows.mean(axis=0), axis=1)
-    mismatch = gc.couplings.OriginMismatch(far, gc.laws.Hyperbolic()).value(fitted.embedding_)
-    assert fitted.term_losses_[0] == pytest.approx(mismatch, rel=1e-9)
-    start = fitted.sentence.replace(init=fitted.embedding_, max_iter=1, unique=False)
-    assert fitted.loss_ == pytest.approx(gc.GraphCoupling(**start).fit(rows).loss_history_[0], rel=1e-9)
 
 
 def test_doubling_all_weights_keeps_the_shape_of_the_loss():

@@ -156,7 +156,7 @@ class PlacesNewPoints(HasLaw):
         The weights are the mean edges from a new point at that place to the fitted ones, under a law of prior D given
         the embedding: Gaussian kernels of perplexity 10 (or a third of the points) on the 30 nearest. So the result
         lies between fitted points and is smoother than they are. At the place of a fitted point it is that point.
-        Distances are those of the map's space.
+        Distances are measured in the map's space.
 
         Parameters
         ----------
@@ -324,8 +324,9 @@ class PlacesNewPoints(HasLaw):
 
         A point of high loss lies far from where its edges pull it: between groups, or torn from its neighbours. Laws
         that join the edges of both ends, as UMAP's does, give a fitted point more edges than a new one, and a higher
-        loss. A row with a sample weight stands for several copies: its loss is that of one copy, as if the row were
-        repeated. So it is with ``unique=True``. Copies repel each other too, unless that is infinite, as UMAP's is.
+        loss. A row with a sample weight stands for several copies, and gets the loss of one copy, as if the row were
+        repeated; so do equal rows under ``unique=True``. Copies repel each other too, unless the repulsion of points in
+        one place is infinite, as in UMAP.
 
         Returns
         -------

@@ -155,11 +155,12 @@ class _ConditionedMixture(ConditionedLaw):
         means = [part.to_csr() for part in parts]
         total = weighted_sum(self.mixture.probabilities, means)
         # Points that coincide by one law only, as equal categories do, do not coincide.
-        together = sp.csr_array(functools.reduce(lambda a, b: a.multiply(b), [each > 0 for each in means]))
+        coincident = np.full(total.shape[0], -1)
+        rows = np.flatnonzero(np.all([part.coincident >= 0 for part in parts], axis=0))
+        together = sp.csr_array(functools.reduce(lambda a, b: a.multiply(b), [each[rows] > 0 for each in means]))
         together.sort_indices()
-        same = np.all([part.coincident >= 0 for part in parts], axis=0) & (np.diff(together.indptr) > 0)
-        coincident = np.full(len(same), -1)
-        coincident[same] = together.indices[together.indptr[:-1][same]]
+        meet = np.diff(together.indptr) > 0
+        coincident[rows[meet]] = together.indices[together.indptr[:-1][meet]]
         support = Support(total.indptr, total.indices)
         return dataclasses.replace(parts[0], support=support, means=total.data, coincident=coincident)
 

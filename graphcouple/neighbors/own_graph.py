@@ -128,7 +128,13 @@ class ForgottenNeighbors(Distances):
         super().__init__(points.X)
         self._points, self._most = points, most
 
-    given = True
+    _finder: Any = None
+    """The transformer that found the neighbours; None if they were given."""
+
+    @property
+    def given(self) -> bool:
+        """Whether the nearest points were given: a transformer can search again."""
+        return self._finder is None
 
     @property
     def n_points(self) -> int:
@@ -181,12 +187,6 @@ class OwnNeighbors(ForgottenNeighbors):
     """
 
     knows_all = False
-    _finder: Any = None
-
-    @property
-    def given(self) -> bool:  # type: ignore[override]
-        """Whether the nearest points were given: a transformer can search again."""
-        return self._finder is None
 
     def __init__(self, X: Any, metric: Any, neighbors: Any, metric_params: dict[str, Any] | None = None) -> None:
         points = distances_of(X, metric, metric_params)

@@ -230,7 +230,7 @@ class Runner:
             return {}
         if wanted is None or wanted > min(_SHARED, X.shape[0] - 1):
             return {}
-        # A law takes given neighbours by other rules than those of its own search, which may change or refuse it.
+        # Given neighbours may change a bandwidth, or suit none: then the law searches by itself.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             own = law.within(X.shape[0]).bandwidth
@@ -293,7 +293,7 @@ def _described(value: Any) -> str:
         return str([_described(each) for each in value])
     if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
-    # Texts of estimators and laws leave out arrays, so that two of them may look alike.
+    # Texts of estimators and laws leave arrays out, so two methods may have the same text.
     return repr(value) if value is None or isinstance(value, (Number, str)) else identity(value)
 
 
