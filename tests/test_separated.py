@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
 import graphcouple as gc
@@ -211,6 +212,14 @@ def test_rows_that_differ_but_share_a_place_are_told():
     assert len(np.unique(fitted.embedding_.round(6), axis=0)) == 206
     copies = np.concatenate([X[:200], np.repeat(X[200:201], 6, axis=0)])
     gc.SymmetricSNE(perplexity=3, random_state=0).fit(copies)
+    # A run that ends at its limit tells too.
+    blobs, y = make_blobs(60, 5, centers=3, random_state=0)
+    dots, short = np.stack([y, y**2], axis=1), {"early_exaggeration": 1, "max_iter": 1}
+    with (
+        pytest.warns(ConvergenceWarning, match="far from its size"),
+        pytest.warns(ConvergenceWarning, match=r"points lie in 3 places although"),
+    ):
+        gc.TSNE(perplexity=10, init=dots, random_state=0, **short).fit(blobs)
 
 
 def test_components_that_start_as_dots_do_not_push_each_other_far_out():

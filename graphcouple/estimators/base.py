@@ -159,7 +159,7 @@ class CouplingEstimator(PlacesNewPoints):
         if self.unique and X is not None:
             rows, sentence, equal = self._gathered(rows, sentence)
         result = self._carry_out(sentence, rows, rng, snapshots=snapshots)
-        if X is not None and result.solution.converged and not self.terms:
+        if X is not None and not (result.solution.stopped or self.terms):
             warn_if_places_are_shared(rows.X, result.solution.Z)
         # An earlier fit is kept until the run has finished.
         self._rows, self._landmarks = equal, landmarks

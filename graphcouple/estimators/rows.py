@@ -145,7 +145,7 @@ def warn_if_places_are_shared(X: Any, Z: FloatArray) -> None:
         warnings.warn(
             f"{rows.size} points lie in {places.size} place{'s' if places.size > 1 else ''} although their rows "
             "differ: the map does not tell them apart. Lower the perplexity below the number of points in the smallest "
-            "group, or the exaggeration, or use a kernel with a heavier tail in the embedding.",
+            "group, or the exaggeration, raise max_iter, or use a kernel with a heavier tail in the embedding.",
             ConvergenceWarning,
             stacklevel=3,
         )
