@@ -186,6 +186,7 @@ class MetricMDS(EmbeddingEstimator):
                 n_starts=self.n_starts,
                 settled_within=1e-5,
                 callback=None if show.idle else in_units,
+                check_every=show.every,
                 n_jobs=self.n_jobs,
                 on_interrupt=self.on_interrupt,
                 snapshots=snapshots,

@@ -84,7 +84,8 @@ class Stopping:
     check_every : int, optional
         Iterations between evaluations of the loss, for the history, the tests and the callback. The default is 1 with
         a callback and 20 without; none but the first and last if the optimizer is noisy. An evaluation can cost as
-        much as several iterations, because the loss may need logarithms that the gradient does not.
+        much as several iterations, because the loss may need logarithms that the gradient does not. With a divisor of
+        20, all tests run at multiples of 20, so that a callback does not change where a run ends.
 
     Examples
     --------
@@ -172,6 +173,9 @@ class Monitor:
         if self._tell(iteration, Z):
             self._reason, self.stopped = f"stopped by the callback at iteration {iteration}", True
             return True
+        # A run that is watched more often than every 20 iterations ends as if it were not.
+        if iteration % SETTLE_SPAN and SETTLE_SPAN % self.check_every == 0:
+            return False
         if not settled:
             self._lowest, self._lowest_at, self._judged = np.inf, iteration, None
             return False

@@ -45,6 +45,8 @@ FAULTS = [
     Fault("descent: four dimensions as slow as two", "optimize/descent.py", "Z.shape[1] >= _FREE_DIMS", "False", "test_descent"),
     Fault("descent: settled when steps were taken back", "optimize/monitor.py", "if abs(fall) <= _SAME * abs(loss) and", "if False and",
           "test_descent"),
+    Fault("descent: a callback ends runs earlier", "optimize/monitor.py", "if iteration % SETTLE_SPAN and SETTLE_SPAN % self.check_every == 0:",
+          "if False:", "test_solve"),
     Fault("descent: settled above its start", "optimize/monitor.py", " or loss > self.first:", ":", "test_descent"),
     Fault("descent: no more exaggeration than t-SNE's", "optimize/descent.py",
           "_MOST_ATTRACTION = 30.0", "_MOST_ATTRACTION = 12.0", "test_descent"),
