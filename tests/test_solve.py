@@ -313,6 +313,11 @@ def test_a_callback_does_not_change_where_a_run_stops(make, iris):
     watched = make(random_state=0, callback=lambda *state: False).fit(X)
     assert quiet.n_iter_ == watched.n_iter_ < 500
     np.testing.assert_array_equal(quiet.embedding_, watched.embedding_)
+    objective = gc.PrecisionCrossEntropy(X - X.mean(axis=0))
+    unwatched = gc.solve(objective, X[:, :2] - X[:, :2].mean(axis=0), gc.LBFGS())
+    seen = gc.solve(objective, X[:, :2] - X[:, :2].mean(axis=0), gc.LBFGS(), callback=lambda *state: False)
+    assert unwatched.converged
+    assert unwatched.n_iter == seen.n_iter
 
 
 @pytest.mark.parametrize("estimator", [gc.TSNE(perplexity=10), gc.SNE(perplexity=10), gc.UMAP(repulsion="full")])
