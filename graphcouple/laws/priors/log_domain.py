@@ -26,7 +26,7 @@ _BLOCK_ENTRIES = 2**22
 
 def exact_like(summation: Summation) -> Exact:
     """Return exact sums with the same threads, for potentials below a summation's error."""
-    return Exact(getattr(summation, "n_jobs", None))
+    return Exact(summation.n_jobs)
 
 
 def isolated_terms(
