@@ -234,10 +234,5 @@ def _negative_sampling(objective: Objective, Z: FloatArray, *, in_pieces: bool) 
 
 def _is_better_sampled(objective: Objective, Z: FloatArray) -> bool:
     """Return whether the objective can be sampled, and sums are slow or points on a line cannot pass each other."""
-    if not _is_stuck(objective, Z) and (Z.shape[1] <= 2 or len(Z) <= _SAMPLED_FROM):
-        return False
-    try:
-        NegativeSampling().check(objective)
-    except (TypeError, ValueError):
-        return False
-    return True
+    slow = Z.shape[1] > 2 and len(Z) > _SAMPLED_FROM
+    return (slow or _is_stuck(objective, Z)) and NegativeSampling.refusal(objective) is None

@@ -112,20 +112,27 @@ class NegativeSampling(Optimizer):
         ------
         TypeError, ValueError
         """
+        if error := self.refusal(objective):
+            raise error
+
+    @staticmethod
+    def refusal(objective: Objective) -> TypeError | ValueError | None:
+        """Return the error that `check` raises; None if the objective can be sampled."""
         if not (isinstance(objective, EffectiveCrossEntropy) and objective.drawable):
-            raise TypeError(
+            return TypeError(
                 f"NegativeSampling needs an EffectiveCrossEntropy and no terms, the loss that it minimises, got "
                 f"{type(objective).__name__}; use MomentumGains() or LBFGS(), or an estimator's repulsion='effective'."
             )
         if isinstance(objective.latent.metric, Space):
-            raise ValueError(
+            return ValueError(
                 f"NegativeSampling measures Euclidean distances, not {objective.latent.metric}; use LBFGS()."
             )
         if not float(objective.negative_sample_rate).is_integer():
-            raise ValueError(
+            return ValueError(
                 f"NegativeSampling draws whole points: negative_sample_rate={objective.negative_sample_rate!r} must be "
                 "an integer; other optimizers take any number."
             )
+        return None
 
     def suited_iterations(self, n_points: int) -> int:
         """Return 500 epochs up to 10,000 points and 200 beyond, as umap-learn does."""
