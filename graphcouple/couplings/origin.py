@@ -12,6 +12,7 @@ from graphcouple._support.validation import check_weight
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.graphs import FloatArray
+from graphcouple.neighbors import is_precomputed
 from graphcouple.summation.curved import Space
 
 
@@ -123,7 +124,7 @@ class OriginDistances(Term):
         weights = problem.posterior.node_weights
         if isinstance(problem.metric, Space):
             return problem.metric.from_centre(np.linalg.norm(problem.points, axis=1))[0]
-        if problem.metric == "precomputed" and isinstance(problem.X, np.ndarray):
+        if is_precomputed(problem.metric) and isinstance(problem.X, np.ndarray):
             # Gower (1966): the squared distances from the mean of points with these distances.
             mean_square = np.average(np.square(problem.X, dtype=np.float64), axis=1, weights=weights)
             return np.sqrt(np.maximum(mean_square - 0.5 * np.average(mean_square, weights=weights), 0.0))

@@ -24,7 +24,7 @@ from graphcouple.laws import GraphModel
 from graphcouple.laws.copies import refuse_weights
 from graphcouple.laws.given import Searchable
 from graphcouple.laws.priors import RandomGraph
-from graphcouple.neighbors import Distances, coordinates_of, distances_of
+from graphcouple.neighbors import Distances, coordinates_of, distances_of, is_precomputed
 from graphcouple.summation import Summation
 
 
@@ -98,7 +98,7 @@ class Problem:
         ValueError
             When X holds distances or is None.
         """
-        if self.X is None or self.metric == "precomputed":
+        if self.X is None or is_precomputed(self.metric):
             lack = "no points were given" if self.X is None else "precomputed distances were given instead"
             raise ValueError(
                 f"this needs points, but {lack}; pass the points as X and the graph's posterior as the input of "

@@ -18,7 +18,7 @@ from graphcouple.estimators._peers import why_missing
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import ConditionedLaw
 from graphcouple.laws.priors import RandomGraph
-from graphcouple.neighbors import as_points, remembered_distances
+from graphcouple.neighbors import as_points, is_precomputed, remembered_distances
 
 # Rows that are compared first: if they differ, the others need not be read.
 _FIRST = 100
@@ -241,8 +241,7 @@ class EmbeddingEstimator(ScikitTransformer):
     def takes_distances(self) -> bool:
         """Whether `X` holds one number for each pair of points instead of points."""
         law = getattr(self, "input", None)
-        metric = getattr(self if law is None else law, "metric", None)
-        return isinstance(metric, str) and metric == "precomputed"
+        return is_precomputed(getattr(self if law is None else law, "metric", None))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

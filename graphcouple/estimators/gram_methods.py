@@ -23,7 +23,7 @@ from graphcouple.estimators.spectral import (
 )
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
-from graphcouple.neighbors import distances_of, product_of_rows
+from graphcouple.neighbors import distances_of, is_precomputed, product_of_rows
 from graphcouple.neighbors.distances import squares_of
 from graphcouple.spectral import GramMatrix, nystroem_places
 
@@ -95,7 +95,7 @@ class ByKernel(SimilarityEstimator):
     @property
     def takes_distances(self) -> bool:
         """Whether `X` holds similarities."""
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return is_precomputed(self.kernel)
 
     @property
     def _linear(self) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from graphcouple.estimators.rows import nearest_to_means
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
-from graphcouple.neighbors import Distances, distances_of
+from graphcouple.neighbors import Distances, distances_of, is_precomputed
 
 # Up to 5,000 points, matrices of all pairs are decomposed; beyond, matrices of 1,000 landmarks.
 MOST_PAIRS, LANDMARKS = 5000, 1000
@@ -50,7 +50,7 @@ def kernel_values(kernel: Any, params: dict[str, Any] | None, X: Any, Y: Any = N
     """Return the similarities of points by a kernel: of scikit-learn, graphcouple's, a function, or given ones."""
     from sklearn.metrics.pairwise import pairwise_kernels
 
-    if isinstance(kernel, str) and kernel == "precomputed":
+    if is_precomputed(kernel):
         return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
     if isinstance(kernel, Kernel):
         if params:

@@ -17,7 +17,7 @@ from graphcouple.laws.given import ConditionedLaw, GraphLaw, NewEdges
 from graphcouple.laws.model import GraphModel
 from graphcouple.laws.priors import MixturePosterior
 from graphcouple.laws.priors.mixture import mixture_weights, weighted_sum
-from graphcouple.neighbors import Distances, as_points
+from graphcouple.neighbors import Distances, as_points, is_precomputed
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class GraphMixture(GraphLaw):
         object.__setattr__(self, "laws", tuple(self.laws))
         if not self.laws:
             raise ValueError("laws must hold at least one GraphModel.")
-        if len({law.metric == "precomputed" for law in self.laws}) > 1:
+        if len({is_precomputed(law.metric) for law in self.laws}) > 1:
             raise ValueError("laws must all have metric='precomputed', or none: they get the same X.")
         mixture_weights(self.weights, len(self.laws))
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from graphcouple.graphs import FloatArray
-from graphcouple.neighbors import near_origin
+from graphcouple.neighbors import is_precomputed, near_origin
 
 Distances = Callable[..., FloatArray]
 
@@ -28,7 +28,7 @@ def distances_of(points: Any, metric: str, dtype: Any) -> Distances:
     TypeError, ValueError
         When the metric is unknown, needs parameters, or does not accept these points.
     """
-    if metric == "precomputed":
+    if is_precomputed(metric):
         D = _complete(points)
         return lambda rows, columns=None: _check_block(D[rows] if columns is None else D[np.ix_(rows, columns)])
     if metric != "euclidean" or sp.issparse(points):

@@ -16,7 +16,7 @@ from graphcouple.metrics._distances import Coinciding, correlation_of, triplets_
 from graphcouple.metrics._neighborhoods import check_sizes, curves_of
 from graphcouple.metrics._relations import Relations, as_map, relate
 from graphcouple.metrics._tears import LENGTH, neighbors_of, tears_of
-from graphcouple.neighbors import as_points
+from graphcouple.neighbors import as_points, is_precomputed
 
 ALL_ROWS = 12_000
 """Up to this many points, scores are of all rows: 10,000 take five seconds."""
@@ -233,7 +233,7 @@ def score_each(
         tears = tears_of(near, embedding, classes, LENGTH, n_jobs)
         scores |= {"torn edges": tears.edges, "flung points": tears.flung, "detached points": tears.detached}
         if y is not None:
-            scores |= _classes(None if metric == "precomputed" else points, embedding, y, random_state, n_jobs)
+            scores |= _classes(None if is_precomputed(metric) else points, embedding, y, random_state, n_jobs)
         own_scores = {score: _registered(score, points, embedding, y) for score in SCORES.names()}
         table[name] = scores | {score: float(value) for score, value in own_scores.items() if value is not None}
     return table

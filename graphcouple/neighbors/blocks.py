@@ -13,6 +13,7 @@ from graphcouple._support.validation import check_positive
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.neighbors.by_metric import distances_of
 from graphcouple.neighbors.distances import Distances, Euclidean, Searched, regular_support
+from graphcouple.neighbors.precomputed import is_precomputed
 
 # Rows in the sample that sets the bandwidth of a block, and distances held at once when all points are compared.
 _UNIT_ROWS = 400
@@ -62,7 +63,7 @@ class Block:
                     "frame.columns.get_indexer(names)."
                 )
             object.__setattr__(self, "columns", tuple(columns.tolist()))
-        if self.metric == "precomputed":
+        if is_precomputed(self.metric):
             raise ValueError("a block has columns of points, so its metric cannot be 'precomputed'.")
         if not (isinstance(self.bandwidth, str) and self.bandwidth == "auto"):
             check_positive("bandwidth", self.bandwidth)

@@ -16,7 +16,7 @@ from graphcouple.graphs import FloatArray, IntArray, Support, off_diagonal
 from graphcouple.neighbors.distances import Distances, Euclidean, Searched, in_chunks, regular_support
 from graphcouple.neighbors.neighbor_graph import NeighborGraph, suits
 from graphcouple.neighbors.points import largest_of_rows, unit_rows
-from graphcouple.neighbors.precomputed import SquareDistances, StoredDistances
+from graphcouple.neighbors.precomputed import SquareDistances, StoredDistances, is_precomputed
 
 # Metrics for which scikit-learn takes sparse points, and metrics of truth values.
 _OF_SPARSE = ("cityblock", "cosine", "euclidean", "l1", "l2", "manhattan")
@@ -304,7 +304,7 @@ def coordinates_of(X: Any, metric: Any) -> Any:
 
     None if there are only distances, or no points.
     """
-    if X is None or (isinstance(metric, str) and metric == "precomputed"):
+    if X is None or is_precomputed(metric):
         return None
     return metric.coordinates(X) if hasattr(metric, "coordinates") else X
 
@@ -336,7 +336,7 @@ def distances_of(X: Any, metric: Any = "euclidean", metric_params: dict[str, Any
     >>> support.indices.tolist(), sq_dist.tolist()
     ([1, 0, 1], [1.0, 1.0, 4.0])
     """
-    if isinstance(metric, str) and metric == "precomputed":
+    if is_precomputed(metric):
         if X.shape[0] != X.shape[1]:
             raise ValueError(f"precomputed distances must be square, got shape {X.shape}.")
         if sp.issparse(X):

@@ -11,6 +11,11 @@ from graphcouple.graphs import FloatArray, Support, as_csr, edges_of, off_diagon
 from graphcouple.neighbors.distances import Searched, nearest_edges, regular_support, squares_of
 
 
+def is_precomputed(metric: Any) -> bool:
+    """Return whether a metric, or a kernel, says that X holds a number for each pair instead of points."""
+    return isinstance(metric, str) and metric == "precomputed"
+
+
 class SquareDistances(Searched):
     """Precomputed distances in a square array."""
 

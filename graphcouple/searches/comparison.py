@@ -15,6 +15,7 @@ from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
 from graphcouple.metrics import seed_stability
 from graphcouple.metrics._evaluate import as_table, check_scoring, score_each
+from graphcouple.neighbors import is_precomputed
 
 # What a summary shows, in hundredths.
 _SHOWN = ("R(", "triplet correlation", "-NN accuracy")
@@ -143,8 +144,8 @@ def compare(
     for name, method in methods.items():
         if isinstance(method, type) or not (hasattr(method, "fit") and hasattr(method, "get_params")):
             raise TypeError(f"methods[{name!r}] must be an estimator with fit and get_params, got {method!r}.")
-        if _takes_distances(method, metric) != (metric == "precomputed"):
-            taken = "points" if metric == "precomputed" else "distances"
+        if _takes_distances(method, metric) != is_precomputed(metric):
+            taken = "points" if is_precomputed(metric) else "distances"
             raise ValueError(f"methods[{name!r}] takes {taken}, but the scores have metric={metric!r}.")
     check_integer("seeds", seeds, 1)
     # Refuse data that cannot be scored before any fit.
@@ -219,5 +220,4 @@ def _takes_distances(method: Any, metric: Any) -> bool:
     """Return whether a method takes distances; if it does not say, whether the scores do."""
     if isinstance(method, EmbeddingEstimator):
         return method.takes_distances
-    own = method.get_params().get("metric", metric)
-    return isinstance(own, str) and own == "precomputed"
+    return is_precomputed(method.get_params().get("metric", metric))

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from graphcouple._support.validation import check_integer
 from graphcouple.metrics._evaluate import check_scoring
-from graphcouple.neighbors import as_points
+from graphcouple.neighbors import as_points, is_precomputed
 from graphcouple.searches.draws import Draws, draws_of
 from graphcouple.searches.result import SearchResult
 from graphcouple.searches.runs import Fit, Runner, Store, settings_of
@@ -159,7 +159,7 @@ def search(
 
 def _check(objectives: Any, n_seeds: Any, metric: Any, store: Any, random_state: Any) -> None:
     check_integer("n_seeds", n_seeds, 1)
-    if not isinstance(metric, str) or metric == "precomputed":
+    if not isinstance(metric, str) or is_precomputed(metric):
         raise ValueError(f"metric must be the name of a distance between rows, got {metric!r}.")
     if isinstance(objectives, str):
         raise ValueError(f"objectives must be a list of names, such as [{objectives!r}].")

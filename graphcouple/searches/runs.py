@@ -19,7 +19,7 @@ from graphcouple.estimators.wrapper import WithTerm
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import GraphModel
 from graphcouple.metrics import evaluate, seed_stability
-from graphcouple.neighbors import nearest_neighbors
+from graphcouple.neighbors import is_precomputed, nearest_neighbors
 from graphcouple.searches.comparison import fitted_map, with_seed
 from graphcouple.searches.space import Candidate, identity
 
@@ -226,7 +226,7 @@ class Runner:
         if not isinstance(law, GraphModel) or law.metric_params or law.search != "auto":
             return {}
         wanted, metric = law.neighbors_among(X.shape[0]), law.metric
-        if not isinstance(metric, str) or metric == "precomputed":
+        if not isinstance(metric, str) or is_precomputed(metric):
             return {}
         if wanted is None or wanted > min(_SHARED, X.shape[0] - 1):
             return {}

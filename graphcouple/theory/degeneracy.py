@@ -16,7 +16,7 @@ from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Assumptions, Kernel
 from graphcouple.laws import GraphLaw, GraphModel
 from graphcouple.laws.priors import RandomGraph
-from graphcouple.neighbors import as_points
+from graphcouple.neighbors import as_points, is_precomputed
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +173,7 @@ def degeneracy_report(
     ...
     """
     if isinstance(model_or_posterior, GraphLaw):
-        if isinstance(model_or_posterior.metric, str) and model_or_posterior.metric == "precomputed":
+        if is_precomputed(model_or_posterior.metric):
             raise ValueError(
                 "metric='precomputed' does not say the dimension of the points; pass the law's posterior of the "
                 "distances, and the points as X."

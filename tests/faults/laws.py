@@ -164,7 +164,7 @@ FAULTS = [
     Fault("mixture: neighbours of one metric for all", "laws/mixture.py", "if neighbors is not None and len(metrics) > 1:",
           "if False:", "test_mixtures"),
     Fault("diffused: walks of new points are cut", "laws/diffused.py", "n if longest >= n - 1 else self", "self", "test_diffusion"),
-    Fault("compare: distances as points", "searches/comparison.py", '!= (metric == "precomputed"):', "!= False:", "test_comparison"),
+    Fault("compare: distances as points", "searches/comparison.py", "!= is_precomputed(metric):", "!= False:", "test_comparison"),
     Fault("aligned: shared places are lost", "estimators/distr.py", "    shares_places = True", "    shares_places = False", "test_aligned"),
     Fault("UMAP: edges of other rows join", "estimators/binary.py", "if each.n_landmarks or each.unique or", "if False and",
           "test_labels"),
