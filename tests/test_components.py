@@ -216,3 +216,5 @@ def test_a_report_needs_the_points_for_their_dimension(rng):
     with pytest.raises(ValueError, match="does not say the dimension of the points"):
         gc.degeneracy_report(law, distances)
     assert gc.degeneracy_report(law.posterior(distances), X, n_samples=5).n_features == 4
+    with pytest.raises(ValueError, match="pairs must hold row numbers"):
+        gc.degeneracy_report(law.posterior(distances), X, n_samples=5, pairs=[(0.9, 1.7)])

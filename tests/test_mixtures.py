@@ -168,6 +168,10 @@ def test_laws_that_do_not_go_together():
         gc.GraphMixture([D, gc.GraphModel(gc.Gaussian(), "D", metric="chebyshev")]).given(X, neighbors)
     with pytest.raises(ValueError, match="no closed form"):
         gc.GraphMixture([D, B]).posterior(X).entropy()
+    # One law has its own entropy, and no lower bound stands in for it.
+    assert gc.MixturePosterior([D.posterior(X)]).entropy() == D.posterior(X).entropy()
+    with pytest.raises(NotImplementedError, match="repeat their rows"):
+        gc.MixturePosterior([D.posterior(X, sample_weight=np.full(len(X), 2.0))]).entropy()
 
 
 def test_points_coincide_if_they_do_by_every_law():

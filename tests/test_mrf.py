@@ -187,6 +187,9 @@ def test_edges_of_a_cycle_may_make_an_integral_finite():
     bridge[2, 3] = 1.0
     assert gc.PairwiseMRF(gc.Student()).log_normalizer(bridge, 2, rng=0).value == np.inf
     assert gc.PairwiseMRF(gc.Odds(gc.Student())).log_normalizer(triangle, 2, rng=0).value == np.inf
+    # Quadrature of the same triangle found 182.4 nats.
+    line = gc.PairwiseMRF(gc.Odds(gc.Student(5.0))).log_normalizer(triangle[:3, :3], 1)
+    assert line == (np.inf, 0.0, "quadrature")
 
 
 @pytest.mark.parametrize(
@@ -287,6 +290,11 @@ def test_finite_epsilon_posterior_is_the_literal_product(rng):
         (lambda: gc.PairwiseMRF(gc.Exponential()).log_normalizer(TRIANGLE, 3, method="quadrature"), "coordinates"),
         (lambda: gc.PairwiseMRF(gc.Student()).sample_centred(TRIANGLE, 2), "Gaussian"),
         (lambda: laplacian(-TRIANGLE), "at least 0"),
+        (
+            lambda: gc.PairwiseMRF(gc.Gaussian(), bandwidths=np.ones(3)).log_density(np.zeros((3, 1)), -TRIANGLE),
+            "at least 0",
+        ),
+        (lambda: gc.PairwiseMRF(gc.Gaussian()).sample_centred(TRIANGLE, 2, size=-1), "size"),
         (lambda: enumerate_graphs("B", 4), "2 to 3"),
         (lambda: gc.finite_epsilon_posterior(gc.GraphModel(gc.Gaussian(), "D"), np.ones((3, 1)), -1.0), "epsilon"),
     ],
@@ -318,6 +326,12 @@ def test_bandwidths_divide_the_distances_of_a_nodes_edges(kernel, rng):
         for i, j in zip(*np.nonzero(W), strict=True)
     )
     assert gc.PairwiseMRF(kernel, bandwidths=tau).log_density(X, W) == pytest.approx(wanted, rel=1e-12)
+    # Loops add nothing, with bandwidths or without; this kernel is not 1 at 0.
+    loops = W + np.diag([2.0] + [0.0] * 6)
+    doubled = gc.kernels.ScaledKernel(kernel, 1.0)
+    for bandwidths in (None, tau):
+        field = gc.PairwiseMRF(doubled, bandwidths=bandwidths)
+        assert field.log_density(X, loops) == field.log_density(X, W)
 
 
 def test_fields_with_bandwidths_are_normalised():
@@ -327,6 +341,7 @@ def test_fields_with_bandwidths_are_normalised():
     basis = np.linalg.qr(np.column_stack([np.ones(3), [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))[0][:, 1:]
     integral = dblquad(lambda a, b: np.exp(mrf.log_density((basis @ [a, b])[:, None], TRIANGLE)), -12, 12, -12, 12)[0]
     assert mrf.log_normalizer(TRIANGLE, dim=1).value == pytest.approx(np.log(integral), rel=1e-6)
+    assert mrf.sample_centred(TRIANGLE, 1, size=0).shape == (0, 3, 1)
     drawn = mrf.sample_centred(TRIANGLE, 1, rng=0, size=20_000)[:, :, 0]
     wanted = np.linalg.pinv(laplacian(TRIANGLE / tau[:, None] ** 2).toarray())
     np.testing.assert_allclose(np.cov(drawn.T), wanted, atol=0.05 * wanted.max())

@@ -154,6 +154,22 @@ def test_samples_have_the_mean_and_their_probability(prior):
     assert posterior.log_prob(99 * (1 - np.eye(3))) == -np.inf
 
 
+def test_edges_whose_probability_underflows_leave_the_others_theirs():
+    """Each of two far groups has the graph of a law of its own; prior E draws the edges of both at once."""
+    Z, weights, far = (
+        np.array([[0.0], [1.0], [60.0], [61.0]]),
+        np.array([2.0, 1.0, 3.0, 1.0]),
+        gc.GraphModel("gaussian", "D"),
+    )
+    law, parts = far.posterior(Z, sample_weight=weights), [slice(0, 2), slice(2, 4)]
+    for seed in range(5):
+        graph = law.sample(seed).toarray()
+        own = [far.posterior(Z[p], sample_weight=weights[p]).log_prob(graph[p, p]) for p in parts]
+        assert law.log_prob(graph) == pytest.approx(sum(own), rel=1e-9)
+    everywhere = gc.GraphModel("gaussian", "E").posterior(Z, sample_weight=weights)
+    assert np.isfinite(everywhere.log_prob(everywhere.sample(0)))
+
+
 def test_entropies_are_those_of_all_copies():
     for prior in ("D", "B"):
         law = law_of(prior, "perplexity")

@@ -191,7 +191,10 @@ def degeneracy_report(
     n_nodes, n_features = as_points(X).shape
     if n_nodes != posterior.n_nodes:
         raise ValueError(f"X has {n_nodes} rows, but the posterior has {posterior.n_nodes} nodes.")
-    endpoints = np.asarray([] if pairs is None else pairs, dtype=np.int64)
+    endpoints = np.asarray([] if pairs is None else pairs)
+    if endpoints.size and endpoints.dtype.kind not in "iu":
+        raise ValueError(f"pairs must hold row numbers, got {pairs!r}.")
+    endpoints = endpoints.astype(np.int64)
     endpoints = endpoints.reshape(-1, 2) if not endpoints.size else endpoints
     if endpoints.ndim != 2 or endpoints.shape[1] != 2:
         raise ValueError(f"pairs must hold two points each, got an array of shape {endpoints.shape}.")

@@ -43,14 +43,19 @@ def laplacian(W: GraphLike) -> sp.csr_array:
     return sp.csr_array(csgraph.laplacian(_undirected(W)))
 
 
-def _undirected(W: GraphLike) -> sp.csr_array:
+def _directed(W: GraphLike) -> sp.csr_array:
+    """Return the edges between different nodes."""
     graph = as_csr(W, "W").astype(np.float64)
     if (graph.data < 0).any() or not np.isfinite(graph.data).all():
         raise ValueError("W must hold finite edge counts of at least 0.")
-    both = sp.csr_array(graph + graph.T)
-    both.setdiag(0)
-    both.eliminate_zeros()
-    return both
+    graph.setdiag(0)
+    graph.eliminate_zeros()
+    return graph
+
+
+def _undirected(W: GraphLike) -> sp.csr_array:
+    graph = _directed(W)
+    return sp.csr_array(graph + graph.T)
 
 
 def component_labels(W: GraphLike) -> tuple[int, IntArray]:
@@ -196,7 +201,7 @@ class PairwiseMRF:
         X : array of shape (n, p)
         W : array, sparse matrix, networkx or igraph graph of n nodes
         """
-        graph = _undirected(W) if self.bandwidths is None else as_csr(W, "W").astype(np.float64)
+        graph = _undirected(W) if self.bandwidths is None else _directed(W)
         edges, share = graph.tocoo(), 0.5 if self.bandwidths is None else 1.0
         white = self._whiten(check_embedding(X, "X", edges.shape[0]).astype(np.float64))
         sq_dist = ((white[edges.row] - white[edges.col]) ** 2).sum(axis=1)
@@ -330,12 +335,14 @@ class PairwiseMRF:
         """
         if not isinstance(self.kernel, Gaussian):
             raise ValueError(f"only the Gaussian kernel's field can be sampled directly, got {self.kernel!r}.")
+        if size is not None:
+            check_integer("size", size, 0)
         L = laplacian(self._equivalent(W))
         if L.shape[0] > _DENSE_UP_TO:
             raise ValueError(f"W has {L.shape[0]} nodes; sampling needs a dense spectrum, of at most {_DENSE_UP_TO}.")
         values, vectors = np.linalg.eigh(L.toarray())
         free = slice(component_labels(W)[0], None)
-        noise = np.random.default_rng(rng).normal(size=(size or 1, L.shape[0], dim))[:, free]
+        noise = np.random.default_rng(rng).normal(size=(1 if size is None else size, L.shape[0], dim))[:, free]
         samples = np.einsum("ij,sjp->sip", vectors[:, free] / np.sqrt(values[free]), noise)
         if self.covariance is not None:
             samples = samples @ np.linalg.cholesky(self.covariance).T

@@ -125,6 +125,8 @@ def quadrature(kernel: Kernel, graph: sp.csr_array, n_components: int, dim: int)
     _, vectors = np.linalg.eigh(csgraph.laplacian(graph).toarray())
     basis = vectors[:, n_components:]
     edges = sp.triu(graph).tocoo()
+    if not all(_RadialLaw(kernel, float(weight), dim).integrable_near for weight in np.unique(edges.data)):
+        return LogNormalizer(math.inf, 0.0, "quadrature")
 
     def density(coordinates: FloatArray) -> FloatArray:
         points = np.einsum("ia,sap->sip", basis, coordinates.reshape(len(coordinates), -1, dim))

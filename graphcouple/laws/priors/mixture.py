@@ -140,7 +140,7 @@ class MixturePosterior(RandomGraph):
             Unless there is one law; `least_entropy` gives a lower bound.
         """
         if len(self.laws) == 1:
-            return self.laws[0].least_entropy()
+            return self.laws[0].entropy()
         raise ValueError("the entropy of a mixture has no closed form; least_entropy() is a lower bound.")
 
     def least_entropy(self) -> float:

@@ -220,7 +220,7 @@ class RepeatedPosterior(RandomGraph):
         if (n_own < 0).any() or (own_chance[n_own > 0] <= 0).any():
             return -np.inf
         logs = gammaln(n_draws + 1.0) - gammaln(n_own + 1.0) + xlogy(n_own, own_chance)
-        return float(logs.sum() + (counts * np.log(chance) - gammaln(counts + 1.0))[~self._is_own].sum())
+        return float(logs.sum() + (xlogy(counts, chance) - gammaln(counts + 1.0))[~self._is_own].sum())
 
 
 def _between(support: Support) -> Support:
