@@ -118,7 +118,7 @@ def literal_sums(radial, Z, charges):
 
 
 def check_prior(prior, n_nodes=3):
-    """A posterior against the enumeration of all graphs; the latent partition against the posterior's."""
+    """A posterior against the enumeration of all graphs; then `check_partition`."""
     rng = np.random.default_rng(0)
     eta = rng.normal(size=(n_nodes, n_nodes))
     law = prior.posterior(eta)
@@ -135,10 +135,15 @@ def check_prior(prior, n_nodes=3):
     assert law.log_prob(7 * np.ones((n_nodes, n_nodes))) == -np.inf
     drawn = np.mean([law.sample(rng=s).toarray() for s in range(2000)], axis=0)
     np.testing.assert_allclose(drawn, dense(law.mean()), atol=0.15)
-    Z, kernel = rng.normal(size=(7, 2)), gc.Student()
+    check_partition(prior)
+
+
+def check_partition(prior, tolerance=1e-12):
+    """The latent partition of an embedding against the posterior's, and its gradient; the prior's name."""
+    Z, kernel = np.random.default_rng(0).normal(size=(7, 2)), gc.Student()
     value, gradient = prior.log_partition_and_grad(kernel, Z, gc.Exact())
     sq_dist = ((Z[:, None] - Z) ** 2).sum(-1)
-    assert value == pytest.approx(prior.posterior(kernel.log(sq_dist)).log_partition(), rel=1e-12)
+    assert value == pytest.approx(prior.posterior(kernel.log(sq_dist)).log_partition(), rel=tolerance)
     wanted = numerical_gradient(lambda Y: prior.log_partition_and_grad(kernel, Y, gc.Exact())[0], Z)
     assert relative_error(gradient, wanted) < 1e-7
     assert prior == type(prior)()

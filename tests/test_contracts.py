@@ -27,7 +27,7 @@ from graphcouple.kernels import ScaledKernel
 from graphcouple.optimize import Adam
 from graphcouple.summation import KernelValue, LogEdgeProbability, LogKernel, LogOnePlusKernel
 from graphcouple.summation.exact import Tabulated
-from tests.contracts import check_objective, check_optimizer, check_prior, check_summation
+from tests.contracts import check_objective, check_optimizer, check_partition, check_prior, check_summation
 from tests.extensions.kernel import Laplace
 from tests.extensions.objective import Stress
 from tests.extensions.optimizer import Cautious
@@ -142,10 +142,11 @@ def of_the_package(base):
     return seen - {base}
 
 
-def test_every_objective_and_optimizer_of_the_package_meets_its_contract():
+def test_every_objective_optimizer_and_prior_of_the_package_meets_its_contract():
     assert of_the_package(gc.Objective) == {type(make()) for make in OBJECTIVES.values()} - {Stress, Cohesion}
     optimizers = [*OPTIMIZERS.values(), *(of for of, _ in RANDOM_STEPS.values()), gc.ExactSteps()]
     assert of_the_package(gc.Optimizer) == {type(of) for of in optimizers} - {Cautious}
+    assert of_the_package(gc.extend.GraphPrior) == {type(of) for of in (*LISTED, NOT_LISTED)} - {TwoOut}
 
 
 OPTIMIZERS = {
@@ -221,9 +222,19 @@ def test_summation(make, dim, tolerance, radial):
     check_summation(make, radial, np.concatenate(parts), rng, tolerance)
 
 
-@pytest.mark.parametrize("prior", [gc.Binary(), gc.UnitOutDegree(), gc.FixedEdges(), TwoOut()], ids=lambda p: p.code)
+LISTED = [gc.Binary(), gc.UnitOutDegree(), gc.FixedEdges(), TwoOut()]
+# Its graphs cannot be listed, since it constrains a mean.
+NOT_LISTED = gc.priors.DoublyStochastic()
+
+
+@pytest.mark.parametrize("prior", LISTED, ids=lambda p: p.code)
 def test_prior(prior):
     check_prior(prior)
+
+
+def test_prior_whose_graphs_are_not_listed():
+    # Its rows sum to 1 within 1e-9.
+    check_partition(NOT_LISTED, 1e-9)
 
 
 @pytest.mark.parametrize("kernel", [gc.Student(0.6), gc.Odds(gc.RationalPower(1.6, 0.9))], ids=["pow", "umap"])
