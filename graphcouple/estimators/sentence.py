@@ -10,7 +10,7 @@ from graphcouple._support.html import html_table
 from graphcouple.couplings import Problem
 from graphcouple.couplings.recipes import as_coupling
 from graphcouple.estimators._progress import Watched
-from graphcouple.laws import Space
+from graphcouple.laws import GraphModel, Space
 from graphcouple.optimize import Descent, Optimizer
 
 _LONG_NUMBER = re.compile(r"\d+\.\d{5,}")
@@ -92,7 +92,7 @@ class Sentence(Mapping[str, Any]):
         E(Z) = \\sum_{i \\neq j} w_{ij} \\, \\log \\sum_{i \\neq j} k_{ij} - \\sum_{i \\neq j} w_{ij} \\log k_{ij}
         """
         loss = as_coupling(self.coupling).latex(self.latent)
-        if getattr(self.input, "symmetrize", None):
+        if isinstance(self.input, GraphModel) and self.input.symmetrize:
             # Each pair of an undirected graph counts once.
             loss = loss.replace(r"i \neq j", "i < j")
         terms = r" + \sum_t \lambda_t E_t(Z)" if self.terms else ""
