@@ -192,7 +192,7 @@ def given_start(init: Any, n_points: int, n_components: int) -> FloatArray:
 
 
 def is_made(init: Any) -> bool:
-    """Return whether a name or an estimator computes the start, so that it has no size of its own, unlike an array."""
+    """Return whether the start is computed, by a name or an estimator; computed starts may be rescaled."""
     return isinstance(init, str) or hasattr(init, "fit_transform")
 
 

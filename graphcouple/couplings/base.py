@@ -193,9 +193,10 @@ class Objective(ABC):
         return None
 
     def with_basis(self, basis: Any) -> Objective:
-        """Return a pure objective that is nowhere below this one, and cheaper; unchanged if `basis` is None.
+        """Return a cheaper objective that bounds this one from above; unchanged if `basis` is None.
 
-        A step that lowers the bound lowers the objective at least as much.
+        It is pure. Since it is tight where the basis was made, steps from there that lower it lower this objective at
+        least as much. If pairs are drawn at random, it is the objective of the drawn pairs instead.
         """
         return self
 

@@ -86,7 +86,7 @@ class LocallyAdjusted(PairwiseControlled):
         return self if basis is None else changed(self, _drawn=basis)
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
-        """Return the loss at `Z` and its gradient, of the pairs of the basis, or else of those drawn at `Z`."""
+        """Return the loss at `Z` and its gradient, for the pairs of the basis, or else for pairs drawn at `Z`."""
         points = check_embedding(Z, n_points=self.n_points)
         indptr, indices, halves = self.basis(points) if self._drawn is None else self._drawn
         far = EdgeSum(Support(indptr, indices), halves, Saturating(1.0), self._n_jobs, symmetric=True)

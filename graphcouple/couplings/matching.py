@@ -257,7 +257,7 @@ class MatchedMeans(InParts, Placing):
         return absent[1] - sure < 2.0 * (absent[0] - sure)
 
     def _confinement(self) -> Objective:
-        """Return the bound on the size of the map, times the height of a bounded loss.
+        """Return the bound on the size of the map; for a bounded loss, scaled by the loss's range per point.
 
         Both directions of a pair are stored, so κ is twice the mean degree. With once the degree, three separated
         clusters ended far apart; with 15 times, the loss of noise rose by 7 %.

@@ -205,7 +205,7 @@ def other_points(rng: np.random.Generator, rows: IntArray, n: int) -> IntArray:
 
 
 def sq_dist_along(distances: Distances, rows: IntArray, columns: IntArray, n_jobs: int | None) -> FloatArray:
-    """Return the squared distance of each pair, in any order and however often."""
+    """Return the squared distance of each pair. Pairs may be in any order, and may repeat."""
     pairs, _ = _counted(rows, columns, distances.n_points)
     return distances.along(pairs, n_jobs)[pairs.find(rows, columns)]
 

@@ -101,7 +101,10 @@ class AttractionRepulsionPCA(ByKernel):
     def _fit(self, X: Any) -> None:
         n = X.shape[0]
         if self._linear and (largest := float(abs(X).max())) and not 1e-12 < largest < 1e12:
-            raise ValueError(f"the largest entry of X is {largest:.3g}, whose fourth power rounds away; rescale X.")
+            raise ValueError(
+                f"the largest entry of X is {largest:.3g}, too large or small: its fourth power may overflow or "
+                "vanish; rescale X."
+            )
         if self.n_components >= n:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")
         rng = check_random_state(self.random_state)

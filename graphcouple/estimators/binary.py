@@ -34,7 +34,7 @@ class SampledRepulsion(Preset):
     def _coupling(self) -> Coupling:
         if self.repulsion == "full":
             return CrossEntropyCoupling()
-        # umap-learn pulls twice for the pushes of one pull: a descent on the loss with half the repulsion.
+        # umap-learn pulls twice for the pushes of one pull, so it descends on the loss with half the repulsion.
         pulls = self.n_pulls if self.repulsion == "sampled" else 1
         return EffectiveCoupling(self.negative_sample_rate, self.repulsion_strength / pulls, self.noise_exponent)
 
@@ -155,7 +155,8 @@ class NCTSNE(PerplexityPreset):
     True
     """
 
-    # Samples cost nothing in expectation. With 5, 48 clusters of 50 points are dots, 2,800 of their radii apart.
+    # The loss is an expectation, so more samples take no time. With 5, 48 clusters of 50 points end as dots, 2,800 of
+    # their radii apart.
     negative_sample_rate: float = parameter(default=100.0)
 
     def _latent_law(self) -> GraphModel:
@@ -248,7 +249,9 @@ class UMAP(SampledRepulsion):
             return NotImplemented
         for each in (self, other):
             if each.n_landmarks or each.unique or each.posterior_.node_weights is not None:
-                raise ValueError("the edges of a part of the rows, or of rows with weights, do not join; fit all rows.")
+                raise ValueError(
+                    "maps of some rows, or of rows with weights, cannot be joined; fit all rows without weights."
+                )
         means = [sp.csr_array(each.posterior_.mean()) for each in (self, other)]
         if means[0].shape != means[1].shape:
             raise ValueError(f"the maps have {means[0].shape[0]} and {means[1].shape[0]} points; fit the same rows.")

@@ -102,7 +102,9 @@ def conditioned_law(sentence: Sentence, rows: Rows) -> ConditionedLaw | None:
         return sentence.input.given(rows.X, rows.neighbors, rows.weights, rows.y)
     for name, value in (("neighbors", rows.neighbors), ("sample_weight", rows.weights)):
         if value is not None:
-            raise ValueError(f"{name} has no use here: `input` is a graph or a posterior. Pass a GraphModel as input.")
+            raise ValueError(
+                f"{name} cannot be used when `input` is a graph or a posterior. Pass a GraphModel as input."
+            )
     return None
 
 
@@ -250,7 +252,7 @@ def _start(sentence: Sentence, problem: Problem) -> FloatArray:
 
 
 def _order_of(sentence: Sentence, posterior: RandomGraph, law: ConditionedLaw | None) -> IntArray | None:
-    """Return an order of many points in which neighbours are near each other in memory, if they may be renumbered."""
+    """Return an order of many points that puts neighbours close in memory; None if points must keep their numbers."""
     plain = not sentence.get("terms") and sentence.get("features") is None
     if law is None or law.weights is not None or posterior.n_nodes < _MANY_POINTS or not plain:
         return None
@@ -268,7 +270,7 @@ def _of_rows(watch: Callback | None, order: IntArray | None) -> Callback | None:
 
 
 def needs_means_once(sentence: Sentence) -> bool:
-    """Return whether the coupling alone uses the means of the input's law, so that they need not be kept."""
+    """Return whether only the coupling needs the edge means; they are then not stored."""
     starts_without = not is_made(sentence.init) or sentence.init in ("pca", "random")
     return starts_without and not sentence.get("terms") and isinstance(optimizer_of(sentence), Descent)
 
@@ -283,8 +285,8 @@ def _problem(sentence: Sentence, rows: Rows, posterior: RandomGraph, rng: np.ran
     for recipe in (as_coupling(sentence.coupling), *_checked(sentence.get("terms", ()))):
         if isinstance(sentence.latent.metric, Space) and not recipe.any_space:
             raise ValueError(
-                f"{recipe} measures Euclidean distances, but the latent law is of {sentence.latent.metric}; leave it "
-                "out, or make the map flat."
+                f"{recipe} measures Euclidean distances, but the latent law is of {sentence.latent.metric}; drop it, "
+                "or use a Euclidean map."
             )
     law = sentence.input if isinstance(sentence.input, GraphLaw) else None
     return Problem(

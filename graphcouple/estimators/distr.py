@@ -30,7 +30,7 @@ _MOST_ROUNDS = 100
 
 @estimator
 class DistR(WithTerm):
-    """Distributional reduction: n points at m places, and which point is at which place, of the least loss.
+    """Distributional reduction: n points share m places. Places and assignment minimise the loss.
 
     The points at a place are a cluster, and the m places are a small map of the data. The loss is the plain method's,
     of n points that share m places: a coupling of the graph between clusters with the latent law of m weighted points.
@@ -147,7 +147,7 @@ class DistR(WithTerm):
 
 
 def _alternate(plan: Plan, part: Prepared, rng: np.random.RandomState, show: Watched) -> tuple[FloatArray, Solution]:
-    """Return the places, and the last descent, of descents and moves in turn; `show` sees the places of all points."""
+    """Alternate descents and moves; return the places and the last descent. `show` gets the places of all points."""
     sentence, first = part.sentence, part.first()
     sizes = np.bincount(plan.labels)
     places: FloatArray = np.column_stack([np.bincount(plan.labels, column) for column in first.T]) / sizes[:, None]

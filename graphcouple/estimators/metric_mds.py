@@ -28,8 +28,8 @@ from graphcouple.initializations import given_start
 from graphcouple.neighbors import distances_of
 from graphcouple.optimize import LBFGS, best_scale, solve
 
-# Pairs of each point in a fit to sampled pairs, pairs of each point on which the stress of this fit is measured, and
-# the number of fitted points that new points are compared with.
+# Pairs per point, if pairs are sampled, to fit and then to measure the stress. The third number is how many fitted
+# points new points are compared with.
 _SAMPLED, _MEASURED, _COMPARED = 500, 100, 1000
 
 # Rounds of majorization for new points, and the step, relative to the embedding, below which a point has arrived.
@@ -207,7 +207,7 @@ class MetricMDS(EmbeddingEstimator):
         return self
 
     def _start(self, X: Any, rng: np.random.RandomState) -> tuple[FloatArray, bool]:
-        """Return the start, and whether its size is to stay, as in a start of the user's own."""
+        """Return the start, and whether it keeps its size; only an array does."""
         if not isinstance(self.init, str):
             return given_start(self.init, X.shape[0], self.n_components), True
         if self.init == "random":

@@ -126,15 +126,15 @@ def optimizer_of(sentence: Sentence, problem: Problem | None = None) -> Optimize
 
 
 def run_options(sentence: Sentence, watch: Watched | None = None) -> dict[str, Any]:
-    """Return the options of `solve` that a sentence states for any descent, and those by which `watch` sees it."""
+    """Return the options of `solve`, with the progress bar and callback of `watch`."""
     options = {name: sentence[name] for name in ("n_jobs", "n_starts", "on_interrupt") if name in sentence}
     return options if watch is None or watch.idle else options | {"callback": watch, "check_every": watch.every}
 
 
 def refuse_parts(method: Any, cannot: str, *own: tuple[Any, str]) -> None:
-    """Raise `ValueError` if a method has parts that suit only a fit of its own: of all points, and of them alone.
+    """Raise `ValueError` if a method cannot be aligned with others, or cannot give points shared places.
 
-    `cannot` is the use that is made of it, as in "be aligned"; `own` holds further parts, and why they do not suit.
+    `cannot` completes the message "... cannot be aligned". `own` holds further parts that do not suit, and why.
     """
     sentence = method.sentence
     optimizer = optimizer_of(sentence)

@@ -20,7 +20,7 @@ _ENTRIES = 2**25
 
 
 def choose_landmarks(X: Any, wanted: Any, rng: np.random.RandomState, *, points: bool = True) -> IntArray | None:
-    """Return the rows to fit, ascending; None for all of them. If they are points, those nearest to means are taken."""
+    """Return the rows to fit, ascending; None for all. Of points, they are nearest to k-means centres, else random."""
     n = X.shape[0]
     count = (None if n <= MOST_PAIRS else LANDMARKS) if wanted == "auto" else wanted
     if count is None or count >= n:

@@ -154,13 +154,13 @@ class WithTerm(EmbeddingEstimator):
 
 
 def with_options_of(wrapper: Any, plain: CouplingEstimator) -> CouplingEstimator:
-    """Return a method with the seed and the number of threads of the estimator that wraps it, where it has them."""
+    """Return the method with the wrapper's seed and number of threads, if set."""
     own = {name: value for name in ("random_state", "n_jobs") if (value := getattr(wrapper, name)) is not None}
     return plain.set_params(**own)
 
 
 def keep_places(method: CouplingEstimator, part: Prepared, Z: FloatArray, solution: Solution) -> CouplingEstimator:
-    """Return a method that is fitted to places found by a descent of more than its own map, at its own loss."""
+    """Return the method as fitted, with its map from a joint descent and its own loss."""
     loss = part.objective.value(Z)
     losses, last = np.array([loss]), np.array([solution.n_iter])
     own = replace(solution, Z=Z, loss=loss, loss_history=losses, iterations=last, start_losses=losses)

@@ -33,8 +33,8 @@ _SMALL = 1e-2
 # More attraction draws each component of a disconnected graph to one place; weights of 4 to 100 end lower there.
 _MOST_ATTRACTION = 30.0
 
-# Stages of a falling weight: if it fell at once, L-BFGS would fling the points apart (docs/evidence/descent.md). They
-# take as many iterations as the usual exaggeration.
+# The weight falls in this many stages, over this many iterations, as many as a usual exaggeration takes. If it fell at
+# once, L-BFGS would fling the points apart (docs/evidence/descent.md).
 _STAGES, _STAGED_ITERATIONS = 10, 150
 
 # From four dimensions on, points can pass each other: of thirty losses, 60 iterations raise none by more than 0.05 %.
@@ -53,9 +53,9 @@ _GATHERED_UP_TO = 10_000
 # texts, clusters and noise end 0.2 to 0.9 % lower, of digits the same; 100·R(n/2) of four curved sheets is 20 higher.
 _START_POWER, _MOST_FROM_LARGE = 0.15, 6.0
 
-# More points in pieces are exaggerated by at most the first number if two points share a piece with a probability above
-# the second: the loss of 13,000 points in two pieces ends 0.6 % lower. Otherwise they are not: twelve cell types would
-# lose their arrangement.
+# More points in pieces are exaggerated by at most the first number, and only if two points share a piece with a
+# probability above the second. The loss of 13,000 points in two pieces ends 0.6 % lower for it. More pieces are not
+# exaggerated, because twelve cell types would lose their arrangement.
 _GENTLE, _FEW_PIECES = 2.0, 0.2
 
 # In more than two dimensions, sampling is faster than exact sums from this many points on.

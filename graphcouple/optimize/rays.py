@@ -125,7 +125,8 @@ def _where_level(losses: dict[float, float]) -> float:
         return 1.0
     least, most = min(finite.values()), max(finite.values())
     enough = least + max(_REMAINDER * (most - least), _ROUNDING * abs(least))
-    # If the loss falls all the way to size 0, the attraction is too strong, and a dot would be a saddle.
+    # If the loss falls all the way to size 0, the attraction is too strong. Then the size is not reduced, because a dot
+    # would be a saddle.
     return float(
         _STRIDE ** min((exponent for exponent, loss in finite.items() if loss <= enough and exponent >= 0), default=0.0)
     )
