@@ -98,7 +98,7 @@ def sample_components(
     Raises
     ------
     TypeError, ValueError
-        When `posterior` is not a GraphPosterior, or a number is out of range.
+        When `posterior` is not the law of a graph, or a number is out of range.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def sample_components(
     (20, 150)
     """
     if not isinstance(posterior, RandomGraph):
-        raise TypeError(f"posterior must be a GraphPosterior, got {type(posterior).__name__}.")
+        raise TypeError(f"posterior must be the law of a graph, got {type(posterior).__name__}.")
     check_integer("n_samples", n_samples, 1)
     check_integer("seed", seed, 0)
     labels = np.empty((n_samples, posterior.n_nodes), dtype=np.int32)

@@ -161,7 +161,7 @@ class PairCoupling(Placing):
     ) -> None:
         if not isinstance(posterior, RandomGraph):
             raise TypeError(
-                f"posterior must be a GraphPosterior, got {type(posterior).__name__}; "
+                f"posterior must be the law of a graph, got {type(posterior).__name__}; "
                 "a GraphModel computes one with model.posterior(X)."
             )
         if not isinstance(latent_model, GraphModel):

@@ -1,4 +1,4 @@
-"""Scikit-learn estimators: each chooses two graph laws, and the same code fits them all."""
+"""Scikit-learn estimators. Coupling estimators choose two graph laws each, and the same code fits them all."""
 
 from graphcouple.estimators.aligned import AlignedMaps
 from graphcouple.estimators.attraction_repulsion import AttractionRepulsionPCA

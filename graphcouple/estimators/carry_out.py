@@ -1,6 +1,6 @@
 """Run a sentence: the law of the input's graph, the coupling and its terms, the start and the descent.
 
-Estimators are shells around this module: each states its sentence and keeps the result of running it.
+Coupling estimators are shells around this module: each states its sentence and keeps the result of running it.
 """
 
 from __future__ import annotations

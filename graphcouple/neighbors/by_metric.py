@@ -317,7 +317,7 @@ def distances_of(X: Any, metric: Any = "euclidean", metric_params: dict[str, Any
     X : array or sparse matrix of shape (n_samples, n_features)
         Points that `as_points` has checked. For ``metric="precomputed"``, distances: a square array, or a sparse matrix
         whose stored entries are the known distances.
-    metric : str or callable, default="euclidean"
+    metric : str, callable or Blocks, default="euclidean"
         "precomputed"; any metric of `sklearn.metrics.pairwise_distances`; a function of two rows that returns their
         distance; or `Blocks`.
     metric_params : dict, optional

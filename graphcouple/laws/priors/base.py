@@ -350,12 +350,12 @@ def register(prior: type[GraphPrior]) -> type[GraphPrior]:
 
 
 def as_prior(prior: Any) -> GraphPrior:
-    """Return `prior` itself, or the prior registered under this letter.
+    """Return `prior` itself, or the prior registered under this name.
 
     Raises
     ------
     TypeError, ValueError
-        When it is neither a prior nor one of the letters.
+        When it is neither a prior nor a registered name.
 
     Examples
     --------

@@ -90,7 +90,7 @@ class MixturePosterior(RandomGraph):
 
     @property
     def code(self) -> str:
-        """The letters of the parts' priors, as in "B+D"; one letter if they all have the same."""
+        """The codes of the parts' priors, as in "B+D"; one code if they all have the same."""
         return "+".join(dict.fromkeys(law.code for law in self.laws))
 
     @property

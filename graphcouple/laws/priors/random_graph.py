@@ -38,7 +38,7 @@ class RandomGraph(ABC):
 
     @property
     def code(self) -> str:
-        """The name of the prior: its letter in the graph-coupling paper."""
+        """The name of the prior: its letter in the graph-coupling paper, or the name it is registered under."""
         return self.prior_class.code
 
     @property
