@@ -40,10 +40,11 @@ _GRAPHS_AT_ONCE = 32
 # Above this ratio of variances, solving with the Gram matrix loses too many digits.
 _WORST_CONDITION = 1e10
 
-# Squares below this share of the largest are taken as rounding.
+# Squares below this share of the largest are taken as rounding: a tolerance of 1e-12 for lengths.
 _ROUNDING = 1e-24
 
 # Descent on a fresh graph per iteration needs a smaller rate than descent on their average: a larger one follows noise.
+# No comparison is recorded.
 _CAUTION = 8.0
 
 
@@ -274,9 +275,11 @@ _LEAST = 1e-6
 _MOST = 3.75
 
 # The least share of the means' squares in their principal components, for data with large-scale structure.
+# No comparison is recorded.
 _EXPLAINED = 0.3
 
-# The range is measured at places of this root mean square distance from the origin.
+# The range is measured at places of this root mean square distance from the origin, far
+# above the noise that J adds.
 _LARGE = 100.0
 
 

@@ -32,7 +32,7 @@ from graphcouple.summation.edges import EdgeSum
 from graphcouple.summation.radials import KernelValue
 
 # Lengths in the data count as at least this share of their median, and this number is added to squared radii in the
-# map, so that copies have finite logarithms. Kernels vary over lengths of about 1.
+# map, so that copies have finite logarithms. Kernels vary over lengths of about 1. Both are a hundredth of a length.
 _LEAST_SHARE, _LEAST = 0.01, 1e-4
 
 _NEAR = KernelValue(Student())

@@ -30,6 +30,7 @@ from graphcouple.summation.edges import EdgeSum
 from graphcouple.summation.radials import LogKernel
 
 # With more points than this, ten neighbours are a finer structure than the weights were chosen for.
+# The largest of the ten data sets of docs/evidence/global_structure.md has as many.
 _MANY = 10_000.0
 
 UNIT_LENGTH = 1.0
@@ -37,7 +38,7 @@ UNIT_LENGTH = 1.0
 exaggerated, and a scale-free objective, which is stiffer on a smaller embedding, would keep them small."""
 
 # If a few points hold more than this share of all squared distances, the shape of the others cannot be seen. Among
-# fewer than five points each has a large share.
+# fewer than five points each has a large share. No comparison is recorded.
 _MOST_OF_FEW, _FEWEST = 0.9, 5
 
 # A message names no more rows than this.

@@ -52,7 +52,7 @@ _BLOCK = 1024
 _FEWEST, _MOST, _ENTRIES = 100, 500, 5_000_000
 
 # The centre is the median of this many rows. Rows are pulled in if they lie further from it than three times the
-# 0.9-quantile of the distances.
+# 0.9-quantile of the distances. No comparison is recorded.
 _MIDDLE, _MOST_ROWS, _FAR = 1000, 0.9, 3.0
 
 # The weight for data with large-scale structure, and the least share of L that principal components explain there. On

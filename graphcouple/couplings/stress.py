@@ -26,7 +26,7 @@ from graphcouple.couplings.losses import MatchingLoss, as_loss
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.neighbors import Distances
 
-# Distances below this share of the mean get no larger weight.
+# Distances below this share of the mean get no larger weight: a safeguard against near copies.
 _LEAST = 1e-3
 
 

@@ -27,7 +27,7 @@ _PARTS = 8
 # Weight of random triplets relative to the triplets of neighbours, as in trimap.
 _RANDOM_SHARE = 0.1
 
-# A point with a scale below this share of the median has copies.
+# A point with a scale below this share of the median has copies: a tolerance.
 _LEAST_SCALE = 1e-6
 
 

@@ -31,7 +31,7 @@ from graphcouple.neighbors import coordinates_of
 from graphcouple.optimize import Callback, PositionUncertainty, position_uncertainty
 from graphcouple.summation import Exact
 
-# Losses that differ by more than this share are not the same function.
+# Losses that differ by more than this share are not the same function: a tolerance, since fits may sum approximately.
 _SAME_LOSS = 1e-3
 
 

@@ -21,7 +21,7 @@ from graphcouple.spectral import GraphLaplacian
 _FORGOTTEN = 1e-6
 
 # Pseudotime sums over all eigenvectors of up to this many points, else over this many; the others are negligible if
-# they weigh less than this share of the first.
+# they weigh less than this share of the first. No comparison is recorded.
 _ALL, _LEADING, _LITTLE = 1000, 50, 0.1
 
 

@@ -29,13 +29,15 @@ from graphcouple.neighbors import distances_of
 from graphcouple.optimize import LBFGS, best_scale, solve
 
 # Pairs per point, if pairs are sampled, to fit and then to measure the stress. The third number is how many fitted
-# points new points are compared with.
+# points new points are compared with. `pairs_per_point` compares 500 with 200; for the others, no comparison is
+# recorded.
 _SAMPLED, _MEASURED, _COMPARED = 500, 100, 1000
 
-# Rounds of majorization for new points, and the step, relative to the embedding, below which a point has arrived.
+# Rounds of majorization for new points, and the step, relative to the embedding, below which a point has arrived:
+# a safeguard and a tolerance.
 _ROUNDS, _STILL = 500, 1e-7
 
-# A new point starts at the mean of this many nearest fitted points.
+# A new point starts at the mean of this many nearest fitted points. No comparison is recorded.
 _NEAREST = 5
 
 _POWERS = {"sammon": 1.0, "elastic": 2.0}

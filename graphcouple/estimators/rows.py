@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.laws.labels import label_array, target_codes
 
-# Points nearer than this share of the map's half width count as one place.
+# Points nearer than this share of the map's half width count as one place: a tolerance.
 _ONE_PLACE = 1e-6
 
 

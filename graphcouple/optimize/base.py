@@ -18,7 +18,7 @@ from graphcouple.optimize.exaggeration import NO_EXAGGERATION, Exaggeration
 
 Callback = Callable[[int, float, FloatArray], Any]
 
-# Bounds of `Optimizer.suited_iterations`.
+# Numbers in `Optimizer.suited_iterations`. No comparison is recorded.
 _POINT_ITERATIONS, _FEWEST, _MOST = 2_000_000, 100, 5000
 
 

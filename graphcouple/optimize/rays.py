@@ -10,25 +10,26 @@ import numpy as np
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 
-# A walk in steps of this factor brackets the minimum.
+# A walk in steps of this factor brackets the minimum, over sizes up to 4e9 times as large or small: a safeguard.
 _STRIDE = 4.0
 _LONGEST_WALK = 16
 
-# Differences below this share of the loss are rounding.
+# Differences below this share of the loss are rounding error of sums in float64.
 _ROUNDING = 1e-9
 
-# If the loss falls for every size, a size is large enough when this share of the fall is left.
+# If the loss falls for every size, a size is large enough when this share of the fall is left: a tolerance.
 _REMAINDER = 1e-3
 
 # Multiple of the embedding at which a bound is steepest, and the share of that slope at the largest size allowed.
+# No comparison is recorded.
 _FAR, _WALL = 1e6, 1.0 / 6.0
 
 # First and last exponent to try, each twice the one before: sizes change by factors of 1.2 to 18. A slope counts as
-# level at a tenth of the first.
+# level at a tenth of the first. No comparison is recorded.
 _FIRST_EXPONENT, _LAST_EXPONENT = 0.18, 2.8
 _LEVEL, _INTERPOLATIONS = 0.1, 2
 
-# Accuracy of the logarithm of the scale, to the base `_STRIDE`: 8 % of the size.
+# Accuracy of the logarithm of the scale, to the base `_STRIDE`: 8 % of the size. No comparison is recorded.
 _TOLERANCE = 0.06
 
 

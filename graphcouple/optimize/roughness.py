@@ -12,13 +12,14 @@ from graphcouple.optimize.exaggeration import push_over_pull
 from graphcouple.summation import edge_product
 
 # Pull of the edges, relative to their pull after the rows are exchanged at random. The ratio is at most 0.4 for
-# principal components, and 1 for noise. Above this, a start is rough.
+# principal components, and 1 for noise. Above the middle of the two, a start is rough.
 _ROUGH = 0.7
 
-# More steps leave smoother shapes, each for a product with the edges.
+# More steps leave smoother shapes, each for a product with the edges. No comparison is recorded.
 _SMOOTHING_STEPS = 30
 
 # A few steps remove nine tenths of the edges' pull only where each component of a graph can shrink by itself.
+# No comparison is recorded.
 _FEW_STEPS, _IN_PIECES = 15, 0.1
 
 # Smoothing turns all columns into the same mode, so the points end on a line, which they cannot leave. A little of the
@@ -32,10 +33,10 @@ _START_SHARE = 0.01
 _START_SHARE_IN_PIECES = 0.3
 
 # Two points are in one piece if a few steps bring them this near, relative to the size of the map. Ten thousand random
-# pairs of points give the share of pairs in one piece.
+# pairs of points give the share of pairs in one piece. No comparison is recorded.
 _TOGETHER, _PAIRS = 0.2, 10_000
 
-# If all pairs pull equally, one step brings all points to one place, and only rounding errors remain.
+# If all pairs pull equally, one step brings all points to one place, and only rounding errors remain. A tolerance.
 _NOTHING = 1e-6
 
 

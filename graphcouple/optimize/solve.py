@@ -22,9 +22,11 @@ from graphcouple.optimize.snapshots import NoSnapshots, Snapshots, check_state
 from graphcouple.optimize.verdict import UNSETTLED, resized, restarted, warn_if_bad, warn_if_far
 
 # A bounded loss does not pull torn parts together again, so the attraction that `Descent` adds must fade slowly.
+# No comparison is recorded.
 _FEWEST_IF_BOUNDED = 400
 
 # With max_iter="auto", a run may become this many times longer, in steps of half its first length.
+# No comparison is recorded.
 _MOST_EXTENDED = 3
 
 # Sampled steps of few points on a line end no lower after more iterations.

@@ -17,9 +17,10 @@ from graphcouple.optimize.monitor import Monitor
 from graphcouple.optimize.rays import best_scale, sets_a_size
 
 UNSETTLED = 0.02
-"""A run has not settled if the last tenth of its iterations lowered the loss by more than this share of its height."""
+"""A run has not settled if the last tenth of its iterations lowered the loss by more than this share of its height: a
+tolerance."""
 
-# A start this many times larger or smaller than the best size along its ray gets a warning.
+# A start this many times larger or smaller than the best size along its ray gets a warning: two steps of `best_scale`.
 _FAR_FROM_BEST = 16.0
 
 # A loss is clearly lower if it is lower by this share of its height: under heavy tails, sizes far apart differ by less.
