@@ -20,7 +20,7 @@ _LINE_EVERY = 5.0
 _CALLBACK_EVERY = 10
 
 
-class Watched(NamedTuple):
+class Progress(NamedTuple):
     """The bar and the callback of a run; None for the one that is not wanted."""
 
     bar: Callable[..., None] | None
@@ -44,7 +44,7 @@ class Watched(NamedTuple):
 
 
 @contextmanager
-def progress_of(estimator: Any, total: int | None, measure: str = "loss") -> Iterator[Watched]:
+def progress_of(estimator: Any, total: int | None, measure: str = "loss") -> Iterator[Progress]:
     """Yield the bar and the callback of an estimator's run, by its parameters `verbose` and `callback`."""
     shown = progress_bar(total, type(estimator).__name__, measure) if estimator.verbose else nullcontext()
     seen: list[float] = []
@@ -55,7 +55,7 @@ def progress_of(estimator: Any, total: int | None, measure: str = "loss") -> Ite
             if bar is not None:
                 bar(iteration, value, curve(seen))
 
-        yield Watched(with_curve if int(estimator.verbose) > 1 else bar, estimator.callback)
+        yield Progress(with_curve if int(estimator.verbose) > 1 else bar, estimator.callback)
 
 
 def curve(values: Sequence[float], width: int = 30) -> str:
@@ -86,7 +86,8 @@ def progress_bar(total: int | None, description: str, measure: str = "loss") -> 
 
 @contextmanager
 def _bar(console: Any, total: int | None, description: str, measure: str) -> Iterator[Callable[..., None]]:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
 
     columns: list[Any] = [
         TextColumn("{task.description}"),
@@ -95,7 +96,7 @@ def _bar(console: Any, total: int | None, description: str, measure: str) -> Ite
         TextColumn(measure + " {task.fields[value]} {task.fields[note]}"),
         TimeRemainingColumn(),
     ]
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Bars(*columns, console=console, transient=True) as progress:
         task = progress.add_task(description, total=total, value="–", note="")
 
         def update(iteration: int, value: float, note: str = "") -> None:

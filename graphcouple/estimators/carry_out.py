@@ -17,7 +17,7 @@ from graphcouple.couplings.fixed_map import FixedMap, Placing
 from graphcouple.couplings.network import Network, OfNetwork, weight_decay
 from graphcouple.couplings.parametric import FeatureBasis, FeatureMap, OfFeatures
 from graphcouple.couplings.recipes import as_coupling, with_terms
-from graphcouple.estimators._progress import Watched
+from graphcouple.estimators._progress import Progress
 from graphcouple.estimators.rows import Rows
 from graphcouple.estimators.sentence import Sentence, optimizer_of, run_options
 from graphcouple.graphs import FloatArray, IntArray
@@ -124,7 +124,7 @@ def carry_out(
     rows: Rows,
     rng: np.random.RandomState,
     *,
-    watch: Watched | None = None,
+    watch: Progress | None = None,
     snapshots: Snapshots | None = None,
     start: FloatArray | None = None,
     held: Any = None,
@@ -187,8 +187,8 @@ def _of_features(
     optimizer, run = optimizer_of(sentence, problem), run | {"max_iter": sentence.iterations(len(start))}
     if isinstance(optimizer, MiniBatches):
         raise ValueError("MiniBatches moves points one by one, and the map is a function of them all; use LBFGS().")
-    found = solve(OfFeatures(objective, basis.values), basis.coefficients(start), optimizer, **run)
-    return replace(found, Z=basis.values @ found.Z), basis.function(found.Z)
+    solution = solve(OfFeatures(objective, basis.values), basis.coefficients(start), optimizer, **run)
+    return replace(solution, Z=basis.values @ solution.Z), basis.function(solution.Z)
 
 
 def is_network(features: Any) -> bool:
@@ -212,8 +212,8 @@ def _of_network(
     decay = 0.5 * getattr(features, "alpha", _DECAY)
     loss = OfNetwork(bounded(objective, optimizer), network, points)
     with one_blas_thread():
-        found = solve(loss + decay * weight_decay(network) if decay else loss, network.parameters, LBFGS(), **run)
-        fitted = network.with_parameters(found.Z)
+        solution = solve(loss + decay * weight_decay(network) if decay else loss, network.parameters, LBFGS(), **run)
+        fitted = network.with_parameters(solution.Z)
         Z = fitted.places(points)
     value = objective.value(Z)
     if (lost := (value - plain.loss) / len(points)) > _MOST_LOST:
@@ -223,7 +223,7 @@ def _of_network(
             "solver='lbfgs') as features.",
             stacklevel=5,
         )
-    return replace(found, Z=Z, loss=value, n_iter=plain.n_iter + found.n_iter), fitted
+    return replace(solution, Z=Z, loss=value, n_iter=plain.n_iter + solution.n_iter), fitted
 
 
 def bounded(objective: Objective, optimizer: Any) -> Objective:

@@ -14,7 +14,7 @@ from graphcouple._numba.threads import threads_kept
 from graphcouple.couplings import CrossEntropy
 from graphcouple.couplings.prototypes import Plan, groups_of
 from graphcouple.estimators._parameters import estimator, parameter
-from graphcouple.estimators._progress import Watched, progress_of
+from graphcouple.estimators._progress import Progress, progress_of
 from graphcouple.estimators._vocabulary import AT_LEAST_2
 from graphcouple.estimators.carry_out import Prepared, bounded, prepare
 from graphcouple.estimators.rows import Rows
@@ -146,7 +146,7 @@ class DistR(WithTerm):
         return np.asarray(pairwise_distances_argmin(self.transform(X), self.prototypes_))
 
 
-def _alternate(plan: Plan, part: Prepared, rng: np.random.RandomState, show: Watched) -> tuple[FloatArray, Solution]:
+def _alternate(plan: Plan, part: Prepared, rng: np.random.RandomState, show: Progress) -> tuple[FloatArray, Solution]:
     """Alternate descents and moves; return the places and the last descent. `show` gets the places of all points."""
     sentence, first = part.sentence, part.first()
     sizes = np.bincount(plan.labels)

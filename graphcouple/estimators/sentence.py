@@ -9,7 +9,7 @@ from typing import Any
 from graphcouple._support.html import html_table
 from graphcouple.couplings import Problem
 from graphcouple.couplings.recipes import as_coupling
-from graphcouple.estimators._progress import Watched
+from graphcouple.estimators._progress import Progress
 from graphcouple.laws import GraphModel, Space
 from graphcouple.optimize import Descent, Optimizer
 
@@ -125,7 +125,7 @@ def optimizer_of(sentence: Sentence, problem: Problem | None = None) -> Optimize
     return wanted.seeded(problem.seed).with_graph(problem.posterior)
 
 
-def run_options(sentence: Sentence, watch: Watched | None = None) -> dict[str, Any]:
+def run_options(sentence: Sentence, watch: Progress | None = None) -> dict[str, Any]:
     """Return the options of `solve`, with the progress bar and callback of `watch`."""
     options = {name: sentence[name] for name in ("n_jobs", "n_starts", "on_interrupt") if name in sentence}
     return options if watch is None or watch.idle else options | {"callback": watch, "check_every": watch.every}

@@ -241,13 +241,15 @@ class _Blocks:
             igraph.set_random_number_generator(random.Random(0))
             try:
                 while True:
-                    found = graph.community_leiden("modularity", edges.data, resolution, n_iterations=-1).membership
-                    if max(found) + 1 >= least:
+                    membership = graph.community_leiden(
+                        "modularity", edges.data, resolution, n_iterations=-1
+                    ).membership
+                    if max(membership) + 1 >= least:
                         break
                     resolution *= 2.0
             finally:
                 igraph.set_random_number_generator(random)
-            yield sp.csr_array((np.ones(n), found, np.arange(n + 1)))
+            yield sp.csr_array((np.ones(n), membership, np.arange(n + 1)))
 
     def table(self, memberships: Any) -> _Table:
         """Return the sums over groups with these memberships, dense or sparse."""

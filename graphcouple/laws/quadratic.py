@@ -95,13 +95,13 @@ def _of_perplexity(edges: Support, cost: FloatArray, perplexity: float) -> Float
     rows, columns = edges.rows, edges.indices
     near = largest_of_rows(edges, -cost, int(_EDGES * perplexity))
     near |= near[edges.find(columns, rows)]
-    found = _search(edges.select(near), cost[near], perplexity)
-    if found is not None and (found[0][rows] + found[0][columns] <= cost)[~near].all():
+    transport = _search(edges.select(near), cost[near], perplexity)
+    if transport is not None and (transport[0][rows] + transport[0][columns] <= cost)[~near].all():
         means = np.zeros(cost.size)
-        means[near] = found[1]
+        means[near] = transport[1]
         return means
-    found = None if near.all() else _search(edges, cost, perplexity)
-    return None if found is None else found[1]
+    transport = None if near.all() else _search(edges, cost, perplexity)
+    return None if transport is None else transport[1]
 
 
 def _search(edges: Support, cost: FloatArray, perplexity: float) -> tuple[FloatArray, FloatArray] | None:
