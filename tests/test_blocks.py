@@ -93,10 +93,18 @@ TORN = gc.Blocks([gc.Block([0, 1, 2], bandwidth=5.0), gc.Block([3], "categorical
         gc.TSNE(metric=NAMED, perplexity=3, terms=[gc.ComponentMeans(1.0)], max_iter=5, random_state=0),
         gc.TSNE(metric=NAMED, perplexity=3, terms=[gc.ComponentMeans()], max_iter=5, random_state=0),
         gc.TSNE(metric=NAMED, perplexity=3, n_landmarks=20, max_iter=5, random_state=0),
+        gc.TSNE(
+            metric=NAMED,
+            perplexity=3,
+            terms=[gc.ReferenceShape(reference=gc.PrecisionCoupling())],
+            max_iter=5,
+            random_state=0,
+        ),
+        gc.TwoKernelLLE(metric=NAMED, init="spectral", n_neighbors=8, max_iter=5, random_state=0),
         gc.Isomap(metric=NAMED, n_landmarks=20, random_state=0),
         gc.LaplacianEigenmaps(input=gc.GraphModel("gaussian", "D", gc.Perplexity(3), 5, metric=TORN)),
     ],
-    ids=["term", "weight", "landmarks", "isomap", "eigenmaps"],
+    ids=["term", "weight", "landmarks", "reference", "reconstruction", "isomap", "eigenmaps"],
 )
 @pytest.mark.filterwarnings("ignore:the graph has")
 def test_maps_do_not_depend_on_the_numbers_that_stand_for_categories(method):
@@ -107,6 +115,18 @@ def test_maps_do_not_depend_on_the_numbers_that_stand_for_categories(method):
     np.testing.assert_allclose(
         cdist(other.embedding_, other.embedding_), cdist(one.embedding_, one.embedding_), atol=1e-6
     )
+
+
+def test_codes_of_categories_are_neither_averaged_nor_regressed(rng):
+    points = np.column_stack([rng.normal(size=(60, 3)), rng.choice([3.0, 7.0, 50.0], 60)])
+    blocks = gc.Blocks([gc.Block([0, 1, 2]), gc.Block([3], "categorical")])
+    fitted = gc.TSNE(metric=blocks, perplexity=5, random_state=0, max_iter=30).fit(points)
+    between = fitted.inverse_transform(0.5 * (fitted.embedding_[:20] + fitted.embedding_[20:40]))
+    assert set(between[:, 3]) <= {3.0, 7.0, 50.0}
+    assert not set(between[:, 0]) <= set(points[:, 0])
+    np.testing.assert_allclose(fitted.inverse_transform(fitted.embedding_), points)
+    with pytest.raises(ValueError, match=r"columns \[3\] hold codes of categories"):
+        fitted.set_params(transform_method="mlp").transform(points[:2])
 
 
 @pytest.mark.parametrize("term", [gc.ComponentMeans(1.0), gc.ReferenceShape()])

@@ -9,6 +9,7 @@ from scipy.optimize import brentq, minimize
 from scipy.spatial.distance import cdist
 from scipy.special import entr, softmax
 from sklearn.exceptions import NotFittedError
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -380,3 +381,12 @@ def test_the_heaviest_ends_are_those_of_a_sort(rng):
     for size in (1, 5, 40):
         weights = rng.integers(0, 6, size=size) / 5.0
         np.testing.assert_array_equal(_heaviest(weights, 8), np.argsort(-weights, kind="stable")[:8])
+
+
+def test_a_regressors_parameters_are_read_again(rng):
+    X = rng.normal(size=(60, 4))
+    fitted = gc.TSNE(perplexity=5, max_iter=20, random_state=0, transform_method=KNeighborsRegressor(1)).fit(X)
+    np.testing.assert_allclose(fitted.transform(X[:5] + 1e-3), fitted.embedding_[:5])
+    with pytest.warns(UserWarning, match="explains only 0.00 of the variance"):
+        means = fitted.set_params(transform_method__n_neighbors=60).transform(X[:5])
+    np.testing.assert_allclose(means, np.repeat(fitted.embedding_.mean(axis=0)[None], 5, axis=0), atol=1e-6)

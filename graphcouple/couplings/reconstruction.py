@@ -254,7 +254,7 @@ class ReconstructionCoupling(Coupling):
         """Return the energy of the problem's points."""
         problem.refuse_weights(self)
         support = problem.posterior.support
-        weights = reconstruction_weights(problem.points, support, self.reg, kernel=self.input_kernel)
+        weights = reconstruction_weights(problem.coordinates, support, self.reg, kernel=self.input_kernel)
         return ReconstructionEnergy(weights, problem.latent.kernel, problem.summation, problem.n_jobs)
 
     def __str__(self) -> str:

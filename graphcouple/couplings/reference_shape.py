@@ -173,7 +173,7 @@ class ReferenceShape(GlobalTerm):
         elif isinstance(self.reference, str):
             Y = principal_components(problem.coordinates, problem.n_components, problem.rng)
         else:
-            embedding = seeded_clone(self.reference, problem.rng).fit_transform(problem.points)
+            embedding = seeded_clone(self.reference, problem.rng).fit_transform(problem.coordinates)
             Y = check_embedding(embedding, f"reference={type(self.reference).__name__}()", n)
         statistic = ProcrustesStatistic(Y, UNIT_LENGTH)
         warn_if_few_points(statistic.shares, "ReferenceShape")

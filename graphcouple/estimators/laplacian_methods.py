@@ -95,7 +95,9 @@ class LawEigenmaps(DescribesLaw, HasLaw, LaplacianEstimator):
         return self.input is not None and not isinstance(self.input, GraphLaw)
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
-        """Embed `X`, of shape (n_samples, n_features), or the nodes of the input's graph; `y` is ignored.
+        """Embed `X`, of shape (n_samples, n_features), or the nodes of the input's graph.
+
+        `y` holds classes, if the law has a `target_weight` above 0; else it is ignored.
 
         Raises
         ------
@@ -108,7 +110,7 @@ class LawEigenmaps(DescribesLaw, HasLaw, LaplacianEstimator):
         if X is not None:
             X = self._checked(X)
         model = None if self._has_own_graph else self.model(X.shape[0])
-        law = None if model is None else model.given(X)
+        law = None if model is None else model.given(X, y=y)
         fitted = None if law is None else law.posterior(self.n_jobs)
         posterior = self.input if isinstance(self.input, RandomGraph) else fitted
         laplacian = self._reweighed(self._laplacian(posterior))
@@ -116,6 +118,7 @@ class LawEigenmaps(DescribesLaw, HasLaw, LaplacianEstimator):
             raise ValueError(f"input has {laplacian.n_nodes} nodes, but X has {X.shape[0]} rows; they must match.")
         points = None if self.takes_distances else coordinates_of(X, self.metric if model is None else model.metric)
         self._keep(laplacian, points, np.float64 if X is None else X.dtype)
+        self._fixed["normalized"] = self.normalized
         self._given, self._posterior = law, posterior
         return self
 
@@ -155,7 +158,7 @@ class LawEigenmaps(DescribesLaw, HasLaw, LaplacianEstimator):
         mass = np.asarray(weights.sum(axis=1))[:, None]
         origin, values = self._fixed["origins"][part], self._fixed["eigenvalues"][part]
         # Edges of fitted points count in both directions, so a new point's degree is twice its edges'.
-        share = 1.0 - values / (1.0 if self.normalized else 2.0 * mass)
+        share = 1.0 - values / (1.0 if self._fixed.get("normalized", self.normalized) else 2.0 * mass)
         mean = np.asarray(weights @ self.embedding_.astype(np.float64)) / mass
         Z = origin + (mean - origin) / np.where(share < _LEAST_SHARE, 1.0, share)
         same = edges.coincident >= 0

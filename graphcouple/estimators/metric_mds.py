@@ -95,7 +95,7 @@ class MetricMDS(EmbeddingEstimator):
         default=None,
         kind='{"sammon", "elastic"} or float, optional',
         doc='How pairs are weighted: None alike; "sammon" by δ⁻¹ and "elastic" by δ⁻², for near pairs to count more; a '
-        "number p of at most 10 by δ^(−p). Distances below a thousandth of the mean count as that.",
+        "number p of at most 10 by δ^(−p), in units of the mean δ. A δ below a thousandth of the mean counts as that.",
         checks=[StrOptions(set(_POWERS)), Interval(Real, 0, 10, closed="both"), None],
     )
     loss: Any = parameter(

@@ -17,7 +17,7 @@ from graphcouple.estimators._progress import progress_of
 from graphcouple.estimators.carry_out import Result, carry_out
 from graphcouple.estimators.embedding import HasLaw
 from graphcouple.estimators.regressors import trained_regressor
-from graphcouple.estimators.rows import EqualRows, Rows
+from graphcouple.estimators.rows import EqualRows, Rows, means_of
 from graphcouple.estimators.run_control import from_places
 from graphcouple.estimators.sentence import Sentence
 from graphcouple.graphs import FloatArray, IntArray
@@ -26,6 +26,7 @@ from graphcouple.laws import ConditionedLaw, GraphModel, NewEdges, Perplexity
 from graphcouple.laws.copies import check_weights
 from graphcouple.laws.labels import and_unknown
 from graphcouple.laws.priors import UnitOutDegree
+from graphcouple.neighbors import Blocks
 from graphcouple.optimize.placing import place_new
 from graphcouple.summation.curved import Space
 
@@ -137,12 +138,25 @@ class PlacesNewPoints(HasLaw):
 
     def _trained(self, law: ConditionedLaw) -> Any:
         """Return the regressor from the fitted points to their places."""
-        if self._regressor is None or self._regressor[0] != self.transform_method:
+        # A parameter of the same regressor may have been changed.
+        wanted = self.transform_method, repr(self.transform_method)
+        if self._regressor is None or self._regressor[:2] != wanted:
             if self.takes_distances:
                 raise ValueError("a regressor needs points, but the estimator was fitted to distances; use 'law'.")
+            if columns := self._categories:
+                raise ValueError(
+                    f"columns {columns} hold codes of categories, which a regressor would read as numbers; use "
+                    "transform_method='law', or a column of 0 and 1 for each category."
+                )
             trained = trained_regressor(self.transform_method, law.X, self._places, self._seed_of_regressor())
-            self._regressor = self.transform_method, trained
-        return self._regressor[1]
+            self._regressor = *wanted, trained
+        return self._regressor[2]
+
+    @property
+    def _categories(self) -> list[int]:
+        """The columns of X that hold codes of categories."""
+        metric = self.sentence.input.metric
+        return metric.categories if isinstance(metric, Blocks) else []
 
     def _seed_of_regressor(self) -> int:
         """Return the seed, drawn once, so that a saved estimator trains the same regressor."""
@@ -156,6 +170,7 @@ class PlacesNewPoints(HasLaw):
         The weights are the mean edges from a new point at that place to the fitted ones, under a law of prior D given
         the embedding: Gaussian kernels of perplexity 10 (or a third of the points) on the 30 nearest. So the result
         lies between fitted points and is smoother than they are. At the place of a fitted point it is that point.
+        Columns of categories (`Blocks`) get the category of the largest weight.
         Distances are measured in the map's space.
 
         Parameters
@@ -193,10 +208,10 @@ class PlacesNewPoints(HasLaw):
         metric = "euclidean" if self._space is None else self._space
         law = GraphModel(Gaussian(), UnitOutDegree(), bandwidth, n_neighbors=near, metric=metric)
         fitted = law.given(self._places, sample_weight=self._given.weights)
-        parts = [
-            fitted.new_edges(places[a : a + _ROWS_AT_ONCE], self.n_jobs).normalized() @ self._given.X
-            for a in range(0, len(places), _ROWS_AT_ONCE)
-        ]
+        parts = []
+        for a in range(0, len(places), _ROWS_AT_ONCE):
+            edges = fitted.new_edges(places[a : a + _ROWS_AT_ONCE], self.n_jobs)
+            parts.append(means_of(edges.normalized(), self._given.X, self._categories))
         inverse = sp.vstack(parts).toarray() if sp.issparse(parts[0]) else np.vstack(parts)
         return inverse.astype(self.embedding_.dtype, copy=False)
 

@@ -149,3 +149,13 @@ def warn_if_places_are_shared(X: Any, Z: FloatArray) -> None:
             ConvergenceWarning,
             stacklevel=3,
         )
+
+
+def means_of(weights: sp.csr_array, X: Any, categories: list[int]) -> Any:
+    """Return means of points, one for each row of weights; in columns of categories, the one of the largest weight."""
+    means = weights @ X
+    for column in categories:
+        values, codes = np.unique(X[:, column], return_inverse=True)
+        votes = weights @ sp.csr_array((np.ones(len(codes)), (np.arange(len(codes)), codes)))
+        means[:, column] = values[votes.toarray().argmax(axis=1)]
+    return means

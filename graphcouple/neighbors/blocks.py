@@ -110,6 +110,11 @@ class Blocks:
             raise TypeError(f"blocks must hold Blocks of columns, got {self.blocks!r}.")
         object.__setattr__(self, "blocks", blocks)
 
+    @property
+    def categories(self) -> list[int]:
+        """The columns that hold codes of categories, which have no means."""
+        return [column for block in self.blocks if block.metric == "categorical" for column in block.columns]
+
     def distances(self, X: Any) -> Distances:
         """Return the distances of points."""
         return BlockDistances(X, self)

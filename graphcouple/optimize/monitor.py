@@ -88,8 +88,7 @@ class Stopping:
         Iterations between evaluations of the loss, for the history, the tests and the callback. The default is 1 with
         a callback and 20 without; none but the first and last if the optimizer is noisy. An evaluation can cost as
         much as several iterations, because the loss may need logarithms that the gradient does not. With a divisor of
-        20, all tests run at multiples of 20, so that a callback does not change where a run
-        ends.
+        20, all tests run at multiples of 20, so that a callback does not change where a run ends.
 
     Examples
     --------
