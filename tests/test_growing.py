@@ -9,6 +9,7 @@ from sklearn.neighbors import kneighbors_graph
 import graphcouple as gc
 from graphcouple.couplings import AnchorEnergy, Held
 from graphcouple.optimize import LBFGS
+from tests.extensions.term import ClassCohesion
 from tests.reference import numerical_gradient, relative_error
 
 
@@ -202,3 +203,16 @@ def test_an_update_that_fails_leaves_the_estimator_as_it_was():
     with pytest.raises(ValueError, match="takes no sample weights"):
         method.update(X[:5] + 0.3, sample_weight=np.ones(5))
     np.testing.assert_array_equal(method.transform(X[:3] + 0.1), placed)
+
+
+def test_terms_get_the_classes_of_fit_or_none_never_codes_of_them(rng):
+    """The law keeps codes of classes for an update; a term that is about class 20 would take them for its own."""
+    X, y = rng.normal(size=(60, 4)), rng.choice([10, 20, 30], size=60)
+    law = gc.TSNE(perplexity=5, target_weight=0.5, max_iter=5, random_state=0, terms=[ClassCohesion()])
+    fitted = law.fit(X[:50], y[:50])
+    with pytest.raises(ValueError, match="ClassCohesion needs labels"):
+        fitted.update(X[50:])
+    plain = gc.TSNE(perplexity=5, target_weight=0.5, max_iter=5, random_state=0).fit(X[:50], y[:50])
+    codes = [list(dict.fromkeys(y[:50][np.argsort(y[:50])])).index(label) for label in y[:50]]
+    wanted = plain.sentence.input.posterior(X, y=np.append(codes, np.full(10, -1))).mean()
+    np.testing.assert_allclose(plain.update(X[50:]).posterior_.mean(), wanted, rtol=1e-9)

@@ -99,7 +99,8 @@ class CouplingEstimator(PlacesNewPoints):
             the input is your own graph, and neither the start nor a term needs points.
         y : any
             Classes, −1 where one is not known, or numbers with fractions, if the law has a `target_weight` above 0;
-            else ignored. The coupling and the terms get it too; the library's own ignore it.
+            else ignored. The coupling and the terms get it too; the library's own ignore it. `update` and
+            `uncertainty` give them None.
         neighbors : tuple of arrays, or sparse matrix of shape (n_samples, n_samples), optional
             Neighbours that you found, which are not searched for again: ``(indices, distances)``, each of shape
             (n_samples, k); umap-learn's triple; the matrix of scikit-learn's ``KNeighborsTransformer``; or scanpy's

@@ -99,7 +99,8 @@ def conditioned_law(sentence: Sentence, rows: Rows) -> ConditionedLaw | None:
         for kernel in law.kernels if isinstance(law, GraphLaw) else ():
             require_sound(kernel)
     if isinstance(sentence.input, GraphLaw):
-        return sentence.input.given(rows.X, rows.neighbors, rows.weights, rows.y)
+        classes = rows.y if rows.codes is None else rows.codes
+        return sentence.input.given(rows.X, rows.neighbors, rows.weights, classes)
     for name, value in (("neighbors", rows.neighbors), ("sample_weight", rows.weights)):
         if value is not None:
             raise ValueError(

@@ -282,12 +282,12 @@ class PlacesNewPoints(HasLaw):
         equal = None if self._rows is None else self._rows.and_more(X.shape[0])
         sentence, rng = self.sentence, check_random_state(self.random_state)
         # New points have no target.
-        y = and_unknown(law.labels, X.shape[0])
+        codes = and_unknown(law.labels, X.shape[0])
         if self.unique and (copies := EqualRows.of(whole)) is not None:
             equal = copies if equal is None else equal.joined(copies)
-            weights, y = copies.added(weights), None if y is None else y[copies.first]
+            weights, codes = copies.added(weights), None if codes is None else codes[copies.first]
             Z, old, whole = Z[copies.first], old[copies.first], whole[copies.first]
-        rows = Rows(whole, y, weights=weights)
+        rows = Rows(whole, weights=weights, codes=codes)
         if move == "all":
             result = self._carry_out(from_places(sentence, Z), rows, rng)
         else:

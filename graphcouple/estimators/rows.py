@@ -21,12 +21,16 @@ _ONE_PLACE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Points, and the values that `fit` was given for each; `weights` say how many points a row stands for."""
+    """Points, and the values that `fit` was given for each; `weights` say how many points a row stands for.
+
+    If only the law's own codes of the classes are left, they are `codes`, and `y` is None.
+    """
 
     X: Any
     y: Any = None
     neighbors: Any = None
     weights: Any = None
+    codes: Any = None
 
     @property
     def n_rows(self) -> int | None:
