@@ -140,7 +140,7 @@ class PlacesNewPoints(HasLaw):
         """Return the regressor from the fitted points to their places."""
         # A parameter of the same regressor may have been changed.
         wanted = self.transform_method, repr(self.transform_method)
-        if self._regressor is None or self._regressor[:2] != wanted:
+        if self._regressor is None or self._regressor[0] != wanted:
             if self.takes_distances:
                 raise ValueError("a regressor needs points, but the estimator was fitted to distances; use 'law'.")
             if columns := self._categories:
@@ -149,8 +149,8 @@ class PlacesNewPoints(HasLaw):
                     "transform_method='law', or a column of 0 and 1 for each category."
                 )
             trained = trained_regressor(self.transform_method, law.X, self._places, self._seed_of_regressor())
-            self._regressor = *wanted, trained
-        return self._regressor[2]
+            self._regressor = wanted, trained
+        return self._regressor[1]
 
     @property
     def _categories(self) -> list[int]:
