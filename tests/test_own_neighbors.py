@@ -133,7 +133,7 @@ def test_fewer_given_neighbors_than_asked_for_are_their_own_number(X):
 def test_neighbors_beside_ones_own_graph_are_refused(X):
     posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)).posterior(X)
     drawn = gc.GraphCoupling(posterior, gc.GraphModel(gc.Student(), "E"))
-    with pytest.raises(ValueError, match="no use"):
+    with pytest.raises(ValueError, match="neighbors cannot be used"):
         drawn.fit(X, neighbors=_forms(X, 12)["without"])
     with pytest.warns(UserWarning, match="perplexity=30 is lowered to 4, since 12 neighbors"):
         gc.TSNE(perplexity=30, max_iter=200).fit(X, neighbors=_forms(X, 12)["without"])
