@@ -391,13 +391,3 @@ def test_numbers_of_pairs_are_split_on_both_axes(method):
     assert get_tags(method).input_tags.pairwise
     assert method.takes_distances
     assert not get_tags(type(method)()).input_tags.pairwise
-
-
-def test_eigenmaps_take_classes_and_keep_their_laplacian(rng):
-    X, y = rng.normal(size=(60, 4)), np.repeat([0, 1], 30)
-    law = gc.GraphModel("gaussian", "D", gc.Perplexity(5), target_weight=0.5)
-    wanted = gc.LaplacianEigenmaps(input=law.posterior(X, y=y)).fit().embedding_
-    np.testing.assert_allclose(gc.LaplacianEigenmaps(input=law).fit(X, y).embedding_, wanted, atol=1e-9)
-    fitted = gc.LaplacianEigenmaps(perplexity=5, normalized=False).fit(X)
-    before = fitted.transform(X[:3] + 0.1)
-    np.testing.assert_array_equal(fitted.set_params(normalized=True).transform(X[:3] + 0.1), before)

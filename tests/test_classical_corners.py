@@ -134,3 +134,13 @@ def test_strain_is_the_share_of_similarities_that_is_lost():
         assert dict(method.report())["strain"] == f"{method.strain_:.4f}"
     wide = sp.random_array((5001, 5001), density=1e-5, random_state=0, format="csr")
     assert gc.ClassicalMDS(2).fit(wide).strain_ is None
+
+
+def test_eigenmaps_take_classes_and_keep_their_laplacian(rng):
+    X, y = rng.normal(size=(60, 4)), np.repeat([0, 1], 30)
+    law = gc.GraphModel("gaussian", "D", gc.Perplexity(5), target_weight=0.5)
+    wanted = gc.LaplacianEigenmaps(input=law.posterior(X, y=y)).fit().embedding_
+    np.testing.assert_allclose(gc.LaplacianEigenmaps(input=law).fit(X, y).embedding_, wanted, atol=1e-9)
+    fitted = gc.LaplacianEigenmaps(perplexity=5, normalized=False).fit(X)
+    before = fitted.transform(X[:3] + 0.1)
+    np.testing.assert_array_equal(fitted.set_params(normalized=True).transform(X[:3] + 0.1), before)

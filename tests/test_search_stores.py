@@ -55,7 +55,7 @@ def test_a_store_of_another_search_is_refused(tmp_path):
 
 
 def test_a_store_of_other_arrays_is_refused(tmp_path):
-    """The texts of such methods are equal, since they leave the arrays out."""
+    """Methods that differ in an array only have the same text, because texts leave arrays out."""
     priors = [gc.UnitOutDegree((np.random.default_rng(seed).random((40, 40)) < 0.5) * 1.0) for seed in (1, 2)]
     X = np.random.default_rng(0).normal(size=(40, 3))
 

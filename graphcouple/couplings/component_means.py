@@ -278,8 +278,8 @@ _MOST = 3.75
 # No comparison is recorded.
 _EXPLAINED = 0.3
 
-# The range is measured at places of this root mean square distance from the origin, far
-# above the noise that J adds.
+# The range is measured at places of this root mean square distance from the origin, far above the
+# noise that J adds.
 _LARGE = 100.0
 
 

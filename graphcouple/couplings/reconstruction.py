@@ -31,8 +31,7 @@ from graphcouple.graphs import FloatArray, Support, as_csr, edges_of
 from graphcouple.kernels import Kernel
 from graphcouple.summation import EdgeSum, KernelValue, LogKernel, Summation, as_summation
 
-# A kernel above this at distance 0 counts as infinite there, because infinite odds are capped.
-# A tolerance.
+# A kernel above this at distance 0 counts as infinite there, because infinite odds are capped: a tolerance.
 _LARGEST = 1e6
 
 # Attraction by the whole of log k shrinks noise before it can spread. A twentieth untangles noise equally well.

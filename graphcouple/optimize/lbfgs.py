@@ -41,7 +41,6 @@ _MOST_TRIALS = 30
 _LEAST_COSINE = 1e-10
 
 # Sums of products below this multiple of the smallest normal number, as on a level loss, have lost their digits.
-# A tolerance.
 _SMALLEST = 1e4
 
 

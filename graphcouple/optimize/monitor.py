@@ -36,8 +36,8 @@ _SAME = 1e-9
 _FLAT_SHARE = 1e-6
 _ROUNDING = 1e-10
 
-# Standard deviations at which the loss is evaluated, to see whether spreading the points lowers it:
-# powers of ten around a kernel's length of about 1.
+# Standard deviations at which the loss is evaluated, to see whether spreading the points lowers it: powers
+# of ten around a kernel's length of about 1.
 _SIZES = (1e-2, 1e-1, 1.0, 10.0)
 
 

@@ -36,7 +36,7 @@ _START_SHARE_IN_PIECES = 0.3
 # pairs of points give the share of pairs in one piece. No comparison is recorded.
 _TOGETHER, _PAIRS = 0.2, 10_000
 
-# If all pairs pull equally, one step brings all points to one place, and only rounding errors remain. A tolerance.
+# If all pairs pull equally, one step brings all points to one place, and only rounding errors remain.
 _NOTHING = 1e-6
 
 
