@@ -7,16 +7,16 @@ from graphcouple.couplings.component_means import ComponentCrossEntropy, Compone
 from graphcouple.couplings.confinement import Confinement
 from graphcouple.couplings.contraction import KernelLaplacian, LaplacianEigenvalues, SpectralContraction
 from graphcouple.couplings.contrastive import ContrastiveCoupling, ContrastiveCrossEntropy
-from graphcouple.couplings.cross_entropy import CrossEntropy
+from graphcouple.couplings.cross_entropy import CrossEntropy, CrossEntropyCoupling
 from graphcouple.couplings.density import Density, LocalRadii
 from graphcouple.couplings.distance_shape import DistanceShape, FreeScaleStress
-from graphcouple.couplings.effective import ChargedPartition, EffectiveCrossEntropy
+from graphcouple.couplings.effective import ChargedPartition, EffectiveCoupling, EffectiveCrossEntropy
 from graphcouple.couplings.global_term import GlobalTerm, LongEdges
 from graphcouple.couplings.gram import GramMatching
 from graphcouple.couplings.large_scale import LargeScale, LargeScaleCrossEntropy
 from graphcouple.couplings.local_map import LocallyAdjustedCoupling
 from graphcouple.couplings.losses import BinaryKL, MatchingLoss, SquareLoss
-from graphcouple.couplings.matching import MatchedMeans
+from graphcouple.couplings.matching import MatchedMeans, MatchingCoupling
 from graphcouple.couplings.network import CodingError, Network, OfNetwork, weight_decay
 from graphcouple.couplings.noise_contrastive import NoiseContrastiveCoupling, NoiseContrastiveCrossEntropy
 from graphcouple.couplings.origin import OriginDistances, OriginMismatch
@@ -25,14 +25,7 @@ from graphcouple.couplings.pair import EdgeEnergy, LogPartition, PairCoupling
 from graphcouple.couplings.parametric import FeatureBasis, FeatureMap, OfFeatures
 from graphcouple.couplings.precision import PrecisionCrossEntropy
 from graphcouple.couplings.prototypes import GroupedPosterior, Plan, groups_of
-from graphcouple.couplings.recipes import (
-    Coupling,
-    CrossEntropyCoupling,
-    EffectiveCoupling,
-    MatchingCoupling,
-    Problem,
-    Term,
-)
+from graphcouple.couplings.recipes import Coupling, Problem, Term
 from graphcouple.couplings.reconstruction import ReconstructionCoupling, ReconstructionEnergy, reconstruction_weights
 from graphcouple.couplings.reference_shape import ProcrustesStatistic, ReferenceShape
 from graphcouple.couplings.stress import Stress, sampled_pairs, stress_weights

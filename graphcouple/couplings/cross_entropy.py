@@ -8,13 +8,16 @@ mean, every method has the gradient ∂H/∂η_Z = M_Z − M_X: mean minus mean.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from graphcouple._support.validation import changed, check_positive
 from graphcouple.couplings.confinement import crowd_of
 from graphcouple.couplings.pair import EdgeEnergy, LogPartition, PairCoupling
+from graphcouple.couplings.recipes import Coupling, Problem, register
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import N_EDGES, RandomGraph
@@ -205,3 +208,42 @@ def _check_exaggerated(exaggeration: float, latent: GraphModel) -> None:
             f"a number as its edge prior, and a bounded kernel; got {latent}. For prior B use its edge prior, or the "
             "repulsion_strength of EffectiveCoupling."
         )
+
+
+@register("cross-entropy")
+@dataclass(frozen=True)
+class CrossEntropyCoupling(Coupling):
+    """The cross-entropy, with equal weights for all pairs of points; see `CrossEntropy`.
+
+    Parameters
+    ----------
+    exaggeration : float, default=1.0
+        How many times attraction counts, at least 1; see `CrossEntropy`.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> gc.TSNE().sentence.coupling
+    CrossEntropyCoupling(exaggeration=1.0)
+    """
+
+    reads_points: ClassVar[bool] = False
+    any_space: ClassVar[bool] = True
+
+    exaggeration: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_exaggeration(self.exaggeration)
+
+    def bind(self, problem: Problem) -> CrossEntropy:
+        """Return the cross-entropy of the problem's laws."""
+        laws = (problem.posterior, problem.latent)
+        return CrossEntropy(*laws, problem.summation, problem.n_jobs, self.exaggeration)
+
+    def latex(self, latent: GraphModel) -> str:
+        """Return the loss; see `Coupling.latex`."""
+        times = "" if self.exaggeration == 1 else rf"{self.exaggeration:g} "
+        return rf"{latent.prior.log_partition_latex} - {times}\sum_{{i \neq j}} w_{{ij}} \log k_{{ij}}"
+
+    def __str__(self) -> str:
+        return "cross-entropy" + ("" if self.exaggeration == 1 else f", attraction × {self.exaggeration:g}")

@@ -12,7 +12,9 @@ repel, but with weight c_ij instead of 1; for uniform noise, c_ij = (d_i + d_j) 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +24,7 @@ from graphcouple._support.validation import changed, check_positive
 from graphcouple.couplings.fixed_map import ChargedMap, noise_of
 from graphcouple.couplings.kinds import InParts
 from graphcouple.couplings.pair import EdgeEnergy, PairCoupling
+from graphcouple.couplings.recipes import Coupling, Problem, register
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.laws import GraphModel
@@ -206,3 +209,66 @@ class ChargedPartition(InParts):
         potential, forces = self.summation.low_rank(Z, self.radial, charges[::-1], charges, with_potential=with_value)
         value = 0.5 * self.strength * float(potential.sum()) + self.constant if with_value else np.nan
         return value, self.strength * forces
+
+
+@register("effective")
+@dataclass(frozen=True)
+class EffectiveCoupling(Coupling):
+    """The loss that sampled repulsion minimises in expectation; see `EffectiveCrossEntropy`.
+
+    Parameters
+    ----------
+    negative_sample_rate : float, default=5.0
+        Number of repelling points for each attracting edge.
+    repulsion_strength : float, default=1.0
+        Weight of the repulsion.
+    noise_exponent : float, default=0.0
+        Points repel in proportion to this power of their degree; 0 in UMAP, ¾ in LargeVis.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> weaker = gc.UMAP().sentence.replace(coupling=gc.EffectiveCoupling(negative_sample_rate=2.0))
+    >>> gc.GraphCoupling(**weaker).coupling
+    EffectiveCoupling(negative_sample_rate=2.0, repulsion_strength=1.0, noise_exponent=0.0)
+    """
+
+    reads_points: ClassVar[bool] = False
+
+    any_space: ClassVar[bool] = True
+
+    loss: ClassVar[type[EffectiveCrossEntropy]] = EffectiveCrossEntropy
+
+    negative_sample_rate: float = 5.0
+    repulsion_strength: float = 1.0
+    noise_exponent: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_positive("negative_sample_rate", self.negative_sample_rate)
+        check_positive("repulsion_strength", self.repulsion_strength)
+        exponent: Any = self.noise_exponent
+        if not isinstance(exponent, Real) or not np.isfinite(float(exponent)):
+            raise ValueError(f"noise_exponent must be a finite number, got {exponent!r}.")
+
+    def latex(self, latent: GraphModel) -> str:
+        """Return the loss; see `Coupling.latex`. `EffectiveCrossEntropy` defines the weights c_ij."""
+        attraction = r"- \sum_{i < j} w_{ij} \log \frac{k_{ij}}{1 + k_{ij}}"
+        strength = "" if self.repulsion_strength == 1 else rf"{self.repulsion_strength:g} "
+        return rf"{attraction} + {strength}\sum_{{i < j}} c_{{ij}} \log(1 + k_{{ij}})"
+
+    def bind(self, problem: Problem) -> EffectiveCrossEntropy:
+        """Return the effective cross-entropy of the problem's laws."""
+        return self.loss(
+            problem.posterior,
+            problem.latent,
+            self.negative_sample_rate,
+            repulsion_strength=self.repulsion_strength,
+            noise_exponent=self.noise_exponent,
+            summation=problem.summation,
+            n_jobs=problem.n_jobs,
+        )
+
+    def __str__(self) -> str:
+        strength = "" if self.repulsion_strength == 1.0 else f", weighing {self.repulsion_strength:g}"
+        noise = f" of law degree^{self.noise_exponent:g}" if self.noise_exponent else ""
+        return f"effective cross-entropy of {self.negative_sample_rate:g} negative samples{noise}{strength}"

@@ -33,6 +33,7 @@ from graphcouple.couplings.fixed_map import MatchedMap, Placing
 from graphcouple.couplings.kinds import InParts
 from graphcouple.couplings.losses import MatchingLoss, as_loss
 from graphcouple.couplings.pair import EdgeEnergy, check_latent
+from graphcouple.couplings.recipes import Coupling, Problem, register
 from graphcouple.couplings.through import Rescaled
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
@@ -43,7 +44,7 @@ from graphcouple.laws.priors.log_domain import add_forces, blocks_of_rows
 from graphcouple.summation import EdgeSum, Summation, as_summation
 from graphcouple.summation.radials import KernelFunction
 
-SYMMETRIZATIONS = ("mean", "or", "first")
+_SYMMETRIZATIONS = ("mean", "or", "first")
 """How the two directions of a pair become one number: (a + b)/2, a + b − ab, or a."""
 
 
@@ -93,10 +94,14 @@ class AbsentCost(_LossRadial):
         return self.loss.grad_cost(0.0, p) * p * self.kernel.grad_log_probability(sq_dist)
 
 
+def _check_symmetrization(how: str) -> None:
+    if how not in _SYMMETRIZATIONS:
+        raise ValueError(f"symmetrize must be one of {list(_SYMMETRIZATIONS)}, got {how!r}.")
+
+
 def symmetrized_means(posterior: RandomGraph, how: str) -> tuple[Support, FloatArray, FloatArray]:
     """Return the edges in either direction, with S(m_ij, m_ji) and S(m_ji, m_ij) of each."""
-    if how not in SYMMETRIZATIONS:
-        raise ValueError(f"symmetrize must be one of {list(SYMMETRIZATIONS)}, got {how!r}.")
+    _check_symmetrization(how)
     means = posterior.support.to_csr(np.asarray(posterior.edge_means, dtype=np.float64))
     either = sp.csr_array(abs(means) + abs(means).T)
     either.sort_indices()
@@ -336,3 +341,48 @@ def _symmetric(ahead: FloatArray, back: FloatArray, how: str) -> tuple[FloatArra
     if how == "or":
         return ahead + back - ahead * back, 2.0 * (1.0 - back)
     return ahead, 1.0
+
+
+@register("matching")
+@dataclass(frozen=True)
+class MatchingCoupling(Coupling):
+    """The means of the two laws, compared edge by edge; see `MatchedMeans`.
+
+    Parameters
+    ----------
+    loss : {"square", "kl"} or MatchingLoss, default="square"
+    symmetrize : {"mean", "or", "first"}, default="mean"
+
+    Raises
+    ------
+    TypeError, ValueError
+        When a loss or a symmetrization is unknown.
+
+    Examples
+    --------
+    >>> import graphcouple as gc
+    >>> law, latent = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(20)), gc.GraphModel(gc.Student(), "D")
+    >>> gc.GraphCoupling(law, latent, coupling=gc.MatchingCoupling("kl")).coupling
+    MatchingCoupling(loss='kl', symmetrize='mean')
+    """
+
+    reads_points: ClassVar[bool] = False
+
+    loss: Any = "square"
+    symmetrize: str = "mean"
+
+    def __post_init__(self) -> None:
+        as_loss(self.loss)
+        _check_symmetrization(self.symmetrize)
+
+    def latex(self, latent: GraphModel) -> str:
+        """Return the loss; see `Coupling.latex`."""
+        return r"\sum_{i \neq j} \ell(w_{ij}, \hat w_{ij})"
+
+    def bind(self, problem: Problem) -> MatchedMeans:
+        """Return the sum of losses of the problem's laws."""
+        laws = (problem.posterior, problem.latent)
+        return MatchedMeans(*laws, self.loss, self.symmetrize, problem.summation, problem.n_jobs)
+
+    def __str__(self) -> str:
+        return f"{self.loss if isinstance(self.loss, str) else type(self.loss).__name__} of means, {self.symmetrize}"

@@ -16,9 +16,8 @@ from functools import cache
 from typing import Any, ClassVar
 
 from graphcouple._support.validation import changed
-from graphcouple.couplings.effective import EffectiveCrossEntropy
+from graphcouple.couplings.effective import EffectiveCoupling, EffectiveCrossEntropy
 from graphcouple.couplings.pair import EdgeEnergy
-from graphcouple.couplings.recipes import EffectiveCoupling
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Kernel, ScaledKernel
 from graphcouple.laws.priors.base import at_zero

@@ -8,18 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
 from graphcouple._support.registry import Registry
-from graphcouple._support.validation import check_positive
 from graphcouple.couplings.base import Objective
-from graphcouple.couplings.cross_entropy import CrossEntropy, check_exaggeration
-from graphcouple.couplings.effective import EffectiveCrossEntropy
-from graphcouple.couplings.losses import as_loss
-from graphcouple.couplings.matching import SYMMETRIZATIONS, MatchedMeans
 from graphcouple.laws import GraphModel
 from graphcouple.laws.copies import refuse_weights
 from graphcouple.laws.given import Searchable
@@ -198,155 +192,7 @@ class Term(Recipe):
         return float(self.weight)
 
 
-@dataclass(frozen=True)
-class CrossEntropyCoupling(Coupling):
-    """The cross-entropy, with equal weights for all pairs of points; see `CrossEntropy`.
-
-    Parameters
-    ----------
-    exaggeration : float, default=1.0
-        How many times attraction counts, at least 1; see `CrossEntropy`.
-
-    Examples
-    --------
-    >>> import graphcouple as gc
-    >>> gc.TSNE().sentence.coupling
-    CrossEntropyCoupling(exaggeration=1.0)
-    """
-
-    reads_points: ClassVar[bool] = False
-    any_space: ClassVar[bool] = True
-
-    exaggeration: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_exaggeration(self.exaggeration)
-
-    def bind(self, problem: Problem) -> CrossEntropy:
-        """Return the cross-entropy of the problem's laws."""
-        laws = (problem.posterior, problem.latent)
-        return CrossEntropy(*laws, problem.summation, problem.n_jobs, self.exaggeration)
-
-    def latex(self, latent: GraphModel) -> str:
-        """Return the loss; see `Coupling.latex`."""
-        times = "" if self.exaggeration == 1 else rf"{self.exaggeration:g} "
-        return rf"{latent.prior.log_partition_latex} - {times}\sum_{{i \neq j}} w_{{ij}} \log k_{{ij}}"
-
-    def __str__(self) -> str:
-        return "cross-entropy" + ("" if self.exaggeration == 1 else f", attraction × {self.exaggeration:g}")
-
-
-@dataclass(frozen=True)
-class EffectiveCoupling(Coupling):
-    """The loss that sampled repulsion minimises in expectation; see `EffectiveCrossEntropy`.
-
-    Parameters
-    ----------
-    negative_sample_rate : float, default=5.0
-        Number of repelling points for each attracting edge.
-    repulsion_strength : float, default=1.0
-        Weight of the repulsion.
-    noise_exponent : float, default=0.0
-        Points repel in proportion to this power of their degree; 0 in UMAP, ¾ in LargeVis.
-
-    Examples
-    --------
-    >>> import graphcouple as gc
-    >>> weaker = gc.UMAP().sentence.replace(coupling=gc.EffectiveCoupling(negative_sample_rate=2.0))
-    >>> gc.GraphCoupling(**weaker).coupling
-    EffectiveCoupling(negative_sample_rate=2.0, repulsion_strength=1.0, noise_exponent=0.0)
-    """
-
-    reads_points: ClassVar[bool] = False
-
-    any_space: ClassVar[bool] = True
-
-    loss: ClassVar[type[EffectiveCrossEntropy]] = EffectiveCrossEntropy
-
-    negative_sample_rate: float = 5.0
-    repulsion_strength: float = 1.0
-    noise_exponent: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_positive("negative_sample_rate", self.negative_sample_rate)
-        check_positive("repulsion_strength", self.repulsion_strength)
-        exponent: Any = self.noise_exponent
-        if not isinstance(exponent, Real) or not np.isfinite(float(exponent)):
-            raise ValueError(f"noise_exponent must be a finite number, got {exponent!r}.")
-
-    def latex(self, latent: GraphModel) -> str:
-        """Return the loss; see `Coupling.latex`. `EffectiveCrossEntropy` defines the weights c_ij."""
-        attraction = r"- \sum_{i < j} w_{ij} \log \frac{k_{ij}}{1 + k_{ij}}"
-        strength = "" if self.repulsion_strength == 1 else rf"{self.repulsion_strength:g} "
-        return rf"{attraction} + {strength}\sum_{{i < j}} c_{{ij}} \log(1 + k_{{ij}})"
-
-    def bind(self, problem: Problem) -> EffectiveCrossEntropy:
-        """Return the effective cross-entropy of the problem's laws."""
-        return self.loss(
-            problem.posterior,
-            problem.latent,
-            self.negative_sample_rate,
-            repulsion_strength=self.repulsion_strength,
-            noise_exponent=self.noise_exponent,
-            summation=problem.summation,
-            n_jobs=problem.n_jobs,
-        )
-
-    def __str__(self) -> str:
-        strength = "" if self.repulsion_strength == 1.0 else f", weighing {self.repulsion_strength:g}"
-        noise = f" of law degree^{self.noise_exponent:g}" if self.noise_exponent else ""
-        return f"effective cross-entropy of {self.negative_sample_rate:g} negative samples{noise}{strength}"
-
-
-@dataclass(frozen=True)
-class MatchingCoupling(Coupling):
-    """The means of the two laws, compared edge by edge; see `MatchedMeans`.
-
-    Parameters
-    ----------
-    loss : {"square", "kl"} or MatchingLoss, default="square"
-    symmetrize : {"mean", "or", "first"}, default="mean"
-
-    Raises
-    ------
-    TypeError, ValueError
-        When a loss or a symmetrization is unknown.
-
-    Examples
-    --------
-    >>> import graphcouple as gc
-    >>> law, latent = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(20)), gc.GraphModel(gc.Student(), "D")
-    >>> gc.GraphCoupling(law, latent, coupling=gc.MatchingCoupling("kl")).coupling
-    MatchingCoupling(loss='kl', symmetrize='mean')
-    """
-
-    reads_points: ClassVar[bool] = False
-
-    loss: Any = "square"
-    symmetrize: str = "mean"
-
-    def __post_init__(self) -> None:
-        as_loss(self.loss)
-        if self.symmetrize not in SYMMETRIZATIONS:
-            raise ValueError(f"symmetrize must be one of {list(SYMMETRIZATIONS)}, got {self.symmetrize!r}.")
-
-    def latex(self, latent: GraphModel) -> str:
-        """Return the loss; see `Coupling.latex`."""
-        return r"\sum_{i \neq j} \ell(w_{ij}, \hat w_{ij})"
-
-    def bind(self, problem: Problem) -> MatchedMeans:
-        """Return the sum of losses of the problem's laws."""
-        laws = (problem.posterior, problem.latent)
-        return MatchedMeans(*laws, self.loss, self.symmetrize, problem.summation, problem.n_jobs)
-
-    def __str__(self) -> str:
-        return f"{self.loss if isinstance(self.loss, str) else type(self.loss).__name__} of means, {self.symmetrize}"
-
-
 COUPLINGS: Registry[type[Coupling]] = Registry("coupling", "a Coupling such as EffectiveCoupling()")
-COUPLINGS.add("cross-entropy", CrossEntropyCoupling)
-COUPLINGS.add("effective", EffectiveCoupling)
-COUPLINGS.add("matching", MatchingCoupling)
 
 
 def register(name: str) -> Any:

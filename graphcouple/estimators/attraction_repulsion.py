@@ -146,8 +146,8 @@ class AttractionRepulsionPCA(ByKernel):
                 stacklevel=3,
             )
         self.embedding_ = (solution.Z - solution.Z.mean(axis=0)).astype(X.dtype)
-        self.loss_, self.stop_reason_, self.n_iter_ = solution.loss, solution.message, solution.n_iter
-        self.loss_history_, self.loss_iterations_ = solution.loss_history, solution.iterations
+        self._keep_run(solution)
+        self.loss_ = solution.loss
         self._keep_map(X)
 
     def _matrices(self, X: Any, rng: np.random.RandomState) -> tuple[GramMatrix | None, GramMatrix]:

@@ -230,12 +230,8 @@ class CouplingEstimator(PlacesNewPoints):
         metric = part.problem.latent.metric
         self._space = metric if isinstance(metric, Space) else None
         self._posterior = part.problem.posterior if part.order is None else None
-        self.loss_ = solution.loss
-        self.loss_history_ = solution.loss_history
-        self.loss_iterations_ = solution.iterations
-        self.n_iter_ = solution.n_iter
-        self.start_losses_ = solution.start_losses
-        self.stop_reason_ = solution.message
+        self._keep_run(solution)
+        self.loss_, self.start_losses_ = solution.loss, solution.start_losses
         self.term_losses_ = [term.value(solution.Z) for _, term in part.terms]
         self.term_weights_ = [weight for weight, _ in part.terms]
         weighed = zip(self.term_weights_, self.term_losses_, strict=True)

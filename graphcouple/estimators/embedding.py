@@ -19,6 +19,7 @@ from graphcouple.graphs import FloatArray
 from graphcouple.laws import ConditionedLaw
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import as_points, is_precomputed, remembered_distances
+from graphcouple.optimize import Solution
 
 # Rows that are compared first: if they differ, the others need not be read.
 _FIRST = 100
@@ -57,6 +58,11 @@ class EmbeddingEstimator(ScikitTransformer):
     def _fit(self, X: Any) -> None:
         """Embed checked points."""
         raise NotImplementedError
+
+    def _keep_run(self, solution: Solution, unit: float = 1.0) -> None:
+        """Keep how a run went, with its losses times a unit."""
+        self.loss_history_, self.loss_iterations_ = solution.loss_history * unit, solution.iterations
+        self.n_iter_, self.stop_reason_ = solution.n_iter, solution.message
 
     def __getattr__(self, name: str) -> Any:
         """Raise an error that says what other libraries' attributes are called here."""

@@ -202,9 +202,7 @@ class MetricMDS(EmbeddingEstimator):
             objective = Stress.of(self._distances, others, self._power, self.loss, self.n_jobs, self.norm)
             self.stress_ = objective.value(Z)
         self.normalized_stress_ = float(np.sqrt(self.stress_ / (objective.sq_norm or 1.0)))
-        self.loss_history_ = solution.loss_history * (unit**2 if scaled else 1.0)
-        self.loss_iterations_ = solution.iterations
-        self.n_iter_, self.stop_reason_ = solution.n_iter, solution.message
+        self._keep_run(solution, unit**2 if scaled else 1.0)
         self._compared = choose_landmarks(X, _COMPARED, rng, points=False)
         return self
 
