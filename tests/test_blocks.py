@@ -127,6 +127,8 @@ def test_codes_of_categories_are_neither_averaged_nor_regressed(rng):
     np.testing.assert_allclose(fitted.inverse_transform(fitted.embedding_), points)
     with pytest.raises(ValueError, match=r"columns \[3\] hold codes of categories"):
         fitted.set_params(transform_method="mlp").transform(points[:2])
+    with pytest.raises(ValueError, match=r"columns \[3\] hold codes of categories"):
+        gc.CCPCA(metric=blocks, perplexity=5, random_state=0).fit(points)
 
 
 @pytest.mark.parametrize("term", [gc.ComponentMeans(1.0), gc.ReferenceShape()])

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.dummy import DummyRegressor
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import pairwise_distances, r2_score
 from sklearn.neighbors import KNeighborsClassifier
@@ -54,13 +55,16 @@ def test_what_names_rows_refuses_landmarks():
         gc.TSNE(n_landmarks=50, terms=[anchors]).fit(X)
     with pytest.raises(ValueError, match="n_landmarks=50 fits some rows only"):
         gc.TSNE(n_landmarks=50, metric="precomputed").fit(pairwise_distances(X))
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match=r"sample_weight must have shape \(100,\)"):
         gc.TSNE(n_landmarks=50, perplexity=10).fit(X[:100], sample_weight=np.ones(60))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         gc.TSNE(n_landmarks=50, perplexity=10, init=np.ones((60, 2))).fit(X[:100])
     fitted = gc.TSNE(n_landmarks=50, perplexity=10, max_iter=20, random_state=0).fit(X[:100])
     with pytest.raises(ValueError, match="points that are not landmarks"):
         fitted.update(X[100:110])
+    weights = 1.0 - 6.0 * (np.arange(100) == np.setdiff1d(np.arange(100), fitted.landmarks_)[0])
+    with pytest.raises(ValueError, match="sample_weight must be finite and above 0, got -5"):
+        gc.TSNE(n_landmarks=50, perplexity=10, random_state=0).fit(X[:100], sample_weight=weights)
     weighted = gc.TSNE(n_landmarks=50, perplexity=10, max_iter=20, random_state=0)
     assert (
         weighted.fit(X[:100], sample_weight=np.full(100, 2.0)).posterior_.node_weights.shape == fitted.landmarks_.shape
@@ -89,6 +93,22 @@ def test_a_regressor_is_the_one_of_the_method_and_seed_at_hand(tmp_path):
     tsne.set_params(transform_method="mlp").save(tmp_path / "mlp.gc")
     places = tsne.transform(X[60:62])
     np.testing.assert_array_equal(gc.load(tmp_path / "mlp.gc").transform(X[60:62]), places)
+
+
+def test_a_regressor_without_a_seed_gets_the_methods_own(tmp_path):
+    tsne = gc.TSNE(max_iter=5, transform_method=RandomForestRegressor(5), random_state=0).fit(X[:60])
+    places = tsne.transform(X[60:80])
+    tsne.save(tmp_path / "forest.gc")
+    loaded = gc.load(tmp_path / "forest.gc", classes=[RandomForestRegressor])
+    np.testing.assert_array_equal(loaded.transform(X[60:80]), places)
+
+
+def test_landmarks_without_a_class_have_none():
+    """NumPy turns a list of words and NaN into words, of which "nan" would be one class."""
+    y = [str(label) if row % 2 else np.nan for row, label in enumerate(LABELS[:100])]
+    umap = gc.UMAP(n_landmarks=60, n_neighbors=8, target_weight=0.5, max_iter=5, random_state=0)
+    fitted = umap.fit(X[:100], y)
+    assert np.array_equal(fitted._given.labels == -1, fitted.landmarks_ % 2 == 0)
 
 
 def test_the_network_has_the_papers_layers():

@@ -93,25 +93,6 @@ def test_a_loaded_estimator_has_the_same_bits(iris, tmp_path, name):
         )
 
 
-@pytest.mark.filterwarnings(r"ignore:the graph has \d+ connected components")
-@pytest.mark.parametrize(
-    ("method", "later"),
-    [
-        (gc.TSNE(max_iter=10), {"perplexity": 3.0}),
-        (gc.UMAP(max_iter=10), {"n_neighbors": 3, "metric": "manhattan"}),
-        (gc.Isomap(metric="manhattan"), {"metric": "euclidean"}),
-        (gc.CCPCA(random_state=0), {"perplexity": 3.0}),
-        (gc.DiffusionMaps(), {"metric": "manhattan"}),
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_parameters_set_after_the_fit_change_no_file(iris, tmp_path, method, later):
-    X, X_new = iris
-    places = method.fit(X).transform(X_new)
-    method.set_params(**later).save(tmp_path / "model")
-    np.testing.assert_array_equal(gc.load(tmp_path / "model").transform(X_new), places)
-
-
 @pytest.mark.filterwarnings("ignore:the embedding is far from its size")
 def test_many_points_are_searched_alike_after_loading(tmp_path):
     rng = np.random.default_rng(0)
@@ -220,6 +201,10 @@ def test_code_is_refused_unless_the_reader_has_it(iris, tmp_path):
     with_callback = gc.TSNE(perplexity=10, random_state=0, max_iter=20, callback=lambda *_: False).fit(X)
     with_callback.save(tmp_path / "callback")
     assert gc.load(tmp_path / "callback").callback is None
+    wrapped = gc.TwoScaleCoupling(with_callback, random_state=0).fit(X)
+    wrapped.save(tmp_path / "callback")
+    assert gc.load(tmp_path / "callback").estimator.callback is None
+    assert wrapped.estimator.callback is not None
 
 
 def _with_tree(path, change):

@@ -109,6 +109,10 @@ class FixedMap:
         names = list(inspect.signature(type(self)).parameters)[1:]
         return partial(type(self), **{name: getattr(self, name) for name in names})
 
+    def at(self, points: FloatArray) -> FixedMap:
+        """Return the map with its points in other places; itself if these are its places."""
+        return self if np.array_equal(points, self.points) else self.remembered()(points)
+
     @cached_property
     def field(self) -> Field:
         """The potentials, prepared for evaluation at any place."""

@@ -34,6 +34,22 @@ class _Brief:
         return bound
 
 
+def _whole(fit: Any) -> Any:
+    """Return the method `fit`, which leaves an earlier fit as it was if it fails or is interrupted."""
+
+    @functools.wraps(fit)
+    def fit_or_restore(self: Any, *arguments: Any, **options: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return fit(self, *arguments, **options)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return fit_or_restore
+
+
 if TYPE_CHECKING:
 
     class ScikitTransformer:
@@ -64,6 +80,8 @@ else:
             for name, method in list(vars(cls).items()):
                 if name.startswith("set_") and name.endswith("_request"):
                     setattr(cls, name, _Brief(method))
+            if "fit" in vars(cls):
+                cls.fit = _whole(cls.fit)
 
         def set_params(self, **params: Any) -> Self:
             """Set parameters, and options of a group by their own name or as ``run__callback``."""

@@ -183,4 +183,5 @@ class AttractionRepulsionPCA(ByKernel):
             self._fixed = {"mean": mean, "onto": np.asarray(X.T @ (Y @ back))}
             return
         points = None if self.takes_distances else X
-        self._fixed = {"points": points, "rows": self._similarities(X).mean(axis=0), "onto": Y @ back}
+        rows = self._similarities(X).mean(axis=0)
+        self._fixed = {"points": points, "rows": rows, "onto": Y @ back, "measure": self._measure}

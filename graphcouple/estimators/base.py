@@ -25,7 +25,7 @@ from graphcouple.estimators.sentence import Sentence, optimizer_of
 from graphcouple.graphs import IntArray
 from graphcouple.initializations import is_made
 from graphcouple.laws import GraphLaw, GraphModel, Space
-from graphcouple.laws.copies import effective_graphs
+from graphcouple.laws.copies import check_weights, effective_graphs
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import coordinates_of
 from graphcouple.optimize import Callback, PositionUncertainty, position_uncertainty
@@ -96,7 +96,8 @@ class CouplingEstimator(PlacesNewPoints):
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
             Points; or distances, as a square array or a sparse graph, for ``metric="precomputed"``. X may be None if
-            the input is your own graph, and neither the start nor a term needs points.
+            the input is your own graph, and neither the start nor a term needs points. The points are kept for
+            `transform`, but not copied: leave the array as it is.
         y : any
             Classes, −1 where one is not known, or numbers with fractions, if the law has a `target_weight` above 0;
             else ignored. The coupling and the terms get it too; the library's own ignore it. `update` and
@@ -154,6 +155,8 @@ class CouplingEstimator(PlacesNewPoints):
         snapshots, rng = snapshots_of(
             self, begun, resume, X=X, y=y, start=sentence.init, neighbors=neighbors, sample_weight=sample_weight
         )
+        if sample_weight is not None and X is not None:
+            sample_weight = check_weights(sample_weight, X.shape[0])
         rows, equal, landmarks = Rows(X, y, neighbors, sample_weight), None, None
         if self.n_landmarks is not None and X is not None and self.n_landmarks < X.shape[0]:
             rows, sentence, landmarks = self._of_landmarks(rows, sentence, rng)
@@ -189,7 +192,7 @@ class CouplingEstimator(PlacesNewPoints):
                 "terms that name rows need all of them, so leave n_landmarks out."
             )
         start = None if is_made(sentence.init) else np.asarray(sentence.init)
-        check_consistent_length(rows.X, rows.y, rows.weights, start)
+        check_consistent_length(rows.X, rows.y, start)
         # Codes of categories have no means; other blocks may have no coordinates.
         coordinates = coordinates_of(rows.X, sentence.input.metric)
         means_of = rows.X if coordinates is None else coordinates
@@ -228,6 +231,7 @@ class CouplingEstimator(PlacesNewPoints):
         self._map, self._function = result.fixed_map(places), result.function
         self._scale = 1.0 if placing is None else placing.scale
         metric = part.problem.latent.metric
+        self._laws = {name: part.sentence[name] for name in ("input", "latent", "coupling", "terms")}
         self._space = metric if isinstance(metric, Space) else None
         self._posterior = part.problem.posterior if part.order is None else None
         self._keep_run(solution)
@@ -302,7 +306,8 @@ class CouplingEstimator(PlacesNewPoints):
     def report(self) -> list[tuple[str, str]]:
         """Return the laws that were used and the losses, as names and texts."""
         check_is_fitted(self)
-        rows = [row for row in self.sentence.rows() if row[0] not in ("init", "max_iter", "n_components")]
+        fitted = self.sentence.replace(**self._laws)
+        rows = [row for row in fitted.rows() if row[0] not in ("init", "max_iter", "n_components")]
         if self._given is not None:
             rows = [("input", str(self._given.law)) if name == "input" else (name, text) for name, text in rows]
         rows.append(("loss", f"{self.loss_:.6g} nats"))
@@ -329,7 +334,7 @@ class CouplingEstimator(PlacesNewPoints):
     def _recall(self, remembered: dict[str, Any]) -> None:
         # Older files lack these.
         super()._recall({"space": None, "landmarks": None, "function": None, "seed": None, **remembered})
-        self._posterior = self._regressor = None
+        self._posterior, self._regressor, self._laws = None, None, {}
         if self._given is not None and self._given.X is not None and self._given.X.shape[0] != len(self._places):
             raise ValueError(
                 f"the file is damaged: it has {self._given.X.shape[0]} points and {len(self._places)} places. "

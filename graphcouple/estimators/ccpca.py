@@ -17,6 +17,7 @@ from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._progress import progress_bar
 from graphcouple.estimators._vocabulary import ABOVE_0, POSTERIOR_OR_MODEL
 from graphcouple.estimators.preset import DescribesLaw
+from graphcouple.estimators.rows import categories_of
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import GraphLaw
 from graphcouple.laws.copies import refuse_weights
@@ -136,13 +137,17 @@ class CCPCA(DescribesLaw):
             )
         own = self.input if isinstance(self.input, RandomGraph) else None
         law = self.model(X.shape[0]).given(X)
+        if columns := categories_of(law):
+            raise ValueError(
+                f"columns {columns} hold codes of categories, which have no means; use a column of 0 and 1 for each "
+                "category, or another method with init='ccpca'."
+            )
         posterior = law.posterior(self.n_jobs) if own is None else own
         if posterior.n_nodes != X.shape[0]:
             raise ValueError(f"input has {posterior.n_nodes} nodes, but X has {X.shape[0]} rows; they must match.")
         refuse_weights(posterior.node_weights, "CCPCA")
         rng = check_random_state(self.random_state)
         projection, pca = self._draw(X, posterior, rng)
-        # Nothing is stored before the graphs are drawn, so an interruption leaves an earlier fit intact.
         self._given, self.posterior_, self.projection_ = law, posterior, projection
         self._constant = pca.constant
         if pca.constant:
@@ -210,7 +215,7 @@ class CCPCA(DescribesLaw):
         largest = sum(size[0] for size in sizes) / len(sizes)
         drawn = f"{len(counts)} drawn, with {counts.mean():.1f} components each, the largest of {largest:.0f} points"
         return [
-            ("input", str(self.model(len(self.embedding_)))),
+            ("input", str(self._given.law)),
             ("graphs", drawn),
             ("error", f"{self.relative_error_:.3f} of the embedding's norm, by Monte Carlo"),
             *super().report(),

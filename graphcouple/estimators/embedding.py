@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphcouple._support.storage import write
@@ -70,6 +71,8 @@ class EmbeddingEstimator(ScikitTransformer):
         if known is not None:
             # A property raised an AttributeError itself; its message is better.
             return known.__get__(self, type(self))
+        if name in self._not_saved and "embedding_" in vars(self):
+            raise AttributeError(f"files leave {name} out; fit again to have it.", name=None, obj=self)
         # Without a name Python adds no suggestion of its own.
         raise AttributeError(why_missing(type(self), name, "embedding_" in vars(self)), name=None, obj=self)
 
@@ -192,9 +195,7 @@ class EmbeddingEstimator(ScikitTransformer):
             for name, value in vars(self).items()
             if name.endswith("_") and not name.startswith("_") and name not in left_out
         }
-        parameters = self._flat_params()
-        # A callback is code, and a checkpoint is a path on this machine.
-        parameters |= {name: None for name in ("callback", "checkpoint") if name in parameters}
+        parameters = {name: _portable(value) for name, value in self._flat_params().items()} | _unportable(self)
         return {
             "class": type(self).__name__,
             "parameters": parameters,
@@ -267,6 +268,11 @@ class HasLaw(EmbeddingEstimator):
     _posterior: RandomGraph | None = None
 
     @property
+    def _given_points(self) -> bool:
+        """Whether the estimator was fitted to points, and not to distances or a graph alone."""
+        return self._given is not None and not is_precomputed(self._given.law.metric)
+
+    @property
     def posterior_(self) -> RandomGraph:
         """The law of the input's graph."""
         check_is_fitted(self)
@@ -281,6 +287,16 @@ class HasLaw(EmbeddingEstimator):
         if state.get("_given") is not None:
             state["_posterior"] = None
         return state
+
+
+def _unportable(estimator: EmbeddingEstimator) -> dict[str, None]:
+    """Return None for each parameter that is left out of files: code, and paths on this machine."""
+    return {name: None for name in ("callback", "checkpoint") if name in estimator._flat_params()}
+
+
+def _portable(value: Any) -> Any:
+    """Return a parameter as a file holds it."""
+    return clone(value).set_params(**_unportable(value)) if isinstance(value, EmbeddingEstimator) else value
 
 
 def _held(value: Any) -> Any:

@@ -41,9 +41,14 @@ class SimilarityEstimator(EmbeddingEstimator):
     def _linear(self) -> bool:
         """Whether the similarities are scalar products of the points, so that no matrix of pairs is needed."""
 
+    @property
     @abstractmethod
-    def _similarities(self, X: Any, fitted: Any) -> FloatArray:
-        """Return the similarities of points to the fitted points, of shape (n, n_fitted)."""
+    def _measure(self) -> tuple[Any, dict[str, Any]]:
+        """The kernel or metric of the similarities, and its parameters."""
+
+    @abstractmethod
+    def _similarities(self, X: Any, fitted: Any = None, measure: Any = None) -> FloatArray:
+        """Return the similarities of points to the fitted points, of shape (n, n_fitted), by `_measure` or another."""
 
     def _columns(self, X: Any) -> Any:
         """Return the columns that belong to the landmarks, of numbers for pairs."""
@@ -54,10 +59,10 @@ class SimilarityEstimator(EmbeddingEstimator):
         if "mean" in known:
             return np.asarray(product_of_rows(X, known["onto"]) - known["mean"] @ known["onto"])
         # In older files of AttractionRepulsionPCA they are called X.
-        points = known.get("points", known.get("X"))
+        points, measure = known.get("points", known.get("X")), tuple(known.get("measure", self._measure))
         Z = np.empty((X.shape[0], known["onto"].shape[1]))
         for rows in in_blocks(X.shape[0], known["rows"].size):
-            similarities = self._similarities(X[rows], points)
+            similarities = self._similarities(X[rows], points, measure)
             Z[rows] = nystroem_places(similarities, known["rows"], known["onto"])
         return Z
 
@@ -101,8 +106,13 @@ class ByKernel(SimilarityEstimator):
     def _linear(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "linear" and not self.kernel_params
 
-    def _similarities(self, X: Any, fitted: Any = None) -> FloatArray:
-        return kernel_values(self.kernel, self.kernel_params, X, fitted)
+    @property
+    def _measure(self) -> tuple[Any, dict[str, Any]]:
+        return self.kernel, dict(self.kernel_params or {})
+
+    def _similarities(self, X: Any, fitted: Any = None, measure: Any = None) -> FloatArray:
+        kernel, params = measure or self._measure
+        return kernel_values(kernel, params, X, fitted)
 
 
 class GramEstimator(SimilarityEstimator):
@@ -144,7 +154,7 @@ class GramEstimator(SimilarityEstimator):
             mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
             self._fixed = {"mean": mean, "onto": gram.directions(placement)}
         else:
-            self._fixed = {"points": points, "rows": gram.rows, "onto": placement.onto}
+            self._fixed = {"points": points, "rows": gram.rows, "onto": placement.onto, "measure": self._measure}
         Z = placement.Z
         if self.landmarks_ is not None:
             Z = with_others(n, self.landmarks_, Z, lambda rows: self._placed(self._columns(X[rows])))
@@ -203,10 +213,14 @@ class ClassicalMDS(GramEstimator):
     def _linear(self) -> bool:
         return isinstance(self.metric, str) and self.metric == "euclidean" and not self.metric_params
 
-    def _similarities(self, X: Any, fitted: Any) -> FloatArray:
-        if self.takes_distances:
+    @property
+    def _measure(self) -> tuple[Any, dict[str, Any]]:
+        return self.metric, dict(self.metric_params or {})
+
+    def _similarities(self, X: Any, fitted: Any = None, measure: Any = None) -> FloatArray:
+        if fitted is None:
             return -0.5 * squares_of(np.asarray(X.toarray() if issparse(X) else X, dtype=np.float64))
-        return -0.5 * squared_distances(distances_of(fitted, self.metric, self.metric_params), X)
+        return -0.5 * squared_distances(distances_of(fitted, *(measure or self._measure)), X)
 
 
 @estimator

@@ -86,8 +86,7 @@ class LawEigenmaps(DescribesLaw, HasLaw, LaplacianEstimator):
     def report(self) -> list[tuple[str, str]]:
         """Return the law and the eigenvalues, as names and texts."""
         check_is_fitted(self)
-        n = len(self.embedding_)
-        law = "a graph or posterior of your own" if self._has_own_graph else str(self.model(n))
+        law = "a graph or posterior of your own" if self._given is None else str(self._given.law)
         return [("input", law), *super().report()]
 
     @property

@@ -139,7 +139,7 @@ class MetricMDS(EmbeddingEstimator):
     checkpoint: Any = parameter(default=None)
     on_interrupt: str = parameter(default="raise")
 
-    _remembered = ("_distances", "_compared")
+    _remembered = ("_distances", "_compared", "_used")
 
     @property
     def _power(self) -> float:
@@ -204,6 +204,7 @@ class MetricMDS(EmbeddingEstimator):
         self.normalized_stress_ = float(np.sqrt(self.stress_ / (objective.sq_norm or 1.0)))
         self._keep_run(solution, unit**2 if scaled else 1.0)
         self._compared = choose_landmarks(X, _COMPARED, rng, points=False)
+        self._used = (self._power, self.loss, self.norm)
         return self
 
     def _start(self, X: Any, rng: np.random.RandomState) -> tuple[FloatArray, bool]:
@@ -245,10 +246,11 @@ class MetricMDS(EmbeddingEstimator):
             When the loss is not the square, or the norm not 2, so that no majorization is known.
         """
         check_is_fitted(self)
-        if not isinstance(as_loss(self.loss), SquareLoss):
-            raise ValueError(f"transform needs the square loss, but loss={self.loss!r}; fit the new points too.")
-        if self.norm != 2.0:
-            raise ValueError(f"transform needs norm=2, but norm={self.norm:g}; fit the new points too.")
+        power, loss, norm = self._used
+        if not isinstance(as_loss(loss), SquareLoss):
+            raise ValueError(f"transform needs the square loss, but loss={loss!r}; fit the new points too.")
+        if norm != 2.0:
+            raise ValueError(f"transform needs norm=2, but norm={norm:g}; fit the new points too.")
         X = self._checked_new(X)
         rows = np.arange(len(self.embedding_)) if self._compared is None else self._compared
         fixed = self.embedding_[rows].astype(np.float64)
@@ -256,10 +258,14 @@ class MetricMDS(EmbeddingEstimator):
         for part in in_blocks(X.shape[0], len(self.embedding_) * (1 + fixed.shape[1])):
             wanted = np.sqrt(squared_distances(self._distances, X[part])[:, rows])
             for i, row in enumerate(wanted, start=part.start):
-                near, weights = np.argsort(row, kind="stable")[:_NEAREST], stress_weights(row, self._power)
+                near, weights = np.argsort(row, kind="stable")[:_NEAREST], stress_weights(row, power)
                 ends = [_majorized(row, weights, fixed, start) for start in (fixed[near].mean(axis=0), fixed[near[0]])]
                 Z[i] = min(ends, key=lambda end: float(weights @ np.square(_lengths(end - fixed) - row)))
         return Z.astype(X.dtype, copy=False)
+
+    def _recall(self, remembered: dict[str, Any]) -> None:
+        # Older files lack the parameters in use.
+        super()._recall({"used": (self._power, self.loss, self.norm), **remembered})
 
     def report(self) -> list[tuple[str, str]]:
         """Return the stress, as names and texts."""

@@ -17,16 +17,15 @@ from graphcouple.estimators._progress import progress_of
 from graphcouple.estimators.carry_out import Result, carry_out
 from graphcouple.estimators.embedding import HasLaw
 from graphcouple.estimators.regressors import trained_regressor
-from graphcouple.estimators.rows import EqualRows, Rows, means_of
+from graphcouple.estimators.rows import EqualRows, Rows, categories_of, means_of
 from graphcouple.estimators.run_control import from_places
 from graphcouple.estimators.sentence import Sentence
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Gaussian
 from graphcouple.laws import ConditionedLaw, GraphModel, NewEdges, Perplexity
-from graphcouple.laws.copies import check_weights
+from graphcouple.laws.copies import joined_weights
 from graphcouple.laws.labels import and_unknown
 from graphcouple.laws.priors import UnitOutDegree
-from graphcouple.neighbors import Blocks
 from graphcouple.optimize.placing import place_new
 from graphcouple.summation.curved import Space
 
@@ -63,6 +62,9 @@ class PlacesNewPoints(HasLaw):
 
     _seed: int | None
     """The seed of the regressor; None if it is not drawn yet."""
+
+    _laws: dict[str, Any]
+    """The laws, the coupling and its terms at `fit`; empty after loading, when the parameters state them."""
 
     @property
     def landmarks_(self) -> IntArray | None:
@@ -125,7 +127,7 @@ class PlacesNewPoints(HasLaw):
         if self.transform_method != "law":
             X = X.toarray() if sp.issparse(X) and not sp.issparse(law.X) else X
             return self._trained(law).predict(X).astype(self.embedding_.dtype).reshape(X.shape[0], -1)
-        if self._map is None:
+        if (fixed := self._fixed_map()) is None:
             raise ValueError(
                 f"{type(self).__name__} has no law that places new points; use transform_method='mlp', or fit all rows."
             )
@@ -133,7 +135,7 @@ class PlacesNewPoints(HasLaw):
         Z, loss = np.empty((n_new, q), dtype=self.embedding_.dtype), np.empty(n_new)
         for a in range(0, n_new, _ROWS_AT_ONCE):
             rows = slice(a, min(a + _ROWS_AT_ONCE, n_new))
-            Z[rows], loss[rows] = self._place(law.new_edges(X[rows], self.n_jobs), self._map)
+            Z[rows], loss[rows] = self._place(law.new_edges(X[rows], self.n_jobs), fixed)
         return (Z, loss) if return_loss else Z
 
     def _trained(self, law: ConditionedLaw) -> Any:
@@ -141,9 +143,9 @@ class PlacesNewPoints(HasLaw):
         # A parameter of the same regressor may have been changed.
         wanted = self.transform_method, repr(self.transform_method)
         if self._regressor is None or self._regressor[0] != wanted:
-            if self.takes_distances:
+            if not self._given_points:
                 raise ValueError("a regressor needs points, but the estimator was fitted to distances; use 'law'.")
-            if columns := self._categories:
+            if columns := categories_of(law):
                 raise ValueError(
                     f"columns {columns} hold codes of categories, which a regressor would read as numbers; use "
                     "transform_method='law', or a column of 0 and 1 for each category."
@@ -151,12 +153,6 @@ class PlacesNewPoints(HasLaw):
             trained = trained_regressor(self.transform_method, law.X, self._places, self._seed_of_regressor())
             self._regressor = wanted, trained
         return self._regressor[1]
-
-    @property
-    def _categories(self) -> list[int]:
-        """The columns of X that hold codes of categories."""
-        metric = self.sentence.input.metric
-        return metric.categories if isinstance(metric, Blocks) else []
 
     def _seed_of_regressor(self) -> int:
         """Return the seed, drawn once, so that a saved estimator trains the same regressor."""
@@ -195,7 +191,7 @@ class PlacesNewPoints(HasLaw):
         (3, 4)
         """
         check_is_fitted(self)
-        if self._given is None or self.takes_distances:
+        if self._given is None or not self._given_points:
             raise ValueError("inverse_transform takes means of points, but the estimator was fitted to none.")
         places = self._checked_places(Z)
         if not len(places):
@@ -211,7 +207,7 @@ class PlacesNewPoints(HasLaw):
         parts = []
         for a in range(0, len(places), _ROWS_AT_ONCE):
             edges = fitted.new_edges(places[a : a + _ROWS_AT_ONCE], self.n_jobs)
-            parts.append(means_of(edges.normalized(), self._given.X, self._categories))
+            parts.append(means_of(edges.normalized(), self._given.X, categories_of(self._given)))
         inverse = sp.vstack(parts).toarray() if sp.issparse(parts[0]) else np.vstack(parts)
         return inverse.astype(self.embedding_.dtype, copy=False)
 
@@ -219,7 +215,7 @@ class PlacesNewPoints(HasLaw):
         """Add points to the embedding.
 
         The estimator then holds all points, as if fitted to them: `embedding_` has the old rows first, and `posterior_`
-        and `loss_` are of all points.
+        and `loss_` are of all points. The laws and the coupling stay as they were at `fit`.
 
         Parameters
         ----------
@@ -262,7 +258,7 @@ class PlacesNewPoints(HasLaw):
             raise ValueError("the map is a function of its points, which update would not keep; use transform.")
         if self._landmarks is not None:
             raise ValueError("update would forget the points that are not landmarks; use transform, or fit again.")
-        if self.takes_distances:
+        if not self._given_points:
             raise ValueError(
                 "distances to new points do not give the distances between them; fit all distances with init= an array "
                 "of the old places and transform's."
@@ -278,9 +274,10 @@ class PlacesNewPoints(HasLaw):
             whole = sp.vstack([law.X, sp.csr_array(X)], format="csr")
         else:
             whole = np.vstack([law.X, X.toarray() if sp.issparse(X) else X])
-        weights = _joined(law.weights, len(self._places), sample_weight, X.shape[0])
+        weights = joined_weights(law.weights, len(self._places), sample_weight, X.shape[0])
         equal = None if self._rows is None else self._rows.and_more(X.shape[0])
-        sentence, rng = self.sentence, check_random_state(self.random_state)
+        sentence = self.sentence.replace(**{**self._laws, "terms": self.terms})
+        rng = check_random_state(self.random_state)
         # New points have no target.
         codes = and_unknown(law.labels, X.shape[0])
         if self.unique and (copies := EqualRows.of(whole)) is not None:
@@ -360,10 +357,10 @@ class PlacesNewPoints(HasLaw):
         (150,)
         """
         check_is_fitted(self)
-        if self._map is None:
+        if (fixed := self._fixed_map()) is None:
             raise ValueError("the coupling of this estimator has no loss per point; use loss_.")
         posterior = self.posterior_
-        return self._of_rows(self._map.own_losses(sp.csr_array(posterior.mean()), posterior.own_means))
+        return self._of_rows(fixed.own_losses(sp.csr_array(posterior.mean()), posterior.own_means))
 
     def _check_new(self, X: Any) -> tuple[Any, ConditionedLaw]:
         law = self._checked_law()
@@ -376,6 +373,12 @@ class PlacesNewPoints(HasLaw):
                 "new points need a law of the input's graph, but `input` is a graph or a posterior; pass a GraphModel."
             )
         return self._given
+
+    def _fixed_map(self) -> FixedMap | None:
+        """Return the map with its points where they are now: the embedding may have been turned, scaled or aligned."""
+        if self._map is not None:
+            self._map = self._map.at(self._places / np.asarray(self._scale, self.embedding_.dtype))
+        return self._map
 
     def _of_rows(self, values: FloatArray) -> FloatArray:
         """Return a value for each row of X from values for the fitted points; NaN for rows that were not fitted."""
@@ -399,11 +402,3 @@ class PlacesNewPoints(HasLaw):
         same = edges.coincident >= 0
         Z[same] = self._places[edges.coincident[same]]
         return Z, loss
-
-
-def _joined(old: FloatArray | None, n_old: int, new: Any, n_new: int) -> FloatArray | None:
-    """Return the weights of old and new points together; None if none are weighted."""
-    if old is None and new is None:
-        return None
-    more = np.ones(n_new) if new is None else check_weights(new, n_new)
-    return np.concatenate([np.ones(n_old) if old is None else old, more])

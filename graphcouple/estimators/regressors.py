@@ -5,8 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 
+from graphcouple._support.validation import seeded_clone
 from graphcouple.graphs import FloatArray
 
 # Layer sizes of the network of Sun, Han and Fan (2022), as shares of the number of features. With layers of a few
@@ -24,7 +26,7 @@ def trained_regressor(wanted: Any, X: Any, places: FloatArray, seed: int) -> Any
     """
     from sklearn.metrics import r2_score
 
-    trained = _network(X, seed) if isinstance(wanted, str) else _copy_of(wanted)
+    trained = _network(X, seed) if isinstance(wanted, str) else _copy_of(wanted, np.random.RandomState(seed))
     trained.fit(X, places)
     fitted = trained.predict(X).reshape(places.shape)
     if (explained := r2_score(places, fitted, multioutput="variance_weighted")) < _LEAST_EXPLAINED:
@@ -37,17 +39,18 @@ def trained_regressor(wanted: Any, X: Any, places: FloatArray, seed: int) -> Any
     return trained
 
 
-def _copy_of(wanted: Any) -> Any:
-    from sklearn.base import clone, is_classifier
+def _copy_of(wanted: Any, rng: np.random.RandomState) -> Any:
+    from sklearn.base import is_classifier
     from sklearn.multioutput import MultiOutputRegressor
     from sklearn.utils import get_tags
 
     if not hasattr(wanted, "__sklearn_tags__"):
-        return clone(wanted)
+        return seeded_clone(wanted, rng)
     if is_classifier(wanted):
         raise TypeError(f"transform_method={wanted!r} predicts classes; pass a regressor.")
     target = get_tags(wanted).target_tags
-    return clone(wanted) if target.multi_output else MultiOutputRegressor(clone(wanted))
+    copy = seeded_clone(wanted, rng)
+    return copy if target.multi_output else MultiOutputRegressor(copy)
 
 
 def _network(X: Any, seed: int) -> Any:

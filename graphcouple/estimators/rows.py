@@ -13,7 +13,9 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.laws import ConditionedLaw
 from graphcouple.laws.labels import label_array, target_codes
+from graphcouple.neighbors import Blocks
 
 # Points nearer than this share of the map's half width count as one place: a tolerance.
 _ONE_PLACE = 1e-6
@@ -39,8 +41,8 @@ class Rows:
 
     def at(self, chosen: IntArray) -> Rows:
         """Return some of the rows; neighbours that name rows are left out."""
-        y, weights = (None if values is None else np.asarray(values)[chosen] for values in (self.y, self.weights))
-        return Rows(self.X[chosen], y, weights=weights)
+        y = None if self.y is None else label_array(self.y)[chosen]
+        return Rows(self.X[chosen], y, weights=None if self.weights is None else self.weights[chosen])
 
 
 def nearest_to_means(X: Any, n_landmarks: int, rng: np.random.RandomState) -> IntArray:
@@ -100,9 +102,7 @@ class EqualRows:
 
     def added(self, weights: Any) -> FloatArray:
         """Return the sums of the rows' weights, 1 each by default, for each point."""
-        rows = np.ones(self.n_rows) if weights is None else np.asarray(weights, dtype=np.float64)
-        if rows.shape != self.point.shape:
-            raise ValueError(f"sample_weight must have shape ({self.n_rows},), got {rows.shape}.")
+        rows = np.ones(self.n_rows) if weights is None else weights
         return np.bincount(self.point, weights=rows).astype(np.float64)
 
     def agreed(self, y: Any) -> Any:
@@ -153,6 +153,12 @@ def warn_if_places_are_shared(X: Any, Z: FloatArray) -> None:
             ConvergenceWarning,
             stacklevel=3,
         )
+
+
+def categories_of(law: ConditionedLaw) -> list[int]:
+    """Return the columns of a law's points that hold codes of categories."""
+    metric = law.law.metric
+    return metric.categories if isinstance(metric, Blocks) else []
 
 
 def means_of(weights: sp.csr_array, X: Any, categories: list[int]) -> Any:

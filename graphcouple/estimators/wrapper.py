@@ -97,12 +97,12 @@ class WithTerm(EmbeddingEstimator):
         self._check_input(plain, X)
         if plain.warm_start and self.__sklearn_is_fitted__():
             plain.embedding_ = self.embedding_
-        return self._take_from(plain.fit(X, y, neighbors, resume=resume, **weights))
+        return self._take_from(plain.fit(X, y, neighbors, resume=resume, **weights), self._term() is not None)
 
     def _check_input(self, plain: CouplingEstimator, X: Any) -> None:
         """Raise `ValueError` if the preset cannot take this input."""
 
-    def _take_from(self, plain: CouplingEstimator) -> Self:
+    def _take_from(self, plain: CouplingEstimator, has_term: bool = False) -> Self:
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             del self.__dict__[name]
         self.estimator_ = plain
@@ -111,7 +111,7 @@ class WithTerm(EmbeddingEstimator):
         if self._loss is not None:
             # Terms that the method adds by itself come after the preset's.
             at = len(plain.terms) - 1
-            own = (plain.term_weights_[at], plain.term_losses_[at]) if self._term() else (0.0, 0.0)
+            own = (plain.term_weights_[at], plain.term_losses_[at]) if has_term else (0.0, 0.0)
             self.weight_, self.__dict__[self._loss] = own
         return self
 
@@ -134,7 +134,8 @@ class WithTerm(EmbeddingEstimator):
 
     def update(self, X: Any, move: str = "none", sample_weight: Any = None) -> Self:
         """Add points to the embedding; see `CouplingEstimator.update`."""
-        return self._take_from(self._fitted.update(X, move, sample_weight))
+        has_term = bool(vars(self).get("weight_"))
+        return self._take_from(self._fitted.update(X, move, sample_weight), has_term)
 
     def inverse_transform(self, Z: Any) -> FloatArray:
         """Return means of the fitted points for places in the embedding; see `CouplingEstimator.inverse_transform`."""

@@ -64,6 +64,14 @@ def check_weights(weights: Any, n_points: int) -> FloatArray:
     return array
 
 
+def joined_weights(old: FloatArray | None, n_old: int, new: Any, n_new: int) -> FloatArray | None:
+    """Return the weights of old and new points together; None if none are weighted."""
+    if old is None and new is None:
+        return None
+    more = np.ones(n_new) if new is None else check_weights(new, n_new)
+    return np.concatenate([np.ones(n_old) if old is None else old, more])
+
+
 def refuse_weights(weights: FloatArray | None, owner: str) -> None:
     """Raise if points have sample weights, which the owner does not take."""
     if weights is not None:

@@ -164,7 +164,7 @@ FAULTS = [
     Fault("update: terms get codes of classes", "estimators/new_points.py", "Rows(whole, weights=weights, codes=codes)",
           "Rows(whole, codes, weights=weights)", "test_growing"),
     Fault("blocks: categories are averaged", "estimators/rows.py", "for column in categories:", "for column in ():", "test_blocks"),
-    Fault("blocks: categories are regressed", "estimators/new_points.py", "if columns := self._categories:", "if columns := []:",
+    Fault("blocks: categories are regressed", "estimators/new_points.py", "if columns := categories_of(law):", "if columns := []:",
           "test_blocks"),
     Fault("blocks: codes are reconstructed", "couplings/reconstruction.py", "reconstruction_weights(problem.coordinates, support",
           "reconstruction_weights(problem.points, support", "test_blocks"),

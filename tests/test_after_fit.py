@@ -1,0 +1,131 @@
+"""A fitted estimator keeps to its fit: failed fits, parameters set later and edits of the map do no harm."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import graphcouple as gc
+
+TURN = np.array([[0.0, 1.0], [-1.0, 0.0]])
+
+
+@pytest.fixture(scope="module")
+def points():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    X[:30] += 4.0
+    return X, rng.normal(size=(5, 4)) + 2.0
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        gc.TSNE(perplexity=8, max_iter=20, random_state=0),
+        gc.TwoScaleCoupling(gc.TSNE(perplexity=8, max_iter=20), random_state=0),
+        gc.MetricMDS(max_iter=20, random_state=0),
+        gc.LocallyLinearEmbedding(n_neighbors=40),
+        gc.Isomap(n_neighbors=40),
+        gc.DiffusionMaps(perplexity=8),
+        gc.LaplacianEigenmaps(perplexity=8),
+        gc.CCPCA(perplexity=8, n_samples=5, random_state=0),
+        gc.KernelPCA(kernel="rbf"),
+    ],
+    ids=lambda method: type(method).__name__,
+)
+def test_a_fit_that_fails_late_leaves_the_earlier_one(points, monkeypatch, method):
+    X, new = (pd.DataFrame(each, columns=list("abcd")) for each in points)
+    placed = method.fit(X).transform(new)
+
+    def fail_at_the_end(self, name, value):
+        if name in ("embedding_", "estimator_"):
+            raise KeyboardInterrupt
+        object.__setattr__(self, name, value)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(method), "__setattr__", fail_at_the_end)
+        with pytest.raises(KeyboardInterrupt):
+            method.fit(X[["d", "c", "b"]] * 3.0 + 5.0)
+    np.testing.assert_array_equal(method.transform(new), placed)
+    assert list(method.feature_names_in_) == list("abcd")
+
+
+@pytest.mark.parametrize(
+    ("method", "later"),
+    [
+        (gc.ClassicalMDS(metric="manhattan"), {"metric": "chebyshev"}),
+        (gc.KernelPCA(kernel="rbf", kernel_params={"gamma": 0.1}), {"kernel_params": {"gamma": 2.0}}),
+        (gc.AttractionRepulsionPCA(kernel="rbf", tol=1e-3, random_state=0), {"kernel": "laplacian"}),
+        (gc.MetricMDS(max_iter=20, random_state=0), {"weights": "sammon", "norm": 1.0}),
+        (gc.TSNE(perplexity=8, max_iter=20, random_state=0), {"dof": 3.0, "metric": "cosine", "perplexity": 4}),
+        (gc.UMAP(n_neighbors=8, max_iter=10, random_state=0), {"n_neighbors": 3, "metric": "manhattan"}),
+        (gc.Isomap(n_neighbors=40, metric="manhattan"), {"n_neighbors": 20, "metric": "euclidean"}),
+        (gc.CCPCA(perplexity=8, n_samples=5, random_state=0), {"perplexity": 3.0}),
+        (gc.DiffusionMaps(perplexity=8), {"perplexity": 4, "metric": "cosine"}),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_parameters_set_after_the_fit_change_neither_places_nor_the_report(points, tmp_path, method, later):
+    X, new = points
+    placed, report = method.fit(X).transform(new), method.report()
+    method.set_params(**later)
+    np.testing.assert_array_equal(method.transform(new), placed)
+    assert method.report() == report
+    method.save(tmp_path / "later.gc")
+    np.testing.assert_array_equal(gc.load(tmp_path / "later.gc").transform(new), placed)
+
+
+def test_a_dict_of_parameters_that_is_edited_later_moves_nothing(points):
+    X, new = points
+    params = {"gamma": 0.1}
+    method = gc.KernelPCA(kernel="rbf", kernel_params=params).fit(X)
+    placed = method.transform(new)
+    params["gamma"] = 3.0
+    np.testing.assert_array_equal(method.transform(new), placed)
+
+
+def test_updates_keep_the_laws_of_the_fit(points):
+    X, new = points
+    settings = {"perplexity": 8, "max_iter": 20, "random_state": 0}
+    wanted = gc.TSNE(**settings).fit(X).update(new)
+    changed = gc.TSNE(**settings).fit(X).set_params(perplexity=4, dof=3.0).update(new)
+    np.testing.assert_array_equal(changed.embedding_, wanted.embedding_)
+    assert changed.loss_ == wanted.loss_
+
+
+@pytest.mark.parametrize(("fitted", "later"), [(None, 0.0), (0.0, 3.0)])
+def test_a_term_is_reported_as_it_was_fitted(points, fitted, later):
+    X, new = points
+    plain = gc.TSNE(perplexity=8, max_iter=20)
+    weight = {} if fitted is None else {"weight": fitted}
+    method = gc.TwoScaleCoupling(plain, random_state=0, **weight).fit(X)
+    before = method.weight_
+    method.set_params(weight=later).update(new)
+    assert method.weight_ == before
+    assert (method.large_scale_loss_,) == (tuple(method.term_losses_) or (0.0,))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_map_that_is_turned_takes_new_points_along(points, tmp_path, weighted):
+    X, new = points
+    weights = {"sample_weight": np.tile([1.0, 2.0], 30)} if weighted else {}
+    method = gc.TSNE(perplexity=8, max_iter=100, random_state=0).fit(X, **weights)
+    placed, losses = method.transform(new), method.point_losses()
+    method.embedding_ = method.embedding_ @ TURN
+    turned = method.transform(new)
+    np.testing.assert_allclose(turned, placed @ TURN, atol=1e-3 * np.abs(placed).max())
+    np.testing.assert_allclose(method.point_losses(), losses, rtol=1e-9)
+    method.save(tmp_path / "turned.gc")
+    np.testing.assert_array_equal(gc.load(tmp_path / "turned.gc").transform(new), turned)
+    method.embedding_ += 7.0
+    np.testing.assert_allclose(method.transform(new), turned + 7.0, atol=1e-3 * np.abs(placed).max())
+
+
+def test_inverses_are_of_the_metric_of_the_fit(points):
+    X = np.column_stack([points[0], np.repeat([5, 7, 9], 20)])
+    metric = gc.Blocks([gc.Block([0, 1, 2, 3]), gc.Block([4], "categorical")])
+    method = gc.TSNE(perplexity=8, max_iter=20, random_state=0, metric=metric).fit(X)
+    places = method.embedding_.mean(axis=0, keepdims=True) + np.linspace(-5.0, 5.0, 9)[:, None]
+    wanted = method.inverse_transform(places)
+    assert np.isin(wanted[:, 4], [5, 7, 9]).all()
+    for later in ("euclidean", "precomputed"):
+        np.testing.assert_array_equal(method.set_params(metric=later).inverse_transform(places), wanted)
