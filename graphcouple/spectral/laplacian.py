@@ -240,8 +240,11 @@ def normalized_similarity(affinity: Any) -> sp.csr_array:
     """Return D^{-½} A D^{-½} for a symmetric matrix A of weights with row sums D; rows of zeros stay zero."""
     A = sp.csr_array(affinity, dtype=np.float64)
     degrees = np.asarray(A.sum(axis=1)).ravel()
-    shrink = sp.diags_array(np.where(degrees > 0, 1.0 / np.sqrt(np.where(degrees > 0, degrees, 1.0)), 0.0))
-    return sp.csr_array(shrink @ A @ shrink)
+    shrink = np.where(degrees > 0, 1.0 / np.sqrt(np.where(degrees > 0, degrees, 1.0)), 0.0)
+    # Products with diagonal matrices would copy the indices too.
+    values = np.repeat(shrink, np.diff(A.indptr)) * A.data
+    values *= shrink[A.indices]
+    return sp.csr_array((values, A.indices, A.indptr), shape=A.shape)
 
 
 def laplacian_eigenvalues(affinity: Any, n_eigenvalues: int) -> FloatArray:
