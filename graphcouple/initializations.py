@@ -172,13 +172,13 @@ def initialize(
         raise ValueError(f"init={init!r} must return an array of shape {(n, n_components)}, got {Z.shape}.")
     if not np.isfinite(Z).all():
         raise ValueError(f"init={init!r} must return finite numbers, but the start holds NaN or infinity.")
+    # The deviation of equal numbers may be rounding instead of 0.
+    rounding = 1e-12 * float(np.abs(Z).max())
     spread = float(Z[:, 0].std())
-    if spread > 0:
-        Z = Z * (scale / spread)
-    else:
-        Z = scale * random(X, posterior, n_components, rng)
+    spread = spread if spread > rounding else float(Z.std(axis=0).max())
+    Z = Z * (scale / spread) if spread > rounding else scale * random(X, posterior, n_components, rng)
     # Descent never leaves the plane in which all points start: a constant coordinate would stay constant.
-    flat = Z.std(axis=0) <= 1e-12 * scale
+    flat = Z.std(axis=0) <= 1e-12 * max(scale, float(np.abs(Z).max()))
     Z[:, flat] += 1e-4 * scale * rng.normal(size=(n, int(flat.sum())))
     return _separate(Z, 1e-4 * scale, rng).astype(dtype)
 

@@ -1,6 +1,7 @@
 """Sums over all pairs keep their accuracy where scales are mixed, or say that they do not."""
 
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -43,6 +44,26 @@ def test_forces_are_accurate_at_any_mixture_of_scales(kernel, q):
         found, exact = Auto().potential(Z, radial)[1], Exact().potential(Z, radial)[1]
         assert relative_error(found, exact) < 1e-2, name
     assert isinstance(Auto().for_points(_mixed(3000)["usual"], radial), ParticleMesh)
+
+
+@dataclass(frozen=True)
+class SoftBall(gc.Kernel):
+    width: float
+
+    def log(self, sq_dist):
+        return -np.logaddexp(0.0, (sq_dist - 1.0) / self.width)
+
+    def grad_log(self, sq_dist):
+        return -0.5 * (1.0 + np.tanh(0.5 * (sq_dist - 1.0) / self.width)) / self.width
+
+
+@pytest.mark.parametrize("kernel", [SoftBall(0.3), SoftBall(0.1), gc.RationalPower(1.0, 10.0)])
+def test_forces_of_kernels_with_a_sharp_edge_are_accurate(kernel, rng):
+    Z, radial = 3.0 * rng.normal(size=(2500, 2)), KernelValue(kernel)
+    exact = Exact().potential(Z, radial)[1]
+    assert relative_error(Auto().potential(Z, radial)[1], exact) < 1e-2
+    assert relative_error(ParticleMesh().potential(Z, radial)[1], exact) > 1e-2
+    assert gc.check_kernel(kernel).length < 1.2
 
 
 def test_the_mesh_alone_is_not_accurate_there():

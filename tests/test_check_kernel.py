@@ -39,6 +39,23 @@ class Wrong(Laplace):
         return -0.4 / (self.width * np.sqrt(np.maximum(sq_dist, 1e-30)))
 
 
+@dataclass(frozen=True)
+class Waves(gc.Kernel):
+    share: float = 0.5
+
+    def log(self, sq_dist):
+        return 0.5 * np.cos(sq_dist) - sq_dist
+
+    def grad_log(self, sq_dist):
+        return -self.share * np.sin(sq_dist) - 1.0
+
+
+def test_derivatives_are_compared_where_differences_resolve_the_kernel():
+    assert gc.check_kernel(Waves()).order_at_zero == 2.0
+    with pytest.raises(ValueError, match="not the derivative"):
+        gc.check_kernel(Waves(0.6))
+
+
 class Single(Laplace):
     def log(self, sq_dist):
         return (-np.sqrt(sq_dist) / self.width).astype(np.float32)

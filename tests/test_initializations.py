@@ -60,6 +60,16 @@ def test_only_coincident_points_are_moved(rng):
     assert np.abs(np.abs(Z[:2]) - np.abs(wanted[:2])).max() < 1e-3
 
 
+@pytest.mark.parametrize("constant", [0.0, 0.1])
+def test_a_column_that_varies_is_kept_beside_a_constant_one(rng, constant):
+    """The deviation of equal numbers is rounding: 2.8e-17 for a hundred and fifty of 0.1."""
+    values = rng.normal(size=150)
+    keep = FunctionTransformer(lambda X: np.column_stack([np.full(150, constant), values]))
+    Z = _start(rng.normal(size=(150, 3)), keep)
+    np.testing.assert_allclose(Z[:, 1], values * 0.3 / values.std(), rtol=1e-9)
+    assert Z[:, 0].std() == pytest.approx(0.3e-4, rel=0.4)
+
+
 def test_starts_that_are_not_finite_are_refused(iris):
     with pytest.raises(ValueError, match="must return finite numbers"):
         gc.TSNE(init=FunctionTransformer(lambda X: np.full((len(X), 2), np.nan)), max_iter=5).fit(iris[0])

@@ -120,5 +120,7 @@ def test_refusals():
         gc.GraphCoupling(**sentence, n_landmarks=50).fit(X)
     with pytest.warns(UserWarning, match="100 near pairs of each point are lowered to 22, as there are 100 points"):
         gc.PaCMAP(n_neighbors=100, max_iter=2, random_state=0).fit(X)
+    with pytest.warns(UserWarning, match="60 near pairs of each point are lowered to 22, as there are 100 points"):
+        gc.PaCMAP(n_neighbors=60, max_iter=2, random_state=0).fit(X)
     with pytest.raises(ValueError, match="n_near must be"):
         PairwiseControlledCoupling(n_near=0)

@@ -82,6 +82,27 @@ def test_a_killed_run_goes_on_to_the_same_bits(name, moment, tmp_path):
     assert [path] == list(tmp_path.iterdir())
 
 
+def test_the_pairs_that_local_map_has_drawn_are_kept_and_checked(tmp_path):
+    """Integers, of other sizes than the points: drawn at iteration 230, and used up to 239."""
+    from graphcouple.couplings import Problem
+
+    options = {"max_iter": 260, "random_state": 0}
+    expected = gc.LocalMAP(**options).fit(X)
+    with pytest.raises(Killed):
+        gc.LocalMAP(**options, checkpoint=tmp_path / "run", callback=killed_at(25)).fit(X)
+    again = gc.LocalMAP(**options, checkpoint=tmp_path / "run").fit(X, resume=True)
+    assert np.array_equal(again.embedding_, expected.embedding_)
+    sentence = gc.LocalMAP().sentence
+    law = sentence.input.posterior(X)
+    rng = np.random.RandomState(0)
+    problem = Problem(X, None, law, sentence.latent, 2, gc.Exact(), "euclidean", rng, 1)
+    objective = sentence.coupling.bind(problem).at(230, expected.embedding_)
+    indptr, indices, halves = objective.basis(expected.embedding_)
+    for damaged in ((indptr, indices + 7, halves), (indptr[::-1], indices, halves), (indptr[:9], indices, halves)):
+        with pytest.raises(ValueError, match="ind"):
+            objective.with_basis(damaged)
+
+
 def test_stress_goes_on_to_the_same_bits(tmp_path):
     expected = gc.MetricMDS(pairs_per_point=20, random_state=0).fit(X)
     options = {"pairs_per_point": 20, "random_state": 0, "checkpoint": tmp_path / "run"}

@@ -254,6 +254,24 @@ def test_a_registered_score_that_fails_is_named(rng):
         gc.metrics.unregister("one argument")
 
 
+def test_a_registered_score_replaces_no_other_and_changes_no_map(rng):
+    with pytest.raises(ValueError, match=r"'R\(10\)' is a score of evaluate; register yours under another name"):
+        gc.metrics.register("R(10)")
+    X, Z = rng.normal(size=(20, 3)), rng.normal(size=(20, 2))
+    gc.metrics.register("flat")(lambda X, Z, y: Z.fill(0.0))
+    try:
+        with pytest.raises(ValueError, match=r"'flat' of X, Z and y failed: .*read-only"):
+            gc.metrics.evaluate(X, Z)
+    finally:
+        gc.metrics.unregister("flat")
+    gc.metrics.register("many")(lambda X, Z, y: np.ones(3))
+    try:
+        with pytest.raises(TypeError, match="the registered score 'many'"):
+            gc.metrics.evaluate(X, Z)
+    finally:
+        gc.metrics.unregister("many")
+
+
 def test_silhouettes_of_a_sample_see_small_clusters(monkeypatch):
     monkeypatch.setattr("graphcouple.metrics._classes._SILHOUETTE_ROWS", 20)
     Z = np.random.default_rng(0).normal(size=(400, 2))

@@ -145,7 +145,7 @@ class Objective(ABC):
                 f"{type(self).__name__}.value_and_grad must return a gradient of the shape of Z, {np.shape(Z)}, got "
                 f"{np.shape(parts[1])}."
             )
-        return parts
+        return parts[0], _as_floats(parts[1])
 
     def curvature(self, Z: FloatArray) -> float:
         """Return how fast the gradient changes along the stiffest direction at `Z`, by power iteration.
@@ -230,6 +230,11 @@ class Objective(ABC):
     __rmul__ = __mul__
 
 
+def _as_floats(gradient: Any) -> FloatArray:
+    array = np.asarray(gradient)
+    return array if array.dtype.kind == "f" else array.astype(np.float64)
+
+
 def balanced(forces: FloatArray) -> FloatArray:
     """Return forces between points minus their mean, which would be 0 if sums over all pairs had no errors.
 
@@ -309,9 +314,9 @@ class WeightedSum(Objective):
         return self._weighted([term.gradient(Z) for _, term in self.terms])
 
     def _weighted(self, gradients: list[FloatArray]) -> FloatArray:
-        total = np.zeros_like(gradients[0])
+        total = np.zeros_like(_as_floats(gradients[0]))
         for (weight, _), gradient in zip(self.terms, gradients, strict=True):
-            total += weight * gradient
+            total += weight * _as_floats(gradient)
         return total
 
     def curvature(self, Z: FloatArray) -> float:

@@ -256,7 +256,11 @@ class LaplacianEigenvalues(Delayed):
 
         With a power p < 1, whose tangents lie above it, columns are scaled by the roots of the slopes.
         """
-        return self if basis is None else FixedBasis(self, basis)
+        if basis is None:
+            return self
+        if np.ndim(basis) != 2 or len(basis) != self.n_points:
+            raise ValueError(f"a basis has a row for each of {self.n_points} points, got shape {np.shape(basis)}.")
+        return FixedBasis(self, basis)
 
     def at(self, iteration: int, Z: FloatArray) -> Objective:
         """Return the bound that touches R at `Z`."""

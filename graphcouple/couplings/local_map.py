@@ -82,8 +82,12 @@ class LocallyAdjusted(PairwiseControlled):
         return both.indptr, both.indices, both.data
 
     def with_basis(self, basis: Any) -> LocallyAdjusted:
-        """Return the loss of these drawn pairs, wherever the points go."""
-        return self if basis is None else changed(self, _drawn=basis)
+        """Return the loss of these drawn pairs, wherever the points go; raise unless they are pairs of the points."""
+        if basis is None:
+            return self
+        indptr, indices, halves = basis
+        sp.csr_array((halves, indices, indptr), shape=(self.n_points, self.n_points)).check_format()
+        return changed(self, _drawn=basis)
 
     def value_and_grad(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """Return the loss at `Z` and its gradient, for the pairs of the basis, or else for pairs drawn at `Z`."""

@@ -156,9 +156,8 @@ class PairwiseControlledCoupling(Coupling):
             return self
         names = ("n_near", "n_mid", "n_far")
         fewer = {name: max(1, getattr(self, name) * n // (wanted + self.n_near)) for name in names}
-        if self.n_near >= n:
-            near = f"{self.n_near} near pairs of each point are lowered to {fewer['n_near']}"
-            warnings.warn(f"{near}, as there are {n} points. Lower n_neighbors.", UserWarning, stacklevel=2)
+        if self.n_near >= n or self.n_near > type(self).n_near:
+            warn_of_fewer("near pairs", self.n_near, fewer["n_near"], n, "n_neighbors")
         return dataclasses.replace(self, **fewer)
 
     def _bound(self, problem: Problem, n: int, rng: np.random.Generator) -> PairwiseControlled:
@@ -191,6 +190,15 @@ class PairwiseControlledCoupling(Coupling):
         columns = other_points(rng, rows, n)
         free = near.find(rows, columns) < 0
         return _counted(rows[free], columns[free], n)
+
+
+def warn_of_fewer(pairs: str, wanted: int, drawn: int, n: int, parameter: str) -> None:
+    """Warn that there are too few points for as many pairs of each as a user wants."""
+    if drawn < wanted:
+        warnings.warn(
+            f"{wanted} {pairs} of each point are lowered to {drawn}, as there are {n} points. Lower {parameter}.",
+            stacklevel=2,
+        )
 
 
 def most_likely(posterior: RandomGraph, n_edges: int) -> Support:

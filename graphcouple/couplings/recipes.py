@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from graphcouple._support.registry import Registry
+from graphcouple._support.validation import check_weight
 from graphcouple.couplings.base import Objective
 from graphcouple.laws import GraphModel
 from graphcouple.laws.copies import refuse_weights
@@ -189,6 +190,7 @@ class Term(Recipe):
 
     def weight_of(self, objective: Objective, problem: Problem) -> float:
         """Return the number that multiplies the bound objective: `weight`, unless it depends on the problem."""
+        check_weight(self.weight, name=f"the weight of {type(self).__name__}")
         return float(self.weight)
 
 

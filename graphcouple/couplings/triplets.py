@@ -16,7 +16,7 @@ import numpy as np
 from graphcouple._numba.threads import over_rows
 from graphcouple._support.validation import check_embedding, check_fraction, check_integer
 from graphcouple.couplings.base import Objective
-from graphcouple.couplings.pacmap import most_likely, other_points, sq_dist_along
+from graphcouple.couplings.pacmap import most_likely, other_points, sq_dist_along, warn_of_fewer
 from graphcouple.couplings.recipes import Coupling, Problem
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.laws import GraphModel
@@ -126,7 +126,10 @@ class TripletCoupling(Coupling):
             raise ValueError(f"a triplet needs at least 3 points, got {problem.posterior.n_nodes}.")
         n, rng = problem.posterior.n_nodes, np.random.default_rng(problem.seed())
         distances = problem.distances
-        near = most_likely(problem.posterior, min(self.n_inliers, max(1, n // 2 - 1)))
+        n_inliers = min(self.n_inliers, max(1, n // 2 - 1))
+        if self.n_inliers > type(self).n_inliers:
+            warn_of_fewer("inliers", self.n_inliers, n_inliers, n, "n_inliers")
+        near = most_likely(problem.posterior, n_inliers)
         scales = _scales(near, np.sqrt(distances.along(near, problem.n_jobs)))
         parts = [_of_neighbors(near, self.n_outliers, rng), _random(n, self.n_random, rng)]
         triplets = np.concatenate(parts)

@@ -60,12 +60,19 @@ def order_at_zero(kernel: Any) -> float:
 
 @lru_cache(maxsize=256)
 def length(kernel: Any) -> float:
-    """Return abs(ψ(0))^(−1/2) for a smooth kernel; for others, the distance at which k has fallen by a factor e."""
+    """Return abs(ψ(0))^(−1/2) for a smooth kernel, or the distance at which k has fallen by a factor e, if nearer."""
     if order_at_zero(kernel) == 2.0:
         slope = float(np.abs(np.asarray(kernel.grad_log(np.zeros(1)), dtype=np.float64))[0])
         if 0.0 < slope < np.inf:
-            return slope**-0.5
+            # Those of a Gaussian are equal but for rounding.
+            return slope**-0.5 if slope**-0.5 < 1.01 * _scale(kernel) else _scale(kernel)
     return _scale(kernel)
+
+
+@lru_cache(maxsize=256)
+def steepness(kernel: Any) -> float:
+    """Return the slope t where k has fallen by a factor e: 2 for a Gaussian; a kernel with a sharp edge has more."""
+    return float(_slopes(kernel, _scale(kernel)))
 
 
 @lru_cache(maxsize=256)

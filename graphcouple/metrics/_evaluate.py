@@ -59,6 +59,8 @@ def register(name: str) -> Callable[[Score], Score]:
     True
     >>> gc.metrics.unregister("spread")
     """
+    if str(name).partition("(")[0] in BUILT_IN:
+        raise ValueError(f"{name!r} is a score of evaluate; register yours under another name.")
     return SCORES.register(name)
 
 
@@ -235,13 +237,17 @@ def score_each(
         if y is not None:
             scores |= _classes(None if is_precomputed(metric) else points, embedding, y, random_state, n_jobs)
         own_scores = {score: _registered(score, points, embedding, y) for score in SCORES.names()}
-        table[name] = scores | {score: float(value) for score, value in own_scores.items() if value is not None}
+        table[name] = scores | {score: value for score, value in own_scores.items() if value is not None}
     return table
 
 
 def _registered(name: str, points: Any, embedding: Any, y: Any) -> float | None:
+    # A score that changes its arguments would change the user's map.
+    seen = embedding.view()
+    seen.flags.writeable = False
     try:
-        return SCORES[name](points, embedding, y)
+        value = SCORES[name](points, seen, y)
+        return None if value is None else float(value)
     except (TypeError, ValueError) as error:
         if type(error) not in (TypeError, ValueError):
             raise

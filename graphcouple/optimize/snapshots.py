@@ -153,19 +153,20 @@ class Snapshots(NoSnapshots):
 def check_state(going: dict[str, Any], start: FloatArray) -> None:
     """Raise `ValueError` unless every array of a state suits the start: compiled loops trust their sizes.
 
-    An array has the start's shape, the same numbers in one row, or one row for each point.
+    An array has the start's shape, the same numbers in one row, or one row for each point. `Objective.with_basis`
+    checks a basis.
     """
-    sizes = (start.shape, (start.size,))
 
     def suits(value: Any) -> bool:
         if isinstance(value, np.ndarray):
-            fits = value.shape in sizes or (value.ndim == 2 and len(value) == len(start))
-            return fits and value.dtype.kind == "f" and bool(np.isfinite(value).all())
+            fits = value.shape == (start.size,) or (value.ndim in (1, 2) and len(value) == len(start))
+            return fits and value.dtype.kind in "fiub" and bool(np.isfinite(value).all())
         if isinstance(value, dict):
             return all(map(suits, value.values()))
         return all(map(suits, value)) if isinstance(value, (list, tuple)) else True
 
     state = going.get("state")
     Z: Any = state.get("Z") if isinstance(state, dict) else None
-    if getattr(Z, "shape", None) != start.shape or Z.dtype != start.dtype or not suits(state):
+    others = {name: value for name, value in (state or {}).items() if name != "basis"} if Z is not None else None
+    if getattr(Z, "shape", None) != start.shape or Z.dtype != start.dtype or not suits(others):
         raise ValueError("the checkpoint is damaged: its state does not suit the points. Fit without resume=True.")

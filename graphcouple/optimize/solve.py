@@ -245,6 +245,7 @@ class _Attempts(NamedTuple):
                 if over or (why and monitor.converge(state.Z, objective.value(state.Z), why)):
                     break
                 after = optimizer.step(optimizer.for_iteration(objective, iteration, state.Z), state, iteration, run)
+                _check_step(optimizer, after.Z, start)
                 check_finite(iteration + 1, after.Z)
                 state, iteration = after, iteration + 1
                 self.store.offer(iteration, remembered)
@@ -263,6 +264,17 @@ class _Attempts(NamedTuple):
         check_state(going, start)
         monitor.recall(going["monitor"])
         return int(going["iteration"]), optimizer.recalled(self.objective, run, going["state"])
+
+
+def _check_step(optimizer: Optimizer, Z: Any, start: FloatArray) -> None:
+    """Raise unless a step keeps the embedding's shape and dtype; later steps must not change it in place."""
+    if not isinstance(Z, np.ndarray) or (Z.shape, Z.dtype) != (start.shape, start.dtype):
+        got = f"{Z.dtype} of shape {Z.shape}" if isinstance(Z, np.ndarray) else type(Z).__name__
+        raise ValueError(
+            f"{type(optimizer).__name__}.step must return an embedding like the start, an array of {start.dtype} of "
+            f"shape {start.shape}, got {got}."
+        )
+    Z.flags.writeable = False
 
 
 def _check(objective: Any, optimizer: Any, on_interrupt: str, stopping: dict[str, Any]) -> None:

@@ -8,7 +8,14 @@ import numpy as np
 
 from graphcouple._support.validation import changed
 from graphcouple.graphs import FloatArray
-from graphcouple.summation.accuracy import TOLERATED, AccuracyWarning, error_of_unit_charges, force_error, is_crowded
+from graphcouple.summation.accuracy import (
+    TOLERATED,
+    AccuracyWarning,
+    error_of_unit_charges,
+    force_error,
+    is_crowded,
+    is_sharp,
+)
 from graphcouple.summation.barnes_hut import BarnesHut
 from graphcouple.summation.base import Summation, SummationOfSets, register, weighed
 from graphcouple.summation.exact import Tabulated
@@ -33,8 +40,9 @@ class Auto(SummationOfSets):
     Sums are exact up to 2,000 points (20,000 in three dimensions), and always beyond three dimensions; exact sums
     interpolate kernels with powers in tables (`Tabulated`). For more points, `ParticleMesh` is used in one and two
     dimensions, and `BarnesHut` in three. If a plane embedding is too wide or too crowded for a grid, sums are exact up
-    to 20,000 points and done by `BarnesHut` beyond. Where many points share a cell of the grid, forces on 32 of them
-    are compared with exact ones, and another summation is used if their error exceeds 1e-2.
+    to 20,000 points and done by `BarnesHut` beyond. Where many points share a cell of the grid, or the kernel has a
+    sharp edge, forces on 32 of them are compared with exact ones, and another summation is used if their error exceeds
+    1e-2.
 
     In more than two dimensions, from 2,000 points on, the repulsive part of `EffectiveCrossEntropy`, which sampling
     minimises there, is estimated from the potentials of 1,000 points. Its standard error is 1 to 3 %. Potentials and
@@ -80,8 +88,8 @@ class Auto(SummationOfSets):
         return summation
 
     def _is_doubtful(self, summation: Summation, Z: FloatArray, radial: RadialFunction) -> bool:
-        """Return whether forces must be checked, because the points may be too crowded for the mesh."""
-        return self._checks and summation is self._mesh and is_crowded(Z, radial)
+        """Return whether forces must be checked, because the mesh may be too coarse for the points or the kernel."""
+        return self._checks and summation is self._mesh and (is_sharp(radial) or is_crowded(Z, radial))
 
     def _fast(self, Z: FloatArray, radial: RadialFunction) -> Summation:
         """Return the fastest summation for this number of points and dimensions."""

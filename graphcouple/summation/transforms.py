@@ -122,7 +122,9 @@ def near_table(radial: RadialFunction, cap: FloatArray) -> FloatArray:
 
     s = places(cap[0])
     smooth, tangent = _cubic(cap, s)
-    return np.hstack([tabulate(radial.slope(s) - tangent), tabulate(radial.potential(s) - smooth)])
+    # Powers may overflow on their way to 0.
+    with np.errstate(over="ignore"):
+        return np.hstack([tabulate(radial.slope(s) - tangent), tabulate(radial.potential(s) - smooth)])
 
 
 def _cubic(cap: FloatArray, sq_dist: FloatArray) -> tuple[FloatArray, FloatArray]:

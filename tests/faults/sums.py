@@ -3,6 +3,8 @@
 from tests.faults.fault import Fault
 
 FAULTS = [
+    Fault("auto: sharp kernels are not looked at", "summation/auto.py", "(is_sharp(radial) or is_crowded(Z, radial))",
+          "is_crowded(Z, radial)", "test_accuracy"),
     Fault("radial: slope of log(1 + k)", "summation/radials.py",
           "return self.kernel.edge_probability(sq_dist) * self.kernel.grad_log(sq_dist)",
           "return self.kernel.value(sq_dist) * self.kernel.grad_log(sq_dist)", "test_contracts"),
