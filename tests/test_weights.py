@@ -335,14 +335,20 @@ def test_weights_that_sum_to_one_are_refused(rng, method):
         method.fit(rng.normal(size=(40, 3)), sample_weight=np.full(40, 1 / 40))
 
 
-def test_copies_at_an_infinite_distance_are_left_out():
-    """With equal weights the pairs of copies, which are left out, leave a multiple of the sum without weights."""
-    kernel, latent = gc.Odds(gc.Student()), gc.GraphModel(gc.Odds(gc.Student()), "E")
-    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5))
-    plain = gc.CrossEntropy(law.posterior(X), latent)
-    double = gc.CrossEntropy(law.posterior(X, sample_weight=np.full(17, 2.0)), latent)
-    np.testing.assert_allclose(double.partition.gradient(Z), 2.0 * plain.partition.gradient(Z), rtol=1e-10)
-    assert kernel.value(0.0) > 1e30
+def test_copies_at_distance_0_under_a_kernel_infinite_there():
+    """With independent edges the pairs of copies are left out, which leaves a multiple of the sum without weights."""
+    law, double = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(5)), np.full(17, 2.0)
+    latents = {prior: gc.GraphModel(gc.Odds(gc.Student()), prior) for prior in "BDE"}
+    plain = gc.CrossEntropy(law.posterior(X), latents["B"])
+    copies = gc.CrossEntropy(law.posterior(X, sample_weight=double), latents["B"])
+    np.testing.assert_allclose(copies.partition.gradient(Z), 4.0 * plain.partition.gradient(Z), rtol=1e-10)
+    for prior in "DE":
+        plain = gc.CrossEntropy(law.posterior(X), latents[prior])
+        single = gc.CrossEntropy(law.posterior(X, sample_weight=np.ones(17)), latents[prior])
+        assert single.value(Z) == pytest.approx(plain.value(Z), rel=1e-9)
+        # Without the pairs of copies the loss would fall for ever as the map grows.
+        with pytest.raises(ValueError, match="points cannot share a place, as those of a sample_weight above 1"):
+            gc.CrossEntropy(law.posterior(X, sample_weight=double), latents[prior])
 
 
 def test_graphs_of_copies_are_checked_as_other_graphs_are():

@@ -105,6 +105,8 @@ class LogPartition(InParts):
                 f"points with sample weights cannot be coupled to {prior!r}: the embedding's prior must say how "
                 "its edges are drawn (drawn_by), and have no graph as its edge prior."
             )
+        if weights is not None and prior.normalized and (weights > 1.0).any():
+            check_shared_places(kernel)
 
     def _evaluate(self, Z: FloatArray, **parts: bool) -> tuple[float, Any]:
         if self.allowed is not None:
@@ -317,6 +319,15 @@ class PairCoupling(Placing):
     @abstractmethod
     def lower_bound(self) -> float:
         """A lower bound of the coupling."""
+
+
+def check_shared_places(kernel: Kernel) -> None:
+    """Raise if a kernel is infinite at distance 0, where the edges among points of one place would be all there are."""
+    if not kernel.assumptions(1).bounded:
+        raise ValueError(
+            f"{kernel} is infinite at distance 0, so points cannot share a place, as those of a sample_weight above 1 "
+            "or of a prototype do; use Student, or repeat rows."
+        )
 
 
 def check_latent(latent: GraphModel, curved: bool = False) -> None:

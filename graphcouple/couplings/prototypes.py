@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from graphcouple._numba.plan import GRAPH, PAIR, ROW, move_points
 from graphcouple.couplings.cross_entropy import CrossEntropy
+from graphcouple.couplings.pair import check_shared_places
 from graphcouple.graphs import FloatArray, Graph, IntArray, Support
 from graphcouple.laws import GraphModel
 from graphcouple.laws.priors import RandomGraph
@@ -185,8 +186,7 @@ class Plan:
         latent = coupling.latent
         if latent.prior.drawn_by is None or latent.prior.edges(coupling.n_points) is not None:
             raise ValueError(f"the latent law must have prior B, D or E with one weight for all edges, got {latent}.")
-        if not latent.kernel.assumptions(1).bounded:
-            raise ValueError(f"{latent.kernel} is infinite at distance 0, so points cannot share a place; use Student.")
+        check_shared_places(latent.kernel)
         self.coupling, self.labels = coupling, np.asarray(labels, dtype=np.int64)
         means = coupling.posterior.support.to_csr(coupling.posterior.edge_means)
         self._graph = sp.csr_array(means + means.T, dtype=np.float64)

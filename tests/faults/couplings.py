@@ -46,6 +46,7 @@ FAULTS = [
     Fault("PaCMAP: least likely edges", "graphs.py", "np.lexsort((-values, support.rows))", "np.lexsort((values, support.rows))", "test_pacmap"),
     Fault("PaCMAP: the last phase from the start", "couplings/pacmap.py", "self._n_far, phase_weights(iteration))", "self._n_far)", "test_pacmap"),
     Fault("PaCMAP: each pair twice", "couplings/pacmap.py", "0.5 * (directed + directed.T)", "directed + directed.T", "test_pacmap"),
+    Fault("weights: copies an infinite kernel apart", "couplings/pair.py", "prior.normalized and (weights > 1.0).any()", "False", "test_weights"),
     Fault("coupling: share of unordered pairs", "couplings/pair.py", "self._share = 0.5 if posterior.unordered else 1.0",
           "self._share = 1.0", "test_cross_entropy test_contracts"),
     Fault("coupling: bandwidth of the embedding", "couplings/pair.py",
