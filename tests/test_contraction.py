@@ -161,6 +161,17 @@ def test_eigenvalues_of_graphs_and_their_gaps():
     part = sp.csr_array(part + part.T)
     copies = laplacian_eigenvalues(sp.block_diag([part] * 15), 20)
     np.testing.assert_allclose(copies, np.repeat(laplacian_eigenvalues(part, 20), 15)[:20], atol=1e-9)
+    # A node alone is a component; weights on the diagonal are no edges.
+    for size in (12, 400):
+        apart = np.zeros((size, size))
+        apart[:10, :10] = blocks[:10, :10] + np.diag(np.arange(10.0))
+        L = np.eye(10) - blocks[:10, :10] / np.sqrt(np.outer(blocks[:10, :10].sum(0), blocks[:10, :10].sum(1)))
+        wanted = np.concatenate([np.zeros(size - 10), np.linalg.eigvalsh(L)])
+        np.testing.assert_allclose(laplacian_eigenvalues(apart, size), wanted, atol=1e-12)
+        np.testing.assert_allclose(laplacian_eigenvalues(apart, 3), wanted[:3], atol=1e-12)
+    for wrong, message in ((np.triu(blocks), "must be symmetric"), (-blocks, "at least 0"), (blocks[:5], "square")):
+        with pytest.raises(ValueError, match=message):
+            laplacian_eigenvalues(wrong, 3)
     with pytest.raises(ValueError, match="13 must be at most"):
         laplacian_eigenvalues(blocks, 13)
 

@@ -253,14 +253,19 @@ def laplacian_eigenvalues(affinity: Any, n_eigenvalues: int) -> FloatArray:
     Parameters
     ----------
     affinity : array or sparse matrix of shape (n, n)
-        A: symmetric, weights of at least 0.
+        A: symmetric, weights of at least 0; the diagonal is ignored, as by `GraphLaplacian`.
     n_eigenvalues : int
         At most n.
 
     Returns
     -------
     ndarray of shape (n_eigenvalues,)
-        In ascending order; each component of the graph has one eigenvalue 0.
+        In ascending order; each component of the graph, and so a node without edges, has one eigenvalue 0.
+
+    Raises
+    ------
+    ValueError
+        When the weights are not square, not symmetric, negative or not finite, or `n_eigenvalues` is out of range.
 
     Examples
     --------
@@ -270,23 +275,25 @@ def laplacian_eigenvalues(affinity: Any, n_eigenvalues: int) -> FloatArray:
     >>> laplacian_eigenvalues(two_pairs, 4).round(3) + 0.0
     array([0., 0., 2., 2.])
     """
-    similarity = normalized_similarity(affinity)
-    n = similarity.shape[0]
-    k = check_integer("n_eigenvalues", n_eigenvalues, 1)
-    if k > n:
-        raise ValueError(f"n_eigenvalues={k} must be at most the number of nodes, {n}.")
+    graph, k = GraphLaplacian(affinity), check_integer("n_eigenvalues", n_eigenvalues, 1)
+    if k > graph.n_nodes:
+        raise ValueError(f"n_eigenvalues={k} must be at most the number of nodes, {graph.n_nodes}.")
+    return _smallest_eigenvalues(graph, k)
+
+
+def _smallest_eigenvalues(graph: GraphLaplacian, k: int) -> FloatArray:
+    n = graph.n_nodes
     if n <= _DENSE or 5 * k > n:
-        return np.sort(1.0 - np.linalg.eigvalsh(similarity.toarray()))[:k]
+        return np.linalg.eigvalsh(graph.matrix.toarray())[:k]
 
     # Each component has its own eigenvalue 0, and Lanczos iteration may miss equal eigenvalues.
-    n_components, label = sp.csgraph.connected_components(similarity, directed=False)
+    n_components, label = graph.components
     if n_components > 1:
         members = np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label))[:-1])
-        weights = sp.csr_array(affinity)
-        parts = [weights[rows][:, rows] for rows in members]
-        return np.sort(np.concatenate([laplacian_eigenvalues(part, min(k, part.shape[0])) for part in parts]))[:k]
+        parts = [_smallest_eigenvalues(graph.among(rows), min(k, rows.size)) for rows in members]
+        return np.sort(np.concatenate(parts))[:k]
     start = np.random.default_rng(0).normal(size=n)
-    values = lanczos(similarity, k, start, ncv=min(n - 1, max(4 * k, 60)), tol=1e-8)[0]
+    values = lanczos(graph._similarity, k, start, ncv=min(n - 1, max(4 * k, 60)), tol=1e-8)[0]
     return np.sort(1.0 - values)
 
 
