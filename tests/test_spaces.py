@@ -49,6 +49,15 @@ def test_distances_are_those_of_the_model_in_one_dimension_more(space, q):
     )
 
 
+@pytest.mark.parametrize("space", SPACES, ids=str)
+def test_distances_from_the_centre_are_distances_beyond_the_antipode_too(space):
+    lengths = np.array([0.3, 4.0, 7.8, 7.9, 12.0, 15.6, 15.8, 20.0, 25.0])
+    r, slope = space.from_centre(lengths)
+    np.testing.assert_allclose(r, space.between(lengths[:, None] * [[0.6, 0.8]], np.zeros((1, 2)))[:, 0], atol=1e-7)
+    ends = [space.from_centre(lengths + step)[0] for step in (1e-5, -1e-5)]
+    np.testing.assert_allclose(slope, (ends[0] - ends[1]) / 2e-5, rtol=1e-6)
+
+
 def test_hyperbolic_maps_have_the_areas_of_the_space():
     """A disc of radius r has the area 4π sinh²(r/2)."""
     z = np.array([0.5, 3.0, 40.0])

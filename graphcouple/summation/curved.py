@@ -264,8 +264,10 @@ class Spherical(Space):
         return (share[:, None] * pulls[:, :-1] + component[:, None] * x) / self.radius
 
     def from_centre(self, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the lengths, and 1."""
-        return lengths, np.ones_like(lengths)
+        """Return the lengths, and 1; beyond the antipode at πR, the way back, and −1."""
+        turn = 2.0 * np.pi * self.radius
+        beyond = lengths % turn > 0.5 * turn
+        return np.where(beyond, turn - lengths % turn, lengths % turn), np.where(beyond, -1.0, 1.0)
 
     def of_chord(self, radial: RadialFunction) -> RadialFunction:
         """Return φ(d²) as a function of the squared chord."""
