@@ -106,6 +106,14 @@ def test_density_match_against_its_definition():
     assert match.correlation == pytest.approx(np.corrcoef(*logs)[0, 1])
     assert match.slope == pytest.approx(np.polyfit(*logs, 1)[0])
     assert all(np.isnan(gc.metrics.density_match(np.repeat([[0.0, 1.0]], 20, axis=0), Z[:20])))
+    # All points of a circle have the same radius, wherever it lies.
+    angles = np.arange(40) * 2 * np.pi / 40
+    for centre in (0.0, 3.0, 1e6):
+        circle = np.column_stack([np.cos(angles), np.sin(angles)]) + centre
+        assert all(np.isnan(gc.metrics.density_match(circle, Z, K=2)))
+        even = gc.metrics.density_match(X, circle, K=2)
+        assert np.isnan(even.correlation)
+        assert even.slope == pytest.approx(0.0, abs=1e-6)
     with pytest.raises(ValueError, match="K=40"):
         gc.metrics.density_match(X, Z, K=40)
 

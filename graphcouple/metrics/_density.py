@@ -8,6 +8,7 @@ import numpy as np
 
 from graphcouple._support.validation import check_integer
 from graphcouple.graphs import FloatArray
+from graphcouple.metrics._distances import SINGLE
 from graphcouple.metrics._relations import as_map
 from graphcouple.neighbors import as_points, nearest_neighbors
 
@@ -18,9 +19,11 @@ class DensityMatch(NamedTuple):
     Attributes
     ----------
     correlation : float
-        Correlation of the logarithms; 1 is best, and nan if all radii are equal.
+        Correlation of the logarithms; 1 is best, and nan if all radii of the data or of the map are equal but for
+        rounding.
     slope : float
-        The slope of their regression line: below 1, the map shows differences of density too small.
+        The slope of their regression line: below 1, the map shows differences of density too small. It is nan if all
+        radii of the data are equal.
 
     Examples
     --------
@@ -82,11 +85,12 @@ def density_match(X: Any, Z: Any, K: int = 10, *, metric: str = "euclidean", n_j
     data, embedding = (
         logs[finite] - logs[finite].mean() if finite.any() else np.zeros(0) for logs in (data, embedding)
     )
-    square, product = float(data @ data), float(data @ embedding)
-    if not square > 0:
+    square, square_map, product = float(data @ data), float(embedding @ embedding), float(data @ embedding)
+    # Radii may be those of distances in single precision, whose rounding is no density.
+    least = data.size * SINGLE**2
+    if not square > least:
         return DensityMatch(np.nan, np.nan)
-    norm = float(np.sqrt(square * float(embedding @ embedding)))
-    return DensityMatch(product / norm if norm > 0 else np.nan, product / square)
+    return DensityMatch(product / np.sqrt(square * square_map) if square_map > least else np.nan, product / square)
 
 
 def _log_radii(points: Any, K: int, metric: str, n_jobs: int | None) -> FloatArray:

@@ -12,6 +12,9 @@ from graphcouple._support.validation import check_integer, refuse_estimator
 from graphcouple.metrics._neighborhoods import k_ary_preservation
 from graphcouple.metrics._relations import Relations, as_map, relate
 
+SINGLE = 1e-6
+"""Above the relative rounding of distances in single precision, in which a sample's distances are."""
+
 
 def distance_correlation(
     X: Any,
@@ -59,8 +62,7 @@ def distance_correlation(
 def correlation_of(relations: Relations) -> float:
     count, d, e, dd, ee, de = relations.moments.tolist()
     variances = dd - d * d / count, ee - e * e / count
-    # A sample's distances are in single precision.
-    tol = 1e-12 if relations.n_rows == relations.n else 1e-6
+    tol = 1e-12 if relations.n_rows == relations.n else SINGLE
     for name, variance, size in zip("XZ", variances, relations.sizes.tolist(), strict=True):
         if variance <= count * (tol * size) ** 2:
             raise ValueError(f"all points of {name} are equally far from each other: the correlation is undefined.")
