@@ -62,6 +62,12 @@ def test_class_means_are_compared_with_their_principal_components(rng):
     assert metrics.class_mean_disparity(sp.csr_array(X), Z, y) == pytest.approx(expected, abs=1e-12)
     turned = planar[y] @ np.array([[0.0, -3.0], [3.0, 0.0]]) + 7.0
     assert metrics.class_mean_disparity(X, turned, y) == pytest.approx(0.0, abs=1e-12)
+    # Classes of the same rows in other orders have means that differ by rounding alone.
+    rows = 100.0 + rng.normal(size=(50, 8))
+    alike = np.concatenate([rows[rng.permutation(50)] for _ in range(4)])
+    for moved in (alike, alike + 1.0, alike[:, ::-1]):
+        with pytest.raises(ValueError, match="the class means of X coincide"):
+            metrics.class_mean_disparity(moved, Z, np.repeat(np.arange(4), 50))
     two = (y > 2).astype(int)
     assert metrics.class_mean_disparity(X, Z, two) == pytest.approx(0.0, abs=1e-12)
 

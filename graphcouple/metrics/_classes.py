@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._support.validation import check_integer, check_labels, check_random_state
-from graphcouple.metrics._distances import disparity
+from graphcouple.metrics._distances import check_apart, disparity
 from graphcouple.metrics._relations import as_map
 from graphcouple.neighbors import as_points
 
@@ -222,6 +222,7 @@ def class_mean_disparity(X: Any, Z: Any, y: Any) -> float:
     embedding = as_map(Z, n=points.shape[0])
     classes = check_classes(y, points.shape[0])
     data_means, map_means = _class_means(points, classes), _class_means(embedding, classes)
+    check_apart(data_means, "the class means of X")
     centred = data_means - data_means.mean(axis=0)
     _, lengths, axes = np.linalg.svd(centred, full_matrices=False)
     linear = np.zeros_like(map_means)

@@ -177,11 +177,16 @@ class Coinciding(ValueError):
     """Raised if all points of an arrangement coincide."""
 
 
+def check_apart(Z: Any, name: str) -> None:
+    """Raise if all points coincide but for rounding; `Z` must not have been centred."""
+    if float(np.ptp(Z, axis=0).max()) <= 1e-12 * float(np.abs(Z).max()):
+        raise Coinciding(f"all points of {name} coincide: there is no arrangement to compare.")
+
+
 def disparity(A: Any, B: Any, names: tuple[str, str] = ("an embedding", "an embedding")) -> float:
     """Return the Procrustes disparity of two arrangements of the same points."""
     from scipy.spatial import procrustes
 
     for Z, name in zip((A, B), names, strict=True):
-        if float(np.ptp(Z, axis=0).max()) <= 1e-12 * float(np.abs(Z).max()):
-            raise Coinciding(f"all points of {name} coincide: there is no arrangement to compare.")
+        check_apart(Z, name)
     return float(procrustes(A, B)[2])
