@@ -91,6 +91,25 @@ def test_the_objective_is_the_sum_over_all_pairs(priors, how, loss):
         assert objective.lower_bound <= value
 
 
+@pytest.mark.parametrize("how", SYMMETRIC)
+@pytest.mark.parametrize("prior", ["D", "E"])
+def test_means_of_points_whose_kernel_values_underflow(prior, how):
+    posterior = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(4)).posterior(X)
+    objective = gc.MatchedMeans(posterior, gc.GraphModel(gc.Gaussian(), prior), "square", how)
+    one_out = np.vstack([[[60.0, 60.0]], Z[1:]])
+    all_apart = 60.0 * np.column_stack([np.arange(N), np.zeros(N)]) + 0.01 * Z
+    for places in (one_out, all_apart):
+        value, gradient = objective.value_and_grad(places)
+        # The shift by the least squared distance of a row, or of all rows, leaves the means as they are.
+        sq_dist = cdist(places, places, "sqeuclidean") + np.diag(np.full(N, np.inf))
+        strength = np.exp(-0.5 * (sq_dist - (sq_dist.min(axis=1, keepdims=True) if prior == "D" else sq_dist.min())))
+        means = strength / strength.sum(axis=1, keepdims=True) if prior == "D" else N * strength / strength.sum()
+        join, given = SYMMETRIC[how], posterior.mean()
+        found = join(means, means.T) if prior == "D" else means
+        assert value == pytest.approx(np.square(join(given, given.T) - found)[OFF].sum(), rel=1e-9)
+        assert relative_error(gradient, numerical_gradient(objective.value, places)) < 1e-5
+
+
 def test_forces_add_up_to_nothing(rng):
     """Those of sums by the mesh do not quite, and descent by curvature would follow the difference."""
     X = rng.normal(size=(2500, 5))

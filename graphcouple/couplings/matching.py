@@ -26,6 +26,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import logsumexp
 
 from graphcouple.couplings.base import Attraction, Objective, balanced
 from graphcouple.couplings.confinement import Confinement, crowd_of
@@ -40,7 +41,7 @@ from graphcouple.kernels import Kernel
 from graphcouple.laws import GraphModel
 from graphcouple.laws.copies import refuse_weights
 from graphcouple.laws.priors import BINARY, RandomGraph
-from graphcouple.laws.priors.log_domain import add_forces, blocks_of_rows
+from graphcouple.laws.priors.log_domain import add_forces, blocks_of_rows, row_log_sums
 from graphcouple.summation import EdgeSum, Summation, as_summation
 from graphcouple.summation.radials import KernelFunction
 
@@ -305,33 +306,29 @@ def match_latent_means(
     points = np.asarray(Z, dtype=np.float64)
     n, graph = len(points), edges[0].to_csr(edges[1])
     blocks = partial(blocks_of_rows, kernel, points, entries=_PAIRS_AT_ONCE)
-    sums = np.concatenate([np.exp(log_kernel).sum(axis=1) for _, _, log_kernel in blocks()])
-    norms = sums if total is None else np.full(n, float(sums.sum()) / total)
+    # Kernel values of a point far from all others may underflow, so sums are in logarithms.
+    log_sums = row_log_sums(kernel, points, np.zeros(n))
+    log_norms = log_sums if total is None else np.full(n, float(logsumexp(log_sums)) - np.log(total))
     value, gradient, common, spread = 0.0, np.zeros_like(points), 0.0, np.zeros_like(points)
     for rows, sq_dist, log_kernel in blocks():
-        strength = np.exp(log_kernel)
-        ahead, back = strength / norms[rows, None], strength / norms
+        ahead = np.exp(log_kernel - log_norms[rows, None])
         targets = graph[rows].toarray()
-        others = np.ones(strength.shape, dtype=bool)
+        others = np.ones(ahead.shape, dtype=bool)
         others[np.arange(rows.size), rows] = False
+        back = np.exp(log_kernel - log_norms) if total is None else ahead
         mean, slope_of = _symmetric(ahead, back, symmetrize) if total is None else (ahead, 1.0)
         value += float(loss.cost(targets, mean)[others].sum())
         slope = np.where(others, loss.grad_cost(targets, mean), 0.0) * slope_of
-        # a_ij depends on k_ij and, through the sum, on all kernel values of the row (or of all pairs).
-        row_sums = (slope * strength).sum(axis=1)
-        own = slope / norms[rows, None]
-        if total is None:
-            own -= (row_sums / norms[rows] ** 2)[:, None]
-        else:
-            common += float(row_sums.sum())
-        stretch = 2.0 * strength * kernel.grad_log(sq_dist)
+        # log a_ij depends on log k_ij and, through the sum, on all kernel values of the row (or of all pairs).
+        row_sums = (slope * ahead).sum(axis=1)
+        own = slope - row_sums[:, None] if total is None else slope
+        stretch = 2.0 * ahead * kernel.grad_log(sq_dist)
         stretch[~others] = 0.0
         add_forces(gradient, points, rows, own * stretch)
         if total is not None:
+            common += float(row_sums.sum()) / total
             add_forces(spread, points, rows, stretch)
-    if total is not None:
-        gradient -= spread * (common / norms[0] / float(sums.sum()))
-    return value, gradient
+    return value, gradient - common * spread
 
 
 def _symmetric(ahead: FloatArray, back: FloatArray, how: str) -> tuple[FloatArray, FloatArray | float]:
