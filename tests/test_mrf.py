@@ -124,6 +124,22 @@ def test_two_points_against_one_integral(kernel):
     assert found.value == pytest.approx(np.log(total), abs=1e-9)
 
 
+def test_tails_that_hardly_converge_are_integrated_to_their_ends(rng):
+    """∫ (1 + r²/ν)^(−(ν+1)/2) over the plane is 2πν/(ν − 1); ∫ (e^|x| − 1)^(−w) over the line is 2π/sin πw."""
+    W = np.array([[0.0, 1.0], [0.0, 0.0]])
+    cases = [(gc.Student(dof), W, 2, np.log(np.pi * dof / (dof - 1.0))) for dof in (1.01, 1.05)]
+    cases += [
+        (gc.Odds(gc.Exponential()), w * W, 1, np.log(2 * np.pi / np.sin(np.pi * w) / 2**0.5)) for w in (0.5, 0.99)
+    ]
+    for kernel, weighted, dim, wanted in cases:
+        for method in ("closed", "monte carlo"):
+            found = gc.PairwiseMRF(kernel).log_normalizer(weighted, dim, method=method, n_samples=100, rng=0)
+            assert found.value == pytest.approx(wanted, abs=1e-6)
+    # Beyond e²⁵⁰ lies the share e^(−0.01 · 250) of a tail of power −0.01.
+    r = np.linalg.norm(_RadialLaw(gc.Student(1.01), 1.0, 2).sample(20_000, rng), axis=1)
+    assert (np.log(r) > 250).mean() == pytest.approx(np.exp(-2.5) * 1.01 ** (1.005), abs=0.01)
+
+
 def test_triangle_of_the_exponential_kernel_by_hand():
     """Three points on a line: the distances add to twice the range g + h, in each of 6 orders; du dv = √3 dX_C."""
     wanted = np.log(6 * 0.25 / np.sqrt(3))
@@ -341,6 +357,9 @@ def test_fields_with_bandwidths_are_normalised():
     basis = np.linalg.qr(np.column_stack([np.ones(3), [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))[0][:, 1:]
     integral = dblquad(lambda a, b: np.exp(mrf.log_density((basis @ [a, b])[:, None], TRIANGLE)), -12, 12, -12, 12)[0]
     assert mrf.log_normalizer(TRIANGLE, dim=1).value == pytest.approx(np.log(integral), rel=1e-6)
+    # By the matrix-tree theorem det* L = 3 · 1 · 10⁻¹⁶ on this path.
+    path = gc.PairwiseMRF(gc.Gaussian(), bandwidths=[1.0, 1e8, 1.0]).log_normalizer(np.diag([1, 1], 1), dim=1)
+    assert path.value == pytest.approx(np.log(2 * np.pi) - 0.5 * np.log(3e-16), rel=1e-12)
     assert mrf.sample_centred(TRIANGLE, 1, size=0).shape == (0, 3, 1)
     drawn = mrf.sample_centred(TRIANGLE, 1, rng=0, size=20_000)[:, :, 0]
     wanted = np.linalg.pinv(laplacian(TRIANGLE / tau[:, None] ** 2).toarray())

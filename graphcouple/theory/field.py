@@ -259,7 +259,7 @@ class PairwiseMRF:
         shift = 0.0 if self.covariance is None else 0.5 * free * float(np.linalg.slogdet(self.covariance)[1])
         closed = method in ("auto", "closed")
         if closed and isinstance(self.kernel, Gaussian):
-            normalizer = LogNormalizer(gaussian(graph, n_components, dim), 0.0, "gaussian")
+            normalizer = LogNormalizer(gaussian(graph, labels, dim), 0.0, "gaussian")
         elif closed and graph.nnz == 2 * free:
             normalizer = LogNormalizer(float(forest(self.kernel, graph, labels, dim)), 0.0, "forest")
         elif method == "closed":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -21,6 +22,8 @@ from graphcouple.kernels import Kernel
 # are scanned, so that kernels may fall slowly.
 _NEGLIGIBLE = -60.0
 _SCAN = np.arange(-40.0, 250.0, 0.05)
+# Draws beyond these distances are left out if they are rarer. They are drawn up to e³⁰⁰, whose square is a number.
+_RARE, _FARTHEST = 1e-12, 300.0
 QUADRATURE_DIMS = 3
 """The most coordinates that are integrated by quadrature."""
 
@@ -58,6 +61,7 @@ class _RadialLaw:
         self.kernel, self.weight, self.dim = kernel, weight, dim
         # As a function of t the integrand must vanish like a power of ‖x‖ at both ends, or the integral diverges.
         near, far = (weight * 2.0 * s * float(kernel.grad_log(s)) + dim for s in (1e-32, 1e60))
+        self.powers = near, far
         self.integrable_near = near > 1e-9
         self.integrable = self.integrable_near and (far < -1e-9 or reach < math.inf)
         if self.integrable:
@@ -67,6 +71,8 @@ class _RadialLaw:
             inside = np.flatnonzero(levels > self.peak + _NEGLIGIBLE)
             self.domain = float(scan[inside[0]]), float(scan[inside[-1]])
             self.mode = float(scan[int(levels.argmax())])
+            low, high = self.domain
+            self.tails = self.pdf(low) / near, self.pdf(high) / -far if reach == math.inf else 0.0
 
     def _log(self, t: Any) -> Any:
         return self.weight * self.kernel.log(np.exp(2.0 * np.asarray(t, dtype=np.float64))) + self.dim * np.asarray(t)
@@ -79,26 +85,38 @@ class _RadialLaw:
         if not self.integrable:
             return math.inf
         sphere = math.log(2.0) + 0.5 * self.dim * math.log(math.pi) - float(gammaln(0.5 * self.dim))
-        low, high = self.domain
-        cuts = np.linspace(low, high, 40)
-        total = sum(quad(self.pdf, a, b, epsabs=0.0, epsrel=1e-11)[0] for a, b in pairwise(cuts))
-        return float(sphere + self.peak + math.log(total))
+        return float(sphere + self.peak + math.log(self._inner + sum(self.tails)))
+
+    @cached_property
+    def _inner(self) -> float:
+        """The integral over the domain in t, without the tails, which are powers."""
+        cuts = np.linspace(*self.domain, 40)
+        return float(sum(quad(self.pdf, a, b, epsabs=0.0, epsrel=1e-11)[0] for a, b in pairwise(cuts)))
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Draw points of R^p."""
         draw = NumericalInversePolynomial(self, center=self.mode, domain=self.domain, random_state=rng)
         direction = rng.normal(size=(size, self.dim))
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
-        return np.exp(draw.rvs(size))[:, None] * direction
+        t, (low, high), (near, far) = draw.rvs(size), self.domain, self.powers
+        shares = np.array(self.tails) / (self._inner + sum(self.tails))
+        if shares.sum() > _RARE:
+            side, beyond = rng.random(size), rng.exponential(size=size)
+            t = np.where(side < shares[0], low - beyond / near, t)
+            t = np.where(side > 1.0 - shares[1], np.minimum(high - beyond / far, _FARTHEST), t)
+        return np.exp(t)[:, None] * direction
 
 
-def gaussian(graph: sp.csr_array, n_components: int, dim: int) -> float:
+def gaussian(graph: sp.csr_array, labels: IntArray, dim: int) -> float:
     """Return the closed form of the Gaussian kernel."""
+    n_components = int(labels.max()) + 1
     free = graph.shape[0] - n_components
-    if free == 0:
-        return 0.0
-    values = np.linalg.eigvalsh(csgraph.laplacian(graph).toarray())[n_components:]
-    return 0.5 * dim * (free * math.log(2.0 * math.pi) - float(np.log(values).sum()))
+    if graph.nnz == 2 * free:
+        # By the matrix-tree theorem; eigenvalues of weights of many magnitudes are lost to rounding.
+        log_det = float(np.log(sp.triu(graph).data).sum() + np.log(np.bincount(labels)).sum())
+    else:
+        log_det = float(np.log(np.linalg.eigvalsh(csgraph.laplacian(graph).toarray())[n_components:]).sum())
+    return 0.5 * dim * (free * math.log(2.0 * math.pi) - log_det)
 
 
 def _sizes_term(labels: IntArray, dim: int) -> float:
