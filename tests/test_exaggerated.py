@@ -34,6 +34,23 @@ def test_the_value_is_literal_and_the_gradient_its_derivative(prior):
     )
 
 
+@pytest.mark.parametrize("weights", [None, np.repeat([1.0, 3.0], 20)])
+@pytest.mark.parametrize("prior", ["D", "E"])
+def test_the_bound_is_below_the_loss_of_kernels_above_1(prior, weights):
+    law = gc.GraphModel(gc.Gaussian(), "D", gc.Perplexity(8)).posterior(X, sample_weight=weights)
+    plain = gc.CrossEntropy(law, gc.GraphModel(gc.Gaussian(), prior))
+    for factor in (0.25, 1.0, 4.0):
+        latent = gc.GraphModel(gc.kernels.ScaledKernel(gc.Gaussian(), np.log(factor)), prior)
+        objective = gc.CrossEntropy(law, latent, exaggeration=3.0)
+        # A factor of the kernel cancels but for the 3 − 1 more times that each of the n edges attracts.
+        n_edges = 40.0 if weights is None else weights.sum()
+        assert objective.lower_bound == pytest.approx(plain.lower_bound - 2.0 * n_edges * np.log(factor), rel=1e-9)
+        for size in (0.0, 1e-3, 1.0):
+            assert objective.lower_bound < objective.value(size * X[:, :2])
+            divergences = [loss.kl_divergence(size * X[:, :2]) for loss in (objective, plain)]
+            assert divergences[0] == pytest.approx(divergences[1], rel=1e-9)
+
+
 def test_the_gradient_of_scikit_learn_on_exaggerated_affinities():
     from sklearn.manifold._t_sne import _kl_divergence
 

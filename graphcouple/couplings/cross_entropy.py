@@ -96,13 +96,16 @@ class CrossEntropy(PairCoupling):
         radial = LogKernel(kernel)
         if not self._is_symmetric:
             # The bound needs the law's parameters, which may be dropped once its means are taken.
-            _ = self.lower_bound
+            _ = self._plain_bound
         means = self._take_means()
         log_prior_energy = self._log_prior_energy(means)
         self.crowd = crowd_of(posterior.support, means, normalized=prior.normalized)
+        most_energy = 0.0 if exaggeration == 1.0 else at_zero(radial) * float(means.sum())
         edges = self.summation.edge_sum(posterior.support, means, radial, n_jobs, posterior.unordered, overwrite=True)
         among_copies = 0.0 if weights is None else self._share * float(posterior.own_means.sum()) * at_zero(radial)
         self.energy = self.strength = EdgeEnergy(edges, n, log_prior_energy + among_copies)
+        # All points in one place, which only exaggeration needs.
+        self._most_energy = most_energy + self.energy.constant
         strength = prior.edge_strength(kernel)
         if strength != radial:
             self.strength = EdgeEnergy(edges.of(strength), n)
@@ -154,10 +157,10 @@ class CrossEntropy(PairCoupling):
         weights = self.posterior.node_weights
         n = self.n_points if weights is None else float(weights.sum())
         plain = self if self.stated_exaggeration == 1.0 else changed(self, exaggeration=1.0)
-        divergence = float((plain.value(Z) - self.lower_bound) / n)
+        divergence = float((plain.value(Z) - self._plain_bound) / n)
         if divergence < _SMALL_DIVERGENCE and not isinstance(self.summation, Exact):
             exact = CrossEntropy(self.posterior, self.latent, Exact(self.n_jobs), self.n_jobs)
-            return float((exact.value(Z.astype(np.float64)) - self.lower_bound) / n)
+            return float((exact.value(Z.astype(np.float64)) - self._plain_bound) / n)
         return divergence
 
     @property
@@ -165,13 +168,18 @@ class CrossEntropy(PairCoupling):
         """Whether the embedding's mean graph is symmetric, and comparable with the input's."""
         return self.has_kl_divergence and self.latent.prior.symmetric_mean and self.partition.allowed is None
 
-    @cached_property
+    @property
     def lower_bound(self) -> float:
         """The least cross-entropy of any embedding law of this prior, and at least the entropy of the input's law.
 
         With n edges on both sides, it is the entropy of the mean graph divided by n, symmetrised if the embedding's is.
-        At this value the KL divergence would be 0.
+        At this value the KL divergence would be 0. With an exaggeration ρ, it is lower by ρ − 1 times the most
+        attraction, of all points in one place.
         """
+        return self._plain_bound - (self.stated_exaggeration - 1.0) * self._most_energy
+
+    @cached_property
+    def _plain_bound(self) -> float:
         if not self.has_kl_divergence:
             return max(self._share * self._least(False), self.posterior.least_entropy())
         return self._least(self._is_symmetric)
