@@ -176,6 +176,21 @@ def test_bad_input_is_told():
         Stress(both, np.ones(2), np.array([1.0, 2.0]))
 
 
+def test_losses_of_probabilities_take_no_distances_above_1():
+    for call in (
+        lambda: gc.MetricMDS(loss=gc.BinaryKL()).fit(X),
+        lambda: Stress.of(distances_of(X), loss=gc.BinaryKL()),
+    ):
+        with pytest.raises(ValueError, match=r"loss=BinaryKL\(\) of the distance .* Use loss='square'"):
+            call()
+    # Correlations, say, which may be matched as probabilities: the sum of entropies is the least.
+    near = distances_of(0.9 * X / D.max())
+    stress, share = Stress.of(near, loss="kl"), 0.9 * D[~np.eye(80, dtype=bool)] / D.max()
+    wanted = -(share * np.log(share) + (1 - share) * np.log(1 - share)).sum()
+    assert stress.lower_bound == pytest.approx(wanted, rel=1e-12)
+    assert stress.value(1.05 * X / D.max()) > stress.value(0.9 * X / D.max()) == pytest.approx(wanted, rel=1e-9)
+
+
 def test_pairs_that_cannot_be_are_refused():
     with pytest.raises(ValueError, match="per_point=10 must be at most 4"):
         sampled_pairs(5, 10, np.random.RandomState(0))

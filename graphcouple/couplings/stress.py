@@ -88,6 +88,22 @@ def stress_weights(wanted: FloatArray, power: float) -> FloatArray:
     return np.asarray((np.maximum(wanted, least) / mean) ** (-power))
 
 
+def check_least_at_equal(loss: MatchingLoss, wanted: FloatArray) -> None:
+    """Raise if, at distances from the least to the largest, the loss of a distance is lower at its half or double."""
+    positive = wanted[wanted > 0]
+    if not positive.size:
+        return
+    levels = np.geomspace(positive.min(), positive.max(), 9)
+    for factor in (0.5, 2.0):
+        lower = ~(loss.cost(levels, levels) <= loss.cost(levels, factor * levels))
+        if lower.any():
+            d = float(levels[lower][-1])
+            raise ValueError(
+                f"loss={loss!r} of the distance {d:.3g} is not least at {d:.3g}: it is lower at {factor * d:.3g}, and "
+                "points would collapse or fly apart. Use loss='square', or a loss that is least at equal distances."
+            )
+
+
 class Stress(Objective):
     """F(Z) = Σ_{i≠j} w_ij F̂(δ_ij, ‖z_i − z_j‖_p), as a function of the embedding.
 
@@ -100,7 +116,8 @@ class Stress(Objective):
     weights : ndarray of shape (n_edges,), optional
         w, of at least 0, symmetric; 1 by default.
     loss : MatchingLoss or str, default="square"
-        F̂ of a target distance and a distance in the embedding.
+        F̂ of a target distance and a distance in the embedding, least where they are equal. The KL divergence of two
+        probabilities is not, for distances above 1.
     n_jobs : int or None, default=None
     norm : float, default=2.0
         p of the embedding's distances, at least 1.
@@ -108,8 +125,8 @@ class Stress(Objective):
     Raises
     ------
     ValueError
-        When `norm` is below 1, pairs have one direction only, or distances or weights are negative, not finite or not
-        symmetric.
+        When `norm` is below 1, pairs have one direction only, distances or weights are negative, not finite or not
+        symmetric, or the loss of a distance is lower at its half or its double.
 
     Examples
     --------
@@ -144,6 +161,7 @@ class Stress(Objective):
                 raise ValueError(f"{name} must hold a finite number of at least 0 for each of {support.n_edges} pairs.")
             if abs(values - values[back]).max(initial=0.0) > 1e-8 * max(float(values.max(initial=0.0)), 1e-300):
                 raise ValueError(f"{name} must be the same for both directions of each pair.")
+        check_least_at_equal(self.loss, self.wanted)
         self.n_points = self.support.n_nodes
 
     @classmethod

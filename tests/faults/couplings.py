@@ -47,6 +47,7 @@ FAULTS = [
     Fault("PaCMAP: the last phase from the start", "couplings/pacmap.py", "self._n_far, phase_weights(iteration))", "self._n_far)", "test_pacmap"),
     Fault("PaCMAP: each pair twice", "couplings/pacmap.py", "0.5 * (directed + directed.T)", "directed + directed.T", "test_pacmap"),
     Fault("weights: copies an infinite kernel apart", "couplings/pair.py", "prior.normalized and (weights > 1.0).any()", "False", "test_weights"),
+    Fault("stress: losses without a least value", "couplings/stress.py", "check_least_at_equal(self.loss, self.wanted)", "pass", "test_stress"),
     Fault("coupling: share of unordered pairs", "couplings/pair.py", "self._share = 0.5 if posterior.unordered else 1.0",
           "self._share = 1.0", "test_cross_entropy test_contracts"),
     Fault("coupling: bandwidth of the embedding", "couplings/pair.py",
