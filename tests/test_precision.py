@@ -205,6 +205,9 @@ def test_wishart_law_against_scipy(X, rng):
     np.testing.assert_allclose(law.mean(), theirs.mean(), rtol=1e-9, atol=1e-12)
     assert law.entropy() == pytest.approx(float(theirs.entropy()), rel=1e-10)
     assert law.log_prob(-np.eye(N)) == -np.inf
+    for wrong in (np.eye(N) + np.triu(np.ones((N, N)), 1), np.full((N, N), np.nan)):
+        with pytest.raises(ValueError, match="finite and symmetric"):
+            law.log_prob(wrong)
     with pytest.raises(ValueError, match="dof"):
         gc.PrecisionPosterior(X, dof=N - 1)
 

@@ -76,10 +76,13 @@ class PrecisionPosterior:
         return 0.5 * nu * n * math.log(2.0) + gamma - 0.5 * nu * self._log_det_inverse_scale()
 
     def log_prob(self, theta: Any) -> float:
-        """Return the log-density at a precision matrix, in nats; −inf if it is not positive definite."""
+        """Return the log-density at a symmetric matrix, in nats; −inf if it is not positive definite."""
         precision = np.asarray(theta, dtype=np.float64)
         if precision.shape != (self.n_nodes,) * 2:
             raise ValueError(f"theta must have shape {(self.n_nodes,) * 2}, got {precision.shape}.")
+        # The Cholesky decomposition reads one triangle only.
+        if not abs(precision - precision.T).max() <= 1e-8 * abs(precision).max():
+            raise ValueError("theta must be finite and symmetric; take (theta + theta.T) / 2.")
         try:
             log_det = 2.0 * float(np.log(np.diag(np.linalg.cholesky(precision))).sum())
         except np.linalg.LinAlgError:
