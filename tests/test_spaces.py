@@ -151,7 +151,11 @@ def test_distances_from_the_centre(space):
     scale = (r @ wanted) / (wanted @ wanted)
     assert objective.value(Z) == pytest.approx(30 * ((r - scale * wanted) ** 2).sum() / (r @ r), rel=1e-12)
     assert relative_error(objective.value_and_grad(Z)[1], numerical_gradient(objective.value, Z)) < 1e-6
-    assert objective.value(0.0 * Z) == 0.0
+    # Points in the centre keep none of the distances, and no map is worse.
+    assert objective.value(0.0 * Z) == 30.0 > objective.value(Z)
+    assert OriginMismatch(wanted, space, np.full(30, 2.0)).value(0.0 * Z) == 60.0
+    assert (objective.gradient(0.0 * Z) == 0.0).all()
+    assert OriginMismatch(0.0 * wanted, space).value(Z) == OriginMismatch(0.0 * wanted, space).value(0.0 * Z) == 0.0
 
 
 def test_distances_of_the_data_from_their_mean():

@@ -19,7 +19,8 @@ from graphcouple.summation.curved import Space
 class OriginMismatch(Objective):
     """n (1 − ⟨r, δ⟩²/(⟨r, r⟩⟨δ, δ⟩)) for distances r from the map's centre and target distances δ, up to a factor.
 
-    With weights, sums count each point as often as its weight says, and n is the sum of weights.
+    With weights, sums count each point as often as its weight says, and n is the sum of weights. It is n, the most, if
+    all points are in the centre, and 0 if all target distances are 0.
 
     Parameters
     ----------
@@ -53,7 +54,8 @@ class OriginMismatch(Objective):
         n, r_wanted, r_r = w.sum(), (w * r) @ self.wanted, (w * r) @ r
         wanted_wanted = (w * self.wanted) @ self.wanted
         if not r_r > 0 or not wanted_wanted > 0:
-            return 0.0, np.zeros_like(Z)
+            # A map in the centre keeps no distances; wanted distances of 0 ask for nothing.
+            return float(n) if wanted_wanted > 0 else 0.0, np.zeros_like(Z)
         match = r_wanted**2 / (r_r * wanted_wanted)
         at_r = 2.0 * n * match * w * (r / r_r - self.wanted / r_wanted) if r_wanted > 0 else np.zeros_like(r)
         return float(n * (1.0 - match)), ((at_r * slope / lengths)[:, None] * points).astype(Z.dtype, copy=False)
