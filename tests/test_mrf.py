@@ -299,6 +299,7 @@ def test_finite_epsilon_posterior_is_the_literal_product(rng):
     ("call", "message"),
     [
         (lambda: gc.PairwiseMRF(gc.Gaussian(), np.diag([1.0, -1.0])), "positive definite"),
+        (lambda: gc.PairwiseMRF(gc.Gaussian(), np.diag([1.0, np.nan])), "covariance must be finite"),
         (lambda: gc.PairwiseMRF(gc.Gaussian()).log_density(np.ones((3, 1)), np.zeros((2, 2))), "nodes"),
         (lambda: gc.PairwiseMRF(gc.Gaussian()).log_density(np.full((2, 1), np.nan), np.zeros((2, 2))), "finite"),
         (lambda: gc.PairwiseMRF(gc.Exponential()).log_normalizer(TRIANGLE, 1, method="closed"), "closed form"),

@@ -155,6 +155,8 @@ class PairwiseMRF:
             raise TypeError(f"kernel must be a graphcouple kernel, got {self.kernel!r}.")
         if self.covariance is not None:
             sigma = np.asarray(self.covariance, dtype=np.float64)
+            if not np.isfinite(sigma).all():
+                raise ValueError("covariance must be finite, but holds NaN or infinity.")
             if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1] or not np.allclose(sigma, sigma.T):
                 raise ValueError(f"covariance must be a symmetric (p, p) array, got shape {sigma.shape}.")
             if np.linalg.eigvalsh(sigma)[0] <= 0:
