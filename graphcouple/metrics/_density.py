@@ -90,7 +90,8 @@ def density_match(X: Any, Z: Any, K: int = 10, *, metric: str = "euclidean", n_j
     least = data.size * SINGLE**2
     if not square > least:
         return DensityMatch(np.nan, np.nan)
-    return DensityMatch(product / np.sqrt(square * square_map) if square_map > least else np.nan, product / square)
+    norm = float(np.sqrt(square * square_map))
+    return DensityMatch(product / norm if square_map > least else np.nan, product / square)
 
 
 def _log_radii(points: Any, K: int, metric: str, n_jobs: int | None) -> FloatArray:
