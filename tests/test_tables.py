@@ -184,8 +184,19 @@ def test_a_blank_line_after_the_names_and_rows_that_only_count(tmp_path):
         path.write_text(text)
         assert read_points(path, None)[0].shape == shape
     path.write_text("1,2,3\n4,0,7\n9,9,9\n")
-    with pytest.warns(UserWarning, match=r"first row of t\.csv, 1, 2, 3, is taken for numbers of the columns"):
+    with pytest.warns(UserWarning, match=r"first row of t\.csv, 1, 2, 3, is taken for names of the columns"):
         read_points(path, None)
+
+
+def test_a_first_row_of_numbers_and_a_name_is_not_dropped_silently(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("0.1,0.2,A\n0.3,0.4,7\n0.5,0.6,B\n")
+    with pytest.warns(UserWarning, match=r"first row of t\.csv, 0\.1, 0\.2, A, is taken for names of the columns"):
+        read_points(path, "2")
+    path.write_text("label,0,1,2\n7,0.3,0.4,5\n8,0.5,0.6,6\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_points(path, "label")[1].tolist() == [7, 8]
 
 
 def test_files_of_another_kind_than_their_ending(tmp_path):

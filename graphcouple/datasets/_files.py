@@ -257,10 +257,12 @@ def _read_csv(
         raise ValueError(
             f"{path.name} has {len(first)} names and {len(second)} cells in a row; name every column, an index too."
         )
-    if header and len(first) <= _FEW and all(map(_is_number, first)):
+    numbers = list(filter(_is_number, first))
+    # Many numbers in order, or numbers behind an index without a name, are hardly data.
+    if header and numbers and ((first[0] != "" and len(first) <= _FEW) or not _number_columns(numbers, [])):
         warnings.warn(
-            f"the first row of {path.name}, {', '.join(first)}, is taken for numbers of the columns; if it holds data, "
-            "write a row of names above it.",
+            f"the first row of {path.name}, {', '.join(first[:10])}, is taken for names of the columns; if it holds "
+            "data, write a row of names above it.",
             stacklevel=3,
         )
     at, columns = roles_of(path, first, labels, chosen, apart, header)
