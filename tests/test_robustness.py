@@ -153,6 +153,35 @@ def test_neighbors_far_from_the_origin_are_those_at_the_origin(X):
         np.testing.assert_allclose(far, near, atol=1e-6)
 
 
+def test_sparse_neighbors_far_from_the_origin_are_those_of_literal_distances(rng, monkeypatch):
+    from graphcouple.neighbors import distances, nearest_neighbors, neighbors_among
+
+    X = np.column_stack([1.6e9 + rng.uniform(0, 100, 80), rng.normal(size=(80, 3)) * (rng.random((80, 3)) < 0.5)])
+    sq_dist = np.square(X[:, None] - X[None]).sum(axis=2)
+    wanted = np.sort(sq_dist, axis=1)
+    for search in ("exact", "approximate"):
+        support, found = nearest_neighbors(sp.csr_array(X), 5, search=search)
+        np.testing.assert_allclose(np.sort(found.reshape(80, 5)), wanted[:, 1:6], rtol=1e-12)
+        np.testing.assert_allclose(found, sq_dist[support.rows, support.indices], rtol=1e-12)
+    np.testing.assert_allclose(neighbors_among(sp.csr_array(X[:4]), sp.csr_array(X), 1)[1], 0.0)
+    monkeypatch.setattr(distances, "_DENSE_ENTRIES", 100)
+    with pytest.warns(UserWarning, match=r"far from 0, most in column 0, .* subtract the column's mean"):
+        nearest_neighbors(sp.csr_array(X), 5)
+
+
+def test_duplicate_entries_of_sparse_points_are_summed(rng):
+    from graphcouple.neighbors import nearest_neighbors
+
+    X = rng.normal(size=(60, 4))
+    halves = np.repeat(X.ravel() / 2, 2), np.tile(np.repeat(np.arange(4), 2), 60), np.arange(0, 481, 8)
+    doubled = sp.csr_array(halves, shape=X.shape)
+    support, sq_dist = nearest_neighbors(doubled, 3)
+    wanted = np.square(X[:, None] - X[None]).sum(axis=2)
+    np.testing.assert_allclose(np.sort(sq_dist.reshape(60, 3)), np.sort(wanted, axis=1)[:, 1:4])
+    np.testing.assert_allclose(sq_dist, wanted[support.rows, support.indices])
+    assert doubled.nnz == 480
+
+
 def test_duplicates_are_at_distance_zero_among_any_numbers(X):
     from graphcouple.neighbors import nearest_neighbors
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any, ClassVar
@@ -19,7 +20,8 @@ from graphcouple.neighbors.points import fits_in_single, shift_of, shifted
 SEARCHES = ("auto", "exact", "approximate")
 """The ways to search nearest neighbours."""
 
-# Sparse matrices of up to this many entries (0.4 GB in double precision) are made dense for all pairs.
+# Sparse matrices of up to this many entries (0.4 GB in double precision) are made dense for all pairs, or if the points
+# lie far from the origin.
 _DENSE_ENTRIES = 50_000_000
 
 # In up to this many dimensions, scikit-learn's trees search fast, so the search stays exact.
@@ -205,6 +207,19 @@ class Euclidean(Searched):
     approximate = True
     _index: InvertedFile | None = None
     _lists: dict[str, Any] | None = None
+
+    def __init__(self, X: Any) -> None:
+        # A search among sparse points expands the square, which loses the digits of points far from the origin.
+        if sp.issparse(X) and (shift := shift_of(X)).any():
+            if X.shape[0] * X.shape[1] <= _DENSE_ENTRIES:
+                X = X.toarray()
+            else:
+                warnings.warn(
+                    f"the sparse X lies far from 0, most in column {np.argmax(np.abs(shift))}, so its distances lose "
+                    "digits; subtract the column's mean from it, or pass X.toarray().",
+                    stacklevel=2,
+                )
+        super().__init__(X)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what a search computes again, except the lists of its points."""

@@ -28,7 +28,7 @@ def as_points(X: Any, name: str = "X", at_least: int = 2) -> Any:
     check_unmasked(X, name)
     if sp.issparse(X):
         check_sparse(X, name)
-        X = X.tocsr()
+        X = _without_duplicates(X.tocsr())
         if X.dtype.kind not in "iufb":
             raise TypeError(f"{name} must hold real numbers, got dtype {X.dtype}.")
         entries = X.data
@@ -58,6 +58,14 @@ def as_points(X: Any, name: str = "X", at_least: int = 2) -> Any:
     return X if sp.issparse(X) else np.ascontiguousarray(X)
 
 
+def _without_duplicates(X: Any) -> Any:
+    """Return a csr matrix whose duplicate entries are summed, as its dense form sums them; a copy if it has any."""
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
 def _check_scale(entries: FloatArray, name: str) -> None:
     """Raise if squared distances would overflow, or vanish although the points differ."""
     if not entries.size:
@@ -69,16 +77,21 @@ def _check_scale(entries: FloatArray, name: str) -> None:
         raise ValueError(f"{name} has a range of only {high - low:.3g}, whose square underflows; rescale it.")
 
 
-def shift_of(X: FloatArray) -> FloatArray:
+def shift_of(X: Any) -> FloatArray:
     """Return the vector to subtract from points far from the origin; zeros for other points.
 
     Far from the origin, expanding the square would lose the points' differences. The shift is a multiple of a
     power of two below their spread, so integers keep their exact distances and ties.
     """
-    mean = X.mean(axis=0, dtype=np.float64)
-    # Use some rows at a time: all deviations would take as much memory as the points, or twice as much.
-    parts = (X[a : a + 2048] - mean for a in range(0, X.shape[0], 2048))
-    variance = sum(float(np.vdot(part, part)) for part in parts) / X.shape[0]
+    mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+    if sp.issparse(X):
+        stored = X.data - mean[X.indices]
+        n_zeros = X.shape[0] - np.bincount(X.indices, minlength=X.shape[1])
+        variance = (float(np.vdot(stored, stored)) + float(n_zeros @ mean**2)) / X.shape[0]
+    else:
+        # Use some rows at a time: all deviations would take as much memory as the points, or twice as much.
+        parts = (X[a : a + 2048] - mean for a in range(0, X.shape[0], 2048))
+        variance = sum(float(np.vdot(part, part)) for part in parts) / X.shape[0]
     if float(mean @ mean) <= 1e4 * variance:
         return np.zeros_like(mean)
     spread = np.sqrt(variance / X.shape[1])
@@ -98,9 +111,7 @@ def near_origin(X: FloatArray) -> FloatArray:
 
 def workable(X: Any, dtype: Any = None) -> Any:
     """Return points without duplicate entries, in a precision in which squares neither overflow nor vanish."""
-    if sp.issparse(X) and not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
+    X = _without_duplicates(X) if sp.issparse(X) else X
     if dtype is not None:
         return X.astype(dtype, copy=False)
     return X.astype(np.float64) if X.dtype == np.float32 and not fits_in_single(X) else X

@@ -262,4 +262,7 @@ FAULTS = [
     Fault("new points: a graph of few neighbours", "neighbors/precomputed.py", "fewest if k == self.n_points and fewest else k", "k",
           "test_crafted"),
     Fault("neighbors: more than there are", "_support/validation.py", "if n_neighbors < n_points:", "if True:", "test_classical"),
+    Fault("neighbors: sparse points far away lose their digits", "neighbors/distances.py",
+          "if sp.issparse(X) and (shift := shift_of(X)).any():", "if False:", "test_robustness"),
+    Fault("neighbors: duplicate entries count twice", "neighbors/points.py", "X = _without_duplicates(X.tocsr())", "X = X.tocsr()", "test_robustness"),
 ]  # fmt: skip
