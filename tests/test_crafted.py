@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.neighbors import kneighbors_graph
 
 import graphcouple as gc
+from graphcouple.neighbors import distances_of
 from graphcouple.optimize.monitor import Monitor, Stopping
 
 X = np.random.default_rng(0).normal(size=(60, 4))
@@ -142,6 +143,16 @@ def test_metrics_that_fail_later_are_refused_too():
 def test_metrics_of_ones_own_are_symmetric():
     with pytest.raises(ValueError, match=r"must be symmetric, but is .* take the mean of both directions"):
         gc.TSNE(perplexity=8, metric=lambda a, b: float(np.abs(a - b).sum() * (1 + (a[0] > b[0])))).fit(X)
+
+
+def test_metrics_of_ones_own_are_zero_from_a_row_to_itself():
+    with pytest.raises(
+        ValueError, match=r"must be 0 from a row to itself, but is .* pass a distance, not a similarity"
+    ):
+        gc.TSNE(perplexity=8, metric=lambda a, b: float(np.exp(-np.square(a - b).sum()))).fit(X)
+    # Rounding is no distance, and rows that are all equal have none.
+    for points in (X, 0.0 * X):
+        distances_of(points, lambda a, b: 1e-8 + float(np.abs(a - b).sum()))
 
 
 def test_masked_entries_are_refused():

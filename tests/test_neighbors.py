@@ -268,6 +268,31 @@ def test_metrics_with_arguments_and_metrics_of_ones_own(metric, params, scipy_me
     assert fitted.transform(X_new).shape == (7, 2)
 
 
+def test_functions_without_a_triangle_inequality_keep_their_nearest(rng):
+    X = np.square(rng.gamma(0.3, size=(300, 3)))
+    _, sq_dist = nearest_neighbors(X, 5, lambda a, b: float(np.square(a - b).sum() ** 1.5))
+    wanted = np.sort(cdist(X, X) ** 6, axis=1)[:, 1:6]
+    np.testing.assert_allclose(np.sort(sq_dist.reshape(300, 5)), wanted, rtol=1e-9)
+
+
+@pytest.mark.parametrize("metric", ["dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule"])
+def test_edges_have_the_distances_of_truth_values(metric, rng):
+    X = rng.integers(0, 4, size=(40, 8)).astype(float)
+    X[:, 0] = 1.0
+    pairs = Support.all_pairs(40)
+    wanted = off_diagonal(cdist(X != 0, X != 0, metric)) ** 2
+    np.testing.assert_allclose(graph_distances(X, pairs, metric), wanted)
+
+
+def test_bray_curtis_distances_of_negative_entries_are_those_of_scipy(rng):
+    X = rng.normal(size=(100, 8))
+    support, sq_dist = nearest_neighbors(X, 5, "braycurtis")
+    wanted = cdist(X, X, "braycurtis")
+    np.fill_diagonal(wanted, np.inf)
+    np.testing.assert_allclose(np.sort(sq_dist.reshape(100, 5)), np.sort(wanted, axis=1)[:, :5] ** 2)
+    np.testing.assert_allclose(graph_distances(X, support, "braycurtis"), sq_dist)
+
+
 def test_laws_of_a_mixture_share_a_search_only_if_their_distances_are_the_same():
     X = np.random.default_rng(0).normal(size=(60, 4))
     laws = [

@@ -245,6 +245,8 @@ class ByMetric(Searched):
         def sq_dist_of_pairs(left: Any, right: Any) -> FloatArray:
             if sp.issparse(left):
                 left, right = left.toarray(), right.toarray()
+            if self.metric in _OF_TRUTH:
+                left, right = left.astype(bool), right.astype(bool)
             return np.square(paired_distances(left, right, metric=self._pair_metric()), dtype=np.float64)
 
         try:
@@ -257,17 +259,23 @@ class ByMetric(Searched):
 
 
 def _check_own(metric: Any, rows: Any, params: dict[str, Any]) -> None:
-    """Raise unless the user's metric gives symmetric distances for a few rows."""
+    """Raise unless the user's metric gives symmetric distances for a few rows, and 0 from a row to itself."""
+    name, largest = getattr(metric, "__name__", repr(metric)), 0.0
     for one, other in itertools.pairwise(rows):
         there, back = metric(one, other, **params), metric(other, one, **params)
         for value in (there, back):
             _check_value(metric, value)
         if abs(there - back) > _ROUNDING * max(there, back):
-            name = getattr(metric, "__name__", repr(metric))
             raise ValueError(
                 f"metric={name} must be symmetric, but is {there:.6g} from one row to another and {back:.6g} back; "
                 "take the mean of both directions."
             )
+        largest = max(largest, there) if (one != other).any() else largest
+    own = max(metric(row, row, **params) for row in rows)
+    if own > _ROUNDING * largest > 0:
+        raise ValueError(
+            f"metric={name} must be 0 from a row to itself, but is {own:.6g}; pass a distance, not a similarity."
+        )
 
 
 def _check_value(metric: Any, value: Any) -> None:

@@ -191,11 +191,16 @@ class Searched(Distances):
 
     def _search(self, X: Any, X_new: Any, k: int, n_jobs: int | None) -> tuple[IntArray, FloatArray]:
         """Return each row's nearest points, ordered by index, and the distances."""
+        from sklearn import config_context
         from sklearn.neighbors import NearestNeighbors
 
-        jobs = effective_n_jobs(n_jobs)
-        finder = NearestNeighbors(n_neighbors=k, metric=self.metric, metric_params=self.params, n_jobs=jobs).fit(X)
-        dist, indices = finder.kneighbors(X_new)
+        options = {"metric": self.metric, "metric_params": self.params, "n_jobs": effective_n_jobs(n_jobs)}
+        # A ball tree loses neighbours where the triangle inequality fails, as it may for a function. For negative
+        # entries, scikit-learn's own loops have another Bray-Curtis distance than SciPy.
+        plain = callable(self.metric) or self.metric == "braycurtis"
+        finder = NearestNeighbors(n_neighbors=k, algorithm="brute" if plain else "auto", **options).fit(X)
+        with config_context(enable_cython_pairwise_dist=False if plain else None):
+            dist, indices = finder.kneighbors(X_new)
         order = np.argsort(indices, axis=1)
         return np.take_along_axis(indices, order, axis=1), np.take_along_axis(dist, order, axis=1)
 
