@@ -45,6 +45,15 @@ def test_the_same_bits_for_any_chunks(importance):
     np.testing.assert_array_equal(fits[0].estimator.embedding_, alone.embedding_)
 
 
+def test_masked_rows_are_refused():
+    masked = np.ma.masked_greater(ROWS, 1.0)
+    with pytest.raises(ValueError, match="X has masked entries; impute or drop them"):
+        as_chunks(masked)
+    with pytest.raises(ValueError, match=r"X has chunks of masked arrays, .* pass da\.ma\.getdata"):
+        as_chunks(da.from_array(masked, chunks=(300, -1)))
+    np.testing.assert_array_equal(as_chunks(np.ma.masked_greater(ROWS, 1e9)).compute(), ROWS)
+
+
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8])
 def test_integers_are_read_as_numbers(dtype):
     X = np.random.default_rng(0).integers(0, 200, size=(300, 4)).astype(dtype)

@@ -140,6 +140,8 @@ def test_unknown_classes_among_names_are_unknown_and_masked_ones_are_refused():
     masked = np.ma.masked_array(np.arange(30) % 3, mask=np.arange(30) < 3)
     with pytest.raises(ValueError, match="y has masked entries"):
         law.posterior(points, y=masked)
+    with pytest.raises(ValueError, match="y has masked entries"):
+        gc.metrics.evaluate(points, points[:, :2], masked)
     with pytest.raises(ValueError, match="sample_weight has masked entries"):
         gc.TSNE(perplexity=5).fit(points, sample_weight=masked + 1.0)
     with pytest.raises(ValueError, match="init has masked entries"):

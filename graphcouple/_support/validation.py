@@ -140,6 +140,7 @@ def check_labels(y: Any, n: int) -> NDArray[Any]:
     TypeError, ValueError
         When there is not one label per point, a label is missing, or numbers and strings are mixed.
     """
+    check_unmasked(y, "y")
     # NumPy would give a mixed list one type, turning its numbers into strings.
     labels = np.asarray(y) if hasattr(y, "dtype") else np.array(y, dtype=object)
     if labels.ndim == 2 and labels.shape[1] == 1:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from graphcouple._support.validation import check_integer, require
+from graphcouple._support.validation import check_integer, check_unmasked, require
 from graphcouple.neighbors import product_of_rows
 
 
@@ -35,7 +35,13 @@ def as_chunks(X: Any) -> Any:
 
             X = dd.read_parquet(os.fspath(X)).to_dask_array(lengths=True)
     elif not isinstance(X, da.Array):
-        X = da.from_array(np.asanyarray(X))
+        check_unmasked(X, "X")
+        X = da.from_array(np.asarray(X))
+    if isinstance(X._meta, np.ma.MaskedArray):
+        raise ValueError(
+            "X has chunks of masked arrays, whose masks would be lost; impute or drop the masked entries, and pass "
+            "da.ma.getdata(X)."
+        )
     if X.ndim != 2:
         raise ValueError(f"X must have shape (n_rows, n_features), got {X.shape}.")
     if np.isnan(X.shape[0]):

@@ -242,4 +242,5 @@ FAULTS = [
           "shared=(j, i), scale=True))", "starts.append(parts[k + 1].first()[:, ::-1])", "test_aligned"),
     Fault("aligned: no weight", "estimators/aligned.py", "+ self.weight * tie\n", "+ tie\n", "test_aligned"),
     Fault("aligned: the wrong rows", "estimators/aligned.py", "offsets[k + 1] + j", "offsets[k + 1] + i", "test_aligned"),
+    Fault("landmarks of chunks: masks are dropped", "distributed/landmarks.py", "if isinstance(X._meta, np.ma.MaskedArray):", "if False:", "test_distributed"),
 ]  # fmt: skip
