@@ -101,6 +101,24 @@ def test_local_copies_in_other_formats(tmp_path, rng):
         assert labels.dtype.kind == "i"
 
 
+def test_labels_of_local_copies_stay_apart_and_are_found_by_name(tmp_path):
+    pl = pytest.importorskip("polars")
+    for labels in (["01", "1", "01"], ["1_0", "10", "10"]):
+        (tmp_path / "a.csv").write_text("a,b,label\n" + "".join(f"{i},0,{text}\n" for i, text in enumerate(labels)))
+        assert gc.datasets.load("mnist", tmp_path / "a.csv")[1].tolist() == labels
+    many = [2**53, 2**53 + 1, 2**53 + 2]
+    np.savez(tmp_path / "b.npz", X=np.eye(3), y=many)
+    assert gc.datasets.load("mnist", tmp_path / "b.npz")[1].tolist() == many
+    np.savez(tmp_path / "c.npz", X=np.eye(3), y=np.array([b"1", b"10", b"2"]))
+    assert gc.datasets.load("mnist", tmp_path / "c.npz")[1].tolist() == [1, 10, 2]
+    (tmp_path / "d.tsv").write_text("label\ta\n7\t1\n8\t2\n9\t4\n")
+    pl.DataFrame({"Label": [7, 8, 9], "a": [1.0, 2.0, 4.0]}).write_parquet(tmp_path / "e.parquet")
+    for file in ("d.tsv", "e.parquet"):
+        X, y = gc.datasets.load("mnist", tmp_path / file)
+        np.testing.assert_array_equal(X, [[1.0], [2.0], [4.0]])
+        assert y.tolist() == [7, 8, 9]
+
+
 def test_local_copies_that_are_none_are_refused(tmp_path, rng):
     from scipy.io import savemat
 

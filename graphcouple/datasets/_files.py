@@ -27,7 +27,7 @@ from graphcouple.datasets._columns import (
     unfolded_size,
     without_index,
 )
-from graphcouple.datasets._parquet import ROLES, parquet_texts, read_parquet
+from graphcouple.datasets._parquet import ROLES, parquet_names, parquet_texts, read_parquet
 
 ENCODING = "utf-8-sig"
 UNREADABLE = (ValueError, OverflowError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error, csv.Error)
@@ -178,6 +178,13 @@ def read_texts(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
     return {name: _cells(path, column_of(path, name, first, header), header) for name in names}
 
 
+def first_row_of(path: Path) -> list[str]:
+    """Return the names of a table's columns, or its first row; nothing for other files."""
+    if suffix_of(path) not in _TABLES:
+        return []
+    return parquet_names(path) if suffix_of(path) == ".parquet" else _head(path)[0]
+
+
 def mark_of(path: Path) -> str:
     """Return what separates the columns: by the file's name, unless only another mark is in the first line."""
     usual = "\t" if suffix_of(path).startswith(".tsv") else ","
@@ -293,22 +300,28 @@ def _read_csv(
         return X, None
     cells = _cells(path, at, header)
     check_labels(path, cells)
-    return X, _as_labels(np.array(cells))
+    return X, as_labels(np.array(cells))
 
 
 def _one_line(error: Exception) -> str:
     return " ".join(str(error).split()).rstrip(".")
 
 
-def _as_labels(texts: NDArray[np.str_]) -> NDArray[Any]:
+def as_labels(texts: NDArray[Any]) -> NDArray[Any]:
+    """Return labels as numbers if all texts are numbers, and different texts different numbers."""
     try:
         numbers = texts.astype(np.float64)
     except ValueError:
         return texts
     # "01" and "1", or "1_0" and "10", are the same number, and may be different classes.
-    if np.unique(numbers).size < np.unique(texts).size or any("_" in text for text in texts):
+    if np.unique(numbers).size < np.unique(texts).size or any("_" in str(text) for text in texts):
         return texts
-    are_whole = bool(np.isfinite(numbers).all()) and bool((numbers == np.floor(numbers)).all())
+    return whole_numbers(numbers)
+
+
+def whole_numbers(numbers: NDArray[np.float64]) -> NDArray[Any]:
+    """Return labels as integers if all are whole numbers that double precision tells apart."""
+    are_whole = bool((np.abs(numbers) < 2**53).all()) and bool((numbers == np.floor(numbers)).all())
     return numbers.astype(np.int64) if are_whole else numbers
 
 
@@ -327,7 +340,7 @@ def read_labels(path: Path, n_points: int) -> NDArray[Any]:
     mark = mark_of(path)
     if path.suffix != ".txt" and rows.size and all(mark in row for row in rows):
         raise ValueError(f"{path.name} has several columns; keep the one with labels, or name it with the data's file.")
-    return _as_labels(rows)
+    return as_labels(rows)
 
 
 def write_embedding(path: Path, target: Path, Z: NDArray[Any]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._support.validation import check_labels
-from graphcouple.datasets._files import READABLE, mark_of, read_points, suffix_of, text_of
+from graphcouple.datasets._files import READABLE, as_labels, first_row_of, read_points, whole_numbers
 from graphcouple.datasets._idx import read_idx_pairs
 
 NAMES = ("breast_cancer", "diabetes", "digits", "iris", "swiss_roll", "wine")
@@ -57,8 +57,8 @@ def load(
         Features are not standardised.
     path : path, optional
         A local copy to read instead of fetching, with any number of rows: a folder of IDX files or one of its images
-        files; a .mat file with X and Y; an .npz file with X and y; a .csv file with labels in the column "label",
-        "class", "target" or "y", or else in the last one.
+        files; a .mat file with X and Y; an .npz file with X and y; a table (.csv, .tsv or .parquet) with labels in the
+        column "label", "labels", "class", "target" or "y", or else in the last one.
     data_home : path, optional
         Where scikit-learn stores fetched data; the default is its own folder, ~/scikit_learn_data.
 
@@ -130,11 +130,9 @@ def _read(path: Path) -> tuple[Any, Any]:
         raise FileNotFoundError(f"no such file or folder: {path}; path= takes {_LOCAL}")
     if path.suffix.lower() == ".mat":
         return _read_mat(path)
-    labels = None
-    if suffix_of(path) in (".csv", ".csv.gz"):
-        header = [cell.strip().strip('"') for cell in "".join(text_of(path, 1)).split(mark_of(path))]
-        # Without a name, the last column has the labels.
-        labels = next((cell for cell in header if cell.lower() in _LABEL_COLUMNS), "-1")
+    first = first_row_of(path)
+    # Without a name, the last column of a table has the labels.
+    labels = next((cell for cell in first if cell.lower() in _LABEL_COLUMNS), "-1") if first else None
     X, y = read_points(path, labels)
     if y is None:
         raise ValueError(f"{path} holds no labels for its {np.shape(X)[0]} points; path= takes {_LOCAL}.")
@@ -171,9 +169,7 @@ def _read_mat(path: Path) -> tuple[Any, Any]:
 
 
 def _numbers_if_whole(y: NDArray[Any]) -> NDArray[Any]:
-    """Return labels as integers if all of them are whole numbers."""
-    try:
-        numbers = y.astype(np.float64)
-    except ValueError:
-        return y
-    return numbers.astype(np.int64) if np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all() else y
+    """Return labels as integers if all of them are whole numbers, and none become equal."""
+    if y.dtype.kind in "iu":
+        return y if y.dtype.itemsize == 8 else y.astype(np.int64)
+    return as_labels(y) if y.dtype.kind in "US" else whole_numbers(y.astype(np.float64))

@@ -63,6 +63,15 @@ def read_parquet(
         raise ValueError(f"{path.name} is not a Parquet file: {' '.join(str(error).split())[:200]}.") from None
 
 
+def parquet_names(path: Path) -> list[str]:
+    """Return the names of the columns; none if the file is damaged, of which `read_parquet` says more."""
+    pl = require("polars", "reading Parquet needs polars", "graphcouple[parquet]")
+    try:
+        return list(pl.scan_parquet(path, glob=False).collect_schema().names())
+    except (pl.exceptions.PolarsError, OSError):
+        return []
+
+
 def parquet_texts(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
     """Return columns of a file as text, by their names."""
     import polars as pl
