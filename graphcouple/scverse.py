@@ -122,7 +122,8 @@ def transform(
         As for `embed`. The columns must mean the same: principal components that were computed for the query alone do
         not. Give `reference` then.
     reference : AnnData, optional
-        The data of the map. The query is projected on its principal components, ``varm["PCs"]``, gene by gene.
+        The data of the map. The query is projected on its principal components, ``varm["PCs"]``, gene by gene; so
+        `use_rep` does not apply.
     key_added : str, default="X_map"
         The key of `obsm`.
     copy : bool, default=False
@@ -155,6 +156,11 @@ def transform(
     query = _copied(query) if copy else query
     if reference is None:
         points = _representation(query, use_rep, n_pcs, layer)[0]
+    elif use_rep not in (None, "X_pca"):
+        raise ValueError(
+            f"use_rep={use_rep!r} does not apply with a reference, whose principal components are used; give one of "
+            "them."
+        )
     else:
         points = _on_components_of(reference, query, n_pcs, layer)
     _write(query, key_added, estimator.transform(points))
@@ -242,10 +248,14 @@ def _representation(adata: Any, use_rep: str | None, n_pcs: int | None, layer: s
         points, used = _entry(adata.layers, layer, "layers"), f"layer {layer}"
     else:
         points = adata.X if used == "X" else _entry(adata.obsm, used, "obsm")
-    points = in_memory(points)
+    return _leading(in_memory(points), n_pcs, used), used
+
+
+def _leading(points: Any, n_pcs: int | None, name: str) -> Any:
+    """Return the first columns."""
     if n_pcs is not None and check_integer("n_pcs", n_pcs, 1) > points.shape[1]:
-        raise ValueError(f"n_pcs={n_pcs}, but {used} has {points.shape[1]} columns.")
-    return points[:, :n_pcs], used
+        raise ValueError(f"n_pcs={n_pcs}, but {name} has {points.shape[1]} columns.")
+    return points[:, :n_pcs]
 
 
 def _entry(container: Any, key: str, name: str) -> Any:
@@ -275,7 +285,7 @@ def _on_components_of(reference: Any, query: Any, n_pcs: int | None, layer: str 
         raise KeyError(f"the query lacks {len(missing)} of the reference's variables, such as {missing[0]!r}.")
     layer = layer or reference.uns.get("pca", {}).get("params", {}).get("layer")
     # scanpy writes NaN for genes that were left out of the components.
-    components = np.nan_to_num(np.asarray(_entry(reference.varm, "PCs", "varm"))[:, :n_pcs])
+    components = np.nan_to_num(_leading(np.asarray(_entry(reference.varm, "PCs", "varm")), n_pcs, "varm['PCs']"))
     query = query[:, reference.var_names]
     mean, points = (
         in_memory(data.X if layer is None else _entry(data.layers, layer, "layers")) for data in (reference, query)

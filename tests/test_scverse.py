@@ -153,6 +153,11 @@ def test_scores_are_those_of_the_arrays(cells):
 
 def test_mistakes_are_named(cells):
     wide = anndata.AnnData(np.ones((60, 70)))
+    fitted = gc.PrecisionCoupling().fit(cells.obsm["X_pca"])
+
+    def transform(**options):
+        gc.scverse.transform(cells[:9].copy(), fitted, reference=cells, **options)
+
     for call, error, match in [
         (lambda: gc.scverse.embed(wide), KeyError, r"run sc.pp.pca\(adata\) first"),
         (lambda: gc.scverse.embed(cells, use_rep="X_scvi"), KeyError, "obsm has no 'X_scvi'; it has"),
@@ -169,6 +174,9 @@ def test_mistakes_are_named(cells):
         (lambda: gc.scverse.embed(cells, "isomap", neighbors_key="neighbors"), ValueError, "takes no stored neighbors"),
         (lambda: gc.scverse.embed(cells, "pca", copy=True), ValueError, "has 20 columns, not a map's"),
         (lambda: gc.TSNE().fit(cells), TypeError, "gc.scverse.embed"),
+        (lambda: transform(use_rep="X_scvi"), ValueError, "use_rep='X_scvi' does not apply with a reference"),
+        (lambda: transform(n_pcs=99), ValueError, r"n_pcs=99, but varm\['PCs'\] has 20 columns"),
+        (lambda: transform(n_pcs=-1), ValueError, "n_pcs must be"),
     ]:
         with pytest.raises(error, match=match):
             call()
