@@ -300,6 +300,7 @@ def _broken_csv(folder):
         (["iris", "--set", "exaggeration"], "'exaggeration' has no '='"),
         (["iris", "--set", "exageration=2"], "did you mean 'exaggeration'"),
         (["iris", "--set", "exaggeration=much"], "exaggeration"),
+        (["iris", "-c", "3", "--set", "n_components=2"], "--components and --set n_components give one parameter"),
         ([], "DATA"),
     ],
 )

@@ -114,6 +114,7 @@ def test_distributions_are_told_apart_in_every_process():
         ({"budget": "soon"}, "budget must be a time"),
         ({"budget": "0.5 trials"}, "budget must be a time"),
         ({"budget": -1}, "budget must be a time"),
+        ({"budget": "5 ms"}, "budget must be a time"),
         ({"space": "everything"}, "space must be"),
         ({"space": {"nonsense": [1]}}, "no parameter 'nonsense'"),
         ({"objectives": ("R(11)",)}, "objectives holds 'R\\(11\\)'"),

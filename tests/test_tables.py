@@ -29,6 +29,8 @@ def test_columns_are_separated_as_the_first_line_says(table, tmp_path, mark, nam
     points, y = read_points(tmp_path / name, "kind")
     np.testing.assert_array_equal(points, X)
     np.testing.assert_array_equal(y, KINDS)
+    # A name and a number of one column count once.
+    np.testing.assert_array_equal(read_points(tmp_path / name, None, ["a", "0", "c"])[0], X[:, [0, 2]])
 
 
 def test_decimal_commas_are_refused(tmp_path):

@@ -11,6 +11,7 @@ import click
 
 from graphcouple.cli._common import (
     METHODS,
+    OPTIONS,
     PATH,
     check_name,
     check_target,
@@ -159,6 +160,14 @@ def _settings(context: click.Context, option: click.Parameter, values: tuple[str
     return parameters
 
 
+def _refuse_twice(settings: dict[str, Any]) -> None:
+    """Raise if an option of the command line gives a parameter that --set gives too."""
+    source_of = click.get_current_context().get_parameter_source
+    for name in settings:
+        if source_of(name) is click.core.ParameterSource.COMMANDLINE:
+            raise ValueError(f"--{OPTIONS.get(name, name)} and --set {name} give one parameter; drop one of them.")
+
+
 @click.command(
     cls=Grouped,
     groups={
@@ -287,6 +296,7 @@ def embed(
     from graphcouple._support.storage import finished_files
     from graphcouple.datasets._files import read_texts, write_embedding
 
+    _refuse_twice(settings)
     texts = names_of(hover)
     if texts and interactive is None:
         raise ValueError("--hover is shown on the map of --interactive; name one.")

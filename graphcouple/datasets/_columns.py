@@ -102,7 +102,7 @@ def roles_of(
     aside = {at, *(column_of(path, name, first, header) for name in apart)}
     if chosen is None:
         return at, [c for c in range(len(first)) if c not in aside]
-    columns = [column_of(path, name, first, header) for name in chosen]
+    columns = list(dict.fromkeys(column_of(path, name, first, header) for name in chosen))
     if set(columns) & aside:
         raise ValueError("a column cannot be named by both --columns and --labels or --hover; name it once.")
     return at, columns

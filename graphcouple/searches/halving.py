@@ -199,8 +199,10 @@ def _budget(budget: Any) -> tuple[float, int | None]:
         size = float(number)
     except ValueError:
         size = -1.0
-    if size > 0 and (unit in _UNITS or unit.removesuffix("s") in _UNITS):
-        return size * (_UNITS.get(unit) or _UNITS[unit.removesuffix("s")]), None
+    # "mins" are minutes, but "ms" are not.
+    unit_seconds = _UNITS.get(unit) or _UNITS.get(unit.removesuffix("s") if len(unit) > 3 else "")
+    if size > 0 and unit_seconds:
+        return size * unit_seconds, None
     if size >= 1 and size.is_integer() and unit in ("trial", "trials"):
         return np.inf, int(size)
     raise ValueError(
