@@ -117,9 +117,10 @@ def test_maps_do_not_depend_on_the_numbers_that_stand_for_categories(method):
     )
 
 
-def test_codes_of_categories_are_neither_averaged_nor_regressed(rng):
+@pytest.mark.parametrize("columns", [[3], slice(3, 5), slice(3, None), [-1]])
+def test_codes_of_categories_are_neither_averaged_nor_regressed(rng, columns):
     points = np.column_stack([rng.normal(size=(60, 3)), rng.choice([3.0, 7.0, 50.0], 60)])
-    blocks = gc.Blocks([gc.Block([0, 1, 2]), gc.Block([3], "categorical")])
+    blocks = gc.Blocks([gc.Block([0, 1, 2]), gc.Block(columns, "categorical")])
     fitted = gc.TSNE(metric=blocks, perplexity=5, random_state=0, max_iter=30).fit(points)
     between = fitted.inverse_transform(0.5 * (fitted.embedding_[:20] + fitted.embedding_[20:40]))
     assert set(between[:, 3]) <= {3.0, 7.0, 50.0}

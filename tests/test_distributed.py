@@ -54,13 +54,16 @@ def test_masked_rows_are_refused():
     np.testing.assert_array_equal(as_chunks(np.ma.masked_greater(ROWS, 1e9)).compute(), ROWS)
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.uint8])
-def test_integers_are_read_as_numbers(dtype):
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.float16, object])
+def test_other_types_are_read_as_numbers(dtype):
     X = np.random.default_rng(0).integers(0, 200, size=(300, 4)).astype(dtype)
     found = gc.distributed.nearest_neighbors(da.from_array(X, chunks=(100, -1)), 5)
-    wanted = gc.distributed.nearest_neighbors(X.astype(np.float64), 5)
+    wanted = gc.distributed.nearest_neighbors(X.astype(np.float32 if dtype == np.float16 else np.float64), 5)
     for one, other in zip(dask.compute(*found), dask.compute(*wanted), strict=True):
         np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(as_chunks(X).compute(), X.astype(float))
+    with pytest.raises(TypeError, match="X must hold real numbers, got dtype complex128"):
+        as_chunks(np.ones((3, 2)) * 1j)
 
 
 def test_the_sample_of_many_rows_does_not_depend_on_chunks():

@@ -369,6 +369,14 @@ def test_metrics_take_their_scales_from_all_points(metric, rng):
     assert gc.TSNE(perplexity=5, n_neighbors=15, metric=metric, max_iter=5).fit(X).transform(few).shape == (5, 2)
 
 
+def test_constant_columns_count_nothing_in_standardized_distances(rng):
+    X = np.column_stack([rng.normal(size=(40, 3)) * [1, 5, 20], np.full(40, 0.1)])
+    support, sq_dist = nearest_neighbors(X, 5, "seuclidean")
+    wanted = cdist(X[:, :3], X[:, :3], "seuclidean", V=X[:, :3].var(axis=0, ddof=1)) ** 2
+    np.testing.assert_allclose(sq_dist, wanted[support.rows, support.indices])
+    np.testing.assert_allclose(np.sort(sq_dist.reshape(40, 5)), np.sort(wanted, axis=1)[:, 1:6])
+
+
 def test_edges_beyond_the_points_are_refused():
     with pytest.raises(ValueError, match="support has node 3, but X has 3 rows"):
         graph_distances(np.eye(3), Support.all_pairs(4))

@@ -36,7 +36,11 @@ def as_chunks(X: Any) -> Any:
             X = dd.read_parquet(os.fspath(X)).to_dask_array(lengths=True)
     elif not isinstance(X, da.Array):
         check_unmasked(X, "X")
-        X = da.from_array(np.asarray(X))
+        X = np.asarray(X)
+    if X.dtype.kind not in "biufO":
+        raise TypeError(f"X must hold real numbers, got dtype {X.dtype}; encode or drop its other columns first.")
+    X = X.astype(np.float64) if X.dtype.kind == "O" else X
+    X = X if isinstance(X, da.Array) else da.from_array(X)
     if isinstance(X._meta, np.ma.MaskedArray):
         raise ValueError(
             "X has chunks of masked arrays, whose masks would be lost; impute or drop the masked entries, and pass "
@@ -46,9 +50,9 @@ def as_chunks(X: Any) -> Any:
         raise ValueError(f"X must have shape (n_rows, n_features), got {X.shape}.")
     if np.isnan(X.shape[0]):
         raise ValueError("X has chunks of unknown size; call X.compute_chunk_sizes() first.")
-    if X.dtype.kind in "biu":
-        # Differences of integers overflow, and means do not fit in their place.
-        X = X.astype(np.float64)
+    if X.dtype not in (np.float32, np.float64):
+        # Differences of integers, and squares in half precision, overflow, and means do not fit in their place.
+        X = X.astype(np.float32 if X.dtype == np.float16 else np.float64)
     # Filters may leave empty chunks, without rows to sample.
     return X.rechunk({0: tuple(size for size in X.chunks[0] if size) or (0,), 1: -1})
 

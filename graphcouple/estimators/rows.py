@@ -158,7 +158,7 @@ def warn_if_places_are_shared(X: Any, Z: FloatArray) -> None:
 def categories_of(law: ConditionedLaw) -> list[int]:
     """Return the columns of a law's points that hold codes of categories."""
     metric = law.law.metric
-    return metric.categories if isinstance(metric, Blocks) else []
+    return metric.categories(law.X.shape[1]) if isinstance(metric, Blocks) else []
 
 
 def means_of(weights: sp.csr_array, X: Any, categories: list[int]) -> Any:

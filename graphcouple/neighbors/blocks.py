@@ -110,10 +110,15 @@ class Blocks:
             raise TypeError(f"blocks must hold Blocks of columns, got {self.blocks!r}.")
         object.__setattr__(self, "blocks", blocks)
 
-    @property
-    def categories(self) -> list[int]:
-        """The columns that hold codes of categories, which have no means."""
-        return [column for block in self.blocks if block.metric == "categorical" for column in block.columns]
+    def categories(self, n_features: int) -> list[int]:
+        """Return the columns, of as many as X has, that hold codes of categories, which have no means."""
+        every = range(n_features)
+        of_codes = (block.columns for block in self.blocks if block.metric == "categorical")
+        return [
+            every[column]
+            for columns in of_codes
+            for column in (every[columns] if isinstance(columns, slice) else columns)
+        ]
 
     def distances(self, X: Any) -> Distances:
         """Return the distances of points."""

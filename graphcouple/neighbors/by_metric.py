@@ -289,7 +289,10 @@ def _check_value(metric: Any, value: Any) -> None:
 def _complete(X: Any, metric: Any, params: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a metric, with the variances or the inverse covariance of all points if it needs them."""
     if metric == "seuclidean" and "V" not in params:
-        return {**params, "V": np.var(X.toarray() if sp.issparse(X) else X, axis=0, ddof=1, dtype=np.float64)}
+        dense = X.toarray() if sp.issparse(X) else X
+        variances = np.var(dense, axis=0, ddof=1, dtype=np.float64)
+        # Constant columns, which have no scale, keep theirs; 0 / 0 would be no distance.
+        return {**params, "V": np.where(np.ptp(dense, axis=0) == 0, 1.0, variances)}
     if metric == "mahalanobis" and "VI" not in params:
         # Some searches accept only the inverse covariance.
         others = {name: value for name, value in params.items() if name != "V"}
