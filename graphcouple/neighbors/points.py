@@ -84,14 +84,14 @@ def shift_of(X: Any) -> FloatArray:
     power of two below their spread, so integers keep their exact distances and ties.
     """
     mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+    # Use some rows, or entries, at a time: all deviations would take as much memory as the points, or twice as much.
     if sp.issparse(X):
-        stored = X.data - mean[X.indices]
-        n_zeros = X.shape[0] - np.bincount(X.indices, minlength=X.shape[1])
-        variance = (float(np.vdot(stored, stored)) + float(n_zeros @ mean**2)) / X.shape[0]
+        entries = (slice(a, a + 2**22) for a in range(0, X.nnz, 2**22))
+        parts = (X.data[part] - mean[X.indices[part]] for part in entries)
+        of_zeros = float((X.shape[0] - np.bincount(X.indices, minlength=X.shape[1])) @ mean**2)
     else:
-        # Use some rows at a time: all deviations would take as much memory as the points, or twice as much.
-        parts = (X[a : a + 2048] - mean for a in range(0, X.shape[0], 2048))
-        variance = sum(float(np.vdot(part, part)) for part in parts) / X.shape[0]
+        parts, of_zeros = (X[a : a + 2048] - mean for a in range(0, X.shape[0], 2048)), 0.0
+    variance = (sum(float(np.vdot(part, part)) for part in parts) + of_zeros) / X.shape[0]
     if float(mean @ mean) <= 1e4 * variance:
         return np.zeros_like(mean)
     spread = np.sqrt(variance / X.shape[1])
