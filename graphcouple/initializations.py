@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._support.registry import Registry
-from graphcouple._support.validation import check_embedding, check_integer, seeded_clone
+from graphcouple._support.validation import check_embedding, check_integer, seeded_clone, warn
 from graphcouple.components import component_law, sampled_pca
 from graphcouple.components.pca import why_constant
 from graphcouple.graphs import FloatArray
@@ -63,7 +62,7 @@ def ccpca(
     rank = min(n_components, *X.shape)
     M, means = sampled_pca(X, component_law(posterior), rank, rng=rng, n_jobs=n_jobs)
     if means.constant:
-        warnings.warn(f"init='ccpca': {why_constant(M)}; starting from PCA.", UserWarning, stacklevel=2)
+        warn(f"init='ccpca': {why_constant(M)}; starting from PCA.", UserWarning)
         return pca(X, posterior, n_components, rng)
     return np.pad(means.embedding, ((0, 0), (0, n_components - rank)))
 

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import warnings
 
 import igraph
 import numpy as np
@@ -10,6 +11,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.special import logsumexp
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import graphcouple as gc
 from graphcouple import cli
@@ -271,6 +274,25 @@ def test_a_fit_does_not_depend_on_the_unit(least, unit):
     usual, scaled = gc.RationalPower.from_min_dist(least, 1.0), gc.RationalPower.from_min_dist(least * unit, unit)
     dist = np.linspace(0.01, 3.0, 50)
     np.testing.assert_allclose(scaled.value((dist * unit) ** 2), usual.value(dist**2), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda X: gc.TSNE(perplexity=50, max_iter=20, random_state=0).fit_transform(X),
+        lambda X: make_pipeline(StandardScaler(), gc.UMAP(n_neighbors=5, max_iter=5)).fit(X, np.arange(40) % 2),
+        lambda X: gc.TwoScaleCoupling(gc.TSNE(perplexity=50, max_iter=20), random_state=0).fit(X),
+        lambda X: gc.AttractionRepulsionPCA(max_iter=5).fit(X),
+        lambda X: gc.PHATE(perplexity=60).set_output(transform="pandas").fit_transform(X),
+        lambda X: gc.GraphModel("gaussian", "D", gc.Perplexity(50)).posterior(X),
+    ],
+)
+def test_warnings_point_at_the_line_of_the_user(rng, call):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call(rng.normal(size=(40, 3)))
+    assert caught
+    assert {each.filename for each in caught} == {__file__}
 
 
 def test_a_fit_that_fails_says_which(monkeypatch):

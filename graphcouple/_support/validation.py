@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import sys
 import warnings
 from importlib import import_module
 from numbers import Integral, Real
@@ -36,6 +37,18 @@ def require(module: str, need: str, package: str) -> Any:
         raise ModuleNotFoundError(f"{need}; install it with: pip install '{package}'") from error
 
 
+# Warnings point at the first line outside these packages.
+_INSIDE = {"graphcouple", "sklearn", "joblib", "contextlib"}
+
+
+def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line of the user's code that called the library."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _INSIDE:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
 def check_weight(value: Any, *words: str, name: str = "weight") -> None:
     """Raise unless a term's weight is a finite number of at least 0, or one of the words."""
     if isinstance(value, str) and value in words:
@@ -62,10 +75,7 @@ def at_most_others(n_neighbors: int, n_points: int) -> int:
     """Return `n_neighbors`; if there are fewer other points, warn and return their number."""
     if n_neighbors < n_points:
         return n_neighbors
-    warnings.warn(
-        f"n_neighbors={n_neighbors} is lowered to {n_points - 1}, the number of other points: n_samples = {n_points}.",
-        stacklevel=4,
-    )
+    warn(f"n_neighbors={n_neighbors} is lowered to {n_points - 1}, the number of other points: n_samples = {n_points}.")
     return n_points - 1
 
 

@@ -7,7 +7,6 @@ products M(XΩ) and Xᵀ(MQ), so it passes over the p-dimensional data a few tim
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import svd_flip
 
 from graphcouple._numba.threads import one_blas_thread
+from graphcouple._support.validation import warn
 from graphcouple.components.projection import AveragedProjection, sample_components
 from graphcouple.graphs import FloatArray
 from graphcouple.laws.priors import RandomGraph
@@ -226,11 +226,7 @@ def sampled_pca(
         stop = callback is not None and bool(callback(goal, error, view))
         done = n_samples != "auto" or result.constant or error <= tol
         if n_samples == "auto" and goal >= MOST_SAMPLES and not (done or stop):
-            warnings.warn(
-                f"after {goal} graphs the relative error is {error:.3g}, above tol={tol}.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            warn(f"after {goal} graphs the relative error is {error:.3g}, above tol={tol}.", ConvergenceWarning)
         if stop or done or goal >= MOST_SAMPLES:
             return M, result
         # The error falls like N^(−1/2); a margin saves a round.

@@ -13,14 +13,13 @@ The pull of an edge grows with its length, up to the size of the map; short edge
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
-from graphcouple._support.validation import centred, check_embedding, check_weight
+from graphcouple._support.validation import centred, check_embedding, check_weight, warn
 from graphcouple.couplings.base import Objective, WeightedSum
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.graphs import FloatArray
@@ -61,11 +60,10 @@ def warn_if_few_points(shares: FloatArray, term: str) -> None:
         one = rows.size == 1
         more = f" and {rows.size - _NAMED} more" if rows.size > _NAMED else ""
         which = f"row {rows[0]}, which lies" if one else f"rows {', '.join(map(str, rows[:_NAMED]))}{more}, which lie"
-        warnings.warn(
+        warn(
             f"{term} is dominated by {which} so far out that {min(totals[rows.size - 1], 1.0):.1%} of all squared "
             f"distances are {'its' if one else 'their'} own. Leave {'that row' if one else 'those rows'} out, or use "
-            "LargeScale, which uses ranks.",
-            stacklevel=2,
+            "LargeScale, which uses ranks."
         )
 
 

@@ -10,14 +10,13 @@ further pair to a random point that is not a near one.
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._support.validation import check_embedding, check_integer
+from graphcouple._support.validation import check_embedding, check_integer, warn
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.recipes import Coupling, Problem
 from graphcouple.graphs import FloatArray, IntArray, Support, edges_of, largest_of_rows
@@ -195,10 +194,7 @@ class PairwiseControlledCoupling(Coupling):
 def warn_of_fewer(pairs: str, wanted: int, drawn: int, n: int, parameter: str) -> None:
     """Warn that there are too few points for as many pairs of each as a user wants."""
     if drawn < wanted:
-        warnings.warn(
-            f"{wanted} {pairs} of each point are lowered to {drawn}, as there are {n} points. Lower {parameter}.",
-            stacklevel=2,
-        )
+        warn(f"{wanted} {pairs} of each point are lowered to {drawn}, as there are {n} points. Lower {parameter}.")
 
 
 def most_likely(posterior: RandomGraph, n_edges: int) -> Support:

@@ -6,13 +6,13 @@ another only because features are correlated. Descent moves θ, along the gradie
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
+from graphcouple._support.validation import warn
 from graphcouple.couplings.base import Objective
 from graphcouple.couplings.through import Through
 from graphcouple.graphs import FloatArray
@@ -107,9 +107,7 @@ class FeatureBasis:
         if not varying.any():
             raise ValueError("the features of all rows are equal, so no map is a function of them; choose others.")
         if varying.sum() >= n - 1:
-            warnings.warn(
-                f"{varying.sum()} independent features of {n} points do not constrain the map; use fewer.", stacklevel=2
-            )
+            warn(f"{varying.sum()} independent features of {n} points do not constrain the map; use fewer.")
         directions = vectors[:, varying] / np.sqrt(squares[varying])
         return cls(fitted, mean, directions, (phi - mean) @ directions)
 

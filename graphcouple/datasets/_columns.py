@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import gzip
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._support.validation import MOST_BYTES
+from graphcouple._support.validation import MOST_BYTES, warn
 
 LONGEST_LABEL = 1000
 """The longest label, in characters; each entry of an array of text takes as much memory as the longest."""
@@ -82,10 +81,7 @@ def without_index(path: Path, X: NDArray[Any], names: Sequence[str]) -> NDArray[
     counts = len(X) >= _FEWEST and X[0, 0] in (0, 1) and bool((X[:, 0] == X[0, 0] + np.arange(len(X))).all())
     if X.shape[1] == 1 or not (counts or names[0] == "Unnamed: 0"):
         return X
-    warnings.warn(
-        f"the first column of {path.name}, {names[0]!r}, is left out as an index; --columns would keep it.",
-        stacklevel=4,
-    )
+    warn(f"the first column of {path.name}, {names[0]!r}, is left out as an index; --columns would keep it.")
     return X[:, 1:]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import re
-import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._support.validation import check_sparse
+from graphcouple._support.validation import check_sparse, warn
 from graphcouple.datasets._annotated import read_h5ad
 from graphcouple.datasets._columns import (
     check_labels,
@@ -267,14 +266,13 @@ def _read_csv(
     numbers = list(filter(_is_number, first))
     # Many numbers in order, or numbers behind an index without a name, are hardly data.
     if header and numbers and ((first[0] != "" and len(first) <= _FEW) or not _number_columns(numbers, [])):
-        warnings.warn(
+        warn(
             f"the first row of {path.name}, {', '.join(first[:10])}, is taken for names of the columns; if it holds "
-            "data, write a row of names above it.",
-            stacklevel=3,
+            "data, write a row of names above it."
         )
     at, columns = roles_of(path, first, labels, chosen, apart, header)
     if chosen is None and header and first[0] == "" and len(first) > 1 and 0 in columns:
-        warnings.warn(f"the first column of {path.name} has no name, so it is left out as an index.", stacklevel=3)
+        warn(f"the first column of {path.name} has no name, so it is left out as an index.")
         columns.remove(0)
     if not columns:
         raise ValueError(f"{path.name} has no columns of points besides the labels.")

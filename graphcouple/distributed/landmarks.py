@@ -9,7 +9,6 @@ weight. Places do not depend on the other rows, so their bits are also the same 
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from graphcouple._support.validation import check_integer, check_unmasked, require
+from graphcouple._support.validation import check_integer, check_unmasked, require, warn
 from graphcouple.neighbors import product_of_rows
 
 
@@ -162,11 +161,10 @@ class LandmarkFit:
         missed = np.flatnonzero(table["isolated"] > _FEW)
         if missed.size:
             worst = table[missed[np.argmax(table["isolated"][missed])]]
-            warnings.warn(
+            warn(
                 f"in {missed.size} of {sizes.size} chunks rows lie far from all landmarks, most in the one from row "
                 f"{worst['first']} on ({worst['isolated']:.0%}): a structure there is too rare to be sampled, and its "
-                "places mean little. Raise n, or sample by importance='leverage' or by importances of your own.",
-                stacklevel=2,
+                "places mean little. Raise n, or sample by importance='leverage' or by importances of your own."
             )
         return table
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from numbers import Real
 from typing import Any
@@ -13,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphcouple._numba.threads import one_blas_thread
+from graphcouple._support.validation import warn
 from graphcouple.couplings import GramMatching
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._progress import progress_of
@@ -139,11 +139,10 @@ class AttractionRepulsionPCA(ByKernel):
             )
         self.cosines_ = np.array(cosines)
         if not (solution.converged or solution.stopped):
-            warnings.warn(
+            warn(
                 f"the gradient has not fallen to {self.tol:g} of its first norm in max_iter={self.max_iter} "
                 "iterations. Raise max_iter, or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         self.embedding_ = (solution.Z - solution.Z.mean(axis=0)).astype(X.dtype)
         self._keep_run(solution)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 import scipy.sparse as sp
 
+from graphcouple._support.validation import warn
 from graphcouple.couplings import Coupling, CrossEntropyCoupling, EffectiveCoupling, NoiseContrastiveCoupling
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import ABOVE_0, SHARE
@@ -218,10 +218,7 @@ class UMAP(SampledRepulsion):
 
     def _heed(self, y: Any) -> None:
         if y is not None and not self.target_weight:
-            warnings.warn(
-                "y is ignored at target_weight=0; target_weight=0.5, the default of umap-learn, uses its classes.",
-                stacklevel=3,
-            )
+            warn("y is ignored at target_weight=0; target_weight=0.5, the default of umap-learn, uses its classes.")
 
     def _input_law(self) -> GraphLaw:
         mix = float(self.set_op_mix_ratio)

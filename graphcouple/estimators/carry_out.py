@@ -5,13 +5,13 @@ Coupling estimators are shells around this module: each states its sentence and 
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from graphcouple._numba.threads import one_blas_thread
+from graphcouple._support.validation import warn
 from graphcouple.couplings import Held, Objective, Problem, Term
 from graphcouple.couplings.fixed_map import FixedMap, Placing
 from graphcouple.couplings.network import Network, OfNetwork, weight_decay
@@ -218,11 +218,10 @@ def _of_network(
         Z = fitted.places(points)
     value = objective.value(Z)
     if (lost := (value - plain.loss) / len(points)) > _MOST_LOST:
-        warnings.warn(
+        warn(
             f"the network's loss is {lost:.2f} nats a point above the loss of freely moving points; equal rows share a "
             "place. Wider layers come nearer: MLPRegressor(hidden_layer_sizes=(300, 300), activation='tanh', "
-            "solver='lbfgs') as features.",
-            stacklevel=5,
+            "solver='lbfgs') as features."
         )
     return replace(solution, Z=Z, loss=value, n_iter=plain.n_iter + solution.n_iter), fitted
 

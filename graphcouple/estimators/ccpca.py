@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, ClassVar
@@ -11,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from graphcouple._support.validation import warn
 from graphcouple.components import AveragedProjection, ComponentPCA, component_pca, identity_projection, sampled_pca
 from graphcouple.components.pca import MOST_SAMPLES, why_constant
 from graphcouple.estimators._parameters import estimator, parameter
@@ -151,13 +151,12 @@ class CCPCA(DescribesLaw):
         self._given, self.posterior_, self.projection_ = law, posterior, projection
         self._constant = pca.constant
         if pca.constant:
-            warnings.warn(f"{why_constant(self.projection_)}; the result is PCA of X.", stacklevel=3)
+            warn(f"{why_constant(self.projection_)}; the result is PCA of X.")
             pca = component_pca(X, identity_projection(X.shape[0]), self.n_components, rng=rng)
         if not pca.singular_values.any():
-            warnings.warn(
+            warn(
                 "the averages of all points are equal up to rounding, so all lie in one place. If the points are far "
-                "from the origin, subtract their mean, or pass them in double precision.",
-                stacklevel=3,
+                "from the origin, subtract their mean, or pass them in double precision."
             )
         self.mean_ = pca.mean.astype(X.dtype)
         self.components_ = pca.components.astype(X.dtype)

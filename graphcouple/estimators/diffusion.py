@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from graphcouple._support.validation import check_integer
+from graphcouple._support.validation import check_integer, warn
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import AT_LEAST_0, SHARE
 from graphcouple.estimators.laplacian_methods import LawEigenmaps
@@ -112,10 +111,9 @@ class DiffusionMaps(LawEigenmaps):
         powers = (walk if float(self.t).is_integer() else np.maximum(walk, 0.0)) ** float(self.t)
         largest = np.abs(powers[np.bincount(labels).argmax()])[: self.eigenvalues_.size]
         if largest.size and largest.max() < _FORGOTTEN:
-            warnings.warn(
+            warn(
                 f"after t={self.t:g} steps walks from all points end in the same places, up to {largest.max():.1g}. "
-                "Lower t; if walks alternate between two sides of the graph, take a whole number and more components.",
-                stacklevel=3,
+                "Lower t; if walks alternate between two sides of the graph, take a whole number and more components."
             )
         origins = self._fixed["origins"][labels]
         self.embedding_ = (origins + powers[labels] * (self.embedding_ - origins)).astype(dtype)
@@ -178,10 +176,9 @@ class DiffusionMaps(LawEigenmaps):
         eigenvalues, places = part.embedding(min(k, members.size - 1), self.tol)
         weights = (1.0 - eigenvalues) / eigenvalues
         if k < members.size - 1 and max(abs(weights[-1]), 0.5) > _LITTLE * weights[0]:
-            warnings.warn(
+            warn(
                 f"{k} eigenvectors give a rough pseudotime: the others weigh up to "
-                f"{max(abs(weights[-1]), 0.5) / weights[0]:.0%} of the first. Raise n_eigenvectors.",
-                stacklevel=2,
+                f"{max(abs(weights[-1]), 0.5) / weights[0]:.0%} of the first. Raise n_eigenvectors."
             )
         time = np.full(labels.size, np.inf)
         time[members] = np.linalg.norm(weights * (places - places[members == root]), axis=1)

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from graphcouple._numba.threads import threads_kept
+from graphcouple._support.validation import warn
 from graphcouple.couplings import CrossEntropy
 from graphcouple.couplings.prototypes import Plan, groups_of
 from graphcouple.estimators._parameters import estimator, parameter
@@ -168,12 +169,11 @@ def _alternate(plan: Plan, part: Prepared, rng: np.random.RandomState, show: Pro
         if not moved or solution.stopped:
             break
     for warning in raised:
-        warnings.warn(warning.message, stacklevel=4)
+        warn(warning.message)
     if moved and not solution.stopped:
-        warnings.warn(
+        warn(
             f"points still moved between places after {n_rounds} rounds; more places, or another random_state, may "
             "settle.",
             ConvergenceWarning,
-            stacklevel=4,
         )
     return places, replace(solution, n_iter=n_iter)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
@@ -13,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphcouple._support.storage import write
-from graphcouple._support.validation import check_embedding, check_sparse, check_unmasked
+from graphcouple._support.validation import check_embedding, check_sparse, check_unmasked, warn
 from graphcouple.estimators._parameters import ScikitTransformer
 from graphcouple.estimators._peers import why_missing
 from graphcouple.graphs import FloatArray
@@ -137,10 +136,7 @@ class EmbeddingEstimator(ScikitTransformer):
         """Return the points to fit, as floats in contiguous rows, and remember their columns."""
         points = as_points(self._validated(X, ensure_min_samples=2))
         if not issparse(points) and (points[:_FIRST] == points[0]).all() and (points == points[0]).all():
-            warnings.warn(
-                f"all {len(points)} rows of X are equal, so there is nothing to embed; look at how X was made.",
-                stacklevel=3,
-            )
+            warn(f"all {len(points)} rows of X are equal, so there is nothing to embed; look at how X was made.")
         return points
 
     def _checked_new(self, X: Any) -> Any:

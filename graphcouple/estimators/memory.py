@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+from graphcouple._support.validation import warn
 from graphcouple.estimators.carry_out import needs_means_once
 from graphcouple.estimators.sentence import Sentence
 from graphcouple.graphs import MANY_EDGES
@@ -105,4 +105,4 @@ def warn_if_too_large(sentence: Sentence, n: int, p: int, itemsize: int) -> None
     if needed > _HOPELESS * free:
         raise MemoryError(remedy(needed, free))
     if needed > free:
-        warnings.warn(remedy(needed, free), stacklevel=3)
+        warn(remedy(needed, free))

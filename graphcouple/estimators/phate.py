@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphcouple._numba.threads import one_blas_thread
+from graphcouple._support.validation import warn
 from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import AT_LEAST_1
 from graphcouple.estimators.laplacian_methods import LawEigenmaps
@@ -139,10 +140,7 @@ class PHATE(LawEigenmaps):
         t = knee(entropy) + 1 if self.t == "auto" else int(self.t)
         seen = potentials(np.linalg.matrix_power(walk, t), self.gamma)
         if np.ptp(seen, axis=0).max() <= _FORGOTTEN * seen.mean():
-            warnings.warn(
-                f"after t={t} steps walks from all {n_points} points of a component end in the same places. Lower t.",
-                stacklevel=2,
-            )
+            warn(f"after t={t} steps walks from all {n_points} points of a component end in the same places. Lower t.")
             seen = np.zeros_like(seen)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=r"all \d+ rows of X are equal", category=UserWarning)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._support.validation import seeded_clone
+from graphcouple._support.validation import seeded_clone, warn
 from graphcouple.graphs import FloatArray
 
 # Layer sizes of the network of Sun, Han and Fan (2022), as shares of the number of features. With layers of a few
@@ -30,11 +29,10 @@ def trained_regressor(wanted: Any, X: Any, places: FloatArray, seed: int) -> Any
     trained.fit(X, places)
     fitted = trained.predict(X).reshape(places.shape)
     if (explained := r2_score(places, fitted, multioutput="variance_weighted")) < _LEAST_EXPLAINED:
-        warnings.warn(
+        warn(
             f"transform_method={wanted!r} explains only {max(explained, 0.0):.2f} of the variance of the fitted "
             "places, so new points are placed badly. Use transform_method='law' where the method has a law, or another "
-            "regressor.",
-            stacklevel=5,
+            "regressor."
         )
     return trained
 

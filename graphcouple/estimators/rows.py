@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
+from graphcouple._support.validation import warn
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.laws import ConditionedLaw
 from graphcouple.laws.labels import label_array, target_codes
@@ -146,12 +146,11 @@ def warn_if_places_are_shared(X: Any, Z: FloatArray) -> None:
     places = np.unique(place.ravel()[rows])
     # Two rows that are nearly equal may share a place.
     if rows.size > 2 * places.size:
-        warnings.warn(
+        warn(
             f"{rows.size} points lie in {places.size} place{'s' if places.size > 1 else ''} although their rows "
             "differ: the map does not tell them apart. Lower the perplexity below the number of points in the smallest "
             "group, or the exaggeration, raise max_iter, or use a kernel with a heavier tail in the embedding.",
             ConvergenceWarning,
-            stacklevel=3,
         )
 
 

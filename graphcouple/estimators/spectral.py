@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
+from graphcouple._support.validation import warn
 from graphcouple.estimators.rows import nearest_to_means
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
@@ -31,19 +31,16 @@ def choose_landmarks(X: Any, wanted: Any, rng: np.random.RandomState, *, points:
 def warn_of_parts(n_parts: int, remedy: str) -> None:
     """Warn that a graph is disconnected, in the name of the caller of fit."""
     if n_parts > 1:
-        warnings.warn(
+        warn(
             f"the graph has {n_parts} connected components, about whose arrangement it says nothing. Each is embedded "
-            f"by itself, around the place of its mean. {remedy}",
-            stacklevel=4,
+            f"by itself, around the place of its mean. {remedy}"
         )
 
 
 def warn_of_missing(n_found: int, wanted: int, what: str) -> None:
     """Warn that columns of the embedding are zero."""
     if n_found < wanted:
-        warnings.warn(
-            f"{what} only {n_found} of n_components={wanted} directions; the other columns are zero.", stacklevel=4
-        )
+        warn(f"{what} only {n_found} of n_components={wanted} directions; the other columns are zero.")
 
 
 def kernel_values(kernel: Any, params: dict[str, Any] | None, X: Any, Y: Any = None) -> FloatArray:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._support.validation import check_unmasked
+from graphcouple._support.validation import check_unmasked, warn
 from graphcouple.graphs import FloatArray, IntArray, Support
 
 # umap-learn's defaults: at weight ½, edges between classes are kept with probability e⁻⁵, and edges to a point without
@@ -57,10 +56,9 @@ def target_codes(y: Any, n_points: int, weights: FloatArray | None = None) -> In
         raise TypeError("y mixes classes that cannot be compared, such as words and numbers; use one kind.") from None
     n_classes = int(codes.max(initial=-1)) + 1
     if labels.dtype.kind in "iuf" and n_classes > max(_MANY_CLASSES, np.sum(~unknown) / _FEW_MEMBERS):
-        warnings.warn(
+        warn(
             f"y holds {n_classes} different whole numbers, which are taken as classes; to take them as numbers, add a "
-            "fraction: y + 0.5.",
-            stacklevel=2,
+            "fraction: y + 0.5."
         )
     return codes
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,6 +12,7 @@ from scipy.optimize import brentq
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.exceptions import ConvergenceWarning
 
+from graphcouple._support.validation import warn
 from graphcouple.graphs import FloatArray, Support, largest_of_rows
 from graphcouple.laws.given_model import ConditionedModel
 from graphcouple.laws.priors.posterior import sum_x_log_x
@@ -41,12 +41,11 @@ class _ConditionedTransport(ConditionedAffinities):
     ) -> FloatArray:
         means = _of_perplexity(edges, cost, perplexity)
         if means is None:
-            warnings.warn(
+            warn(
                 "no quadratic transport of this perplexity was found: more neighbours may be tied, or the edges allow "
                 "no symmetric mean whose rows sum to 1. The law has symmetric entropic affinities instead. Raise "
                 "n_neighbors or the perplexity.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
             return super()._affinities(edges, cost, perplexity, scales, n_jobs)
         with np.errstate(divide="ignore"):

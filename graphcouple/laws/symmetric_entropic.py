@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -12,6 +11,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.exceptions import ConvergenceWarning
 
 from graphcouple._numba.threads import over_rows
+from graphcouple._support.validation import warn
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Gaussian, Kernel
 from graphcouple.kernels.base import TINY
@@ -158,12 +158,11 @@ class _Dual:
             log_p = self._descend(start, _LEAST * scale)
             if log_p is not None:
                 return log_p
-        warnings.warn(
+        warn(
             f"no symmetric entropic affinities of this perplexity were found in {2 * _MOST_STEPS} steps: the law is "
             "the balanced mean of both directions' affinities instead, whose rows have other perplexities. Raise the "
             "perplexity, or use prior D.",
             ConvergenceWarning,
-            stacklevel=2,
         )
         rows, columns = self.edges.rows, self.edges.indices
         return -2.0 * self.cost / (scale[rows] + scale[columns])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphcouple._support.registry import Registry
-from graphcouple._support.validation import check_integer, is_word
+from graphcouple._support.validation import check_integer, is_word, warn
 from graphcouple.metrics._classes import check_classes, class_mean_disparity, cluster_scores, knn_accuracy
 from graphcouple.metrics._distances import Coinciding, correlation_of, triplets_of
 from graphcouple.metrics._neighborhoods import check_sizes, curves_of
@@ -307,7 +306,7 @@ def _classes(points: Any, Z: Any, y: Any, random_state: Any, n_jobs: int | None)
         try:
             scores["class-mean disparity"] = class_mean_disparity(points, Z, y)
         except Coinciding as error:
-            warnings.warn(f"no class-mean disparity: {error}", UserWarning, stacklevel=2)
+            warn(f"no class-mean disparity: {error}", UserWarning)
             scores["class-mean disparity"] = np.nan
     return scores
 

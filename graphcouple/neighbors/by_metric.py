@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import warnings
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from graphcouple._support.validation import warn
 from graphcouple.graphs import FloatArray, IntArray, Support, off_diagonal
 from graphcouple.neighbors.distances import Distances, Euclidean, Searched, in_chunks, regular_support
 from graphcouple.neighbors.neighbor_graph import NeighborGraph, suits
@@ -86,10 +86,9 @@ class ByMetric(Searched):
         self._by_direction = not params and (metric == "cosine" or (metric == "correlation" and not sp.issparse(X)))
         if self._by_direction and (zero := largest_of_rows(self._centred(X)) == 0).any():
             kind = "zero" if metric == "cosine" else "constant"
-            warnings.warn(
+            warn(
                 f"rows of X that are {kind} throughout: {zero.sum()}, the first of them row {zero.argmax()}. "
-                f"metric={metric!r} does not define which rows are near them. Drop them, or choose another metric.",
-                stacklevel=2,
+                f"metric={metric!r} does not define which rows are near them. Drop them, or choose another metric."
             )
         self.approximate = self._by_direction or suits(X, metric, self.params)
         if not self._by_direction:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any, ClassVar
@@ -11,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._numba.threads import effective_n_jobs
-from graphcouple._support.validation import check_integer
+from graphcouple._support.validation import check_integer, warn
 from graphcouple.graphs import MANY_EDGES, FloatArray, IntArray, Support, index_dtype, largest_of_rows, off_diagonal
 from graphcouple.neighbors.brute_force import nearest_exactly
 from graphcouple.neighbors.inverted_file import InvertedFile
@@ -219,10 +218,9 @@ class Euclidean(Searched):
             if X.shape[0] * X.shape[1] <= _DENSE_ENTRIES:
                 X = X.toarray()
             else:
-                warnings.warn(
+                warn(
                     f"the sparse X lies far from 0, most in column {np.argmax(np.abs(shift))}, so its distances lose "
-                    "digits; subtract the column's mean from it, or pass X.toarray().",
-                    stacklevel=2,
+                    "digits; subtract the column's mean from it, or pass X.toarray()."
                 )
         super().__init__(X)
 

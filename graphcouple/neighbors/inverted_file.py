@@ -8,7 +8,6 @@ The numbers of lists and of candidates are chosen on a sample of points whose tr
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -18,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from graphcouple._numba.threads import effective_n_jobs, one_blas_thread, over_rows
-from graphcouple._support.validation import changed
+from graphcouple._support.validation import changed, warn
 from graphcouple.graphs import MANY_EDGES
 from graphcouple.neighbors.lists import lists_by_distance, trained_lists
 from graphcouple.neighbors.points import fits_in_single, nearest_of, workable
@@ -102,11 +101,10 @@ class InvertedFile:
                 n_candidates, sample = selection
             elif sp.issparse(X) and X.shape[0] * X.shape[1] > _DENSE_ENTRIES:
                 n_candidates = MOST_CANDIDATES * n_neighbors
-                warnings.warn(
+                warn(
                     f"a few directions in the {X.shape[1]} sparse columns do not identify the neighbors: more than "
                     f"{1 - RECALL:.0%} of them will be missed. Use search='exact' to find all, or reduce X first, for "
-                    "example by TruncatedSVD.",
-                    stacklevel=2,
+                    "example by TruncatedSVD."
                 )
             else:
                 self.projection = Projection.none(self.X)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from graphcouple._support.validation import check_sparse
+from graphcouple._support.validation import check_sparse, warn
 from graphcouple.graphs import FloatArray, IntArray, Support, as_csr, edges_of, index_dtype
 from graphcouple.neighbors.by_metric import distances_of
 from graphcouple.neighbors.distances import Distances, Euclidean, nearest_edges, squares_of
@@ -54,10 +53,9 @@ def neighbor_distances(neighbors: Any, n_points: int) -> tuple[Support, FloatArr
     # In a fuzzy graph every node has an edge of weight 1, and no weight is larger.
     largest = np.maximum.reduceat(distances, support.indptr[:-1])
     if np.allclose(largest, 1.0, rtol=0.0, atol=1e-6) and distances.min() < 1.0:
-        warnings.warn(
+        warn(
             "neighbors looks like a graph of weights, such as scanpy's connectivities: the largest entry of each row "
-            "is 1. It must hold distances, such as obsp['distances'].",
-            stacklevel=2,
+            "is 1. It must hold distances, such as obsp['distances']."
         )
     return support, distances
 

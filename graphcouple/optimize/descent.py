@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from graphcouple._support.validation import check_positive, check_weight, is_word
+from graphcouple._support.validation import check_positive, check_weight, is_word, warn
 from graphcouple.couplings import Attraction, EffectiveCrossEntropy, Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Optimizer
@@ -208,11 +207,10 @@ class Descent:
         else:
             factor = float(self.early_exaggeration)
         if length and factor > limit:
-            warnings.warn(
+            warn(
                 f"early_exaggeration={self.early_exaggeration:g} is more than this graph tolerates: attraction exceeds "
                 f"repulsion from {limit:.3g} on, and draws points together. Lower it, or use 'auto'.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         return Exaggeration(factor, length, _STAGES, factor**_START_POWER if starts_large else None)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphcouple._support.validation import check_embedding, check_integer, check_positive
+from graphcouple._support.validation import check_embedding, check_integer, check_positive, warn
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray, IntArray
 
@@ -217,10 +216,9 @@ def position_uncertainty(objective: Objective, Z: ArrayLike, temperature: float 
     if falling or away > 1.0:
         slope = f"by its slope, it lies {away:.2g} standard deviations from a minimum"
         where = f"the objective falls in {falling} of {points.size} directions" if falling else slope
-        warnings.warn(
+        warn(
             f"Z is not a minimum: {where}. Positions are less certain than the law says. Descend further: fit again "
-            "with warm_start=True, and hold no points.",
-            stacklevel=2,
+            "with warm_start=True, and hold no points."
         )
     return PositionUncertainty(points, modes.reshape(*points.shape, -1), float(temperature), loose)
 

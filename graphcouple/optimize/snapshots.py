@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphcouple._support import storage
+from graphcouple._support.validation import warn
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Solution
 
@@ -145,7 +145,7 @@ class Snapshots(NoSnapshots):
             storage.write(self.path, content, kind=_KIND)
         except OSError as error:
             # The last snapshot stays, because only a complete one replaces it.
-            warnings.warn(f"the checkpoint {self.path} cannot be written: {error}; the fit continues.", stacklevel=2)
+            warn(f"the checkpoint {self.path} cannot be written: {error}; the fit continues.")
         self._written = time.monotonic()
         self._wait = max(_SECONDS, (self._written - start) / _SHARE)
 

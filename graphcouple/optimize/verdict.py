@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from graphcouple._support.validation import warn
 from graphcouple.couplings import Objective
 from graphcouple.graphs import FloatArray
 from graphcouple.optimize.base import Solution
@@ -32,11 +32,10 @@ def warn_if_far(factor: float) -> None:
     if 1.0 / _FAR_FROM_BEST < factor < _FAR_FROM_BEST:
         return
     size = f"{factor:.0f} times too small" if factor > 1.0 else f"{1.0 / factor:.0f} times too large"
-    warnings.warn(
+    warn(
         f"the start is used as given, but is about {size}: along the ray through it, the loss is least at {factor:.2g} "
         "times its size, and runs from elsewhere often end higher. Multiply it by that, use solve(..., rescale=True), "
-        "or give an estimator a named init.",
-        stacklevel=3,
+        "or give an estimator a named init."
     )
 
 
@@ -79,7 +78,7 @@ def warn_if_bad(solution: Solution, monitor: Monitor, factor: float) -> None:
             "another init, or lower early_exaggeration (1 for none) or the weights of terms."
         )
     if reason:
-        warnings.warn(reason, ConvergenceWarning, stacklevel=3)
+        warn(reason, ConvergenceWarning)
 
 
 # A function of a start, an optimizer, and whether to rescale the start to its best size; returns where the run ends.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from graphcouple._support.validation import check_integer
+from graphcouple._support.validation import check_integer, warn
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
 from graphcouple.metrics import seed_stability
@@ -177,11 +176,11 @@ def compare(
         raise next(iter(failures.values()))
     for name, failure in failures.items():
         reason = f"{type(failure).__name__}: {failure}"
-        warnings.warn(f"{_text(name)} failed, and is left out: {reason}", UserWarning, stacklevel=2)
+        warn(f"{_text(name)} failed, and is left out: {reason}", UserWarning)
     scored = {run: Z for run, Z in maps.items() if np.ptp(Z, axis=0).any()}
     if len(scored) < len(maps):
         flat = ", ".join(dict.fromkeys(_text(name) for name, seed in maps if (name, seed) not in scored))
-        warnings.warn(f"all points of a map are in one place, which has no scores: {flat}.", UserWarning, stacklevel=2)
+        warn(f"all points of a map are in one place, which has no scores: {flat}.", UserWarning)
     scores = score_each(X, scored, classes, metric=metric, n_rows=n_rows, n_jobs=n_jobs) if scored else {}
     return Comparison(maps, {run: {"seconds": seconds[run], **scores.get(run, {})} for run in maps}, y)
 

@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
+from graphcouple._support.validation import warn
 from graphcouple.graphs import FloatArray
 
 # Up to 800 rows, a matrix is decomposed in full.
@@ -203,11 +204,10 @@ def _roughly(operator: Any, n: int, k: int, ncv: int) -> tuple[FloatArray, Float
     residual = float(
         np.linalg.norm(np.column_stack([operator.matvec(v) for v in vectors.T]) - vectors * values, axis=0).max()
     )
-    warnings.warn(
+    warn(
         f"eigenvectors of {n} points were found to a residual of {residual:.1e} only, because their eigenvalues nearly "
         "coincide: directions may be mixed. More neighbors separate them, and fewer points are easier.",
         ConvergenceWarning,
-        stacklevel=2,
     )
     return values, vectors
 

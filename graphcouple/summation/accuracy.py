@@ -6,10 +6,9 @@ between these points are far smaller than usual, and may be smaller than the gri
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
+from graphcouple._support.validation import warn
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import measured
 from graphcouple.summation.base import Summation
@@ -102,9 +101,8 @@ def warn_if_inaccurate(summation: Summation, Z: FloatArray, radial: RadialFuncti
         return
     error = error_of_unit_charges(summation, Z, radial)
     if not error <= TOLERATED:
-        warnings.warn(
+        warn(
             f"forces by summation={summation!r} are off by {error:.0%} at the embedding that was found: its "
             "scales differ too much for it. Use summation='auto', which looks for a better one, or 'exact'.",
             AccuracyWarning,
-            stacklevel=3,
         )

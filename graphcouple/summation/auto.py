@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
-from graphcouple._support.validation import changed
+from graphcouple._support.validation import changed, warn
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.accuracy import (
     TOLERATED,
@@ -112,11 +110,10 @@ class Auto(SummationOfSets):
             if errors[summation] <= TOLERATED:
                 return summation
         best = min(errors, key=errors.__getitem__, default=self._mesh)
-        warnings.warn(
+        warn(
             f"forces between {n:,} points, many of which lie almost in one place, are off by "
             f"{errors.get(best, np.nan):.0%}. Use summation='exact', remove copies, or fit with unique=True.",
             AccuracyWarning,
-            stacklevel=2,
         )
         return best
 

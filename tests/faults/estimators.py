@@ -217,6 +217,8 @@ FAULTS = [
           "test_parametric"),
     Fault("classical: neighbors set after a fit", "estimators/isomap.py", "self._distances.to(X, self._n_neighbors,",
           "self._distances.to(X, self.n_neighbors,", "test_classical_corners"),
+    Fault("warnings: at a line of the library", "_support/validation.py", "level = frame.f_back, level + 1", "level = frame.f_back, level",
+          "test_robustness"),
     Fault("after fit: failed fits leave halves", "estimators/_parameters.py", "cls.fit = _whole(cls.fit)", "pass", "test_after_fit"),
     Fault("after fit: similarities by new parameters", "estimators/gram_methods.py", 'tuple(known.get("measure", self._measure))',
           "self._measure", "test_after_fit"),

@@ -110,7 +110,7 @@ FAULTS = [
           "test_doubly_stochastic"),
     Fault("quadratic transport: another perplexity", "laws/quadratic.py", "goal = edges.n_nodes * np.log(perplexity)", "goal = 0.9 * edges.n_nodes * np.log(perplexity)",
           "test_doubly_stochastic"),
-    Fault("quadratic transport: silence where there is none", "laws/quadratic.py", "        if means is None:\n            warnings.warn(",
+    Fault("quadratic transport: silence where there is none", "laws/quadratic.py", "        if means is None:\n            warn(",
           "        if means is None:\n            str(", "test_doubly_stochastic"),
     Fault("communities: own blocks with twice their pairs", "laws/community.py", "share * np.outer(self.degrees, self.degrees)", "np.outer(self.degrees, self.degrees)",
           "test_communities"),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphcouple._numba.threads import over_rows
-from graphcouple._support.validation import check_integer, check_positive
+from graphcouple._support.validation import check_integer, check_positive, warn
 from graphcouple.graphs import FloatArray
 from graphcouple.laws.bandwidths.base import Bandwidth, ConstantBandwidth, DistanceRows
 
@@ -144,17 +143,16 @@ class LeaveOneOut(Bandwidth):
                 f"scales from {low:.3g} to {high:.3g} are as likely as {scale:.3g}; other rows may favour another."
             )
             remedy = "Set a ConstantBandwidth or a Perplexity if it matters."
-            warnings.warn(f"{message} {remedy}", stacklevel=5)
+            warn(f"{message} {remedy}")
         if effective > 0.5 * evidence.n_points >= _FEW:
             message = (
                 f"the likeliest scale, {scale:.3g}, makes neighbors of {effective:.0f} of {evidence.n_points} points"
             )
-            warnings.warn(f"{message}: they have no structure of {dim:.3g} dimensions.", stacklevel=5)
+            warn(f"{message}: they have no structure of {dim:.3g} dimensions.")
         elif n_stored is not None and effective > 0.5 * n_stored:
-            warnings.warn(
+            warn(
                 f"the scale of largest likelihood, {scale:.3g}, has {effective:.0f} effective neighbors, and rows keep "
-                f"{n_stored}. Set n_neighbors to {3 * round(effective)}.",
-                stacklevel=5,
+                f"{n_stored}. Set n_neighbors to {3 * round(effective)}."
             )
         return ConstantBandwidth(scale)
 

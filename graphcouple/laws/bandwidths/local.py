@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 
 from graphcouple._numba.threads import over_rows
-from graphcouple._support.validation import check_integer, check_positive
+from graphcouple._support.validation import check_integer, check_positive, warn
 from graphcouple.graphs import FloatArray, Support
 from graphcouple.laws.bandwidths.base import Bandwidth, DistanceRows
 
@@ -67,10 +66,7 @@ class LocalConnectivity(Bandwidth):
     def _at_most(self, n_neighbors: int, why: str) -> Bandwidth:
         if self.n_neighbors <= n_neighbors or n_neighbors < 2:
             return self
-        warnings.warn(
-            f"n_neighbors={self.n_neighbors} is lowered to {n_neighbors}, the point itself included, since {why}.",
-            stacklevel=3,
-        )
+        warn(f"n_neighbors={self.n_neighbors} is lowered to {n_neighbors}, the point itself included, since {why}.")
         return replace(self, n_neighbors=n_neighbors)
 
     def fit_rows(self, rows: DistanceRows) -> tuple[FloatArray, FloatArray]:

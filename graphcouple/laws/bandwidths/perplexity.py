@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
 from graphcouple._numba.threads import over_rows
-from graphcouple._support.validation import check_positive
+from graphcouple._support.validation import check_positive, warn
 from graphcouple.graphs import FloatArray
 from graphcouple.kernels import Kernel
 from graphcouple.laws.bandwidths.base import Bandwidth, ConstantBandwidth, DistanceRows
@@ -75,10 +74,9 @@ class Perplexity(Bandwidth):
         if self.perplexity < n_others:
             return self
         reduced = n_others / 3.0 if n_others > 3 else 0.5 * (1.0 + n_others)
-        warnings.warn(
+        warn(
             f"perplexity={self.perplexity:g} is lowered to {reduced:.3g}, the usual third of the other points: it must "
-            f"be below {n_others}, their number (n_samples = {n_points}).",
-            stacklevel=2,
+            f"be below {n_others}, their number (n_samples = {n_points})."
         )
         return Perplexity(reduced) if n_others > 1 else ConstantBandwidth()
 
@@ -87,11 +85,10 @@ class Perplexity(Bandwidth):
         if self.perplexity < fewest or fewest < 2:
             return self
         reduced = max(fewest / 3.0, 0.5 * (1.0 + fewest) if fewest < 4 else 1.0)
-        warnings.warn(
+        warn(
             f"perplexity={self.perplexity:g} is lowered to {reduced:.3g}, since {fewest} neighbors of a point are "
             f"given. Give at least {self.suited_neighbors}, with scanpy by "
-            f"sc.pp.neighbors(adata, n_neighbors={self.suited_neighbors + 1}).",
-            stacklevel=2,
+            f"sc.pp.neighbors(adata, n_neighbors={self.suited_neighbors + 1})."
         )
         return Perplexity(reduced)
 
@@ -136,9 +133,8 @@ class Perplexity(Bandwidth):
     def _warn_of_ties(self, tied: FloatArray) -> None:
         rows = np.flatnonzero(tied)
         if rows.size:
-            warnings.warn(
+            warn(
                 f"perplexity={self.perplexity:g} is not reached in {rows.size} of {tied.size} rows, the first row "
                 f"{rows[0]}: {tied[rows[0]]:g} neighbors are tied at its smallest distance, and share equally. Raise "
-                f"the perplexity above {tied.max():g} to tell ties from others.",
-                stacklevel=3,
+                f"the perplexity above {tied.max():g} to tell ties from others."
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +11,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.exceptions import ConvergenceWarning
 
-from graphcouple._support.validation import changed
+from graphcouple._support.validation import changed, warn
 from graphcouple.graphs import FloatArray, Support, cached_if_few
 from graphcouple.kernels import Kernel
 from graphcouple.laws.priors.base import BINARY, N_EDGES, ONE_EACH, GraphPrior, register
@@ -101,12 +100,11 @@ class BalancedPosterior(UnitOutDegreePosterior):
         factors, sums = balance(lambda v: matrix @ v, ones, matrix @ ones, _TOLERANCE)
         missed = np.abs(sums - 1.0) > 1e-3
         if missed.any():
-            warnings.warn(
+            warn(
                 f"the edges allow no graph with one edge into every node: {int(missed.sum())} rows or columns of the "
                 f"mean do not sum to 1, the worst to {sums[np.argmax(np.abs(sums - 1.0))]:.3g}. Raise n_neighbors, or "
                 "use prior D.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         return f + np.log(factors)
 
