@@ -142,7 +142,7 @@ FAULTS = [
           "self.natural_parameters - (self._largest + self._log_mass))\n\n    def _log", "test_ties"),
     Fault("ties: log-probabilities", "laws/priors/unit_out_degree.py", "return float(counts @ below - self._log_mass.sum())",
           "return float(counts @ self.natural_parameters[at] - self.log_partition())", "test_ties"),
-    Fault("ties: nothing is said", "laws/bandwidths/perplexity.py", "        if rows.size:\n            warnings", "        if False:\n            warnings",
+    Fault("ties: nothing is said", "laws/bandwidths/perplexity.py", "        if rows.size:\n            warn", "        if False:\n            warn",
           "test_ties"),
     Fault("ties: bandwidths run to the floor", "_numba/calibration.py", "+ _REST_OF_TIES if tied[i] else target",
           "* 0.0 + target if tied[i] else target", "test_ties"),
