@@ -347,12 +347,12 @@ def test_missing_matplotlib_is_said_before_any_work(folder, run, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     code, _, err = run("embed", "iris", "-p", "iris.png")
     assert code == 2
-    assert "graphcouple[plot]" in err
+    assert "python -m pip install '.[plot]'" in err
     assert not list(folder.iterdir())
     # Without a picture asked for by name, there is still an embedding.
     code, _, err = run("embed", "iris", "-m", "pca")
     assert code == 0
-    assert "no picture, as plotting needs matplotlib; install it with" in err
+    assert "no picture, as plotting needs matplotlib; install the extra 'plot'" in err
     assert err.count("\n") == 1
     assert [path.name for path in folder.iterdir()] == ["iris-pca.npy"]
 

@@ -288,6 +288,7 @@ def test_global_random_state_is_left_alone(X):
         (gc.TSNE, "early_exaggeration_iter", "Exaggeration"),
         (gc.UMAP, "n_epochs", "max_iter"),
         (gc.UMAP, "precomputed_knn", "neighbors"),
+        (gc.UMAP, "force_approximation_algorithm", "search, of GraphModel"),
         (gc.CCPCA, "affinities", "input"),
         (gc.TSNE, "perplexty", "'perplexity'"),
         (gc.SNE, "nothing_like_it", "it has .*perplexity"),

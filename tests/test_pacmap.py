@@ -115,6 +115,11 @@ def test_refusals():
         gc.PaCMAP().fit(X, sample_weight=np.ones(100))
     with pytest.raises(ValueError, match="has no law that places new points"):
         gc.PaCMAP(random_state=0).fit(X).transform(X)
+    distances = np.linalg.norm(X[:, None] - X, axis=-1)
+    for method, message in [("law", "has no law that places new points; fit"), ("mlp", "fitted to distances; fit")]:
+        fitted = gc.PaCMAP(metric="precomputed", transform_method=method, random_state=0).fit(distances)
+        with pytest.raises(ValueError, match=message):
+            fitted.transform(distances)
     sentence = gc.PaCMAP(random_state=0).sentence.replace()
     with pytest.raises(ValueError, match="GraphCoupling has no law that places the rows beyond n_landmarks=50"):
         gc.GraphCoupling(**sentence, n_landmarks=50).fit(X)

@@ -110,7 +110,7 @@ def test_damaged_and_large_files_are_refused_in_words(table, tmp_path, monkeypat
 def test_without_polars_the_message_says_how_to_get_it(table, tmp_path, monkeypatch):
     table.write_parquet(tmp_path / "t.parquet")
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'graphcouple\[parquet\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install '\.\[parquet\]'"):
         read_points(tmp_path / "t.parquet", "kind")
 
 

@@ -28,13 +28,18 @@ MOST_BYTES = int(os.environ.get("GRAPHCOUPLE_MOST_BYTES", 16 * 2**30))
 """The largest size of a file in memory, known before it is read; GRAPHCOUPLE_MOST_BYTES in the environment sets it."""
 
 
-def require(module: str, need: str, package: str) -> Any:
-    """Return a module that an extra installs; raise with the command to install it if it is missing."""
+def how_to_install(extra: str) -> str:
+    """Return how to install an extra of the package."""
+    return f"install the extra {extra!r}, in a clone by: python -m pip install '.[{extra}]'"
+
+
+def require(module: str, need: str, extra: str) -> Any:
+    """Return a module that an extra of the package installs; raise with the extra if it is missing."""
     try:
         import_module(module.partition(".")[0])
         return import_module(module)
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(f"{need}; install it with: pip install '{package}'") from error
+        raise ModuleNotFoundError(f"{need}; {how_to_install(extra)}") from error
 
 
 # Warnings point at the first line outside these packages.

@@ -46,7 +46,7 @@ def read_h5ad(path: Path, labels: str | None) -> tuple[Any, Any]:
     ValueError
         When the file is damaged, or has no points or no such column.
     """
-    anndata = require("anndata", "reading .h5ad needs anndata", "graphcouple[scverse]")
+    anndata = require("anndata", "reading .h5ad needs anndata", "scverse")
     try:
         data = anndata.read_h5ad(path, backed="r")
         if labels is not None and labels not in data.obs:

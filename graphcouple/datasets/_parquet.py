@@ -41,7 +41,7 @@ def read_parquet(
     ValueError
         When the file is damaged or a column besides the labels is not numeric.
     """
-    pl = require("polars", "reading Parquet needs polars", "graphcouple[parquet]")
+    pl = require("polars", "reading Parquet needs polars", "parquet")
     try:
         lazy = pl.scan_parquet(path, glob=False)
         schema = {name: dtype for name, dtype in lazy.collect_schema().items() if not name.startswith(_INDEX)}

@@ -25,7 +25,7 @@ from graphcouple.neighbors import product_of_rows
 
 def as_chunks(X: Any) -> Any:
     """Return rows as a dask array of known chunks, none of which cuts a row."""
-    da = require("dask.array", "graphcouple.distributed needs dask", "graphcouple[dask]")
+    da = require("dask.array", "graphcouple.distributed needs dask", "dask")
     if isinstance(X, (str, os.PathLike)):
         if Path(X).suffix == ".zarr":
             X = da.from_zarr(os.fspath(X))
@@ -197,7 +197,7 @@ def fit_landmarks(
     Raises
     ------
     ImportError
-        Without dask: ``pip install 'graphcouple[dask]'``.
+        Without dask, which the extra ``dask`` installs.
     TypeError, ValueError
         When an argument is unusable, or rows are; the message names the first row of their chunk.
 

@@ -65,7 +65,7 @@ def nearest_neighbors(
     Raises
     ------
     ImportError
-        Without dask: ``pip install 'graphcouple[dask]'``.
+        Without dask, which the extra ``dask`` installs.
     TypeError, ValueError
         When an argument is unusable, or rows are; the message names the first row of their chunk.
 

@@ -55,7 +55,7 @@ PEERS: dict[str, str] = {
     "densmap": "DensMAP(), or terms=[Density()]",
     "dens_lambda": "DensMAP(weight=...)",
     "output_metric": "the metric of a latent law: GraphModel(..., metric=laws.Hyperbolic()) or laws.Spherical()",
-    "force_approximation_algorithm": "search='approximate', of GraphModel",
+    "force_approximation_algorithm": "search, of GraphModel: search='approximate'",
     "disconnection_distance": "edge_prior, of the prior: it can forbid edges",
 }
 

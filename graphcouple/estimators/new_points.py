@@ -128,9 +128,8 @@ class PlacesNewPoints(HasLaw):
             X = X.toarray() if sp.issparse(X) and not sp.issparse(law.X) else X
             return self._trained(law).predict(X).astype(self.embedding_.dtype).reshape(X.shape[0], -1)
         if (fixed := self._fixed_map()) is None:
-            raise ValueError(
-                f"{type(self).__name__} has no law that places new points; use transform_method='mlp', or fit all rows."
-            )
+            remedy = "use transform_method='mlp', or fit all rows" if self._given_points else "fit all rows"
+            raise ValueError(f"{type(self).__name__} has no law that places new points; {remedy}.")
         n_new, q = X.shape[0], self.embedding_.shape[1]
         Z, loss = np.empty((n_new, q), dtype=self.embedding_.dtype), np.empty(n_new)
         for a in range(0, n_new, _ROWS_AT_ONCE):
@@ -144,7 +143,8 @@ class PlacesNewPoints(HasLaw):
         wanted = self.transform_method, repr(self.transform_method)
         if self._regressor is None or self._regressor[0] != wanted:
             if not self._given_points:
-                raise ValueError("a regressor needs points, but the estimator was fitted to distances; use 'law'.")
+                remedy = "fit all rows" if self._fixed_map() is None else "use 'law'"
+                raise ValueError(f"a regressor needs points, but the estimator was fitted to distances; {remedy}.")
             if columns := categories_of(law):
                 raise ValueError(
                     f"columns {columns} hold codes of categories, which a regressor would read as numbers; use "

@@ -65,7 +65,7 @@ def warn_if_bad(solution: Solution, monitor: Monitor, factor: float) -> None:
     elif len(monitor.losses) > 1 and solution.loss >= monitor.first and not solution.converged:
         reason = (
             f"no embedding with a lower loss than the start's, {monitor.losses[0]:.6g}, was found, so the start is "
-            "returned. Lower early_exaggeration or learning_rate, or use optimizer='auto'."
+            "returned. Lower early_exaggeration or learning_rate, or take the default optimizer."
         )
     elif not solution.converged and (fall := monitor.still_falling(monitor.last)) > UNSETTLED:
         reason = (

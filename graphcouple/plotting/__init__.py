@@ -1,4 +1,4 @@
-"""Pictures of embeddings by matplotlib (the extra ``graphcouple[plot]``), and interactive maps by bokeh."""
+"""Pictures of embeddings by matplotlib (the extra ``plot``), and interactive maps by bokeh."""
 
 from graphcouple.plotting._animation import Recorder
 from graphcouple.plotting._diagrams import plot_eigenvalues, plot_loss, plot_preservation

@@ -189,7 +189,7 @@ def interactive(
 
 def require_bokeh() -> None:
     """Raise with the install command if bokeh is missing."""
-    require("bokeh", "interactive maps need bokeh", "graphcouple[interactive]")
+    require("bokeh", "interactive maps need bokeh", "interactive")
 
 
 def _hover_columns(hover: Any, n: int, rows: NDArray[np.int64]) -> dict[str, list[str]]:

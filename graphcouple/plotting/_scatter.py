@@ -322,7 +322,7 @@ def _keep_apart(ax: Axes, texts: list[Any], order: NDArray[np.int64]) -> None:
 
     Many names do not move: in the given order, a name that covers an earlier one is hidden.
     """
-    adjust_text = require("adjustText", "names on a map need adjustText", "graphcouple[plot]").adjust_text
+    adjust_text = require("adjustText", "names on a map need adjustText", "plot").adjust_text
     # The layout moves the axes, and with them the names.
     ax.figure.get_figure(root=True).draw_without_rendering()
     if len(texts) > _MOST_APART:

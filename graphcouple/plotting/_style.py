@@ -38,7 +38,7 @@ def require_matplotlib() -> Any:
     >>> require_matplotlib().__name__
     'matplotlib.figure'
     """
-    return require("matplotlib.figure", "plotting needs matplotlib", "graphcouple[plot]")
+    return require("matplotlib.figure", "plotting needs matplotlib", "plot")
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -126,7 +126,7 @@ def palette(n: int) -> list[str]:
     """
     if n <= len(PALETTE):
         return list(PALETTE[:n])
-    colors = require("colorcet", "colours for more than ten classes need colorcet", "graphcouple[plot]")
+    colors = require("colorcet", "colours for more than ten classes need colorcet", "plot")
     colors = colors.b_glasbey_bw_minc_20_maxl_70
     return [colors[c % len(colors)] for c in range(n)]
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.stats import rv_discrete
 
+from graphcouple._support.validation import how_to_install
 from graphcouple.graphs import FloatArray
 
 T = TypeVar("T")
@@ -133,5 +134,5 @@ def draws_of(sampler: str, rng: np.random.RandomState, n_objectives: int) -> Dra
         raise ValueError(f'sampler must be "auto", "random" or "optuna", got {sampler!r}.')
     there = importlib.util.find_spec("optuna") is not None
     if sampler == "optuna" and not there:
-        raise ModuleNotFoundError("sampler=\"optuna\" needs optuna; install it with: pip install 'graphcouple[search]'")
+        raise ModuleNotFoundError(f'sampler="optuna" needs optuna; {how_to_install("search")}')
     return Draws(rng) if sampler == "random" or not there else OptunaDraws(rng, n_objectives)
