@@ -51,7 +51,8 @@ def embed(
         A layer in place of `X`.
     neighbors_key : str, optional
         Take the neighbours that ``sc.pp.neighbors`` stored under this key ("neighbors" by default there) instead of
-        searching for them. Their number limits the perplexity: t-SNE's default of 30 needs ``n_neighbors=91`` there.
+        searching for them. t-SNE's perplexity of 30 needs ``n_neighbors=91`` there. Fewer neighbours cut its rows
+        short, and a perplexity that is not below their number is lowered, with a warning.
         If only connectivities are stored, they are the mean of the input's graph, and a `GraphCoupling` of the method's
         sentence is fitted, not the estimator itself.
     key_added : str, optional

@@ -208,9 +208,10 @@ def _refuse_twice(settings: dict[str, Any]) -> None:
     "--perplexity",
     metavar="NUMBER[,NUMBER...]",
     callback=numbers,
-    help="Effective number of neighbors; several, as in 30,500, for near and far ones.  [default: 30; largevis 50]",
+    help="Effective number of neighbors; several, as in 30,500, for near and far ones.  "
+    "[default: 30; largevis 50, laptsne 25, phate 5]",
 )
-@click.option("--n-neighbors", type=int, help="Neighbors that can carry a point's edges.  [default: by size; umap 15]")
+@click.option("--n-neighbors", type=int, help="Neighbors that can carry a point's edges.  [default: the method's own]")
 @click.option("--metric", help="Distance of the points; 'precomputed' if DATA holds distances.")
 @click.option(
     "--coupling",
@@ -222,7 +223,7 @@ def _refuse_twice(settings: dict[str, Any]) -> None:
     "--init",
     metavar="NAME",
     callback=check_name("init"),
-    help="Start of the embedding: ccpca, pca, random or spectral.  [default: pca; umap spectral]",
+    help="Start of the embedding: ccpca, pca, random or spectral.  [default: the method's own]",
 )
 @click.option(
     "--large-scale",
@@ -249,13 +250,7 @@ def _refuse_twice(settings: dict[str, Any]) -> None:
     help="Put the points at this many places, which are clusters, by DistR.  [default: a place for each point]",
 )
 @click.option("-c", "--components", "n_components", type=int, help="Dimension of the embedding.  [default: 2]")
-@click.option(
-    "-n",
-    "--iterations",
-    "max_iter",
-    type=int,
-    help="Maximum iterations.  [default: as many as suit the number of points]",
-)
+@click.option("-n", "--iterations", "max_iter", type=int, help="Maximum iterations.  [default: the method's own]")
 @click.option("-s", "--seed", "random_state", type=int, default=0, show_default=True, help="Seed of all randomness.")
 @click.option("--jobs", "n_jobs", type=int, help="Threads.  [default: every core]")
 @click.option(

@@ -32,7 +32,8 @@ class Word(NamedTuple):
 VOCABULARY: dict[str, Word] = {
     "callback": Word(
         "callable, optional",
-        "Called every 10 iterations as ``callback(iteration, loss, Z)``; a true return value stops the run.",
+        "Called as ``callback(iteration, loss, Z)`` every 10 iterations and at the end; a true return value "
+        "stops the run.",
         [None, callable],
     ),
     "center": Word("bool", "Subtract the column means first (implicitly, for sparse X).", ["boolean"]),
@@ -95,7 +96,8 @@ VOCABULARY: dict[str, Word] = {
         "(400 for bounded losses; 4,000,000 divided by that number, within 200 and 400, where the graph bounds early "
         "exaggeration); up to three times as many while the last tenth lowers the loss by over 2 % of its height. "
         "If the run ends far from its best size, a second run starts at that size, and may take as many again. "
-        "When sampling, it is 500 up to 10,000 points and 200 beyond.",
+        'With ``repulsion="sampled"`` it is 500 up to 10,000 points and 200 beyond; where the default optimizer '
+        "samples, at most 1,000.",
         [StrOptions({"auto"}), AT_LEAST_1],
     ),
     "metric": Word(

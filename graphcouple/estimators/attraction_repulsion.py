@@ -96,7 +96,11 @@ class AttractionRepulsionPCA(ByKernel):
     check_every: int = parameter(default=10, doc="Iterations between entries of the history.", checks=[AT_LEAST_1])
     random_state: Any = parameter(default=None, doc="Seed of the start and of the approximation.")
     verbose: int = parameter(default=0)
-    callback: Callable[[int, float, FloatArray], Any] | None = parameter(default=None)
+    callback: Callable[[int, float, FloatArray], Any] | None = parameter(
+        default=None,
+        doc="Called as ``callback(iteration, loss, Z)`` every `check_every` iterations and at the end; a true return "
+        "value stops the run.",
+    )
 
     def _fit(self, X: Any) -> None:
         n = X.shape[0]

@@ -33,7 +33,7 @@ class PaCMAP(CouplingEstimator):
 
     Each point's near pairs are its most likely edges under a law with self-tuning bandwidths. The embedding has no law:
     the loss is a sum over fixed pairs, whose weights change at iterations 100 and 200. `loss_` is the last phase's.
-    New points cannot be placed.
+    New points need ``transform_method="mlp"``.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class LocalMAP(PaCMAP):
     """LocalMAP: PaCMAP, then near pairs that lie far apart pull less, and only nearby points of the map repel.
 
     Clusters that touch on PaCMAP's map come apart. `loss_` is the last phase's, for one draw of nearby points. New
-    points cannot be placed.
+    points need ``transform_method="mlp"``.
 
     Parameters
     ----------

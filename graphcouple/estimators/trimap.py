@@ -26,7 +26,7 @@ class TriMap(CouplingEstimator):
     Near points are each point's most likely edges under a law with self-tuning bandwidths; far points are random. The
     embedding has no law: the loss is a sum over fixed triplets. It keeps more of the large scale and fewer of the
     nearest neighbours than t-SNE. A far outlier of the start stays far, and clusters that are very far
-    apart become specks. New points cannot be placed.
+    apart become specks. New points need ``transform_method="mlp"``.
 
     Parameters
     ----------
