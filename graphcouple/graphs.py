@@ -254,8 +254,9 @@ def as_csr(graph: GraphLike, name: str, n_nodes: int | None = None) -> sp.csr_ar
     Parameters
     ----------
     graph : array, sparse matrix, networkx or igraph graph
-        An undirected graph gives both directions of each edge. Edge weights are read from the attribute ``weight``, 1
-        where there is none. Zero entries of a dense array are not edges; a sparse matrix keeps its stored zeros.
+        An undirected graph gives both directions of each edge. Rows follow ``graph.nodes``. Edge weights are read from
+        the attribute ``weight``, 1 where there is none. Zero entries of a dense array are not edges; a sparse matrix
+        keeps its stored zeros.
     name : str
         The graph's name in error messages.
     n_nodes : int, optional

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression
 
 import graphcouple as gc
 
@@ -42,11 +43,13 @@ def test_a_fit_that_fails_late_leaves_the_earlier_one(points, monkeypatch, metho
         object.__setattr__(self, name, value)
 
     with monkeypatch.context() as patch:
+        method.note = "the user's own"
         patch.setattr(type(method), "__setattr__", fail_at_the_end)
         with pytest.raises(KeyboardInterrupt):
             method.fit(X[["d", "c", "b"]] * 3.0 + 5.0)
     np.testing.assert_array_equal(method.transform(new), placed)
     assert list(method.feature_names_in_) == list("abcd")
+    assert method.note == "the user's own"
 
 
 @pytest.mark.parametrize(
@@ -71,7 +74,11 @@ def test_parameters_set_after_the_fit_change_neither_places_nor_the_report(point
     np.testing.assert_array_equal(method.transform(new), placed)
     assert method.report() == report
     method.save(tmp_path / "later.gc")
-    np.testing.assert_array_equal(gc.load(tmp_path / "later.gc").transform(new), placed)
+    loaded = gc.load(tmp_path / "later.gc")
+    np.testing.assert_array_equal(loaded.transform(new), placed)
+    if isinstance(method, gc.TSNE):
+        assert loaded.report() == report
+        assert loaded.update(new).loss_ == method.update(new).loss_
 
 
 def test_a_dict_of_parameters_that_is_edited_later_moves_nothing(points):
@@ -118,6 +125,17 @@ def test_a_map_that_is_turned_takes_new_points_along(points, tmp_path, weighted)
     np.testing.assert_array_equal(gc.load(tmp_path / "turned.gc").transform(new), turned)
     method.embedding_ += 7.0
     np.testing.assert_allclose(method.transform(new), turned + 7.0, atol=1e-3 * np.abs(placed).max())
+
+
+def test_a_regressor_learns_a_map_that_is_turned_anew(points):
+    X, new = points
+    method = gc.TSNE(perplexity=8, max_iter=20, random_state=0, transform_method=LinearRegression()).fit(X)
+    placed = method.transform(new)
+    method.embedding_ = method.embedding_ @ TURN
+    np.testing.assert_allclose(method.transform(new), placed @ TURN, rtol=1e-6)
+    # The map is the user's to change in place.
+    method.embedding_[:, 0] *= -1.0
+    np.testing.assert_allclose(method.transform(new), placed @ TURN * [-1.0, 1.0], rtol=1e-6)
 
 
 def test_inverses_are_of_the_metric_of_the_fit(points):

@@ -144,3 +144,11 @@ def test_eigenmaps_take_classes_and_keep_their_laplacian(rng):
     fitted = gc.LaplacianEigenmaps(perplexity=5, normalized=False).fit(X)
     before = fitted.transform(X[:3] + 0.1)
     np.testing.assert_array_equal(fitted.set_params(normalized=True).transform(X[:3] + 0.1), before)
+
+
+@pytest.mark.parametrize("method", [gc.LinearAutoencoder(2), gc.PrecisionCoupling(2), gc.ClassicalMDS(2)])
+def test_fitted_rows_far_from_the_origin_get_their_places_in_single_precision(rng, method):
+    X = (rng.normal(size=(100, 300)) * np.r_[5.0, 3.0, np.ones(298)] + 1e5).astype(np.float32)
+    fitted = method.fit(X)
+    # Numbers near 1e5 are known to 4e-3.
+    assert np.abs(fitted.transform(X) - fitted.embedding_).max() < 1e-2

@@ -301,6 +301,8 @@ def _broken_csv(folder):
         (["iris", "--set", "exageration=2"], "did you mean 'exaggeration'"),
         (["iris", "--set", "exaggeration=much"], "exaggeration"),
         (["iris", "-c", "3", "--set", "n_components=2"], "--components and --set n_components give one parameter"),
+        (["iris", "--n-neighbors", "9", "--set", "n_neighbors=5"], "--n-neighbors and --set n_neighbors give one"),
+        (["iris", "--set", "exaggeration=2", "--set", "exaggeration=3"], "exaggeration is given twice"),
         ([], "DATA"),
     ],
 )

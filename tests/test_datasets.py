@@ -109,6 +109,9 @@ def test_labels_of_local_copies_stay_apart_and_are_found_by_name(tmp_path):
     many = [2**53, 2**53 + 1, 2**53 + 2]
     np.savez(tmp_path / "b.npz", X=np.eye(3), y=many)
     assert gc.datasets.load("mnist", tmp_path / "b.npz")[1].tolist() == many
+    for y, kind in ((np.arange(3, dtype=np.uint64), np.int64), (np.array([0.5, 1, 2], np.float32), np.float32)):
+        np.savez(tmp_path / "b.npz", X=np.eye(3), y=y)
+        assert gc.datasets.load("mnist", tmp_path / "b.npz")[1].dtype == kind
     np.savez(tmp_path / "c.npz", X=np.eye(3), y=np.array([b"1", b"10", b"2"]))
     assert gc.datasets.load("mnist", tmp_path / "c.npz")[1].tolist() == [1, 10, 2]
     (tmp_path / "d.tsv").write_text("label\ta\n7\t1\n8\t2\n9\t4\n")

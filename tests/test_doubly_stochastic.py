@@ -166,6 +166,17 @@ def test_few_points(n):
     assert np.isfinite(fitted.embedding_).all()
 
 
+def test_graphs_that_are_no_mean_are_refused():
+    rng = np.random.default_rng(0)
+    mean = DoublyStochastic().posterior(np.log(rng.random((8, 8)) ** 2 + 0.1) * (tie := np.ones((8, 8))) + tie).mean()
+    mean = 0.5 * (mean + mean.T)
+    mean = DoublyStochastic().posterior(np.log(mean + np.eye(8))).mean()
+    np.testing.assert_allclose(DoublyStochastic().around(3.0 * mean).mean().toarray(), mean, atol=1e-6)
+    for graph in (np.triu(np.ones((4, 4)), 1), np.array([[0, 2.0, 1], [2, 0, 1], [1, 1, 0]])):
+        with pytest.raises(ValueError, match="symmetric, and its rows have equal sums"):
+            DoublyStochastic().around(graph)
+
+
 def test_refusals():
     X = np.random.default_rng(0).normal(size=(20, 3))
     with pytest.raises(ValueError, match="one edge into every node on average"):

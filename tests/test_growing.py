@@ -98,6 +98,15 @@ def test_updates_that_descend_are_watched(digits):
     assert {400, 460} <= set(seen)
 
 
+def test_a_point_with_several_places_is_drawn_to_each(rng):
+    """Related rows of aligned maps may share a row, which is then drawn to the mean of its partners."""
+    anchors = AnchorEnergy(4, np.array([0, 2, 0]), places := rng.normal(size=(3, 2)))
+    Z = rng.normal(size=(4, 2))
+    assert relative_error(anchors.gradient(Z), numerical_gradient(anchors.value, Z)) < 1e-6
+    np.testing.assert_allclose(gc.solve(anchors, Z, LBFGS(), max_iter=50).Z[0], 0.5 * (places[0] + places[2]))
+    assert anchors.curvature(Z) == 4.0
+
+
 def test_held_points_stay_and_the_others_reach_the_minimum():
     X = np.random.default_rng(0).normal(size=(40, 4))
     objective = gc.CrossEntropy(

@@ -104,6 +104,8 @@ def test_weights_count_copies():
     for law in (weighted, copied):
         law.posterior()
     assert weighted.law.bandwidth.scale == pytest.approx(copied.law.bandwidth.scale, rel=1e-5)
+    # Five copies of each of a hundred points do not make neighbours of half of them.
+    gc.GraphModel(gc.Gaussian(), "D", gc.LeaveOneOut(dim=3)).posterior(X[:100], sample_weight=np.full(100, 5.0))
 
 
 @pytest.mark.parametrize("part_edges", [None, 5000])

@@ -170,3 +170,16 @@ def test_weights_in_place_of_distances_warn(iris):
         warnings.simplefilter("error")
         neighbor_distances(kneighbors_graph(iris[0], 5, mode="connectivity"), 150)
         neighbor_distances(kneighbors_graph(iris[0], 5, mode="distance"), 150)
+
+
+def test_an_edge_prior_keeps_the_neighbors_that_are_given(X):
+    """The edges of a graph that allows all pairs would be searched among the points, at their own distances."""
+    indices, dist = _forms(X, 6)["without"]
+    favour = 1.0 + np.arange(X.shape[0])[:, None] % 3 + np.zeros(X.shape[0])
+    favour[:, ::4] = 0.0
+    law = gc.GraphModel(gc.Gaussian(), gc.Binary(favour), gc.ConstantBandwidth(1.0))
+    found = law.given(X, (indices, 3.0 * dist)).posterior().mean().toarray()
+    odds = np.zeros(found.shape)
+    np.put_along_axis(odds, indices, np.exp(-4.5 * dist**2), axis=1)
+    odds *= favour
+    np.testing.assert_allclose(found, odds / (1.0 + odds), rtol=1e-9, atol=1e-300)

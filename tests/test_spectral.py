@@ -9,7 +9,16 @@ from sklearn.datasets import make_swiss_roll
 
 import graphcouple as gc
 from graphcouple.couplings import reconstruction_weights
-from graphcouple.spectral import GramMatrix, GraphLaplacian, ReconstructionLaplacian, eigen, embed_parts, leading_svd
+from graphcouple.spectral import (
+    GramMatrix,
+    GraphLaplacian,
+    ReconstructionLaplacian,
+    eigen,
+    embed_parts,
+    laplacian_eigenvalues,
+    leading_svd,
+    normalized_similarity,
+)
 
 RNG = np.random.default_rng(0)
 ROLL = make_swiss_roll(1000, random_state=0)[0]
@@ -110,3 +119,37 @@ def test_lanczos_iteration_has_the_same_bits_where_its_start_spans_too_little():
     values, vectors = lanczos(np.zeros((300, 300)), 8, start)
     assert np.array_equal(values, np.zeros(8))
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(8), atol=1e-12)
+
+
+def _cube(dim):
+    ends = np.repeat(np.arange(2**dim), dim)
+    neighbors = ends ^ (1 << np.tile(np.arange(dim), 2**dim))
+    return sp.csr_array((np.ones(ends.size), (ends, neighbors)))
+
+
+def _arms(count, length):
+    """Paths of equal length from a hub."""
+    nodes = 1 + np.arange(count * length).reshape(count, length)
+    ends = np.column_stack([np.zeros(count, dtype=int), nodes[:, :-1]]).ravel()
+    paths = sp.coo_array((np.ones(ends.size), (ends, nodes.ravel())), shape=(nodes.size + 1,) * 2)
+    return sp.csr_array(paths + paths.T)
+
+
+@pytest.mark.parametrize(("graph", "k"), [(_arms(6, 200), 5), (_arms(12, 80), 8), (_cube(10), 10)])
+@pytest.mark.parametrize("normalized", [True, False])
+def test_none_of_equal_eigenvalues_is_missed(graph, k, normalized):
+    laplacian = GraphLaplacian(graph, normalized)
+    wanted = np.linalg.eigvalsh(laplacian.matrix.toarray())[1 : k + 1]
+    values, Z = laplacian.embedding(k)
+    np.testing.assert_allclose(values, wanted, rtol=1e-6, atol=1e-9)
+    assert np.linalg.matrix_rank(Z) == k
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_callers_matrix_is_not_sorted(dtype):
+    cycle = sp.csr_array(np.roll(np.eye(5, dtype=dtype), 1, axis=0) + np.roll(np.eye(5, dtype=dtype), -1, axis=0))
+    ends = cycle.indices.reshape(5, 2)[:, ::-1].ravel()
+    graph = sp.csr_array((cycle.data, ends.copy(), cycle.indptr), shape=(5, 5))
+    laplacian_eigenvalues(graph, 2)
+    normalized_similarity(graph).sort_indices()
+    np.testing.assert_array_equal(graph.indices, ends)

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import brentq, minimize
 from scipy.spatial.distance import cdist
-from scipy.special import entr, softmax
+from scipy.special import entr, logsumexp, softmax
 from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -229,6 +229,15 @@ def test_isolation_is_one_for_fitted_points_on_a_lattice():
     X = np.arange(100.0)[:, None]
     estimator = gc.TSNE(perplexity=5, random_state=0, max_iter=50).fit(X)
     assert estimator.isolation(X[40:60] + 0.5) == pytest.approx(np.full(20, np.sqrt(8.25 / 11.0)), rel=1e-6)
+
+
+def test_edges_of_a_new_point_far_from_all_keep_their_ratios(rng):
+    X, far = rng.normal(size=(30, 2)), np.array([[100.0, 100.0]])
+    law = gc.GraphModel("gaussian", "B", gc.ConstantBandwidth(1.0))
+    edges = law.new_edges(X, far).toarray()[0]
+    log_kernel = -0.5 * np.square(far - X).sum(axis=1)
+    np.testing.assert_allclose(edges, np.exp(log_kernel - logsumexp(log_kernel)), rtol=1e-6, atol=1e-30)
+    assert np.isfinite(gc.DiffusionMaps(input=law).fit(X).transform(far)).all()
 
 
 def test_what_cannot_be_placed_says_why(halves):

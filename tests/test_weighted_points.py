@@ -134,3 +134,49 @@ def test_cosne_of_equal_rows_has_the_loss_of_all_of_them():
     assert fitted.term_losses_[0] == pytest.approx(mismatch, rel=1e-9)
     start = fitted.sentence.replace(init=fitted.embedding_, max_iter=1, unique=False)
     assert fitted.loss_ == pytest.approx(gc.GraphCoupling(**start).fit(rows).loss_history_[0], rel=1e-9)
+
+
+def test_neighbors_that_are_given_stand_for_their_copies():
+    """Four neighbours of weight 10, and nine copies of a row's own point, suffice for a perplexity of 12."""
+    dist = cdist(X, X)
+    nearest = np.argsort(dist, axis=1)[:, 1:5]
+    weighted = gc.GraphModel("gaussian", "D", gc.Perplexity(12)).given(
+        X, (nearest, np.take_along_axis(dist, nearest, axis=1)), np.full(17, 10.0)
+    )
+    means = weighted.posterior().own_means
+    assert weighted.law.bandwidth == gc.Perplexity(12)
+    rows = np.repeat(np.arange(17), 10)
+    copies = [np.flatnonzero(np.isin(rows, [*nearest[i], i])) for i in rows]
+    others = np.array([near[near != copy] for copy, near in enumerate(copies)])
+    far = np.take_along_axis(dist[rows][:, rows], others, axis=1)
+    law = gc.GraphModel("gaussian", "D", gc.Perplexity(12)).given(X[rows], (others, far)).posterior().mean()
+    np.testing.assert_allclose(means, [law.toarray()[rows == i][:, rows == i].sum() for i in range(17)], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "method", [gc.UMAP(n_neighbors=8), gc.TSNE(perplexity=5, n_neighbors=15)], ids=["UMAP", "TSNE"]
+)
+def test_light_rows_reach_as_many_copies_as_others(method):
+    rows, weights = RNG.normal(size=(120, 3)), np.repeat([0.2, 1.8], 60)
+    rows[60:] += 30.0
+    law = method.models(120)[0].given(rows, sample_weight=weights)
+    support = law.posterior().support
+    reach = np.bincount(support.rows, weights[support.indices], 120)
+    assert reach.min() >= law.law.n_neighbors - 2.0
+    new = law.new_edges(rows[:3] + 0.1)
+    assert np.add.reduceat(weights[new.support.indices], new.support.indptr[:-1]).min() >= law.law.n_neighbors
+    # Five times .2 are one copy, whatever their rounding.
+    tenth = gc.GraphModel("gaussian", "D", gc.Perplexity(10)).given(rows[:60], sample_weight=np.full(60, 0.2))
+    assert tenth.law.bandwidth == gc.Perplexity(10)
+
+
+def test_components_and_spectra_of_weighted_laws_are_refused():
+    law = law_of("D", "perplexity").posterior(X, sample_weight=WEIGHTS)
+    for read in (
+        lambda: gc.LaplacianEigenmaps(input=law).fit(X),
+        lambda: gc.laws.communities(law),
+        lambda: gc.degeneracy_report(law, X),
+        lambda: gc.couplings.ComponentCrossEntropy(X, law),
+    ):
+        with pytest.raises(ValueError, match="takes no sample weights"):
+            read()

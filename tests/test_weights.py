@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 
 import graphcouple as gc
 from tests.extensions.prior import TwoOut
-from tests.reference import numerical_gradient, relative_error
+from tests.reference import dense, numerical_gradient, relative_error
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,8 +114,8 @@ def test_neighbors_are_counted_in_copies():
     law = law_of("D", "perplexity", n_neighbors=9)
     weighted, repeated = law.posterior(X, sample_weight=WEIGHTS), law.posterior(X[COPIES])
     expected = gathered(repeated.mean())
-    dense = expected.toarray()
-    np.testing.assert_allclose(weighted.mean().toarray(), dense - np.diag(np.diag(dense)), rtol=1e-8, atol=1e-12)
+    whole = expected.toarray()
+    np.testing.assert_allclose(weighted.mean().toarray(), whole - np.diag(np.diag(whole)), rtol=1e-8, atol=1e-12)
     latent = gc.GraphModel(gc.Student(), "E")
     loss = gc.CrossEntropy(repeated, latent).value(Z[COPIES])
     assert gc.CrossEntropy(weighted, latent).value(Z) == pytest.approx(loss, rel=1e-9)
@@ -129,9 +129,10 @@ def test_mixtures_and_edge_priors_are_weighted_too():
     favoured = RNG.random((17, 17)) + 0.5
     law = gc.GraphModel(gc.Gaussian(), gc.UnitOutDegree(favoured))
     kernel = np.exp(-0.5 * cdist(X, X, "sqeuclidean")) * favoured * WEIGHTS
-    np.fill_diagonal(kernel, 0.0)
+    np.fill_diagonal(kernel, np.diag(favoured) * (WEIGHTS - 1.0))
     expected = WEIGHTS[:, None] * kernel / kernel.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(law.posterior(X, sample_weight=WEIGHTS).mean(), expected, rtol=1e-10)
+    weighted = law.posterior(X, sample_weight=WEIGHTS)
+    np.testing.assert_allclose(weighted.mean() + np.diag(weighted.own_means), expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("prior", ["D", "E", "B", "~B", "TwoOut"])
@@ -362,3 +363,14 @@ def test_graphs_of_copies_are_checked_as_other_graphs_are():
     W = law.sample(0)
     assert np.isfinite(law.log_prob(W))
     assert law.log_prob(sp.triu(W)) == -np.inf
+
+
+@pytest.mark.parametrize("prior", [gc.Binary, gc.FixedEdges], ids=lambda prior: prior.__name__)
+def test_the_diagonal_of_an_edge_prior_favours_edges_among_copies(prior):
+    favour = RNG.random((17, 17))
+    law = gc.GraphModel("gaussian", prior(favour), BANDWIDTHS["constant"])
+    repeated = gc.GraphModel("gaussian", prior(favour[COPIES][:, COPIES]), BANDWIDTHS["constant"])
+    weighted, expected = law.posterior(X, sample_weight=WEIGHTS), dense(gathered(repeated.posterior(X[COPIES]).mean()))
+    np.testing.assert_allclose(weighted.own_means, np.diag(expected), rtol=1e-8, atol=1e-12)
+    between = expected - np.diag(np.diag(expected))
+    np.testing.assert_allclose(dense(weighted.mean()), between, rtol=1e-8, atol=1e-12)

@@ -42,14 +42,17 @@ def require(module: str, need: str, extra: str) -> Any:
         raise ModuleNotFoundError(f"{need}; {how_to_install(extra)}") from error
 
 
-# Warnings point at the first line outside these packages.
-_INSIDE = {"graphcouple", "sklearn", "joblib", "contextlib"}
+# Warnings point at the first line outside these packages. The command is a user of the library.
+_INSIDE, _COMMAND = {"graphcouple", "sklearn", "joblib", "contextlib"}, "graphcouple.cli"
 
 
 def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Warn at the line of the user's code that called the library."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _INSIDE:
+    while frame.f_back is not None:
+        name = frame.f_globals.get("__name__", "")
+        if name.partition(".")[0] not in _INSIDE or name.startswith(_COMMAND):
+            break
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
 

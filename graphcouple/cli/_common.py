@@ -57,6 +57,11 @@ def registry(kind: str) -> Any:
     return {"coupling": COUPLINGS, "init": STARTS, "kernel": KERNELS, "prior": PRIORS}[kind]
 
 
+def option_of(name: str) -> str:
+    """Return the command's option for a parameter."""
+    return OPTIONS.get(name, name.replace("_", "-"))
+
+
 def preset(method: str, options: dict[str, Any]) -> Any:
     """Return the estimator of a method with these options; raise if it lacks one of them."""
     from graphcouple import estimators
@@ -68,7 +73,7 @@ def preset(method: str, options: dict[str, Any]) -> Any:
     arguments = {name: value for name, value in arguments.items() if name in parameters or name != "random_state"}
     for name in arguments:
         if name not in parameters:
-            raise ValueError(f"--{OPTIONS.get(name, name.replace('_', '-'))} does not apply to --method {method}.")
+            raise ValueError(f"--{option_of(name)} does not apply to --method {method}.")
     return estimator(**arguments)
 
 

@@ -11,7 +11,6 @@ import click
 
 from graphcouple.cli._common import (
     METHODS,
-    OPTIONS,
     PATH,
     check_name,
     check_target,
@@ -21,6 +20,7 @@ from graphcouple.cli._common import (
     load_data,
     names_of,
     numbers,
+    option_of,
     present,
     preset,
     report,
@@ -153,6 +153,8 @@ def _settings(context: click.Context, option: click.Parameter, values: tuple[str
         name, separator, text = setting.partition("=")
         if not (name and separator):
             raise click.BadParameter(f"{setting!r} has no '='; write NAME=VALUE, as in min_dist=0.5.")
+        if name in parameters:
+            raise click.BadParameter(f"{name} is given twice; drop one of them.")
         try:
             parameters[name] = ast.literal_eval(text)
         except (ValueError, SyntaxError):
@@ -165,7 +167,7 @@ def _refuse_twice(settings: dict[str, Any]) -> None:
     source_of = click.get_current_context().get_parameter_source
     for name in settings:
         if source_of(name) is click.core.ParameterSource.COMMANDLINE:
-            raise ValueError(f"--{OPTIONS.get(name, name)} and --set {name} give one parameter; drop one of them.")
+            raise ValueError(f"--{option_of(name)} and --set {name} give one parameter; drop one of them.")
 
 
 @click.command(

@@ -30,6 +30,7 @@ from graphcouple.couplings.global_term import factor_at
 from graphcouple.couplings.precision import PrecisionCrossEntropy
 from graphcouple.couplings.recipes import Problem, Term
 from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.laws.copies import refuse_weights
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import as_points
 from graphcouple.spectral import principal_components
@@ -137,6 +138,7 @@ class ComponentCrossEntropy(Objective):
         self._law: RandomGraph | None = None
         self.n_points, self._seed, self._n_jobs = n, seed, n_jobs
         if isinstance(graphs, RandomGraph):
+            refuse_weights(graphs.node_weights, type(self).__name__)
             self._law = component_law(graphs)
             labels = sample_components(self._law, n_graphs, seed, n_jobs=n_jobs)
         else:

@@ -171,5 +171,8 @@ def _read_mat(path: Path) -> tuple[Any, Any]:
 def _numbers_if_whole(y: NDArray[Any]) -> NDArray[Any]:
     """Return labels as integers if all of them are whole numbers, and none become equal."""
     if y.dtype.kind in "iu":
-        return y if y.dtype.itemsize == 8 else y.astype(np.int64)
-    return as_labels(y) if y.dtype.kind in "US" else whole_numbers(y.astype(np.float64))
+        return y.astype(np.int64, copy=False) if y.max(initial=0) < 2**63 else y
+    if y.dtype.kind in "US":
+        return as_labels(y)
+    numbers = whole_numbers(y.astype(np.float64))
+    return numbers if numbers.dtype.kind == "i" else y

@@ -65,7 +65,7 @@ def read_parquet(
 
 def parquet_names(path: Path) -> list[str]:
     """Return the names of the columns; none if the file is damaged, of which `read_parquet` says more."""
-    pl = require("polars", "reading Parquet needs polars", "graphcouple[parquet]")
+    pl = require("polars", "reading Parquet needs polars", "parquet")
     try:
         return list(pl.scan_parquet(path, glob=False).collect_schema().names())
     except (pl.exceptions.PolarsError, OSError):

@@ -37,13 +37,18 @@ class _Brief:
 def _whole(fit: Any) -> Any:
     """Return the method `fit`, which leaves an earlier fit as it was if it fails or is interrupted."""
 
+    def fitted(estimator: Any) -> dict[str, Any]:
+        # Other attributes are parameters, or the user's own.
+        return {name: value for name, value in vars(estimator).items() if name.startswith("_") or name.endswith("_")}
+
     @functools.wraps(fit)
     def fit_or_restore(self: Any, *arguments: Any, **options: Any) -> Any:
-        before = dict(vars(self))
+        before = fitted(self)
         try:
             return fit(self, *arguments, **options)
         except BaseException:
-            vars(self).clear()
+            for name in fitted(self).keys() - before.keys():
+                del vars(self)[name]
             vars(self).update(before)
             raise
 

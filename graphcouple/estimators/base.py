@@ -12,7 +12,7 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._support.html import html_table
-from graphcouple.couplings import Term
+from graphcouple.couplings import Coupling, Term
 from graphcouple.couplings.fixed_map import Placing
 from graphcouple.couplings.recipes import as_coupling
 from graphcouple.estimators._parameters import RUN_OPTIONS, estimator, option, parameter
@@ -97,7 +97,7 @@ class CouplingEstimator(PlacesNewPoints):
         X : array or sparse matrix of shape (n_samples, n_features)
             Points; or distances, as a square array or a sparse graph, for ``metric="precomputed"``. X may be None if
             the input is your own graph, and neither the start nor a term needs points. The points are kept for
-            `transform`, but not copied: leave the array as it is.
+            `transform`, mostly without a copy: leave the array as it is.
         y : any
             Classes, −1 where one is not known, or numbers with fractions, if the law has a `target_weight` above 0;
             else ignored. The coupling and the terms get it too; the library's own ignore it. `update` and
@@ -329,12 +329,14 @@ class CouplingEstimator(PlacesNewPoints):
             )
         if self.transform_method != "law":
             self._seed_of_regressor()
-        return super()._remember()
+        now = self.sentence
+        changed = {name: value for name, value in self._laws.items() if not _alike(value, now[name])}
+        return super()._remember() | {"laws": changed}
 
     def _recall(self, remembered: dict[str, Any]) -> None:
         # Older files lack these.
         super()._recall({"space": None, "landmarks": None, "function": None, "seed": None, **remembered})
-        self._posterior, self._regressor, self._laws = None, None, {}
+        self._posterior, self._regressor, self._laws = None, None, remembered.get("laws", {})
         if self._given is not None and self._given.X is not None and self._given.X.shape[0] != len(self._places):
             raise ValueError(
                 f"the file is damaged: it has {self._given.X.shape[0]} points and {len(self._places)} places. "
@@ -342,3 +344,8 @@ class CouplingEstimator(PlacesNewPoints):
             )
         if (fixed := remembered["map"]) is not None:
             self._map = fixed(self._places / np.asarray(self._scale, self.embedding_.dtype))
+
+
+def _alike(value: Any, other: Any) -> bool:
+    """Return whether two parts of a sentence are equal; graphs of a user's own are compared by identity."""
+    return value is other or (isinstance(value, (GraphLaw, Coupling, str)) and bool(value == other))

@@ -14,6 +14,7 @@ from graphcouple.estimators.preset import DescribesLaw
 from graphcouple.estimators.spectral import warn_of_parts
 from graphcouple.graphs import FloatArray, IntArray, as_csr
 from graphcouple.laws import GraphLaw
+from graphcouple.laws.copies import refuse_weights
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import coordinates_of
 from graphcouple.spectral import GraphLaplacian, embed_parts, graph_laplacian
@@ -112,6 +113,7 @@ class LawEigenmaps(DescribesLaw, HasLaw, LaplacianEstimator):
         law = None if model is None else model.given(X, y=y)
         fitted = None if law is None else law.posterior(self.n_jobs)
         posterior = self.input if isinstance(self.input, RandomGraph) else fitted
+        refuse_weights(None if posterior is None else posterior.node_weights, type(self).__name__)
         laplacian = self._reweighed(self._laplacian(posterior))
         if X is not None and X.shape[0] != laplacian.n_nodes:
             raise ValueError(f"input has {laplacian.n_nodes} nodes, but X has {X.shape[0]} rows; they must match.")

@@ -58,13 +58,13 @@ class PlacesNewPoints(HasLaw):
     """The rows that were fitted; None if all were."""
 
     _regressor: Any
-    """The `transform_method` that maps points to places, and its trained regressor; None if there is none yet."""
+    """The `transform_method`, its trained regressor, and the places it has learnt; None if there is none yet."""
 
     _seed: int | None
     """The seed of the regressor; None if it is not drawn yet."""
 
     _laws: dict[str, Any]
-    """The laws, the coupling and its terms at `fit`; empty after loading, when the parameters state them."""
+    """The laws, the coupling and its terms at `fit`; after loading, only those that the parameters do not state."""
 
     @property
     def landmarks_(self) -> IntArray | None:
@@ -99,8 +99,9 @@ class PlacesNewPoints(HasLaw):
         -------
         Z : ndarray of shape (n_new, n_components)
         loss : ndarray of shape (n_new,)
-            In nats; only with `return_loss`. It is large where the embedding has no place that suits all the edges.
-            Bandwidths adapt, so the loss does not measure how far a point is from the fitted ones: see `isolation`.
+            In nats; only with `return_loss`. A copy of a point of `fit` has the loss of a new point at its best place.
+            The loss is large where the embedding has no place that suits all the edges. Bandwidths adapt, so it does
+            not measure how far a point is from the fitted ones: see `isolation`.
 
         Raises
         ------
@@ -139,9 +140,9 @@ class PlacesNewPoints(HasLaw):
 
     def _trained(self, law: ConditionedLaw) -> Any:
         """Return the regressor from the fitted points to their places."""
-        # A parameter of the same regressor may have been changed.
-        wanted = self.transform_method, repr(self.transform_method)
-        if self._regressor is None or self._regressor[0] != wanted:
+        # A parameter of the same regressor may have been changed, or the embedding.
+        wanted, places = (self.transform_method, repr(self.transform_method)), self._places
+        if self._regressor is None or self._regressor[0] != wanted or not np.array_equal(self._regressor[2], places):
             if not self._given_points:
                 remedy = "fit all rows" if self._fixed_map() is None else "use 'law'"
                 raise ValueError(f"a regressor needs points, but the estimator was fitted to distances; {remedy}.")
@@ -150,8 +151,8 @@ class PlacesNewPoints(HasLaw):
                     f"columns {columns} hold codes of categories, which a regressor would read as numbers; use "
                     "transform_method='law', or a column of 0 and 1 for each category."
                 )
-            trained = trained_regressor(self.transform_method, law.X, self._places, self._seed_of_regressor())
-            self._regressor = wanted, trained
+            trained = trained_regressor(self.transform_method, law.X, places, self._seed_of_regressor())
+            self._regressor = wanted, trained, places.copy()
         return self._regressor[1]
 
     def _seed_of_regressor(self) -> int:

@@ -22,6 +22,7 @@ from scipy.special import digamma, gammaln, softmax, xlogy
 from graphcouple._numba.threads import one_blas_thread
 from graphcouple._support.validation import check_integer, check_positive, is_word
 from graphcouple.graphs import FloatArray, IntArray, Support, largest_of_rows
+from graphcouple.laws.copies import refuse_weights
 from graphcouple.laws.derived import DerivedConditioned, DerivedLaw
 from graphcouple.laws.given import GraphLaw, NewEdges
 from graphcouple.laws.priors import RandomGraph
@@ -126,6 +127,7 @@ def communities(
     """
     if not isinstance(posterior, RandomGraph):
         raise TypeError(f"posterior must be the law of a graph, such as an estimator's posterior_, got {posterior!r}.")
+    refuse_weights(posterior.node_weights, "communities")
     if not is_word("n_groups", n_groups, "auto", "an integer"):
         n_groups = check_integer("n_groups", n_groups, 1)
         if n_groups > posterior.n_nodes:

@@ -15,6 +15,9 @@ from scipy.special import xlogy
 from graphcouple._support.validation import check_unmasked
 from graphcouple.graphs import FloatArray, IntArray, Support
 
+# At most this many times as many rows as copies are searched, however light they are.
+_MOST_ROWS = 10
+
 # At this ratio of weights, sums in double precision keep four digits of the smallest.
 _MOST_RATIO = 1e12
 
@@ -70,6 +73,20 @@ def joined_weights(old: FloatArray | None, n_old: int, new: Any, n_new: int) -> 
         return None
     more = np.ones(n_new) if new is None else check_weights(new, n_new)
     return np.concatenate([np.ones(n_old) if old is None else old, more])
+
+
+def whole_copies(total: float) -> int:
+    """Return the number of copies that weights add up to, whatever their rounding."""
+    return int(total * (1.0 + 1e-9))
+
+
+def rows_to_search(n_copies: int | None, weights: FloatArray | None) -> int | None:
+    """Return how many nearest rows to search for `n_copies` copies: more if rows may stand for less than one each."""
+    if n_copies is None or weights is None:
+        return n_copies
+    lightest = np.cumsum(np.sort(weights))
+    needed = int(np.searchsorted(lightest, n_copies)) + 1 if lightest[0] < 1.0 else n_copies
+    return min(max(n_copies, needed), _MOST_ROWS * n_copies, weights.size - 1)
 
 
 def refuse_weights(weights: FloatArray | None, owner: str) -> None:

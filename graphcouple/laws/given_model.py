@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphcouple.graphs import FloatArray, IntArray, Support
-from graphcouple.laws.copies import Copies, nearest_copies
+from graphcouple.laws.copies import Copies, nearest_copies, rows_to_search, whole_copies
 from graphcouple.laws.given import FEW, ConditionedLaw, NewEdges, nearest_spread
 from graphcouple.laws.labels import log_factor, own_log_factor
 from graphcouple.laws.priors import RandomGraph, RepeatedPosterior
@@ -17,6 +17,10 @@ from graphcouple.neighbors import Distances, OwnNeighbors, as_points
 
 # Bandwidths that need all points use about this many distances, in this many rows; more points raise an error.
 _DISTANCES, _LEAST_ROWS, _MOST_ROWS, _MOST_POINTS = 5_000_000, 100, 2000, 200_000
+
+
+# The logarithm of the largest mean of a new point is at least this.
+_TINY_LOG = -600.0
 
 
 class ConditionedModel(ConditionedLaw):
@@ -57,13 +61,17 @@ class ConditionedModel(ConditionedLaw):
     def posterior(self, n_jobs: int | None = None) -> RandomGraph:
         """Return the law of the graph."""
         model = self.model
-        support, sq_dist = model.edges_among(self.distances, n_jobs, self.weights is not None)
+        support, sq_dist = model.edges_among(self.distances, n_jobs, self.weights)
         self._spread = nearest_spread(support, sq_dist, n_jobs)
         if isinstance(self.distances, OwnNeighbors) and model.bandwidth is not None:
             counts = np.diff(support.indptr)
-            # Rows that stand for several points need fewer edges.
-            most = int(counts.max() if self.weights is None else self.weights.sum())
-            model = self.model = replace(model, bandwidth=model.bandwidth.for_neighbors(int(counts.min()), most))
+            fewest, most = int(counts.min()), int(counts.max())
+            if self.weights is not None:
+                # Rows that stand for several points need fewer edges.
+                reach = np.bincount(support.rows, self.weights[support.indices], support.n_nodes)
+                fewest = whole_copies(float((reach + np.maximum(self.weights - 1.0, 0.0)).min()))
+                most = whole_copies(float(self.weights.sum()))
+            model = self.model = replace(model, bandwidth=model.bandwidth.for_neighbors(fewest, most))
         copies = None
         if self.weights is not None:
             k = model.neighbors_among(self.distances.n_points)
@@ -89,7 +97,8 @@ class ConditionedModel(ConditionedLaw):
         if not model.bandwidth.looks_at_all or (support.complete and support.n_edges <= _DISTANCES):
             return model.settled(everything)
         limited = not support.complete and model.prior.edges(n) is None
-        n_stored, places = int(np.diff(support.indptr).min()) if limited else None, everything.end_places()[0]
+        stored = np.diff(support.indptr) if copies is None else np.add.reduceat(copies.edges, support.indptr[:-1])
+        n_stored, places = int(stored.min()) if limited else None, everything.end_places()[0]
         chosen = np.random.default_rng(0).permutation(n)[: np.clip(_DISTANCES // n, _LEAST_ROWS, _MOST_ROWS)]
         support, sq_dist = self._to_all(support, sq_dist, chosen, n_jobs)
         if self.weights is not None:
@@ -139,7 +148,8 @@ class ConditionedModel(ConditionedLaw):
         model, distances = self.model, self.distances
         n_neighbors = model.neighbors_among(distances.n_points)
         search = "auto" if model.finds else model.search
-        support, sq_dist = distances.to(as_points(X_new, "X_new", at_least=1), n_neighbors, n_jobs, search)
+        n_rows = rows_to_search(n_neighbors, self.weights)
+        support, sq_dist = distances.to(as_points(X_new, "X_new", at_least=1), n_rows, n_jobs, search)
         isolation = self._isolation(support, sq_dist, n_jobs)
         counts: FloatArray | float = 1.0
         copies = None
@@ -153,8 +163,10 @@ class ConditionedModel(ConditionedLaw):
         coincident = np.full(support.n_nodes, -1)
         coincident[support.rows[first]] = support.indices[first]
         log_strength = np.where(coincident[support.rows] >= 0, np.where(is_zero, 0.0, -np.inf), log_strength)
-        if model.prior.normalized:
-            log_strength -= np.maximum.reduceat(log_strength, support.indptr[:-1])[support.rows]
+        largest = np.maximum.reduceat(log_strength, support.indptr[:-1])
+        # Means of a row that would all underflow keep their ratios.
+        shift = largest if model.prior.normalized else np.minimum(largest - _TINY_LOG, 0.0)
+        log_strength -= np.where(np.isfinite(shift), shift, 0.0)[support.rows]
         means = np.exp(log_strength)
         if model.prior.normalized:
             means /= np.add.reduceat(means, support.indptr[:-1])[support.rows]
@@ -162,7 +174,7 @@ class ConditionedModel(ConditionedLaw):
 
     def own_isolation(self, n_jobs: int | None = None) -> FloatArray:
         """Return the isolation of each point of the graph among the others; see `ConditionedLaw.own_isolation`."""
-        support, sq_dist = self.model.edges_among(self.distances, n_jobs, self.weights is not None)
+        support, sq_dist = self.model.edges_among(self.distances, n_jobs, self.weights)
         spread = nearest_spread(support, sq_dist, n_jobs)
         around = []
         for _, edges, part in support.in_parts():

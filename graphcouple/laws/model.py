@@ -14,7 +14,7 @@ from graphcouple.graphs import FloatArray, Support
 from graphcouple.kernels import Kernel
 from graphcouple.kernels.base import KERNELS
 from graphcouple.laws.bandwidths import Bandwidth, DistanceRows
-from graphcouple.laws.copies import Copies, check_weights
+from graphcouple.laws.copies import Copies, check_weights, rows_to_search, whole_copies
 from graphcouple.laws.given import GraphLaw
 from graphcouple.laws.given_model import ConditionedModel
 from graphcouple.laws.labels import and_unknown, target_codes
@@ -196,7 +196,7 @@ class GraphModel(GraphLaw):
         if n_points < 2:
             return self
         changes: dict[str, Any] = {}
-        total = n_points if n_copies is None else int(n_copies)
+        total = n_points if n_copies is None else whole_copies(n_copies)
         if self.bandwidth is not None:
             changes["bandwidth"] = self.bandwidth.within(total)
         matches = self.n_neighbors is not None and self.bandwidth is not None
@@ -258,22 +258,21 @@ class GraphModel(GraphLaw):
         return law
 
     def edges_among(
-        self, distances: Distances, n_jobs: int | None, weighted: bool = False
+        self, distances: Distances, n_jobs: int | None, weights: FloatArray | None = None
     ) -> tuple[Support, FloatArray]:
-        """Return the possible edges and their squared distances; with weights, `n_neighbors` may exceed the rows."""
-        n_neighbors = self.neighbors_among(distances.n_points)
-        if weighted and n_neighbors is not None:
-            n_neighbors = min(n_neighbors, distances.n_points - 1)
+        """Return the possible edges and their squared distances."""
+        n_neighbors = rows_to_search(self.neighbors_among(distances.n_points), weights)
         allowed = self.prior.edges(distances.n_points)
+        if allowed is not None and n_neighbors is None and not distances.given:
+            return allowed[0], distances.along(allowed[0], n_jobs)
         if n_neighbors is not None:
             support, sq_dist = distances.nearest(n_neighbors, n_jobs, self.search)
-            if allowed is None:
-                return support, sq_dist
-            keep = allowed[0].find(support.rows, support.indices) >= 0
-            return support.select(keep), sq_dist[keep]
-        if allowed is not None:
-            return allowed[0], distances.along(allowed[0], n_jobs)
-        return distances.all_pairs()
+        else:
+            support, sq_dist = distances.all_pairs()
+        if allowed is None:
+            return support, sq_dist
+        keep = allowed[0].find(support.rows, support.indices) >= 0
+        return support.select(keep), sq_dist[keep]
 
     def rows(
         self, support: Support, sq_dist: FloatArray, n_jobs: int | None = None, copies: Copies | None = None

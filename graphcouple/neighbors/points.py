@@ -59,7 +59,7 @@ def as_points(X: Any, name: str = "X", at_least: int = 2) -> Any:
 
 
 def _without_duplicates(X: Any) -> Any:
-    """Return a csr matrix whose duplicate entries are summed, as its dense form sums them; a copy if it has any."""
+    """Return a csr matrix whose duplicate entries are summed, a copy unless its entries are sorted."""
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

@@ -101,6 +101,11 @@ def product_of_rows(X: Any, matrix: NDArray[Any]) -> NDArray[Any]:
     return result
 
 
+def centred_product(X: Any, mean: NDArray[Any], matrix: NDArray[Any]) -> NDArray[Any]:
+    """Return (X − mean) @ matrix, as `product_of_rows`; sparse points stay sparse."""
+    return product_of_rows(X, matrix) - mean @ matrix if sp.issparse(X) else product_of_rows(X - mean, matrix)
+
+
 def _principal_axes(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the mean, zero for sparse points, and the leading axes that explain most of the variance."""
     rng = np.random.default_rng(0)

@@ -339,7 +339,10 @@ def _solution(
     if collapsed:
         message, converged = f"collapsed: all points are in one place ({message})", False
     history = np.array(monitor.losses), np.array(monitor.iterations)
-    return Solution(Z, loss, iteration, converged, message, *history, collapsed=collapsed, stopped=monitor.stopped)
+    # The steps' embeddings are read-only.
+    return Solution(
+        Z.copy(), loss, iteration, converged, message, *history, collapsed=collapsed, stopped=monitor.stopped
+    )
 
 
 def _is_warming_up(optimizer: Optimizer, iteration: int) -> bool:

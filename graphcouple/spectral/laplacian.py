@@ -70,7 +70,7 @@ class GraphLaplacian:
     """
 
     def __init__(self, affinity: Any, normalized: bool = True) -> None:
-        A = sp.csr_array(affinity, dtype=np.float64)
+        A = _canonical(affinity)
         if A.shape[0] != A.shape[1]:
             raise ValueError(f"affinity must be square, got shape {A.shape}.")
         if not np.isfinite(A.data).all() or (A.data < 0).any():
@@ -236,9 +236,18 @@ def graph_laplacian(posterior: Any, normalized: bool = True) -> GraphLaplacian:
     return GraphLaplacian(means + means.T, normalized)
 
 
+def _canonical(affinity: Any) -> sp.csr_array:
+    """Return a matrix with sorted indices and no duplicates, a copy if need be: SciPy would sort the caller's."""
+    A = sp.csr_array(affinity, dtype=np.float64)
+    if not A.has_canonical_format:
+        A = A.copy()
+        A.sum_duplicates()
+    return A
+
+
 def normalized_similarity(affinity: Any) -> sp.csr_array:
     """Return D^{-½} A D^{-½} for a symmetric matrix A of weights with row sums D; rows of zeros stay zero."""
-    A = sp.csr_array(affinity, dtype=np.float64)
+    A = _canonical(affinity)
     degrees = np.asarray(A.sum(axis=1)).ravel()
     shrink = np.where(degrees > 0, 1.0 / np.sqrt(np.where(degrees > 0, degrees, 1.0)), 0.0)
     # Products with diagonal matrices would copy the indices too.

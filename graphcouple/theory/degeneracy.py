@@ -15,6 +15,7 @@ from graphcouple.components import AveragedProjection, sample_components
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Assumptions, Kernel
 from graphcouple.laws import GraphLaw, GraphModel
+from graphcouple.laws.copies import refuse_weights
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import as_points, is_precomputed
 
@@ -183,6 +184,7 @@ def degeneracy_report(
         kernel = kernels[0] if len(kernels) == 1 else None
     elif isinstance(model_or_posterior, RandomGraph):
         posterior, kernel = model_or_posterior, None
+        refuse_weights(posterior.node_weights, "degeneracy_report")
     else:
         raise TypeError(
             f"model_or_posterior must be a GraphModel or a GraphPosterior, got {type(model_or_posterior).__name__}; "

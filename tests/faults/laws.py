@@ -3,6 +3,14 @@
 from tests.faults.fault import Fault
 
 FAULTS = [
+    Fault("weights: light rows reach too few copies", "laws/copies.py", "needed = int(np.searchsorted(lightest, n_copies)) + 1 if lightest[0] < 1.0 else n_copies",
+          "needed = n_copies", "test_weighted_points"),
+    Fault("weights: no favour among copies", "laws/priors/base.py", "favour[own] = log_own[support.rows[own]]", "pass", "test_weights"),
+    Fault("few given neighbors: rows, not copies", "laws/given_model.py", "fewest = whole_copies(float((reach + np.maximum(self.weights - 1.0, 0.0)).min()))",
+          "fewest = int(counts.min())", "test_weighted_points"),
+    Fault("new points: means that all underflow", "laws/given_model.py", "np.minimum(largest - _TINY_LOG, 0.0)", "0.0 * largest", "test_transform"),
+    Fault("own neighbours: an edge prior searches anew", "laws/model.py", "n_neighbors is None and not distances.given:", "n_neighbors is None:",
+          "test_own_neighbors"),
     Fault("read: functions infinite at zero count", "laws/priors/base.py", "np.array([0.0, 1e-30, 1e-20])", "np.array([0.0, 1e-200, 1e-100])",
           "test_weights"),
     Fault("read: half edges are counted", "laws/priors/posterior.py",
@@ -154,7 +162,7 @@ FAULTS = [
           "test_labels"),
     Fault("few given neighbors: n_neighbors stays", "laws/bandwidths/local.py", "return replace(self, n_neighbors=n_neighbors)", "return self",
           "test_own_neighbors"),
-    Fault("few given neighbors: the perplexity stays", "laws/given_model.py", "model.bandwidth.for_neighbors(int(counts.min()), most)",
+    Fault("few given neighbors: the perplexity stays", "laws/given_model.py", "model.bandwidth.for_neighbors(fewest, most)",
           "model.bandwidth", "test_crafted"),
     Fault("kernels: NaN at zero", "kernels/check.py", "np.isnan(at_zero).any()", "False", "test_crafted"),
     Fault("mixture: equal weights", "laws/priors/mixture.py", "return w / w.sum()", "return np.full(n_parts, 1.0 / n_parts)",

@@ -175,9 +175,10 @@ class _Likelihoods:
     def __init__(self, rows: DistanceRows, dim: float) -> None:
         self.n, self.indptr, self.kernel = rows.support.n_nodes, rows.support.indptr, rows.kernel
         self.n_jobs, self.sq_dist, self.dim = rows.n_jobs, rows.sq_dist, dim
-        self.n_points = int(np.diff(self.indptr).max())
         # A row's own copies, at distance 0, do not count.
         self.counts = None if rows.copies is None else rows.copies.edges
+        edges = np.ones(rows.sq_dist.size) if self.counts is None else self.counts
+        self.n_points = int(np.add.reduceat(edges, self.indptr[:-1]).max())
         self.weights: FloatArray = np.ones(self.n) if rows.copies is None else rows.copies.weights
         positive = np.where(self.sq_dist > 0, self.sq_dist, np.inf)
         with np.errstate(divide="ignore"):
@@ -200,10 +201,7 @@ class _Likelihoods:
         from scipy.optimize import minimize_scalar
 
         known = np.isfinite(self.furthest)
-        nearest, furthest = (
-            float(np.quantile(logs[known], 0.5, method="inverted_cdf", weights=self.weights[known]))
-            for logs in (self.nearest, self.furthest)
-        )
+        nearest, furthest = (self._median(logs, known) for logs in (self.nearest, self.furthest))
         tried = np.linspace(nearest - 0.5 * np.log(self.dim) - 2.0, furthest + 2.0, _TRIED)
         anywhere = np.log(_ANYWHERE) + self.likelihoods(np.full(self.n, tried[-1]))[0][known]
 
@@ -227,7 +225,15 @@ class _Likelihoods:
         near = np.exp(tried[np.cumsum(unlike) == np.interp(log_scale, tried, np.cumsum(unlike)).round()])
         near = near if near.size else np.exp([log_scale])
         effective = self.likelihoods(np.full(self.n, log_scale))[1]
-        return float(np.exp(log_scale)), float(np.nanmedian(effective)), (float(near.min()), float(near.max()))
+        return (
+            float(np.exp(log_scale)),
+            self._median(effective, ~np.isnan(effective)),
+            (float(near.min()), float(near.max())),
+        )
+
+    def _median(self, values: FloatArray, known: NDArray[np.bool_]) -> float:
+        """Return the median over rows, weighted by copies."""
+        return float(np.quantile(values[known], 0.5, method="inverted_cdf", weights=self.weights[known]))
 
     def _trimmed_mean(self, values: FloatArray, known: NDArray[np.bool_]) -> float:
         """Return the mean over rows without the least likely, weighted by copies."""

@@ -171,7 +171,13 @@ class GraphPrior(ABC):
         if allowed is None:
             return self.log_scalar
         at = allowed[0].find(support.rows, support.indices)
-        return np.where(at >= 0, allowed[1][at], -np.inf)
+        favour = np.where(at >= 0, allowed[1][at], -np.inf)
+        if (own := support.rows == support.indices).any():
+            # Edges among the copies of a weighted point.
+            with np.errstate(divide="ignore"):
+                log_own = np.log(as_csr(self.edge_prior, "edge_prior").diagonal().astype(np.float64))
+            favour[own] = log_own[support.rows[own]]
+        return favour
 
     def for_run(self) -> Self:
         """Return the prior for one objective, which evaluates it at a series of similar embeddings; self by default.

@@ -182,6 +182,16 @@ class DoublyStochastic(GraphPrior):
             raise ValueError("edge_prior must allow both directions of an edge under prior S, whose mean is symmetric.")
         return allowed
 
+    def _around(self, support: Support, weights: FloatArray) -> GraphPosterior:
+        graph = support.to_csr(weights)
+        sums = np.asarray(graph.sum(axis=1)).ravel()
+        if abs(graph - graph.T).max() > 1e-6 * graph.max() or not np.allclose(sums, sums[0], rtol=1e-6):
+            raise ValueError(
+                "the mean of a law of prior S is symmetric, and its rows have equal sums, which is not so of this "
+                "graph; take the law of its log-weights, prior.posterior(log_weights), which balances them."
+            )
+        return super()._around(support, weights)
+
     def least_cross_entropy(
         self, means: FloatArray, n_nodes: float, share: float = 1.0, pairs: FloatArray | None = None
     ) -> float:
