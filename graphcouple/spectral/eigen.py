@@ -159,7 +159,7 @@ def _invert(matrix: sp.csr_array, k: int, null_vector: FloatArray, bound: float)
 
     inverse = LinearOperator((n, n), matvec=solve, dtype=np.float64)
     start = _start(n)
-    span = lanczos(inverse, k, start - null_vector * (null_vector @ start))[1]
+    span = _complete_lanczos(inverse, k, start - null_vector * (null_vector @ start))[1]
     # Rayleigh quotients are more accurate than the reciprocals of the inverse's eigenvalues.
     vectors = np.linalg.qr(span)[0]
     values, rotation = np.linalg.eigh(vectors.T @ (matrix @ vectors))
@@ -179,7 +179,7 @@ def _largest_by_lanczos(
     operator = LinearOperator((n, n), matvec=lambda v: times(v.ravel()), dtype=np.float64)
     ncv = min(n, 2 * k + _BASIS)
     try:
-        values, vectors = lanczos(operator, k, _start(n), tol=tol, ncv=ncv, maxiter=_RESTARTS)
+        values, vectors = _complete_lanczos(operator, k, _start(n), tol=tol, ncv=ncv, maxiter=_RESTARTS)
     except ArpackNoConvergence:
         if fallback is not None:
             return fallback()
@@ -245,36 +245,37 @@ def lanczos(matrix: Any, k: int, start: FloatArray, tol: float = 0.0, **options:
         columns = np.random.default_rng(0).normal(size=(start.size, k))
         return np.zeros(k), np.linalg.qr(columns)[0]
     generator = {"rng": np.random.default_rng(0)} if _takes_rng() else {}
-    tol = max(tol, _ROUNDING)
-    values, vectors = eigsh(matrix, k, which="LA", v0=start, tol=tol, **generator, **options)
-    return _with_missed(matrix, values, vectors, tol, generator) if k >= _MANY_EQUAL else (values, vectors)
+    pairs: tuple[FloatArray, FloatArray] = eigsh(
+        matrix, k, which="LA", v0=start, tol=max(tol, _ROUNDING), **generator, **options
+    )
+    return pairs
 
 
-def _with_missed(
-    matrix: Any, values: FloatArray, vectors: FloatArray, tol: float, generator: dict[str, Any]
+def _complete_lanczos(
+    operator: Any, k: int, start: FloatArray, tol: float = 0.0, **options: Any
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the largest eigenpairs, with those that iteration missed among equal ones."""
-    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, aslinearoperator, eigsh
+    """Return the result of `lanczos`, with the eigenpairs that it missed among equal ones."""
+    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator
 
-    times, (n, k) = aslinearoperator(matrix), vectors.shape
-    start = _start(n)
-    while vectors.shape[1] < n - 1:
+    n = start.size
+    values, vectors = lanczos(operator, k, start, tol, **options)
+    while k >= _MANY_EQUAL:
         V = vectors
 
         def deflated(v: FloatArray, V: FloatArray = V) -> FloatArray:
-            out = times.matvec(v.ravel() - V @ (V.T @ v.ravel()))
+            out = operator.matvec(v.ravel() - V @ (V.T @ v.ravel()))
             return out - V @ (V.T @ out)
 
         rest = LinearOperator((n, n), matvec=deflated, dtype=np.float64)
         try:
-            largest, vector = eigsh(rest, 1, which="LA", v0=start, tol=max(tol, _MISSED), maxiter=100, **generator)
+            largest, vector = lanczos(rest, 1, start, max(tol, _MISSED), maxiter=100)
         except ArpackNoConvergence:
             break
         least = np.sort(values)[-k]
         if not largest[0] - least > 10.0 * max(tol, _MISSED) * abs(least):
             break
         vectors = np.linalg.qr(np.column_stack([V, vector]))[0]
-        image = np.column_stack([times.matvec(v) for v in vectors.T])
+        image = np.column_stack([operator.matvec(v) for v in vectors.T])
         values, rotation = np.linalg.eigh(0.5 * (vectors.T @ image + image.T @ vectors))
         values, vectors = values[-k:], vectors @ rotation[:, -k:]
     return values, vectors

@@ -217,7 +217,7 @@ FAULTS = [
           "test_parametric"),
     Fault("classical: neighbors set after a fit", "estimators/isomap.py", "self._distances.to(X, self._n_neighbors,",
           "self._distances.to(X, self.n_neighbors,", "test_classical_corners"),
-    Fault("eigenmaps: equal eigenvalues are missed", "spectral/eigen.py", "if k >= _MANY_EQUAL else", "if False else", "test_spectral"),
+    Fault("eigenmaps: equal eigenvalues are missed", "spectral/eigen.py", "while k >= _MANY_EQUAL:", "while False:", "test_spectral"),
     Fault("anchors: the last of several places", "couplings/anchors.py", "np.add.at(gradient, self.indices, 2.0 * (Z[self.indices] - self.places))",
           "gradient[self.indices] = 2.0 * (Z[self.indices] - self.places)", "test_growing"),
     Fault("warnings: at a line of the library", "_support/validation.py", "frame, level = frame.f_back, level + 1", "frame, level = frame.f_back, level",
