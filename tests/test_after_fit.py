@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 import graphcouple as gc
@@ -97,6 +98,27 @@ def test_updates_keep_the_laws_of_the_fit(points):
     changed = gc.TSNE(**settings).fit(X).set_params(perplexity=4, dof=3.0).update(new)
     np.testing.assert_array_equal(changed.embedding_, wanted.embedding_)
     assert changed.loss_ == wanted.loss_
+
+
+@pytest.mark.parametrize("move", ["none", "all"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        gc.COSNE(transform_method="mlp", max_iter=20, random_state=0),
+        gc.LaptSNE(perplexity=8, n_clusters=2, max_iter=20, random_state=0),
+        gc.TwoScaleCoupling(gc.LaptSNE(perplexity=8, n_clusters=2, max_iter=20), random_state=0),
+    ],
+    ids=lambda method: type(method).__name__,
+)
+def test_updates_keep_the_terms_that_a_method_adds(points, method, move):
+    X, new = points
+    method = clone(method)
+    weights = method.fit(X).term_weights_
+    assert len(weights) > 0
+    method.set_params(**({"radius": 3.0} if isinstance(method, gc.COSNE) else {})).update(new, move=move)
+    assert method.term_weights_ == weights
+    assert len(method.embedding_) == 65
+    assert getattr(method, "radius_", 1.0) == 1.0
 
 
 @pytest.mark.parametrize(("fitted", "later"), [(None, 0.0), (0.0, 3.0)])

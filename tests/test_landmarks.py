@@ -57,7 +57,7 @@ def test_what_names_rows_refuses_landmarks():
         gc.TSNE(n_landmarks=50, metric="precomputed").fit(pairwise_distances(X))
     with pytest.raises(ValueError, match=r"sample_weight must have shape \(100,\)"):
         gc.TSNE(n_landmarks=50, perplexity=10).fit(X[:100], sample_weight=np.ones(60))
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="init has 60 rows, but the graph has 100 nodes"):
         gc.TSNE(n_landmarks=50, perplexity=10, init=np.ones((60, 2))).fit(X[:100])
     fitted = gc.TSNE(n_landmarks=50, perplexity=10, max_iter=20, random_state=0).fit(X[:100])
     with pytest.raises(ValueError, match="points that are not landmarks"):
@@ -167,3 +167,20 @@ def test_presets_name_their_landmarks():
     coupling = gc.TwoScaleCoupling(gc.TSNE(n_landmarks=60, max_iter=5), random_state=0).fit(X)
     assert len(coupling.landmarks_) == 60
     assert coupling.embedding_.shape == (600, 2)
+
+
+def test_starts_and_classes_of_merged_rows():
+    class Seen(gc.couplings.CrossEntropyCoupling):
+        def bind(self, problem):
+            lengths.append((len(problem.y), problem.posterior.n_nodes))
+            return super().bind(problem)
+
+    rows, lengths = np.vstack([X[:50], X[:10]]), []
+    laws = gc.GraphModel("gaussian", "D", gc.Perplexity(6)), gc.GraphModel("student", "E")
+    gc.GraphCoupling(*laws, coupling=Seen(), unique=True, max_iter=2, random_state=0).fit(rows, np.arange(60) % 3)
+    assert lengths == [(50, 50)]
+    for n in (61, 40):
+        with pytest.raises(ValueError, match=f"init has {n} rows, but the graph has 60 nodes"):
+            gc.TSNE(perplexity=6, unique=True, init=np.ones((n, 2))).fit(rows)
+    with pytest.raises(ValueError, match="y has 10 values, but X has 60 rows"):
+        gc.TSNE(perplexity=6, n_landmarks=40).fit(rows, np.ones(10))

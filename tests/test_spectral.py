@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.linalg import subspace_angles
+from scipy.sparse.linalg import aslinearoperator
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_swiss_roll
 
@@ -143,6 +144,14 @@ def test_none_of_equal_eigenvalues_is_missed(graph, k, normalized):
     values, Z = laplacian.embedding(k)
     np.testing.assert_allclose(values, wanted, rtol=1e-6, atol=1e-9)
     assert np.linalg.matrix_rank(Z) == k
+
+
+@pytest.mark.parametrize("values", [-np.arange(1.0, 61.0), np.r_[60.0, np.zeros(59)], np.r_[np.ones(30), np.zeros(30)]])
+def test_the_search_for_missed_eigenvalues_ends(values):
+    rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(60, 60)))[0]
+    matrix = aslinearoperator((rotation * values) @ rotation.T)
+    found = eigen._complete_lanczos(matrix, 5, np.random.default_rng(1).normal(size=60))[0]
+    np.testing.assert_allclose(np.sort(found), np.sort(values)[-5:], atol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -180,3 +180,21 @@ def test_components_and_spectra_of_weighted_laws_are_refused():
     ):
         with pytest.raises(ValueError, match="takes no sample weights"):
             read()
+
+
+@pytest.mark.filterwarnings("ignore:perplexity=8 is not reached")
+def test_heavy_rows_and_stored_distances_are_no_obstacle(rng):
+    """A row heavier than its number of neighbours has no edges but to its own copies; a sparse graph stores no more."""
+    rows, weights = rng.normal(size=(80, 3)), np.append(np.ones(79), 30.0)
+    law = gc.GraphModel("gaussian", "D", gc.LeaveOneOut(dim=3), n_neighbors=10)
+    with pytest.warns(UserWarning, match="36 effective neighbors, and rows keep 10"):
+        means = law.posterior(rows, sample_weight=weights)
+    assert means.own_means[-1] == pytest.approx(30.0)
+    dist = cdist(rows, rows)
+    nearest = np.argsort(dist, axis=1)[:, :16]
+    stored = np.zeros(dist.shape)
+    np.put_along_axis(stored, nearest, np.take_along_axis(dist, nearest, axis=1), axis=1)
+    umap = gc.UMAP(metric="precomputed", n_neighbors=15, max_iter=5, random_state=0)
+    assert np.isfinite(umap.fit(sp.csr_array(stored), sample_weight=np.full(80, 0.4)).loss_)
+    square = umap.set_params(n_neighbors=10).fit(dist, sample_weight=np.full(80, 0.5))
+    assert square.transform(sp.csr_array(stored[:3])).shape == (3, 2)

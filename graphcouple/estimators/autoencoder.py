@@ -16,7 +16,7 @@ from graphcouple.estimators._vocabulary import AT_LEAST_0, AT_LEAST_1
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.spectral import warn_of_missing
 from graphcouple.graphs import FloatArray
-from graphcouple.neighbors import centred_product
+from graphcouple.neighbors import product_of_rows
 from graphcouple.optimize import LBFGS, solve
 from graphcouple.spectral import GramMatrix
 from graphcouple.spectral.svd import principal_components
@@ -89,7 +89,7 @@ class LinearAutoencoder(EmbeddingEstimator):
     def transform(self, X: Any) -> FloatArray:
         """Return the codes (X − mean) E of points, of shape (n_new, n_components)."""
         X = self._checked_new(X)
-        return centred_product(X, self.mean_, self.encoder_)
+        return product_of_rows(X, self.encoder_, self.mean_)
 
     def inverse_transform(self, Z: Any) -> FloatArray:
         """Return the points Z D + mean that codes stand for, of shape (n_new, n_features)."""

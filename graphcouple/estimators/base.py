@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from graphcouple._support.html import html_table
@@ -22,8 +22,8 @@ from graphcouple.estimators.new_points import PlacesNewPoints
 from graphcouple.estimators.rows import EqualRows, Rows, nearest_to_means, warn_if_places_are_shared, with_others
 from graphcouple.estimators.run_control import RunOptions, continued, same, snapshots_of
 from graphcouple.estimators.sentence import Sentence, optimizer_of
-from graphcouple.graphs import IntArray
-from graphcouple.initializations import is_made
+from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.initializations import given_start, is_made
 from graphcouple.laws import GraphLaw, GraphModel, Space
 from graphcouple.laws.copies import check_weights, effective_graphs
 from graphcouple.laws.priors import RandomGraph
@@ -191,8 +191,9 @@ class CouplingEstimator(PlacesNewPoints):
                 f"n_landmarks={self.n_landmarks} fits some rows only; neighbors, graphs, distances, unique=True and "
                 "terms that name rows need all of them, so leave n_landmarks out."
             )
-        start = None if is_made(sentence.init) else np.asarray(sentence.init)
-        check_consistent_length(rows.X, rows.y, start)
+        start = self._checked_start(sentence, rows.X.shape[0])
+        if rows.y is not None and len(rows.y) != rows.X.shape[0]:
+            raise ValueError(f"y has {len(rows.y)} values, but X has {rows.X.shape[0]} rows.")
         # Codes of categories have no means; other blocks may have no coordinates.
         coordinates = coordinates_of(rows.X, sentence.input.metric)
         means_of = rows.X if coordinates is None else coordinates
@@ -212,10 +213,15 @@ class CouplingEstimator(PlacesNewPoints):
                 "here; terms count each row once, and neighbors, graphs and distances of your own name rows, so remove "
                 "the copies yourself."
             )
-        labels = equal.agreed(rows.y) if sentence.input.uses_classes else rows.y
-        if not is_made(sentence.init):
-            sentence = sentence.replace(init=np.asarray(sentence.init)[equal.first])
-        return Rows(rows.X[equal.first], labels, weights=equal.added(rows.weights)), sentence, equal
+        first = rows.at(equal.first)
+        labels = equal.agreed(rows.y) if sentence.input.uses_classes else first.y
+        if (start := self._checked_start(sentence, equal.n_rows)) is not None:
+            sentence = sentence.replace(init=start[equal.first])
+        return Rows(first.X, labels, weights=equal.added(rows.weights)), sentence, equal
+
+    def _checked_start(self, sentence: Sentence, n_rows: int) -> FloatArray | None:
+        """Return the start, if it is an array; raise unless it has one place for each row."""
+        return None if is_made(sentence.init) else given_start(sentence.init, n_rows, sentence.n_components)
 
     # `sample_weight` is not in the signature, because scikit-learn's checks would then require the same embedding from
     # weights as from copies. Both have the same loss, but descent finds different minima.
@@ -231,7 +237,7 @@ class CouplingEstimator(PlacesNewPoints):
         self._map, self._function = result.fixed_map(places), result.function
         self._scale = 1.0 if placing is None else placing.scale
         metric = part.problem.latent.metric
-        self._laws = {name: part.sentence[name] for name in ("input", "latent", "coupling", "terms")}
+        self._laws = {name: part.sentence[name] for name in ("input", "latent", "coupling")}
         self._space = metric if isinstance(metric, Space) else None
         self._posterior = part.problem.posterior if part.order is None else None
         self._keep_run(solution)
@@ -329,14 +335,16 @@ class CouplingEstimator(PlacesNewPoints):
             )
         if self.transform_method != "law":
             self._seed_of_regressor()
-        now = self.sentence
-        changed = {name: value for name, value in self._laws.items() if not _alike(value, now[name])}
+        # Files hold no graphs of one's own.
+        laws = {name: value for name, value in self._laws.items() if isinstance(value, (GraphLaw, Coupling, str))}
+        changed = {name: value for name, value in laws.items() if value != self.sentence[name]}
         return super()._remember() | {"laws": changed}
 
     def _recall(self, remembered: dict[str, Any]) -> None:
         # Older files lack these.
+        self._laws = remembered.get("laws", {})
         super()._recall({"space": None, "landmarks": None, "function": None, "seed": None, **remembered})
-        self._posterior, self._regressor, self._laws = None, None, remembered.get("laws", {})
+        self._posterior = self._regressor = None
         if self._given is not None and self._given.X is not None and self._given.X.shape[0] != len(self._places):
             raise ValueError(
                 f"the file is damaged: it has {self._given.X.shape[0]} points and {len(self._places)} places. "
@@ -345,7 +353,6 @@ class CouplingEstimator(PlacesNewPoints):
         if (fixed := remembered["map"]) is not None:
             self._map = fixed(self._places / np.asarray(self._scale, self.embedding_.dtype))
 
-
-def _alike(value: Any, other: Any) -> bool:
-    """Return whether two parts of a sentence are equal; graphs of a user's own are compared by identity."""
-    return value is other or (isinstance(value, (GraphLaw, Coupling, str)) and bool(value == other))
+    @property
+    def _stated_law(self) -> Any:
+        return self._laws.get("input", self.sentence.input)

@@ -22,7 +22,7 @@ from graphcouple.graphs import FloatArray
 from graphcouple.laws import GraphLaw
 from graphcouple.laws.copies import refuse_weights
 from graphcouple.laws.priors import RandomGraph
-from graphcouple.neighbors import centred_product
+from graphcouple.neighbors import product_of_rows
 
 
 @estimator
@@ -200,7 +200,7 @@ class CCPCA(DescribesLaw):
         """
         X = self._checked_new(X)
         if self._constant:
-            return centred_product(X, self.mean_, self.components_.T)
+            return product_of_rows(X, self.components_.T, self.mean_)
         weights = self._given.new_edges(X, self.n_jobs).normalized()
         return np.asarray(weights @ self.embedding_).astype(X.dtype, copy=False)
 

@@ -74,7 +74,7 @@ class COSNE(PerplexityPreset):
 
     def _keep(self, result: Result, dtype: Any) -> None:
         super()._keep(result, dtype)
-        self.radius_ = float(self.radius)
+        self.radius_ = float(result.part.problem.latent.metric.radius)
 
     @property
     def disc_(self) -> FloatArray:

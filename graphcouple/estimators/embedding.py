@@ -225,9 +225,13 @@ class EmbeddingEstimator(ScikitTransformer):
                     value, getattr(self, "metric", "euclidean"), getattr(self, "metric_params", None)
                 )
             elif name == "_given" and value is not None:
-                law = self.sentence.input if self.couples_laws else self.model(len(self.embedding_))
-                value = law.loaded(value)
+                value = self._stated_law.loaded(value)
             setattr(self, name, value)
+
+    @property
+    def _stated_law(self) -> Any:
+        """A law of the kind that the estimator was fitted with, for reading the law from a file."""
+        return self.model(len(self.embedding_))
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there is an embedding: an interrupted first fit leaves none."""

@@ -23,7 +23,7 @@ from graphcouple.estimators.spectral import (
 )
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
-from graphcouple.neighbors import centred_product, distances_of, is_precomputed
+from graphcouple.neighbors import distances_of, is_precomputed, product_of_rows
 from graphcouple.neighbors.distances import squares_of
 from graphcouple.spectral import GramMatrix, nystroem_places
 
@@ -57,7 +57,7 @@ class SimilarityEstimator(EmbeddingEstimator):
     def _placed(self, X: Any) -> FloatArray:
         known = self._fixed
         if "mean" in known:
-            return centred_product(X, known["mean"], known["onto"])
+            return product_of_rows(X, known["onto"], known["mean"])
         # In older files of AttractionRepulsionPCA they are called X.
         points, measure = known.get("points", known.get("X")), tuple(known.get("measure", self._measure))
         Z = np.empty((X.shape[0], known["onto"].shape[1]))

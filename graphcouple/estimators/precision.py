@@ -14,7 +14,7 @@ from graphcouple.estimators._parameters import estimator, parameter
 from graphcouple.estimators._vocabulary import AT_LEAST_1
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.graphs import FloatArray
-from graphcouple.neighbors import centred_product
+from graphcouple.neighbors import product_of_rows
 from graphcouple.spectral import leading_svd
 
 
@@ -137,7 +137,7 @@ class PrecisionCoupling(EmbeddingEstimator):
     def transform(self, X: Any) -> FloatArray:
         """Embed new points: (x − mean) B diag(λ^½ / s), of shape ``(n_samples, n_components_)``."""
         X = self._checked_new(X)
-        return np.asarray(centred_product(X, self.mean_, self.components_.T) * self._ratio)
+        return np.asarray(product_of_rows(X, self.components_.T, self.mean_) * self._ratio)
 
     def inverse_transform(self, Z: Any) -> FloatArray:
         """Map embedded points back to the data's space, in the span of the kept components."""

@@ -261,7 +261,11 @@ class GraphModel(GraphLaw):
         self, distances: Distances, n_jobs: int | None, weights: FloatArray | None = None
     ) -> tuple[Support, FloatArray]:
         """Return the possible edges and their squared distances."""
-        n_neighbors = rows_to_search(self.neighbors_among(distances.n_points), weights)
+        n_neighbors = self.neighbors_among(distances.n_points)
+        if weights is not None and n_neighbors is not None:
+            n_neighbors = min(n_neighbors, distances.n_points - 1)
+            # A sparse graph of distances may store no more.
+            n_neighbors = rows_to_search(n_neighbors, weights) if distances.knows_all else n_neighbors
         allowed = self.prior.edges(distances.n_points)
         if allowed is not None and n_neighbors is None and not distances.given:
             return allowed[0], distances.along(allowed[0], n_jobs)

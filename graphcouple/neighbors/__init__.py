@@ -9,7 +9,7 @@ from graphcouple.neighbors.merging import merge, partial
 from graphcouple.neighbors.own_graph import OwnNeighbors, remembered_distances
 from graphcouple.neighbors.points import as_points, near_origin
 from graphcouple.neighbors.precomputed import is_precomputed
-from graphcouple.neighbors.projection import centred_product, product_of_rows
+from graphcouple.neighbors.projection import product_of_rows
 from graphcouple.neighbors.search import all_pairs, graph_distances, nearest_neighbors, neighbors_among
 from graphcouple.neighbors.transformer import NeighborsTransformer
 
@@ -23,7 +23,6 @@ __all__ = [
     "OwnNeighbors",
     "all_pairs",
     "as_points",
-    "centred_product",
     "coordinates_of",
     "distances_of",
     "graph_distances",

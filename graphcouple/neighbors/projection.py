@@ -86,24 +86,20 @@ class Projection:
         return cls(mean, float(np.abs(dense - mean).max()) or 1.0)
 
 
-def product_of_rows(X: Any, matrix: NDArray[Any]) -> NDArray[Any]:
-    """Return X @ matrix, in blocks of rows of one size: a row's result does not depend on the other rows."""
+def product_of_rows(X: Any, matrix: NDArray[Any], mean: NDArray[Any] | None = None) -> NDArray[Any]:
+    """Return (X − mean) @ matrix, in blocks of rows of one size: a row's result does not depend on the other rows."""
     if sp.issparse(X):
-        return np.asarray(X @ matrix)
+        return np.asarray(X @ matrix) if mean is None else np.asarray(X @ matrix) - mean @ matrix
     result = np.empty((X.shape[0], matrix.shape[1]), dtype=np.result_type(X, matrix))
     n_whole = X.shape[0] - X.shape[0] % ROWS_TOGETHER
     for a in range(0, n_whole, ROWS_TOGETHER):
-        result[a : a + ROWS_TOGETHER] = X[a : a + ROWS_TOGETHER] @ matrix
+        rows = X[a : a + ROWS_TOGETHER]
+        result[a : a + ROWS_TOGETHER] = (rows if mean is None else rows - mean) @ matrix
     if n_whole < X.shape[0]:
         last = np.zeros((ROWS_TOGETHER, X.shape[1]), dtype=X.dtype)
         last[: X.shape[0] - n_whole] = X[n_whole:]
-        result[n_whole:] = (last @ matrix)[: X.shape[0] - n_whole]
+        result[n_whole:] = ((last if mean is None else last - mean) @ matrix)[: X.shape[0] - n_whole]
     return result
-
-
-def centred_product(X: Any, mean: NDArray[Any], matrix: NDArray[Any]) -> NDArray[Any]:
-    """Return (X − mean) @ matrix, as `product_of_rows`; sparse points stay sparse."""
-    return product_of_rows(X, matrix) - mean @ matrix if sp.issparse(X) else product_of_rows(X - mean, matrix)
 
 
 def _principal_axes(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -255,24 +255,23 @@ def _complete_lanczos(
     operator: Any, k: int, start: FloatArray, tol: float = 0.0, **options: Any
 ) -> tuple[FloatArray, FloatArray]:
     """Return the result of `lanczos`, with the eigenpairs that it missed among equal ones."""
-    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator
+    from scipy.sparse.linalg import ArpackError, LinearOperator
 
-    n = start.size
     values, vectors = lanczos(operator, k, start, tol, **options)
-    while k >= _MANY_EQUAL:
+    tol, size = max(tol, _MISSED), float(np.abs(values).max())
+    for _ in range(k if k >= _MANY_EQUAL else 0):
         V = vectors
 
         def deflated(v: FloatArray, V: FloatArray = V) -> FloatArray:
-            out = operator.matvec(v.ravel() - V @ (V.T @ v.ravel()))
-            return out - V @ (V.T @ out)
+            # The vectors that were found come last.
+            return np.asarray(operator.matvec(v.ravel())) - 2.0 * size * (V @ (V.T @ v.ravel()))
 
-        rest = LinearOperator((n, n), matvec=deflated, dtype=np.float64)
+        rest = LinearOperator((start.size, start.size), matvec=deflated, dtype=np.float64)
         try:
-            largest, vector = lanczos(rest, 1, start, max(tol, _MISSED), maxiter=100)
-        except ArpackNoConvergence:
+            largest, vector = lanczos(rest, 1, start, tol, maxiter=100)
+        except ArpackError:
             break
-        least = np.sort(values)[-k]
-        if not largest[0] - least > 10.0 * max(tol, _MISSED) * abs(least):
+        if not largest[0] - values.min() > 10.0 * tol * size:
             break
         vectors = np.linalg.qr(np.column_stack([V, vector]))[0]
         image = np.column_stack([operator.matvec(v) for v in vectors.T])

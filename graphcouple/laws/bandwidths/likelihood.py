@@ -177,8 +177,7 @@ class _Likelihoods:
         self.n_jobs, self.sq_dist, self.dim = rows.n_jobs, rows.sq_dist, dim
         # A row's own copies, at distance 0, do not count.
         self.counts = None if rows.copies is None else rows.copies.edges
-        edges = np.ones(rows.sq_dist.size) if self.counts is None else self.counts
-        self.n_points = int(np.add.reduceat(edges, self.indptr[:-1]).max())
+        self.n_points = int(np.bincount(rows.support.rows, self.counts).max())
         self.weights: FloatArray = np.ones(self.n) if rows.copies is None else rows.copies.weights
         positive = np.where(self.sq_dist > 0, self.sq_dist, np.inf)
         with np.errstate(divide="ignore"):
