@@ -125,7 +125,7 @@ def test_the_command_reads_tables(table, tmp_path, run, monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
     code, _, err = run("embed", "t.parquet", "-l", "kind", "--method", "pca", "--no-plot")
     assert code == 2
-    assert "graphcouple[parquet]" in err
+    assert "pip install '.[parquet]'" in err
     assert len(err.splitlines()) == 1
 
 
