@@ -78,8 +78,15 @@ def test_parameters_set_after_the_fit_change_neither_places_nor_the_report(point
     loaded = gc.load(tmp_path / "later.gc")
     np.testing.assert_array_equal(loaded.transform(new), placed)
     if isinstance(method, gc.TSNE):
-        assert loaded.report() == report
+        # Parameters that are set after loading change no more than before.
+        assert loaded.set_params(dof=9.0).report() == report
         assert loaded.update(new).loss_ == method.update(new).loss_
+
+
+def test_a_report_has_the_terms_of_the_fit(points):
+    method = gc.TSNE(perplexity=8, terms=[gc.ComponentMeans(weight=1.0)], max_iter=10, random_state=0).fit(points[0])
+    report = method.report()
+    assert method.set_params(terms=()).report() == report
 
 
 def test_a_dict_of_parameters_that_is_edited_later_moves_nothing(points):

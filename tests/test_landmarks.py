@@ -182,5 +182,5 @@ def test_starts_and_classes_of_merged_rows():
     for n in (61, 40):
         with pytest.raises(ValueError, match=f"init has {n} rows, but the graph has 60 nodes"):
             gc.TSNE(perplexity=6, unique=True, init=np.ones((n, 2))).fit(rows)
-    with pytest.raises(ValueError, match="y has 10 values, but X has 60 rows"):
+    with pytest.raises(ValueError, match="y must have one value for each of the 60 rows of X, got shape"):
         gc.TSNE(perplexity=6, n_landmarks=40).fit(rows, np.ones(10))

@@ -198,3 +198,21 @@ def test_heavy_rows_and_stored_distances_are_no_obstacle(rng):
     assert np.isfinite(umap.fit(sp.csr_array(stored), sample_weight=np.full(80, 0.4)).loss_)
     square = umap.set_params(n_neighbors=10).fit(dist, sample_weight=np.full(80, 0.5))
     assert square.transform(sp.csr_array(stored[:3])).shape == (3, 2)
+
+
+def test_light_rows_have_the_same_edges_in_every_form_of_their_distances(rng):
+    rows, light = rng.normal(size=(120, 4)), np.full(120, 0.3)
+    dist = cdist(rows, rows)
+    nearest = np.argsort(dist, axis=1)[:, 1:61]
+    far = np.take_along_axis(dist, nearest, axis=1)
+    stored = np.zeros(dist.shape)
+    np.put_along_axis(stored, nearest, far, axis=1)
+    umap = {"n_neighbors": 10, "max_iter": 5, "random_state": 0}
+    wanted = gc.UMAP(**umap).fit(rows, sample_weight=light).posterior_.mean().toarray()
+    given = gc.UMAP(**umap).fit(rows, neighbors=(nearest, far), sample_weight=light)
+    graph = gc.UMAP(metric="precomputed", **umap).fit(sp.csr_array(stored), sample_weight=light)
+    for fitted in (given, graph):
+        np.testing.assert_allclose(fitted.posterior_.mean().toarray(), wanted, rtol=1e-6, atol=1e-9)
+    laws = [gc.GraphModel("gaussian", "D", gc.Perplexity(p), n_neighbors=3 * p) for p in (4, 8)]
+    one, other = (gc.GraphMixture(each).posterior(rows, sample_weight=light).mean() for each in (laws, laws[::-1]))
+    np.testing.assert_allclose(one.toarray(), other.toarray(), rtol=1e-9, atol=1e-15)

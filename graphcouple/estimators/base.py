@@ -34,6 +34,9 @@ from graphcouple.summation import Exact
 # Losses that differ by more than this share are not the same function: a tolerance, since fits may sum approximately.
 _SAME_LOSS = 1e-3
 
+# The parts of a sentence that an estimator keeps from its fit, whatever parameters are set later.
+_FITTED = ("input", "latent", "coupling", "terms")
+
 
 @estimator
 class CouplingEstimator(PlacesNewPoints):
@@ -192,8 +195,6 @@ class CouplingEstimator(PlacesNewPoints):
                 "terms that name rows need all of them, so leave n_landmarks out."
             )
         start = self._checked_start(sentence, rows.X.shape[0])
-        if rows.y is not None and len(rows.y) != rows.X.shape[0]:
-            raise ValueError(f"y has {len(rows.y)} values, but X has {rows.X.shape[0]} rows.")
         # Codes of categories have no means; other blocks may have no coordinates.
         coordinates = coordinates_of(rows.X, sentence.input.metric)
         means_of = rows.X if coordinates is None else coordinates
@@ -237,7 +238,7 @@ class CouplingEstimator(PlacesNewPoints):
         self._map, self._function = result.fixed_map(places), result.function
         self._scale = 1.0 if placing is None else placing.scale
         metric = part.problem.latent.metric
-        self._laws = {name: part.sentence[name] for name in ("input", "latent", "coupling")}
+        self._laws = {name: part.sentence[name] for name in _FITTED}
         self._space = metric if isinstance(metric, Space) else None
         self._posterior = part.problem.posterior if part.order is None else None
         self._keep_run(solution)
@@ -342,7 +343,7 @@ class CouplingEstimator(PlacesNewPoints):
 
     def _recall(self, remembered: dict[str, Any]) -> None:
         # Older files lack these.
-        self._laws = remembered.get("laws", {})
+        self._laws = {name: self.sentence[name] for name in _FITTED} | remembered.get("laws", {})
         super()._recall({"space": None, "landmarks": None, "function": None, "seed": None, **remembered})
         self._posterior = self._regressor = None
         if self._given is not None and self._given.X is not None and self._given.X.shape[0] != len(self._places):
@@ -355,4 +356,4 @@ class CouplingEstimator(PlacesNewPoints):
 
     @property
     def _stated_law(self) -> Any:
-        return self._laws.get("input", self.sentence.input)
+        return self._laws["input"]

@@ -41,7 +41,10 @@ class Rows:
 
     def at(self, chosen: IntArray) -> Rows:
         """Return some of the rows; neighbours that name rows are left out."""
-        y = None if self.y is None else label_array(self.y)[chosen]
+        y = None if self.y is None else label_array(self.y)
+        if y is not None and y.shape[:1] != self.X.shape[:1]:
+            raise ValueError(f"y must have one value for each of the {self.n_rows} rows of X, got shape {y.shape}.")
+        y = None if y is None else y[chosen]
         return Rows(self.X[chosen], y, weights=None if self.weights is None else self.weights[chosen])
 
 

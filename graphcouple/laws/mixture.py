@@ -188,8 +188,10 @@ class _SharedSearch(Distances):
         return self._results["all"]
 
     def nearest(self, n_neighbors: int, n_jobs: int | None = None, search: str = "auto") -> tuple[Support, FloatArray]:
-        if search not in self._results:
-            self._results[search] = self._distances.nearest(max(self._largest, n_neighbors), n_jobs, search)
+        # Light rows may need more neighbours than their law says.
+        self._largest = max(self._largest, n_neighbors)
+        if search not in self._results or self._results[search][1].size < self._largest * self.n_points:
+            self._results[search] = self._distances.nearest(self._largest, n_jobs, search)
         return _nearest_few(*self._results[search], n_neighbors)
 
     def remembered(self) -> dict[str, Any]:

@@ -19,7 +19,15 @@ from graphcouple.laws.given import GraphLaw
 from graphcouple.laws.given_model import ConditionedModel
 from graphcouple.laws.labels import and_unknown, target_codes
 from graphcouple.laws.priors import GraphPrior, as_prior
-from graphcouple.neighbors import SEARCHES, Distances, OwnNeighbors, as_points, distances_of, remembered_distances
+from graphcouple.neighbors import (
+    SEARCHES,
+    Distances,
+    OwnNeighbors,
+    as_points,
+    distances_of,
+    fewest_stored,
+    remembered_distances,
+)
 
 _SYMMETRIZED = {None: "", "threshold": ", thresholded", "mutual": ", mutual edges"}
 
@@ -261,11 +269,8 @@ class GraphModel(GraphLaw):
         self, distances: Distances, n_jobs: int | None, weights: FloatArray | None = None
     ) -> tuple[Support, FloatArray]:
         """Return the possible edges and their squared distances."""
-        n_neighbors = self.neighbors_among(distances.n_points)
-        if weights is not None and n_neighbors is not None:
-            n_neighbors = min(n_neighbors, distances.n_points - 1)
-            # A sparse graph of distances may store no more.
-            n_neighbors = rows_to_search(n_neighbors, weights) if distances.knows_all else n_neighbors
+        n_neighbors, stored = self.neighbors_among(distances.n_points), fewest_stored(self.metric, distances.X)
+        n_neighbors = rows_to_search(n_neighbors, weights, stored)
         allowed = self.prior.edges(distances.n_points)
         if allowed is not None and n_neighbors is None and not distances.given:
             return allowed[0], distances.along(allowed[0], n_jobs)

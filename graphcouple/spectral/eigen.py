@@ -258,7 +258,7 @@ def _complete_lanczos(
     from scipy.sparse.linalg import ArpackError, LinearOperator
 
     values, vectors = lanczos(operator, k, start, tol, **options)
-    tol, size = max(tol, _MISSED), float(np.abs(values).max())
+    tol, size, image = max(tol, _MISSED), float(np.abs(values).max()), None
     for _ in range(k if k >= _MANY_EQUAL else 0):
         V = vectors
 
@@ -273,10 +273,14 @@ def _complete_lanczos(
             break
         if not largest[0] - values.min() > 10.0 * tol * size:
             break
-        vectors = np.linalg.qr(np.column_stack([V, vector]))[0]
-        image = np.column_stack([operator.matvec(v) for v in vectors.T])
+        if image is None:
+            vectors = np.linalg.qr(V)[0]
+            image = np.column_stack([operator.matvec(v) for v in vectors.T])
+        more = vector[:, 0] - vectors @ (vectors.T @ vector[:, 0])
+        more /= np.linalg.norm(more)
+        vectors, image = np.column_stack([vectors, more]), np.column_stack([image, operator.matvec(more)])
         values, rotation = np.linalg.eigh(0.5 * (vectors.T @ image + image.T @ vectors))
-        values, vectors = values[-k:], vectors @ rotation[:, -k:]
+        values, vectors, image = values[-k:], vectors @ rotation[:, -k:], image @ rotation[:, -k:]
     return values, vectors
 
 
