@@ -33,7 +33,7 @@ class GraphPrior(ABC):
     edge_prior : float, array, sparse matrix, networkx or igraph graph, optional
         π, the prior weight of each ordered pair. None or a number gives all pairs the same weight. Zero entries of an
         array, and zero or absent entries of a sparse matrix, forbid the edge; so an observed network restricts the
-        hidden graph to its edges.
+        hidden graph to its edges. The diagonal weighs edges among the copies of a point with a sample weight.
 
     Raises
     ------
