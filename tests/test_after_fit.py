@@ -83,10 +83,19 @@ def test_parameters_set_after_the_fit_change_neither_places_nor_the_report(point
         assert loaded.update(new).loss_ == method.update(new).loss_
 
 
-def test_a_report_has_the_terms_of_the_fit(points):
+def test_reports_have_the_terms_and_the_nested_parameters_of_the_fit(points, tmp_path):
     method = gc.TSNE(perplexity=8, terms=[gc.ComponentMeans(weight=1.0)], max_iter=10, random_state=0).fit(points[0])
-    report = method.report()
-    assert method.set_params(terms=()).report() == report
+    laws = gc.GraphModel("gaussian", "D", gc.Perplexity(8)), gc.GraphModel("student", "E")
+    composed = gc.GraphCoupling(*laws, max_iter=10, random_state=0).fit(points[0])
+    for fitted, later in (
+        (method, {"terms": ()}),
+        (composed, {"latent__kernel": gc.Student(5.0)}),
+        (composed, {"input": np.ones((60, 60))}),
+    ):
+        report = fitted.report()
+        assert fitted.set_params(**later).report() == report
+        fitted.save(tmp_path / "later.gc")
+        assert gc.load(tmp_path / "later.gc").report() == report
 
 
 def test_a_dict_of_parameters_that_is_edited_later_moves_nothing(points):

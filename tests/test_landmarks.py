@@ -179,6 +179,8 @@ def test_starts_and_classes_of_merged_rows():
     laws = gc.GraphModel("gaussian", "D", gc.Perplexity(6)), gc.GraphModel("student", "E")
     gc.GraphCoupling(*laws, coupling=Seen(), unique=True, max_iter=2, random_state=0).fit(rows, np.arange(60) % 3)
     assert lengths == [(50, 50)]
+    for ignored in ([["a"] * (1 + row % 2) for row in range(60)], sp.csr_array(np.ones((60, 2))), "none", np.ones(10)):
+        gc.TSNE(perplexity=6, unique=True, max_iter=1).fit(rows, ignored)
     for n in (61, 40):
         with pytest.raises(ValueError, match=f"init has {n} rows, but the graph has 60 nodes"):
             gc.TSNE(perplexity=6, unique=True, init=np.ones((n, 2))).fit(rows)

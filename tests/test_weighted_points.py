@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
+from sklearn.neighbors import KNeighborsTransformer
 
 import graphcouple as gc
 from graphcouple.summation import LogKernel
@@ -197,7 +198,10 @@ def test_heavy_rows_and_stored_distances_are_no_obstacle(rng):
     umap = gc.UMAP(metric="precomputed", n_neighbors=15, max_iter=5, random_state=0)
     assert np.isfinite(umap.fit(sp.csr_array(stored), sample_weight=np.full(80, 0.4)).loss_)
     square = umap.set_params(n_neighbors=10).fit(dist, sample_weight=np.full(80, 0.5))
-    assert square.transform(sp.csr_array(stored[:3])).shape == (3, 2)
+    stored[0, np.flatnonzero(stored[0])[3:]] = 0.0
+    stored[0, nearest[0, 1:12]] = dist[0, nearest[0, 1:12]]
+    together = square.transform(sp.csr_array(stored[:3]))
+    np.testing.assert_array_equal(square.transform(sp.csr_array(stored[1:3])), together[1:])
 
 
 def test_light_rows_have_the_same_edges_in_every_form_of_their_distances(rng):
@@ -211,7 +215,10 @@ def test_light_rows_have_the_same_edges_in_every_form_of_their_distances(rng):
     wanted = gc.UMAP(**umap).fit(rows, sample_weight=light).posterior_.mean().toarray()
     given = gc.UMAP(**umap).fit(rows, neighbors=(nearest, far), sample_weight=light)
     graph = gc.UMAP(metric="precomputed", **umap).fit(sp.csr_array(stored), sample_weight=light)
-    for fitted in (given, graph):
+    # scikit-learn's graph holds each row itself.
+    found = KNeighborsTransformer(n_neighbors=60).fit_transform(rows)
+    with_self = gc.UMAP(metric="precomputed", **umap).fit(found, sample_weight=light)
+    for fitted in (given, graph, with_self):
         np.testing.assert_allclose(fitted.posterior_.mean().toarray(), wanted, rtol=1e-6, atol=1e-9)
     laws = [gc.GraphModel("gaussian", "D", gc.Perplexity(p), n_neighbors=3 * p) for p in (4, 8)]
     one, other = (gc.GraphMixture(each).posterior(rows, sample_weight=light).mean() for each in (laws, laws[::-1]))

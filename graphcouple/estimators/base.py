@@ -214,11 +214,10 @@ class CouplingEstimator(PlacesNewPoints):
                 "here; terms count each row once, and neighbors, graphs and distances of your own name rows, so remove "
                 "the copies yourself."
             )
-        first = rows.at(equal.first)
-        labels = equal.agreed(rows.y) if sentence.input.uses_classes else first.y
+        labels = equal.agreed(rows.y) if sentence.input.uses_classes else equal.first_of(rows.y)
         if (start := self._checked_start(sentence, equal.n_rows)) is not None:
             sentence = sentence.replace(init=start[equal.first])
-        return Rows(first.X, labels, weights=equal.added(rows.weights)), sentence, equal
+        return Rows(rows.X[equal.first], labels, weights=equal.added(rows.weights)), sentence, equal
 
     def _checked_start(self, sentence: Sentence, n_rows: int) -> FloatArray | None:
         """Return the start, if it is an array; raise unless it has one place for each row."""
@@ -238,7 +237,9 @@ class CouplingEstimator(PlacesNewPoints):
         self._map, self._function = result.fixed_map(places), result.function
         self._scale = 1.0 if placing is None else placing.scale
         metric = part.problem.latent.metric
-        self._laws = {name: part.sentence[name] for name in _FITTED}
+        stated = {name: part.sentence.get(name, ()) for name in _FITTED}
+        # Nested parameters are set in place.
+        self._laws = {name: copy.copy(law) if isinstance(law, GraphLaw) else law for name, law in stated.items()}
         self._space = metric if isinstance(metric, Space) else None
         self._posterior = part.problem.posterior if part.order is None else None
         self._keep_run(solution)
@@ -336,14 +337,17 @@ class CouplingEstimator(PlacesNewPoints):
             )
         if self.transform_method != "law":
             self._seed_of_regressor()
-        # Files hold no graphs of one's own.
-        laws = {name: value for name, value in self._laws.items() if isinstance(value, (GraphLaw, Coupling, str))}
-        changed = {name: value for name, value in laws.items() if value != self.sentence[name]}
+        now, changed = self.sentence, {}
+        for name, value in self._laws.items():
+            # Files hold no graphs of one's own.
+            holds = isinstance(value, (GraphLaw, Coupling, str, list, tuple))
+            if holds and (type(value) is not type(now.get(name, ())) or value != now.get(name, ())):
+                changed[name] = value
         return super()._remember() | {"laws": changed}
 
     def _recall(self, remembered: dict[str, Any]) -> None:
         # Older files lack these.
-        self._laws = {name: self.sentence[name] for name in _FITTED} | remembered.get("laws", {})
+        self._laws = {name: self.sentence.get(name, ()) for name in _FITTED} | remembered.get("laws", {})
         super()._recall({"space": None, "landmarks": None, "function": None, "seed": None, **remembered})
         self._posterior = self._regressor = None
         if self._given is not None and self._given.X is not None and self._given.X.shape[0] != len(self._places):

@@ -277,7 +277,7 @@ class PlacesNewPoints(HasLaw):
             whole = np.vstack([law.X, X.toarray() if sp.issparse(X) else X])
         weights = joined_weights(law.weights, len(self._places), sample_weight, X.shape[0])
         equal = None if self._rows is None else self._rows.and_more(X.shape[0])
-        sentence = self.sentence.replace(**{**self._laws, "terms": self.sentence.terms})
+        sentence = self.sentence.replace(**{**self._laws, "terms": self.sentence.get("terms", ())})
         rng = check_random_state(self.random_state)
         # New points have no target.
         codes = and_unknown(law.labels, X.shape[0])

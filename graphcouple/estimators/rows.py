@@ -108,6 +108,14 @@ class EqualRows:
         rows = np.ones(self.n_rows) if weights is None else weights
         return np.bincount(self.point, weights=rows).astype(np.float64)
 
+    def first_of(self, y: Any) -> Any:
+        """Return the value of each point's first row, or `y` itself if it has no value for each row."""
+        try:
+            values = y if sp.issparse(y) else label_array(y)
+        except ValueError:
+            return y
+        return values[self.first] if values.shape[:1] == self.point.shape else y
+
     def agreed(self, y: Any) -> Any:
         """Return the class of each point; raise if equal rows have different classes."""
         if y is None:

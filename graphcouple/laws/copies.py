@@ -80,17 +80,13 @@ def whole_copies(total: float) -> int:
     return int(total * (1.0 + 1e-9))
 
 
-def rows_to_search(n_copies: int | None, weights: FloatArray | None, stored: int | None = None) -> int | None:
-    """Return how many nearest rows to search for `n_copies` copies: more if rows may stand for less than one each.
-
-    If each row has `stored` distances only, they are all that can be searched.
-    """
+def rows_to_search(n_copies: int | None, weights: FloatArray | None) -> int | None:
+    """Return how many nearest rows to search for `n_copies` copies: more if rows may stand for less than one each."""
     if n_copies is None or weights is None:
         return n_copies
     lightest = np.cumsum(np.sort(weights))
     needed = int(np.searchsorted(lightest, n_copies)) + 1 if lightest[0] < 1.0 else n_copies
-    most = weights.size - 1 if stored is None else max(stored, n_copies)
-    return min(max(n_copies, needed), _MOST_ROWS * n_copies, most, weights.size - 1)
+    return min(max(n_copies, needed), _MOST_ROWS * n_copies, weights.size - 1)
 
 
 def refuse_weights(weights: FloatArray | None, owner: str) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from graphcouple.graphs import FloatArray, IntArray, Support
 from graphcouple.laws.copies import Copies, nearest_copies, rows_to_search, whole_copies
@@ -13,7 +14,7 @@ from graphcouple.laws.given import FEW, ConditionedLaw, NewEdges, nearest_spread
 from graphcouple.laws.labels import log_factor, own_log_factor
 from graphcouple.laws.priors import RandomGraph, RepeatedPosterior
 from graphcouple.laws.priors.binary import symmetrized
-from graphcouple.neighbors import Distances, OwnNeighbors, as_points, fewest_stored
+from graphcouple.neighbors import Distances, OwnNeighbors, as_points, is_precomputed
 
 # Bandwidths that need all points use about this many distances, in this many rows; more points raise an error.
 _DISTANCES, _LEAST_ROWS, _MOST_ROWS, _MOST_POINTS = 5_000_000, 100, 2000, 200_000
@@ -151,7 +152,9 @@ class ConditionedModel(ConditionedLaw):
         n_neighbors = model.neighbors_among(distances.n_points)
         search = "auto" if model.finds else model.search
         points = as_points(X_new, "X_new", at_least=1)
-        n_rows = rows_to_search(n_neighbors, self.weights, fewest_stored(model.metric, points))
+        # Rows of a sparse graph of distances may store no more.
+        stored = is_precomputed(model.metric) and sp.issparse(points)
+        n_rows = n_neighbors if stored else rows_to_search(n_neighbors, self.weights)
         support, sq_dist = distances.to(points, n_rows, n_jobs, search)
         isolation = self._isolation(support, sq_dist, n_jobs)
         counts: FloatArray | float = 1.0

@@ -19,15 +19,8 @@ from graphcouple.laws.given import GraphLaw
 from graphcouple.laws.given_model import ConditionedModel
 from graphcouple.laws.labels import and_unknown, target_codes
 from graphcouple.laws.priors import GraphPrior, as_prior
-from graphcouple.neighbors import (
-    SEARCHES,
-    Distances,
-    OwnNeighbors,
-    as_points,
-    distances_of,
-    fewest_stored,
-    remembered_distances,
-)
+from graphcouple.neighbors import SEARCHES, Distances, OwnNeighbors, as_points, distances_of, remembered_distances
+from graphcouple.neighbors.distances import nearest_edges
 
 _SYMMETRIZED = {None: "", "threshold": ", thresholded", "mutual": ", mutual edges"}
 
@@ -269,13 +262,17 @@ class GraphModel(GraphLaw):
         self, distances: Distances, n_jobs: int | None, weights: FloatArray | None = None
     ) -> tuple[Support, FloatArray]:
         """Return the possible edges and their squared distances."""
-        n_neighbors, stored = self.neighbors_among(distances.n_points), fewest_stored(self.metric, distances.X)
-        n_neighbors = rows_to_search(n_neighbors, weights, stored)
+        n_neighbors = self.neighbors_among(distances.n_points)
+        n_rows = rows_to_search(n_neighbors, weights)
         allowed = self.prior.edges(distances.n_points)
         if allowed is not None and n_neighbors is None and not distances.given:
             return allowed[0], distances.along(allowed[0], n_jobs)
-        if n_neighbors is not None:
-            support, sq_dist = distances.nearest(n_neighbors, n_jobs, self.search)
+        if n_neighbors is not None and n_rows is not None:
+            ragged = n_rows != n_neighbors and not (distances.knows_all or distances.given)
+            support, sq_dist = distances.nearest(n_neighbors if ragged else n_rows, n_jobs, self.search)
+            if ragged:
+                # Some rows of a sparse graph of distances may store fewer than light weights ask for.
+                support, sq_dist = nearest_edges(*distances.all_pairs(), n_rows)
         else:
             support, sq_dist = distances.all_pairs()
         if allowed is None:

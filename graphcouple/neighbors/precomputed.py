@@ -16,11 +16,6 @@ def is_precomputed(metric: Any) -> bool:
     return isinstance(metric, str) and metric == "precomputed"
 
 
-def fewest_stored(metric: Any, X: Any) -> int | None:
-    """Return the least number of distances that a row of a sparse graph stores; None for other points."""
-    return int(np.diff(sp.csr_array(X).indptr).min()) if is_precomputed(metric) and sp.issparse(X) else None
-
-
 class SquareDistances(Searched):
     """Precomputed distances in a square array."""
 
@@ -41,7 +36,7 @@ class SquareDistances(Searched):
     def _to_nearest(self, X_new: Any, k: int, n_jobs: int | None, search: str) -> tuple[Support, FloatArray]:
         if sp.issparse(X_new):
             # A graph of neighbours stores few of all pairs.
-            fewest = fewest_stored("precomputed", X_new)
+            fewest = int(np.diff(sp.csr_array(X_new).indptr).min())
             return stored_nearest(X_new, fewest if k == self.n_points and fewest else k)
         indices = np.sort(np.argsort(X_new, axis=1, kind="stable")[:, :k], axis=1)
         return regular_support(indices), squares_of(np.take_along_axis(X_new, indices, axis=1)).ravel()
