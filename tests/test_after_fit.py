@@ -89,6 +89,7 @@ def test_reports_have_the_terms_and_the_nested_parameters_of_the_fit(points, tmp
     composed = gc.GraphCoupling(*laws, max_iter=10, random_state=0).fit(points[0])
     for fitted, later in (
         (method, {"terms": ()}),
+        (method, {"n_landmarks": 30}),
         (composed, {"latent__kernel": gc.Student(5.0)}),
         (composed, {"input": np.ones((60, 60))}),
     ):

@@ -155,3 +155,10 @@ def test_methods_that_cannot_be_aligned_say_why(method, match):
 def test_wrong_input_says_what_to_give(data, options, error, match):
     with pytest.raises(error, match=match):
         gc.AlignedMaps(gc.TSNE(perplexity=5)).fit(data, **options)
+
+
+def test_the_loss_after_an_update_has_the_weight_of_the_update(rng):
+    X = rng.normal(size=(40, 4))
+    aligned = gc.AlignedMaps(gc.TSNE(perplexity=8, max_iter=5), weight=0.01, random_state=0).fit([X, X])
+    aligned.set_params(weight=10.0).update(X)
+    assert aligned.loss_ == pytest.approx(aligned.map_losses_.sum() + 10.0 * aligned.tie_loss_)

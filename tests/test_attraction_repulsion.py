@@ -292,3 +292,13 @@ def test_callbacks_stop_a_run_and_see_the_way(tmp_path):
     assert moved.n_iter_ == 3
     moved.save(tmp_path / "model")
     np.testing.assert_array_equal(gc.load(tmp_path / "model").transform(X), moved.transform(X))
+
+
+@pytest.mark.parametrize("approximation", ["nystroem", "cholesky"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "precomputed"])
+def test_fitted_points_keep_their_places_under_an_approximation(rng, kernel, approximation):
+    X = rng.normal(size=(60, 5)) * [3.0, 2.0, 1.0, 1.0, 0.5]
+    X = X @ X.T if kernel == "precomputed" else X
+    method = gc.AttractionRepulsionPCA(kernel=kernel, approximation=approximation, rank=4, tol=1e-6, random_state=0)
+    fitted = method.fit(X)
+    np.testing.assert_allclose(fitted.transform(X), fitted.embedding_, atol=1e-6 * np.abs(fitted.embedding_).max())

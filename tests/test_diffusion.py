@@ -224,3 +224,13 @@ def test_bad_parameters():
     for name, value in (("t", -1.0), ("alpha", 1.5)):
         with pytest.raises(ValueError, match=name):
             gc.DiffusionMaps(**{name: value}).fit(X)
+
+
+def test_the_pseudotime_is_of_the_graph_of_the_fit(rng):
+    weights = [rng.random((50, 50)) * (rng.random((50, 50)) < 0.3) for _ in range(2)]
+    graphs = [sp.csr_array(each + each.T) for each in weights]
+    fitted = gc.DiffusionMaps(input=graphs[0].copy()).fit()
+    time = fitted.pseudotime(3)
+    fitted.input.data[:50] *= 9.0
+    np.testing.assert_array_equal(fitted.pseudotime(3), time)
+    np.testing.assert_array_equal(fitted.set_params(input=graphs[1]).pseudotime(3), time)

@@ -311,8 +311,7 @@ def test_new_points_minimise_their_own_terms(method, loss, tmp_path):
         sq_dist = np.square(place - fitted.embedding_).sum(axis=1)
         if fitted.latent.prior.code == "D":
             return kernel.value(sq_dist).sum() / 200 - edges[i] @ kernel.value(sq_dist)
-        p, cost = kernel.edge_probability(sq_dist), as_loss(loss).cost
-        return (cost(0.0, p) + edges[i] * (cost(1.0, p) - cost(0.0, p))).sum()
+        return as_loss(loss).cost(edges[i], kernel.edge_probability(sq_dist)).sum()
 
     for i in range(12):
         assert found[i] == pytest.approx(row(places[i], i), rel=1e-6, abs=1e-9)
@@ -404,3 +403,13 @@ def test_reconstruction_in_a_kernels_space(kernel):
     plain = gc.TwoKernelLLE(max_iter=20, random_state=0).fit(points)
     curved = gc.TwoKernelLLE(input_kernel=kernel, max_iter=20, random_state=0).fit(points)
     assert abs(plain.loss_ - curved.loss_) > 1e-6
+
+
+def test_losses_of_points_are_sums_of_losses_of_pairs(rng):
+    """The square's part that does not depend on places belongs to the loss too."""
+    fitted = gc.TwoKernelPCA(n_neighbors=8, max_iter=30, random_state=0).fit(rng.normal(size=(40, 4)))
+    sq_dist = cdist(fitted.embedding_, fitted.embedding_, "sqeuclidean")
+    p = fitted.sentence.latent.kernel.edge_probability(sq_dist)
+    wanted = (np.square(fitted.posterior_.mean().toarray() - p) * ~np.eye(40, dtype=bool)).sum(axis=1)
+    np.testing.assert_allclose(fitted.point_losses(), wanted, rtol=1e-6)
+    assert fitted.loss_ == pytest.approx(wanted.sum(), rel=1e-6)

@@ -23,6 +23,7 @@ from scipy.special import logsumexp
 from graphcouple._numba.threads import over_rows
 from graphcouple._support.validation import changed, check_embedding
 from graphcouple.couplings.base import Objective
+from graphcouple.couplings.losses import MatchingLoss, curved_part
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.kernels import Kernel
 from graphcouple.laws import NewEdges
@@ -167,7 +168,12 @@ class FixedMap:
             sq_dist = np.square(starts - self.points[part.indices]).sum(axis=1)
             part.data = part.data * self.attraction.potential(sq_dist)
             attraction[a : a + _ROWS_AT_ONCE] = part.sum(axis=1)
-        return self._stated(repulsion - self.exaggeration * (attraction / w + own * at_zero(self.attraction)), mass)
+        losses = repulsion - self.exaggeration * (attraction / w + own * at_zero(self.attraction))
+        return self._stated(losses, mass) + self.constants(edges)
+
+    def constants(self, edges: sp.csr_array) -> FloatArray | float:
+        """Return the part of each point's loss that does not depend on its place, for the means of its edges."""
+        return 0.0
 
     def _stated(self, losses: FloatArray, mass: FloatArray) -> FloatArray:
         """Return the losses of points of the map as they are stated, for edges that sum to `mass`."""
@@ -274,7 +280,7 @@ class ChargedMap(FixedMap):
 class MatchedMap(FixedMap):
     """A map of a sum of losses of pairs: c Σ_j φ(‖y − z_j‖²) repels a new point, and Σ_j m_j α(‖y − z_j‖²) attracts it.
 
-    α and φ are the attraction and the repulsion, and c is the charge.
+    α and φ are the attraction and the repulsion, c is the charge, and `loss` the loss of pairs, if there is one.
     """
 
     def __init__(
@@ -284,9 +290,18 @@ class MatchedMap(FixedMap):
         repulsion: RadialFunction,
         charge: float,
         summation: Summation,
+        loss: MatchingLoss | None = None,
     ) -> None:
         super().__init__(points, attraction, repulsion, np.full((1, len(points)), charge), summation)
-        self.charge = charge
+        self.charge, self.loss = charge, loss
+
+    def constants(self, edges: sp.csr_array) -> FloatArray | float:
+        """Return the sum of `curved_part` of each point's edges."""
+        if self.loss is None:
+            return 0.0
+        curved = edges.copy()
+        curved.data = curved_part(self.loss, edges.data)
+        return np.asarray(curved.sum(axis=1)).ravel()
 
 
 def noise_of(degrees: FloatArray, exponent: float, weights: FloatArray | None) -> FloatArray:

@@ -97,3 +97,10 @@ class BinaryKL(MatchingLoss):
 def as_loss(loss: Any) -> MatchingLoss:
     """Return `loss` itself, or the loss registered under that name."""
     return loss if isinstance(loss, MatchingLoss) else LOSSES[loss]()
+
+
+def curved_part(loss: MatchingLoss, e: Any) -> Any:
+    """Return the part of F̂(e, p) that is not linear in e, for a loss that is `linear` but for it."""
+    half = 0.5
+    absent, sure = loss.cost(0.0, half), loss.cost(1.0, half)
+    return loss.cost(e, half) - absent - e * (sure - absent)

@@ -32,7 +32,7 @@ from graphcouple.couplings.base import Attraction, Objective, balanced
 from graphcouple.couplings.confinement import Confinement, crowd_of
 from graphcouple.couplings.fixed_map import MatchedMap, Placing
 from graphcouple.couplings.kinds import InParts
-from graphcouple.couplings.losses import MatchingLoss, as_loss
+from graphcouple.couplings.losses import MatchingLoss, as_loss, curved_part
 from graphcouple.couplings.pair import EdgeEnergy, check_latent
 from graphcouple.couplings.recipes import Coupling, Problem, register
 from graphcouple.couplings.through import Rescaled
@@ -214,9 +214,7 @@ class MatchedMeans(InParts, Placing):
     def _present(self) -> tuple[EdgeSum, float]:
         """The sum over edges for a linear loss, and the constant that the sum leaves out."""
         edges = EdgeSum(self.support, self.ahead, EdgeGain(self.kernel, self.loss), self.n_jobs)
-        e, half = self.ahead, 0.5
-        absent, sure = self.loss.cost(0.0, half), self.loss.cost(1.0, half)
-        return edges, float((self.loss.cost(e, half) - absent - e * (sure - absent)).sum())
+        return edges, float(curved_part(self.loss, self.ahead).sum())
 
     def fixed_map(self, Z: FloatArray) -> MatchedMap | None:
         """Return the embedding as it attracts and repels new points; see `graphcouple.couplings.fixed_map`.
@@ -225,7 +223,9 @@ class MatchedMeans(InParts, Placing):
         """
         if not (self.loss.linear and self.latent.prior.independent_edges):
             return None
-        return MatchedMap(self._points(Z), EdgeGain(self.kernel, self.loss), self._absent, 1.0, self.summation)
+        return MatchedMap(
+            self._points(Z), EdgeGain(self.kernel, self.loss), self._absent, 1.0, self.summation, self.loss
+        )
 
     def _edge_by_edge(self, points: FloatArray) -> tuple[float, FloatArray]:
         from graphcouple._numba.matching import matched_edges

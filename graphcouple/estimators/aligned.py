@@ -177,7 +177,8 @@ class AlignedMaps(ScikitTransformer, auto_wrap_output_keys=None):
         solution = _descend(part.objective + self.weight * tie, start, method, part, n)
         self.estimators_ = [*self.estimators_, _fitted(method, part, solution.Z, solution)]
         self.map_losses_ = np.append(self.map_losses_, method.loss_)
-        self.tie_loss_, self.loss_ = self.tie_loss_ + tie.value(solution.Z), self.loss_ + solution.loss
+        self.tie_loss_ += tie.value(solution.Z)
+        self.loss_ = float(self.map_losses_.sum() + self.weight * self.tie_loss_)
         self.n_iter_, self.stop_reason_ = solution.n_iter, solution.message
         return self
 

@@ -7,6 +7,8 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -112,7 +114,7 @@ class AttractionRepulsionPCA(ByKernel):
         if self.n_components >= n:
             raise ValueError(f"n_components={self.n_components} must be below n_samples = {n}.")
         rng = check_random_state(self.random_state)
-        exact, used = self._matrices(X, rng)
+        exact, used, chosen = self._matrices(X, rng)
         objective = GramMatching(used)
         if isinstance(self.init, str):
             start = rng.normal(size=(n, self.n_components))
@@ -151,18 +153,24 @@ class AttractionRepulsionPCA(ByKernel):
         self.embedding_ = (solution.Z - solution.Z.mean(axis=0)).astype(X.dtype)
         self._keep_run(solution)
         self.loss_ = solution.loss
-        self._keep_map(X)
+        self._keep_map(X, chosen)
 
-    def _matrices(self, X: Any, rng: np.random.RandomState) -> tuple[GramMatrix | None, GramMatrix]:
-        """Return the similarities to monitor, if any, and the similarities to use."""
-        n = X.shape[0]
+    def _matrices(
+        self, X: Any, rng: np.random.RandomState
+    ) -> tuple[GramMatrix | None, GramMatrix, NDArray[np.intp] | None]:
+        """Return the similarities to monitor, if any, the similarities to use, and the columns that they are made of.
+
+        The columns are None if they are all.
+        """
+        n, read = X.shape[0], []
         if self.approximation is None:
             whole = GramMatrix(X) if self._linear else GramMatrix(matrix=self._similarities(X))
-            return None, whole
+            return None, whole, None
         if self.takes_distances:
             GramMatrix(matrix=X)  # raises unless X is symmetric
 
         def columns(at: Any) -> FloatArray:
+            read.append(at)
             return np.asarray(X[:, at] if self.takes_distances else self._similarities(X, X[at]), dtype=np.float64)
 
         if self.approximation == "nystroem":
@@ -170,21 +178,33 @@ class AttractionRepulsionPCA(ByKernel):
         else:
             factor = pivoted_cholesky(columns, self._diagonal(X), self.rank, rng)
         exact = GramMatrix(matrix=self._similarities(X)) if n <= _MONITORED else None
-        return exact, GramMatrix(factor)
+        return exact, GramMatrix(factor), np.unique(np.concatenate(read))
 
     def _diagonal(self, X: Any) -> FloatArray:
         if self.takes_distances:
             return np.diag(np.asarray(X))
         return np.array([self._similarities(X[i : i + 1])[0, 0] for i in range(X.shape[0])])
 
-    def _keep_map(self, X: Any) -> None:
-        """Keep what `transform` needs: the least-squares map from similarities to places."""
+    def _keep_map(self, X: Any, chosen: NDArray[np.intp] | None) -> None:
+        """Keep the least-squares map from similarities to places, for `transform`.
+
+        Places lie in the span of the similarities. If these are approximated, they lie in the span of the chosen
+        columns, or of the features of a linear kernel.
+        """
         Y = self.embedding_.astype(np.float64)
         back = np.linalg.pinv(Y.T @ Y)
+        points = None if self.takes_distances else X
+        if chosen is not None:
+            known = {} if self._linear else {"chosen": chosen, "measure": self._measure}
+            known |= {} if self._linear or points is None else {"points": points[chosen]}
+            features: Any = X if self._linear else self._of_chosen(known, X)
+            features = np.asarray(features.toarray() if issparse(features) else features, dtype=np.float64)
+            mean = features.mean(axis=0)
+            self._fixed = {**known, "mean": mean, "onto": np.linalg.lstsq(features - mean, Y)[0]}
+            return
         if self._linear:
             mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
             self._fixed = {"mean": mean, "onto": np.asarray(X.T @ (Y @ back))}
             return
-        points = None if self.takes_distances else X
         rows = self._similarities(X).mean(axis=0)
         self._fixed = {"points": points, "rows": rows, "onto": Y @ back, "measure": self._measure}

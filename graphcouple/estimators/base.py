@@ -35,7 +35,7 @@ from graphcouple.summation import Exact
 _SAME_LOSS = 1e-3
 
 # The parts of a sentence that an estimator keeps from its fit, whatever parameters are set later.
-_FITTED = ("input", "latent", "coupling", "terms")
+_FITTED = ("input", "latent", "coupling")
 
 
 @estimator
@@ -237,9 +237,10 @@ class CouplingEstimator(PlacesNewPoints):
         self._map, self._function = result.fixed_map(places), result.function
         self._scale = 1.0 if placing is None else placing.scale
         metric = part.problem.latent.metric
-        stated = {name: part.sentence.get(name, ()) for name in _FITTED}
+        stated = {name: part.sentence[name] for name in _FITTED}
         # Nested parameters are set in place.
         self._laws = {name: copy.copy(law) if isinstance(law, GraphLaw) else law for name, law in stated.items()}
+        self._described = _described(part.sentence)
         self._space = metric if isinstance(metric, Space) else None
         self._posterior = part.problem.posterior if part.order is None else None
         self._keep_run(solution)
@@ -314,8 +315,7 @@ class CouplingEstimator(PlacesNewPoints):
     def report(self) -> list[tuple[str, str]]:
         """Return the laws that were used and the losses, as names and texts."""
         check_is_fitted(self)
-        fitted = self.sentence.replace(**self._laws)
-        rows = [row for row in fitted.rows() if row[0] not in ("init", "max_iter", "n_components")]
+        rows = [(name, text) for name, text in self._described]
         if self._given is not None:
             rows = [("input", str(self._given.law)) if name == "input" else (name, text) for name, text in rows]
         rows.append(("loss", f"{self.loss_:.6g} nats"))
@@ -327,7 +327,7 @@ class CouplingEstimator(PlacesNewPoints):
             rows.append(("KL", f"{self.kl_divergence_:.4f} nats"))
         return rows
 
-    _remembered = ("_given", "_map", "_scale", "_space", "_rows", "_landmarks", "_function", "_seed")
+    _remembered = ("_given", "_map", "_scale", "_space", "_rows", "_landmarks", "_function", "_seed", "_described")
 
     def _remember(self) -> dict[str, Any]:
         if self._function is not None and self._function.features is not None:
@@ -340,14 +340,15 @@ class CouplingEstimator(PlacesNewPoints):
         now, changed = self.sentence, {}
         for name, value in self._laws.items():
             # Files hold no graphs of one's own.
-            holds = isinstance(value, (GraphLaw, Coupling, str, list, tuple))
-            if holds and (type(value) is not type(now.get(name, ())) or value != now.get(name, ())):
+            holds = isinstance(value, (GraphLaw, Coupling, str))
+            if holds and (type(value) is not type(now[name]) or value != now[name]):
                 changed[name] = value
         return super()._remember() | {"laws": changed}
 
     def _recall(self, remembered: dict[str, Any]) -> None:
         # Older files lack these.
-        self._laws = {name: self.sentence.get(name, ()) for name in _FITTED} | remembered.get("laws", {})
+        self._laws = {name: self.sentence[name] for name in _FITTED} | remembered.get("laws", {})
+        remembered = {"described": _described(self.sentence), **remembered}
         super()._recall({"space": None, "landmarks": None, "function": None, "seed": None, **remembered})
         self._posterior = self._regressor = None
         if self._given is not None and self._given.X is not None and self._given.X.shape[0] != len(self._places):
@@ -361,3 +362,8 @@ class CouplingEstimator(PlacesNewPoints):
     @property
     def _stated_law(self) -> Any:
         return self._laws["input"]
+
+
+def _described(sentence: Sentence) -> list[tuple[str, str]]:
+    """Return the rows of a report that state the method."""
+    return [row for row in sentence.rows() if row[0] not in ("init", "max_iter", "n_components")]

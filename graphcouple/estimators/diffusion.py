@@ -170,9 +170,11 @@ class DiffusionMaps(LawEigenmaps):
             raise ValueError(f"root={root} has no edges; take another point, or more neighbors.")
         few = members.size - 1 if members.size <= _ALL else _LEADING
         k = few if n_eigenvectors is None else check_integer("n_eigenvectors", n_eigenvectors, 1)
-        own = self.input if isinstance(self.input, RandomGraph) else None
-        law = own if self._given is None else self.posterior_
-        part = self._shared(self._laplacian(law)).among(members)
+        laplacian = vars(self).get("_own_laplacian")
+        if laplacian is None:
+            own = self.input if isinstance(self.input, RandomGraph) else None
+            laplacian = self._laplacian(own if self._given is None else self.posterior_)
+        part = self._shared(laplacian).among(members)
         eigenvalues, places = part.embedding(min(k, members.size - 1), self.tol)
         weights = (1.0 - eigenvalues) / eigenvalues
         if k < members.size - 1 and max(abs(weights[-1]), 0.5) > _LITTLE * weights[0]:

@@ -57,7 +57,8 @@ class SimilarityEstimator(EmbeddingEstimator):
     def _placed(self, X: Any) -> FloatArray:
         known = self._fixed
         if "mean" in known:
-            return product_of_rows(X, known["onto"], known["mean"])
+            features = self._of_chosen(known, X) if "chosen" in known else X
+            return product_of_rows(features, known["onto"], known["mean"])
         # In older files of AttractionRepulsionPCA they are called X.
         points, measure = known.get("points", known.get("X")), tuple(known.get("measure", self._measure))
         Z = np.empty((X.shape[0], known["onto"].shape[1]))
@@ -65,6 +66,11 @@ class SimilarityEstimator(EmbeddingEstimator):
             similarities = self._similarities(X[rows], points, measure)
             Z[rows] = nystroem_places(similarities, known["rows"], known["onto"])
         return Z
+
+    def _of_chosen(self, known: dict[str, Any], X: Any) -> FloatArray:
+        """Return the similarities to the fitted points whose columns were chosen."""
+        points = known.get("points")
+        return self._similarities(X[:, known["chosen"]] if points is None else X, points, tuple(known["measure"]))
 
     def transform(self, X: Any) -> FloatArray:
         """Place new points by Nyström's formula: fitted points get their own places.

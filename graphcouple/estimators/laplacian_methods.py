@@ -114,13 +114,16 @@ class LawEigenmaps(DescribesLaw, HasLaw, LaplacianEstimator):
         fitted = None if law is None else law.posterior(self.n_jobs)
         posterior = self.input if isinstance(self.input, RandomGraph) else fitted
         refuse_weights(None if posterior is None else posterior.node_weights, type(self).__name__)
-        laplacian = self._reweighed(self._laplacian(posterior))
+        plain = self._laplacian(posterior)
+        laplacian = self._reweighed(plain)
         if X is not None and X.shape[0] != laplacian.n_nodes:
             raise ValueError(f"input has {laplacian.n_nodes} nodes, but X has {X.shape[0]} rows; they must match.")
         points = None if self.takes_distances else coordinates_of(X, self.metric if model is None else model.metric)
         self._keep(laplacian, points, np.float64 if X is None else X.dtype)
         self._fixed["normalized"] = self.normalized
         self._given, self._posterior = law, posterior
+        # The law of points is computed again from these; a graph of one's own may change.
+        self._own_laplacian = plain if law is None else None
         return self
 
     def _laplacian(self, posterior: RandomGraph | None) -> GraphLaplacian:

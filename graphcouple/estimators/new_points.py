@@ -64,7 +64,10 @@ class PlacesNewPoints(HasLaw):
     """The seed of the regressor; None if it is not drawn yet."""
 
     _laws: dict[str, Any]
-    """The laws, the coupling and the terms of `fit`."""
+    """The laws and the coupling of `fit`."""
+
+    _described: list[tuple[str, str]]
+    """The sentence of `fit`, as names and texts."""
 
     @property
     def landmarks_(self) -> IntArray | None:
@@ -277,7 +280,7 @@ class PlacesNewPoints(HasLaw):
             whole = np.vstack([law.X, X.toarray() if sp.issparse(X) else X])
         weights = joined_weights(law.weights, len(self._places), sample_weight, X.shape[0])
         equal = None if self._rows is None else self._rows.and_more(X.shape[0])
-        sentence = self.sentence.replace(**{**self._laws, "terms": self.sentence.get("terms", ())})
+        sentence = self.sentence.replace(**self._laws)
         rng = check_random_state(self.random_state)
         # New points have no target.
         codes = and_unknown(law.labels, X.shape[0])

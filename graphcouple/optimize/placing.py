@@ -46,7 +46,7 @@ def place_new(fixed: FixedMap, edges: NewEdges, n_jobs: int | None = None) -> tu
 
     with threads_kept():
         over_rows(-(-m // _TOGETHER), n_jobs, place, at_least=2)
-    return places, loss
+    return places, loss + fixed.constants(edges.to_csr())
 
 
 def _best(fixed: FixedMap, edges: DrawnEdges, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
