@@ -117,6 +117,14 @@ def test_updates_keep_the_laws_of_the_fit(points):
     assert changed.loss_ == wanted.loss_
 
 
+def test_a_report_after_an_update_has_the_optimizer_of_the_user(points):
+    X, new = points
+    method = gc.TSNE(perplexity=8, max_iter=10, random_state=0).fit(X)
+    before = dict(method.report())
+    after = dict(method.update(new, move="all").report())
+    assert {**after, "loss": "", "KL": ""} == {**before, "loss": "", "KL": ""}
+
+
 @pytest.mark.parametrize("move", ["none", "all"])
 @pytest.mark.parametrize(
     "method",

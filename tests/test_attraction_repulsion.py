@@ -302,3 +302,15 @@ def test_fitted_points_keep_their_places_under_an_approximation(rng, kernel, app
     method = gc.AttractionRepulsionPCA(kernel=kernel, approximation=approximation, rank=4, tol=1e-6, random_state=0)
     fitted = method.fit(X)
     np.testing.assert_allclose(fitted.transform(X), fitted.embedding_, atol=1e-6 * np.abs(fitted.embedding_).max())
+
+
+def test_new_places_are_not_magnified_under_an_approximation(iris):
+    X = iris[0]
+    options = {"kernel": "rbf", "kernel_params": {"gamma": 1e-4}, "max_iter": 20, "random_state": 0}
+    method = gc.AttractionRepulsionPCA(approximation="nystroem", rank=60, **options)
+    with pytest.warns(ConvergenceWarning):
+        fitted = method.fit(X[::2])
+    exact = gc.KernelPCA(kernel="rbf", kernel_params={"gamma": 1e-4}).fit(X[::2])
+    onto = np.linalg.lstsq(exact.embedding_, fitted.embedding_, rcond=None)[0]
+    off = fitted.transform(2.0 * X[1::2]) - exact.transform(2.0 * X[1::2]) @ onto
+    assert np.abs(off).max() < 0.2 * fitted.embedding_.std()

@@ -226,7 +226,7 @@ def test_bad_parameters():
             gc.DiffusionMaps(**{name: value}).fit(X)
 
 
-def test_the_pseudotime_is_of_the_graph_of_the_fit(rng):
+def test_the_pseudotime_is_of_the_graph_of_the_fit(rng, tmp_path):
     weights = [rng.random((50, 50)) * (rng.random((50, 50)) < 0.3) for _ in range(2)]
     graphs = [sp.csr_array(each + each.T) for each in weights]
     fitted = gc.DiffusionMaps(input=graphs[0].copy()).fit()
@@ -234,3 +234,5 @@ def test_the_pseudotime_is_of_the_graph_of_the_fit(rng):
     fitted.input.data[:50] *= 9.0
     np.testing.assert_array_equal(fitted.pseudotime(3), time)
     np.testing.assert_array_equal(fitted.set_params(input=graphs[1]).pseudotime(3), time)
+    fitted.save(tmp_path / "later")
+    np.testing.assert_allclose(gc.load(tmp_path / "later").pseudotime(3), time, rtol=1e-9)

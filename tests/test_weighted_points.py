@@ -204,7 +204,7 @@ def test_heavy_rows_and_stored_distances_are_no_obstacle(rng):
     np.testing.assert_array_equal(square.transform(sp.csr_array(stored[1:3])), together[1:])
 
 
-def test_light_rows_have_the_same_edges_in_every_form_of_their_distances(rng):
+def test_light_rows_have_the_same_edges_in_every_form_of_their_distances(rng, tmp_path):
     rows, light = rng.normal(size=(120, 4)), np.full(120, 0.3)
     dist = cdist(rows, rows)
     nearest = np.argsort(dist, axis=1)[:, 1:61]
@@ -223,3 +223,9 @@ def test_light_rows_have_the_same_edges_in_every_form_of_their_distances(rng):
     laws = [gc.GraphModel("gaussian", "D", gc.Perplexity(p), n_neighbors=3 * p) for p in (4, 8)]
     one, other = (gc.GraphMixture(each).posterior(rows, sample_weight=light).mean() for each in (laws, laws[::-1]))
     np.testing.assert_allclose(one.toarray(), other.toarray(), rtol=1e-9, atol=1e-15)
+    # Mixtures of distances take sparse new ones, also from a file.
+    mixed = [gc.GraphModel("gaussian", "D", gc.Perplexity(2), 9, metric="precomputed") for _ in range(2)]
+    drawn = gc.GraphCoupling(gc.GraphMixture(mixed), gc.GraphModel("student", "E"), max_iter=5, random_state=0)
+    placed = drawn.fit(dist, sample_weight=light).transform(sp.csr_array(stored[:3]))
+    drawn.save(tmp_path / "mixed")
+    np.testing.assert_array_equal(gc.load(tmp_path / "mixed").transform(sp.csr_array(stored[:3])), placed)

@@ -200,7 +200,9 @@ class AttractionRepulsionPCA(ByKernel):
             features: Any = X if self._linear else self._of_chosen(known, X)
             features = np.asarray(features.toarray() if issparse(features) else features, dtype=np.float64)
             mean = features.mean(axis=0)
-            self._fixed = {**known, "mean": mean, "onto": np.linalg.lstsq(features - mean, Y)[0]}
+            # Columns that nearly depend on each other would magnify the rounding of places.
+            onto = np.linalg.lstsq(features - mean, Y, rcond=1e-8 if X.dtype == np.float64 else 1e-6)[0]
+            self._fixed = {**known, "mean": mean, "onto": onto}
             return
         if self._linear:
             mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()

@@ -240,7 +240,7 @@ class CouplingEstimator(PlacesNewPoints):
         stated = {name: part.sentence[name] for name in _FITTED}
         # Nested parameters are set in place.
         self._laws = {name: copy.copy(law) if isinstance(law, GraphLaw) else law for name, law in stated.items()}
-        self._described = _described(part.sentence)
+        self._described = _described(self.sentence.replace(**stated))
         self._space = metric if isinstance(metric, Space) else None
         self._posterior = part.problem.posterior if part.order is None else None
         self._keep_run(solution)

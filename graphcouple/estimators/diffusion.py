@@ -88,7 +88,11 @@ class DiffusionMaps(LawEigenmaps):
     tol: float = parameter(default=1e-10, like="residual")
 
     normalized = True
-    _remembered = ("_fixed", "_shares", "_given")
+    _remembered = ("_fixed", "_shares", "_given", "_own_graph")
+
+    def _recall(self, remembered: dict[str, Any]) -> None:
+        # Older files lack the graph.
+        super()._recall({"own_graph": None, **remembered})
 
     def _reweighed(self, laplacian: GraphLaplacian) -> GraphLaplacian:
         degrees = np.where(laplacian.degrees > 0, laplacian.degrees, 1.0)
@@ -170,8 +174,9 @@ class DiffusionMaps(LawEigenmaps):
             raise ValueError(f"root={root} has no edges; take another point, or more neighbors.")
         few = members.size - 1 if members.size <= _ALL else _LEADING
         k = few if n_eigenvectors is None else check_integer("n_eigenvectors", n_eigenvectors, 1)
-        laplacian = vars(self).get("_own_laplacian")
-        if laplacian is None:
+        if self._own_graph is not None:
+            laplacian = GraphLaplacian(self._own_graph)
+        else:
             own = self.input if isinstance(self.input, RandomGraph) else None
             laplacian = self._laplacian(own if self._given is None else self.posterior_)
         part = self._shared(laplacian).among(members)

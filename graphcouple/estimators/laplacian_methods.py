@@ -123,7 +123,7 @@ class LawEigenmaps(DescribesLaw, HasLaw, LaplacianEstimator):
         self._fixed["normalized"] = self.normalized
         self._given, self._posterior = law, posterior
         # The law of points is computed again from these; a graph of one's own may change.
-        self._own_laplacian = plain if law is None else None
+        self._own_graph = plain.affinity if law is None else None
         return self
 
     def _laplacian(self, posterior: RandomGraph | None) -> GraphLaplacian:

@@ -182,6 +182,10 @@ class _SharedSearch(Distances):
         self._distances, self._largest = distances, n_neighbors
         self._results: dict[str, tuple[Support, FloatArray]] = {}
 
+    @property
+    def n_points(self) -> int:
+        return self._distances.n_points
+
     def all_pairs(self) -> tuple[Support, FloatArray]:
         if "all" not in self._results:
             self._results["all"] = self._distances.all_pairs()
@@ -207,8 +211,8 @@ class _SharedSearch(Distances):
     def to(
         self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None, search: str = "auto"
     ) -> tuple[Support, FloatArray]:
-        if n_neighbors is None:
-            return self._distances.to(X_new, None, n_jobs, search)
+        if n_neighbors is None or sp.issparse(X_new):
+            return self._distances.to(X_new, n_neighbors, n_jobs, search)
         return _nearest_few(*self._distances.to(X_new, max(self._largest, n_neighbors), n_jobs, search), n_neighbors)
 
 
