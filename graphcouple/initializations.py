@@ -62,7 +62,7 @@ def ccpca(
     rank = min(n_components, *X.shape)
     M, means = sampled_pca(X, component_law(posterior), rank, rng=rng, n_jobs=n_jobs)
     if means.constant:
-        warn(f"init='ccpca': {why_constant(M)}; starting from PCA.", UserWarning)
+        warn(f"init='ccpca': {why_constant(M)}; starting from PCA.")
         return pca(X, posterior, n_components, rng)
     return np.pad(means.embedding, ((0, 0), (0, n_components - rank)))
 

@@ -3,6 +3,7 @@
 import ast
 import inspect
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -172,3 +173,45 @@ def test_each_is_one_small_file_through_public_names_only():
         assert strangers(text) == []
         assert "._" not in text.replace("self._", "").replace("state._replace", "")
     assert not [name for name in vars(extensions) if inspect.isfunction(getattr(extensions, name))]
+
+
+class Careless(gc.extend.Optimizer):
+    """Gradient steps that `change` makes of an embedding and its gradient."""
+
+    def __init__(self, change):
+        self.change = change
+
+    def init(self, objective, Z, run):
+        return State(Z, np.inf)
+
+    def step(self, objective, state, iteration, run):
+        return State(self.change(state.Z, objective.gradient(state.Z)), np.inf)
+
+
+class State(NamedTuple):
+    Z: np.ndarray
+    grad_norm: float
+
+
+def _in_place(Z, gradient):
+    Z -= 0.1 * gradient
+    return Z
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (_in_place, "read-only"),
+        (
+            lambda Z, gradient: Z[:, :1],
+            r"Careless\.step must return .* of shape \(3, 2\), got float64 of shape \(3, 1\)",
+        ),
+        (lambda Z, gradient: Z.astype(np.float32), "array of float64 of shape .*, got float32"),
+        (lambda Z, gradient: Z.tolist(), "got list"),
+    ],
+    ids=["in place", "shape", "dtype", "list"],
+)
+def test_a_step_that_changes_the_embedding_in_place_or_in_kind_is_refused(change, message):
+    anchors = gc.couplings.AnchorEnergy(3, np.arange(3), np.zeros((3, 2)))
+    with pytest.raises(ValueError, match=message):
+        gc.solve(anchors, np.ones((3, 2)), Careless(change), max_iter=40)

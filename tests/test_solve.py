@@ -1,6 +1,5 @@
 import warnings
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -220,48 +219,6 @@ def test_parts_of_an_objective_are_checked():
         still = Mine(parts, n_points=4)
         assert gc.solve(still, np.ones((4, 2)), gc.LBFGS(), max_iter=3).loss == 0.0
         np.testing.assert_array_equal((still + anchors).gradient(np.eye(4)), anchors.gradient(np.eye(4)))
-
-
-class Careless(gc.extend.Optimizer):
-    """Gradient steps that `change` makes of an embedding and its gradient."""
-
-    def __init__(self, change):
-        self.change = change
-
-    def init(self, objective, Z, run):
-        return State(Z, np.inf)
-
-    def step(self, objective, state, iteration, run):
-        return State(self.change(state.Z, objective.gradient(state.Z)), np.inf)
-
-
-class State(NamedTuple):
-    Z: np.ndarray
-    grad_norm: float
-
-
-def _in_place(Z, gradient):
-    Z -= 0.1 * gradient
-    return Z
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (_in_place, "read-only"),
-        (
-            lambda Z, gradient: Z[:, :1],
-            r"Careless\.step must return .* of shape \(3, 2\), got float64 of shape \(3, 1\)",
-        ),
-        (lambda Z, gradient: Z.astype(np.float32), "array of float64 of shape .*, got float32"),
-        (lambda Z, gradient: Z.tolist(), "got list"),
-    ],
-    ids=["in place", "shape", "dtype", "list"],
-)
-def test_a_step_that_changes_the_embedding_in_place_or_in_kind_is_refused(change, message):
-    anchors = gc.couplings.AnchorEnergy(3, np.arange(3), np.zeros((3, 2)))
-    with pytest.raises(ValueError, match=message):
-        gc.solve(anchors, np.ones((3, 2)), Careless(change), max_iter=40)
 
 
 @pytest.mark.parametrize(

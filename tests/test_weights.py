@@ -348,7 +348,7 @@ def test_copies_at_distance_0_under_a_kernel_infinite_there():
         single = gc.CrossEntropy(law.posterior(X, sample_weight=np.ones(17)), latents[prior])
         assert single.value(Z) == pytest.approx(plain.value(Z), rel=1e-9)
         # Without the pairs of copies the loss would fall for ever as the map grows.
-        with pytest.raises(ValueError, match="points cannot share a place, as those of a sample_weight above 1"):
+        with pytest.raises(ValueError, match="points cannot share a place, but a sample_weight above 1"):
             gc.CrossEntropy(law.posterior(X, sample_weight=double), latents[prior])
 
 

@@ -325,8 +325,8 @@ def check_shared_places(kernel: Kernel) -> None:
     """Raise if a kernel is infinite at distance 0, where the edges among points of one place would be all there are."""
     if not kernel.assumptions(1).bounded:
         raise ValueError(
-            f"{kernel} is infinite at distance 0, so points cannot share a place, as those of a sample_weight above "
-            "1, of unique=True or of a prototype do; use Student, or repeat rows, with unique=False."
+            f"{kernel} is infinite at distance 0, so points cannot share a place, but a sample_weight above 1, "
+            "unique=True and prototypes put several in one; use Student, or repeat rows, with unique=False."
         )
 
 

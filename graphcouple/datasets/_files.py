@@ -264,7 +264,7 @@ def _read_csv(
             f"{path.name} has {len(first)} names and {len(second)} cells in a row; name every column, an index too."
         )
     numbers = list(filter(_is_number, first))
-    # Many numbers in order, or numbers behind an index without a name, are hardly data.
+    # Many numbers in order, or behind a nameless index, number the columns.
     if header and numbers and ((first[0] != "" and len(first) <= _FEW) or not _number_columns(numbers, [])):
         warn(
             f"the first row of {path.name}, {', '.join(first[:10])}, is taken for names of the columns; if it holds "

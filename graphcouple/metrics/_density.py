@@ -86,7 +86,7 @@ def density_match(X: Any, Z: Any, K: int = 10, *, metric: str = "euclidean", n_j
         logs[finite] - logs[finite].mean() if finite.any() else np.zeros(0) for logs in (data, embedding)
     )
     square, square_map, product = float(data @ data), float(embedding @ embedding), float(data @ embedding)
-    # Radii may be those of distances in single precision, whose rounding is no density.
+    # Distances may be in single precision, and their rounding is no density.
     least = data.size * SINGLE**2
     if not square > least:
         return DensityMatch(np.nan, np.nan)

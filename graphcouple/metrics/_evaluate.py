@@ -306,7 +306,7 @@ def _classes(points: Any, Z: Any, y: Any, random_state: Any, n_jobs: int | None)
         try:
             scores["class-mean disparity"] = class_mean_disparity(points, Z, y)
         except Coinciding as error:
-            warn(f"no class-mean disparity: {error}", UserWarning)
+            warn(f"no class-mean disparity: {error}")
             scores["class-mean disparity"] = np.nan
     return scores
 

@@ -166,7 +166,8 @@ def check_state(going: dict[str, Any], start: FloatArray) -> None:
         return all(map(suits, value)) if isinstance(value, (list, tuple)) else True
 
     state = going.get("state")
-    Z: Any = state.get("Z") if isinstance(state, dict) else None
-    others = {name: value for name, value in (state or {}).items() if name != "basis"} if Z is not None else None
+    state = state if isinstance(state, dict) else {}
+    Z: Any = state.get("Z")
+    others = {name: value for name, value in state.items() if name != "basis"}
     if getattr(Z, "shape", None) != start.shape or Z.dtype != start.dtype or not suits(others):
         raise ValueError("the checkpoint is damaged: its state does not suit the points. Fit without resume=True.")

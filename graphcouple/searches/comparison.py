@@ -176,11 +176,11 @@ def compare(
         raise next(iter(failures.values()))
     for name, failure in failures.items():
         reason = f"{type(failure).__name__}: {failure}"
-        warn(f"{_text(name)} failed, and is left out: {reason}", UserWarning)
+        warn(f"{_text(name)} failed, and is left out: {reason}")
     scored = {run: Z for run, Z in maps.items() if np.ptp(Z, axis=0).any()}
     if len(scored) < len(maps):
         flat = ", ".join(dict.fromkeys(_text(name) for name, seed in maps if (name, seed) not in scored))
-        warn(f"all points of a map are in one place, which has no scores: {flat}.", UserWarning)
+        warn(f"all points of a map are in one place, which has no scores: {flat}.")
     scores = score_each(X, scored, classes, metric=metric, n_rows=n_rows, n_jobs=n_jobs) if scored else {}
     return Comparison(maps, {run: {"seconds": seconds[run], **scores.get(run, {})} for run in maps}, y)
 

@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcouple._support.validation import check_integer
-from graphcouple.graphs import FloatArray, IntArray
+from graphcouple.graphs import FloatArray, IntArray, as_csr
 from graphcouple.spectral.eigen import lanczos, smallest
 
 # Up to 300 nodes all eigenvalues are computed.
@@ -70,9 +70,7 @@ class GraphLaplacian:
     """
 
     def __init__(self, affinity: Any, normalized: bool = True) -> None:
-        A = _canonical(affinity)
-        if A.shape[0] != A.shape[1]:
-            raise ValueError(f"affinity must be square, got shape {A.shape}.")
+        A = as_csr(affinity, "affinity").astype(np.float64, copy=False)
         if not np.isfinite(A.data).all() or (A.data < 0).any():
             raise ValueError(
                 f"the graph's weights must be finite and at least 0, got {float(A.data.min(initial=0.0)):.3g} to "
@@ -236,18 +234,9 @@ def graph_laplacian(posterior: Any, normalized: bool = True) -> GraphLaplacian:
     return GraphLaplacian(means + means.T, normalized)
 
 
-def _canonical(affinity: Any) -> sp.csr_array:
-    """Return a matrix with sorted indices and no duplicates, a copy if need be: SciPy would sort the caller's."""
-    A = sp.csr_array(affinity, dtype=np.float64)
-    if not A.has_canonical_format:
-        A = A.copy()
-        A.sum_duplicates()
-    return A
-
-
 def normalized_similarity(affinity: Any) -> sp.csr_array:
     """Return D^{-½} A D^{-½} for a symmetric matrix A of weights with row sums D; rows of zeros stay zero."""
-    A = _canonical(affinity)
+    A = as_csr(affinity, "affinity").astype(np.float64, copy=False)
     degrees = np.asarray(A.sum(axis=1)).ravel()
     shrink = np.where(degrees > 0, 1.0 / np.sqrt(np.where(degrees > 0, degrees, 1.0)), 0.0)
     # Products with diagonal matrices would copy the indices too.

@@ -3,7 +3,7 @@
 from tests.faults.fault import Fault
 
 FAULTS = [
-    Fault("solve: embeddings are changed in place", "optimize/solve.py", "Z.flags.writeable = False", "pass", "test_solve"),
+    Fault("solve: embeddings are changed in place", "optimize/solve.py", "Z.flags.writeable = False", "pass", "test_extensions"),
     Fault("starts: rounding is a spread", "initializations.py", "spread = spread if spread > rounding else float(Z.std(axis=0).max())",
           "spread = spread if spread > 0 else float(Z.std(axis=0).max())", "test_initializations"),
     Fault("snapshots: integers are damage", "optimize/snapshots.py", 'if name != "basis"}', "if name}", "test_run_control"),
