@@ -17,12 +17,11 @@ from graphcouple._numba.threads import one_blas_thread
 from graphcouple._support.validation import warn
 from graphcouple.couplings import GramMatching
 from graphcouple.estimators._parameters import estimator, parameter
-from graphcouple.estimators._progress import progress_of
 from graphcouple.estimators._vocabulary import AT_LEAST_1
 from graphcouple.estimators.gram_methods import ByKernel
 from graphcouple.graphs import FloatArray
 from graphcouple.initializations import given_start
-from graphcouple.optimize import ExactSteps, best_scale, solve
+from graphcouple.optimize import ExactSteps, best_scale
 from graphcouple.spectral import GramMatrix, nystroem, pivoted_cholesky
 
 # Up to 5,000 points, the true gradient is computed beside the approximate one to see the angle between them.
@@ -123,25 +122,23 @@ class AttractionRepulsionPCA(ByKernel):
             start = given_start(self.init, n, self.n_components)
         true, cosines = None if exact is None else GramMatching(exact), []
         first = float(np.linalg.norm(objective.gradient(start))) / n
-        with one_blas_thread(n * max(X.shape)), progress_of(self, self.max_iter) as show:
 
-            def each(iteration: int, loss: float, Z: FloatArray) -> Any:
-                if true is not None:
-                    left, right = true.gradient(Z), objective.gradient(Z)
-                    norm = float(np.linalg.norm(left) * np.linalg.norm(right))
-                    cosines.append(float(np.vdot(left, right)) / norm if norm > 0 else 1.0)
-                return show(iteration, loss, Z)
+        def compare(Z: FloatArray) -> None:
+            if true is not None:
+                left, right = true.gradient(Z), objective.gradient(Z)
+                norm = float(np.linalg.norm(left) * np.linalg.norm(right))
+                cosines.append(float(np.vdot(left, right)) / norm if norm > 0 else 1.0)
 
-            solution = solve(
+        with one_blas_thread(n * max(X.shape)):
+            solution = self._descend(
                 objective,
                 start,
                 ExactSteps(self.conjugate),
-                max_iter=self.max_iter,
+                watch=compare,
                 tol=self.tol * first,
                 patience=self.max_iter,
                 settled_within=0.0,
                 check_every=self.check_every,
-                callback=each,
             )
         self.cosines_ = np.array(cosines)
         if not (solution.converged or solution.stopped):
@@ -151,7 +148,6 @@ class AttractionRepulsionPCA(ByKernel):
                 ConvergenceWarning,
             )
         self.embedding_ = (solution.Z - solution.Z.mean(axis=0)).astype(X.dtype)
-        self._keep_run(solution)
         self.loss_ = solution.loss
         self._keep_map(X, chosen)
 

@@ -13,13 +13,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphcouple._support.storage import write
 from graphcouple._support.validation import check_embedding, check_sparse, check_unmasked, warn
+from graphcouple.couplings import Objective
 from graphcouple.estimators._parameters import ScikitTransformer
 from graphcouple.estimators._peers import why_missing
+from graphcouple.estimators._progress import progress_of
 from graphcouple.graphs import FloatArray
 from graphcouple.laws import ConditionedLaw
 from graphcouple.laws.priors import RandomGraph
 from graphcouple.neighbors import as_points, is_precomputed, remembered_distances
-from graphcouple.optimize import Solution
+from graphcouple.optimize import Optimizer, Solution, solve
 
 # Rows that are compared first: if they differ, the others need not be read.
 _FIRST = 100
@@ -29,6 +31,7 @@ class EmbeddingEstimator(ScikitTransformer):
     """The scikit-learn interface of an estimator whose result is `embedding_`."""
 
     embedding_: FloatArray
+    max_iter: Any
 
     _not_saved: ClassVar[frozenset[str]] = frozenset()
     """Fitted attributes that a file leaves out."""
@@ -58,6 +61,35 @@ class EmbeddingEstimator(ScikitTransformer):
     def _fit(self, X: Any) -> None:
         """Embed checked points."""
         raise NotImplementedError
+
+    def _descend(
+        self,
+        objective: Objective,
+        start: FloatArray,
+        optimizer: Optimizer,
+        *,
+        unit: float = 1.0,
+        measure: str = "loss",
+        watch: Callable[[FloatArray], None] | None = None,
+        **options: Any,
+    ) -> Solution:
+        """Minimise an objective with the estimator's progress bar and callback, and keep how the run went.
+
+        One of the objective's lengths is `unit` of the user's. The bar, the callback and the history are in the user's
+        unit; the solution and `watch`, which sees the embedding at every check, are in the objective's.
+        """
+        with progress_of(self, self.max_iter, measure) as show:
+
+            def each(iteration: int, loss: float, Z: FloatArray) -> Any:
+                if watch is not None:
+                    watch(Z)
+                return show(iteration, loss * unit**2, unit * Z)
+
+            if watch is not None or not show.idle:
+                options = {"callback": each, "check_every": show.every} | options
+            solution = solve(objective, start, optimizer, max_iter=self.max_iter, **options)
+        self._keep_run(solution, unit**2)
+        return solution
 
     def _keep_run(self, solution: Solution, unit: float = 1.0) -> None:
         """Keep how a run went, with its losses times a unit."""

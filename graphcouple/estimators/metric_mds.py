@@ -17,7 +17,6 @@ from graphcouple.couplings import MatchingLoss, Stress, sampled_pairs
 from graphcouple.couplings.losses import SquareLoss, as_loss
 from graphcouple.couplings.stress import stress_weights
 from graphcouple.estimators._parameters import estimator, parameter
-from graphcouple.estimators._progress import progress_of
 from graphcouple.estimators._vocabulary import AT_LEAST_1, AT_LEAST_2
 from graphcouple.estimators.embedding import EmbeddingEstimator
 from graphcouple.estimators.gram_methods import ClassicalMDS
@@ -26,7 +25,7 @@ from graphcouple.estimators.spectral import MOST_PAIRS, choose_landmarks, in_blo
 from graphcouple.graphs import FloatArray
 from graphcouple.initializations import given_start
 from graphcouple.neighbors import distances_of
-from graphcouple.optimize import LBFGS, best_scale, solve
+from graphcouple.optimize import LBFGS, best_scale
 
 # Pairs per point, if pairs are sampled, to fit and then to measure the stress. The third number is how many fitted
 # points new points are compared with. `pairs_per_point` compares 500 with 200; for the others, no comparison is
@@ -175,34 +174,27 @@ class MetricMDS(EmbeddingEstimator):
         elif not sized:
             start = start / (float(start.std()) or 1.0)
             start = start * best_scale(used, start)
-        with progress_of(self, self.max_iter, "stress") as show:
-
-            def in_units(iteration: int, loss: float, Z: FloatArray) -> Any:
-                return show(iteration, loss * unit**2, unit * Z)
-
-            solution = solve(
-                used,
-                start,
-                LBFGS(),
-                max_iter=self.max_iter,
-                n_starts=self.n_starts,
-                settled_within=1e-5,
-                callback=None if show.idle else in_units,
-                check_every=show.every,
-                n_jobs=self.n_jobs,
-                on_interrupt=self.on_interrupt,
-                snapshots=snapshots,
-            )
+        solution = self._descend(
+            used,
+            start,
+            LBFGS(),
+            unit=unit,
+            measure="stress",
+            n_starts=self.n_starts,
+            settled_within=1e-5,
+            n_jobs=self.n_jobs,
+            on_interrupt=self.on_interrupt,
+            snapshots=snapshots,
+        )
         Z = unit * (solution.Z - solution.Z.mean(axis=0))
         self.embedding_ = Z.astype(X.dtype)
-        self.stress_ = solution.loss * unit**2 if scaled else solution.loss
+        self.stress_ = solution.loss * unit**2
         if pairs is not None:
             # The pairs that were fitted agree better with the embedding than others.
             others = sampled_pairs(n, min(_MEASURED, pairs.n_edges // n), rng)
             objective = Stress.of(self._distances, others, self._power, self.loss, self.n_jobs, self.norm)
             self.stress_ = objective.value(Z)
         self.normalized_stress_ = float(np.sqrt(self.stress_ / (objective.sq_norm or 1.0)))
-        self._keep_run(solution, unit**2 if scaled else 1.0)
         self._compared = choose_landmarks(X, _COMPARED, rng, points=False)
         self._used = (self._power, self.loss, self.norm)
         return self
