@@ -35,7 +35,7 @@ def test_squared_distances_are_sums_over_blocks(blocks):
     support, sq_dist = distances.all_pairs()
     whole = expected(X, X, mixed)
     np.testing.assert_allclose(sq_dist, whole[support.rows, support.indices], rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(distances.along(support), sq_dist, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(distances.of_edges(support), sq_dist, rtol=1e-10, atol=1e-12)
     among, near = distances.nearest(6)
     np.fill_diagonal(whole, np.inf)
     np.testing.assert_allclose(np.sort(near.reshape(60, 6)), np.sort(whole, axis=1)[:, :6], rtol=1e-10, atol=1e-12)

@@ -124,7 +124,7 @@ def test_directions_have_one_distance_wherever_it_is_asked_for(rng, metric):
     X[:3] = 0.0
     distances = distances_of(X, metric)
     pairs, sq_dist = distances.all_pairs()
-    np.testing.assert_allclose(distances.along(pairs), sq_dist, atol=1e-12)
+    np.testing.assert_allclose(distances.of_edges(pairs), sq_dist, atol=1e-12)
     support, nearest = distances.nearest(39)
     np.testing.assert_allclose(nearest, sq_dist[pairs.find(support.rows, support.indices)], atol=1e-12)
     own = pairs.to_csr(np.sqrt(sq_dist)).toarray()

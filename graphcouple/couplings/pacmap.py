@@ -211,7 +211,7 @@ def other_points(rng: np.random.Generator, rows: IntArray, n: int) -> IntArray:
 def sq_dist_along(distances: Distances, rows: IntArray, columns: IntArray, n_jobs: int | None) -> FloatArray:
     """Return the squared distance of each pair. Pairs may be in any order, and may repeat."""
     pairs, _ = _counted(rows, columns, distances.n_points)
-    return distances.along(pairs, n_jobs)[pairs.find(rows, columns)]
+    return distances.of_edges(pairs, n_jobs)[pairs.find(rows, columns)]
 
 
 def _counted(rows: IntArray, columns: IntArray, n: int) -> tuple[Support, FloatArray]:

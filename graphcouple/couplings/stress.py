@@ -186,7 +186,7 @@ class Stress(Objective):
         n_jobs : int or None, default=None
         norm : float, default=2.0
         """
-        support, sq_dist = distances.all_pairs() if pairs is None else (pairs, distances.along(pairs, n_jobs))
+        support, sq_dist = distances.all_pairs() if pairs is None else (pairs, distances.of_edges(pairs, n_jobs))
         wanted = np.sqrt(sq_dist)
         weights = stress_weights(wanted, power)
         if pairs is not None:

@@ -130,7 +130,7 @@ class TripletCoupling(Coupling):
         if self.n_inliers > type(self).n_inliers:
             warn_of_fewer("inliers", self.n_inliers, n_inliers, n, "n_inliers")
         near = most_likely(problem.posterior, n_inliers)
-        scales = _scales(near, np.sqrt(distances.along(near, problem.n_jobs)))
+        scales = _scales(near, np.sqrt(distances.of_edges(near, problem.n_jobs)))
         parts = [_of_neighbors(near, self.n_outliers, rng), _random(n, self.n_random, rng)]
         triplets = np.concatenate(parts)
         i, j, k = triplets.T

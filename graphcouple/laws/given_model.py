@@ -47,7 +47,7 @@ class ConditionedModel(ConditionedLaw):
     @property
     def neighbors_given(self) -> bool:
         """Whether the neighbours of the points were given; see `ConditionedLaw`."""
-        return self.distances.given
+        return self.distances.neighbors_given
 
     @property
     def law(self) -> Any:

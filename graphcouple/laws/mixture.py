@@ -205,8 +205,8 @@ class _SharedSearch(Distances):
         """Drop the results of the searches."""
         self._results.clear()
 
-    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
-        return self._distances.along(support, n_jobs)
+    def of_edges(self, support: Support, n_jobs: int | None = None) -> FloatArray:
+        return self._distances.of_edges(support, n_jobs)
 
     def to(
         self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None, search: str = "auto"

@@ -265,10 +265,10 @@ class GraphModel(GraphLaw):
         n_neighbors = self.neighbors_among(distances.n_points)
         n_rows = rows_to_search(n_neighbors, weights)
         allowed = self.prior.edges(distances.n_points)
-        if allowed is not None and n_neighbors is None and not distances.given:
-            return allowed[0], distances.along(allowed[0], n_jobs)
+        if allowed is not None and n_neighbors is None and not distances.neighbors_given:
+            return allowed[0], distances.of_edges(allowed[0], n_jobs)
         if n_neighbors is not None and n_rows is not None:
-            ragged = n_rows != n_neighbors and not (distances.knows_all or distances.given)
+            ragged = n_rows != n_neighbors and not (distances.knows_all or distances.neighbors_given)
             support, sq_dist = distances.nearest(n_neighbors if ragged else n_rows, n_jobs, self.search)
             if ragged:
                 # Some rows of a sparse graph of distances may store fewer than light weights ask for.

@@ -221,6 +221,6 @@ class BlockDistances(Searched):
             sq_dist[rows] = np.take_along_axis(total, indices[rows], axis=1)
         return regular_support(indices), sq_dist.ravel()
 
-    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
+    def of_edges(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         """Return the squared distances of edges; see `Distances`."""
-        return np.sum([part.distances.along(support, n_jobs) / part.unit**2 for part in self.parts], axis=0)
+        return np.sum([part.distances.of_edges(support, n_jobs) / part.unit**2 for part in self.parts], axis=0)

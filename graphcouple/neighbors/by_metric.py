@@ -235,10 +235,10 @@ class ByMetric(Searched):
             raise ValueError(f"scipy.spatial.distance has no {self.metric!r}.")
         return functools.partial(function, **params)
 
-    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
+    def of_edges(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         """Return the squared distances of edges; see `Distances`."""
         if self._by_direction:
-            return np.square(0.5 * self._directions.along(support, n_jobs))
+            return np.square(0.5 * self._directions.of_edges(support, n_jobs))
         from sklearn.metrics.pairwise import paired_distances
 
         def sq_dist_of_pairs(left: Any, right: Any) -> FloatArray:

@@ -76,7 +76,7 @@ class Distances(ABC):
         return self.X.shape[0]
 
     @property
-    def given(self) -> bool:
+    def neighbors_given(self) -> bool:
         """Whether the nearest points were given instead of searched."""
         return False
 
@@ -98,7 +98,7 @@ class Distances(ABC):
         """Return the graph of each point's nearest other points, with squared distances; see `nearest_neighbors`."""
 
     @abstractmethod
-    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
+    def of_edges(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         """Return the squared distances of the edges of a support."""
 
     @abstractmethod
@@ -268,7 +268,7 @@ class Euclidean(Searched):
 
     def _sq_distances(self, support: Support, dist: FloatArray, n_jobs: int | None) -> FloatArray:
         # The search expands the square, which leaves duplicates at a small nonzero distance.
-        return super()._sq_distances(support, dist, n_jobs) if sp.issparse(self.X) else self.along(support, n_jobs)
+        return super()._sq_distances(support, dist, n_jobs) if sp.issparse(self.X) else self.of_edges(support, n_jobs)
 
     def _approximate_nearest(self, k: int, n_jobs: int | None) -> tuple[Support, FloatArray]:
         indices, sq_dist = self._file(k, n_jobs).of_each_other()
@@ -283,7 +283,7 @@ class Euclidean(Searched):
         self._index.n_jobs = n_jobs
         return self._index
 
-    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
+    def of_edges(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         """Return the squared distances of edges; see `Distances`."""
         if sp.issparse(self.X):
             return in_chunks(self.X, self.X, support, sq_differences)

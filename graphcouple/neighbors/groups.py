@@ -145,7 +145,7 @@ def _by_metric(distances: Distances, places: IntArray, n_jobs: int | None) -> Fl
             counts = np.zeros(distances.n_points, dtype=np.int64)
             counts[a : a + _ROWS] = k
             support = Support(np.concatenate([[0], np.cumsum(counts)]), ends)
-            rows[:] = distances.along(support, n_jobs).reshape(rows.shape)
+            rows[:] = distances.of_edges(support, n_jobs).reshape(rows.shape)
             continue
         support, values = targets.to(X[a : a + _ROWS], None, n_jobs)
         np.put_along_axis(rows, support.indices.reshape(rows.shape), values.reshape(rows.shape), axis=1)

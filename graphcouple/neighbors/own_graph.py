@@ -130,7 +130,7 @@ class ForgottenNeighbors(Distances):
     """The transformer that found the neighbours; None if they were given."""
 
     @property
-    def given(self) -> bool:
+    def neighbors_given(self) -> bool:
         """Whether the nearest points were given: a transformer can search again."""
         return self._finder is None
 
@@ -151,9 +151,9 @@ class ForgottenNeighbors(Distances):
         """Raise, as the given edges are gone."""
         return self.all_pairs()
 
-    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
+    def of_edges(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         """Return the distances of edges between the points."""
-        return self._points.along(support, n_jobs)
+        return self._points.of_edges(support, n_jobs)
 
     def to(
         self, X_new: Any, n_neighbors: int | None, n_jobs: int | None = None, search: str = "auto"

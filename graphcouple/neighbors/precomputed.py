@@ -41,7 +41,7 @@ class SquareDistances(Searched):
         indices = np.sort(np.argsort(X_new, axis=1, kind="stable")[:, :k], axis=1)
         return regular_support(indices), squares_of(np.take_along_axis(X_new, indices, axis=1)).ravel()
 
-    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
+    def of_edges(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         """Return the squared distances of edges; see `Distances`."""
         return squares_of(self.X[support.rows, support.indices])
 
@@ -89,7 +89,7 @@ class StoredDistances(SquareDistances):
         k = self._check_count(n_neighbors)
         return _k_nearest(*self.all_pairs(), k)
 
-    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
+    def of_edges(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         """Return the squared distances of edges; see `Distances`."""
         edges, dist = self._edges()
         at = edges.find(support.rows, support.indices)
@@ -127,6 +127,6 @@ class ForgottenDistances(SquareDistances):
         """Raise, as the distances are gone."""
         return self.all_pairs()
 
-    def along(self, support: Support, n_jobs: int | None = None) -> FloatArray:
+    def of_edges(self, support: Support, n_jobs: int | None = None) -> FloatArray:
         """Raise, as the distances are gone."""
         return self.all_pairs()[1]

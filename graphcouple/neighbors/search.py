@@ -94,7 +94,7 @@ def graph_distances(X: Any, support: Support, metric: str = "euclidean", n_jobs:
     largest = max(support.n_nodes - 1, int(support.indices.max(initial=0)))
     if largest >= distances.n_points:
         raise ValueError(f"support has node {largest}, but X has {distances.n_points} rows.")
-    return distances.along(support, n_jobs)
+    return distances.of_edges(support, n_jobs)
 
 
 def neighbors_among(

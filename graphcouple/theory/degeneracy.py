@@ -193,15 +193,7 @@ def degeneracy_report(
     n_nodes, n_features = as_points(X).shape
     if n_nodes != posterior.n_nodes:
         raise ValueError(f"X has {n_nodes} rows, but the posterior has {posterior.n_nodes} nodes.")
-    endpoints = np.asarray([] if pairs is None else pairs)
-    if endpoints.size and endpoints.dtype.kind not in "iu":
-        raise ValueError(f"pairs must hold row numbers, got {pairs!r}.")
-    endpoints = endpoints.astype(np.int64)
-    endpoints = endpoints.reshape(-1, 2) if not endpoints.size else endpoints
-    if endpoints.ndim != 2 or endpoints.shape[1] != 2:
-        raise ValueError(f"pairs must hold two points each, got an array of shape {endpoints.shape}.")
-    if endpoints.size and (endpoints.min() < 0 or endpoints.max() >= n_nodes):
-        raise ValueError(f"pairs must name points 0 to {n_nodes - 1}, got {endpoints.min()} to {endpoints.max()}.")
+    endpoints = _check_pairs(pairs, n_nodes)
     classes, codes = np.unique([] if y is None else check_labels(y, n_nodes), return_inverse=True)
     generator = np.random.default_rng(rng)
     seed = int(generator.integers(np.iinfo(np.int32).max))
@@ -221,6 +213,20 @@ def degeneracy_report(
         classes=classes,
         class_co_membership=_class_co_membership(projection.labels, codes, classes.size),
     )
+
+
+def _check_pairs(pairs: Any, n_nodes: int) -> IntArray:
+    """Return pairs of points as an array of shape (n_pairs, 2)."""
+    endpoints = np.asarray([] if pairs is None else pairs)
+    if endpoints.size and endpoints.dtype.kind not in "iu":
+        raise ValueError(f"pairs must hold row numbers, got {pairs!r}.")
+    endpoints = endpoints.astype(np.int64)
+    endpoints = endpoints.reshape(-1, 2) if not endpoints.size else endpoints
+    if endpoints.ndim != 2 or endpoints.shape[1] != 2:
+        raise ValueError(f"pairs must hold two points each, got an array of shape {endpoints.shape}.")
+    if endpoints.size and (endpoints.min() < 0 or endpoints.max() >= n_nodes):
+        raise ValueError(f"pairs must name points 0 to {n_nodes - 1}, got {endpoints.min()} to {endpoints.max()}.")
+    return endpoints
 
 
 def _class_co_membership(labels: IntArray, codes: IntArray, n_classes: int) -> FloatArray:

@@ -180,51 +180,61 @@ def monte_carlo(
     check_integer("n_samples", n_samples, 2)
     generator = np.random.default_rng(rng)
     n_components, labels = csgraph.connected_components(graph, directed=False)
-    heaviest = graph.copy()
-    heaviest.data = 1.0 / graph.data
-    tree = csgraph.minimum_spanning_tree(heaviest).tocoo()
-    in_tree = sp.csr_array((np.ones(tree.nnz), (tree.row, tree.col)), shape=graph.shape)
-    in_tree = sp.csr_array(in_tree + in_tree.T)
+    tree = _heaviest_forest(graph)
     bounded, undecided = kernel.assumptions(dim).bounded, False
     log_constant = n_components * dim * math.log(box) if box is not None else _sizes_term(labels, dim)
     points = np.zeros((n_samples, graph.shape[0], dim))
     for root in (int(np.argmax(labels == c)) for c in range(n_components)):
         if box is not None:
             points[:, root] = generator.uniform(0.0, box, size=(n_samples, dim))
-        order, parents = csgraph.breadth_first_order(in_tree, root, directed=False)
+        order, parents = csgraph.breadth_first_order(tree, root, directed=False)
         for node in order[1:]:
-            law = _RadialLaw(kernel, float(graph[node, parents[node]]), dim)
+            parent = int(parents[node])
+            law = _RadialLaw(kernel, float(graph[node, parent]), dim)
             if box is not None and bounded and not law.integrable:
                 # The integral is infinite over the whole space, but not over the box: draw in the box, and weight the
                 # edge like edges outside the tree.
                 points[:, node] = generator.uniform(0.0, box, size=(n_samples, dim))
                 log_constant += dim * math.log(box)
-                in_tree[node, parents[node]] = in_tree[parents[node], node] = 0.0
+                tree[node, parent] = tree[parent, node] = 0.0
                 continue
             if box is not None and not law.integrable:
                 # A kernel that is infinite at 0: weights of points drawn in the box may have infinite variance, so draw
                 # around the parent, within the diagonal of the box.
-                law = _RadialLaw(kernel, float(graph[node, parents[node]]), dim, reach=box * math.sqrt(dim))
+                law = _RadialLaw(kernel, float(graph[node, parent]), dim, reach=box * math.sqrt(dim))
             if not law.integrable:
-                if law.integrable_near and not _is_bridge(graph, int(node), int(parents[node])):
+                if law.integrable_near and not _is_bridge(graph, int(node), parent):
                     undecided = True
                     continue
                 return LogNormalizer(math.inf, 0.0, "monte carlo")
             log_constant += law.log_integral()
-            points[:, node] = points[:, parents[node]] + law.sample(n_samples, generator)
+            points[:, node] = points[:, parent] + law.sample(n_samples, generator)
     if undecided:
         raise ValueError(
             f"{kernel!r} is not integrable along an edge of a cycle, whose other edges may make the integral finite; "
             "Monte Carlo cannot decide whether they do. Integrate over a box: log_box_integral."
         )
-    rest = sp.csr_array(graph - graph.multiply(in_tree))
-    rest.eliminate_zeros()
-    edges = sp.triu(rest).tocoo()
+    mean, error = _mean_product(kernel, sp.csr_array(graph - graph.multiply(tree)), points, box)
+    if mean == 0.0:
+        return LogNormalizer(-math.inf, math.inf, "monte carlo")
+    return LogNormalizer(log_constant + math.log(mean), error / mean, "monte carlo")
+
+
+def _heaviest_forest(graph: sp.csr_array) -> sp.csr_array:
+    """Return a spanning forest of the heaviest edges, with a 1 in both directions of each edge."""
+    heaviest = graph.copy()
+    heaviest.data = 1.0 / graph.data
+    tree = csgraph.minimum_spanning_tree(heaviest).tocoo()
+    one_way = sp.csr_array((np.ones(tree.nnz), (tree.row, tree.col)), shape=graph.shape)
+    return sp.csr_array(one_way + one_way.T)
+
+
+def _mean_product(kernel: Kernel, graph: sp.csr_array, points: FloatArray, box: float | None) -> tuple[float, float]:
+    """Return the mean over draws of the product of kernels on a graph's edges, 0 outside the box, and its error."""
+    graph.eliminate_zeros()
+    edges = sp.triu(graph).tocoo()
     sq_dist = ((points[:, edges.row] - points[:, edges.col]) ** 2).sum(axis=2)
     weights = np.exp((edges.data * kernel.log(sq_dist)).sum(axis=1))
     if box is not None:
         weights = weights * ((points >= 0) & (points <= box)).all(axis=(1, 2))
-    mean, spread = float(weights.mean()), float(weights.std(ddof=1)) / math.sqrt(n_samples)
-    if mean == 0.0:
-        return LogNormalizer(-math.inf, math.inf, "monte carlo")
-    return LogNormalizer(log_constant + math.log(mean), spread / mean, "monte carlo")
+    return float(weights.mean()), float(weights.std(ddof=1)) / math.sqrt(len(points))

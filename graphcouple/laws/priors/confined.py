@@ -27,7 +27,7 @@ def confined_partition(
     gradient None.
     """
     support, log_prior = allowed
-    eta = log_prior + kernel.log(distances_of(Z).along(support, n_jobs))
+    eta = log_prior + kernel.log(distances_of(Z).of_edges(support, n_jobs))
     law = prior.posterior_class(support, eta)
     value = law.log_partition() if with_value else np.nan
     if not with_gradient:
