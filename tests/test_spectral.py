@@ -154,6 +154,21 @@ def test_the_search_for_missed_eigenvalues_ends(values):
     np.testing.assert_allclose(np.sort(found), np.sort(values)[-5:], atol=1e-9)
 
 
+@pytest.mark.parametrize("bridge", [None, 1e-6, 1e-3])
+@pytest.mark.parametrize("normalized", [True, False])
+def test_round_graphs_and_groups_that_hardly_touch_have_their_eigenvectors(bridge, normalized):
+    # Lanczos iteration is tried first, but to its residual a weak bridge's eigenvalue is 0.
+    sizes = [1000] if bridge is None else [250] * 5
+    graph = sp.block_diag([gc.UMAP().sentence.input.posterior(RNG.normal(size=(n, 6))).mean() for n in sizes]).tolil()
+    for k in range(len(sizes) - 1):
+        graph[250 * k, 250 * (k + 1)] = graph[250 * (k + 1), 250 * k] = bridge * (k + 1)
+    laplacian = GraphLaplacian(sp.csr_array(graph + graph.T), normalized)
+    values, Z = laplacian.embedding(2, tol=1e-4)
+    exact, vectors = np.linalg.eigh(laplacian.matrix.toarray())
+    np.testing.assert_allclose(values, exact[1:3], rtol=1e-5, atol=1e-14)
+    assert angle(Z, vectors[:, 1:3] / np.sqrt(laplacian.mass)[:, None]) < 1e-2
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_the_callers_matrix_is_not_sorted(dtype):
     cycle = sp.csr_array(np.roll(np.eye(5, dtype=dtype), 1, axis=0) + np.roll(np.eye(5, dtype=dtype), -1, axis=0))

@@ -69,6 +69,9 @@ class GraphLaplacian:
     array([0.5858, 2.    ])
     """
 
+    squared = False
+    """Whether the matrix is a square, so that its smallest eigenvalues lie close to 0, and to each other."""
+
     def __init__(self, affinity: Any, normalized: bool = True) -> None:
         A = as_csr(affinity, "affinity").astype(np.float64, copy=False)
         if not np.isfinite(A.data).all() or (A.data < 0).any():
@@ -170,6 +173,8 @@ class ReconstructionLaplacian(GraphLaplacian):
     weights : sparse matrix of shape (n, n)
         W, whose rows sum to 1.
     """
+
+    squared = True
 
     def __init__(self, weights: Any) -> None:
         self.affinity = sp.csr_array(weights, dtype=np.float64)
