@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._numba.threads import one_blas_thread, over_rows
+from graphcouple._numba.threads import one_blas_thread, over_blocks
 from graphcouple.graphs import FloatArray
 from graphcouple.metrics._blocks import Distances, orders_of, ranks_of
 from graphcouple.neighbors import nearest_neighbors
@@ -43,22 +43,21 @@ def covariates(
     levels = np.unique(np.maximum([int(level * columns.size) for level in _LEVELS], 1))
     values = [np.empty((n, 3 * levels.size), dtype=np.float32) for _ in maps]
 
-    def among_references(first: int, last: int) -> None:
+    def among_references(block: slice) -> None:
         from graphcouple._numba.ranks import agreement
 
-        for a in range(first * _ROWS, min(last * _ROWS, n), _ROWS):
-            rows = np.arange(a, min(a + _ROWS, n))
-            own = rows[:, None] == columns
-            ranks = ranks_of(orders_of(data_distances(rows, columns), own))
-            curves = np.empty((rows.size, 3, levels.size))
-            unused = np.zeros((2, 3, columns.size))
-            for covariate, distances in zip(values, map_distances, strict=True):
-                agreement(ranks, orders_of(distances(rows, columns), own), levels, curves, *unused)
-                covariate[rows] = curves.reshape(rows.size, -1)
+        rows = np.arange(block.start, block.stop)
+        own = rows[:, None] == columns
+        ranks = ranks_of(orders_of(data_distances(rows, columns), own))
+        curves = np.empty((rows.size, 3, levels.size))
+        unused = np.zeros((2, 3, columns.size))
+        for covariate, distances in zip(values, map_distances, strict=True):
+            agreement(ranks, orders_of(distances(rows, columns), own), levels, curves, *unused)
+            covariate[rows] = curves.reshape(rows.size, -1)
 
     # The bits of a matrix product depend on the block's shape and on the number of threads, so both are fixed.
     with one_blas_thread():
-        over_rows(-(-n // _ROWS), n_jobs, among_references, at_least=2)
+        over_blocks(n, _ROWS, n_jobs, among_references)
     if metric not in SEARCHED or n <= 2 * _NEIGHBORS:
         return values
     data_neighbors, far_in_data = _nearest(points, metric, n_jobs)

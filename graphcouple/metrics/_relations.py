@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from graphcouple._numba.threads import effective_n_jobs, one_blas_thread, over_rows, threads_kept
+from graphcouple._numba.threads import effective_n_jobs, one_blas_thread, over_blocks, threads_kept
 from graphcouple._support.validation import check_integer, check_random_state, refuse_estimator
 from graphcouple.graphs import FloatArray
 from graphcouple.metrics._blocks import Distances, distances_of, orders_of, ranks_of
@@ -137,14 +137,11 @@ def _sum_blocks(block: Callable[..., list[Relations]], jobs: list[Any], n_jobs: 
     with one_blas_thread(), threads_kept():
         for a in range(0, len(jobs), at_once):
             some = jobs[a : a + at_once]
-            parts: list[list[Relations]] = [[]] * len(some)
 
-            def compute(start: int, stop: int, some: list[Any] = some, parts: list[Any] = parts) -> None:
-                for i in range(start, stop):
-                    parts[i] = block(*some[i])
+            def compute(one: slice, some: list[Any] = some) -> list[Relations]:
+                return block(*some[one.start])
 
-            over_rows(len(some), n_jobs, compute, at_least=2)
-            for part in parts:
+            for part in over_blocks(len(some), 1, n_jobs, compute):
                 totals = [total + each for total, each in zip(totals, part, strict=True)] if totals else part
     return totals
 

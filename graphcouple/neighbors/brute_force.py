@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._numba.threads import one_blas_thread, over_rows
+from graphcouple._numba.threads import one_blas_thread, over_blocks
 from graphcouple.neighbors.points import nearest_of
 from graphcouple.neighbors.projection import ROWS_TOGETHER
 
@@ -41,20 +41,19 @@ def nearest_exactly(
     sq_dist = np.empty(indices.shape)
     block_rows, no_norms = np.arange(ROWS_TOGETHER), np.zeros(ROWS_TOGETHER)
 
-    def search(first: int, last: int) -> None:
-        for block in range(first, last):
-            rows = np.arange(block * ROWS_TOGETHER, min((block + 1) * ROWS_TOGETHER, len(X_new)), dtype=np.int32)
-            # Products of a fixed number of rows give a row the same bits, whatever the other rows are.
-            queries = np.zeros((ROWS_TOGETHER, X.shape[1]))
-            queries[: rows.size] = X_new[rows]
-            distances = np.full((ROWS_TOGETHER, n_candidates), np.inf)
-            candidates = np.empty(distances.shape, dtype=np.int32)
-            for a in range(0, n, _COLUMNS_AT_ONCE):
-                part = slice(a, min(a + _COLUMNS_AT_ONCE, n))
-                shifted_sq_dist = sq_norms[part] - 2.0 * (queries @ X[part].astype(np.float64, copy=False).T)
-                keep_nearest(shifted_sq_dist, names[part], block_rows, no_norms, distances, candidates)
-            indices[rows], sq_dist[rows] = nearest_of(X_new, rows, X, candidates[: rows.size], n_neighbors)
+    def search(block: slice) -> None:
+        rows = np.arange(block.start, block.stop, dtype=np.int32)
+        # Products of a fixed number of rows give a row the same bits, whatever the other rows are.
+        queries = np.zeros((ROWS_TOGETHER, X.shape[1]))
+        queries[: rows.size] = X_new[rows]
+        distances = np.full((ROWS_TOGETHER, n_candidates), np.inf)
+        candidates = np.empty(distances.shape, dtype=np.int32)
+        for a in range(0, n, _COLUMNS_AT_ONCE):
+            part = slice(a, min(a + _COLUMNS_AT_ONCE, n))
+            shifted_sq_dist = sq_norms[part] - 2.0 * (queries @ X[part].astype(np.float64, copy=False).T)
+            keep_nearest(shifted_sq_dist, names[part], block_rows, no_norms, distances, candidates)
+        indices[rows], sq_dist[rows] = nearest_of(X_new, rows, X, candidates[: rows.size], n_neighbors)
 
     with one_blas_thread():
-        over_rows(-(-len(X_new) // ROWS_TOGETHER), n_jobs, search, at_least=2)
+        over_blocks(len(X_new), ROWS_TOGETHER, n_jobs, search)
     return indices, sq_dist

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from graphcouple._numba.threads import effective_n_jobs, one_blas_thread, over_rows
+from graphcouple._numba.threads import effective_n_jobs, one_blas_thread, over_blocks
 from graphcouple._support.validation import changed, warn
 from graphcouple.graphs import MANY_EDGES
 from graphcouple.neighbors.lists import lists_by_distance, trained_lists
@@ -182,13 +182,12 @@ class InvertedFile:
         columns, half = np.ascontiguousarray(self.means.T), 0.5 * np.einsum("ij,ij->i", self.means, self.means)
         list_of = np.empty(len(points), dtype=np.int64)
 
-        def assign(first: int, last: int) -> None:
-            for a in range(first * _ROWS_BY_CENTRE, min(last * _ROWS_BY_CENTRE, len(points)), _ROWS_BY_CENTRE):
-                part = points[a : a + _ROWS_BY_CENTRE].astype(np.float64, copy=False)
-                list_of[a : a + _ROWS_BY_CENTRE] = (product_of_rows(part, columns) - half).argmax(axis=1)
+        def assign(rows: slice) -> None:
+            part = points[rows].astype(np.float64, copy=False)
+            list_of[rows] = (product_of_rows(part, columns) - half).argmax(axis=1)
 
         with one_blas_thread():
-            over_rows(-(-len(points) // _ROWS_BY_CENTRE), self.n_jobs, assign, at_least=2)
+            over_blocks(len(points), _ROWS_BY_CENTRE, self.n_jobs, assign)
         return list_of
 
     def holding(self, X: Any) -> InvertedFile:
@@ -297,20 +296,17 @@ class InvertedFile:
         # New rows are few and far apart: the more search together, the fuller are the products with a list.
         together = _ROWS_AT_ONCE if new is None else max(_ROWS_AT_ONCE, -(-order.size // effective_n_jobs(self.n_jobs)))
 
-        def search(first: int, last: int) -> None:
-            for a in range(first * together, min(last * together, order.size), together):
-                part = slice(a, min(a + together, order.size))
-                rows, list_numbers = order[part], lists[part]
-                points = self.points[part, :-1] + self.centres[list_numbers] if new is None else new[rows]
-                # Products of a fixed number of rows give a row the same bits, whatever the other rows are.
-                candidates = self._candidates(points, list_numbers, None if new is None else _NEW_TOGETHER)
-                itself = None if own is None else own[rows]
-                neighbors = nearest_of(X, rows, self.X, candidates, self.n_neighbors, itself)
-                indices[rows], sq_dist[rows] = neighbors
+        def search(part: slice) -> None:
+            rows, list_numbers = order[part], lists[part]
+            points = self.points[part, :-1] + self.centres[list_numbers] if new is None else new[rows]
+            # Products of a fixed number of rows give a row the same bits, whatever the other rows are.
+            candidates = self._candidates(points, list_numbers, None if new is None else _NEW_TOGETHER)
+            itself = None if own is None else own[rows]
+            indices[rows], sq_dist[rows] = nearest_of(X, rows, self.X, candidates, self.n_neighbors, itself)
 
         # One thread searches a block of rows, so the bits are the same for any number of threads.
         with one_blas_thread():
-            over_rows(-(-order.size // together), self.n_jobs, search, at_least=2)
+            over_blocks(order.size, together, self.n_jobs, search)
         return indices, sq_dist
 
     def _candidates(

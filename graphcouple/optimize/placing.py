@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphcouple._numba.threads import over_rows, threads_kept
+from graphcouple._numba.threads import over_blocks, over_rows, threads_kept
 from graphcouple.couplings.fixed_map import DrawnEdges, FixedMap
 from graphcouple.graphs import FloatArray, IntArray
 from graphcouple.laws import NewEdges
@@ -39,13 +39,11 @@ def place_new(fixed: FixedMap, edges: NewEdges, n_jobs: int | None = None) -> tu
     # Computes the field before threads need it.
     _ = fixed.field
 
-    def place(first: int, last: int) -> None:
-        for a in range(first * _TOGETHER, min(last * _TOGETHER, m), _TOGETHER):
-            b = min(a + _TOGETHER, m)
-            places[a:b], loss[a:b] = _best(fixed, fixed.drawn(edges, a, b), n_jobs)
+    def place(rows: slice) -> None:
+        places[rows], loss[rows] = _best(fixed, fixed.drawn(edges, rows.start, rows.stop), n_jobs)
 
     with threads_kept():
-        over_rows(-(-m // _TOGETHER), n_jobs, place, at_least=2)
+        over_blocks(m, _TOGETHER, n_jobs, place)
     return places, loss + fixed.constants(edges.to_csr())
 
 

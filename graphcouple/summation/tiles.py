@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcouple._numba.threads import over_rows
+from graphcouple._numba.threads import over_blocks, over_rows
 from graphcouple.graphs import FloatArray
 from graphcouple.summation.near_cells import bounds, sorted_by_bin
 from graphcouple.summation.transforms import Grid, Transform
@@ -113,22 +113,21 @@ class Tiles:
         cells = np.stack(np.divmod(tiles, self.width), axis=1) - 1.0
         corners = self.low + self.spacing * (self.core * cells - (TILE - self.core) // 2)
 
-        def fill(first: int, last: int) -> None:
-            for block in range(first, last):
-                together = range(block * _TOGETHER, min((block + 1) * _TOGETHER, len(tiles)))
-                nodes = np.empty((len(together), TILE, TILE))
-                for k, charge in enumerate(self.charges):
-                    nodes[:] = 0.0
-                    for t, grid in zip(together, nodes, strict=True):
-                        for starts, ends in runs:
-                            spread_inside(starts[t], ends[t], self.places, corners[t], self.spacing, charge, grid)
-                    spectra = rfft2(nodes.astype(self.transform.values.dtype))
-                    spectra *= self.transform.values
-                    fields = irfft2(spectra, nodes.shape[1:], overwrite_x=True).astype(np.float64, copy=False)
-                    for t, field in zip(together, fields, strict=True):
-                        use(t, k, corners[t], field)
+        def fill(block: slice) -> None:
+            together = range(block.start, block.stop)
+            nodes = np.empty((len(together), TILE, TILE))
+            for k, charge in enumerate(self.charges):
+                nodes[:] = 0.0
+                for t, grid in zip(together, nodes, strict=True):
+                    for starts, ends in runs:
+                        spread_inside(starts[t], ends[t], self.places, corners[t], self.spacing, charge, grid)
+                spectra = rfft2(nodes.astype(self.transform.values.dtype))
+                spectra *= self.transform.values
+                fields = irfft2(spectra, nodes.shape[1:], overwrite_x=True).astype(np.float64, copy=False)
+                for t, field in zip(together, fields, strict=True):
+                    use(t, k, corners[t], field)
 
-        over_rows(-(-len(tiles) // _TOGETHER), n_jobs, fill, at_least=2)
+        over_blocks(len(tiles), _TOGETHER, n_jobs, fill)
 
     def add(self, n_jobs: int | None, potential: FloatArray, gradient: FloatArray) -> None:
         """Add the potentials at the points, and gradients, of shape (n_sets, n) and (n_sets, n, 2)."""
